@@ -1,0 +1,49 @@
+# Every dependency of the build, each named with the Debian 12 package that provides it.
+include_guard()
+
+function(cambrian_require target package)
+  if(NOT TARGET ${target})
+    message(FATAL_ERROR "${target} was not found (it is needed to build cambrian): "
+                        "install the package ${package}, or run ./launch/run --packages-only")
+  endif()
+endfunction()
+
+find_package(Threads REQUIRED)
+find_package(cereal QUIET)
+cambrian_require(cereal::cereal libcereal-dev)
+find_package(nlohmann_json QUIET)
+cambrian_require(nlohmann_json::nlohmann_json nlohmann-json3-dev)
+find_package(fmt QUIET)
+cambrian_require(fmt::fmt libfmt-dev)
+find_package(spdlog QUIET)
+cambrian_require(spdlog::spdlog libspdlog-dev)
+find_package(CLI11 QUIET)
+cambrian_require(CLI11::CLI11 libcli11-dev)
+find_package(ZLIB QUIET)
+cambrian_require(ZLIB::ZLIB zlib1g-dev)
+
+# Libraries whose Debian packages ship no CMake configuration of their own.
+function(cambrian_find_library name header library package)
+  find_path(${name}_INCLUDE_DIR NAMES ${header} PATH_SUFFIXES ${ARGN})
+  find_library(${name}_LIBRARY NAMES ${library} PATH_SUFFIXES ${ARGN})
+  if(${name}_INCLUDE_DIR AND ${name}_LIBRARY AND NOT TARGET cambrian_${name})
+    add_library(cambrian_${name} INTERFACE IMPORTED GLOBAL)
+    target_include_directories(cambrian_${name} INTERFACE ${${name}_INCLUDE_DIR})
+    target_link_libraries(cambrian_${name} INTERFACE ${${name}_LIBRARY})
+  endif()
+  cambrian_require(cambrian_${name} ${package})
+endfunction()
+
+cambrian_find_library(xxhash xxhash.h xxhash libxxhash-dev)
+cambrian_find_library(zstd zstd.h zstd libzstd-dev)
+# The serial variant: one call is one thread, individuals are spread over our own pool.
+cambrian_find_library(openblas cblas.h openblas libopenblas-serial-dev openblas-serial
+                      x86_64-linux-gnu/openblas-serial)
+
+if(CAMBRIAN_MPI)
+  find_package(MPI QUIET COMPONENTS C)
+  if(NOT MPI_C_FOUND)
+    message(FATAL_ERROR "MPI was not found (CAMBRIAN_MPI is ON): install the packages libopenmpi-dev "
+                        "and openmpi-bin, or configure with -DCAMBRIAN_MPI=OFF")
+  endif()
+endif()

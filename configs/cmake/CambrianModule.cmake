@@ -1,0 +1,34 @@
+# cambrian_module(<name> PUBLIC <targets> PRIVATE <targets>): the library cambrian::<name> from every
+# source below its folder, with the project's warnings and arithmetic flags.
+include_guard()
+
+add_library(cambrian_warnings INTERFACE)
+target_compile_options(cambrian_warnings INTERFACE
+  -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wold-style-cast
+  -Wnon-virtual-dtor -Woverloaded-virtual -Wdouble-promotion -Wimplicit-fallthrough
+  $<$<CXX_COMPILER_ID:GNU>:-Wduplicated-cond -Wlogical-op>)
+
+# Bits must not depend on the machine that compiles: no contraction, one instruction set.
+add_library(cambrian_arithmetic INTERFACE)
+target_compile_options(cambrian_arithmetic INTERFACE -ffp-contract=off)
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+  target_compile_options(cambrian_arithmetic INTERFACE -march=x86-64-v3)
+endif()
+
+function(cambrian_module name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "PUBLIC;PRIVATE;EXCLUDE")
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp ${CMAKE_CURRENT_SOURCE_DIR}/*.hpp)
+  foreach(pattern IN LISTS arg_EXCLUDE)
+    list(FILTER sources EXCLUDE REGEX ${pattern})
+  endforeach()
+  add_library(cambrian_${name} STATIC ${sources})
+  add_library(cambrian::${name} ALIAS cambrian_${name})
+  set_target_properties(cambrian_${name} PROPERTIES
+    EXPORT_NAME ${name} POSITION_INDEPENDENT_CODE ON CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
+  target_compile_features(cambrian_${name} PUBLIC cxx_std_20)
+  target_include_directories(cambrian_${name} PUBLIC
+    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/configs/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+  target_link_libraries(cambrian_${name} PUBLIC ${arg_PUBLIC}
+    PRIVATE ${arg_PRIVATE} $<BUILD_INTERFACE:cambrian_warnings> $<BUILD_INTERFACE:cambrian_arithmetic>)
+  set_property(GLOBAL APPEND PROPERTY CAMBRIAN_MODULES cambrian_${name})
+endfunction()

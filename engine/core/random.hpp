@@ -1,0 +1,57 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+namespace cambrian {
+
+/// Philox4x32-10 (Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3"): four random
+/// words for a counter and a key. The same bits on every machine.
+[[nodiscard]] std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> counter, std::uint64_t key);
+
+/// Key of a family of streams: hash64(run seed, purpose path, island).
+struct RandomKey {
+    std::uint64_t value = 0;
+    bool operator==(const RandomKey&) const = default;
+};
+[[nodiscard]] RandomKey random_key(std::uint64_t seed, std::string_view purpose, std::uint64_t island = 0);
+
+/// A uniform in [0, 1) from the upper 24 bits of a random word.
+[[nodiscard]] inline float uniform_from_bits(std::uint32_t bits) {
+    return static_cast<float>(bits >> 8) * 0x1p-24F;
+}
+
+/// The stream of draws of one individual or birth: draw n is word n % 4 of
+/// philox(counter = {n / 4, id}, key), so a stream has no hidden state beyond its position.
+class RandomStream {
+  public:
+    RandomStream(RandomKey key, std::uint64_t id) : key_(key), id_(id) {}
+
+    [[nodiscard]] std::uint32_t bits();
+    /// Uniform in [0, 1).
+    [[nodiscard]] float uniform() { return uniform_from_bits(bits()); }
+    /// True with the given probability (one draw, also for 0 and 1).
+    [[nodiscard]] bool chance(float probability) { return uniform() < probability; }
+    /// Uniform in [0, count); count > 0. Unbiased (rejection).
+    [[nodiscard]] std::uint32_t index(std::uint32_t count);
+    /// Standard normal (Box-Muller on two draws, with our own elementwise functions).
+    [[nodiscard]] float normal();
+    /// Fills with standard normals. Starts at the next block of four words, so the result does not
+    /// depend on vector width: elements 2k and 2k+1 come from words 2k and 2k+1 of that block run.
+    void fill_normal(std::span<float> values);
+    /// Fills with uniforms in [0, 1), one word each, from the next block of four words.
+    void fill_uniform(std::span<float> values);
+
+  private:
+    void skip_to_block() { draw_ = (draw_ + 3U) & ~std::uint64_t{3}; }
+
+    RandomKey key_;
+    std::uint64_t id_;
+    std::uint64_t draw_ = 0;
+    std::uint64_t cached_block_ = ~std::uint64_t{0};
+    std::array<std::uint32_t, 4> cached_{};
+};
+
+}  // namespace cambrian

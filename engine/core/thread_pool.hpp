@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+namespace cambrian {
+
+/// A fixed pool. With one thread everything runs on the caller. Work is cut by the caller, never by
+/// the pool, so results cannot depend on the number of threads.
+class ThreadPool {
+  public:
+    /// @param threads number of workers including the calling thread; at least 1.
+    explicit ThreadPool(int threads);
+    ~ThreadPool();
+    ThreadPool(const ThreadPool&) = delete;
+    ThreadPool& operator=(const ThreadPool&) = delete;
+
+    [[nodiscard]] int threads() const;
+    /// Calls body(item, worker) for every item in [0, items), each item once, in any order;
+    /// worker in [0, threads()) names the thread's scratch. Rethrows the exception of the lowest item.
+    void for_each(std::int64_t items, const std::function<void(std::int64_t item, int worker)>& body);
+
+  private:
+    struct State;
+    std::unique_ptr<State> state_;
+};
+
+/// Number of processors this process may run on (its affinity mask), at least 1.
+[[nodiscard]] int available_processors();
+
+}  // namespace cambrian

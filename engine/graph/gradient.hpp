@@ -1,0 +1,47 @@
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "cambrian/engine/graph/graph.hpp"
+
+namespace cambrian {
+
+/// What the gradient rule of an op sees: operands, results and upstream gradients of one node, as
+/// values of the graph that is being extended.
+class GradientContext {
+  public:
+    GradientContext(Graph& graph, const Node& node, std::span<const Var> operands, std::span<const Var> results,
+                    std::span<const Var> upstream, std::vector<Var>& adjoints)
+        : graph_(graph), node_(node), operands_(operands), results_(results), upstream_(upstream), adjoints_(adjoints) {}
+
+    [[nodiscard]] Graph& graph() const { return graph_; }
+    [[nodiscard]] const Attributes& attributes() const { return node_.attributes; }
+    [[nodiscard]] std::size_t operand_count() const { return operands_.size(); }
+    [[nodiscard]] Var operand(std::size_t index = 0) const { return operands_[index]; }
+    [[nodiscard]] Var result(std::size_t index = 0) const { return results_[index]; }
+    [[nodiscard]] std::size_t result_count() const { return results_.size(); }
+    /// Gradient that arrives at a result; zeros where nothing arrived.
+    [[nodiscard]] Var upstream(std::size_t index = 0) const;
+    /// Adds a gradient to an operand, summed over the axes along which the operand was broadcast.
+    /// Gradients to integer and boolean operands are ignored.
+    void accumulate(std::size_t operand_index, Var gradient);
+
+  private:
+    Graph& graph_;
+    const Node& node_;
+    std::span<const Var> operands_;
+    std::span<const Var> results_;
+    std::span<const Var> upstream_;  ///< graph == nullptr marks "nothing arrived".
+    std::vector<Var>& adjoints_;
+};
+
+/// Appends the gradients of `value` (any shape, weighted by `upstream` of the same shape) with respect
+/// to each of `with_respect_to`; zeros where the value does not depend on one. Reverse mode, graph to
+/// graph, from the op table; fused ops are differentiated through their lowering.
+/// Throws ShapeError when the path crosses an op that is not differentiable and not piecewise constant.
+[[nodiscard]] std::vector<Var> gradient(Var value, Var upstream, std::span<const Var> with_respect_to);
+/// Of a rank-0 value, with upstream 1.
+[[nodiscard]] std::vector<Var> gradient(Var value, std::span<const Var> with_respect_to);
+
+}  // namespace cambrian
