@@ -1,0 +1,85 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cambrian/engine/core/hash.hpp"
+#include "cambrian/engine/network/blueprint.hpp"
+
+// Bounded reading and writing of values for checkpoints and messages: a thin face over cereal's portable
+// binary archives (little endian) that checks every length against the bytes that are left.
+namespace cambrian {
+
+/// Collects values into bytes through a cereal archive.
+class ArchiveWriter {
+  public:
+    ArchiveWriter();
+    ~ArchiveWriter();
+    ArchiveWriter(const ArchiveWriter&) = delete;
+    ArchiveWriter& operator=(const ArchiveWriter&) = delete;
+
+    void write(std::uint8_t value);
+    void write(std::uint32_t value);
+    void write(std::int32_t value);
+    void write(std::uint64_t value);
+    void write(std::int64_t value);
+    void write(float value);
+    void write(double value);
+    void write(bool value);
+    void write(Hash128 value);
+    void write(std::string_view text);
+    void write(const char* text) { write(std::string_view(text)); }
+    void write(std::span<const float> values);
+    void write(std::span<const double> values);
+    void write(std::span<const std::byte> bytes);
+    void write(const AnyLayer& layer);
+    void write(const Blueprint& blueprint);
+    [[nodiscard]] std::vector<std::byte> take();
+
+  private:
+    struct State;
+    std::unique_ptr<State> state_;
+};
+
+/// Reads them back in the same order. Every length is checked against what is left, nesting is limited,
+/// enumerations and layer names are checked. Throws InputError naming `source`.
+class ArchiveReader {
+  public:
+    ArchiveReader(std::span<const std::byte> bytes, std::string source);
+    ~ArchiveReader();
+    ArchiveReader(const ArchiveReader&) = delete;
+    ArchiveReader& operator=(const ArchiveReader&) = delete;
+
+    void read(std::uint8_t& value);
+    void read(std::uint32_t& value);
+    void read(std::int32_t& value);
+    void read(std::uint64_t& value);
+    void read(std::int64_t& value);
+    void read(float& value);
+    void read(double& value);
+    void read(bool& value);
+    void read(Hash128& value);
+    void read(std::string& text);
+    void read(std::vector<float>& values);
+    void read(std::vector<double>& values);
+    void read(std::vector<std::byte>& bytes);
+    void read(AnyLayer& layer);
+    void read(Blueprint& blueprint);
+    /// A count of things of at least `smallest` bytes each, checked against what is left.
+    [[nodiscard]] std::uint64_t read_count(std::uint64_t smallest);
+    [[nodiscard]] std::uint64_t remaining() const;
+    /// Throws when bytes are left over.
+    void finish() const;
+    [[noreturn]] void fail(std::string_view why) const;
+
+  private:
+    struct State;
+    std::unique_ptr<State> state_;
+};
+
+}  // namespace cambrian

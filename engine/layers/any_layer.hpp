@@ -1,0 +1,63 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "cambrian/engine/layers/dense.hpp"
+#include "cambrian/engine/layers/layer.hpp"
+#include "cambrian/engine/layers/layer_norm.hpp"
+#include "cambrian/engine/layers/residual.hpp"
+#include "cambrian/engine/layers/rms_norm.hpp"
+#include "cambrian/engine/layers/rnn.hpp"
+#include "cambrian/engine/layers/sequential.hpp"
+#include "cambrian/engine/layers/softmax.hpp"
+
+namespace cambrian {
+
+/// Any of the layers; the only list of layers. Files store the name, never the position.
+class AnyLayer {
+  public:
+    using Variant = std::variant<Dense, RmsNorm, LayerNorm, Softmax, Sequential, Residual, Rnn>;
+
+    AnyLayer() = default;
+    template <class L>
+        requires std::constructible_from<Variant, L>
+    AnyLayer(L layer) : layer_(std::move(layer)) {}  // NOLINT: a layer is an AnyLayer
+
+    [[nodiscard]] const Variant& variant() const { return layer_; }
+    [[nodiscard]] Variant& variant() { return layer_; }
+
+    [[nodiscard]] std::string_view type() const;
+    /// Fills widths left at 0; throws ShapeError when they do not fit.
+    void resolve(std::int64_t input_features);
+    [[nodiscard]] std::int64_t output_features() const;
+    [[nodiscard]] std::vector<ParameterSpec> parameters() const;
+    /// Every activation gene, depth first; empty for layers without one.
+    [[nodiscard]] std::vector<Activation*> activations();
+    [[nodiscard]] std::vector<Activation> activations() const;
+    [[nodiscard]] bool stateful() const;
+    /// Empty for stateless layers.
+    [[nodiscard]] std::vector<StateSpec> state() const;
+    /// Stateless layers; ContractViolation for a stateful one.
+    [[nodiscard]] Var build(Var x, const LayerOperands& operands) const;
+    /// Any layer; a stateless one passes no state on.
+    [[nodiscard]] StepResult step(Var x, std::span<const Var> state, const LayerOperands& operands) const;
+
+    bool operator==(const AnyLayer&) const = default;
+
+  private:
+    Variant layer_;
+};
+
+/// Names of all layer types, in the order of the list.
+[[nodiscard]] std::span<const std::string_view> layer_types();
+/// The default layer of a type between two widths, or nothing when the type cannot join them.
+/// Throws ConfigError for an unknown type.
+[[nodiscard]] std::optional<AnyLayer> fitted_layer(std::string_view type, std::int64_t input_features,
+                                                   std::int64_t output_features);
+
+}  // namespace cambrian

@@ -1,0 +1,72 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cambrian/engine/layers/any_layer.hpp"
+
+namespace cambrian {
+
+/// Extents of the volumetric grid. Slot index = ((z·rows + y)·cols + x)·layers_per_cell + l.
+struct GridSize {
+    int depth = 1;
+    int rows = 1;
+    int cols = 1;
+    int layers_per_cell = 1;
+
+    [[nodiscard]] int slots() const { return depth * rows * cols * layers_per_cell; }
+    /// Checks every coordinate by itself; throws ShapeError.
+    [[nodiscard]] int index(int z, int y, int x, int l) const;
+    /// {z, y, x, l}
+    [[nodiscard]] std::array<int, 4> coordinates(int index) const;
+    bool operator==(const GridSize&) const = default;
+};
+
+/// A layer in the grid. A disabled slot is the identity, so only a slot whose widths agree may be disabled.
+struct Slot {
+    AnyLayer layer;
+    bool enabled = true;
+    bool operator==(const Slot&) const = default;
+};
+
+enum class LinkKind : std::uint8_t {
+    forward,   ///< Adds the source's output of this pass to the target's input.
+    backward,  ///< Adds the source's output of the previous step; a state of the network.
+};
+
+/// Joins two ends. The value is scaled by a gain per feature where widths agree, else projected by a
+/// matrix [target width, source width]; both are evolved weights.
+struct Link {
+    int source = 0;  ///< Slot index, or input_port (forward links only).
+    int target = 0;  ///< Slot index, or slots() for the output head.
+    LinkKind kind = LinkKind::forward;
+    bool operator==(const Link&) const = default;
+};
+inline constexpr int input_port = -1;
+
+/// Everything about a network but its weights. Enabled slots chain in index order from the input port to
+/// the head; empty slots do not exist for the chain. Port and head belong to the task.
+struct Blueprint {
+    std::int64_t input_features = 0;
+    std::int64_t output_features = 0;
+    GridSize grid;
+    std::vector<std::optional<Slot>> slots;  ///< grid.slots() of them.
+    AnyLayer head;                           ///< Joins the last slot to output_features.
+    std::vector<Link> links;                 ///< Sorted by (source, target, kind), no two equal.
+
+    bool operator==(const Blueprint&) const = default;
+};
+
+/// Builds the starting blueprint of a config: {"layers": [...], "grid": {...}, "links": [...]} (config.md).
+/// The last layer is the head. Layers fill slots in index order unless they carry "at": [z, y, x, l].
+/// Widths left out are inferred. Throws ConfigError or ShapeError naming key, slot, layer and both shapes.
+[[nodiscard]] Blueprint blueprint_from_json(const nlohmann::json& network, std::int64_t input_features,
+                                            std::int64_t output_features);
+[[nodiscard]] nlohmann::ordered_json to_json(const Blueprint& blueprint);
+
+}  // namespace cambrian

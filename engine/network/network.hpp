@@ -1,0 +1,79 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "cambrian/engine/core/hash.hpp"
+#include "cambrian/engine/core/random.hpp"
+#include "cambrian/engine/network/blueprint.hpp"
+
+namespace cambrian {
+
+/// Where one parameter tensor lies in the weight vector of a network.
+struct WeightRange {
+    std::string name;  ///< "slot.3.weight", "slot.0.layers.1.bias", "link.0.gain", "head.weight".
+    int slot = -1;     ///< Slot index, slots() for the head, -1 for a link.
+    int link = -1;     ///< Link index, or -1.
+    ParameterSpec parameter;
+    std::int64_t offset = 0;
+    std::int64_t count = 0;
+};
+
+/// What a network reads at run time; each may be per individual.
+struct NetworkOperands {
+    Var weights;      ///< real [weight_count]
+    Var activations;  ///< integer [activation_count] (at least one element)
+    Var enabled;      ///< boolean [slot_count] (at least one element)
+};
+
+/// A checked blueprint: a network that was built runs. Slots in index order, then the head, then links,
+/// give the order of weights; activation genes likewise (slots, head).
+class Network {
+  public:
+    /// Resolves and checks every shape, link end and width. Throws ShapeError naming slot, layer and both shapes.
+    explicit Network(Blueprint blueprint);
+
+    [[nodiscard]] const Blueprint& blueprint() const { return blueprint_; }
+    [[nodiscard]] std::span<const WeightRange> weights() const { return weights_; }
+    [[nodiscard]] std::int64_t weight_count() const { return weight_count_; }
+    [[nodiscard]] std::int64_t activation_count() const { return activation_count_; }
+    [[nodiscard]] std::int64_t slot_count() const { return blueprint_.grid.slots(); }
+    /// Width of the chain before a slot (or before the head, for slot = slots()).
+    [[nodiscard]] std::int64_t width_before(int slot) const { return widths_[static_cast<std::size_t>(slot)]; }
+    /// Whether a filled slot may be disabled (its widths agree).
+    [[nodiscard]] bool can_disable(int slot) const;
+    /// Networks with equal keys share a compiled graph: layer types, widths, scalar fields and links, without
+    /// weights, activations and enabled flags.
+    [[nodiscard]] Hash128 structure_key() const { return structure_key_; }
+    [[nodiscard]] bool stateful() const { return !state_.empty(); }
+    /// States of recurrent layers and of backward links, zero at the start of an episode or a sequence.
+    [[nodiscard]] std::span<const StateSpec> state() const { return state_; }
+
+    /// Run-time operands of this blueprint: activation codes, enabled flags.
+    [[nodiscard]] std::vector<std::int32_t> activation_codes() const;
+    [[nodiscard]] std::vector<std::int32_t> enabled_flags() const;
+    /// Fresh weights (layers.md), one draw stream.
+    [[nodiscard]] std::vector<float> initial_weights(RandomStream& rng) const;
+
+    /// x [.., input_features] → [.., output_features]; stateless networks only.
+    [[nodiscard]] Var apply(Var x, const NetworkOperands& operands) const;
+    /// x [batch, input_features], state [batch, ...] each.
+    [[nodiscard]] StepResult step(Var x, std::span<const Var> state, const NetworkOperands& operands) const;
+    /// x [batch, time, input_features] → [batch, time, output_features]: apply, or scan(step) from zero state.
+    [[nodiscard]] Var sequence(Var x, const NetworkOperands& operands) const;
+    /// Zero state for a batch.
+    [[nodiscard]] std::vector<Var> initial_state(Graph& graph, std::int64_t batch) const;
+
+  private:
+    Blueprint blueprint_;
+    std::vector<WeightRange> weights_;
+    std::vector<std::int64_t> widths_;
+    std::vector<StateSpec> state_;
+    std::int64_t weight_count_ = 0;
+    std::int64_t activation_count_ = 0;
+    Hash128 structure_key_;
+};
+
+}  // namespace cambrian
