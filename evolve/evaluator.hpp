@@ -1,0 +1,61 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "cambrian/engine/backend/backend.hpp"
+#include "cambrian/evolve/birth.hpp"
+#include "cambrian/evolve/genome.hpp"
+#include "cambrian/evolve/task.hpp"
+
+namespace cambrian::evolve {
+
+/// Which numbers an evaluation uses.
+struct EvaluationRound {
+    Phase phase = Phase::train;
+    std::uint64_t round = 0;    ///< Generation, or the running number of a validation.
+    std::int64_t episodes = 0;  ///< 0: as the task is configured (`cambrian evaluate --episodes`).
+    bool operator==(const EvaluationRound&) const = default;
+};
+
+struct Evaluation {
+    Status status = Status::ok;
+    double fitness = worst_fitness;
+    std::vector<double> per_sample;
+    std::uint64_t env_steps = 0;
+};
+
+/// Turns genomes into fitness: groups individuals by structure key, compiles one objective graph
+/// with a population axis for each key (kept in a bounded cache), and runs each group at once. What
+/// is in the batch never changes a fitness. One thread at a time.
+class Evaluator {
+  public:
+    Evaluator(Backend& backend, const Task& task, std::uint64_t seed);
+    ~Evaluator();
+    Evaluator(const Evaluator&) = delete;
+    Evaluator& operator=(const Evaluator&) = delete;
+
+    /// In the order of the genomes. Throws what the task or the backend throws.
+    [[nodiscard]] std::vector<Evaluation> evaluate(std::span<const Genome* const> genomes,
+                                                   const EvaluationRound& round);
+
+    struct Counters {
+        std::uint64_t programs_compiled = 0;
+        std::uint64_t programs_reused = 0;
+    };
+    [[nodiscard]] Counters counters() const;
+
+  private:
+    struct State;
+    std::unique_ptr<State> state_;
+};
+
+/// Runs one network on rows [batch, observations] (time = false) or [batch, time, observations]; →
+/// outputs.
+[[nodiscard]] std::vector<float> infer(Backend& backend, const Genome& genome,
+                                       std::span<const float> inputs, std::int64_t batch,
+                                       std::int64_t time);
+
+}  // namespace cambrian::evolve

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "cambrian/evolve/birth.hpp"
+
+namespace cambrian::evolve {
+
+/// A member that may become a parent: the coordinator keeps its genome.
+struct Member {
+    BirthId birth = 0;
+    double fitness = worst_fitness;
+    Hash128 genome;
+    bool operator==(const Member&) const = default;
+};
+
+/// Decides who is born. Generational: ask() gives a whole generation, tell() takes all its outcomes
+/// in id order. Holds no genomes and no random state: draws come from (seed, birth id).
+class Strategy {
+  public:
+    virtual ~Strategy() = default;
+    /// The births of the next generation, in id order.
+    [[nodiscard]] virtual std::vector<Birth> ask() = 0;
+    virtual void tell(std::span<const Outcome> outcomes) = 0;
+    /// Members that ask() may name as parents, best first.
+    [[nodiscard]] virtual std::span<const Member> living() const = 0;
+    /// Number of the generation that ask() gives next, from 0.
+    [[nodiscard]] virtual std::uint64_t generation() const = 0;
+    /// State for a checkpoint, and back. load throws InputError.
+    [[nodiscard]] virtual std::vector<std::byte> save() const = 0;
+    virtual void load(std::span<const std::byte> bytes) = 0;
+};
+
+struct PopulationSettings {
+    std::uint64_t size = 256;
+    double elite_fraction = 0.25;
+};
+
+/// Truncation selection with elites: the best ⌈fraction·size⌉ are carried over (ties: lower id) and
+/// are the parents of the rest; a child takes one uniform elite, or with the splice rate two
+/// different ones.
+[[nodiscard]] std::unique_ptr<Strategy> make_elite_strategy(std::uint64_t seed,
+                                                            const PopulationSettings& settings,
+                                                            float splice_rate);
+
+}  // namespace cambrian::evolve

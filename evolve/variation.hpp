@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "cambrian/evolve/birth.hpp"
+#include "cambrian/evolve/mutation.hpp"
+#include "cambrian/evolve/splice.hpp"
+
+namespace cambrian::evolve {
+
+/// Everything identity-relevant about variation in a run.
+struct VariationSettings {
+    Blueprint founder;
+    GenomeLimits limits;
+    MutationSettings mutation;
+    SpliceSettings splice;
+};
+
+struct Offspring {
+    Genome genome;
+    std::uint32_t redrawn = 0;
+};
+
+/// Turns births into genomes: a pure function of (seed, settings, birth, parents), so any rank may
+/// do it.
+class Variation {
+  public:
+    Variation(std::uint64_t seed, VariationSettings settings);
+    /// `parents` in the order of birth.parents.
+    [[nodiscard]] Offspring materialise(const Birth& birth,
+                                        std::span<const Genome* const> parents) const;
+    [[nodiscard]] const VariationSettings& settings() const { return settings_; }
+
+  private:
+    std::uint64_t seed_;
+    VariationSettings settings_;
+};
+
+}  // namespace cambrian::evolve
