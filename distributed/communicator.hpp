@@ -1,0 +1,90 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace cambrian::distributed {
+
+/// What a message is about; the payload is a checked frame (message.hpp).
+enum class MessageKind : std::uint32_t {
+    hello,    ///< worker → coordinator: version, identity hash, arithmetic fingerprint, host,
+              ///< threads.
+    request,  ///< worker → coordinator: I have room for a shard (results ride along).
+    shard,    ///< coordinator → worker: births to evaluate.
+    genome_request,  ///< worker → coordinator: parents missing from my cache, by hash.
+    genomes,         ///< coordinator → worker: genomes by hash.
+    heartbeat,       ///< worker → coordinator: my lease lives.
+    shard_failed,    ///< worker → coordinator: the shard threw; its text.
+    stop,            ///< coordinator → worker: the run is over.
+};
+
+struct Message {
+    int source = 0;
+    MessageKind kind = MessageKind::hello;
+    std::vector<std::byte> payload;
+};
+
+/// One rank's end of a network of ranks: a value over a local, recorded or MPI implementation.
+/// Point-to-point only; used by one thread.
+class Communicator {
+  public:
+    /// How a kind of network does it.
+    class Implementation {
+      public:
+        virtual ~Implementation() = default;
+        [[nodiscard]] virtual int rank() const = 0;
+        [[nodiscard]] virtual int size() const = 0;
+        virtual void send(int to, MessageKind kind, std::vector<std::byte> payload) = 0;
+        [[nodiscard]] virtual std::optional<Message> receive(
+            std::chrono::microseconds patience) = 0;
+    };
+
+    explicit Communicator(std::unique_ptr<Implementation> implementation)
+        : implementation_(std::move(implementation)) {}
+
+    [[nodiscard]] int rank() const { return implementation_->rank(); }
+    [[nodiscard]] int size() const { return implementation_->size(); }
+    /// Returns at once; keeps the payload until it is delivered or the peer is given up.
+    void send(int to, MessageKind kind, std::vector<std::byte> payload) {
+        implementation_->send(to, kind, std::move(payload));
+    }
+    /// The next message from anyone, waiting up to `patience` without burning a core.
+    [[nodiscard]] std::optional<Message> receive(std::chrono::microseconds patience) {
+        return implementation_->receive(patience);
+    }
+
+  private:
+    std::unique_ptr<Implementation> implementation_;
+};
+
+/// A network of one: nothing to send to.
+[[nodiscard]] Communicator make_local_communicator();
+
+/// In-process ranks connected by queues, for tests without mpirun: every message is recorded, and a
+/// rank can be silenced (as if killed) at any moment.
+class RecordedNetwork {
+  public:
+    explicit RecordedNetwork(int size);
+    ~RecordedNetwork();
+    [[nodiscard]] Communicator communicator(int rank);
+    struct Record {
+        int source = 0;
+        int target = 0;
+        MessageKind kind{};
+        std::size_t bytes = 0;
+    };
+    [[nodiscard]] std::vector<Record> records() const;
+    /// From now on nothing sent by or to this rank arrives.
+    void silence(int rank);
+
+  private:
+    struct State;
+    std::shared_ptr<State> state_;
+};
+
+}  // namespace cambrian::distributed

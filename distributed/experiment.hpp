@@ -1,0 +1,61 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "cambrian/evolve/strategy.hpp"
+#include "cambrian/evolve/task.hpp"
+#include "cambrian/evolve/variation.hpp"
+
+namespace cambrian::distributed {
+
+struct StopSettings {
+    std::uint64_t generations = std::numeric_limits<std::uint64_t>::max();
+    double fitness = std::numeric_limits<double>::infinity();  ///< Compared with the validated
+                                                               ///< value where the task validates.
+    std::uint64_t evaluations = std::numeric_limits<std::uint64_t>::max();
+    double seconds = std::numeric_limits<double>::infinity();  ///< Over all resumes.
+};
+
+enum class Exchange : std::uint8_t { births, genomes };
+enum class Reevaluate : std::uint8_t { automatic, always, never };
+
+struct DistributionSettings {
+    Exchange exchange = Exchange::births;
+    std::uint64_t shard_size = 0;  ///< 0 = auto.
+    double lease_seconds = 60.0;
+    bool mixed = false;  ///< Ranks with different arithmetic fingerprints are allowed.
+};
+
+struct CheckpointSettings {
+    std::uint64_t every = 10;  ///< Generations; 0 = only at the end.
+    double seconds = 300.0;
+    std::uint64_t keep = 3;
+};
+
+struct ValidationSettings {
+    std::uint64_t every = 5;  ///< Generations; 0 = only at the end.
+};
+
+/// A run, read and checked: what launch makes of a config.
+struct Experiment {
+    std::string name;
+    std::filesystem::path directory;
+    std::uint64_t seed = 1;
+    StopSettings stop;
+    evolve::PopulationSettings population;
+    Reevaluate reevaluate = Reevaluate::automatic;
+    std::shared_ptr<const evolve::Task> task;
+    evolve::VariationSettings variation;
+    ValidationSettings validation;
+    DistributionSettings distribution;
+    CheckpointSettings checkpoint;
+    std::string identity_json;  ///< The identity keys, compact and sorted: equal text, equal run.
+    std::string resolved_json;  ///< The whole resolved config, for config.json.
+};
+
+}  // namespace cambrian::distributed

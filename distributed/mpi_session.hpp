@@ -1,0 +1,43 @@
+#pragma once
+
+#include <string>
+
+#include "cambrian/distributed/communicator.hpp"
+
+namespace cambrian::distributed {
+
+/// Whether this build speaks MPI.
+[[nodiscard]] bool mpi_available();
+
+/// Owns MPI_Init and MPI_Finalize. Ignores SIGPIPE (a dead peer must not kill us) and guards
+/// MPI_Finalize with a timer, because it can hang after a peer died.
+class MpiSession {
+  public:
+    /// Throws ConfigError when the launcher promises several ranks but MPI sees one (srun without
+    /// PMI), and when MPI is not built in but the launcher started several ranks.
+    MpiSession();
+    ~MpiSession();
+    MpiSession(const MpiSession&) = delete;
+    MpiSession& operator=(const MpiSession&) = delete;
+
+    [[nodiscard]] int rank() const;
+    [[nodiscard]] int size() const;
+    /// Ranks of this job on this host, and our place among them.
+    [[nodiscard]] int local_rank() const;
+    [[nodiscard]] int local_size() const;
+    [[nodiscard]] Communicator communicator();
+    /// Ends the whole job; only the coordinator may.
+    [[noreturn]] void abort(int exit_code);
+
+  private:
+    int rank_ = 0;
+    int size_ = 1;
+    int local_rank_ = 0;
+    int local_size_ = 1;
+};
+
+/// Ranks the launcher says it started, from SLURM_STEP_NUM_TASKS, PMI_SIZE or OMPI_COMM_WORLD_SIZE;
+/// 1 without a launcher.
+[[nodiscard]] int launched_ranks();
+
+}  // namespace cambrian::distributed

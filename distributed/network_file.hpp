@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "cambrian/evolve/birth.hpp"
+#include "cambrian/evolve/genome.hpp"
+
+namespace cambrian::distributed {
+
+/// A network on disk (best.cmb): the genome, where it comes from and the identity keys of its run.
+struct NetworkFile {
+    evolve::Genome genome;
+    std::string identity_json;  ///< Empty for a network that no run produced (cambrian splice).
+    std::uint64_t generation = 0;
+    evolve::BirthId birth = 0;
+    double fitness = evolve::worst_fitness;
+    std::optional<double> validated;
+    bool operator==(const NetworkFile&) const = default;
+};
+
+[[nodiscard]] std::vector<std::byte> encode(const NetworkFile& file);
+void write_network(const std::filesystem::path& path, const NetworkFile& file);
+/// Throws InputError for a missing or damaged file or another kind of .cmb.
+[[nodiscard]] NetworkFile read_network(const std::filesystem::path& path);
+
+}  // namespace cambrian::distributed

@@ -1,0 +1,77 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cambrian/distributed/communicator.hpp"
+#include "cambrian/distributed/experiment.hpp"
+#include "cambrian/engine/backend/backend.hpp"
+
+namespace cambrian::distributed {
+
+/// One line of generations.csv, and what a console shows of it.
+struct GenerationReport {
+    std::uint64_t generation = 0;
+    std::uint64_t evaluations = 0;  ///< So far in the run.
+    double best = 0.0;
+    double mean = 0.0;  ///< Over valid outcomes.
+    double worst = 0.0;
+    std::optional<double> validated;  ///< Champion on fresh data, in generations that validate.
+    std::uint64_t parameters = 0;     ///< Of the best.
+    std::uint64_t species = 1;
+    std::uint64_t env_steps = 0;  ///< So far.
+    std::uint64_t redrawn = 0;    ///< In this generation.
+    std::uint64_t invalid = 0;    ///< In this generation: non-finite or failed.
+    // Not in generations.csv: timings differ from run to run.
+    double seconds = 0.0;  ///< Of this generation.
+    double evaluate_seconds = 0.0;
+    double vary_seconds = 0.0;
+    double wait_seconds = 0.0;
+    double elapsed_seconds = 0.0;  ///< Of the run, over all resumes.
+};
+
+/// Told about progress on rank 0.
+class Reporter {
+  public:
+    virtual ~Reporter() = default;
+    virtual void started(const Experiment& experiment, const std::vector<std::string>& rank_lines,
+                         std::uint64_t generation) = 0;
+    virtual void progressed(std::uint64_t generation, std::uint64_t done, std::uint64_t total) = 0;
+    virtual void generation_done(const GenerationReport& report) = 0;
+    virtual void warning(const std::string& text) = 0;
+};
+
+enum class StopReason : std::uint8_t { generations, fitness, evaluations, seconds, interrupted };
+[[nodiscard]] std::string_view name(StopReason reason);
+
+struct RunResult {
+    StopReason reason = StopReason::generations;
+    GenerationReport last;
+    double best_fitness = 0.0;
+    std::optional<double> best_validated;
+    std::optional<double> best_tested;  ///< Where the task has a test phase.
+};
+
+enum class Start : std::uint8_t {
+    fresh,    ///< The run directory must not hold a run.
+    proceed,  ///< Continue from the newest sound checkpoint, or start where there is none (evolve
+              ///< --continue).
+    resume,   ///< A checkpoint must exist.
+};
+
+/// Runs the experiment on rank 0: strategy, shards, leases, checkpoints, run directory; evaluates
+/// shards too, on a thread of its own. `interrupt` becomes non-zero when a signal asks to end.
+/// Throws ConfigError, InputError or DeviceError; whatever happens, what was committed stays.
+[[nodiscard]] RunResult run_coordinator(Communicator& communicator, Backend& backend,
+                                        const Experiment& experiment, Start start,
+                                        Reporter& reporter, const std::atomic<int>& interrupt);
+
+/// Serves shards until told to stop, or until the coordinator has been silent for too long (then
+/// throws Error). Returns the number of individuals evaluated.
+std::uint64_t run_worker(Communicator& communicator, Backend& backend, const Experiment& experiment,
+                         const std::atomic<int>& interrupt);
+
+}  // namespace cambrian::distributed
