@@ -8,9 +8,10 @@ target_compile_options(cambrian_warnings INTERFACE
   -Wnon-virtual-dtor -Woverloaded-virtual -Wdouble-promotion -Wimplicit-fallthrough
   $<$<CXX_COMPILER_ID:GNU>:-Wduplicated-cond -Wlogical-op>)
 
-# Bits must not depend on the machine that compiles: no contraction, one instruction set.
+# Bits must not depend on the machine that compiles: no contraction, one instruction set. Nobody reads
+# the floating-point exception flags or errno; saying so lets selects become vector code.
 add_library(cambrian_arithmetic INTERFACE)
-target_compile_options(cambrian_arithmetic INTERFACE -ffp-contract=off)
+target_compile_options(cambrian_arithmetic INTERFACE -ffp-contract=off -fno-trapping-math -fno-math-errno)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   target_compile_options(cambrian_arithmetic INTERFACE -march=x86-64-v3)
 endif()

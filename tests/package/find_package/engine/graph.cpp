@@ -1,0 +1,5 @@
+#include "engine/graph/graph.hpp"
+
+namespace consumer {
+int answer() { return 42; }
+}  // namespace consumer
