@@ -8,15 +8,17 @@
 namespace cambrian {
 
 /// Philox4x32-10 (Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3"): four random
-/// words for a counter and a key. The same bits on every machine.
-[[nodiscard]] std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> counter, std::uint64_t key);
+/// words for a counter and a key (low word first). The same bits on every machine.
+[[nodiscard]] std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> counter,
+                                                  std::uint64_t key);
 
 /// Key of a family of streams: hash64(run seed, purpose path, island).
 struct RandomKey {
     std::uint64_t value = 0;
     bool operator==(const RandomKey&) const = default;
 };
-[[nodiscard]] RandomKey random_key(std::uint64_t seed, std::string_view purpose, std::uint64_t island = 0);
+[[nodiscard]] RandomKey random_key(std::uint64_t seed, std::string_view purpose,
+                                   std::uint64_t island = 0);
 
 /// A uniform in [0, 1) from the upper 24 bits of a random word.
 [[nodiscard]] inline float uniform_from_bits(std::uint32_t bits) {
@@ -24,7 +26,7 @@ struct RandomKey {
 }
 
 /// The stream of draws of one individual or birth: draw n is word n % 4 of
-/// philox(counter = {n / 4, id}, key), so a stream has no hidden state beyond its position.
+/// philox({n / 4 low, n / 4 high, id low, id high}, key), so a stream has no hidden state beyond its position.
 class RandomStream {
   public:
     RandomStream(RandomKey key, std::uint64_t id) : key_(key), id_(id) {}
@@ -36,10 +38,12 @@ class RandomStream {
     [[nodiscard]] bool chance(float probability) { return uniform() < probability; }
     /// Uniform in [0, count); count > 0. Unbiased (rejection).
     [[nodiscard]] std::uint32_t index(std::uint32_t count);
-    /// Standard normal (Box-Muller on two draws, with our own elementwise functions).
+    /// Standard normal from two draws, uniforms u and v: sqrt(-2 ln(1 - u)) cos(2 pi v), with our own
+    /// elementwise functions. The sine half is not used, so a call always costs two draws.
     [[nodiscard]] float normal();
     /// Fills with standard normals. Starts at the next block of four words, so the result does not
-    /// depend on vector width: elements 2k and 2k+1 come from words 2k and 2k+1 of that block run.
+    /// depend on vector width: elements 2k and 2k+1 are the cosine and the sine half of the pair made
+    /// from words 2k and 2k+1 of that block run. An odd count still consumes both words of its last pair.
     void fill_normal(std::span<float> values);
     /// Fills with uniforms in [0, 1), one word each, from the next block of four words.
     void fill_uniform(std::span<float> values);

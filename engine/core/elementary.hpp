@@ -1,0 +1,30 @@
+#pragma once
+
+#include <bit>
+#include <cstdint>
+
+// Inlined always: a loop over one of these becomes vector code only when no call is left in it.
+#define CAMBRIAN_ELEMENTARY(name) [[gnu::always_inline]] inline float name
+#define CAMBRIAN_CALL(name) name
+#define CAMBRIAN_PRECISE
+
+/// Our own elementwise functions: the same bits on every device and in scalar and vector code,
+/// special values like IEEE 754, subnormal numbers counted as zero. Within 2 units in the last
+/// place (sin and cos for |x| <= 8192, the limit their argument is clamped to; erf too).
+namespace cambrian::elementary {
+
+using uint = std::uint32_t;
+[[gnu::always_inline]] inline uint float_to_bits(float x) {
+    return std::bit_cast<uint>(x);
+}
+[[gnu::always_inline]] inline float bits_to_float(uint bits) {
+    return std::bit_cast<float>(bits);
+}
+
+#include "cambrian/engine/core/elementary.inl"
+
+}  // namespace cambrian::elementary
+
+#undef CAMBRIAN_ELEMENTARY
+#undef CAMBRIAN_CALL
+#undef CAMBRIAN_PRECISE

@@ -1,0 +1,317 @@
+// Elementary functions from additions, multiplications, comparisons and bit operations only: one text
+// for C++ and GLSL, so that every device computes the same bits. The includer defines
+//   CAMBRIAN_ELEMENTARY(name)  declares a function of that name that returns float
+//   CAMBRIAN_CALL(name)        the name such a function is called by
+//   CAMBRIAN_PRECISE           marks a local whose operations may not be fused or reordered
+//   uint, float_to_bits, bits_to_float
+// No expression below may be contracted: compile C++ with -ffp-contract=off. Operands that are subnormal
+// count as zero and subnormal results are zero, by tests on the bits, whether or not the device flushes.
+// Each function is one flow without branches, so that loops over it become vector code.
+
+const uint exponent_mask = 0x7F800000U;
+const uint fraction_mask = 0x007FFFFFU;
+const uint magnitude_mask = 0x7FFFFFFFU;
+const uint sign_mask = 0x80000000U;
+const uint one_bits = 0x3F800000U;
+const uint not_a_number_bits = 0x7FC00000U;
+// Adding and subtracting 1.5 * 2^23 rounds to an integer, which then lies in the low bits of the sum.
+const float rounding_shift = 12582912.0F;
+const uint rounding_shift_bits = 0x4B400000U;
+const float log2_e = 1.44269502F;
+const float ln_2_high = 0.693145752F;
+const float ln_2_low = 1.42860677e-6F;
+
+// x * 2^exponent for x in [0.5, 4), rounded to zero or infinity outside the normal range.
+CAMBRIAN_ELEMENTARY(scale_by_power)(float x, int exponent) {
+    uint bits = float_to_bits(x);
+    int field = int(bits >> 23) + exponent;
+    uint scaled = bits + (uint(exponent) << 23);
+    uint finite = field <= 0 ? 0U : scaled;
+    return bits_to_float(field >= 255 ? exponent_mask : finite);
+}
+
+// The quotient of two numbers in [1, 2), with one correction by its exact remainder.
+CAMBRIAN_ELEMENTARY(fraction_quotient)(float a, float b) {
+    CAMBRIAN_PRECISE float guess = 1.41176474F - 0.470588237F * b;
+    CAMBRIAN_PRECISE float error_0 = 1.0F - b * guess;
+    CAMBRIAN_PRECISE float once = guess + guess * error_0;
+    CAMBRIAN_PRECISE float error_1 = 1.0F - b * once;
+    CAMBRIAN_PRECISE float inverse = once + once * error_1;
+    CAMBRIAN_PRECISE float quotient = a * inverse;
+    CAMBRIAN_PRECISE float quotient_high = bits_to_float(float_to_bits(quotient) & 0xFFFFF000U);
+    CAMBRIAN_PRECISE float quotient_low = quotient - quotient_high;
+    CAMBRIAN_PRECISE float b_high = bits_to_float(float_to_bits(b) & 0xFFFFF000U);
+    CAMBRIAN_PRECISE float b_low = b - b_high;
+    CAMBRIAN_PRECISE float remainder_0 = a - quotient_high * b_high;
+    CAMBRIAN_PRECISE float remainder_1 = remainder_0 - quotient_high * b_low;
+    CAMBRIAN_PRECISE float remainder_2 = remainder_1 - quotient_low * b_high;
+    CAMBRIAN_PRECISE float remainder_3 = remainder_2 - quotient_low * b_low;
+    CAMBRIAN_PRECISE float corrected = quotient + remainder_3 * inverse;
+    return corrected;
+}
+
+// a / b over the whole normal range.
+CAMBRIAN_ELEMENTARY(divide)(float a, float b) {
+    uint a_bits = float_to_bits(a);
+    uint b_bits = float_to_bits(b);
+    uint sign = (a_bits ^ b_bits) & sign_mask;
+    uint a_field = a_bits & exponent_mask;
+    uint b_field = b_bits & exponent_mask;
+    CAMBRIAN_PRECISE float a_fraction = bits_to_float((a_bits & fraction_mask) | one_bits);
+    CAMBRIAN_PRECISE float b_fraction = bits_to_float((b_bits & fraction_mask) | one_bits);
+    CAMBRIAN_PRECISE float quotient = CAMBRIAN_CALL(fraction_quotient)(a_fraction, b_fraction);
+    int exponent = int(a_field >> 23) - int(b_field >> 23);
+    uint scaled = float_to_bits(CAMBRIAN_CALL(scale_by_power)(quotient, exponent));
+    uint infinite = (a_field == exponent_mask ? 1U : 0U) | (b_field == 0U ? 1U : 0U);
+    uint zero = (a_field == 0U ? 1U : 0U) | (b_field == exponent_mask ? 1U : 0U);
+    uint a_invalid = (a_bits & magnitude_mask) > exponent_mask ? 1U : 0U;
+    uint b_invalid = (b_bits & magnitude_mask) > exponent_mask ? 1U : 0U;
+    uint magnitude = zero != 0U ? 0U : (infinite != 0U ? exponent_mask : scaled);
+    uint invalid = (infinite & zero) | a_invalid | b_invalid;
+    return bits_to_float(invalid != 0U ? not_a_number_bits : (magnitude | sign));
+}
+
+// 1 / x.
+CAMBRIAN_ELEMENTARY(reciprocal)(float x) {
+    uint bits = float_to_bits(x);
+    uint field = bits & exponent_mask;
+    CAMBRIAN_PRECISE float fraction = bits_to_float((bits & fraction_mask) | one_bits);
+    CAMBRIAN_PRECISE float quotient = CAMBRIAN_CALL(fraction_quotient)(1.0F, fraction);
+    uint scaled = float_to_bits(CAMBRIAN_CALL(scale_by_power)(quotient, 127 - int(field >> 23)));
+    uint finite = field == 0U ? exponent_mask : scaled;
+    uint magnitude = field == exponent_mask ? 0U : finite;
+    uint with_sign = magnitude | (bits & sign_mask);
+    return bits_to_float((bits & magnitude_mask) > exponent_mask ? not_a_number_bits : with_sign);
+}
+
+// 1 / sqrt(x) of x in [1, 4) to about 2^-17, by two Newton steps.
+CAMBRIAN_ELEMENTARY(fraction_rsqrt)(float x) {
+    CAMBRIAN_PRECISE float guess = bits_to_float(0x5F375A86U - (float_to_bits(x) >> 1));
+    CAMBRIAN_PRECISE float half_x = 0.5F * x;
+    CAMBRIAN_PRECISE float error_0 = 0.5F - (half_x * guess) * guess;
+    CAMBRIAN_PRECISE float once = guess + guess * error_0;
+    CAMBRIAN_PRECISE float error_1 = 0.5F - (half_x * once) * once;
+    CAMBRIAN_PRECISE float twice = once + once * error_1;
+    return twice;
+}
+
+// x = fraction * 4^half_exponent with fraction in [1, 4).
+CAMBRIAN_ELEMENTARY(even_fraction)(uint bits, int half_exponent) {
+    return bits_to_float((bits & magnitude_mask) - (uint(half_exponent) << 24));
+}
+
+CAMBRIAN_ELEMENTARY(sqrt)(float x) {
+    uint bits = float_to_bits(x);
+    int half_exponent = (int((bits & magnitude_mask) >> 23) - 127) >> 1;
+    CAMBRIAN_PRECISE float fraction = CAMBRIAN_CALL(even_fraction)(bits, half_exponent);
+    CAMBRIAN_PRECISE float inverse = CAMBRIAN_CALL(fraction_rsqrt)(fraction);
+    CAMBRIAN_PRECISE float root = fraction * inverse;
+    CAMBRIAN_PRECISE float high = bits_to_float(float_to_bits(root) & 0xFFFFF000U);
+    CAMBRIAN_PRECISE float low = root - high;
+    CAMBRIAN_PRECISE float remainder_0 = fraction - high * high;
+    CAMBRIAN_PRECISE float remainder_1 = remainder_0 - 2.0F * high * low;
+    CAMBRIAN_PRECISE float remainder_2 = remainder_1 - low * low;
+    CAMBRIAN_PRECISE float corrected = root + remainder_2 * (0.5F * inverse);
+    uint scaled = float_to_bits(corrected) + (uint(half_exponent) << 23);
+    uint finite = (bits & exponent_mask) == 0U ? (bits & sign_mask) : scaled;
+    uint with_infinity = bits == exponent_mask ? exponent_mask : finite;
+    bool invalid = bits > exponent_mask && bits >= (sign_mask | 0x00800000U);
+    bool not_a_number = bits > exponent_mask && bits < sign_mask;
+    return bits_to_float(invalid || not_a_number ? not_a_number_bits : with_infinity);
+}
+
+// 1 / sqrt(x).
+CAMBRIAN_ELEMENTARY(rsqrt)(float x) {
+    uint bits = float_to_bits(x);
+    int half_exponent = (int((bits & magnitude_mask) >> 23) - 127) >> 1;
+    CAMBRIAN_PRECISE float fraction = CAMBRIAN_CALL(even_fraction)(bits, half_exponent);
+    CAMBRIAN_PRECISE float inverse = CAMBRIAN_CALL(fraction_rsqrt)(fraction);
+    CAMBRIAN_PRECISE float error = 0.5F - (0.5F * fraction * inverse) * inverse;
+    CAMBRIAN_PRECISE float corrected = inverse + inverse * error;
+    uint scaled = float_to_bits(corrected) - (uint(half_exponent) << 23);
+    uint finite = (bits & exponent_mask) == 0U ? ((bits & sign_mask) | exponent_mask) : scaled;
+    uint with_infinity = bits == exponent_mask ? 0U : finite;
+    bool invalid = bits > exponent_mask && bits >= (sign_mask | 0x00800000U);
+    bool not_a_number = bits > exponent_mask && bits < sign_mask;
+    return bits_to_float(invalid || not_a_number ? not_a_number_bits : with_infinity);
+}
+
+// e^(x - shift * ln 2) for an integer shift next to x / ln 2: between 0.7 and 1.42.
+CAMBRIAN_ELEMENTARY(exp_fraction)(float x, float shift) {
+    CAMBRIAN_PRECISE float r_0 = x - shift * ln_2_high;
+    CAMBRIAN_PRECISE float r = r_0 - shift * ln_2_low;
+    CAMBRIAN_PRECISE float p_4 = 0.00836959109F + r * 0.0013951693F;
+    CAMBRIAN_PRECISE float p_3 = 0.0416661873F + r * p_4;
+    CAMBRIAN_PRECISE float p_2 = 0.166665137F + r * p_3;
+    CAMBRIAN_PRECISE float p_1 = 0.5F + r * p_2;
+    CAMBRIAN_PRECISE float above_one = r + (r * r) * p_1;
+    CAMBRIAN_PRECISE float result = 1.0F + above_one;
+    return result;
+}
+
+// e^x for -87 <= x <= 88, where the result is normal.
+CAMBRIAN_ELEMENTARY(exp_inside)(float x) {
+    CAMBRIAN_PRECISE float shifted = x * log2_e + rounding_shift;
+    CAMBRIAN_PRECISE float shift = shifted - rounding_shift;
+    CAMBRIAN_PRECISE float fraction = CAMBRIAN_CALL(exp_fraction)(x, shift);
+    return bits_to_float(float_to_bits(fraction) + ((float_to_bits(shifted) - rounding_shift_bits) << 23));
+}
+
+CAMBRIAN_ELEMENTARY(exp)(float x) {
+    CAMBRIAN_PRECISE float above = x < -104.0F ? -104.0F : x;
+    CAMBRIAN_PRECISE float inside = above > 90.0F ? 90.0F : above;
+    CAMBRIAN_PRECISE float shifted = inside * log2_e + rounding_shift;
+    CAMBRIAN_PRECISE float shift = shifted - rounding_shift;
+    CAMBRIAN_PRECISE float fraction = CAMBRIAN_CALL(exp_fraction)(inside, shift);
+    int exponent = int(float_to_bits(shifted) - rounding_shift_bits);
+    CAMBRIAN_PRECISE float result = CAMBRIAN_CALL(scale_by_power)(fraction, exponent);
+    bool not_a_number = (float_to_bits(x) & magnitude_mask) > exponent_mask;
+    return not_a_number ? bits_to_float(not_a_number_bits) : result;
+}
+
+CAMBRIAN_ELEMENTARY(log)(float x) {
+    uint bits = float_to_bits(x);
+    // Fractions from sqrt(1/2) to sqrt(2): the carry of the addition selects the exponent.
+    uint moved = bits + (one_bits - 0x3F3504F3U);
+    int exponent = int(moved >> 23) - 127;
+    CAMBRIAN_PRECISE float fraction = bits_to_float((moved & fraction_mask) + 0x3F3504F3U);
+    CAMBRIAN_PRECISE float f = fraction - 1.0F;
+    CAMBRIAN_PRECISE float scale = float(exponent);
+    CAMBRIAN_PRECISE float p_8 = -0.117908537F + f * 0.069152005F;
+    CAMBRIAN_PRECISE float p_7 = 0.118735895F + f * p_8;
+    CAMBRIAN_PRECISE float p_6 = -0.123842157F + f * p_7;
+    CAMBRIAN_PRECISE float p_5 = 0.142185628F + f * p_6;
+    CAMBRIAN_PRECISE float p_4 = -0.166692555F + f * p_5;
+    CAMBRIAN_PRECISE float p_3 = 0.20002231F + f * p_4;
+    CAMBRIAN_PRECISE float p_2 = -0.249999866F + f * p_3;
+    CAMBRIAN_PRECISE float p_1 = 0.333333105F + f * p_2;
+    CAMBRIAN_PRECISE float square = f * f;
+    CAMBRIAN_PRECISE float cubic = (square * f) * p_1 + scale * ln_2_low;
+    CAMBRIAN_PRECISE float tail = cubic - 0.5F * square;
+    CAMBRIAN_PRECISE float body = f + tail;
+    CAMBRIAN_PRECISE float result = scale * ln_2_high + body;
+    uint of_zero = (bits & exponent_mask) == 0U ? (sign_mask | exponent_mask) : float_to_bits(result);
+    uint of_infinity = bits == exponent_mask ? exponent_mask : of_zero;
+    bool invalid = bits > exponent_mask && bits >= (sign_mask | 0x00800000U);
+    bool not_a_number = bits > exponent_mask && bits < sign_mask;
+    return bits_to_float(invalid || not_a_number ? not_a_number_bits : of_infinity);
+}
+
+// sin(x + quarter_turns * pi / 2). The argument is limited to +-8192, beyond which a float no longer
+// resolves the phase well; infinities give NaN.
+CAMBRIAN_ELEMENTARY(sin_turned)(float x, uint quarter_turns) {
+    CAMBRIAN_PRECISE float below = x > 8192.0F ? 8192.0F : x;
+    CAMBRIAN_PRECISE float inside = below < -8192.0F ? -8192.0F : below;
+    CAMBRIAN_PRECISE float shifted = inside * 0.636619747F + rounding_shift;
+    CAMBRIAN_PRECISE float k = shifted - rounding_shift;
+    uint quadrant = float_to_bits(shifted) - rounding_shift_bits + quarter_turns;
+    // pi / 2 in parts of 11 bits, so that the products with k (13 bits) are exact.
+    CAMBRIAN_PRECISE float r_0 = inside - k * 1.5703125F;
+    CAMBRIAN_PRECISE float r_1 = r_0 - k * 4.83751297e-4F;
+    CAMBRIAN_PRECISE float third = k * 7.54953362e-8F;
+    CAMBRIAN_PRECISE float r_2 = r_1 - third;
+    CAMBRIAN_PRECISE float lost = (r_1 - r_2) - third;
+    CAMBRIAN_PRECISE float rest_0 = lost - k * 2.563282919e-12F;
+    CAMBRIAN_PRECISE float rest = rest_0 - k * 6.123233601e-17F;
+    CAMBRIAN_PRECISE float r = r_2 + rest;
+    CAMBRIAN_PRECISE float z = r * r;
+    CAMBRIAN_PRECISE float s_2 = 0.00833332911F + z * (-0.000198393158F + z * 2.71812132e-6F);
+    CAMBRIAN_PRECISE float s_1 = -0.166666672F + z * s_2;
+    CAMBRIAN_PRECISE float sine = r + (z * r) * s_1;
+    CAMBRIAN_PRECISE float c_2 = -0.00138888834F + z * (2.47994994e-5F + z * -2.72084691e-7F);
+    CAMBRIAN_PRECISE float c_1 = 0.0416666679F + z * c_2;
+    CAMBRIAN_PRECISE float half_z = 0.5F * z;
+    CAMBRIAN_PRECISE float near_one = 1.0F - half_z;
+    CAMBRIAN_PRECISE float cosine = near_one + (((1.0F - near_one) - half_z) + (z * z) * c_1);
+    uint chosen = (quadrant & 1U) == 0U ? float_to_bits(sine) : float_to_bits(cosine);
+    uint turned = chosen ^ ((quadrant & 2U) << 30);
+    bool invalid = (float_to_bits(x) & magnitude_mask) >= exponent_mask;
+    return bits_to_float(invalid ? not_a_number_bits : turned);
+}
+
+CAMBRIAN_ELEMENTARY(sin)(float x) {
+    uint bits = float_to_bits(x);
+    uint sine = float_to_bits(CAMBRIAN_CALL(sin_turned)(x, 0U));
+    // Small arguments are their own sine; this also keeps the sign of zero.
+    uint small = (bits & exponent_mask) == 0U ? (bits & sign_mask) : bits;
+    return bits_to_float((bits & magnitude_mask) < 0x39000000U ? small : sine);
+}
+
+CAMBRIAN_ELEMENTARY(cos)(float x) {
+    uint bits = float_to_bits(x);
+    CAMBRIAN_PRECISE float used = (bits & exponent_mask) == 0U ? 0.0F : x;
+    return CAMBRIAN_CALL(sin_turned)(used, 1U);
+}
+
+// 1 / x for positive x far from the ends of the range, by three Newton steps.
+CAMBRIAN_ELEMENTARY(reciprocal_inside)(float x) {
+    CAMBRIAN_PRECISE float guess = bits_to_float(0x7EF311C7U - float_to_bits(x));
+    CAMBRIAN_PRECISE float once = guess * (2.0F - x * guess);
+    CAMBRIAN_PRECISE float twice = once * (2.0F - x * once);
+    CAMBRIAN_PRECISE float thrice = twice + twice * (1.0F - x * twice);
+    return thrice;
+}
+
+CAMBRIAN_ELEMENTARY(tanh)(float x) {
+    uint bits = float_to_bits(x);
+    uint magnitude_bits = bits & magnitude_mask;
+    CAMBRIAN_PRECISE float magnitude = bits_to_float(magnitude_bits);
+    CAMBRIAN_PRECISE float limited = magnitude > 9.5F ? 9.5F : magnitude;
+    CAMBRIAN_PRECISE float power = CAMBRIAN_CALL(exp_inside)(2.0F * limited);
+    CAMBRIAN_PRECISE float far = 1.0F - 2.0F * CAMBRIAN_CALL(reciprocal_inside)(1.0F + power);
+    CAMBRIAN_PRECISE float z = limited * limited;
+    CAMBRIAN_PRECISE float p_4 = 0.0217025522F + z * (-0.00818160549F + z * 0.00214652368F);
+    CAMBRIAN_PRECISE float p_2 = 0.133332089F + z * (-0.0539471321F + z * p_4);
+    CAMBRIAN_PRECISE float p_1 = -0.333333313F + z * p_2;
+    CAMBRIAN_PRECISE float near = limited + (limited * z) * p_1;
+    CAMBRIAN_PRECISE float chosen = magnitude < 0.625F ? near : far;
+    uint small = (bits & exponent_mask) == 0U ? 0U : magnitude_bits;
+    uint value = magnitude_bits < 0x39000000U ? small : float_to_bits(chosen);
+    uint with_sign = value | (bits & sign_mask);
+    return bits_to_float(magnitude_bits > exponent_mask ? not_a_number_bits : with_sign);
+}
+
+// 1 / (1 + e^-x).
+CAMBRIAN_ELEMENTARY(sigmoid)(float x) {
+    uint bits = float_to_bits(x);
+    uint magnitude_bits = bits & magnitude_mask;
+    CAMBRIAN_PRECISE float power = CAMBRIAN_CALL(exp)(-bits_to_float(magnitude_bits));
+    CAMBRIAN_PRECISE float sum = 1.0F + power;
+    CAMBRIAN_PRECISE float lost = power - (sum - 1.0F);
+    CAMBRIAN_PRECISE float inverse = CAMBRIAN_CALL(reciprocal_inside)(sum);
+    CAMBRIAN_PRECISE float inverse_high = bits_to_float(float_to_bits(inverse) & 0xFFFFF000U);
+    CAMBRIAN_PRECISE float inverse_low = inverse - inverse_high;
+    CAMBRIAN_PRECISE float sum_high = bits_to_float(float_to_bits(sum) & 0xFFFFF000U);
+    CAMBRIAN_PRECISE float sum_low = sum - sum_high;
+    CAMBRIAN_PRECISE float error_0 = 1.0F - inverse_high * sum_high;
+    CAMBRIAN_PRECISE float error_1 = error_0 - inverse_high * sum_low;
+    CAMBRIAN_PRECISE float error_2 = error_1 - inverse_low * sum_high;
+    CAMBRIAN_PRECISE float error_3 = error_2 - inverse_low * sum_low;
+    CAMBRIAN_PRECISE float error_4 = error_3 - inverse * lost;
+    CAMBRIAN_PRECISE float corrected = inverse + inverse * error_4;
+    CAMBRIAN_PRECISE float small = power * corrected;
+    CAMBRIAN_PRECISE float below_half = power < 0.5F ? small : 1.0F - corrected;
+    CAMBRIAN_PRECISE float result = (bits & sign_mask) != 0U ? below_half : corrected;
+    return bits_to_float(magnitude_bits > exponent_mask ? not_a_number_bits : float_to_bits(result));
+}
+
+// 2 / sqrt(pi) times the integral of e^(-t t) from 0 to x.
+CAMBRIAN_ELEMENTARY(erf)(float x) {
+    uint bits = float_to_bits(x);
+    uint magnitude_bits = bits & magnitude_mask;
+    CAMBRIAN_PRECISE float magnitude = bits_to_float(magnitude_bits);
+    CAMBRIAN_PRECISE float a = magnitude > 4.0F ? 4.0F : magnitude;
+    CAMBRIAN_PRECISE float z = a * a;
+    CAMBRIAN_PRECISE float p_4 = 0.00518953474F + z * (-0.000802083639F + z * 7.88910256e-5F);
+    CAMBRIAN_PRECISE float p_2 = 0.112836003F + z * (-0.0268544443F + z * p_4);
+    CAMBRIAN_PRECISE float p_1 = 0.128379166F + z * (-0.37612626F + z * p_2);
+    CAMBRIAN_PRECISE float near = a + a * p_1;
+    CAMBRIAN_PRECISE float q_5 = -0.00420530001F + a * (0.000441475946F + a * -2.16979079e-5F);
+    CAMBRIAN_PRECISE float q_3 = -0.108422153F + a * (0.0252103768F + a * q_5);
+    CAMBRIAN_PRECISE float q_1 = -1.12958038F + a * (-0.633216381F + a * q_3);
+    CAMBRIAN_PRECISE float far = 1.0F - CAMBRIAN_CALL(exp_inside)(0.000188470425F + a * q_1);
+    CAMBRIAN_PRECISE float chosen = a < 1.0F ? near : far;
+    uint value = (bits & exponent_mask) == 0U ? 0U : float_to_bits(chosen);
+    uint with_sign = value | (bits & sign_mask);
+    return bits_to_float(magnitude_bits > exponent_mask ? not_a_number_bits : with_sign);
+}

@@ -1,0 +1,88 @@
+#include "cambrian/engine/core/hash.hpp"
+
+#include <xxhash.h>
+
+#include <bit>
+
+namespace cambrian {
+
+namespace {
+
+template <class Word>
+void append_little_endian(std::string& bytes, Word word) {
+    for (std::size_t i = 0; i < sizeof(Word); ++i) {
+        bytes.push_back(static_cast<char>((word >> (8 * i)) & 0xFFU));
+    }
+}
+
+Hash128 digest(const void* data, std::size_t size) {
+    const XXH128_hash_t hash = XXH3_128bits(data, size);
+    return {hash.high64, hash.low64};
+}
+
+}  // namespace
+
+std::string Hash128::hex() const {
+    constexpr std::string_view digits = "0123456789abcdef";
+    std::string text(32, '0');
+    for (std::size_t i = 0; i < 16; ++i) {
+        text[15 - i] = digits[(high >> (4 * i)) & 15U];
+        text[31 - i] = digits[(low >> (4 * i)) & 15U];
+    }
+    return text;
+}
+
+Hash128 hash128(std::span<const std::byte> bytes) {
+    return digest(bytes.data(), bytes.size());
+}
+
+std::uint64_t hash64(std::span<const std::byte> bytes, std::uint64_t seed) {
+    return XXH3_64bits_withSeed(bytes.data(), bytes.size(), seed);
+}
+
+Hasher& Hasher::add(std::uint64_t value) {
+    append_little_endian(bytes_, value);
+    return *this;
+}
+
+Hasher& Hasher::add(float value) {
+    append_little_endian(bytes_, std::bit_cast<std::uint32_t>(value));
+    return *this;
+}
+
+Hasher& Hasher::add(double value) {
+    append_little_endian(bytes_, std::bit_cast<std::uint64_t>(value));
+    return *this;
+}
+
+Hasher& Hasher::add(Hash128 value) {
+    return add(value.high).add(value.low);
+}
+
+Hasher& Hasher::add(std::string_view text) {
+    add(static_cast<std::uint64_t>(text.size()));
+    bytes_.append(text);
+    return *this;
+}
+
+Hasher& Hasher::add(std::span<const float> values) {
+    add(static_cast<std::uint64_t>(values.size()));
+    if constexpr (std::endian::native == std::endian::little) {
+        bytes_.append(reinterpret_cast<const char*>(values.data()), values.size_bytes());
+    } else {
+        for (const float value : values) {
+            add(value);
+        }
+    }
+    return *this;
+}
+
+Hash128 Hasher::hash128() const {
+    return digest(bytes_.data(), bytes_.size());
+}
+
+std::uint64_t Hasher::hash64() const {
+    return XXH3_64bits(bytes_.data(), bytes_.size());
+}
+
+}  // namespace cambrian

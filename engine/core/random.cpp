@@ -1,0 +1,170 @@
+#include "cambrian/engine/core/random.hpp"
+
+#include <algorithm>
+
+#include "cambrian/engine/core/contract.hpp"
+#include "cambrian/engine/core/elementary.hpp"
+#include "cambrian/engine/core/hash.hpp"
+
+namespace cambrian {
+
+namespace {
+
+constexpr std::uint32_t multiplier_0 = 0xD2511F53U;
+constexpr std::uint32_t multiplier_1 = 0xCD9E8D57U;
+constexpr std::uint32_t weyl_0 = 0x9E3779B9U;
+constexpr std::uint32_t weyl_1 = 0xBB67AE85U;
+constexpr int rounds = 10;
+constexpr float two_pi = 6.28318548F;
+
+constexpr std::uint32_t low_word(std::uint64_t value) {
+    return static_cast<std::uint32_t>(value);
+}
+constexpr std::uint32_t high_word(std::uint64_t value) {
+    return static_cast<std::uint32_t>(value >> 32);
+}
+
+[[gnu::always_inline]] inline std::array<std::uint32_t, 4> philox_block(
+    std::array<std::uint32_t, 4> c, std::uint64_t key) {
+    std::uint32_t key_0 = low_word(key);
+    std::uint32_t key_1 = high_word(key);
+    for (int round = 0; round < rounds; ++round) {
+        const std::uint64_t product_0 = std::uint64_t{multiplier_0} * c[0];
+        const std::uint64_t product_1 = std::uint64_t{multiplier_1} * c[2];
+        c = {high_word(product_1) ^ c[1] ^ key_0, low_word(product_1),
+             high_word(product_0) ^ c[3] ^ key_1, low_word(product_0)};
+        key_0 += weyl_0;
+        key_1 += weyl_1;
+    }
+    return c;
+}
+
+// The words of a run of blocks, word by word in arrays of their own so that loops over blocks are
+// vector code.
+constexpr std::size_t run_blocks = 64;
+using Words = std::array<std::array<std::uint32_t, run_blocks>, 4>;
+using Values = std::array<std::array<float, run_blocks>, 4>;
+
+void philox_run(Words& words, std::uint64_t first_block, std::uint64_t id, std::uint64_t key) {
+    for (std::size_t i = 0; i < run_blocks; ++i) {
+        // Two halves of a 64-bit counter, written so that it stays in 32-bit lanes.
+        const std::uint32_t low = low_word(first_block) + static_cast<std::uint32_t>(i);
+        const std::uint32_t carry = low < low_word(first_block) ? 1U : 0U;
+        words[0][i] = low;
+        words[1][i] = high_word(first_block) + carry;
+        words[2][i] = low_word(id);
+        words[3][i] = high_word(id);
+    }
+    for (std::size_t i = 0; i < run_blocks; ++i) {
+        const auto block = philox_block({words[0][i], words[1][i], words[2][i], words[3][i]}, key);
+        words[0][i] = block[0];
+        words[1][i] = block[1];
+        words[2][i] = block[2];
+        words[3][i] = block[3];
+    }
+}
+
+struct NormalPair {
+    float cosine;
+    float sine;
+};
+
+[[gnu::always_inline]] inline NormalPair normal_pair(std::uint32_t first, std::uint32_t second) {
+    const float open = 1.0F - uniform_from_bits(first);
+    const float radius = elementary::sqrt(0.0F - 2.0F * elementary::log(open));
+    const float angle = two_pi * uniform_from_bits(second);
+    return {radius * elementary::cos(angle), radius * elementary::sin(angle)};
+}
+
+void normal_run(Values& values, const Words& words) {
+    for (std::size_t pair = 0; pair < 4; pair += 2) {
+        for (std::size_t i = 0; i < run_blocks; ++i) {
+            const NormalPair normals = normal_pair(words[pair][i], words[pair + 1][i]);
+            values[pair][i] = normals.cosine;
+            values[pair + 1][i] = normals.sine;
+        }
+    }
+}
+
+void uniform_run(Values& values, const Words& words) {
+    for (std::size_t word = 0; word < 4; ++word) {
+        for (std::size_t i = 0; i < run_blocks; ++i) {
+            values[word][i] = uniform_from_bits(words[word][i]);
+        }
+    }
+}
+
+template <class Convert>
+void fill_runs(std::span<float> out, std::uint64_t first_block, std::uint64_t id, std::uint64_t key,
+               Convert convert) {
+    Words words;
+    Values values;
+    for (std::size_t done = 0; done < out.size();) {
+        philox_run(words, first_block + done / 4, id, key);
+        convert(values, words);
+        const std::size_t count = std::min(out.size() - done, 4 * run_blocks);
+        const std::size_t whole = count / 4;
+        for (std::size_t i = 0; i < whole; ++i) {
+            for (std::size_t word = 0; word < 4; ++word) {
+                out[done + 4 * i + word] = values[word][i];
+            }
+        }
+        for (std::size_t rest = 4 * whole; rest < count; ++rest) {
+            out[done + rest] = values[rest % 4][whole];
+        }
+        done += count;
+    }
+}
+
+}  // namespace
+
+std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> counter, std::uint64_t key) {
+    return philox_block(counter, key);
+}
+
+RandomKey random_key(std::uint64_t seed, std::string_view purpose, std::uint64_t island) {
+    return {Hasher().add(seed).add(purpose).add(island).hash64()};
+}
+
+std::uint32_t RandomStream::bits() {
+    const std::uint64_t block = draw_ / 4;
+    if (block != cached_block_) {
+        cached_ =
+            philox({low_word(block), high_word(block), low_word(id_), high_word(id_)}, key_.value);
+        cached_block_ = block;
+    }
+    return cached_[draw_++ % 4];
+}
+
+std::uint32_t RandomStream::index(std::uint32_t count) {
+    CAMBRIAN_ASSERT(count > 0);
+    // The high half of bits * count is uniform once the first 2^32 mod count low halves are
+    // rejected.
+    const std::uint32_t rejected = (0U - count) % count;
+    for (;;) {
+        const std::uint64_t product = std::uint64_t{bits()} * count;
+        if (low_word(product) >= rejected) {
+            return high_word(product);
+        }
+    }
+}
+
+float RandomStream::normal() {
+    const std::uint32_t first = bits();
+    const std::uint32_t second = bits();
+    return normal_pair(first, second).cosine;
+}
+
+void RandomStream::fill_normal(std::span<float> values) {
+    skip_to_block();
+    fill_runs(values, draw_ / 4, id_, key_.value, normal_run);
+    draw_ += (values.size() + 1) / 2 * 2;
+}
+
+void RandomStream::fill_uniform(std::span<float> values) {
+    skip_to_block();
+    fill_runs(values, draw_ / 4, id_, key_.value, uniform_run);
+    draw_ += values.size();
+}
+
+}  // namespace cambrian

@@ -1,0 +1,173 @@
+#include "cambrian/engine/core/thread_pool.hpp"
+
+#include <immintrin.h>
+#include <sched.h>
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <exception>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "cambrian/engine/core/contract.hpp"
+
+namespace cambrian {
+
+namespace {
+
+constexpr auto spin_time = std::chrono::microseconds(20);
+
+using Body = std::function<void(std::int64_t item, int worker)>;
+
+// One call of for_each: workers take items until none is left.
+struct Batch {
+    const Body* body = nullptr;
+    std::int64_t items = 0;
+    std::atomic<std::int64_t> next{0};
+    std::mutex failure_mutex;
+    std::int64_t failed_item = -1;
+    std::exception_ptr failure;
+
+    void run(int worker) {
+        for (;;) {
+            const std::int64_t item = next.fetch_add(1, std::memory_order_relaxed);
+            if (item >= items) {
+                return;
+            }
+            try {
+                (*body)(item, worker);
+            } catch (...) {
+                const std::scoped_lock lock(failure_mutex);
+                if (failed_item < 0 || item < failed_item) {
+                    failed_item = item;
+                    failure = std::current_exception();
+                }
+            }
+        }
+    }
+};
+
+// Waits for a condition: shortly by spinning (when processors are not shared), then by returning
+// false.
+template <class Condition>
+bool spin_until(bool may_spin, Condition condition) {
+    if (condition()) {
+        return true;
+    }
+    if (!may_spin) {
+        return false;
+    }
+    const auto end = std::chrono::steady_clock::now() + spin_time;
+    while (std::chrono::steady_clock::now() < end) {
+        for (int i = 0; i < 16; ++i) {
+            if (condition()) {
+                return true;
+            }
+            _mm_pause();
+        }
+    }
+    return false;
+}
+
+}  // namespace
+
+int available_processors() {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    if (sched_getaffinity(0, sizeof(set), &set) == 0) {
+        return std::max(1, CPU_COUNT(&set));
+    }
+    return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+}
+
+struct ThreadPool::State {
+    explicit State(int count)
+        : threads(count), may_spin(count > 1 && count <= available_processors()) {}
+
+    void work(int worker) {
+        std::uint64_t seen = 0;
+        for (;;) {
+            const auto changed = [&] { return generation.load(std::memory_order_acquire) != seen; };
+            if (!spin_until(may_spin, changed)) {
+                std::unique_lock lock(mutex);
+                start.wait(lock, changed);
+            }
+            seen = generation.load(std::memory_order_acquire);
+            if (stopping.load(std::memory_order_relaxed)) {
+                return;
+            }
+            batch->run(worker);
+            if (running.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+                // The lock makes sure that a caller between its check and its sleep is not missed.
+                const std::scoped_lock lock(mutex);
+                done.notify_one();
+            }
+        }
+    }
+
+    void announce() {
+        {
+            const std::scoped_lock lock(mutex);
+            generation.fetch_add(1, std::memory_order_release);
+        }
+        start.notify_all();
+    }
+
+    void run(Batch& work_batch) {
+        batch = &work_batch;
+        running.store(threads - 1, std::memory_order_relaxed);
+        announce();
+        work_batch.run(0);
+        const auto finished = [&] { return running.load(std::memory_order_acquire) == 0; };
+        if (!spin_until(may_spin, finished)) {
+            std::unique_lock lock(mutex);
+            done.wait(lock, finished);
+        }
+    }
+
+    int threads;
+    bool may_spin;
+    std::mutex mutex;
+    std::condition_variable start;
+    std::condition_variable done;
+    std::atomic<std::uint64_t> generation{0};
+    std::atomic<int> running{0};
+    std::atomic<bool> stopping{false};
+    Batch* batch = nullptr;
+    std::vector<std::jthread> workers;  // Last: joined before what they use is gone.
+};
+
+ThreadPool::ThreadPool(int threads) {
+    CAMBRIAN_ASSERT(threads >= 1);
+    state_ = std::make_unique<State>(threads);
+    for (int worker = 1; worker < threads; ++worker) {
+        state_->workers.emplace_back([state = state_.get(), worker] { state->work(worker); });
+    }
+}
+
+ThreadPool::~ThreadPool() {
+    state_->stopping.store(true, std::memory_order_relaxed);
+    state_->announce();
+}
+
+int ThreadPool::threads() const {
+    return state_->threads;
+}
+
+void ThreadPool::for_each(std::int64_t items, const Body& body) {
+    Batch batch;
+    batch.body = &body;
+    batch.items = items;
+    if (state_->threads == 1 || items <= 1) {
+        batch.run(0);
+    } else {
+        state_->run(batch);
+    }
+    if (batch.failure) {
+        std::rethrow_exception(batch.failure);
+    }
+}
+
+}  // namespace cambrian
