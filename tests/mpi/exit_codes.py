@@ -1,0 +1,29 @@
+"""Errors end a job on every rank with the documented exit code, once on the console."""
+import os
+import signal
+
+import harness
+
+chosen = harness.options(__doc__)
+experiment = harness.config(chosen.work, "errors", 2000, 40, {"type": "cart_pole", "episodes": 3, "steps": 200})
+
+text = harness.run(chosen, 3, ["evolve", experiment, "--set", "population.sise=3"], expect=2)
+if text.count("population.size") != 1:
+    harness.fail(f"an unknown key must be reported once, with the nearest one:\n{text}")
+harness.run(chosen, 2, ["evolve", chosen.work / "absent.json"], expect=3)
+
+# An interrupt ends a run at once, with a checkpoint and exit code 5; the rest can follow later.
+directory = chosen.work / "interrupted"
+job = harness.start(chosen, 2, ["evolve", experiment, "--quiet", "--set", f"run.directory={directory}"])
+log = directory / "generations.csv"
+harness.wait_until(lambda: log.exists() and log.read_text().count("\n") > 3, 60, "generations of the run")
+os.kill(job.pid, signal.SIGINT)
+try:
+    text, _ = job.communicate(timeout=30)
+except harness.subprocess.TimeoutExpired:
+    harness.kill_group(job)
+    harness.fail("an interrupted job did not end within 30 s")
+if job.returncode != 5 or not (directory / "checkpoint.cmb").exists():
+    harness.fail(f"an interrupted job must end with 5 and a checkpoint (exit code {job.returncode})\n{text}")
+harness.run(chosen, 1, ["resume", directory, "--quiet", "--set", "run.stop.generations=5"])
+print("exit codes 2, 3 and 5 reach the caller")

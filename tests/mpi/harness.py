@@ -1,0 +1,124 @@
+"""Starts whole jobs of the program and compares what they leave behind."""
+import argparse
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+RESULTS = ("generations.csv", "best.cmb")
+
+
+def options(description, **extra):
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--program", required=True)
+    parser.add_argument("--launcher", required=True)
+    parser.add_argument("--work", required=True, type=Path)
+    for name, value in extra.items():
+        parser.add_argument(f"--{name}", type=type(value), default=value)
+    chosen = parser.parse_args()
+    shutil.rmtree(chosen.work, ignore_errors=True)
+    chosen.work.mkdir(parents=True)
+    return chosen
+
+
+def config(work, name, generations, population, task):
+    """A small experiment with every mutation at work."""
+    path = work / f"{name}.json"
+    path.write_text(json.dumps({
+        "run": {"name": name, "directory": "unset", "seed": 11, "stop": {"generations": generations}},
+        "population": {"size": population},
+        "task": task,
+        "network": {"layers": [{"type": "dense", "out": 4, "activation": "tanh"}, {"type": "dense"}]},
+        "mutation": {"layer_insert_rate": 0.1, "link_add_rate": 0.1, "layer_type_rate": 0.05},
+        "checkpoint": {"every": 3, "seconds": 1000}}))
+    return path
+
+
+def command(chosen, ranks, arguments):
+    program = [chosen.program, *map(str, arguments)]
+    return program if ranks == 1 else [chosen.launcher, "-n", str(ranks), *program]
+
+
+def start(chosen, ranks, arguments):
+    return subprocess.Popen(command(chosen, ranks, arguments), stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                            text=True, start_new_session=True)
+
+
+def run(chosen, ranks, arguments, expect=0):
+    job = start(chosen, ranks, arguments)
+    try:
+        text, _ = job.communicate(timeout=300)
+    except subprocess.TimeoutExpired:
+        kill_group(job)
+        fail(f"{ranks} ranks, {arguments}: no end within 300 s")
+    if job.returncode != expect:
+        fail(f"{ranks} ranks, {arguments}: exit code {job.returncode} instead of {expect}\n{text}")
+    return text
+
+
+def processes_below(pid):
+    """Every descendant of a process, by /proc."""
+    parents = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                fields = (entry / "stat").read_text().rsplit(")", 1)[1].split()
+                parents[int(entry.name)] = int(fields[1])
+            except OSError:
+                continue
+    found, frontier = [], [pid]
+    while frontier:
+        frontier = [child for child, parent in parents.items() if parent in frontier]
+        found += frontier
+    return found
+
+
+def ranks_of(job, program):
+    """Process ids of the ranks of a job, with their rank number."""
+    ranks = {}
+    for pid in [job.pid, *processes_below(job.pid)]:
+        try:
+            executable = os.readlink(f"/proc/{pid}/exe")
+            environment = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if os.path.realpath(executable) == os.path.realpath(program):
+            number = [int(v.split(b"=")[1]) for v in environment if v.startswith(b"OMPI_COMM_WORLD_RANK=")]
+            ranks[number[0] if number else 0] = pid
+    return ranks
+
+
+def kill_group(job):
+    for pid in [*processes_below(job.pid), job.pid]:
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+    job.wait()
+
+
+def results(directory):
+    return {name: (directory / name).read_bytes() for name in RESULTS}
+
+
+def same(expected, directory, what):
+    for name, content in results(directory).items():
+        if content != expected[name]:
+            fail(f"{what}: {name} differs from the run on one rank")
+
+
+def fail(text):
+    print(text, file=sys.stderr)
+    sys.exit(1)
+
+
+def wait_until(condition, seconds, what):
+    end = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > end:
+            fail(f"{what}: not within {seconds} s")
+        time.sleep(0.005)

@@ -1,0 +1,42 @@
+"""A worker killed with SIGKILL at a random moment neither stops the run nor changes a byte of it."""
+import os
+import random
+import signal
+import time
+
+import harness
+
+chosen = harness.options(__doc__, kills=20, seed=2)
+task = {"type": "cart_pole", "episodes": 3, "steps": 200, "validation": {"every": 4, "episodes": 8}}
+experiment = harness.config(chosen.work, "orphaned", 40, 60, task)
+alone = chosen.work / "alone"
+begin = time.monotonic()
+harness.run(chosen, 1, ["evolve", experiment, "--quiet", "--set", f"run.directory={alone}"])
+duration = time.monotonic() - begin
+expected = harness.results(alone)
+
+draw = random.Random(chosen.seed)
+kills, attempts = 0, 0
+while kills < chosen.kills:
+    attempts += 1
+    if attempts > 4 * chosen.kills:
+        harness.fail("most runs ended before their worker could be killed")
+    ranks = draw.choice([2, 3, 4])
+    directory = chosen.work / f"run-{attempts}"
+    job = harness.start(chosen, ranks, ["evolve", experiment, "--quiet", "--set", f"run.directory={directory}",
+                                        "--set", "distributed.lease_seconds=2"])
+    harness.wait_until(lambda: (directory / "generations.csv").exists() or job.poll() is not None, 60, "start of the run")
+    time.sleep(draw.uniform(0.0, 0.6) * duration)
+    victims = [pid for rank, pid in harness.ranks_of(job, chosen.program).items() if rank != 0]
+    if victims and job.poll() is None:
+        os.kill(draw.choice(victims), signal.SIGKILL)
+        kills += 1
+    try:
+        text, _ = job.communicate(timeout=120)
+    except harness.subprocess.TimeoutExpired:
+        harness.kill_group(job)
+        harness.fail(f"run {attempts}: no end within 120 s after a worker was killed")
+    if job.returncode != 0:
+        harness.fail(f"run {attempts}: exit code {job.returncode} after a worker was killed\n{text}")
+    harness.same(expected, directory, f"run {attempts}, {ranks} ranks, one worker killed")
+print(f"{kills} killed workers in {attempts} runs changed no byte")

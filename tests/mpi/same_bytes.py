@@ -1,0 +1,24 @@
+"""generations.csv and best.cmb do not depend on ranks, shard sizes, exchange or threads."""
+import harness
+
+CASES = [(1, 1, "births", 2), (1, 64, "genomes", 1), (2, 1, "births", 1), (2, 64, "genomes", 1), (2, 0, "births", 2),
+         (3, 0, "genomes", 1), (3, 1, "births", 1), (4, 0, "births", 1), (4, 64, "births", 1), (4, 1, "genomes", 1)]
+TASKS = {"xor": {"type": "xor"},
+         "cart_pole": {"type": "cart_pole", "episodes": 2, "steps": 60, "validation": {"every": 2, "episodes": 4}}}
+
+chosen = harness.options(__doc__)
+for name, task in TASKS.items():
+    experiment = harness.config(chosen.work, name, 7, 30, task)
+    alone = chosen.work / f"{name}-alone"
+    harness.run(chosen, 1, ["evolve", experiment, "--quiet", "--set", f"run.directory={alone}"])
+    expected = harness.results(alone)
+    for ranks, shard, exchange, threads in CASES:
+        directory = chosen.work / f"{name}-{ranks}-{shard}-{exchange}-{threads}"
+        harness.run(chosen, ranks, ["evolve", experiment, "--quiet", "--set", f"run.directory={directory}",
+                                    "--set", f"distributed.shard_size={shard or chr(34) + 'auto' + chr(34)}",
+                                    "--set", f"distributed.exchange={exchange}", "--set", f"engine.threads={threads}"])
+        harness.same(expected, directory, f"{name}: {ranks} ranks, shards of {shard or 'auto'}, {exchange}, {threads} threads")
+    # More ranks than individuals is legal.
+    few = harness.config(chosen.work, f"{name}-few", 3, 2, task)
+    harness.run(chosen, 4, ["evolve", few, "--quiet", "--set", f"run.directory={chosen.work / (name + '-few')}"])
+print(f"{len(TASKS) * len(CASES)} runs gave the same bytes")
