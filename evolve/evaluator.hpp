@@ -15,8 +15,7 @@ namespace cambrian::evolve {
 /// Which numbers an evaluation uses.
 struct EvaluationRound {
     Phase phase = Phase::train;
-    std::uint64_t round = 0;    ///< Generation, or the running number of a validation.
-    std::int64_t episodes = 0;  ///< 0: as the task is configured (`cambrian evaluate --episodes`).
+    std::uint64_t round = 0;  ///< Generation, or the running number of a validation.
     bool operator==(const EvaluationRound&) const = default;
 };
 

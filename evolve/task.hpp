@@ -74,15 +74,25 @@ class Task {
                                                        std::uint64_t seed,
                                                        std::uint64_t round) const;
 
+    /// The same task with another number of episodes in every phase, or null when it has none
+    /// (`cambrian evaluate --episodes`).
+    [[nodiscard]] virtual std::unique_ptr<Task> with_episodes(std::int64_t) const {
+        return nullptr;
+    }
+
     /// Lines printed beside results: name and value, such as {"persistence", 0.00074}.
     struct Baseline {
         std::string name;
         double loss = 0.0;
     };
     [[nodiscard]] virtual std::vector<Baseline> baselines(Phase) const { return {}; }
-    /// Feeds rows to a network for `cambrian infer`: which tensors, how outputs are named.
+    /// What the outputs of a network mean, for tables and files; empty when they have no names.
     [[nodiscard]] virtual std::vector<std::string> output_names() const { return {}; }
 };
+
+/// Throws ConfigError when a network cannot be evaluated on a task: other widths, or state where
+/// nothing has an order in time.
+void check_task_fits(const Task& task, const Blueprint& blueprint);
 
 /// The networks of a shard as a host task sees them.
 class Population {
