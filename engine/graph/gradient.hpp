@@ -11,9 +11,15 @@ namespace cambrian {
 /// values of the graph that is being extended.
 class GradientContext {
   public:
-    GradientContext(Graph& graph, const Node& node, std::span<const Var> operands, std::span<const Var> results,
-                    std::span<const Var> upstream, std::vector<Var>& adjoints)
-        : graph_(graph), node_(node), operands_(operands), results_(results), upstream_(upstream), adjoints_(adjoints) {}
+    GradientContext(Graph& graph, const Node& node, std::span<const Var> operands,
+                    std::span<const Var> results, std::span<const Var> upstream,
+                    std::vector<Var>& adjoints)
+        : graph_(graph),
+          node_(node),
+          operands_(operands),
+          results_(results),
+          upstream_(upstream),
+          adjoints_(adjoints) {}
 
     [[nodiscard]] Graph& graph() const { return graph_; }
     [[nodiscard]] const Attributes& attributes() const { return node_.attributes; }
@@ -36,11 +42,13 @@ class GradientContext {
     std::vector<Var>& adjoints_;
 };
 
-/// Appends the gradients of `value` (any shape, weighted by `upstream` of the same shape) with respect
-/// to each of `with_respect_to`; zeros where the value does not depend on one. Reverse mode, graph to
-/// graph, from the op table; fused ops are differentiated through their lowering.
-/// Throws ShapeError when the path crosses an op that is not differentiable and not piecewise constant.
-[[nodiscard]] std::vector<Var> gradient(Var value, Var upstream, std::span<const Var> with_respect_to);
+/// Appends the gradients of `value` (any shape, weighted by `upstream` of the same shape) with
+/// respect to each of `with_respect_to`; zeros where the value does not depend on one. Reverse
+/// mode, graph to graph, from the op table; fused ops are differentiated through their lowering.
+/// Throws ShapeError when the path crosses an op that is not differentiable and not piecewise
+/// constant.
+[[nodiscard]] std::vector<Var> gradient(Var value, Var upstream,
+                                        std::span<const Var> with_respect_to);
 /// Of a rank-0 value, with upstream 1.
 [[nodiscard]] std::vector<Var> gradient(Var value, std::span<const Var> with_respect_to);
 

@@ -27,26 +27,33 @@ struct Node {
     std::source_location where;
 };
 
-/// A static-shape dataflow graph, described for one individual. Values carry a mark that says whether
-/// each individual has its own (see over_population.hpp); shapes never contain the population.
-/// Copyable; nodes are only ever appended.
+/// A static-shape dataflow graph, described for one individual. Values carry a mark that says
+/// whether each individual has its own (see over_population.hpp); shapes never contain the
+/// population. Copyable; nodes are only ever appended.
 class Graph {
   public:
     /// Appends an input. Inputs are bound by position, in order of creation.
     Var input(std::string_view name, ValueType type, Shape shape, bool per_individual = false);
     Var constant(Tensor value);
-    /// Appends a node after checking operands against the op table. Throws ShapeError naming the op,
-    /// the operand shapes and the caller's location. Returns the first result.
+    /// Appends a node after checking operands against the op table. Throws ShapeError naming the
+    /// op, the operand shapes and the caller's location. Returns the first result.
     Var add(Op op, std::span<const Var> operands, Attributes attributes = {},
             std::source_location where = std::source_location::current());
+    /// Gives each input (by position) a population axis or none and spreads the marks through all
+    /// nodes.
+    void mark_inputs(const std::vector<bool>& per_individual);
     /// Marks a value as the next output of the graph (outputs may repeat).
     void output(Var value);
 
     [[nodiscard]] std::span<const Node> nodes() const { return nodes_; }
     [[nodiscard]] const Node& node(NodeId id) const { return nodes_[static_cast<std::size_t>(id)]; }
-    [[nodiscard]] const Node& producer(ValueId id) const { return nodes_[producers_[static_cast<std::size_t>(id)]]; }
+    [[nodiscard]] const Node& producer(ValueId id) const {
+        return nodes_[producers_[static_cast<std::size_t>(id)]];
+    }
     [[nodiscard]] std::size_t value_count() const { return values_.size(); }
-    [[nodiscard]] const ValueInfo& value(ValueId id) const { return values_[static_cast<std::size_t>(id)]; }
+    [[nodiscard]] const ValueInfo& value(ValueId id) const {
+        return values_[static_cast<std::size_t>(id)];
+    }
     [[nodiscard]] std::span<const ValueId> operands(const Node& node) const {
         return {operands_.data() + node.first_operand, node.operand_count};
     }
@@ -55,6 +62,8 @@ class Graph {
     [[nodiscard]] const std::string& input_name(std::size_t index) const;
 
   private:
+    void append_results(Node& node);
+
     std::vector<Node> nodes_;
     std::vector<ValueInfo> values_;
     std::vector<std::uint32_t> producers_;  ///< Node index of every value.

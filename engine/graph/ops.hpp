@@ -8,25 +8,34 @@
 #include "cambrian/engine/graph/graph.hpp"
 
 // The vocabulary graphs are written in. Every function appends to the graph of its operands, checks
-// shapes at once and throws ShapeError with the caller's location. Axes count from the end when negative.
+// shapes at once and throws ShapeError with the caller's location. Axes count from the end when
+// negative.
 namespace cambrian {
 
 using Where = std::source_location;
 
-// Elementwise. Binary operators broadcast like NumPy; numbers become constants.
-Var operator-(Var x);
-Var operator+(Var a, Var b);
-Var operator-(Var a, Var b);
-Var operator*(Var a, Var b);
-Var operator/(Var a, Var b);
-Var operator+(Var a, double b);
-Var operator+(double a, Var b);
-Var operator-(Var a, double b);
-Var operator-(double a, Var b);
-Var operator*(Var a, double b);
-Var operator*(double a, Var b);
-Var operator/(Var a, double b);
-Var operator/(double a, Var b);
+/// An operand of an operator and the place it is used at, so that `a + b` can say where it failed.
+struct Operand {
+    Var value;
+    Where where;
+    Operand(Var v, Where w = Where::current()) : value(v), where(w) {}
+};
+
+// Elementwise. Binary operators broadcast like NumPy; numbers become constants (integer ones beside
+// integer operands).
+Var operator-(Operand x);
+Var operator+(Operand a, Operand b);
+Var operator-(Operand a, Operand b);
+Var operator*(Operand a, Operand b);
+Var operator/(Operand a, Operand b);
+Var operator+(Operand a, double b);
+Var operator+(double a, Operand b);
+Var operator-(Operand a, double b);
+Var operator-(double a, Operand b);
+Var operator*(Operand a, double b);
+Var operator*(double a, Operand b);
+Var operator/(Operand a, double b);
+Var operator/(double a, Operand b);
 Var abs(Var x, Where where = Where::current());
 /// -1, 0 or 1.
 Var sign(Var x, Where where = Where::current());
@@ -54,7 +63,8 @@ Var equal(Var a, Var b, Where where = Where::current());
 Var logical_and(Var a, Var b, Where where = Where::current());
 Var logical_or(Var a, Var b, Where where = Where::current());
 Var logical_not(Var a, Where where = Where::current());
-/// condition ? a : b, broadcasting all three. A value not chosen never reaches the result, NaN included.
+/// condition ? a : b, broadcasting all three. A value not chosen never reaches the result, NaN
+/// included.
 Var select(Var condition, Var a, Var b, Where where = Where::current());
 /// real → integer truncates toward zero; anything → boolean is x != 0.
 Var cast(Var x, ValueType type, Where where = Where::current());
@@ -87,10 +97,12 @@ Var concat(std::span<const Var> parts, int axis, Where where = Where::current())
 Var stack(std::span<const Var> parts, Where where = Where::current());
 
 // Contraction, indexing, sources.
-/// [.., m, k] × [.., k, n] → [.., m, n]; leading axes broadcast like NumPy. The flags read an operand
-/// transposed in its last two axes.
-Var matmul(Var a, Var b, bool transpose_left = false, bool transpose_right = false, Where where = Where::current());
-/// Rows of table [V, ..] at integer indices [I..] → [I.., ..]. An index outside [0, V) is an InputError at run time.
+/// [.., m, k] × [.., k, n] → [.., m, n]; leading axes broadcast like NumPy. The flags read an
+/// operand transposed in its last two axes.
+Var matmul(Var a, Var b, bool transpose_left = false, bool transpose_right = false,
+           Where where = Where::current());
+/// Rows of table [V, ..] at integer indices [I..] → [I.., ..]. An index outside [0, V) is an
+/// InputError at run time.
 Var gather(Var table, Var indices, Where where = Where::current());
 /// Adds rows [I.., ..] at integer indices [I..] into zeros [rows, ..], in index order.
 Var scatter_add(Var rows, Var indices, std::int64_t row_count, Where where = Where::current());
@@ -101,8 +113,8 @@ Var iota(Graph& graph, std::int64_t length, Where where = Where::current());
 Var random(Var key, Var ids, std::int64_t draws, Where where = Where::current());
 Var constant(Graph& graph, double value, ValueType type = ValueType::real);
 
-/// The activation of a gene code (integer scalar, per individual or shared), elementwise. A constant
-/// code becomes the plain function.
+/// The activation of a gene code (integer scalar, per individual or shared), elementwise. A
+/// constant code becomes the plain function.
 Var activate(Var x, Var code, Where where = Where::current());
 Var activate(Var x, Activation activation, Where where = Where::current());
 
@@ -115,10 +127,11 @@ struct ScanResult {
     std::vector<Var> carries;  ///< Final values.
     std::vector<Var> stacked;  ///< [length, ...] each.
 };
-/// Appends a loop; see ScanAttribute. `length` is needed when there are no sequences (else it must agree).
+/// Appends a loop; see ScanAttribute. `length` is needed when there are no sequences (else it must
+/// agree).
 ScanResult scan(Graph body, std::span<const Var> carries, std::span<const Var> sequences,
-                std::span<const Var> invariants, std::int64_t length, bool reverse = false, int alive_carry = -1,
-                Where where = Where::current());
+                std::span<const Var> invariants, std::int64_t length, bool reverse = false,
+                int alive_carry = -1, Where where = Where::current());
 
 /// Copies the nodes of `source` into `target` with source's inputs replaced by `inputs` (shapes and
 /// types must agree); returns source's outputs as values of target.

@@ -15,17 +15,23 @@ class Shape {
     static constexpr int max_rank = 8;
 
     Shape() = default;
-    /// Throws ShapeError for a negative extent, a rank above max_rank or an element count above 2^62.
-    Shape(std::initializer_list<std::int64_t> extents) : Shape(std::span(extents.begin(), extents.size())) {}
+    /// Throws ShapeError for a negative extent, a rank above max_rank or an element count above
+    /// 2^62.
+    Shape(std::initializer_list<std::int64_t> extents)
+        : Shape(std::span(extents.begin(), extents.size())) {}
     explicit Shape(std::span<const std::int64_t> extents);
 
     [[nodiscard]] int rank() const { return rank_; }
     /// Extent of an axis; a negative axis counts from the end. Throws ShapeError when out of range.
-    [[nodiscard]] std::int64_t operator[](int axis) const { return extents_[static_cast<std::size_t>(normalise_axis(axis))]; }
+    [[nodiscard]] std::int64_t operator[](int axis) const {
+        return extents_[static_cast<std::size_t>(normalise_axis(axis))];
+    }
     /// 0 <= result < rank; throws ShapeError naming axis and shape when out of range.
     [[nodiscard]] int normalise_axis(int axis) const;
     [[nodiscard]] std::int64_t elements() const;
-    [[nodiscard]] std::span<const std::int64_t> extents() const { return {extents_.data(), static_cast<std::size_t>(rank_)}; }
+    [[nodiscard]] std::span<const std::int64_t> extents() const {
+        return {extents_.data(), static_cast<std::size_t>(rank_)};
+    }
     /// "[5, 4]"
     [[nodiscard]] std::string text() const;
     bool operator==(const Shape& other) const;

@@ -9,7 +9,8 @@
 namespace cambrian {
 
 /// What the elements of a graph value mean. Backends choose the storage: the CPU and GPU backends
-/// hold a 32-bit word each (real = float, integer = int32, boolean = 0 or 1), the reference a double.
+/// hold a 32-bit word each (real = float, integer = int32, boolean = 0 or 1), the reference a
+/// double.
 enum class ValueType : std::uint8_t { real, integer, boolean };
 [[nodiscard]] std::string_view name(ValueType type);
 
@@ -26,7 +27,9 @@ struct Tensor {
     /// Throws ShapeError when the number of values is not shape.elements().
     Tensor(ValueType value_type, Shape value_shape, std::vector<double> values);
     /// A scalar (rank 0).
-    static Tensor scalar(double value, ValueType type = ValueType::real) { return {type, Shape{}, {value}}; }
+    static Tensor scalar(double value, ValueType type = ValueType::real) {
+        return {type, Shape{}, {value}};
+    }
     bool operator==(const Tensor&) const = default;
 };
 

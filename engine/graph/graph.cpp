@@ -1,0 +1,127 @@
+#include "cambrian/engine/graph/graph.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "cambrian/engine/core/contract.hpp"
+#include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/graph/marks.hpp"
+#include "cambrian/engine/graph/op_rules.hpp"
+
+namespace cambrian {
+
+void reject(const std::string& why, const std::string& suggestion) {
+    throw ShapeError("(" + why + ") " + suggestion);
+}
+
+void fail_node(Op op, const OperandInfos& operands, std::string_view reason,
+               std::source_location where) {
+    std::string text = std::string(name(op)) + ": ";
+    // A reason that already names its problem, such as one from Shape, needs no list of operands.
+    if (reason.starts_with('(')) {
+        text += operands.size() == 0   ? "attributes"
+                : operands.size() == 1 ? "operand "
+                                       : "operands ";
+        for (std::size_t i = 0; i < operands.size(); ++i) {
+            if (i > 0) text += i + 1 == operands.size() ? " and " : ", ";
+            text += std::string(name(operands[i].type)) + " " + operands[i].shape.text();
+        }
+        text += operands.size() == 1 ? " does not fit " : " do not fit ";
+    }
+    text += reason;
+    throw ShapeError(text + " at " + where.file_name() + ":" + std::to_string(where.line()));
+}
+
+Var Graph::input(std::string_view name, ValueType type, Shape shape, bool per_individual) {
+    const Var result =
+        add(Op::input, {}, InputAttribute{std::make_shared<const std::string>(name), type, shape});
+    values_.back().per_individual = per_individual;
+    return result;
+}
+
+Var Graph::constant(Tensor value) {
+    return add(Op::constant, {},
+               ConstantAttribute{std::make_shared<const Tensor>(std::move(value))});
+}
+
+Var Graph::add(Op op, std::span<const Var> operands, Attributes attributes,
+               std::source_location where) {
+    Node node;
+    node.op = op;
+    node.first_operand = static_cast<std::uint32_t>(operands_.size());
+    node.operand_count = static_cast<std::uint32_t>(operands.size());
+    node.first_result = static_cast<std::uint32_t>(values_.size());
+    node.attributes = std::move(attributes);
+    node.where = where;
+    for (const Var operand : operands) {
+        CAMBRIAN_ASSERT(operand.graph == this &&
+                        static_cast<std::size_t>(operand.id) < values_.size());
+        operands_.push_back(operand.id);
+    }
+    try {
+        append_results(node);
+    } catch (const ShapeError& error) {
+        values_.resize(node.first_result);
+        const std::vector<ValueId> ids(operands_.begin() + node.first_operand, operands_.end());
+        operands_.resize(node.first_operand);
+        fail_node(op, OperandInfos(values_, ids), error.what(), where);
+    }
+    producers_.resize(values_.size(), static_cast<std::uint32_t>(nodes_.size()));
+    const ValueId first{node.first_result};
+    if (op == Op::input) inputs_.push_back(first);
+    nodes_.push_back(std::move(node));
+    return {this, first};
+}
+
+void Graph::append_results(Node& node) {
+    const OpRow& rule = row(node.op);
+    if (rule.arity >= 0 && node.operand_count != static_cast<std::uint32_t>(rule.arity))
+        reject("it takes " + std::to_string(rule.arity) + " operands, not " +
+                   std::to_string(node.operand_count),
+               "pass as many operands as the op takes");
+    const std::size_t count = rule.result_count == nullptr ? 1 : rule.result_count(node.attributes);
+    for (std::size_t result = 0; result < count; ++result) {
+        const OperandInfos infos(values_, operands(node));
+        values_.push_back({rule.type(infos, node.attributes, result),
+                           rule.shape(infos, node.attributes, result)});
+    }
+    node.result_count = static_cast<std::uint32_t>(count);
+
+    const auto marked = [&](ValueId id) { return value(id).per_individual; };
+    if (rule.batch == BatchRule::each) {
+        values_.back().per_individual = std::ranges::any_of(operands(node), marked);
+    } else if (rule.batch == BatchRule::body) {
+        auto& scan = std::get<ScanAttribute>(node.attributes);
+        std::vector<bool> marks;
+        std::ranges::transform(operands(node), std::back_inserter(marks), marked);
+        marks = scan_body_marks(scan, std::move(marks));
+        const std::vector<bool> results = scan_result_marks(scan, marks);
+        for (std::size_t i = 0; i < count; ++i)
+            values_[node.first_result + i].per_individual = results[i];
+        mark_scan_body(scan, marks);
+    }
+}
+
+void Graph::mark_inputs(const std::vector<bool>& per_individual) {
+    const std::vector<bool> marks = spread_marks(*this, per_individual);
+    for (std::size_t i = 0; i < marks.size(); ++i) values_[i].per_individual = marks[i];
+    for (Node& node : nodes_) {
+        if (node.op != Op::scan) continue;
+        auto& scan = std::get<ScanAttribute>(node.attributes);
+        std::vector<bool> operand_marks;
+        for (const ValueId id : operands(node)) operand_marks.push_back(value(id).per_individual);
+        mark_scan_body(scan, scan_body_marks(scan, std::move(operand_marks)));
+    }
+}
+
+void Graph::output(Var value) {
+    CAMBRIAN_ASSERT(value.graph == this && static_cast<std::size_t>(value.id) < values_.size());
+    outputs_.push_back(value.id);
+}
+
+const std::string& Graph::input_name(std::size_t index) const {
+    CAMBRIAN_ASSERT(index < inputs_.size());
+    return *std::get<InputAttribute>(producer(inputs_[index]).attributes).name;
+}
+
+}  // namespace cambrian
