@@ -1,0 +1,84 @@
+#include <utility>
+
+#include "cambrian/engine/backend/backend.hpp"
+#include "cambrian/engine/core/error.hpp"
+
+namespace cambrian {
+namespace {
+
+/// Shape of a whole bound value, with its population axis in front.
+Shape bound_shape(const ValueInfo& info, std::int64_t population) {
+    if (!info.per_individual) return info.shape;
+    std::vector<std::int64_t> extents{population};
+    extents.insert(extents.end(), info.shape.extents().begin(), info.shape.extents().end());
+    return Shape(std::span<const std::int64_t>(extents));
+}
+
+std::unique_ptr<Buffer> upload_tensor(Backend& backend, const Tensor& tensor) {
+    auto buffer = backend.allocate(tensor.type, tensor.shape.elements());
+    if (tensor.type == ValueType::real) {
+        backend.upload(*buffer, 0, std::span<const double>(tensor.elements));
+    } else {
+        const std::vector<std::int32_t> words(tensor.elements.begin(), tensor.elements.end());
+        backend.upload(*buffer, 0, std::span<const std::int32_t>(words));
+    }
+    return buffer;
+}
+
+Tensor download_tensor(Backend& backend, const Buffer& buffer, const Shape& shape) {
+    Tensor tensor(buffer.type(), shape);
+    if (tensor.type == ValueType::real) {
+        backend.download(buffer, 0, std::span<double>(tensor.elements));
+    } else {
+        std::vector<std::int32_t> words(tensor.elements.size());
+        backend.download(buffer, 0, std::span<std::int32_t>(words));
+        tensor.elements.assign(words.begin(), words.end());
+    }
+    return tensor;
+}
+
+void check_inputs(const Graph& graph, std::int64_t population, std::span<const Tensor> inputs) {
+    if (inputs.size() != graph.inputs().size())
+        throw ShapeError("evaluate got " + std::to_string(inputs.size()) +
+                         " inputs (the graph has " + std::to_string(graph.inputs().size()) +
+                         ") pass one tensor for each input");
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+        const ValueInfo& info = graph.value(graph.inputs()[i]);
+        const Shape wanted = bound_shape(info, population);
+        if (inputs[i].shape != wanted || inputs[i].type != info.type)
+            throw ShapeError("input '" + graph.input_name(i) + "' is " +
+                             std::string(name(inputs[i].type)) + " " + inputs[i].shape.text() +
+                             " (the graph declares " + std::string(name(info.type)) + " " +
+                             wanted.text() + ") pass a tensor of that type and shape");
+    }
+}
+
+}  // namespace
+
+std::vector<Tensor> evaluate(Backend& backend, const Graph& graph, std::int64_t population,
+                             std::span<const Tensor> inputs) {
+    check_inputs(graph, population, inputs);
+    const auto program = backend.compile(graph);
+    std::vector<std::unique_ptr<Buffer>> buffers;
+    std::vector<Binding> input_bindings;
+    std::vector<Binding> output_bindings;
+    for (const Tensor& input : inputs) {
+        buffers.push_back(upload_tensor(backend, input));
+        input_bindings.push_back({buffers.back().get(), 0});
+    }
+    for (const ValueId id : graph.outputs()) {
+        const ValueInfo& info = graph.value(id);
+        buffers.push_back(backend.allocate(info.type, bound_shape(info, population).elements()));
+        output_bindings.push_back({buffers.back().get(), 0});
+    }
+    program->run(population, input_bindings, output_bindings);
+
+    std::vector<Tensor> outputs;
+    for (std::size_t i = 0; i < output_bindings.size(); ++i)
+        outputs.push_back(
+            download_tensor(backend, *output_bindings[i].buffer,
+                            bound_shape(graph.value(graph.outputs()[i]), population)));
+    return outputs;
+}
+
+}  // namespace cambrian
