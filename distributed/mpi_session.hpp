@@ -26,6 +26,8 @@ class MpiSession {
     [[nodiscard]] int local_rank() const;
     [[nodiscard]] int local_size() const;
     [[nodiscard]] Communicator communicator();
+    /// What the process exits with when MPI_Finalize hangs; 0 unless set.
+    void set_exit_code(int exit_code);
     /// Ends the whole job; only the coordinator may.
     [[noreturn]] void abort(int exit_code);
 
@@ -34,6 +36,7 @@ class MpiSession {
     int size_ = 1;
     int local_rank_ = 0;
     int local_size_ = 1;
+    int exit_code_ = 0;
 };
 
 /// Ranks the launcher says it started, from SLURM_STEP_NUM_TASKS, PMI_SIZE or OMPI_COMM_WORLD_SIZE;

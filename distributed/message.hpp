@@ -1,0 +1,165 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cambrian/distributed/communicator.hpp"
+#include "cambrian/engine/core/hash.hpp"
+#include "cambrian/engine/io/archive.hpp"
+#include "cambrian/evolve/birth.hpp"
+
+// What ranks say to each other. A payload is a frame: magic, frame version, kind, length and XXH3-64
+// checksum in front of a cereal body, read within bounds.
+namespace cambrian::distributed {
+
+/// Seconds a rank spent on one shard.
+struct WorkSeconds {
+    double evaluate = 0.0;
+    double vary = 0.0;         ///< Building children: splice, mutation, hashing.
+    double wait = 0.0;         ///< Idle before the shard.
+    double communicate = 0.0;  ///< Encoding, decoding and handing over messages.
+
+    WorkSeconds& operator+=(const WorkSeconds& other);
+    bool operator==(const WorkSeconds&) const = default;
+};
+
+/// The first words of a worker: the coordinator checks that both run the same thing.
+struct Hello {
+    static constexpr MessageKind kind = MessageKind::hello;
+    std::string version;
+    Hash128 identity;         ///< Of Experiment::identity_json.
+    std::string fingerprint;  ///< Text of the backend's arithmetic fingerprint.
+    std::string host;
+    std::uint32_t processors = 1;
+    bool operator==(const Hello&) const = default;
+};
+
+/// Outcomes of one shard.
+struct ShardResult {
+    std::uint64_t shard = 0;
+    std::vector<evolve::Outcome> outcomes;
+    WorkSeconds seconds;
+    bool operator==(const ShardResult&) const = default;
+};
+
+/// Room for shards, with the results that are ready.
+struct Request {
+    static constexpr MessageKind kind = MessageKind::request;
+    std::uint32_t room = 0;  ///< Further shards the worker can hold.
+    std::vector<ShardResult> results;
+    bool operator==(const Request&) const = default;
+};
+
+/// A child that travels whole.
+struct ShippedGenome {
+    std::vector<std::byte> bytes;
+    std::uint32_t redrawn = 0;
+    bool operator==(const ShippedGenome&) const = default;
+};
+
+/// Births to evaluate.
+struct ShardOrder {
+    static constexpr MessageKind kind = MessageKind::shard;
+    std::uint64_t shard = 0;
+    std::uint64_t generation = 0;
+    std::vector<evolve::Birth> births;
+    std::vector<ShippedGenome> children;  ///< One for each birth, or none: the worker makes them.
+    std::vector<std::vector<std::byte>> parents;  ///< Genomes this worker has not been sent yet.
+    bool operator==(const ShardOrder&) const = default;
+};
+
+/// Parents that fell out of the worker's cache.
+struct GenomeRequest {
+    static constexpr MessageKind kind = MessageKind::genome_request;
+    std::vector<Hash128> hashes;
+    bool operator==(const GenomeRequest&) const = default;
+};
+
+/// The answer to a GenomeRequest.
+struct GenomeReply {
+    static constexpr MessageKind kind = MessageKind::genomes;
+    std::vector<std::vector<std::byte>> genomes;
+    std::vector<Hash128> gone;  ///< No longer living: whatever needs them is out of date.
+    bool operator==(const GenomeReply&) const = default;
+};
+
+/// A worker's sign of life, renewing the leases of the shards it holds; the coordinator echoes it.
+struct Heartbeat {
+    static constexpr MessageKind kind = MessageKind::heartbeat;
+    std::vector<std::uint64_t> shards;
+    bool operator==(const Heartbeat&) const = default;
+};
+
+/// A shard threw.
+struct ShardFailure {
+    static constexpr MessageKind kind = MessageKind::shard_failed;
+    std::uint64_t shard = 0;
+    std::string text;
+    bool leaving = false;  ///< The device is lost: the worker ends.
+    bool operator==(const ShardFailure&) const = default;
+};
+
+/// The run is over for the worker.
+struct Stop {
+    static constexpr MessageKind kind = MessageKind::stop;
+    std::string reason;
+    bool operator==(const Stop&) const = default;
+};
+
+namespace detail {
+[[nodiscard]] std::vector<std::byte> seal(MessageKind kind, std::span<const std::byte> body);
+/// Body of a frame; throws InputError.
+[[nodiscard]] std::span<const std::byte> unseal(MessageKind kind,
+                                                std::span<const std::byte> payload,
+                                                std::string_view source);
+void write(ArchiveWriter& archive, const Hello& message);
+void write(ArchiveWriter& archive, const Request& message);
+void write(ArchiveWriter& archive, const ShardOrder& message);
+void write(ArchiveWriter& archive, const GenomeRequest& message);
+void write(ArchiveWriter& archive, const GenomeReply& message);
+void write(ArchiveWriter& archive, const Heartbeat& message);
+void write(ArchiveWriter& archive, const ShardFailure& message);
+void write(ArchiveWriter& archive, const Stop& message);
+void read(ArchiveReader& archive, Hello& message);
+void read(ArchiveReader& archive, Request& message);
+void read(ArchiveReader& archive, ShardOrder& message);
+void read(ArchiveReader& archive, GenomeRequest& message);
+void read(ArchiveReader& archive, GenomeReply& message);
+void read(ArchiveReader& archive, Heartbeat& message);
+void read(ArchiveReader& archive, ShardFailure& message);
+void read(ArchiveReader& archive, Stop& message);
+}  // namespace detail
+
+/// Outcomes in archives, also for checkpoints. read_outcome throws InputError.
+void write_outcome(ArchiveWriter& archive, const evolve::Outcome& outcome);
+[[nodiscard]] evolve::Outcome read_outcome(ArchiveReader& archive);
+/// The least bytes an outcome takes in an archive.
+inline constexpr std::uint64_t smallest_outcome = 80;
+
+template <typename T>
+[[nodiscard]] std::vector<std::byte> encode_message(const T& message) {
+    ArchiveWriter archive;
+    detail::write(archive, message);
+    return detail::seal(T::kind, archive.take());
+}
+
+/// Throws InputError naming `source` for a damaged frame or one of another kind.
+template <typename T>
+[[nodiscard]] T decode_message(std::span<const std::byte> payload, std::string_view source) {
+    ArchiveReader archive(detail::unseal(T::kind, payload, source), std::string(source));
+    T message;
+    detail::read(archive, message);
+    archive.finish();
+    return message;
+}
+
+template <typename T>
+void send(Communicator& communicator, int to, const T& message) {
+    communicator.send(to, T::kind, encode_message(message));
+}
+
+}  // namespace cambrian::distributed
