@@ -52,8 +52,11 @@ void check(const Genome& genome);
 /// XXH3-128 over everything that makes the genome what it is (structure, genes, weights).
 [[nodiscard]] Hash128 content_hash(const Genome& genome);
 
-/// A founder: the blueprint with fresh weights from the stream; genes named after their slots.
+/// A founder: the blueprint with fresh weights from the stream; genes named after their slots, so
+/// all founders of a blueprint have the same gene ids.
 [[nodiscard]] Genome sample_genome(const Blueprint& blueprint, RandomStream& rng,
                                    std::uint64_t birth);
+/// The same for a network that is already built.
+[[nodiscard]] Genome sample_genome(const Network& network, RandomStream& rng, std::uint64_t birth);
 
 }  // namespace cambrian::evolve

@@ -30,16 +30,27 @@ struct SplicedGene {
 };
 
 struct SpliceReport {
-    std::vector<SplicedGene> genes;
-    std::int64_t mixed = 0;      ///< Matching genes of equal shape.
-    std::int64_t inherited = 0;  ///< Genes only the fitter parent has, or of another shape there.
+    std::vector<SplicedGene> genes;  ///< Matching genes of equal shape, in the order of weights.
+    std::int64_t mixed = 0;          ///< Of these, genes that took weights from the other parent.
+    std::int64_t inherited = 0;      ///< Genes that are wholly the fitter parent's.
 };
 
+/// How far the fitter parent leads: (f − g) / (|f| + |g|), which is 0 for equal fitness, at most 1,
+/// and 1 when the signs differ; infinite when only one fitness is finite. NaN counts as −infinity.
+[[nodiscard]] double fitness_lead(double fitter, double other);
+
 /// A child with the structure of `fitter` (its disjoint and excess genes too) whose matching genes
-/// of equal type and shape mix the weights of both. blend draws toward the fitter parent where the
-/// two are dissimilar: share of other = similarity·w + (1 − similarity)·0 with w = alpha for equal
-/// fitness and falling toward 0 as the fitter leads. uniform and point as their names say. Equal
-/// fitness is symmetric.
+/// of equal type and shape mix the weights of both, nested layers included. The share of the other
+/// parent is at most w, which falls as the fitter leads: w = alpha / (1 + fitness_lead), so between
+/// alpha and alpha / 2, and 0 where the lead is infinite.
+///
+/// - blend: (1 − s)·fitter + s·other with s = w · max(similarity, 0): the less alike two genes are,
+///   the more the child keeps to the fitter parent.
+/// - uniform: every weight from the other parent with probability w, alpha being ½.
+/// - point: every tensor is cut once; `split` of it comes from the fitter parent: its first part,
+///   or for equal fitness its first or last part by one draw.
+///
+/// With equal fitness (and alpha = ½, split = ½) the two parents have equal parts in the weights.
 [[nodiscard]] Genome splice(RandomStream& rng, const SpliceSettings& settings, const Genome& fitter,
                             double fitter_fitness, const Genome& other, double other_fitness,
                             SpliceReport* report = nullptr);

@@ -42,7 +42,8 @@ struct PopulationSettings {
 
 /// Truncation selection with elites: the best ⌈fraction·size⌉ are carried over (ties: lower id) and
 /// are the parents of the rest; a child takes one uniform elite, or with the splice rate two
-/// different ones.
+/// different ones, the fitter first. Outcomes that are not ok are never carried and never parents;
+/// a generation without an ok outcome is followed by fresh founders.
 [[nodiscard]] std::unique_ptr<Strategy> make_elite_strategy(std::uint64_t seed,
                                                             const PopulationSettings& settings,
                                                             float splice_rate);

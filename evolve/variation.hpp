@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 
 #include "cambrian/evolve/birth.hpp"
@@ -33,8 +34,11 @@ class Variation {
     [[nodiscard]] const VariationSettings& settings() const { return settings_; }
 
   private:
-    std::uint64_t seed_;
     VariationSettings settings_;
+    std::shared_ptr<const Network> founder_;  // built once, shared by copies
+    RandomKey sample_key_;
+    RandomKey splice_key_;
+    RandomKey mutate_key_;
 };
 
 }  // namespace cambrian::evolve

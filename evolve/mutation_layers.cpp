@@ -1,0 +1,186 @@
+#include <algorithm>
+#include <cmath>
+
+#include "cambrian/engine/core/contract.hpp"
+#include "cambrian/engine/layers/identity.hpp"
+#include "cambrian/evolve/mutation_detail.hpp"
+
+namespace cambrian::evolve {
+
+namespace {
+
+Slot& slot_of(Genome& genome, int slot) {
+    return *genome.blueprint.slots[static_cast<std::size_t>(slot)];
+}
+
+GeneWeights slot_weights(const Blueprint& blueprint, int slot) {
+    const std::vector<GeneWeights> genes = gene_weights(blueprint);
+    const auto found = std::find_if(genes.begin(), genes.end(),
+                                    [slot](const GeneWeights& gene) { return gene.slot == slot; });
+    CAMBRIAN_ASSERT(found != genes.end());
+    return *found;
+}
+
+void replace_weights(std::vector<float>& weights, const GeneWeights& old,
+                     const std::vector<float>& fresh) {
+    const auto first = weights.begin() + old.offset;
+    const auto place = weights.erase(first, first + old.count);
+    weights.insert(place, fresh.begin(), fresh.end());
+}
+
+/// Name of a place in the chain: hash of the genes before and after it.
+Hash128 place_id(const Genome& genome, int slot) {
+    Hash128 before;
+    Hash128 after = genome.head_gene.id;
+    const std::vector<int> filled = filled_slots(genome.blueprint);
+    for (const int other : filled) {
+        const Hash128 id = genome.slot_genes[static_cast<std::size_t>(other)].id;
+        if (other > slot) {
+            after = id;
+            break;
+        }
+        before = id;
+    }
+    return Hasher().add(before).add(after).hash128();
+}
+
+std::vector<int> empty_slots(const Blueprint& blueprint) {
+    std::vector<int> empty;
+    for (std::size_t slot = 0; slot < blueprint.slots.size(); ++slot) {
+        if (!blueprint.slots[slot]) {
+            empty.push_back(static_cast<int>(slot));
+        }
+    }
+    return empty;
+}
+
+}  // namespace
+
+std::vector<int> filled_slots(const Blueprint& blueprint) {
+    std::vector<int> filled;
+    filled.reserve(blueprint.slots.size());
+    for (std::size_t slot = 0; slot < blueprint.slots.size(); ++slot) {
+        if (blueprint.slots[slot]) {
+            filled.push_back(static_cast<int>(slot));
+        }
+    }
+    return filled;
+}
+
+float initial_bound(const ParameterSpec& parameter) {
+    if (parameter.initial != Initial::weight) {
+        return 0.0F;
+    }
+    const bool halves = parameter.activation == Activation::relu ||
+                        parameter.activation == Activation::silu ||
+                        parameter.activation == Activation::gelu;
+    return std::sqrt((halves ? 6.0F : 3.0F) / static_cast<float>(parameter.fan_in));
+}
+
+std::vector<float> fresh_weights(RandomStream& rng, const AnyLayer& layer) {
+    std::vector<float> weights;
+    for (const ParameterSpec& parameter : layer.parameters()) {
+        const std::size_t start = weights.size();
+        const float constant = parameter.initial == Initial::ones ? 1.0F : 0.0F;
+        weights.resize(start + static_cast<std::size_t>(parameter.shape.elements()), constant);
+        if (const float bound = initial_bound(parameter); bound > 0.0F) {
+            const std::span<float> values = std::span(weights).subspan(start);
+            rng.fill_uniform(values);
+            for (float& value : values) {
+                value = (2.0F * value - 1.0F) * bound;
+            }
+        }
+    }
+    return weights;
+}
+
+std::optional<Genome> change_layer_type(RandomStream& rng, const MutationSettings& settings,
+                                        const GenomeLimits& limits, const Genome& genome, int slot,
+                                        std::uint64_t birth) {
+    const AnyLayer& old = layer_at(genome.blueprint, slot);
+    std::vector<std::string> types = settings.layer_types;
+    std::erase(types, old.type());
+    if (types.empty()) {
+        return std::nullopt;
+    }
+    const std::string type = pick(rng, types);
+    const std::int64_t width = chain_widths(genome.blueprint)[static_cast<std::size_t>(slot)];
+    const std::optional<AnyLayer> layer = fitted_layer(type, width, old.output_features());
+    if (!layer || (layer->stateful() && !limits.time)) {
+        return std::nullopt;
+    }
+    Genome child = genome;
+    const GeneWeights weights = slot_weights(genome.blueprint, slot);
+    replace_weights(child.weights, weights, fresh_weights(rng, *layer));
+    slot_of(child, slot).layer = *layer;
+    Gene& gene = child.slot_genes[static_cast<std::size_t>(slot)];
+    gene = derive_gene(genome, gene.id, "layer_type", type, birth);
+    return child;
+}
+
+std::optional<Genome> mutate_layer_type(RandomStream& rng, const MutationSettings& settings,
+                                        const GenomeLimits& limits, const Genome& genome,
+                                        std::uint64_t birth) {
+    const std::vector<int> filled = filled_slots(genome.blueprint);
+    if (filled.empty()) {
+        return std::nullopt;
+    }
+    return change_layer_type(rng, settings, limits, genome, pick(rng, filled), birth);
+}
+
+std::optional<Genome> insert_layer(RandomStream& rng, const MutationSettings& settings,
+                                   const GenomeLimits& limits, const Genome& genome,
+                                   std::uint64_t birth) {
+    const std::vector<int> empty = empty_slots(genome.blueprint);
+    if (empty.empty() || settings.layer_types.empty()) {
+        return std::nullopt;
+    }
+    const int slot = pick(rng, empty);
+    const std::string& type = pick(rng, settings.layer_types);
+    const auto index = static_cast<std::size_t>(slot);
+    const std::optional<AnyLayer> layer =
+        identity_layer(type, chain_widths(genome.blueprint)[index]);
+    if (!layer || (layer->stateful() && !limits.time)) {
+        return std::nullopt;
+    }
+    Genome child = genome;
+    child.blueprint.slots[index] = Slot{.layer = *layer};
+    child.slot_genes[index] = derive_gene(genome, place_id(genome, slot), "insert", type, birth);
+    GeneWeights place = slot_weights(child.blueprint, slot);
+    place.count = 0;
+    replace_weights(child.weights, place, identity_parameters(*layer));
+    return child;
+}
+
+std::vector<int> togglable_slots(const Blueprint& blueprint) {
+    const std::vector<std::int64_t> widths = chain_widths(blueprint);
+    std::vector<int> slots = filled_slots(blueprint);
+    std::erase_if(slots, [&](int slot) { return !keeps_width(blueprint, widths, slot); });
+    return slots;
+}
+
+std::optional<Genome> change_enabled(const Genome& genome, int slot) {
+    const auto index = static_cast<std::size_t>(slot);
+    if (genome.blueprint.slots[index]->enabled) {
+        const auto enabled =
+            std::count_if(genome.blueprint.slots.begin(), genome.blueprint.slots.end(),
+                          [](const std::optional<Slot>& other) { return other && other->enabled; });
+        if (enabled == 1) {
+            return std::nullopt;
+        }
+    }
+    Genome child = genome;
+    slot_of(child, slot).enabled = !slot_of(child, slot).enabled;
+    return child;
+}
+
+std::optional<Genome> toggle_layer(RandomStream& rng, const MutationSettings&, const GenomeLimits&,
+                                   const Genome& genome, std::uint64_t) {
+    const std::vector<int> slots = togglable_slots(genome.blueprint);
+    if (slots.empty()) {
+        return std::nullopt;
+    }
+    return change_enabled(genome, pick(rng, slots));
+}
+
+}  // namespace cambrian::evolve
