@@ -10,7 +10,8 @@
 
 namespace cambrian {
 
-/// Memory of a backend: `elements` words of one ValueType. Freed with the object; never outlives its backend.
+/// Memory of a backend: `elements` words of one ValueType. Freed with the object; never outlives
+/// its backend.
 class Buffer {
   public:
     virtual ~Buffer() = default;
@@ -18,8 +19,8 @@ class Buffer {
     [[nodiscard]] virtual std::int64_t elements() const = 0;
 };
 
-/// A buffer bound to an input or output. A per-individual value needs population × shape elements from
-/// `first`, individual after individual; a shared value needs its shape's.
+/// A buffer bound to an input or output. A per-individual value needs population × shape elements
+/// from `first`, individual after individual; a shared value needs its shape's.
 struct Binding {
     Buffer* buffer = nullptr;
     std::int64_t first = 0;
@@ -29,20 +30,23 @@ struct Binding {
 class Program {
   public:
     virtual ~Program() = default;
-    /// Runs for `population` individuals (>= 1; 1 for a graph without a population axis). One binding for
-    /// each input and output, in order. Throws InputError for data errors (a gather out of range).
-    virtual void run(std::int64_t population, std::span<const Binding> inputs, std::span<const Binding> outputs) = 0;
+    /// Runs for `population` individuals (>= 1; 1 for a graph without a population axis). One
+    /// binding for each input and output, in order. Throws InputError for data errors (a gather out
+    /// of range).
+    virtual void run(std::int64_t population, std::span<const Binding> inputs,
+                     std::span<const Binding> outputs) = 0;
     /// Bytes of temporaries a run with that population needs beyond its bindings.
     [[nodiscard]] virtual std::int64_t peak_bytes(std::int64_t population) const = 0;
 };
 
 /// What determines the bits of the results: two fingerprints that are equal promise equal results.
 struct ArithmeticFingerprint {
-    std::string kind;    ///< "cpu", "reference", "vulkan".
-    std::string device;  ///< Processor or GPU name; empty under strict math, where it does not matter.
-    std::string library; ///< BLAS version and core, or driver; empty under strict math.
-    std::string math;    ///< "fast" or "strict".
-    std::string build;   ///< Version of the arithmetic: changes when any kernel's bits change.
+    std::string kind;  ///< "cpu", "reference", "vulkan".
+    std::string
+        device;  ///< Processor or GPU name; empty under strict math, where it does not matter.
+    std::string library;  ///< BLAS version and core, or driver; empty under strict math.
+    std::string math;     ///< "fast" or "strict".
+    std::string build;    ///< Version of the arithmetic: changes when any kernel's bits change.
     bool operator==(const ArithmeticFingerprint&) const = default;
     [[nodiscard]] std::string text() const;
 };
@@ -58,23 +62,30 @@ class Backend {
   public:
     virtual ~Backend() = default;
     [[nodiscard]] virtual std::unique_ptr<Program> compile(const Graph& graph) = 0;
-    /// Zero-filled. Throws DeviceError when the memory limit would be passed, leaving the count unchanged.
-    [[nodiscard]] virtual std::unique_ptr<Buffer> allocate(ValueType type, std::int64_t elements) = 0;
+    /// Zero-filled. Throws DeviceError when the memory limit would be passed, leaving the count
+    /// unchanged.
+    [[nodiscard]] virtual std::unique_ptr<Buffer> allocate(ValueType type,
+                                                           std::int64_t elements) = 0;
     virtual void upload(Buffer& buffer, std::int64_t first, std::span<const float> values) = 0;
     virtual void upload(Buffer& buffer, std::int64_t first, std::span<const double> values) = 0;
-    virtual void upload(Buffer& buffer, std::int64_t first, std::span<const std::int32_t> values) = 0;
+    virtual void upload(Buffer& buffer, std::int64_t first,
+                        std::span<const std::int32_t> values) = 0;
     virtual void download(const Buffer& buffer, std::int64_t first, std::span<float> values) = 0;
     virtual void download(const Buffer& buffer, std::int64_t first, std::span<double> values) = 0;
-    virtual void download(const Buffer& buffer, std::int64_t first, std::span<std::int32_t> values) = 0;
+    virtual void download(const Buffer& buffer, std::int64_t first,
+                          std::span<std::int32_t> values) = 0;
 
-    struct Memory { std::int64_t used = 0; std::int64_t limit = 0; };  ///< Bytes; limit 0 = none.
+    struct Memory {
+        std::int64_t used = 0;
+        std::int64_t limit = 0;
+    };  ///< Bytes; limit 0 = none.
     [[nodiscard]] virtual Memory memory() const = 0;
     [[nodiscard]] virtual ArithmeticFingerprint describe() const = 0;
 };
 
-/// Compiles and runs a graph once on host tensors: inputs in order, a per-individual input with an extra
-/// leading population axis; outputs likewise. For tests, tools and one-off work.
-[[nodiscard]] std::vector<Tensor> evaluate(Backend& backend, const Graph& graph, std::int64_t population,
-                                           std::span<const Tensor> inputs);
+/// Compiles and runs a graph once on host tensors: inputs in order, a per-individual input with an
+/// extra leading population axis; outputs likewise. For tests, tools and one-off work.
+[[nodiscard]] std::vector<Tensor> evaluate(Backend& backend, const Graph& graph,
+                                           std::int64_t population, std::span<const Tensor> inputs);
 
 }  // namespace cambrian

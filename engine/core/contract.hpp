@@ -11,7 +11,8 @@ class ContractViolation : public std::logic_error {
 };
 
 namespace detail {
-[[noreturn]] void contract_failed(const char* kind, const char* condition, const char* file, int line);
+[[noreturn]] void contract_failed(const char* kind, const char* condition, const char* file,
+                                  int line);
 }
 
 }  // namespace cambrian
@@ -19,10 +20,13 @@ namespace detail {
 #if defined(CAMBRIAN_CONTRACTS)
 /// Precondition of our own code, checked in the dev and sanitizer presets.
 #define CAMBRIAN_EXPECT(condition) \
-    ((condition) ? void() : ::cambrian::detail::contract_failed("expected", #condition, __FILE__, __LINE__))
+    ((condition)                   \
+         ? void()                  \
+         : ::cambrian::detail::contract_failed("expected", #condition, __FILE__, __LINE__))
 /// Postcondition of our own code, checked in the dev and sanitizer presets.
 #define CAMBRIAN_ENSURE(condition) \
-    ((condition) ? void() : ::cambrian::detail::contract_failed("ensured", #condition, __FILE__, __LINE__))
+    ((condition) ? void()          \
+                 : ::cambrian::detail::contract_failed("ensured", #condition, __FILE__, __LINE__))
 #else
 #define CAMBRIAN_EXPECT(condition) void()
 #define CAMBRIAN_ENSURE(condition) void()
@@ -30,4 +34,6 @@ namespace detail {
 
 /// Precondition checked in every build, for what would corrupt memory or results.
 #define CAMBRIAN_ASSERT(condition) \
-    ((condition) ? void() : ::cambrian::detail::contract_failed("asserted", #condition, __FILE__, __LINE__))
+    ((condition)                   \
+         ? void()                  \
+         : ::cambrian::detail::contract_failed("asserted", #condition, __FILE__, __LINE__))

@@ -24,7 +24,8 @@ class ConfigError : public Error {
     using Error::Error;
 };
 
-/// An input file that is missing, damaged, truncated, hostile or not of the expected kind. Exit code 3.
+/// An input file that is missing, damaged, truncated, hostile or not of the expected kind. Exit
+/// code 3.
 class InputError : public Error {
   public:
     using Error::Error;

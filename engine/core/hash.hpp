@@ -46,7 +46,9 @@ class Hasher {
 };
 
 struct Hash128Hasher {
-    std::size_t operator()(const Hash128& hash) const { return static_cast<std::size_t>(hash.low ^ hash.high); }
+    std::size_t operator()(const Hash128& hash) const {
+        return static_cast<std::size_t>(hash.low ^ hash.high);
+    }
 };
 
 }  // namespace cambrian

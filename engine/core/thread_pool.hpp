@@ -18,8 +18,10 @@ class ThreadPool {
 
     [[nodiscard]] int threads() const;
     /// Calls body(item, worker) for every item in [0, items), each item once, in any order;
-    /// worker in [0, threads()) names the thread's scratch. Rethrows the exception of the lowest item.
-    void for_each(std::int64_t items, const std::function<void(std::int64_t item, int worker)>& body);
+    /// worker in [0, threads()) names the thread's scratch. Rethrows the exception of the lowest
+    /// item.
+    void for_each(std::int64_t items,
+                  const std::function<void(std::int64_t item, int worker)>& body);
 
   private:
     struct State;

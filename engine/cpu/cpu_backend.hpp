@@ -8,14 +8,14 @@
 namespace cambrian {
 
 struct CpuOptions {
-    int threads = 1;                 ///< At least 1. Never changes a bit of the results.
+    int threads = 1;  ///< At least 1. Never changes a bit of the results.
     Math math = Math::fast;
-    std::int64_t memory_limit = 0;   ///< Bytes; 0 = none.
+    std::int64_t memory_limit = 0;  ///< Bytes; 0 = none.
 };
 
-/// Runs graphs in blocks of individuals whose size depends on shapes only, spread over a thread pool;
-/// contractions through serial OpenBLAS (fast, above a size that depends on shapes only) or ordered
-/// loops. Throws DeviceError when the processor lacks the instructions the build needs.
+/// Runs graphs in blocks of individuals whose size depends on shapes only, spread over a thread
+/// pool; contractions through serial OpenBLAS (fast, above a size that depends on shapes only) or
+/// ordered loops. Throws DeviceError when the processor lacks the instructions the build needs.
 [[nodiscard]] std::unique_ptr<Backend> make_cpu_backend(const CpuOptions& options);
 
 }  // namespace cambrian

@@ -11,8 +11,9 @@
 #include "cambrian/engine/core/hash.hpp"
 #include "cambrian/engine/network/blueprint.hpp"
 
-// Bounded reading and writing of values for checkpoints and messages: a thin face over cereal's portable
-// binary archives (little endian) that checks every length against the bytes that are left.
+// Bounded reading and writing of values for checkpoints and messages: a thin face over cereal's
+// portable binary archives (little endian) that checks every length against the bytes that are
+// left.
 namespace cambrian {
 
 /// Collects values into bytes through a cereal archive.
@@ -46,8 +47,8 @@ class ArchiveWriter {
     std::unique_ptr<State> state_;
 };
 
-/// Reads them back in the same order. Every length is checked against what is left, nesting is limited,
-/// enumerations and layer names are checked. Throws InputError naming `source`.
+/// Reads them back in the same order. Every length is checked against what is left, nesting is
+/// limited, enumerations and layer names are checked. Throws InputError naming `source`.
 class ArchiveReader {
   public:
     ArchiveReader(std::span<const std::byte> bytes, std::string source);

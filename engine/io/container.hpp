@@ -17,9 +17,9 @@ struct Section {
     bool operator==(const Section&) const = default;
 };
 
-/// A .cmb file: magic "CAMBRIAN", format version, kind ("checkpoint", "network"), total length, a table of
-/// sections (name, stored and plain length, codec, XXH3-64 checksum), then the sections (zstd where it
-/// helps). The same container frames the messages between ranks.
+/// A .cmb file: magic "CAMBRIAN", format version, kind ("checkpoint", "network"), total length, a
+/// table of sections (name, stored and plain length, codec, XXH3-64 checksum), then the sections
+/// (zstd where it helps). The same container frames the messages between ranks.
 struct Container {
     std::string kind;
     std::vector<Section> sections;
@@ -31,14 +31,16 @@ struct Container {
 };
 
 [[nodiscard]] std::vector<std::byte> encode(const Container& container);
-/// Reads every byte within bounds: nothing is allocated that the input does not justify, every checksum is
-/// verified, trailing bytes are an error. Throws InputError; `source` names the file or peer in the text.
+/// Reads every byte within bounds: nothing is allocated that the input does not justify, every
+/// checksum is verified, trailing bytes are an error. Throws InputError; `source` names the file or
+/// peer in the text.
 [[nodiscard]] Container decode_container(std::span<const std::byte> bytes, std::string_view source);
 
-/// Writes beside the target, syncs, renames, syncs the directory: a reader sees the old file or the new.
-/// Throws InputError when the disk refuses.
+/// Writes beside the target, syncs, renames, syncs the directory: a reader sees the old file or the
+/// new. Throws InputError when the disk refuses.
 void write_file_atomically(const std::filesystem::path& path, std::span<const std::byte> bytes);
 /// Whole file; throws InputError when missing, unreadable or above `limit` bytes.
-[[nodiscard]] std::vector<std::byte> read_file(const std::filesystem::path& path, std::uint64_t limit = std::uint64_t{1} << 36U);
+[[nodiscard]] std::vector<std::byte> read_file(const std::filesystem::path& path,
+                                               std::uint64_t limit = std::uint64_t{1} << 36U);
 
 }  // namespace cambrian

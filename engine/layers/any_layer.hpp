@@ -25,8 +25,8 @@ class AnyLayer {
 
     AnyLayer() = default;
     template <class L>
-        requires std::constructible_from<Variant, L>
-    AnyLayer(L layer) : layer_(std::move(layer)) {}  // NOLINT: a layer is an AnyLayer
+    requires std::constructible_from<Variant, L> AnyLayer(L layer)
+        : layer_(std::move(layer)) {}  // NOLINT: a layer is an AnyLayer
 
     [[nodiscard]] const Variant& variant() const { return layer_; }
     [[nodiscard]] Variant& variant() { return layer_; }
@@ -45,7 +45,8 @@ class AnyLayer {
     /// Stateless layers; ContractViolation for a stateful one.
     [[nodiscard]] Var build(Var x, const LayerOperands& operands) const;
     /// Any layer; a stateless one passes no state on.
-    [[nodiscard]] StepResult step(Var x, std::span<const Var> state, const LayerOperands& operands) const;
+    [[nodiscard]] StepResult step(Var x, std::span<const Var> state,
+                                  const LayerOperands& operands) const;
 
     bool operator==(const AnyLayer&) const = default;
 
@@ -57,7 +58,8 @@ class AnyLayer {
 [[nodiscard]] std::span<const std::string_view> layer_types();
 /// The default layer of a type between two widths, or nothing when the type cannot join them.
 /// Throws ConfigError for an unknown type.
-[[nodiscard]] std::optional<AnyLayer> fitted_layer(std::string_view type, std::int64_t input_features,
+[[nodiscard]] std::optional<AnyLayer> fitted_layer(std::string_view type,
+                                                   std::int64_t input_features,
                                                    std::int64_t output_features);
 
 }  // namespace cambrian

@@ -13,8 +13,8 @@
 
 namespace cambrian {
 
-/// How a parameter starts (layers.md): uniform in ±√(6/fan_in) for relu, silu and gelu, ±√(3/fan_in)
-/// otherwise; or constant.
+/// How a parameter starts (layers.md): uniform in ±√(6/fan_in) for relu, silu and gelu,
+/// ±√(3/fan_in) otherwise; or constant.
 enum class Initial : std::uint8_t { zeros, ones, weight };
 
 /// One parameter tensor of a layer.
@@ -22,18 +22,20 @@ struct ParameterSpec {
     std::string name;  ///< "weight", or a path inside a container: "layers.1.weight".
     Shape shape;
     Initial initial = Initial::weight;
-    std::int64_t fan_in = 0;                      ///< For Initial::weight.
-    Activation activation = Activation::linear;   ///< Of the layer that owns it, for Initial::weight.
+    std::int64_t fan_in = 0;  ///< For Initial::weight.
+    Activation activation =
+        Activation::linear;  ///< Of the layer that owns it, for Initial::weight.
 };
 
-/// One state tensor of a stateful layer, for one row of the batch (a rollout holds [batch, shape...]).
+/// One state tensor of a stateful layer, for one row of the batch (a rollout holds [batch,
+/// shape...]).
 struct StateSpec {
     std::string name;
     Shape shape;
 };
 
-/// What a layer computes with: its parameters in the order of parameters(), and the gene codes of its
-/// activations (integer scalars) in the order of activations().
+/// What a layer computes with: its parameters in the order of parameters(), and the gene codes of
+/// its activations (integer scalars) in the order of activations().
 struct LayerOperands {
     std::span<const Var> parameters;
     std::span<const Var> activations;
@@ -54,33 +56,35 @@ struct Field {
 template <class Layer, class Value>
 Field(const char*, Value Layer::*) -> Field<Layer, Value>;
 
-/// A layer type. Described for one individual and for a tensor whose last axis is features; all other
-/// axes are batch. A stateful layer also has `state()` and `step()`, and its sequence form is scan(step).
+/// A layer type. Described for one individual and for a tensor whose last axis is features; all
+/// other axes are batch. A stateful layer also has `state()` and `step()`, and its sequence form is
+/// scan(step).
 ///
 ///     static constexpr std::string_view name;
 ///     static constexpr auto fields;                    // std::tuple of Field
 ///     static L example();                              // for tests and documentation
-///     static std::optional<L> fitted(in, out);         // default-configured layer between two widths, if there is one
-///     void resolve(in);                                // fills widths left at 0; throws ShapeError when they do not fit
-///     std::int64_t output_features() const;            // after resolve
-///     std::vector<ParameterSpec> parameters() const;
-///     Var build(Var x, const LayerOperands&) const;    // stateless layers
-///     std::vector<StateSpec> state() const;            // stateful layers
-///     StepResult step(Var x, std::span<const Var> state, const LayerOperands&) const;
+///     static std::optional<L> fitted(in, out);         // default-configured layer between two
+///     widths, if there is one void resolve(in);                                // fills widths
+///     left at 0; throws ShapeError when they do not fit std::int64_t output_features() const; //
+///     after resolve std::vector<ParameterSpec> parameters() const; Var build(Var x, const
+///     LayerOperands&) const;    // stateless layers std::vector<StateSpec> state() const; //
+///     stateful layers StepResult step(Var x, std::span<const Var> state, const LayerOperands&)
+///     const;
 template <class L>
 concept Layer = std::equality_comparable<L> && std::default_initializable<L> &&
-                requires(L layer, const L constant, std::int64_t width) {
-                    { L::name } -> std::convertible_to<std::string_view>;
-                    L::fields;
-                    { L::example() } -> std::same_as<L>;
-                    { L::fitted(width, width) } -> std::same_as<std::optional<L>>;
-                    { layer.resolve(width) } -> std::same_as<void>;
-                    { constant.output_features() } -> std::same_as<std::int64_t>;
-                    { constant.parameters() } -> std::same_as<std::vector<ParameterSpec>>;
-                };
+    requires(L layer, const L constant, std::int64_t width) {
+    { L::name } -> std::convertible_to<std::string_view>;
+    L::fields;
+    { L::example() } -> std::same_as<L>;
+    { L::fitted(width, width) } -> std::same_as<std::optional<L>>;
+    { layer.resolve(width) } -> std::same_as<void>;
+    { constant.output_features() } -> std::same_as<std::int64_t>;
+    { constant.parameters() } -> std::same_as<std::vector<ParameterSpec>>;
+};
 
 template <class L>
-concept StatefulLayer = Layer<L> && requires(const L constant, Var x, std::span<const Var> state, const LayerOperands& operands) {
+concept StatefulLayer = Layer<L> &&
+    requires(const L constant, Var x, std::span<const Var> state, const LayerOperands& operands) {
     { constant.state() } -> std::same_as<std::vector<StateSpec>>;
     { constant.step(x, state, operands) } -> std::same_as<StepResult>;
 };
