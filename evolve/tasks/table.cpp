@@ -1,0 +1,188 @@
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "cambrian/engine/core/contract.hpp"
+#include "cambrian/engine/core/error.hpp"
+#include "cambrian/evolve/tasks/standard.hpp"
+#include "cambrian/evolve/tasks/table_baselines.hpp"
+#include "cambrian/evolve/tasks/table_data.hpp"
+#include "cambrian/evolve/tasks/table_windows.hpp"
+
+namespace cambrian::evolve {
+namespace {
+
+class TableTask final : public Task {
+  public:
+    explicit TableTask(TableSettings settings)
+        : settings_(std::move(settings)), data_(load_table(settings_)) {
+        const std::int64_t wanted = settings_.rows_per_evaluation;
+        draws_rows_ = wanted > 0 && wanted < total_rows(data_.train);
+        for (const Series& series : data_.train)
+            if (series.rows < settings_.sequence_length)
+                throw ConfigError(fmt::format(
+                    "task.sequence_length is {} ({} has {} rows for training) use shorter "
+                    "sequences or longer files",
+                    settings_.sequence_length, series.path, series.rows));
+    }
+
+    std::string_view type() const override { return "table"; }
+
+    TaskSignature signature() const override {
+        return {.observations = static_cast<std::int64_t>(data_.inputs.size()),
+                .outputs = outputs(),
+                .time = settings_.sequence_length > 0,
+                .stochastic = draws_rows_,
+                .validates = !data_.validation.empty(),
+                .tests = !data_.test.empty()};
+    }
+
+    std::vector<Tensor> data(Phase phase) const override;
+    std::vector<Tensor> draws(Phase phase, std::uint64_t seed, std::uint64_t round) const override;
+    Objective build(const ObjectiveContext& context, Phase phase) const override;
+
+    std::vector<Baseline> baselines(Phase phase) const override {
+        std::vector<Baseline> result;
+        if (data_.series(phase).empty()) return result;
+        for (const std::string& name : settings_.baselines)
+            result.push_back({name == "majority" ? "majority (accuracy)" : name,
+                              table_baseline(name, data_, phase, settings_.loss)});
+        return result;
+    }
+
+    std::vector<std::string> output_names() const override {
+        if (!classifies()) return settings_.targets;
+        std::vector<std::string> names;
+        for (const double value : data_.classes)
+            names.push_back(fmt::format("{}={}", settings_.targets[0], value));
+        return names;
+    }
+
+  private:
+    [[nodiscard]] bool classifies() const { return settings_.mode == TableMode::classification; }
+    [[nodiscard]] std::int64_t outputs() const {
+        return static_cast<std::int64_t>(classifies() ? data_.classes.size()
+                                                      : settings_.targets.size());
+    }
+    /// Whether the rows of a phase are drawn from a table instead of laid out once.
+    [[nodiscard]] bool draws_rows(Phase phase) const {
+        return phase == Phase::train && draws_rows_;
+    }
+    [[nodiscard]] Tensor input_rows(Phase phase) const;
+    [[nodiscard]] Tensor goal_rows(Phase phase) const;
+    /// What each output value loses, before masking: [.., targets] or [.., classes].
+    [[nodiscard]] Var losses(Var outputs, Var goals) const;
+
+    TableSettings settings_;
+    TableData data_;
+    bool draws_rows_ = false;
+};
+
+/// Rows of a table [rows, width] at indices, shaped [extents..., width].
+Tensor rows_at(const Tensor& table, std::span<const std::int64_t> rows,
+               std::vector<std::int64_t> extents) {
+    const std::int64_t width = table.shape[1];
+    extents.push_back(width);
+    Tensor result(table.type, Shape(extents));
+    auto target = result.elements.begin();
+    for (const std::int64_t row : rows)
+        target = std::copy_n(table.elements.begin() + row * width, width, target);
+    return result;
+}
+
+Tensor TableTask::input_rows(Phase phase) const {
+    const std::size_t width = data_.inputs.size();
+    const auto& series = data_.series(phase);
+    Tensor result(ValueType::real, Shape{total_rows(series), static_cast<std::int64_t>(width)});
+    std::size_t position = 0;
+    for (const Series& part : series)
+        for (std::size_t i = 0; i < part.inputs.size(); ++i) {
+            const Scaling& scaling = data_.inputs[i % width];
+            result.elements[position++] = (part.inputs[i] - scaling.shift) / scaling.scale;
+        }
+    return result;
+}
+
+Tensor TableTask::goal_rows(Phase phase) const {
+    const auto& series = data_.series(phase);
+    const std::size_t width = settings_.targets.size();
+    Tensor result(classifies() ? ValueType::integer : ValueType::real,
+                  Shape{total_rows(series), static_cast<std::int64_t>(width)});
+    std::size_t position = 0;
+    for (const Series& part : series)
+        for (std::size_t i = 0; i < part.answers.size(); ++i) {
+            double goal = part.answers[i];
+            if (settings_.difference) goal -= part.current[i];
+            if (!classifies()) goal -= data_.outputs[i % width].shift;
+            result.elements[position++] = goal;
+        }
+    return result;
+}
+
+std::vector<Tensor> TableTask::data(Phase phase) const {
+    CAMBRIAN_EXPECT(!data_.series(phase).empty());
+    std::vector<Tensor> result{input_rows(phase), goal_rows(phase)};
+    const std::int64_t length = settings_.sequence_length;
+    if (length == 0 || draws_rows(phase)) return result;
+
+    const Windows windows = cover(data_.series(phase), length, settings_.warm_up);
+    for (Tensor& table : result) table = rows_at(table, windows.rows, {windows.count, length});
+    result.emplace_back(ValueType::boolean, Shape{windows.count, length, 1},
+                        std::vector<double>(windows.counted.begin(), windows.counted.end()));
+    return result;
+}
+
+std::vector<Tensor> TableTask::draws(Phase phase, std::uint64_t seed, std::uint64_t round) const {
+    if (!draws_rows(phase)) return {};
+    RandomStream rng(random_key(seed, fmt::format("rows/{}/{}", name(phase), round)), 0);
+    const std::int64_t length = std::max<std::int64_t>(1, settings_.sequence_length);
+    const std::int64_t count = settings_.rows_per_evaluation / length;
+    const std::vector<std::int64_t> rows = draw_windows(data_.train, length, count, rng);
+    const Shape shape = settings_.sequence_length == 0 ? Shape{count} : Shape{count, length};
+    return {Tensor(ValueType::integer, shape, std::vector<double>(rows.begin(), rows.end()))};
+}
+
+Var TableTask::losses(Var outputs, Var goals) const {
+    Graph& graph = *outputs.graph;
+    if (classifies()) {
+        const Var right = equal(goals, iota(graph, outputs.shape()[-1]));
+        return select(right, -log_softmax(outputs), constant(graph, 0.0));
+    }
+    std::vector<double> scales;
+    for (const Scaling& scaling : data_.outputs) scales.push_back(scaling.scale);
+    const Var scale =
+        graph.constant(Tensor(ValueType::real, Shape{this->outputs()}, std::move(scales)));
+    const Var errors = goals - outputs * scale;
+    return settings_.loss == TableLoss::mse ? square(errors) : abs(errors);
+}
+
+Objective TableTask::build(const ObjectiveContext& context, Phase phase) const {
+    const bool drawn = draws_rows(phase);
+    const Var inputs = drawn ? gather(context.data[0], context.draws[0]) : context.data[0];
+    const Var goals = drawn ? gather(context.data[1], context.draws[0]) : context.data[1];
+    const std::int64_t length = settings_.sequence_length;
+
+    Var lost = losses(length > 0 ? context.network.sequence(inputs, context.operands)
+                                 : context.network.apply(inputs, context.operands),
+                      goals);
+    // Classes share one loss a row, targets have one each.
+    const std::int64_t width = classifies() ? 1 : outputs();
+    std::int64_t counted = total_rows(data_.series(phase)) * width;
+    if (drawn) {
+        if (length > 0) lost = slice(lost, 1, settings_.warm_up, length - settings_.warm_up);
+        counted = lost.shape().elements() / lost.shape()[-1] * width;
+    } else if (length > 0) {
+        lost = select(context.data[2], lost, constant(context.graph, 0.0));
+    }
+    return {.fitness = sum_all(lost) * (-1.0 / static_cast<double>(counted)),
+            .env_steps = {},
+            .per_sample = {}};
+}
+
+}  // namespace
+
+std::unique_ptr<Task> make_table_task(const nlohmann::json& settings, const TaskContext& context) {
+    return std::make_unique<TableTask>(table_settings(settings, context));
+}
+
+}  // namespace cambrian::evolve
