@@ -62,6 +62,11 @@ void select(const Call& call) {
                                                                 : call.operand(2)[right(i)];
 }
 
+double sign_of(double x) {
+    if (x > 0.0) return 1.0;
+    return x < 0.0 ? -1.0 : 0.0;
+}
+
 constexpr auto add = [](auto a, auto b) { return a + b; };
 constexpr auto sub = [](auto a, auto b) { return a - b; };
 constexpr auto mul = [](auto a, auto b) { return a * b; };
@@ -74,9 +79,7 @@ struct Row {
 constexpr std::array rows{
     Row{Op::neg, exact_unary<[](double x) { return -x; }>},
     Row{Op::abs, exact_unary<[](double x) { return std::fabs(x); }>},
-    Row{Op::sign, exact_unary<[](double x) { return x > 0.0   ? 1.0
-                                                    : x < 0.0 ? -1.0
-                                                              : 0.0; }>},
+    Row{Op::sign, exact_unary<sign_of>},
     Row{Op::round, exact_unary<[](double x) { return std::nearbyint(x); }>},
     Row{Op::floor, exact_unary<[](double x) { return std::floor(x); }>},
     Row{Op::exp, real_unary<[](double x) { return std::exp(x); },

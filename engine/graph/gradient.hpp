@@ -13,12 +13,13 @@ class GradientContext {
   public:
     GradientContext(Graph& graph, const Node& node, std::span<const Var> operands,
                     std::span<const Var> results, std::span<const Var> upstream,
-                    std::vector<Var>& adjoints)
+                    const std::vector<bool>& wanted, std::vector<Var>& adjoints)
         : graph_(graph),
           node_(node),
           operands_(operands),
           results_(results),
           upstream_(upstream),
+          wanted_(wanted),
           adjoints_(adjoints) {}
 
     [[nodiscard]] Graph& graph() const { return graph_; }
@@ -29,8 +30,14 @@ class GradientContext {
     [[nodiscard]] std::size_t result_count() const { return results_.size(); }
     /// Gradient that arrives at a result; zeros where nothing arrived.
     [[nodiscard]] Var upstream(std::size_t index = 0) const;
+    /// Whether any gradient arrived at a result.
+    [[nodiscard]] bool arrived(std::size_t index) const {
+        return upstream_[index].graph != nullptr;
+    }
+    /// Whether a gradient of an operand is of use; others may be left out.
+    [[nodiscard]] bool wants(std::size_t operand_index) const { return wanted_[operand_index]; }
     /// Adds a gradient to an operand, summed over the axes along which the operand was broadcast.
-    /// Gradients to integer and boolean operands are ignored.
+    /// Gradients to operands that are not wanted, such as integers, are ignored.
     void accumulate(std::size_t operand_index, Var gradient);
 
   private:
@@ -39,17 +46,23 @@ class GradientContext {
     std::span<const Var> operands_;
     std::span<const Var> results_;
     std::span<const Var> upstream_;  ///< graph == nullptr marks "nothing arrived".
+    const std::vector<bool>& wanted_;
     std::vector<Var>& adjoints_;
 };
 
 /// Appends the gradients of `value` (any shape, weighted by `upstream` of the same shape) with
 /// respect to each of `with_respect_to`; zeros where the value does not depend on one. Reverse
 /// mode, graph to graph, from the op table; fused ops are differentiated through their lowering.
-/// Throws ShapeError when the path crosses an op that is not differentiable and not piecewise
-/// constant.
+/// Nothing flows through piecewise constant ops, integers and booleans. Throws ShapeError when
+/// value and upstream differ in shape or are not real.
 [[nodiscard]] std::vector<Var> gradient(Var value, Var upstream,
                                         std::span<const Var> with_respect_to);
 /// Of a rank-0 value, with upstream 1.
 [[nodiscard]] std::vector<Var> gradient(Var value, std::span<const Var> with_respect_to);
+
+/// Of several values at once: the gradients of the sum of all values, each weighted by its
+/// upstream.
+[[nodiscard]] std::vector<Var> gradient(std::span<const Var> values, std::span<const Var> upstream,
+                                        std::span<const Var> with_respect_to);
 
 }  // namespace cambrian

@@ -176,9 +176,9 @@ enum class BatchRule : std::uint8_t {
     each,    ///< The op runs once for every individual; the result is per individual iff an operand
              ///< is.
     body,    ///< scan: carries become per individual when the body makes them so (fixed point). The
-           ///< node's body is marked with the marks found; the initial value of such a carry, or
-           ///< the body's new value of it, may still be shared and is then repeated for every
-           ///< individual.
+             ///< node's body is marked with the marks found; the initial value of such a carry, or
+             ///< the body's new value of it, may still be shared and is then repeated for every
+             ///< individual.
 };
 
 /// The operands of one node, as its rules see them.

@@ -20,7 +20,7 @@ struct Placement {
         arena,     ///< `offset` in the arena: per-individual values in units of one individual's
                    ///< elements.
         alias,     ///< Shares the elements of value `base`, starting `offset` elements into each
-                ///< individual's part (reshape, contiguous slices, stop_gradient).
+                   ///< individual's part (reshape, contiguous slices, stop_gradient).
     };
     Kind kind = Kind::unused;
     std::uint32_t index = 0;

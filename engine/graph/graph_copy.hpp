@@ -1,0 +1,33 @@
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "cambrian/engine/graph/graph.hpp"
+
+// Internal to engine/graph.
+namespace cambrian {
+
+/// Copies nodes of one graph into another and remembers which value became which.
+class GraphCopy {
+  public:
+    GraphCopy(const Graph& source, Graph& target)
+        : source_(source), target_(target), values_(source.value_count()) {}
+
+    /// Appends the node; inputs keep name, type, shape and mark.
+    void copy(const Node& node);
+    /// Appends the node with other attributes and as many results.
+    void copy(const Node& node, Attributes attributes);
+    void map(ValueId from, Var to) { values_[static_cast<std::size_t>(from)] = to; }
+    [[nodiscard]] Var mapped(ValueId id) const { return values_[static_cast<std::size_t>(id)]; }
+    [[nodiscard]] std::vector<Var> operands(const Node& node) const;
+    /// Marks what `outputs` of the source became as outputs of the target.
+    void output(std::span<const ValueId> outputs);
+
+  private:
+    const Graph& source_;
+    Graph& target_;
+    std::vector<Var> values_;
+};
+
+}  // namespace cambrian

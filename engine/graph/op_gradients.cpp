@@ -1,0 +1,106 @@
+#include "cambrian/engine/graph/op_rules.hpp"
+#include "cambrian/engine/graph/ops.hpp"
+
+// Gradient rules of elementwise ops: y = f(x), g = upstream.
+namespace cambrian::gradient_rule {
+namespace {
+
+/// g where the condition holds and zero elsewhere, without touching what is not chosen.
+Var where_true(Var condition, Var g) {
+    return cambrian::select(condition, g, constant(*g.graph, 0.0));
+}
+Var where_false(Var condition, Var g) {
+    return cambrian::select(condition, constant(*g.graph, 0.0), g);
+}
+
+}  // namespace
+
+void neg(GradientContext& c) {
+    c.accumulate(0, -c.upstream());
+}
+
+void abs(GradientContext& c) {
+    c.accumulate(0, c.upstream() * sign(c.operand()));
+}
+
+void exp(GradientContext& c) {
+    c.accumulate(0, c.upstream() * c.result());
+}
+
+void log(GradientContext& c) {
+    c.accumulate(0, c.upstream() / c.operand());
+}
+
+void sqrt(GradientContext& c) {
+    c.accumulate(0, 0.5 * c.upstream() / c.result());
+}
+
+void rsqrt(GradientContext& c) {
+    const Var cube = square(c.result()) * c.result();
+    c.accumulate(0, -0.5 * c.upstream() * cube);
+}
+
+void reciprocal(GradientContext& c) {
+    c.accumulate(0, -c.upstream() * square(c.result()));
+}
+
+void sin(GradientContext& c) {
+    c.accumulate(0, c.upstream() * cambrian::cos(c.operand()));
+}
+
+void cos(GradientContext& c) {
+    c.accumulate(0, -c.upstream() * cambrian::sin(c.operand()));
+}
+
+void tanh(GradientContext& c) {
+    c.accumulate(0, c.upstream() * (1.0 - square(c.result())));
+}
+
+void sigmoid(GradientContext& c) {
+    const Var slope = c.result() * (1.0 - c.result());
+    c.accumulate(0, c.upstream() * slope);
+}
+
+void cast(GradientContext& c) {
+    c.accumulate(0, c.upstream());
+}
+
+void add(GradientContext& c) {
+    c.accumulate(0, c.upstream());
+    c.accumulate(1, c.upstream());
+}
+
+void sub(GradientContext& c) {
+    c.accumulate(0, c.upstream());
+    if (c.wants(1)) c.accumulate(1, -c.upstream());
+}
+
+void mul(GradientContext& c) {
+    if (c.wants(0)) c.accumulate(0, c.upstream() * c.operand(1));
+    if (c.wants(1)) c.accumulate(1, c.upstream() * c.operand(0));
+}
+
+void div(GradientContext& c) {
+    const Var share = c.upstream() / c.operand(1);
+    c.accumulate(0, share);
+    if (c.wants(1)) c.accumulate(1, -(share * c.result()));
+}
+
+void min(GradientContext& c) {
+    const Var first = less(c.operand(0), c.operand(1));
+    if (c.wants(0)) c.accumulate(0, where_true(first, c.upstream()));
+    if (c.wants(1)) c.accumulate(1, where_false(first, c.upstream()));
+}
+
+void max(GradientContext& c) {
+    const Var first = less(c.operand(1), c.operand(0));
+    if (c.wants(0)) c.accumulate(0, where_true(first, c.upstream()));
+    if (c.wants(1)) c.accumulate(1, where_false(first, c.upstream()));
+}
+
+void select(GradientContext& c) {
+    if (c.wants(1)) c.accumulate(1, where_true(c.operand(0), c.upstream()));
+    if (c.wants(2)) c.accumulate(2, where_false(c.operand(0), c.upstream()));
+}
+
+}  // namespace cambrian::gradient_rule
