@@ -11,27 +11,44 @@
 namespace cambrian {
 
 /// Where a value lives at run time, in elements of the backend's word.
+///
+/// What an executor does with a plan, node by node in order:
+/// - a node whose results are all `unused` or `alias` is skipped; every other node is run and
+/// writes each
+///   of its results where the result is placed (results of a scan that is run are never `unused`);
+/// - after the last node, output position o is finished already when its value is `Kind::output`
+/// with
+///   index o; in every other case (an input, a constant, an alias, a repeated output) the executor
+///   copies the value from where it is placed to the binding of o. Such values stay alive to the
+///   end.
 struct Placement {
     enum class Kind : std::uint8_t {
-        unused,    ///< No reader and not an output.
-        input,     ///< Bound by the caller: `index` is the input's position.
-        output,    ///< Bound by the caller: `index` is the first output position it fills.
+        unused,  ///< Nothing needs it.
+        input,   ///< Bound by the caller: `index` is the input's position.
+        output,  ///< Bound by the caller: `index` is the first output position it fills. Later
+                 ///< nodes may read it there.
         constant,  ///< Owned by the program.
         arena,     ///< `offset` in the arena: per-individual values in units of one individual's
                    ///< elements.
-        alias,     ///< Shares the elements of value `base`, starting `offset` elements into each
-                   ///< individual's part (reshape, contiguous slices, stop_gradient).
+        alias,     ///< Shares the elements of value `base`, which is no alias itself, starting
+                ///< `offset` elements into each individual's part: stop_gradient, reshape, a
+                ///< permutation or broadcast that keeps the order of the elements, a cast to the
+                ///< same type, a slice with only axes of extent 1 before its axis. Of inputs,
+                ///< constants and outputs too.
     };
     Kind kind = Kind::unused;
     std::uint32_t index = 0;
     ValueId base{};
     std::int64_t offset = 0;
+    bool operator==(const Placement&) const = default;
 };
 
 /// Liveness plan of one graph: per-individual temporaries share one arena whose size is known
 /// before anything is allocated. Offsets of per-individual values are multiplied by the number of
-/// individuals of a block at run time; shared values live in a second arena with plain offsets.
+/// individuals of a block at run time; shared values live in a second arena with plain offsets,
+/// each a multiple of `shared_alignment`. The bodies of scans have plans of their own.
 struct Plan {
+    static constexpr std::int64_t shared_alignment = 16;
     std::vector<Placement> values;             ///< One for each value of the graph.
     std::int64_t per_individual_elements = 0;  ///< Arena elements per individual of a block.
     std::int64_t shared_elements = 0;  ///< Arena elements for values that all individuals share.
