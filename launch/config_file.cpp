@@ -1,0 +1,291 @@
+#include "cambrian/launch/config_file.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <vector>
+
+#include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/io/container.hpp"
+
+namespace cambrian::launch {
+namespace {
+
+namespace fs = std::filesystem;
+constexpr std::uint64_t largest_config = std::uint64_t{16} << 20U;
+constexpr int deepest_nesting = 100;
+
+std::string position(std::string_view text, std::size_t byte) {
+    const std::string_view before = text.substr(0, std::min(byte, text.size()));
+    const auto line = 1 + std::count(before.begin(), before.end(), '\n');
+    const std::size_t start = before.rfind('\n');
+    const std::size_t column = before.size() - (start == std::string_view::npos ? 0 : start + 1);
+    return fmt::format("{}:{}", line, std::max<std::size_t>(column, 1));
+}
+
+/// What the parser says, without its own prefix and position.
+std::string reason(std::string text) {
+    if (const auto cut = text.find("syntax error"); cut != std::string::npos)
+        text.erase(0, cut);
+    else if (const auto end = text.find("] "); end != std::string::npos)
+        text.erase(0, end + 2);
+    return text;
+}
+
+/// Refuses a key twice in one object, and nesting that no config needs.
+class Strictness {
+  public:
+    explicit Strictness(const std::string& file) : file_(file) {}
+
+    bool operator()(int depth, Json::parse_event_t event, Json& parsed) {
+        if (depth > deepest_nesting)
+            throw ConfigError(
+                fmt::format("{}: nested too deeply (more than {} levels) write it flatter", file_,
+                            deepest_nesting));
+        if (event == Json::parse_event_t::object_start) keys_.emplace_back();
+        if (event == Json::parse_event_t::object_end) keys_.pop_back();
+        if (event == Json::parse_event_t::key &&
+            !keys_.back().insert(parsed.get<std::string>()).second)
+            throw ConfigError(
+                fmt::format("{}: the key {} stands twice in one section (only one can "
+                            "hold) remove the other",
+                            file_, parsed.dump()));
+        return true;
+    }
+
+  private:
+    const std::string& file_;
+    std::vector<std::set<std::string>> keys_;
+};
+
+void merge(Json& base, const Json& patch, const std::string& path, const std::string& origin,
+           Origins& origins) {
+    for (const auto& [name, value] : patch.items()) {
+        const std::string key = path.empty() ? name : path + "." + name;
+        if (value.is_null()) {
+            base.erase(name);
+        } else if (value.is_object() && base.contains(name) && base[name].is_object()) {
+            merge(base[name], value, key, origin, origins);
+        } else {
+            base[name] = value;
+            origins.record(key, origin);
+        }
+    }
+}
+
+Json read_json(const fs::path& path) {
+    std::error_code error;
+    if (!fs::is_regular_file(path, error))
+        throw InputError(fmt::format("cannot read the config {} ({}) check the path", path.string(),
+                                     fs::exists(path, error) ? "not a file" : "no such file"));
+    const std::vector<std::byte> bytes = read_file(path, largest_config);
+    const std::string text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    Json json = parse_config(text, path.string());
+    if (!json.is_object())
+        throw ConfigError(
+            fmt::format("{}: the config is {} (allowed: a section {{...}}) put the "
+                        "keys into braces",
+                        path.string(), quoted(json)));
+    return json;
+}
+
+Json read_extended(const fs::path& path, std::vector<fs::path>& chain, Origins& origins) {
+    std::error_code error;
+    const fs::path canonical = fs::weakly_canonical(path, error);
+    if (std::find(chain.begin(), chain.end(), canonical) != chain.end())
+        throw ConfigError(
+            fmt::format("{}: \"extends\" leads back to this file (a circle of {}) "
+                        "remove one of them",
+                        path.string(), chain.size()));
+    chain.push_back(canonical);
+    Json own = read_json(path);
+    Json result = Json::object();
+    if (own.contains("extends")) {
+        if (!own["extends"].is_string())
+            throw ConfigError(
+                fmt::format("{}: extends is {} (allowed: the path of a config file) "
+                            "name one file",
+                            path.string(), quoted(own["extends"])));
+        result =
+            read_extended(path.parent_path() / own["extends"].get<std::string>(), chain, origins);
+        own.erase("extends");
+    }
+    own.erase("$schema");
+    merge(result, own, "", path.string(), origins);
+    return result;
+}
+
+/// The parts of "a.b[2].c" and of "a.b.2.c".
+std::vector<std::string> key_parts(std::string key) {
+    std::string plain;
+    for (const char c : key)
+        if (c == '[')
+            plain += '.';
+        else if (c != ']')
+            plain += c;
+    std::vector<std::string> parts;
+    std::size_t begin = 0;
+    while (begin <= plain.size()) {
+        const std::size_t end = std::min(plain.find('.', begin), plain.size());
+        parts.push_back(plain.substr(begin, end - begin));
+        begin = end + 1;
+    }
+    return parts;
+}
+
+bool is_index(const std::string& part, std::size_t size) {
+    return !part.empty() && part.size() < 9 &&
+           std::all_of(part.begin(), part.end(), [](char c) { return c >= '0' && c <= '9'; }) &&
+           std::stoul(part) < size;
+}
+
+void apply(Json& json, const std::string& assignment, Origins& origins) {
+    const std::string origin = "--set " + assignment;
+    const std::size_t equals = assignment.find('=');
+    if (equals == std::string::npos || equals == 0)
+        throw ConfigError(
+            fmt::format("{}: there is no key=value (got \"{}\") write --set "
+                        "population.size=64",
+                        "--set", assignment));
+    const std::string key = assignment.substr(0, equals);
+    const std::string text = assignment.substr(equals + 1);
+    Json value = Json::parse(text, nullptr, false);
+    if (value.is_discarded()) value = text;
+
+    Json* place = &json;
+    const std::vector<std::string> parts = key_parts(key);
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+        const bool last = i + 1 == parts.size();
+        if (parts[i].empty())
+            throw ConfigError(
+                fmt::format("{}: the key has an empty part (two dots, or one at an "
+                            "end) write it like population.size",
+                            origin));
+        if (place->is_array() && is_index(parts[i], place->size())) {
+            place = &(*place)[std::stoul(parts[i])];
+        } else if (place->is_object()) {
+            if (last && value.is_null()) {
+                place->erase(parts[i]);
+                return;
+            }
+            if (!last && !place->contains(parts[i])) (*place)[parts[i]] = Json::object();
+            place = &(*place)[parts[i]];
+        } else {
+            throw ConfigError(fmt::format("{}: there is no {} in {} (it is {}) set the whole of it",
+                                          origin, parts[i], key, quoted(*place)));
+        }
+    }
+    *place = std::move(value);
+    origins.record(key, origin);
+}
+
+std::string expanded_text(const std::string& text, const std::string& key, std::uint64_t seed,
+                          const Environment& environment, const Origins& origins) {
+    std::string result;
+    for (std::size_t i = 0; i < text.size();) {
+        if (text.compare(i, 6, "{seed}") == 0) {
+            result += std::to_string(seed);
+            i += 6;
+        } else if (environment && text.compare(i, 2, "${") == 0) {
+            const std::size_t end = text.find('}', i);
+            if (end == std::string::npos)
+                throw ConfigError(
+                    fmt::format("{}: {} is \"{}\" (\"${{\" without \"}}\") write "
+                                "${{NAME}}",
+                                origins.of(key), key, text));
+            const std::string name = text.substr(i + 2, end - i - 2);
+            const std::optional<std::string> value = environment(name);
+            if (!value)
+                throw ConfigError(
+                    fmt::format("{}: {} needs the environment variable {} (it is not "
+                                "set) run 'export {}=...' first",
+                                origins.of(key), key, name, name));
+            result += *value;
+            i = end + 1;
+        } else {
+            result += text[i++];
+        }
+    }
+    return result;
+}
+
+Json expand(const Json& value, const std::string& key, std::uint64_t seed,
+            const Environment& environment, const Origins& origins) {
+    if (value.is_string())
+        return expanded_text(value.get<std::string>(), key, seed, environment, origins);
+    if (!value.is_structured()) return value;
+    Json result = value;
+    if (value.is_object())
+        for (const auto& [name, child] : value.items())
+            result[name] =
+                expand(child, key.empty() ? name : key + "." + name, seed, environment, origins);
+    if (value.is_array())
+        for (std::size_t i = 0; i < value.size(); ++i)
+            result[i] = expand(value[i], fmt::format("{}[{}]", key, i), seed, environment, origins);
+    return result;
+}
+
+}  // namespace
+
+std::string without_comments(std::string_view text) {
+    std::string result(text);
+    bool in_string = false;
+    for (std::size_t i = 0; i < result.size(); ++i) {
+        if (in_string) {
+            if (result[i] == '\\')
+                ++i;
+            else if (result[i] == '"' || result[i] == '\n')
+                in_string = false;
+        } else if (result[i] == '"') {
+            in_string = true;
+        } else if (result.compare(i, 2, "//") == 0) {
+            for (; i < result.size() && result[i] != '\n'; ++i) result[i] = ' ';
+        }
+    }
+    return result;
+}
+
+Json parse_config(std::string_view text, const std::string& file) {
+    const std::string plain = without_comments(text);
+    try {
+        return Json::parse(plain, Strictness(file));
+    } catch (const Json::parse_error& error) {
+        throw ConfigError(fmt::format("{}:{}: broken JSON ({}) correct the file", file,
+                                      position(plain, error.byte), reason(error.what())));
+    }
+}
+
+ConfigDocument document_from(const Json& json, const std::string& origin,
+                             const fs::path& base_directory,
+                             std::span<const std::string> overrides) {
+    ConfigDocument document{nullptr, base_directory, Origins(origin)};
+    Json merged = json;
+    for (const std::string& assignment : overrides) apply(merged, assignment, document.origins);
+    document.json = std::make_shared<const Json>(std::move(merged));
+    return document;
+}
+
+ConfigDocument read_config(const fs::path& path, std::span<const std::string> overrides) {
+    Origins origins(path.string());
+    std::vector<fs::path> chain;
+    Json merged = read_extended(path, chain, origins);
+    for (const std::string& assignment : overrides) apply(merged, assignment, origins);
+    return {std::make_shared<const Json>(std::move(merged)), fs::absolute(path).parent_path(),
+            std::move(origins)};
+}
+
+Environment process_environment() {
+    return [](const std::string& name) -> std::optional<std::string> {
+        const char* value = std::getenv(name.c_str());
+        return value == nullptr ? std::nullopt : std::optional<std::string>(value);
+    };
+}
+
+Json expanded(const Json& config, std::uint64_t seed, const Environment& environment,
+              const Origins& origins) {
+    return expand(config, "", seed, environment, origins);
+}
+
+}  // namespace cambrian::launch

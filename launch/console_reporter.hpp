@@ -1,0 +1,70 @@
+#pragma once
+
+#include <functional>
+#include <iosfwd>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cambrian/distributed/run.hpp"
+
+namespace cambrian::launch {
+
+struct ConsoleSettings {
+    bool terminal = false;  ///< A progress bar that is rewritten in place.
+    bool colour = false;
+    bool quiet = false;  ///< Only warnings.
+    int width = 80;
+    std::function<double()> seconds;  ///< A clock; the steady one when empty.
+};
+/// For standard output: a terminal that can move its cursor, colours unless NO_COLOR is set.
+[[nodiscard]] ConsoleSettings console_settings(bool quiet);
+
+/// Seconds as a reader takes them in: "0.4 s", "1:05", "2:00:00".
+[[nodiscard]] std::string duration_text(double seconds);
+
+/// Seconds until the first stop criterion that time leads to, if any is in sight.
+[[nodiscard]] std::optional<double> remaining_seconds(const distributed::StopSettings& stop,
+                                                      const distributed::GenerationReport& last,
+                                                      double seconds_per_generation,
+                                                      double evaluations_per_generation);
+
+/// One line for each generation, at most ten a second (the first, the last and validated ones
+/// always), and a progress bar on a terminal.
+class ConsoleReporter final : public distributed::Reporter {
+  public:
+    ConsoleReporter(std::ostream& out, ConsoleSettings settings);
+
+    void started(const distributed::Experiment& experiment,
+                 const std::vector<std::string>& rank_lines, std::uint64_t generation) override;
+    void progressed(std::uint64_t generation, std::uint64_t done, std::uint64_t total) override;
+    void generation_done(const distributed::GenerationReport& report) override;
+    void warning(const std::string& text) override;
+
+    /// Prints what is still held back, the result beside its baselines, and where to look.
+    void finished(const distributed::Experiment& experiment, const distributed::RunResult& result);
+
+  private:
+    void print(const distributed::GenerationReport& report);
+    void print_held();
+    void erase_bar();
+    [[nodiscard]] std::string estimate(const distributed::GenerationReport& report) const;
+    [[nodiscard]] std::string dimmed(const std::string& text) const;
+    [[nodiscard]] std::string strong(const std::string& text) const;
+
+    std::ostream& out_;
+    ConsoleSettings settings_;
+    distributed::StopSettings stop_;
+    std::optional<distributed::GenerationReport> held_;  ///< Not printed yet.
+    std::optional<std::uint64_t> evaluations_before_;
+    double first_seconds_ = 0.0;  ///< Of this process, for mean rates.
+    std::uint64_t generations_ = 0;
+    double mean_seconds_ = 0.0;
+    double mean_evaluations_ = 0.0;
+    double printed_at_ = -1.0;
+    double bar_at_ = -1.0;
+    bool bar_shown_ = false;
+    std::string estimate_;
+};
+
+}  // namespace cambrian::launch

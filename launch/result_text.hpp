@@ -1,0 +1,13 @@
+#pragma once
+
+#include <string>
+
+#include "cambrian/distributed/run.hpp"
+
+namespace cambrian::launch {
+
+/// Why a run ended, what it reached beside the baselines of its task, and where to look next.
+[[nodiscard]] std::string result_text(const distributed::Experiment& experiment,
+                                      const distributed::RunResult& result);
+
+}  // namespace cambrian::launch

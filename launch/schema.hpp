@@ -1,0 +1,66 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "cambrian/launch/json.hpp"
+
+namespace cambrian::launch {
+
+/// Text of configs/schema.json, built into the program.
+[[nodiscard]] std::string_view schema_text();
+
+/// A key of a config as `cambrian explain` lists it.
+struct SchemaKey {
+    std::string key;      ///< "population.size", "network.layers[].out".
+    std::string variant;  ///< The task or layer type the key belongs to; empty for a common key.
+    const Json* node = nullptr;
+    bool section = false;  ///< Has keys of its own.
+};
+
+/// The schema of configs: a subset of JSON Schema 2020-12, where `x-variants` names the keys of an
+/// object by its "type", `x-class` says what a resume may change, and `x-aliases` lists the names
+/// that other programs use.
+class Schema {
+  public:
+    /// The built-in schema.
+    Schema();
+    explicit Schema(std::string_view text);
+
+    [[nodiscard]] const Json& root() const { return *root_; }
+    /// The node itself, or what its "$ref" names.
+    [[nodiscard]] const Json& resolve(const Json& node) const;
+
+    /// What an object may hold.
+    struct Keys {
+        std::vector<std::pair<std::string, const Json*>> properties;
+        std::vector<std::string> required;
+        std::vector<std::string> variants;  ///< Known values of "type", where it chooses the keys.
+        bool chosen = false;                ///< Its "type" is one of them.
+        bool open = false;                  ///< Other keys are somebody else's to check.
+    };
+    [[nodiscard]] Keys keys(const Json& node, const Json& object) const;
+
+    /// Every key in the order of the schema, sections before what they hold.
+    [[nodiscard]] std::vector<SchemaKey> all_keys() const;
+    /// The full key that another program calls `alias`.
+    [[nodiscard]] std::optional<std::string> key_of_alias(std::string_view alias) const;
+
+  private:
+    void collect(const Json& node, const std::string& key, const std::string& variant, int depth,
+                 std::vector<SchemaKey>& found) const;
+
+    std::shared_ptr<const Json> root_;
+};
+
+/// What a value may be, in words: "an integer of at least 1", "one of \"births\", \"genomes\"".
+[[nodiscard]] std::string allowed_values(const Schema& schema, const Json& node);
+
+/// A value as an error message quotes it: JSON, cut when long.
+[[nodiscard]] std::string quoted(const Json& value);
+
+}  // namespace cambrian::launch
