@@ -1,0 +1,154 @@
+#include "cambrian/evolve/variation.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <string>
+
+#include "cambrian/tests/evolve/genome_support.hpp"
+
+namespace cambrian::evolve {
+namespace {
+
+using testing::all_finite;
+using testing::founder;
+using testing::mixed_blueprint;
+using testing::run;
+
+VariationSettings lively(bool time) {
+    VariationSettings settings;
+    settings.founder = mixed_blueprint();
+    settings.limits.time = time;
+    settings.mutation.activation_rate = 0.1F;
+    settings.mutation.layer_type_rate = 0.1F;
+    settings.mutation.layer_insert_rate = 0.2F;
+    settings.mutation.layer_toggle_rate = 0.1F;
+    settings.mutation.link_add_rate = 0.2F;
+    settings.mutation.link_drop_rate = 0.15F;
+    settings.mutation.weight_replace_rate = 0.01F;
+    settings.mutation.layer_types.clear();
+    for (const std::string_view type : layer_types()) {
+        settings.mutation.layer_types.emplace_back(type);
+    }
+    return settings;
+}
+
+Birth vary(BirthId id, std::vector<double> fitness) {
+    Birth birth{.id = id, .recipe = Recipe::vary, .parents = {}};
+    for (const double value : fitness) {
+        birth.parents.push_back({.birth = 0, .genome = {}, .fitness = value});
+    }
+    return birth;
+}
+
+TEST(Variation, IsAPureFunctionOfSeedAndBirth) {
+    const Variation first(4, lively(true));
+    const Variation second(4, lively(true));
+    const Variation other(5, lively(true));
+    const Birth sample{.id = 3, .recipe = Recipe::sample, .parents = {}};
+    const Genome parent = first.materialise(sample, {}).genome;
+    EXPECT_EQ(second.materialise(sample, {}).genome, parent);
+    EXPECT_NE(other.materialise(sample, {}).genome, parent);
+    const Genome mate = first.materialise({.id = 4, .recipe = {}, .parents = {}}, {}).genome;
+    const std::vector<const Genome*> both{&parent, &mate};
+    for (BirthId id = 10; id < 40; ++id) {
+        const Birth birth = vary(id, {2.0, 1.0});
+        const Offspring child = first.materialise(birth, both);
+        (void)second.materialise(vary(id + 1, {2.0, 1.0}), both);  // no state to disturb
+        EXPECT_EQ(second.materialise(birth, both).genome, child.genome);
+        EXPECT_NE(other.materialise(birth, both).genome, child.genome);
+    }
+}
+
+TEST(Variation, CarryReturnsTheParent) {
+    const Variation variation(4, lively(false));
+    const Genome parent = founder(mixed_blueprint());
+    Birth birth = vary(7, {1.0});
+    birth.recipe = Recipe::carry;
+    const std::vector<const Genome*> parents{&parent};
+    EXPECT_EQ(variation.materialise(birth, parents).genome, parent);
+}
+
+TEST(Variation, SplicesTwoParents) {
+    VariationSettings settings = lively(false);
+    settings.mutation = {.weight_rate = 0.0F,
+                         .activation_rate = 0.0F,
+                         .layer_type_rate = 0.0F,
+                         .layer_insert_rate = 0.0F,
+                         .layer_toggle_rate = 0.0F,
+                         .link_add_rate = 0.0F,
+                         .link_drop_rate = 0.0F};
+    settings.splice.mode = SpliceMode::uniform;
+    const Variation variation(4, settings);
+    const Genome a = founder(mixed_blueprint(), 1);
+    const Genome b = founder(mixed_blueprint(), 2);
+    const std::vector<const Genome*> parents{&a, &b};
+    const Genome child = variation.materialise(vary(7, {1.0, 1.0}), parents).genome;
+    std::size_t from_b = 0;
+    for (std::size_t i = 0; i < child.weights.size(); ++i) {
+        EXPECT_TRUE(child.weights[i] == a.weights[i] || child.weights[i] == b.weights[i]);
+        from_b += child.weights[i] == b.weights[i] && a.weights[i] != b.weights[i] ? 1U : 0U;
+    }
+    EXPECT_GT(from_b, child.weights.size() / 4);
+    EXPECT_LT(from_b, child.weights.size() * 3 / 4);
+}
+
+/// Fifty births in a row, every third a splice with an earlier genome of the chain.
+class Chain {
+  public:
+    Chain(const Variation& variation, std::uint64_t number)
+        : variation_(variation), next_(number << 8U) {
+        kept_.push_back(
+            variation.materialise({.id = next_++, .recipe = Recipe::sample, .parents = {}}, {})
+                .genome);
+    }
+
+    void advance() {
+        RandomStream rng(random_key(1, "test.chain"), next_);
+        const Genome& last = kept_.back();
+        const Genome& mate = kept_[rng.index(static_cast<std::uint32_t>(kept_.size()))];
+        const std::vector<const Genome*> parents{&last, &mate};
+        const bool two = next_ % 3 == 0;
+        const Birth birth = two ? vary(next_, {1.0, 0.5}) : vary(next_, {1.0});
+        ++next_;
+        kept_.push_back(
+            variation_.materialise(birth, std::span(parents).first(two ? 2 : 1)).genome);
+    }
+
+    [[nodiscard]] const Genome& last() const { return kept_.back(); }
+
+  private:
+    const Variation& variation_;
+    BirthId next_;
+    std::vector<Genome> kept_;
+};
+
+std::uint64_t chains() {
+    const char* text = std::getenv("CAMBRIAN_CHAINS");
+    return text == nullptr ? 400 : std::stoull(text);
+}
+
+TEST(Variation, EveryChildOfLongChainsBuildsAndRuns) {
+    const Variation still(1, lively(false));
+    const Variation moving(2, lively(true));
+    const auto backend = make_reference_backend(Precision::f32);
+    for (std::uint64_t number = 0; number < chains(); ++number) {
+        Chain chain(number % 2 == 0 ? still : moving, number);
+        const Blueprint first = chain.last().blueprint;
+        for (int step = 0; step < 50; ++step) {
+            chain.advance();
+            ASSERT_NO_THROW(check(chain.last())) << "chain " << number << " step " << step;
+            ASSERT_TRUE(number % 2 == 1 || !Network(chain.last().blueprint).stateful());
+        }
+        const Genome& last = chain.last();
+        EXPECT_EQ(last.blueprint.head, first.head);
+        EXPECT_EQ(last.blueprint.input_features, first.input_features);
+        EXPECT_EQ(decode_genome(encode(last), "chain"), last);
+        const Tensor output = run(*backend, last);
+        ASSERT_EQ(output.shape, (Shape{testing::run_rows, testing::run_steps, 2}));
+        ASSERT_TRUE(all_finite(output)) << "chain " << number;
+    }
+}
+
+}  // namespace
+}  // namespace cambrian::evolve
