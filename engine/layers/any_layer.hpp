@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <variant>
 #include <vector>
@@ -34,6 +35,8 @@ class AnyLayer {
     [[nodiscard]] std::string_view type() const;
     /// Fills widths left at 0; throws ShapeError when they do not fit.
     void resolve(std::int64_t input_features);
+    /// Fills an output width left at 0 where the type has one; call before resolve.
+    void infer_output(std::int64_t width);
     [[nodiscard]] std::int64_t output_features() const;
     [[nodiscard]] std::vector<ParameterSpec> parameters() const;
     /// Every activation gene, depth first; empty for layers without one.
@@ -44,6 +47,8 @@ class AnyLayer {
     [[nodiscard]] std::vector<StateSpec> state() const;
     /// Stateless layers; ContractViolation for a stateful one.
     [[nodiscard]] Var build(Var x, const LayerOperands& operands) const;
+    /// What is wrong with the scalar fields, or an empty text.
+    [[nodiscard]] std::string_view fault() const;
     /// Any layer; a stateless one passes no state on.
     [[nodiscard]] StepResult step(Var x, std::span<const Var> state,
                                   const LayerOperands& operands) const;
@@ -56,6 +61,10 @@ class AnyLayer {
 
 /// Names of all layer types, in the order of the list.
 [[nodiscard]] std::span<const std::string_view> layer_types();
+/// A layer of a type with nothing set, or nothing for an unknown type.
+[[nodiscard]] std::optional<AnyLayer> default_layer(std::string_view type);
+/// Text of an error about an unknown type: the known ones and the nearest.
+[[nodiscard]] std::string unknown_layer_type(std::string_view type);
 /// The default layer of a type between two widths, or nothing when the type cannot join them.
 /// Throws ConfigError for an unknown type.
 [[nodiscard]] std::optional<AnyLayer> fitted_layer(std::string_view type,

@@ -1,0 +1,185 @@
+#include "cambrian/engine/layers/any_layer.hpp"
+
+#include <array>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include "cambrian/engine/core/contract.hpp"
+#include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/core/nearest.hpp"
+
+namespace cambrian {
+
+namespace {
+
+template <class... L>
+constexpr bool all_are_layers(const std::variant<L...>*) {
+    return (Layer<L> && ...);
+}
+static_assert(all_are_layers(static_cast<AnyLayer::Variant*>(nullptr)));
+
+template <class... L>
+constexpr std::array<std::string_view, sizeof...(L)> names_of(const std::variant<L...>*) {
+    return {std::string_view(L::name)...};
+}
+constexpr auto type_names = names_of(static_cast<AnyLayer::Variant*>(nullptr));
+
+/// Calls f with a null pointer to each layer type in turn until it returns true.
+template <class F, class... L>
+void find_type(F f, const std::variant<L...>*) {
+    static_cast<void>((f(static_cast<L*>(nullptr)) || ...));
+}
+
+/// Calls f with every activation of a layer, depth first.
+template <class Any, class F>
+void each_activation(Any& layer, const F& f) {
+    std::visit(
+        [&f](auto& concrete) {
+            const auto field = [&f](auto& value) {
+                using Value = std::remove_cvref_t<decltype(value)>;
+                if constexpr (std::is_same_v<Value, Activation>) {
+                    f(value);
+                } else if constexpr (std::is_same_v<Value, std::vector<AnyLayer>>) {
+                    for (auto& inner : value) each_activation(inner, f);
+                }
+            };
+            std::apply([&](const auto&... entry) { (field(concrete.*entry.member), ...); },
+                       std::remove_cvref_t<decltype(concrete)>::fields);
+        },
+        layer.variant());
+}
+
+template <class L>
+bool is_stateful(const L& layer) {
+    if constexpr (requires { layer.stateful(); }) {
+        return layer.stateful();
+    } else {
+        return StatefulLayer<L>;
+    }
+}
+
+}  // namespace
+
+std::string_view AnyLayer::type() const {
+    return type_names[layer_.index()];
+}
+
+void AnyLayer::resolve(std::int64_t input_features) {
+    std::visit([=](auto& layer) { layer.resolve(input_features); }, layer_);
+}
+
+void AnyLayer::infer_output(std::int64_t width) {
+    std::visit(
+        [=](auto& layer) {
+            if constexpr (requires { layer.infer_output(width); }) layer.infer_output(width);
+        },
+        layer_);
+}
+
+std::int64_t AnyLayer::output_features() const {
+    return std::visit([](const auto& layer) { return layer.output_features(); }, layer_);
+}
+
+std::vector<ParameterSpec> AnyLayer::parameters() const {
+    return std::visit([](const auto& layer) { return layer.parameters(); }, layer_);
+}
+
+std::vector<Activation*> AnyLayer::activations() {
+    std::vector<Activation*> all;
+    each_activation(*this, [&all](Activation& activation) { all.push_back(&activation); });
+    return all;
+}
+
+std::vector<Activation> AnyLayer::activations() const {
+    std::vector<Activation> all;
+    each_activation(*this, [&all](const Activation& activation) { all.push_back(activation); });
+    return all;
+}
+
+bool AnyLayer::stateful() const {
+    return std::visit([](const auto& layer) { return is_stateful(layer); }, layer_);
+}
+
+std::vector<StateSpec> AnyLayer::state() const {
+    return std::visit(
+        [](const auto& layer) {
+            if constexpr (requires { layer.state(); }) {
+                return layer.state();
+            } else {
+                return std::vector<StateSpec>{};
+            }
+        },
+        layer_);
+}
+
+std::string_view AnyLayer::fault() const {
+    return std::visit(
+        [](const auto& layer) -> std::string_view {
+            if constexpr (requires { layer.fault(); }) {
+                return layer.fault();
+            } else {
+                return {};
+            }
+        },
+        layer_);
+}
+
+Var AnyLayer::build(Var x, const LayerOperands& operands) const {
+    CAMBRIAN_ASSERT(!stateful());
+    return step(x, {}, operands).output;
+}
+
+StepResult AnyLayer::step(Var x, std::span<const Var> state, const LayerOperands& operands) const {
+    return std::visit(
+        [&](const auto& layer) -> StepResult {
+            if constexpr (requires { layer.step(x, state, operands); }) {
+                return layer.step(x, state, operands);
+            } else {
+                return {.output = layer.build(x, operands), .state = {}};
+            }
+        },
+        layer_);
+}
+
+std::span<const std::string_view> layer_types() {
+    return type_names;
+}
+
+std::optional<AnyLayer> default_layer(std::string_view type) {
+    std::optional<AnyLayer> result;
+    const auto matches = [&]<class L>(L*) {
+        if (L::name != type) return false;
+        result = AnyLayer(L{});
+        return true;
+    };
+    find_type(matches, static_cast<AnyLayer::Variant*>(nullptr));
+    return result;
+}
+
+std::string unknown_layer_type(std::string_view type) {
+    std::string text = "\"" + std::string(type) + "\" is not a layer type (known: ";
+    for (std::size_t i = 0; i < type_names.size(); ++i)
+        text += (i == 0 ? "" : ", ") + std::string(type_names[i]);
+    const auto nearest = nearest_name(type, type_names);
+    return text +
+           (nearest ? ") did you mean \"" + std::string(*nearest) + "\"?" : ") use one of these");
+}
+
+std::optional<AnyLayer> fitted_layer(std::string_view type, std::int64_t input_features,
+                                     std::int64_t output_features) {
+    std::optional<AnyLayer> result;
+    bool known = false;
+    const auto matches = [&]<class L>(L*) {
+        if (L::name != type) return false;
+        known = true;
+        if (auto layer = L::fitted(input_features, output_features))
+            result = AnyLayer(*std::move(layer));
+        return true;
+    };
+    find_type(matches, static_cast<AnyLayer::Variant*>(nullptr));
+    if (!known) throw ConfigError(unknown_layer_type(type));
+    return result;
+}
+
+}  // namespace cambrian

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "cambrian/engine/layers/any_layer.hpp"
+
+// Layers one after another, as the containers hold them. Names inside carry the prefix "layers.N.".
+namespace cambrian {
+
+/// Whether a layer is an empty residual, which its chain must serve.
+[[nodiscard]] bool adds_preceding_input(const AnyLayer& layer);
+/// Levels of layers in a layer: 1 for one that holds no others.
+[[nodiscard]] int nesting(const AnyLayer& layer);
+/// More levels are refused, by files and by networks.
+inline constexpr int deepest_nesting = 16;
+
+/// Resolves all layers and returns the width after the last; throws ShapeError naming the container
+/// and the layer.
+std::int64_t resolve_chain(std::string_view container, std::vector<AnyLayer>& layers,
+                           std::int64_t input_features);
+[[nodiscard]] std::vector<ParameterSpec> chain_parameters(const std::vector<AnyLayer>& layers);
+[[nodiscard]] bool chain_stateful(const std::vector<AnyLayer>& layers);
+[[nodiscard]] std::vector<StateSpec> chain_state(const std::vector<AnyLayer>& layers);
+/// One step through all layers; `state` is empty for a stateless chain.
+[[nodiscard]] StepResult chain_step(const std::vector<AnyLayer>& layers, Var x,
+                                    std::span<const Var> state, const LayerOperands& operands);
+
+}  // namespace cambrian

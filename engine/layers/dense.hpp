@@ -1,0 +1,62 @@
+#pragma once
+
+#include "cambrian/engine/layers/layer.hpp"
+#include "cambrian/engine/layers/width.hpp"
+
+namespace cambrian {
+
+/// Every output is a weighted sum of all inputs, through an activation.
+///
+///     y = activation(x Wᵀ + b)
+struct Dense {
+    static constexpr std::string_view name = "dense";
+
+    std::int64_t in = 0;   ///< 0: as wide as the input.
+    std::int64_t out = 0;  ///< 0: told by what follows, for a head or the end of a residual.
+    bool bias = true;
+    Activation activation = Activation::linear;
+
+    static constexpr auto fields = std::tuple{
+        Field{"in", &Dense::in},
+        Field{"out", &Dense::out},
+        Field{"bias", &Dense::bias},
+        Field{"activation", &Dense::activation},
+    };
+
+    static Dense example() { return {.in = 3, .out = 5, .activation = Activation::tanh}; }
+    static std::optional<Dense> fitted(std::int64_t in, std::int64_t out) {
+        return Dense{.in = in, .out = out};
+    }
+
+    void resolve(std::int64_t input_features) {
+        resolve_width(name, "in", in, input_features);
+        require_width(name, "out", out);
+    }
+    /// Fills an output width left at 0.
+    void infer_output(std::int64_t width) {
+        if (out == 0) out = width;
+    }
+    [[nodiscard]] std::int64_t output_features() const { return out; }
+
+    [[nodiscard]] std::vector<ParameterSpec> parameters() const {
+        std::vector<ParameterSpec> result;
+        result.reserve(2);
+        result.push_back({.name = "weight",
+                          .shape = {out, in},
+                          .initial = Initial::weight,
+                          .fan_in = in,
+                          .activation = activation});
+        if (bias) result.push_back({.name = "bias", .shape = {out}, .initial = Initial::zeros});
+        return result;
+    }
+
+    [[nodiscard]] Var build(Var x, const LayerOperands& operands) const {
+        Var y = project(x, operands.parameters[0]);
+        if (bias) y = y + operands.parameters[1];
+        return activate(y, operands.activations[0]);
+    }
+
+    bool operator==(const Dense&) const = default;
+};
+
+}  // namespace cambrian

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "cambrian/engine/layers/any_layer.hpp"
+
+// Layers that compute what they are given, so that new structure preserves a network's function.
+namespace cambrian {
+
+/// Whether identity_parameters knows weights that make the layer the identity: a square linear
+/// dense, or a residual whose last inner layer is a dense with an activation that keeps 0.
+[[nodiscard]] bool can_be_identity(const AnyLayer& layer);
+
+/// Those weights, in the order of parameters(): the unit matrix and no bias for a dense; for a
+/// residual a last dense of zeros, gains of one and zeros elsewhere. ContractViolation when
+/// can_be_identity is false.
+[[nodiscard]] std::vector<float> identity_parameters(const AnyLayer& layer);
+
+/// A layer of that type that can be the identity on a width; where the type itself cannot, a
+/// residual of such a layer and a dense. Nothing when the type has no default between equal widths.
+/// Throws ConfigError for an unknown type.
+[[nodiscard]] std::optional<AnyLayer> identity_layer(std::string_view type, std::int64_t width);
+
+}  // namespace cambrian

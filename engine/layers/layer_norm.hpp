@@ -1,0 +1,54 @@
+#pragma once
+
+#include "cambrian/engine/layers/layer.hpp"
+#include "cambrian/engine/layers/width.hpp"
+
+namespace cambrian {
+
+/// Scales each row to mean 0 and variance 1, then by a learned gain and bias. The variance is the
+/// mean of squared deviations, so a large common offset costs no digits.
+///
+///     y = (x − mean(x)) / sqrt(mean((x − mean(x))²) + epsilon) · gain + bias
+///
+/// Ba, Kiros and Hinton, "Layer Normalization", 2016.
+struct LayerNorm {
+    static constexpr std::string_view name = "layer_norm";
+
+    std::int64_t features = 0;  ///< 0: as wide as the input.
+    float epsilon = 1e-5F;
+
+    static constexpr auto fields = std::tuple{
+        Field{"features", &LayerNorm::features},
+        Field{"epsilon", &LayerNorm::epsilon},
+    };
+
+    static LayerNorm example() { return {.features = 6}; }
+    static std::optional<LayerNorm> fitted(std::int64_t in, std::int64_t out) {
+        if (in != out) return std::nullopt;
+        return LayerNorm{.features = in};
+    }
+
+    /// What is wrong with the fields, or an empty text.
+    [[nodiscard]] std::string_view fault() const { return epsilon_fault(epsilon); }
+    void resolve(std::int64_t input_features) {
+        require_no_fault(name, fault());
+        resolve_width(name, "features", features, input_features);
+    }
+    [[nodiscard]] std::int64_t output_features() const { return features; }
+
+    [[nodiscard]] std::vector<ParameterSpec> parameters() const {
+        return {{.name = "gain", .shape = {features}, .initial = Initial::ones},
+                {.name = "bias", .shape = {features}, .initial = Initial::zeros}};
+    }
+
+    [[nodiscard]] Var build(Var x, const LayerOperands& operands) const {
+        const Var centred = x - reduce_mean(x, -1, true);
+        const Var variance = reduce_mean(square(centred), -1, true);
+        const Var scaled = centred * rsqrt(variance + static_cast<double>(epsilon));
+        return scaled * operands.parameters[0] + operands.parameters[1];
+    }
+
+    bool operator==(const LayerNorm&) const = default;
+};
+
+}  // namespace cambrian

@@ -1,0 +1,50 @@
+#pragma once
+
+#include "cambrian/engine/layers/layer.hpp"
+#include "cambrian/engine/layers/width.hpp"
+
+namespace cambrian {
+
+/// Scales each row to unit root mean square, then by a learned gain.
+///
+///     y = x / sqrt(mean(x²) + epsilon) · gain
+///
+/// Zhang and Sennrich, "Root Mean Square Layer Normalization", 2019.
+struct RmsNorm {
+    static constexpr std::string_view name = "rms_norm";
+
+    std::int64_t features = 0;  ///< 0: as wide as the input.
+    float epsilon = 1e-6F;
+
+    static constexpr auto fields = std::tuple{
+        Field{"features", &RmsNorm::features},
+        Field{"epsilon", &RmsNorm::epsilon},
+    };
+
+    static RmsNorm example() { return {.features = 6}; }
+    static std::optional<RmsNorm> fitted(std::int64_t in, std::int64_t out) {
+        if (in != out) return std::nullopt;
+        return RmsNorm{.features = in};
+    }
+
+    /// What is wrong with the fields, or an empty text.
+    [[nodiscard]] std::string_view fault() const { return epsilon_fault(epsilon); }
+    void resolve(std::int64_t input_features) {
+        require_no_fault(name, fault());
+        resolve_width(name, "features", features, input_features);
+    }
+    [[nodiscard]] std::int64_t output_features() const { return features; }
+
+    [[nodiscard]] std::vector<ParameterSpec> parameters() const {
+        return {{.name = "gain", .shape = {features}, .initial = Initial::ones}};
+    }
+
+    [[nodiscard]] Var build(Var x, const LayerOperands& operands) const {
+        const Var mean_square = reduce_mean(square(x), -1, true);
+        return x * rsqrt(mean_square + static_cast<double>(epsilon)) * operands.parameters[0];
+    }
+
+    bool operator==(const RmsNorm&) const = default;
+};
+
+}  // namespace cambrian

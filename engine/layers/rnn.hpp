@@ -1,0 +1,67 @@
+#pragma once
+
+#include "cambrian/engine/layers/layer.hpp"
+#include "cambrian/engine/layers/width.hpp"
+
+namespace cambrian {
+
+/// The plain recurrent layer; its output is its state.
+///
+///     h' = tanh(x W_ihᵀ + h W_hhᵀ + b)
+///
+/// Elman, "Finding Structure in Time", 1990.
+struct Rnn {
+    static constexpr std::string_view name = "rnn";
+
+    std::int64_t in = 0;      ///< 0: as wide as the input.
+    std::int64_t hidden = 0;  ///< Width of the state; 0: told by what follows.
+
+    static constexpr auto fields = std::tuple{
+        Field{"in", &Rnn::in},
+        Field{"hidden", &Rnn::hidden},
+    };
+
+    static Rnn example() { return {.in = 3, .hidden = 4}; }
+    static std::optional<Rnn> fitted(std::int64_t in, std::int64_t out) {
+        return Rnn{.in = in, .hidden = out};
+    }
+
+    void resolve(std::int64_t input_features) {
+        resolve_width(name, "in", in, input_features);
+        require_width(name, "hidden", hidden);
+    }
+    /// Fills an output width left at 0.
+    void infer_output(std::int64_t width) {
+        if (hidden == 0) hidden = width;
+    }
+    [[nodiscard]] std::int64_t output_features() const { return hidden; }
+
+    [[nodiscard]] std::vector<ParameterSpec> parameters() const {
+        const auto weight = [](std::string text, std::int64_t rows, std::int64_t columns) {
+            return ParameterSpec{.name = std::move(text),
+                                 .shape = {rows, columns},
+                                 .initial = Initial::weight,
+                                 .fan_in = columns,
+                                 .activation = Activation::tanh};
+        };
+        return {weight("weight_ih", hidden, in),
+                weight("weight_hh", hidden, hidden),
+                {.name = "bias", .shape = {hidden}, .initial = Initial::zeros}};
+    }
+
+    [[nodiscard]] std::vector<StateSpec> state() const {
+        return {{.name = "hidden", .shape = {hidden}}};
+    }
+
+    [[nodiscard]] StepResult step(Var x, std::span<const Var> state,
+                                  const LayerOperands& operands) const {
+        const Var sum = project(x, operands.parameters[0]) +
+                        project(state[0], operands.parameters[1]) + operands.parameters[2];
+        const Var h = tanh(sum);
+        return {.output = h, .state = {h}};
+    }
+
+    bool operator==(const Rnn&) const = default;
+};
+
+}  // namespace cambrian

@@ -1,0 +1,60 @@
+#include "cambrian/engine/layers/sequential.hpp"
+
+#include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/layers/chain.hpp"
+
+namespace cambrian {
+
+Sequential Sequential::example() {
+    Sequential result;
+    result.layers.emplace_back(Dense{.in = 3, .out = 3, .activation = Activation::silu});
+    result.layers.emplace_back(Residual{.layers = {}, .features = 3});
+    result.layers.emplace_back(Dense{.in = 3, .out = 4, .bias = false});
+    return result;
+}
+
+std::optional<Sequential> Sequential::fitted(std::int64_t /*in*/, std::int64_t /*out*/) {
+    return std::nullopt;
+}
+
+void Sequential::resolve(std::int64_t input_features) {
+    if (layers.empty())
+        throw ShapeError(
+            "sequential has no layers (nothing tells what it computes) add \"layers\"");
+    resolve_chain(name, layers, input_features);
+}
+
+void Sequential::infer_output(std::int64_t width) {
+    if (!layers.empty()) layers.back().infer_output(width);
+}
+
+std::int64_t Sequential::output_features() const {
+    return layers.empty() ? 0 : layers.back().output_features();
+}
+
+std::vector<ParameterSpec> Sequential::parameters() const {
+    return chain_parameters(layers);
+}
+
+bool Sequential::stateful() const {
+    return chain_stateful(layers);
+}
+
+std::vector<StateSpec> Sequential::state() const {
+    return chain_state(layers);
+}
+
+Var Sequential::build(Var x, const LayerOperands& operands) const {
+    return chain_step(layers, x, {}, operands).output;
+}
+
+StepResult Sequential::step(Var x, std::span<const Var> state,
+                            const LayerOperands& operands) const {
+    return chain_step(layers, x, state, operands);
+}
+
+bool Sequential::operator==(const Sequential& other) const {
+    return layers == other.layers;
+}
+
+}  // namespace cambrian

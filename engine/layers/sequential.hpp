@@ -1,0 +1,38 @@
+#pragma once
+
+#include "cambrian/engine/layers/layer.hpp"
+
+namespace cambrian {
+
+class AnyLayer;
+
+/// A chain of layers in one. An empty residual in it adds the input of the layer before it.
+///
+///     y = f_n(.. f_2(f_1(x)))
+struct Sequential {
+    static constexpr std::string_view name = "sequential";
+
+    std::vector<AnyLayer> layers;
+
+    static constexpr auto fields = std::tuple{Field{"layers", &Sequential::layers}};
+
+    static Sequential example();
+    /// None: what to put into it is a choice.
+    static std::optional<Sequential> fitted(std::int64_t in, std::int64_t out);
+
+    void resolve(std::int64_t input_features);
+    /// Fills the output width of the last layer if it was left at 0.
+    void infer_output(std::int64_t width);
+    [[nodiscard]] std::int64_t output_features() const;
+    [[nodiscard]] std::vector<ParameterSpec> parameters() const;
+    /// Whether a layer in it is.
+    [[nodiscard]] bool stateful() const;
+    [[nodiscard]] std::vector<StateSpec> state() const;
+    [[nodiscard]] Var build(Var x, const LayerOperands& operands) const;
+    [[nodiscard]] StepResult step(Var x, std::span<const Var> state,
+                                  const LayerOperands& operands) const;
+
+    bool operator==(const Sequential& other) const;
+};
+
+}  // namespace cambrian
