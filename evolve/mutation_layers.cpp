@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "cambrian/engine/core/contract.hpp"
+#include "cambrian/engine/layers/chain.hpp"
 #include "cambrian/engine/layers/identity.hpp"
 #include "cambrian/evolve/mutation_detail.hpp"
 
@@ -52,6 +53,17 @@ std::vector<int> empty_slots(const Blueprint& blueprint) {
         }
     }
     return empty;
+}
+
+/// Whether a layer put there would come between an empty residual and the layer whose input it
+/// adds, which changes the function whatever the layer computes.
+bool parts_a_residual(const Blueprint& blueprint, int slot) {
+    for (auto next = static_cast<std::size_t>(slot) + 1; next < blueprint.slots.size(); ++next) {
+        if (blueprint.slots[next]) {
+            return adds_preceding_input(blueprint.slots[next]->layer);
+        }
+    }
+    return adds_preceding_input(blueprint.head);
 }
 
 }  // namespace
@@ -137,6 +149,9 @@ std::optional<Genome> insert_layer(RandomStream& rng, const MutationSettings& se
     }
     const int slot = pick(rng, empty);
     const std::string& type = pick(rng, settings.layer_types);
+    if (parts_a_residual(genome.blueprint, slot)) {
+        return std::nullopt;
+    }
     const auto index = static_cast<std::size_t>(slot);
     const std::optional<AnyLayer> layer =
         identity_layer(type, chain_widths(genome.blueprint)[index]);

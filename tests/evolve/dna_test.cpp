@@ -94,10 +94,10 @@ TEST(Compare, AGenomeIsItself) {
 }
 
 TEST(Compare, WeightlessLayersNeverShift) {
-    Blueprint description = blueprint(6, {{"residual", 6}, {"residual", 6}, {"residual", 6}}, 2);
-    for (std::optional<Slot>& slot : description.slots) {
-        slot->layer = Residual{};
-        slot->layer.resolve(6);
+    Blueprint description =
+        blueprint(6, {{"dense", 6}, {"residual", 6}, {"residual", 6}, {"residual", 6}}, 2);
+    for (std::size_t slot = 1; slot < 4; ++slot) {
+        description.slots[slot]->layer = Residual{.layers = {}, .features = 6};
     }
     const Genome genome = founder(description);
     const Comparison result = compare(genome, genome);

@@ -68,6 +68,22 @@ TEST(InsertLayer, NeedsAnEmptySlot) {
     EXPECT_FALSE(insert_layer(rng, {}, {}, full, 1).has_value());
 }
 
+TEST(InsertLayer, LeavesAnEmptyResidualBesideTheLayerItAdds) {
+    Blueprint description = blueprint(4, {{"dense", 4}, {}, {"residual", 4}, {}}, 2);
+    description.slots[2]->layer = Residual{.layers = {}, .features = 4};
+    const Genome parent = founder(description);
+    int inserted = 0;
+    for (std::uint64_t id = 0; id < 20; ++id) {
+        RandomStream rng = stream(id);
+        if (const auto child = insert_layer(rng, {}, {}, parent, id)) {
+            EXPECT_FALSE(child->blueprint.slots[1].has_value());
+            EXPECT_TRUE(child->blueprint.slots[3].has_value());
+            ++inserted;
+        }
+    }
+    EXPECT_GT(inserted, 2);
+}
+
 TEST(AddLink, PreservesTheFunctionUntilEveryLinkIsThere) {
     const auto backend = make_reference_backend(Precision::f64);
     Genome genome = founder(mixed_blueprint());
