@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <source_location>
 #include <span>
 #include <string>
@@ -65,7 +66,7 @@ class Graph {
     void append_results(Node& node);
 
     std::vector<Node> nodes_;
-    std::vector<ValueInfo> values_;
+    std::deque<ValueInfo> values_;  ///< A deque: Var::shape() stays valid while the graph grows.
     std::vector<std::uint32_t> producers_;  ///< Node index of every value.
     std::vector<ValueId> operands_;
     std::vector<ValueId> inputs_;

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <span>
 #include <string_view>
@@ -184,7 +185,7 @@ enum class BatchRule : std::uint8_t {
 /// The operands of one node, as its rules see them.
 class OperandInfos {
   public:
-    OperandInfos(std::span<const ValueInfo> values, std::span<const ValueId> ids)
+    OperandInfos(const std::deque<ValueInfo>& values, std::span<const ValueId> ids)
         : values_(values), ids_(ids) {}
     [[nodiscard]] std::size_t size() const { return ids_.size(); }
     [[nodiscard]] const ValueInfo& operator[](std::size_t index) const {
@@ -192,7 +193,7 @@ class OperandInfos {
     }
 
   private:
-    std::span<const ValueInfo> values_;
+    const std::deque<ValueInfo>& values_;
     std::span<const ValueId> ids_;
 };
 

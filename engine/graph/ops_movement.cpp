@@ -20,7 +20,9 @@ Var along(Op op, Var x, int axis, bool keep, Where where) {
 }
 
 [[noreturn]] void fail(Op op, Var x, const std::string& reason, Where where) {
-    fail_node(op, OperandInfos(std::span(&x.info(), 1), std::array{ValueId{0}}), reason, where);
+    const std::deque<ValueInfo> infos{x.info()};
+    const std::array ids{ValueId{0}};
+    fail_node(op, OperandInfos(infos, ids), reason, where);
 }
 
 }  // namespace

@@ -23,18 +23,18 @@ namespace cambrian {
 ///   end.
 struct Placement {
     enum class Kind : std::uint8_t {
-        unused,  ///< Nothing needs it.
-        input,   ///< Bound by the caller: `index` is the input's position.
-        output,  ///< Bound by the caller: `index` is the first output position it fills. Later
-                 ///< nodes may read it there.
+        unused,    ///< Nothing needs it.
+        input,     ///< Bound by the caller: `index` is the input's position.
+        output,    ///< Bound by the caller: `index` is the first output position it fills. Later
+                   ///< nodes may read it there.
         constant,  ///< Owned by the program.
         arena,     ///< `offset` in the arena: per-individual values in units of one individual's
                    ///< elements.
         alias,     ///< Shares the elements of value `base`, which is no alias itself, starting
-                ///< `offset` elements into each individual's part: stop_gradient, reshape, a
-                ///< permutation or broadcast that keeps the order of the elements, a cast to the
-                ///< same type, a slice with only axes of extent 1 before its axis. Of inputs,
-                ///< constants and outputs too.
+                   ///< `offset` elements into each individual's part: stop_gradient, reshape, a
+                   ///< permutation or broadcast that keeps the order of the elements, a cast to the
+                   ///< same type, a slice with only axes of extent 1 before its axis. Of inputs,
+                   ///< constants and outputs too.
     };
     Kind kind = Kind::unused;
     std::uint32_t index = 0;

@@ -29,7 +29,7 @@ void check_order(const Graph& graph, std::size_t node_index, std::uint32_t next_
 void check_results(const Graph& graph, std::size_t node_index) {
     const Node& node = graph.nodes()[node_index];
     const OpRow& rule = row(node.op);
-    std::vector<ValueInfo> values;
+    std::deque<ValueInfo> values;
     std::vector<ValueId> ids;
     for (const ValueId id : graph.operands(node)) {
         ids.push_back(ValueId{static_cast<std::uint32_t>(values.size())});

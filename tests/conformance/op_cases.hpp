@@ -1,0 +1,52 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cambrian/engine/graph/graph.hpp"
+
+namespace cambrian::test {
+
+/// Where the elements of an operand are drawn from, so that the op is smooth there.
+enum class Range {
+    wide,      ///< Reals in [-2, 2).
+    positive,  ///< Reals in [0.5, 2.5).
+    nonzero,   ///< Reals of both signs, 0.5 to 2.5 from zero.
+    off_grid,  ///< Reals 0.1 to 0.4 above an integer of both signs.
+    integers,  ///< Integers in [-50, 50).
+    index,     ///< Integers in [0, bound).
+    fixed,     ///< The integer `bound`.
+    boolean,
+};
+
+struct OperandCase {
+    Range range = Range::wide;
+    Shape shape;
+    std::int64_t bound = 0;
+    [[nodiscard]] ValueType type() const;
+};
+
+struct ResultCase {
+    Shape shape;
+    ValueType type = ValueType::real;
+};
+
+/// One small use of an op: what it gets and which shapes and types it must give.
+struct OpCase {
+    Op op = Op::count_;
+    std::vector<OperandCase> operands;
+    Attributes attributes;
+    std::vector<ResultCase> results;
+    [[nodiscard]] std::string label() const;
+};
+
+/// At least one case for every op.
+[[nodiscard]] std::vector<OpCase> op_cases();
+
+/// The cases of scan, whose bodies need more room to write.
+[[nodiscard]] std::vector<OpCase> scan_cases();
+
+/// Elements for one operand of a case, of one individual; the same for equal arguments.
+[[nodiscard]] Tensor draw_operand(const OperandCase& operand, std::uint64_t seed);
+
+}  // namespace cambrian::test
