@@ -1,0 +1,67 @@
+#include "cambrian/engine/core/elementary.hpp"
+#include "cambrian/engine/cpu/kernel_table.hpp"
+#include "cambrian/engine/cpu/lift.hpp"
+
+namespace cambrian::cpu {
+
+namespace {
+
+using elementary::sigmoid;
+using elementary::tanh;
+
+float gelu(float x) {
+    const float inner = x + 0.044715F * ((x * x) * x);
+    const float bend = tanh(0.797884561F * inner);
+    return (0.5F * x) * (1.0F + bend);
+}
+
+// In the order of the gene codes; any other code is linear, the first.
+constexpr std::array<RowSet, activation_names.size()> activation_rows{
+    lift<Word(Word)>([](Word x) { return x; }),
+    lift<float(float)>([](float x) { return x > 0.0F ? x : 0.0F; }),
+    lift<float(float)>([](float x) { return x * sigmoid(x); }),
+    lift<float(float)>([](float x) { return gelu(x); }),
+    lift<float(float)>([](float x) { return tanh(x); }),
+    lift<float(float)>([](float x) { return sigmoid(x); }),
+};
+
+Row row_of(std::int32_t code) {
+    const bool known = code >= 0 && static_cast<std::size_t>(code) < activation_rows.size();
+    return activation_rows[known ? static_cast<std::size_t>(code) : 0].contiguous[1];
+}
+
+/// One look-up of the code for each individual, outside the loop over its elements.
+class ActivateStep : public Step {
+  public:
+    explicit ActivateStep(const Site& site)
+        : operand_(site.operands[0]),
+          code_(site.operands[1]),
+          result_(site.results[0]),
+          elements_(site.result().shape.elements()) {}
+
+    void run(Frame& frame, std::int64_t count) const override {
+        const std::int32_t* codes = frame.at<std::int32_t>(code_);
+        Pointers pointers{frame.at<Word>(result_), frame.at<Word>(operand_)};
+        if (code_.stride == 0 && operand_.stride == elements_ && result_.stride == elements_) {
+            row_of (*codes)(pointers, count * elements_, {1, 1});
+            return;
+        }
+        for (std::int64_t i = 0; i < count; ++i) {
+            row_of(codes[i * code_.stride])(pointers, elements_, {1, 1});
+            pointers[0] += result_.stride;
+            pointers[1] += operand_.stride;
+        }
+    }
+
+  private:
+    Ref operand_, code_, result_;
+    std::int64_t elements_;
+};
+
+}  // namespace
+
+std::unique_ptr<Step> make_activate(const Site& site) {
+    return std::make_unique<ActivateStep>(site);
+}
+
+}  // namespace cambrian::cpu

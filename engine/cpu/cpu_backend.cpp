@@ -1,0 +1,140 @@
+#include "cambrian/engine/cpu/cpu_backend.hpp"
+
+#include <cblas.h>
+
+#include <algorithm>
+#include <fstream>
+
+#include "cambrian/engine/core/contract.hpp"
+#include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/cpu/cpu_program.hpp"
+
+namespace cambrian {
+
+namespace cpu {
+namespace {
+
+// Changes whenever any kernel's bits change.
+constexpr const char* arithmetic_version = "1";
+
+void require_instructions() {
+    __builtin_cpu_init();
+    const bool present = __builtin_cpu_supports("avx2") != 0 &&
+                         __builtin_cpu_supports("fma") != 0 && __builtin_cpu_supports("bmi") != 0 &&
+                         __builtin_cpu_supports("bmi2") != 0;
+    if (!present) {
+        throw DeviceError(
+            "this processor cannot run the CPU backend (it lacks AVX2, FMA or BMI, the level "
+            "x86-64-v3 the build needs) use a processor made after 2015");
+    }
+}
+
+std::string processor_name() {
+    std::ifstream file("/proc/cpuinfo");
+    for (std::string line; std::getline(file, line);) {
+        const std::size_t colon = line.find(": ");
+        if (line.starts_with("model name") && colon != std::string::npos) {
+            return line.substr(colon + 2);
+        }
+    }
+    return "unknown x86-64 processor";
+}
+
+/// The elements of a buffer as a type, checked.
+template <class Element>
+Element* elements_of(const CpuBuffer& buffer, std::int64_t first, std::size_t count) {
+    CAMBRIAN_ASSERT(first >= 0 && static_cast<std::int64_t>(count) <= buffer.elements() - first);
+    return reinterpret_cast<Element*>(buffer.data()) + first;
+}
+
+template <class Value>
+void write(Buffer& target, std::int64_t first, std::span<const Value> values) {
+    const auto& buffer = dynamic_cast<const CpuBuffer&>(target);
+    if (buffer.type() == ValueType::real) {
+        std::ranges::transform(values, elements_of<float>(buffer, first, values.size()),
+                               [](Value x) { return static_cast<float>(x); });
+    } else {
+        std::ranges::transform(values, elements_of<std::int32_t>(buffer, first, values.size()),
+                               [](Value x) { return static_cast<std::int32_t>(x); });
+    }
+}
+
+template <class Value>
+void read(const Buffer& source, std::int64_t first, std::span<Value> values) {
+    const auto& buffer = dynamic_cast<const CpuBuffer&>(source);
+    if (buffer.type() == ValueType::real) {
+        const float* elements = elements_of<float>(buffer, first, values.size());
+        std::transform(elements, elements + values.size(), values.begin(),
+                       [](float x) { return static_cast<Value>(x); });
+    } else {
+        const std::int32_t* elements = elements_of<std::int32_t>(buffer, first, values.size());
+        std::transform(elements, elements + values.size(), values.begin(),
+                       [](std::int32_t x) { return static_cast<Value>(x); });
+    }
+}
+
+class CpuBackend : public Backend {
+  public:
+    explicit CpuBackend(const CpuOptions& options)
+        : math_(options.math), resources_(options.threads, options.memory_limit) {}
+
+    std::unique_ptr<Program> compile(const Graph& graph) override {
+        return std::make_unique<CpuProgram>(graph, math_, resources_);
+    }
+    std::unique_ptr<Buffer> allocate(ValueType type, std::int64_t elements) override {
+        return std::make_unique<CpuBuffer>(resources_.account, type, elements);
+    }
+
+    void upload(Buffer& buffer, std::int64_t first, std::span<const float> values) override {
+        write(buffer, first, values);
+    }
+    void upload(Buffer& buffer, std::int64_t first, std::span<const double> values) override {
+        write(buffer, first, values);
+    }
+    void upload(Buffer& buffer, std::int64_t first, std::span<const std::int32_t> values) override {
+        write(buffer, first, values);
+    }
+    void download(const Buffer& buffer, std::int64_t first, std::span<float> values) override {
+        read(buffer, first, values);
+    }
+    void download(const Buffer& buffer, std::int64_t first, std::span<double> values) override {
+        read(buffer, first, values);
+    }
+    void download(const Buffer& buffer, std::int64_t first,
+                  std::span<std::int32_t> values) override {
+        read(buffer, first, values);
+    }
+
+    [[nodiscard]] Memory memory() const override {
+        return {resources_.account.used, resources_.account.limit};
+    }
+
+    [[nodiscard]] ArithmeticFingerprint describe() const override {
+        ArithmeticFingerprint fingerprint{.kind = "cpu",
+                                          .device = "",
+                                          .library = "",
+                                          .math = math_ == Math::fast ? "fast" : "strict",
+                                          .build = arithmetic_version};
+        if (math_ == Math::fast) {
+            fingerprint.device = processor_name();
+            fingerprint.library =
+                std::string(openblas_get_config()) + " on " + openblas_get_corename();
+        }
+        return fingerprint;
+    }
+
+  private:
+    Math math_;
+    Resources resources_;
+};
+
+}  // namespace
+}  // namespace cpu
+
+std::unique_ptr<Backend> make_cpu_backend(const CpuOptions& options) {
+    CAMBRIAN_ASSERT(options.threads >= 1 && options.memory_limit >= 0);
+    cpu::require_instructions();
+    return std::make_unique<cpu::CpuBackend>(options);
+}
+
+}  // namespace cambrian

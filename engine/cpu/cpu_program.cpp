@@ -1,0 +1,147 @@
+#include "cambrian/engine/cpu/cpu_program.hpp"
+
+#include <algorithm>
+
+#include "cambrian/engine/core/contract.hpp"
+#include "cambrian/engine/cpu/flush_guard.hpp"
+
+namespace cambrian::cpu {
+
+namespace {
+
+constexpr std::int64_t word_bytes = sizeof(Word);
+// Temporaries of a block stay in the second-level cache.
+constexpr std::int64_t block_words = 48 * 1024;
+constexpr std::int64_t most_individuals = 256;
+
+std::int64_t block_size(const PlanTree& tree) {
+    return std::clamp(block_words / std::max<std::int64_t>(1, tree.words_per_individual),
+                      std::int64_t{1}, most_individuals);
+}
+
+}  // namespace
+
+std::byte* Scratch::grown(Memory& memory, std::int64_t bytes) {
+    if (memory.bytes() < bytes) {
+        memory = Memory();
+        memory = Memory(*account_, bytes);
+    }
+    return memory.data();
+}
+
+CpuProgram::CpuProgram(const Graph& graph, Math math, Resources& resources)
+    : resources_(&resources),
+      tree_(plan_tree(graph)),
+      inputs_(ports(graph, graph.inputs())),
+      outputs_(ports(graph, graph.outputs())),
+      compiled_(graph, tree_, block_size(tree_),
+                {.input_strides = strides(inputs_), .output_strides = strides(outputs_)}, math,
+                resources.account) {
+    for (std::size_t i = 0; i < inputs_.size(); ++i) {
+        inputs_[i].slot = compiled_.input_slot(i);
+    }
+    for (std::size_t i = 0; i < outputs_.size(); ++i) {
+        outputs_[i].slot = compiled_.output_slot(i);
+    }
+    bound_.reserve(inputs_.size() + outputs_.size());
+}
+
+std::vector<CpuProgram::Port> CpuProgram::ports(const Graph& graph, std::span<const ValueId> ids) {
+    std::vector<Port> result;
+    result.reserve(ids.size());
+    for (const ValueId id : ids) {
+        const ValueInfo& info = graph.value(id);
+        const std::int64_t elements = info.shape.elements();
+        result.push_back({info.type, elements, info.per_individual ? elements : 0, 0});
+    }
+    return result;
+}
+
+std::vector<std::int64_t> CpuProgram::strides(const std::vector<Port>& ports) {
+    std::vector<std::int64_t> result;
+    result.reserve(ports.size());
+    for (const Port& port : ports) {
+        result.push_back(port.stride);
+    }
+    return result;
+}
+
+std::int64_t CpuProgram::block_count(std::int64_t population) const {
+    return compiled_.has_block_steps() ? (population + compiled_.block() - 1) / compiled_.block()
+                                       : 0;
+}
+
+std::size_t CpuProgram::used_workers(std::int64_t blocks) const {
+    return static_cast<std::size_t>(
+        std::clamp<std::int64_t>(blocks, 1, resources_->pool.threads()));
+}
+
+std::int64_t CpuProgram::peak_bytes(std::int64_t population) const {
+    const auto workers = static_cast<std::int64_t>(used_workers(block_count(population)));
+    return compiled_.shared_bytes() + workers * compiled_.frame_bytes();
+}
+
+void CpuProgram::bind(std::int64_t population, std::span<const Port> ports,
+                      std::span<const Binding> bindings) {
+    CAMBRIAN_ASSERT(bindings.size() == ports.size());
+    for (std::size_t i = 0; i < ports.size(); ++i) {
+        const Port& port = ports[i];
+        const auto* buffer = dynamic_cast<const CpuBuffer*>(bindings[i].buffer);
+        CAMBRIAN_ASSERT(buffer != nullptr);
+        CAMBRIAN_ASSERT(buffer->type() == port.type);
+        const std::int64_t words = port.stride != 0 ? population * port.elements : port.elements;
+        const std::int64_t first = bindings[i].first;
+        CAMBRIAN_ASSERT(first >= 0 && words <= buffer->elements() - first);
+        bound_.push_back(
+            {buffer->data() + first * word_bytes, port.stride * word_bytes, port.slot});
+    }
+}
+
+void CpuProgram::prepare_frames(std::size_t workers) {
+    std::byte* shared = resources_->scratch.shared(compiled_.shared_bytes());
+    const std::int64_t bytes = compiled_.frame_bytes();
+    for (std::size_t worker = 0; worker < workers; ++worker) {
+        if (frames_.size() <= worker) {
+            frames_.push_back(compiled_.make_frame());
+        }
+        std::byte* memory = resources_->scratch.worker(worker, bytes);
+        compiled_.place_frame(frames_[worker], memory, shared);
+    }
+}
+
+void CpuProgram::bind_frame(Frame& frame, std::int64_t first_individual) const {
+    for (const Bound& bound : bound_) {
+        frame.slots[bound.slot] = bound.first + first_individual * bound.stride_bytes;
+    }
+}
+
+void CpuProgram::run_block(std::int64_t block, int worker) {
+    const FlushGuard flush;
+    Frame& frame = frames_[static_cast<std::size_t>(worker)];
+    const std::int64_t first = block * compiled_.block();
+    bind_frame(frame, first);
+    compiled_.run_block(frame, std::min(compiled_.block(), population_ - first));
+    if (block == 0) {
+        compiled_.run_once(frame);
+    }
+}
+
+void CpuProgram::run(std::int64_t population, std::span<const Binding> inputs,
+                     std::span<const Binding> outputs) {
+    CAMBRIAN_ASSERT(population >= 1);
+    population_ = population;
+    bound_.clear();
+    bind(population, inputs_, inputs);
+    bind(population, outputs_, outputs);
+    const std::int64_t blocks = block_count(population);
+    prepare_frames(used_workers(blocks));
+    {
+        const FlushGuard flush;
+        bind_frame(frames_[0], 0);
+        compiled_.run_shared(frames_[0]);
+    }
+    resources_->pool.for_each(blocks,
+                              [this](std::int64_t block, int worker) { run_block(block, worker); });
+}
+
+}  // namespace cambrian::cpu

@@ -1,0 +1,83 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "cambrian/engine/core/thread_pool.hpp"
+#include "cambrian/engine/cpu/compiled_graph.hpp"
+
+namespace cambrian::cpu {
+
+/// Temporaries that all programs of a backend use in turn; grown to the largest need.
+class Scratch {
+  public:
+    Scratch(MemoryAccount& account, int workers)
+        : account_(&account), workers_(static_cast<std::size_t>(workers)) {}
+
+    [[nodiscard]] std::byte* worker(std::size_t index, std::int64_t bytes) {
+        return grown(workers_[index], bytes);
+    }
+    [[nodiscard]] std::byte* shared(std::int64_t bytes) { return grown(shared_, bytes); }
+
+  private:
+    std::byte* grown(Memory& memory, std::int64_t bytes);
+
+    MemoryAccount* account_;
+    std::vector<Memory> workers_;
+    Memory shared_;
+};
+
+/// What the programs of a backend share.
+struct Resources {
+    MemoryAccount account;
+    ThreadPool pool;
+    Scratch scratch;
+
+    Resources(int threads, std::int64_t memory_limit)
+        : account{.limit = memory_limit}, pool(threads), scratch(account, threads) {}
+};
+
+/// Runs a compiled graph over blocks of individuals, the items of the thread pool.
+class CpuProgram : public Program {
+  public:
+    CpuProgram(const Graph& graph, Math math, Resources& resources);
+
+    void run(std::int64_t population, std::span<const Binding> inputs,
+             std::span<const Binding> outputs) override;
+    [[nodiscard]] std::int64_t peak_bytes(std::int64_t population) const override;
+
+  private:
+    /// A graph input or output: its words for one individual.
+    struct Port {
+        ValueType type;
+        std::int64_t elements;
+        std::int64_t stride;
+        std::uint32_t slot;
+    };
+    struct Bound {
+        std::byte* first;
+        std::int64_t stride_bytes;
+        std::uint32_t slot;
+    };
+
+    static std::vector<Port> ports(const Graph& graph, std::span<const ValueId> ids);
+    static std::vector<std::int64_t> strides(const std::vector<Port>& ports);
+    [[nodiscard]] std::size_t used_workers(std::int64_t blocks) const;
+    [[nodiscard]] std::int64_t block_count(std::int64_t population) const;
+    void bind(std::int64_t population, std::span<const Port> ports,
+              std::span<const Binding> bindings);
+    void prepare_frames(std::size_t workers);
+    void bind_frame(Frame& frame, std::int64_t first_individual) const;
+    void run_block(std::int64_t block, int worker);
+
+    Resources* resources_;
+    PlanTree tree_;
+    std::vector<Port> inputs_;
+    std::vector<Port> outputs_;
+    CompiledGraph compiled_;
+    std::vector<Frame> frames_;
+    std::vector<Bound> bound_;
+    std::int64_t population_ = 0;
+};
+
+}  // namespace cambrian::cpu

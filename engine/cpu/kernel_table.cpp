@@ -1,0 +1,184 @@
+#include "cambrian/engine/cpu/kernel_table.hpp"
+
+#include <cmath>
+#include <limits>
+
+#include "cambrian/engine/core/contract.hpp"
+#include "cambrian/engine/core/elementary.hpp"
+#include "cambrian/engine/cpu/lift.hpp"
+
+namespace cambrian::cpu {
+
+namespace {
+
+using Int = std::int32_t;
+
+// Integers wrap around like the registers of every device.
+constexpr Int wrap(std::uint32_t x) {
+    return static_cast<Int>(x);
+}
+constexpr std::uint32_t bits(Int x) {
+    return static_cast<std::uint32_t>(x);
+}
+
+bool finite(float x) {
+    return (elementary::float_to_bits(x) & elementary::exponent_mask) != elementary::exponent_mask;
+}
+
+// Toward zero; beyond the range to its nearest end, NaN to the lowest.
+Int truncate(float x) {
+    const float above = x > -0x1p31F ? x : -0x1p31F;
+    const Int value = static_cast<Int>(above < 0x1.fffffep30F ? above : 0x1.fffffep30F);
+    return x >= 0x1p31F ? std::numeric_limits<Int>::max() : value;
+}
+
+/// The kernel of one op: rows for the type of its last operand, or a factory.
+struct KernelRow {
+    Op op = Op::count_;
+    RowSet real{};
+    RowSet integer{};
+    RowSet boolean{};
+    StepFactory make = nullptr;
+    bool needs_step = true;
+};
+
+constexpr KernelRow real(Op op, RowSet rows) {
+    return {.op = op, .real = rows};
+}
+constexpr KernelRow numeric(Op op, RowSet reals, RowSet integers) {
+    return {.op = op, .real = reals, .integer = integers};
+}
+constexpr KernelRow boolean(Op op, RowSet rows) {
+    return {.op = op, .boolean = rows};
+}
+constexpr KernelRow words(Op op, RowSet rows) {
+    return {.op = op, .real = rows, .integer = rows, .boolean = rows};
+}
+constexpr KernelRow special(Op op, StepFactory make) {
+    return {.op = op, .make = make};
+}
+constexpr KernelRow placed(Op op) {
+    return {.op = op, .needs_step = false};
+}
+
+constexpr RowSet real_to_integer = lift<Int(float)>([](float x) { return truncate(x); });
+constexpr RowSet real_to_boolean = lift<Int(float)>([](float x) -> Int { return x != 0.0F; });
+constexpr RowSet integer_to_real = lift<float(Int)>([](Int x) { return static_cast<float>(x); });
+constexpr RowSet integer_to_boolean = lift<Int(Int)>([](Int x) -> Int { return x != 0; });
+constexpr RowSet copy = lift<Word(Word)>([](Word x) { return x; });
+
+std::unique_ptr<Step> make_cast(const Site& site) {
+    const ValueType from = site.operand(0).type;
+    const ValueType to = site.result().type;
+    const RowSet* rows = &copy;
+    if (from == ValueType::real && to != ValueType::real) {
+        rows = to == ValueType::integer ? &real_to_integer : &real_to_boolean;
+    } else if (from != ValueType::real && to == ValueType::real) {
+        rows = &integer_to_real;
+    } else if (from == ValueType::integer && to == ValueType::boolean) {
+        rows = &integer_to_boolean;
+    }
+    return make_elementwise(site, *rows);
+}
+
+// clang-format off
+constexpr std::array<KernelRow, op_count> kernel_rows{
+    placed(Op::input),
+    placed(Op::constant),
+    special(Op::iota, make_iota),
+    special(Op::random, make_random),
+    numeric(Op::neg, lift<float(float)>([](float x) { return -x; }),
+                     lift<Int(Int)>([](Int x) { return wrap(0U - bits(x)); })),
+    numeric(Op::abs, lift<float(float)>([](float x) { return std::fabs(x); }),
+                     lift<Int(Int)>([](Int x) { return x < 0 ? wrap(0U - bits(x)) : x; })),
+    numeric(Op::sign, lift<float(float)>([](float x) { return x > 0.0F ? 1.0F : (x < 0.0F ? -1.0F : 0.0F); }),
+                      lift<Int(Int)>([](Int x) -> Int { return (x > 0) - (x < 0); })),
+    real(Op::round, lift<float(float)>([](float x) { return std::nearbyint(x); })),
+    real(Op::floor, lift<float(float)>([](float x) { return std::floor(x); })),
+    real(Op::exp, lift<float(float)>([](float x) { return elementary::exp(x); })),
+    real(Op::log, lift<float(float)>([](float x) { return elementary::log(x); })),
+    real(Op::sqrt, lift<float(float)>([](float x) { return elementary::sqrt(x); })),
+    real(Op::rsqrt, lift<float(float)>([](float x) { return elementary::rsqrt(x); })),
+    real(Op::reciprocal, lift<float(float)>([](float x) { return elementary::reciprocal(x); })),
+    real(Op::sin, lift<float(float)>([](float x) { return elementary::sin(x); })),
+    real(Op::cos, lift<float(float)>([](float x) { return elementary::cos(x); })),
+    real(Op::tanh, lift<float(float)>([](float x) { return elementary::tanh(x); })),
+    real(Op::sigmoid, lift<float(float)>([](float x) { return elementary::sigmoid(x); })),
+    real(Op::is_finite, lift<Int(float)>([](float x) -> Int { return finite(x); })),
+    boolean(Op::logical_not, lift<Int(Int)>([](Int x) -> Int { return x == 0; })),
+    special(Op::cast, make_cast),
+    words(Op::stop_gradient, copy),
+    numeric(Op::add, lift<float(float, float)>([](float a, float b) { return a + b; }),
+                     lift<Int(Int, Int)>([](Int a, Int b) { return wrap(bits(a) + bits(b)); })),
+    numeric(Op::sub, lift<float(float, float)>([](float a, float b) { return a - b; }),
+                     lift<Int(Int, Int)>([](Int a, Int b) { return wrap(bits(a) - bits(b)); })),
+    numeric(Op::mul, lift<float(float, float)>([](float a, float b) { return a * b; }),
+                     lift<Int(Int, Int)>([](Int a, Int b) { return wrap(bits(a) * bits(b)); })),
+    real(Op::div, lift<float(float, float)>([](float a, float b) { return elementary::divide(a, b); })),
+    numeric(Op::min, lift<float(float, float)>([](float a, float b) { return a < b ? a : b; }),
+                     lift<Int(Int, Int)>([](Int a, Int b) { return a < b ? a : b; })),
+    numeric(Op::max, lift<float(float, float)>([](float a, float b) { return a > b ? a : b; }),
+                     lift<Int(Int, Int)>([](Int a, Int b) { return a > b ? a : b; })),
+    numeric(Op::less, lift<Int(float, float)>([](float a, float b) -> Int { return a < b; }),
+                      lift<Int(Int, Int)>([](Int a, Int b) -> Int { return a < b; })),
+    KernelRow{.op = Op::equal,
+              .real = lift<Int(float, float)>([](float a, float b) -> Int { return a == b; }),
+              .integer = lift<Int(Int, Int)>([](Int a, Int b) -> Int { return a == b; }),
+              .boolean = lift<Int(Int, Int)>([](Int a, Int b) -> Int { return a == b; })},
+    boolean(Op::logical_and, lift<Int(Int, Int)>([](Int a, Int b) -> Int { return a & b; })),
+    boolean(Op::logical_or, lift<Int(Int, Int)>([](Int a, Int b) -> Int { return a | b; })),
+    words(Op::select, lift<Word(Int, Word, Word)>([](Int c, Word a, Word b) { return Word{c != 0 ? a.bits : b.bits}; })),
+    special(Op::reduce_sum, make_reduce_sum),
+    special(Op::reduce_max, make_reduce_max),
+    special(Op::argmax, make_argmax),
+    special(Op::reshape, make_reshape),
+    special(Op::permute, make_permute),
+    special(Op::broadcast, make_broadcast),
+    special(Op::slice, make_slice),
+    special(Op::pad, make_pad),
+    special(Op::concat, make_concat),
+    special(Op::matmul, make_matmul),
+    special(Op::gather, make_gather),
+    special(Op::scatter_add, make_scatter_add),
+    special(Op::scan, make_scan),
+    special(Op::activate, make_activate),
+};
+// clang-format on
+
+constexpr bool has_kernel(const KernelRow& row) {
+    return row.make != nullptr || row.real.strided != nullptr || row.boolean.strided != nullptr ||
+           !row.needs_step;
+}
+
+constexpr bool covers_every_op() {
+    for (std::size_t i = 0; i < op_count; ++i) {
+        if (kernel_rows[i].op != static_cast<Op>(i) || !has_kernel(kernel_rows[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+static_assert(covers_every_op(), "an op has no CPU kernel or a row is out of order");
+
+const RowSet& rows_for(const KernelRow& row, ValueType type) {
+    const RowSet& rows = type == ValueType::real      ? row.real
+                         : type == ValueType::integer ? row.integer
+                                                      : row.boolean;
+    CAMBRIAN_ASSERT(rows.strided != nullptr);
+    return rows;
+}
+
+}  // namespace
+
+std::unique_ptr<Step> make_step(const Site& site) {
+    const KernelRow& row = kernel_rows[static_cast<std::size_t>(site.node.op)];
+    if (!row.needs_step) {
+        return nullptr;
+    }
+    if (row.make != nullptr) {
+        return row.make(site);
+    }
+    return make_elementwise(site, rows_for(row, site.operand(site.operands.size() - 1).type));
+}
+
+}  // namespace cambrian::cpu

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <memory>
+
+#include "cambrian/engine/cpu/step.hpp"
+
+namespace cambrian::cpu {
+
+/// The step of a node, from the row of its op. Null for what needs none (inputs, constants).
+[[nodiscard]] std::unique_ptr<Step> make_step(const Site& site);
+
+// Kernels that are more than a lifted scalar function, one factory each.
+std::unique_ptr<Step> make_iota(const Site& site);
+std::unique_ptr<Step> make_random(const Site& site);
+std::unique_ptr<Step> make_reduce_sum(const Site& site);
+std::unique_ptr<Step> make_reduce_max(const Site& site);
+std::unique_ptr<Step> make_argmax(const Site& site);
+std::unique_ptr<Step> make_reshape(const Site& site);
+std::unique_ptr<Step> make_permute(const Site& site);
+std::unique_ptr<Step> make_broadcast(const Site& site);
+std::unique_ptr<Step> make_slice(const Site& site);
+std::unique_ptr<Step> make_pad(const Site& site);
+std::unique_ptr<Step> make_concat(const Site& site);
+std::unique_ptr<Step> make_matmul(const Site& site);
+std::unique_ptr<Step> make_gather(const Site& site);
+std::unique_ptr<Step> make_scatter_add(const Site& site);
+std::unique_ptr<Step> make_scan(const Site& site);
+std::unique_ptr<Step> make_activate(const Site& site);
+
+}  // namespace cambrian::cpu
