@@ -285,7 +285,9 @@ void write(ArchiveWriter& archive, const GenomeRequest& message) {
     write_all(archive, message.hashes);
 }
 
-void read(ArchiveReader& archive, GenomeRequest& message) { read_all(archive, message.hashes); }
+void read(ArchiveReader& archive, GenomeRequest& message) {
+    read_all(archive, message.hashes);
+}
 
 void write(ArchiveWriter& archive, const GenomeReply& message) {
     write_all(archive, message.genomes);
@@ -323,9 +325,13 @@ void read(ArchiveReader& archive, ShardFailure& message) {
     archive.read(message.leaving);
 }
 
-void write(ArchiveWriter& archive, const Stop& message) { archive.write(message.reason); }
+void write(ArchiveWriter& archive, const Stop& message) {
+    archive.write(message.reason);
+}
 
-void read(ArchiveReader& archive, Stop& message) { archive.read(message.reason); }
+void read(ArchiveReader& archive, Stop& message) {
+    archive.read(message.reason);
+}
 
 }  // namespace detail
 

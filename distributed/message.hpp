@@ -12,8 +12,8 @@
 #include "cambrian/engine/io/archive.hpp"
 #include "cambrian/evolve/birth.hpp"
 
-// What ranks say to each other. A payload is a frame: magic, frame version, kind, length and XXH3-64
-// checksum in front of a cereal body, read within bounds.
+// What ranks say to each other. A payload is a frame: magic, frame version, kind, length and
+// XXH3-64 checksum in front of a cereal body, read within bounds.
 namespace cambrian::distributed {
 
 /// Seconds a rank spent on one shard.

@@ -39,9 +39,10 @@ void check(int code, const char* call) {
 
 int count_of(std::size_t bytes) {
     if (bytes > static_cast<std::size_t>(std::numeric_limits<int>::max())) {
-        throw Error(fmt::format("a message of {} bytes cannot be sent (MPI counts to 2^31) lower "
-                                "distributed.shard_size",
-                                bytes));
+        throw Error(
+            fmt::format("a message of {} bytes cannot be sent (MPI counts to 2^31) lower "
+                        "distributed.shard_size",
+                        bytes));
     }
     return static_cast<int>(bytes);
 }
@@ -143,9 +144,9 @@ class MpiCommunicator final : public Communicator::Implementation {
             int found = 0;
             MPI_Message handle = MPI_MESSAGE_NULL;
             MPI_Status status;
-            check(MPI_Improbe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &found, &handle,
-                              &status),
-                  "MPI_Improbe");
+            check(
+                MPI_Improbe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &found, &handle, &status),
+                "MPI_Improbe");
             if (found == 0) {
                 return;
             }
@@ -181,7 +182,9 @@ class MpiCommunicator final : public Communicator::Implementation {
 
 }  // namespace
 
-Communicator make_mpi_communicator() { return Communicator(std::make_unique<MpiCommunicator>()); }
+Communicator make_mpi_communicator() {
+    return Communicator(std::make_unique<MpiCommunicator>());
+}
 
 }  // namespace cambrian::distributed
 
@@ -190,8 +193,9 @@ Communicator make_mpi_communicator() { return Communicator(std::make_unique<MpiC
 namespace cambrian::distributed {
 
 Communicator make_mpi_communicator() {
-    throw Error("this build has no MPI (it was configured with CAMBRIAN_MPI=OFF) configure with "
-                "-DCAMBRIAN_MPI=ON");
+    throw Error(
+        "this build has no MPI (it was configured with CAMBRIAN_MPI=OFF) configure with "
+        "-DCAMBRIAN_MPI=ON");
 }
 
 }  // namespace cambrian::distributed

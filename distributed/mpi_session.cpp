@@ -38,16 +38,30 @@ int launched_ranks() {
     return ranks;
 }
 
-Communicator MpiSession::communicator() { return make_mpi_communicator(); }
-int MpiSession::rank() const { return rank_; }
-int MpiSession::size() const { return size_; }
-int MpiSession::local_rank() const { return local_rank_; }
-int MpiSession::local_size() const { return local_size_; }
-void MpiSession::set_exit_code(int exit_code) { exit_code_ = exit_code; }
+Communicator MpiSession::communicator() {
+    return make_mpi_communicator();
+}
+int MpiSession::rank() const {
+    return rank_;
+}
+int MpiSession::size() const {
+    return size_;
+}
+int MpiSession::local_rank() const {
+    return local_rank_;
+}
+int MpiSession::local_size() const {
+    return local_size_;
+}
+void MpiSession::set_exit_code(int exit_code) {
+    exit_code_ = exit_code;
+}
 
 #if defined(CAMBRIAN_HAS_MPI)
 
-bool mpi_available() { return true; }
+bool mpi_available() {
+    return true;
+}
 
 namespace {
 
@@ -55,9 +69,10 @@ constexpr std::chrono::seconds finalize_limit{10};
 
 void check(int code, const char* call) {
     if (code != MPI_SUCCESS) {
-        throw Error(fmt::format("{} failed (code {}) check the MPI installation with mpirun -n 1 "
-                                "hostname",
-                                call, code));
+        throw Error(
+            fmt::format("{} failed (code {}) check the MPI installation with mpirun -n 1 "
+                        "hostname",
+                        call, code));
     }
 }
 
@@ -133,14 +148,17 @@ void MpiSession::abort(int exit_code) {
 
 #else
 
-bool mpi_available() { return false; }
+bool mpi_available() {
+    return false;
+}
 
 MpiSession::MpiSession() {
     if (const int launched = launched_ranks(); launched > 1) {
-        throw ConfigError(fmt::format("the launcher started {} ranks but this build has no MPI (it "
-                                      "was configured with CAMBRIAN_MPI=OFF) configure with "
-                                      "-DCAMBRIAN_MPI=ON",
-                                      launched));
+        throw ConfigError(
+            fmt::format("the launcher started {} ranks but this build has no MPI (it "
+                        "was configured with CAMBRIAN_MPI=OFF) configure with "
+                        "-DCAMBRIAN_MPI=ON",
+                        launched));
     }
 }
 

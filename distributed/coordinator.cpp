@@ -1,0 +1,312 @@
+#include "cambrian/distributed/coordinator.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <exception>
+#include <utility>
+
+#include "cambrian/distributed/hello.hpp"
+#include "cambrian/distributed/network_file.hpp"
+#include "cambrian/engine/core/contract.hpp"
+#include "cambrian/engine/core/error.hpp"
+
+// The frame of a run: opening, the loop, checkpoints, the end. coordinator_generation.cpp holds
+// what happens within one generation.
+namespace cambrian::distributed {
+
+namespace {
+
+/// Writing checkpoints takes at most about a tenth of a run, however short its generations are.
+constexpr double checkpoint_share = 0.1;
+constexpr double status_seconds = 1.0;
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+bool reevaluates(const Experiment& experiment, const evolve::TaskSignature& signature) {
+    switch (experiment.reevaluate) {
+        case Reevaluate::always:
+            return true;
+        case Reevaluate::never:
+            return false;
+        case Reevaluate::automatic:
+            break;
+    }
+    return signature.stochastic;
+}
+
+int exit_code_of(const std::exception& error) {
+    if (dynamic_cast<const ConfigError*>(&error) != nullptr) {
+        return 2;
+    }
+    if (dynamic_cast<const InputError*>(&error) != nullptr) {
+        return 3;
+    }
+    return dynamic_cast<const DeviceError*>(&error) != nullptr ? 4 : 1;
+}
+
+}  // namespace
+
+Coordinator::Coordinator(Communicator& communicator, Backend& backend, const Experiment& experiment,
+                         Reporter& reporter, const std::atomic<int>& interrupt)
+    : experiment_(experiment),
+      reporter_(reporter),
+      interrupt_(interrupt),
+      signature_(experiment.task->signature()),
+      reevaluate_(reevaluates(experiment, signature_)),
+      fingerprint_(backend.describe().text()),
+      fingerprints_matter_(device_dependent(backend) && !experiment.distribution.mixed),
+      dispatcher_(communicator, backend, experiment, reporter, interrupt),
+      variation_(experiment.seed, experiment.variation) {}
+
+RunResult Coordinator::run(Start start) {
+    try {
+        open(start);
+        write_status("running", 0, "");
+        dispatcher_.gather();
+        reporter_.started(experiment_, dispatcher_.rank_lines(), strategy_->generation());
+        return result(loop());
+    } catch (const std::exception& error) {
+        fail(error);
+        throw;
+    }
+}
+
+void Coordinator::open(Start start) {
+    directory_ = std::make_unique<RunDirectory>(experiment_.directory, experiment_.checkpoint.keep);
+    const std::string place = directory_->path().string();
+    if (start == Start::fresh && directory_->holds_run()) {
+        throw ConfigError(
+            fmt::format("the directory {} already holds a run (starting again would "
+                        "overwrite it) give --continue, or another run.directory or "
+                        "run.seed",
+                        place));
+    }
+    strategy_ = evolve::make_elite_strategy(experiment_.seed, experiment_.population,
+                                            experiment_.variation.splice.rate);
+    GenerationLog::Lengths lengths{};
+    const auto accept = [&](Checkpoint&& checkpoint) {
+        lengths = checkpoint.logs;
+        restore(std::move(checkpoint));
+    };
+    const bool found = start != Start::fresh &&
+                       directory_->load_newest(
+                           accept, [this](const std::string& text) { reporter_.warning(text); });
+    if (!found && start == Start::resume) {
+        throw InputError(
+            fmt::format("{} holds no checkpoint (nothing was run there, or it ended "
+                        "before the first one) start it with cambrian evolve",
+                        place));
+    }
+    std::filesystem::create_directories(directory_->path() / "logs");
+    directory_->write_config(experiment_.resolved_json, fingerprint_);
+    log_ = std::make_unique<GenerationLog>(directory_->path(), lengths);
+    strategy_state_ = strategy_->save();
+    checkpoint_generation_ = strategy_->generation();
+}
+
+void Coordinator::restore(Checkpoint&& checkpoint) {
+    const std::string source = experiment_.directory.string();
+    check_identity(checkpoint.identity_json, experiment_.identity_json, source);
+    if (fingerprints_matter_ && checkpoint.fingerprint != fingerprint_) {
+        throw ConfigError(
+            fmt::format("{} was computed with other arithmetic (it was {}, here it is "
+                        "{}) resume on an equal device, or set engine.mixed to accept "
+                        "other bits",
+                        source, checkpoint.fingerprint, fingerprint_));
+    }
+    auto strategy = evolve::make_elite_strategy(experiment_.seed, experiment_.population,
+                                                experiment_.variation.splice.rate);
+    strategy->load(checkpoint.strategy);
+    if (strategy->generation() != checkpoint.generation) {
+        throw InputError(source +
+                         " holds a checkpoint that contradicts itself (its generations "
+                         "differ) use an older one");
+    }
+    GenomeStore store;
+    std::unordered_map<evolve::BirthId, evolve::Outcome> living;
+    for (LivingMember& member : checkpoint.living) {
+        store.add(member.outcome.genome, std::move(member.genome));
+        living.emplace(member.outcome.id, std::move(member.outcome));
+    }
+    for (const evolve::Member& member : strategy->living()) {
+        const auto at = living.find(member.birth);
+        if (at == living.end() || at->second.genome != member.genome) {
+            throw InputError(
+                fmt::format("{} holds a checkpoint that contradicts itself (member {} "
+                            "is missing) use an older one",
+                            source, member.birth));
+        }
+    }
+    strategy_ = std::move(strategy);
+    store_ = std::move(store);
+    living_ = std::move(living);
+    champion_ = std::move(checkpoint.champion);
+    last_ = checkpoint.last;
+    elapsed_before_ = checkpoint.elapsed_seconds;
+}
+
+StopReason Coordinator::loop() {
+    if (experiment_.stop.generations == 0) {
+        return StopReason::generations;
+    }
+    for (;;) {
+        if (last_) {
+            if (const auto reason = reached(*last_)) {
+                return *reason;
+            }
+        }
+        if (interrupt_.load() != 0 || !advance()) {
+            return StopReason::interrupted;
+        }
+        checkpoint_when_due();
+    }
+}
+
+RunResult Coordinator::result(StopReason reason) {
+    const bool interrupted = reason == StopReason::interrupted;
+    RunResult result;
+    result.reason = reason;
+    if (last_) {
+        result.last = *last_;
+    }
+    result.last.elapsed_seconds = elapsed();
+    checkpoint();
+    if (champion_) {
+        result.best_fitness = champion_->fitness;
+        result.best_validated = champion_->validated;
+    }
+    if (champion_ && signature_.tests && !interrupted) {
+        const auto tested =
+            dispatcher_.evaluate_alone(champion_->genome, {evolve::Phase::test, 0});
+        if (tested && tested->failure) {
+            std::rethrow_exception(tested->failure);
+        }
+        if (tested && tested->outcomes.front().status == evolve::Status::ok) {
+            result.best_tested = tested->outcomes.front().fitness;
+        }
+    }
+    dispatcher_.set_farewell(fmt::format("the run has ended ({})", name(reason)));
+    write_status(interrupted ? "interrupted" : "done", interrupted ? 5 : 0, name(reason));
+    return result;
+}
+
+double Coordinator::elapsed() const {
+    return elapsed_before_ + seconds_since(started_);
+}
+
+std::optional<StopReason> Coordinator::limit_reached(const GenerationReport& report) const {
+    if (report.generation + 1 >= experiment_.stop.generations) {
+        return StopReason::generations;
+    }
+    if (report.evaluations >= experiment_.stop.evaluations) {
+        return StopReason::evaluations;
+    }
+    if (elapsed() >= experiment_.stop.seconds) {
+        return StopReason::seconds;
+    }
+    return std::nullopt;
+}
+
+std::optional<StopReason> Coordinator::reached(const GenerationReport& report) const {
+    const double value =
+        signature_.validates ? report.validated.value_or(evolve::worst_fitness) : report.best;
+    if (value >= experiment_.stop.fitness) {
+        return StopReason::fitness;
+    }
+    return limit_reached(report);
+}
+
+void Coordinator::checkpoint_when_due() {
+    if (seconds_since(last_status_) >= status_seconds) {
+        write_status("running", 0, "");
+        last_status_ = Clock::now();
+    }
+    const CheckpointSettings& settings = experiment_.checkpoint;
+    const double waited = seconds_since(last_checkpoint_);
+    const std::uint64_t generations = strategy_->generation() - checkpoint_generation_;
+    const bool by_count = settings.every > 0 && generations >= settings.every &&
+                          waited * checkpoint_share >= checkpoint_cost_;
+    if (by_count || waited >= settings.seconds) {
+        checkpoint();
+    }
+}
+
+void Coordinator::checkpoint() {
+    const Clock::time_point start = Clock::now();
+    log_->sync();
+    Checkpoint state;
+    state.identity_json = experiment_.identity_json;
+    state.fingerprint = fingerprint_;
+    state.generation = strategy_->generation();
+    state.strategy = strategy_state_;
+    for (const evolve::Member& member : strategy_->living()) {
+        state.living.push_back({living_.at(member.birth), store_.find(member.genome)});
+        CAMBRIAN_ASSERT(state.living.back().genome != nullptr);
+    }
+    state.champion = champion_;
+    state.last = last_;
+    state.elapsed_seconds = elapsed();
+    state.logs = log_->lengths();
+    directory_->save(state);
+    if (champion_ && !champion_on_disk_) {
+        write_network(directory_->path() / "best.cmb",
+                      {*champion_->genome, experiment_.identity_json, champion_->generation,
+                       champion_->birth, champion_->fitness, champion_->validated});
+        champion_on_disk_ = true;
+    }
+    checkpoint_generation_ = state.generation;
+    last_checkpoint_ = Clock::now();
+    checkpoint_cost_ = seconds_since(start);
+}
+
+void Coordinator::write_status(const char* state, int exit_code, std::string_view reason) const {
+    RunStatus status;
+    status.state = state;
+    status.exit_code = exit_code;
+    status.generation = strategy_->generation();
+    if (champion_) {
+        status.best = champion_->validated.value_or(champion_->fitness);
+    }
+    status.reason = reason;
+    directory_->write_status(status);
+}
+
+void Coordinator::fail(const std::exception& error) noexcept {
+    // A directory that was refused belongs to another run.
+    if (!log_) {
+        return;
+    }
+    try {
+        dispatcher_.set_farewell(error.what());
+        write_status("failed", exit_code_of(error), error.what());
+    } catch (const std::exception&) {
+        // The error on its way to the user matters more than this one.
+    }
+}
+
+std::string_view name(StopReason reason) {
+    switch (reason) {
+        case StopReason::generations:
+            return "generations";
+        case StopReason::fitness:
+            return "fitness";
+        case StopReason::evaluations:
+            return "evaluations";
+        case StopReason::seconds:
+            return "seconds";
+        case StopReason::interrupted:
+            break;
+    }
+    return "interrupted";
+}
+
+RunResult run_coordinator(Communicator& communicator, Backend& backend,
+                          const Experiment& experiment, Start start, Reporter& reporter,
+                          const std::atomic<int>& interrupt) {
+    return Coordinator(communicator, backend, experiment, reporter, interrupt).run(start);
+}
+
+}  // namespace cambrian::distributed

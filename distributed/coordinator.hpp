@@ -1,0 +1,97 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "cambrian/distributed/checkpoint.hpp"
+#include "cambrian/distributed/dispatcher.hpp"
+#include "cambrian/distributed/generation_log.hpp"
+#include "cambrian/distributed/genome_store.hpp"
+#include "cambrian/distributed/run.hpp"
+#include "cambrian/distributed/run_directory.hpp"
+#include "cambrian/evolve/strategy.hpp"
+
+namespace cambrian::distributed {
+
+/// A run on rank 0: asks the strategy, has births evaluated, keeps every living genome, and commits
+/// one generation after the other to the run directory.
+class Coordinator {
+  public:
+    Coordinator(Communicator& communicator, Backend& backend, const Experiment& experiment,
+                Reporter& reporter, const std::atomic<int>& interrupt);
+
+    [[nodiscard]] RunResult run(Start start);
+
+  private:
+    using Clock = std::chrono::steady_clock;
+
+    /// A generation between its births and its line in the log.
+    struct Generation {
+        std::uint64_t number = 0;
+        std::vector<evolve::Birth> births;
+        std::vector<evolve::Outcome> outcomes;
+        std::vector<SharedGenome> genomes;  ///< Those that rank 0 has.
+        std::vector<int> ranks;             ///< Who evaluated each.
+        Clock::time_point begun;
+    };
+
+    void open(Start start);
+    void restore(Checkpoint&& checkpoint);
+    [[nodiscard]] StopReason loop();
+    [[nodiscard]] RunResult result(StopReason reason);
+
+    /// False when interrupted before the generation was complete.
+    [[nodiscard]] bool advance();
+    [[nodiscard]] bool evaluate(Generation& generation);
+    void refuse_total_failure(const Generation& generation) const;
+    void adopt_survivors(Generation& generation);
+    [[nodiscard]] SharedGenome genome_of(Generation& generation, std::size_t index);
+    [[nodiscard]] GenerationReport summarise(const Generation& generation) const;
+    /// False when interrupted.
+    [[nodiscard]] bool judge_champion(Generation& generation, GenerationReport& report);
+    void commit(const Generation& generation, GenerationReport report);
+
+    /// Why the run ends after a generation, as far as it is known without validation.
+    [[nodiscard]] std::optional<StopReason> limit_reached(const GenerationReport& report) const;
+    [[nodiscard]] std::optional<StopReason> reached(const GenerationReport& report) const;
+    [[nodiscard]] double elapsed() const;
+
+    void checkpoint_when_due();
+    void checkpoint();
+    void write_status(const char* state, int exit_code, std::string_view reason) const;
+    void fail(const std::exception& error) noexcept;
+
+    const Experiment& experiment_;
+    Reporter& reporter_;
+    const std::atomic<int>& interrupt_;
+    evolve::TaskSignature signature_;
+    bool reevaluate_;
+    std::string fingerprint_;
+    bool fingerprints_matter_;
+    Dispatcher dispatcher_;  ///< Before the directory: whatever fails there stops the workers.
+    evolve::Variation variation_;
+    std::unique_ptr<RunDirectory> directory_;
+    std::unique_ptr<GenerationLog> log_;
+    std::unique_ptr<evolve::Strategy> strategy_;
+    std::vector<std::byte> strategy_state_;  ///< After the last completed generation.
+    GenomeStore store_;
+    std::unordered_map<evolve::BirthId, evolve::Outcome> living_;
+    std::optional<Champion> champion_;
+    bool champion_on_disk_ = false;
+    std::optional<GenerationReport> last_;
+    double elapsed_before_ = 0.0;
+    Clock::time_point started_ = Clock::now();
+    Clock::time_point last_checkpoint_ = Clock::now();
+    Clock::time_point last_status_ = Clock::now();
+    double checkpoint_cost_ = 0.0;  ///< Seconds the last one took.
+    std::uint64_t checkpoint_generation_ = 0;
+};
+
+}  // namespace cambrian::distributed

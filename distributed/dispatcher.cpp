@@ -1,0 +1,378 @@
+#include "cambrian/distributed/dispatcher.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <exception>
+#include <utility>
+
+#include "cambrian/distributed/hello.hpp"
+#include "cambrian/engine/core/contract.hpp"
+#include "cambrian/engine/core/error.hpp"
+
+namespace cambrian::distributed {
+
+namespace {
+
+using std::chrono::microseconds;
+
+constexpr int own_rank = 0;
+constexpr std::size_t shards_in_flight = 2;
+constexpr microseconds busy_patience{200};
+constexpr microseconds idle_patience{10'000};
+/// A shard takes at most about this long, so that an interrupt and a re-issue come soon.
+constexpr double longest_shard_seconds = 0.1;
+/// And at least about this long, so that messages do not outweigh the work.
+constexpr double shortest_shard_seconds = 0.001;
+/// Births in a shard while nobody knows how long one takes.
+constexpr std::size_t first_shard = 16;
+constexpr double longest_gather_seconds = 10.0;
+
+double seconds_between(std::chrono::steady_clock::time_point from,
+                       std::chrono::steady_clock::time_point to) {
+    return std::chrono::duration<double>(to - from).count();
+}
+
+}  // namespace
+
+Dispatcher::Dispatcher(Communicator& communicator, Backend& backend, const Experiment& experiment,
+                       Reporter& reporter, const std::atomic<int>& interrupt)
+    : communicator_(communicator),
+      experiment_(experiment),
+      reporter_(reporter),
+      interrupt_(interrupt),
+      fingerprints_matter_(device_dependent(backend) && !experiment.distribution.mixed),
+      hello_(introduce(experiment, backend)),
+      peers_(static_cast<std::size_t>(communicator.size())),
+      seconds_(peers_.size()),
+      last_progress_(Clock::now()),
+      variation_(experiment.seed, experiment.variation),
+      workshop_(backend, experiment) {
+    CAMBRIAN_EXPECT(communicator.rank() == own_rank);
+    if (communicator.size() > 1) {
+        compute_ = std::make_unique<ComputeThread>(workshop_);
+    }
+}
+
+Dispatcher::~Dispatcher() {
+    for (int rank = 1; rank < communicator_.size(); ++rank) {
+        if (peer(rank).silent || peer(rank).left) {
+            continue;
+        }
+        try {
+            send(communicator_, rank, Stop{farewell_});
+        } catch (const std::exception&) {
+            // The worker's own watchdog ends it.
+        }
+    }
+}
+
+void Dispatcher::gather() {
+    const double limit = std::min(experiment_.distribution.lease_seconds, longest_gather_seconds);
+    const Clock::time_point start = Clock::now();
+    const auto missing = [this] {
+        return std::count_if(peers_.begin() + 1, peers_.end(),
+                             [](const Peer& entry) { return !entry.known; });
+    };
+    while (missing() > 0 && !interrupted() && seconds_between(start, Clock::now()) < limit) {
+        serve(idle_patience);
+    }
+    if (missing() > 0 && !interrupted()) {
+        reporter_.warning(
+            fmt::format("{} of {} ranks have not reported yet (they are slow to start "
+                        "or dead) the run begins without them",
+                        missing(), peers_.size()));
+    }
+}
+
+std::vector<std::string> Dispatcher::rank_lines() const {
+    std::vector<std::string> lines;
+    for (std::size_t rank = 0; rank < peers_.size(); ++rank) {
+        const Hello& hello = rank == 0 ? hello_ : peers_[rank].hello;
+        lines.push_back(rank == 0 || peers_[rank].known
+                            ? fmt::format("rank {} on {}: {}, {} processors", rank, hello.host,
+                                          hello.fingerprint, hello.processors)
+                            : fmt::format("rank {}: not here yet", rank));
+    }
+    return lines;
+}
+
+std::string Dispatcher::title(int rank) {
+    return peer(rank).known ? fmt::format("rank {} on {}", rank, peer(rank).hello.host)
+                            : fmt::format("rank {}", rank);
+}
+
+std::optional<std::vector<Delivery>> Dispatcher::evaluate(std::uint64_t generation,
+                                                          std::span<const evolve::Birth> births,
+                                                          const GenomeStore& parents) {
+    const auto shard_size = static_cast<std::size_t>(experiment_.distribution.shard_size);
+    round_.emplace(Round{generation, births, parents,
+                         ShardBoard(births.size(), next_shard_, shard_size),
+                         std::vector<Delivery>(births.size())});
+    if (compute_) {
+        work_with_others();
+    } else {
+        work_inline();
+    }
+    next_shard_ = round_->board.next_shard();
+    Round round = std::move(*round_);
+    round_.reset();
+    if (!round.board.done()) {
+        return std::nullopt;
+    }
+    return std::move(round.deliveries);
+}
+
+void Dispatcher::work_inline() {
+    while (!round_->board.done() && !interrupted()) {
+        const auto shard = round_->board.issue(own_rank, limits(), Clock::time_point::max());
+        CAMBRIAN_ASSERT(shard.has_value());
+        take_result(workshop_.work(job_of(*shard)));
+        report_progress();
+    }
+}
+
+void Dispatcher::work_with_others() {
+    for (Peer& entry : peers_) {
+        std::erase_if(entry.has, [&](Hash128 hash) { return !round_->parents.find(hash); });
+    }
+    while (!round_->board.done() && !interrupted()) {
+        feed_workers();
+        feed_own_thread();
+        serve(compute_->in_flight() > 0 ? busy_patience : idle_patience);
+        take_own_results();
+        watch_leases();
+        report_progress();
+    }
+}
+
+std::optional<JobResult> Dispatcher::evaluate_alone(SharedGenome genome,
+                                                    const evolve::EvaluationRound& round) {
+    Job job{0, round, {}};
+    WorkItem& item = job.items.emplace_back();
+    item.child = std::move(genome);
+    if (!compute_) {
+        return workshop_.work(job);
+    }
+    compute_->submit(std::move(job));
+    while (!interrupted()) {
+        serve(busy_patience);
+        while (auto result = compute_->take(microseconds{0})) {
+            if (result->shard == 0) {
+                return result;
+            }
+        }
+    }
+    return std::nullopt;
+}
+
+std::vector<RankSeconds> Dispatcher::take_seconds() {
+    std::vector<RankSeconds> taken;
+    for (std::size_t rank = 0; rank < seconds_.size(); ++rank) {
+        taken.push_back({static_cast<int>(rank), std::exchange(seconds_[rank], WorkSeconds{})});
+    }
+    return taken;
+}
+
+ShardLimits Dispatcher::limits() const {
+    ShardLimits limits;
+    limits.ranks = 1 + static_cast<std::size_t>(
+                           std::count_if(peers_.begin(), peers_.end(),
+                                         [this](const Peer& entry) { return serving(entry); }));
+    if (seconds_per_birth_ <= 0.0) {
+        limits.largest = first_shard;
+        return limits;
+    }
+    const auto births_in = [this](double seconds) {
+        return static_cast<std::size_t>(std::clamp(seconds / seconds_per_birth_, 1.0, 1e6));
+    };
+    limits.smallest = births_in(shortest_shard_seconds);
+    limits.largest = births_in(longest_shard_seconds);
+    return limits;
+}
+
+void Dispatcher::note_speed(const WorkSeconds& seconds, std::size_t births) {
+    const double now =
+        (seconds.evaluate + seconds.vary) / static_cast<double>(std::max<std::size_t>(births, 1));
+    const bool usable = std::isfinite(now) && now > 0.0;
+    if (usable) {
+        seconds_per_birth_ = seconds_per_birth_ > 0.0 ? 0.5 * seconds_per_birth_ + 0.5 * now : now;
+    }
+}
+
+Dispatcher::Clock::time_point Dispatcher::lease_end() const {
+    return Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(
+                              experiment_.distribution.lease_seconds));
+}
+
+Job Dispatcher::job_of(const Shard& shard) const {
+    Job job{shard.id, {evolve::Phase::train, round_->generation}, {}};
+    job.items.reserve(shard.items.size());
+    for (std::size_t index : shard.items) {
+        WorkItem& item = job.items.emplace_back();
+        item.birth = round_->births[index];
+        for (const evolve::Parent& parent : item.birth.parents) {
+            item.parents.push_back(round_->parents.find(parent.genome));
+            CAMBRIAN_ASSERT(item.parents.back() != nullptr);
+        }
+    }
+    return job;
+}
+
+void Dispatcher::feed_own_thread() {
+    while (compute_->in_flight() < shards_in_flight) {
+        const auto shard = round_->board.issue(own_rank, limits(), Clock::time_point::max());
+        if (!shard) {
+            return;
+        }
+        compute_->submit(job_of(*shard));
+    }
+}
+
+void Dispatcher::feed_workers() {
+    for (int rank = 1; rank < communicator_.size(); ++rank) {
+        if (serving(peer(rank))) {
+            issue_to(rank);
+        }
+    }
+}
+
+void Dispatcher::issue_to(int rank) {
+    Peer& worker = peer(rank);
+    while (worker.room > 0) {
+        const auto shard = round_->board.issue(rank, limits(), lease_end());
+        if (!shard) {
+            return;
+        }
+        send(communicator_, rank, order_for(worker, *shard));
+        --worker.room;
+    }
+}
+
+ShardOrder Dispatcher::order_for(Peer& worker, const Shard& shard) {
+    ShardOrder order;
+    order.shard = shard.id;
+    order.generation = round_->generation;
+    for (std::size_t item : shard.items) {
+        const evolve::Birth& birth = round_->births[item];
+        order.births.push_back(birth);
+        if (experiment_.distribution.exchange == Exchange::genomes) {
+            const SharedGenome child = child_of(item);
+            order.children.push_back(
+                {evolve::encode(*child), round_->deliveries[item].outcome.redrawn});
+            continue;
+        }
+        for (const evolve::Parent& parent : birth.parents) {
+            if (worker.has.insert(parent.genome).second) {
+                order.parents.push_back(evolve::encode(*round_->parents.find(parent.genome)));
+            }
+        }
+    }
+    return order;
+}
+
+SharedGenome Dispatcher::child_of(std::size_t item) {
+    Delivery& delivery = round_->deliveries[item];
+    if (!delivery.genome) {
+        const evolve::Birth& birth = round_->births[item];
+        std::vector<const evolve::Genome*> parents;
+        for (const evolve::Parent& parent : birth.parents) {
+            parents.push_back(round_->parents.find(parent.genome).get());
+        }
+        evolve::Offspring offspring = variation_.materialise(birth, parents);
+        delivery.outcome.redrawn = offspring.redrawn;
+        delivery.genome = std::make_shared<const evolve::Genome>(std::move(offspring.genome));
+    }
+    return delivery.genome;
+}
+
+void Dispatcher::take_own_results() {
+    while (auto result = compute_->take(microseconds{0})) {
+        take_result(std::move(*result));
+    }
+}
+
+void Dispatcher::take_result(JobResult result) {
+    if (result.failure) {
+        if (device_lost(result.failure)) {
+            std::rethrow_exception(result.failure);
+        }
+        fail_shard(own_rank, result.shard, describe(result.failure));
+        return;
+    }
+    seconds_[own_rank] += result.seconds;
+    note_speed(result.seconds, result.outcomes.size());
+    deliver(own_rank, result.shard, result.outcomes, result.genomes);
+}
+
+void Dispatcher::report_progress() {
+    const Clock::time_point now = Clock::now();
+    if (seconds_between(last_progress_, now) >= 0.1) {
+        last_progress_ = now;
+        reporter_.progressed(round_->generation, round_->board.accepted(), round_->board.items());
+    }
+}
+
+void Dispatcher::deliver(int rank, std::uint64_t shard, std::span<const evolve::Outcome> outcomes,
+                         std::span<const SharedGenome> genomes) {
+    const Shard* issued = round_ ? round_->board.find(shard) : nullptr;
+    if (issued == nullptr) {
+        return;  // Of a generation that others have finished.
+    }
+    const auto refuse = [&](std::string_view why) {
+        throw InputError(
+            fmt::format("the outcomes of shard {} from rank {} are refused ({}) check "
+                        "that every rank runs the same program",
+                        shard, rank, why));
+    };
+    if (round_->board.holder(shard) != rank || outcomes.size() != issued->items.size()) {
+        refuse("the rank was given another shard");
+    }
+    for (std::size_t i = 0; i < outcomes.size(); ++i) {
+        const bool valid = outcomes[i].status == evolve::Status::ok;
+        if (outcomes[i].id != round_->births[issued->items[i]].id) {
+            refuse("they belong to other births");
+        }
+        if (valid != std::isfinite(outcomes[i].fitness) || std::isnan(outcomes[i].fitness)) {
+            refuse("a fitness contradicts its status");
+        }
+    }
+    round_->board.close(shard);
+    for (std::size_t i = 0; i < outcomes.size(); ++i) {
+        const std::size_t item = issued->items[i];
+        if (!round_->board.accept(item)) {
+            continue;
+        }
+        Delivery& delivery = round_->deliveries[item];
+        delivery.outcome = outcomes[i];
+        delivery.outcome.evaluations = 1;
+        delivery.rank = rank;
+        if (!genomes.empty()) {
+            delivery.genome = genomes[i];
+        }
+    }
+}
+
+void Dispatcher::fail_shard(int rank, std::uint64_t shard, const std::string& text) {
+    const Shard* issued = round_ ? round_->board.find(shard) : nullptr;
+    if (issued == nullptr || round_->board.holder(shard) != rank) {
+        return;
+    }
+    for (std::size_t item : round_->board.fail(shard)) {
+        const evolve::BirthId id = round_->births[item].id;
+        if (round_->board.accept(item)) {
+            Delivery& delivery = round_->deliveries[item];
+            delivery = Delivery{};
+            delivery.outcome.id = id;
+            delivery.outcome.status = evolve::Status::failed;
+            delivery.rank = rank;
+            reporter_.warning(
+                fmt::format("birth {} of generation {} cannot be evaluated ({}) it "
+                            "gets the worst fitness",
+                            id, round_->generation, text));
+        }
+    }
+}
+
+}  // namespace cambrian::distributed

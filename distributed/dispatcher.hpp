@@ -1,0 +1,135 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+#include "cambrian/distributed/communicator.hpp"
+#include "cambrian/distributed/compute_thread.hpp"
+#include "cambrian/distributed/experiment.hpp"
+#include "cambrian/distributed/generation_log.hpp"
+#include "cambrian/distributed/genome_store.hpp"
+#include "cambrian/distributed/message.hpp"
+#include "cambrian/distributed/run.hpp"
+#include "cambrian/distributed/shard_board.hpp"
+#include "cambrian/distributed/workshop.hpp"
+
+namespace cambrian::distributed {
+
+/// An outcome, who found it, and the child where rank 0 has it.
+struct Delivery {
+    evolve::Outcome outcome;
+    SharedGenome genome;
+    int rank = 0;
+};
+
+/// The coordinator's hands: gives births to workers and to its own compute thread, watches leases,
+/// and collects outcomes. Tells the workers to stop when it is destroyed.
+class Dispatcher {
+  public:
+    Dispatcher(Communicator& communicator, Backend& backend, const Experiment& experiment,
+               Reporter& reporter, const std::atomic<int>& interrupt);
+    ~Dispatcher();
+    Dispatcher(const Dispatcher&) = delete;
+    Dispatcher& operator=(const Dispatcher&) = delete;
+
+    /// Waits for the workers to introduce themselves, not longer than a lease or 10 seconds.
+    void gather();
+    /// One line about each rank.
+    [[nodiscard]] std::vector<std::string> rank_lines() const;
+
+    /// Outcomes of the births, in their order; nothing when interrupted. `parents` holds every
+    /// genome the births name.
+    [[nodiscard]] std::optional<std::vector<Delivery>> evaluate(
+        std::uint64_t generation, std::span<const evolve::Birth> births,
+        const GenomeStore& parents);
+    /// Evaluates one genome on this rank; nothing when interrupted.
+    [[nodiscard]] std::optional<JobResult> evaluate_alone(SharedGenome genome,
+                                                          const evolve::EvaluationRound& round);
+    /// Seconds of every rank since the last call.
+    [[nodiscard]] std::vector<RankSeconds> take_seconds();
+    /// What the workers' logs will say of the end.
+    void set_farewell(std::string reason) { farewell_ = std::move(reason); }
+
+  private:
+    using Clock = std::chrono::steady_clock;
+
+    /// What the coordinator knows of a worker.
+    struct Peer {
+        bool known = false;   ///< It said hello.
+        bool silent = false;  ///< Its lease lapsed: nothing is sent until it speaks.
+        bool left = false;
+        std::uint32_t room = 0;
+        std::uint64_t damaged = 0;  ///< Messages that could not be read.
+        Hello hello;
+        Clock::time_point heard;
+        std::unordered_set<Hash128, Hash128Hasher> has;  ///< Genomes it was sent or made.
+    };
+    /// The generation in progress.
+    struct Round {
+        std::uint64_t generation = 0;
+        std::span<const evolve::Birth> births;
+        const GenomeStore& parents;
+        ShardBoard board;
+        std::vector<Delivery> deliveries;
+    };
+
+    [[nodiscard]] bool interrupted() const { return interrupt_.load() != 0; }
+    [[nodiscard]] Peer& peer(int rank) { return peers_[static_cast<std::size_t>(rank)]; }
+    [[nodiscard]] bool serving(const Peer& peer) const {
+        return peer.known && !peer.silent && !peer.left;
+    }
+    [[nodiscard]] ShardLimits limits() const;
+    [[nodiscard]] Clock::time_point lease_end() const;
+    [[nodiscard]] std::string title(int rank);
+
+    void work_inline();
+    void work_with_others();
+    [[nodiscard]] Job job_of(const Shard& shard) const;
+    void feed_own_thread();
+    void feed_workers();
+    void issue_to(int rank);
+    [[nodiscard]] ShardOrder order_for(Peer& peer, const Shard& shard);
+    [[nodiscard]] SharedGenome child_of(std::size_t item);
+    void take_own_results();
+    void take_result(JobResult result);
+
+    void serve(std::chrono::microseconds patience);
+    void handle(const Message& message);
+    void dispatch(const Message& message);
+    void welcome(int rank, Hello hello);
+    void take_request(int rank, const Request& request);
+    void take_failure(int rank, const ShardFailure& failure);
+    void answer(int rank, const GenomeRequest& request);
+    void watch_leases();
+    void deliver(int rank, std::uint64_t shard, std::span<const evolve::Outcome> outcomes,
+                 std::span<const SharedGenome> genomes);
+    void fail_shard(int rank, std::uint64_t shard, const std::string& text);
+    void report_progress();
+    void note_speed(const WorkSeconds& seconds, std::size_t births);
+
+    Communicator& communicator_;
+    const Experiment& experiment_;
+    Reporter& reporter_;
+    const std::atomic<int>& interrupt_;
+    bool fingerprints_matter_;
+    Hello hello_;
+    std::vector<Peer> peers_;
+    std::vector<WorkSeconds> seconds_;
+    std::optional<Round> round_;
+    std::uint64_t next_shard_ = 1;
+    double seconds_per_birth_ = 0.0;  ///< Recent average; 0 = unknown.
+    Clock::time_point last_progress_;
+    std::string farewell_ = "the run has ended";
+    evolve::Variation variation_;
+    Workshop workshop_;
+    std::unique_ptr<ComputeThread> compute_;  ///< None with one rank, which works on its own.
+};
+
+}  // namespace cambrian::distributed

@@ -1,0 +1,157 @@
+#include "cambrian/distributed/generation_log.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <iterator>
+#include <system_error>
+#include <utility>
+
+#include "cambrian/engine/core/contract.hpp"
+#include "cambrian/engine/core/error.hpp"
+
+namespace cambrian::distributed {
+
+namespace {
+
+constexpr std::array<const char*, GenerationLog::files> names{"generations.csv", "individuals.csv",
+                                                              "timings.csv"};
+constexpr const char* generations_header =
+    "generation,evaluations,best,mean,worst,validated,parameters,species,env_steps,redrawn,"
+    "invalid\n";
+constexpr const char* individuals_header =
+    "generation,id,recipe,parents,status,fitness,evaluations,env_steps,parameters,redrawn,genome\n";
+constexpr const char* timings_header = "generation,rank,evaluate,vary,wait,communicate\n";
+
+[[noreturn]] void refuse(const std::filesystem::path& path, const char* what) {
+    throw InputError(fmt::format("{} cannot be {} ({}) check the disk and its permissions",
+                                 path.string(), what, std::strerror(errno)));
+}
+
+void append_individual(std::string& text, std::uint64_t generation, const evolve::Birth& birth,
+                       const evolve::Outcome& outcome) {
+    auto at = std::back_inserter(text);
+    fmt::format_to(at, "{},{},{},", generation, birth.id, name(birth.recipe));
+    const char* separator = "";
+    for (const evolve::Parent& parent : birth.parents) {
+        fmt::format_to(at, "{}{}", separator, parent.birth);
+        separator = ";";
+    }
+    fmt::format_to(at, ",{},{},{},{},{},{},{}\n", name(outcome.status), outcome.fitness,
+                   outcome.evaluations, outcome.env_steps, outcome.parameters, outcome.redrawn,
+                   outcome.genome.hex());
+}
+
+}  // namespace
+
+AppendFile::AppendFile(std::filesystem::path path, std::uint64_t length)
+    : path_(std::move(path)), length_(length) {
+    file_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+    if (file_ < 0) {
+        refuse(path_, "opened");
+    }
+    struct stat status {};
+    if (::fstat(file_, &status) != 0 || static_cast<std::uint64_t>(status.st_size) < length) {
+        ::close(file_);
+        throw InputError(
+            fmt::format("{} is shorter than its checkpoint says (lines were lost) use "
+                        "an older checkpoint or start in another directory",
+                        path_.string()));
+    }
+    const auto end = static_cast<off_t>(length);
+    if (::ftruncate(file_, end) != 0 || ::lseek(file_, end, SEEK_SET) != end) {
+        ::close(file_);
+        refuse(path_, "cut to its checkpoint");
+    }
+}
+
+AppendFile::~AppendFile() {
+    ::close(file_);
+}
+
+void AppendFile::flush() {
+    std::size_t written = 0;
+    while (written < pending_.size()) {
+        const ssize_t count = ::write(file_, pending_.data() + written, pending_.size() - written);
+        if (count < 0 && errno != EINTR) {
+            refuse(path_, "written");
+        }
+        written += count > 0 ? static_cast<std::size_t>(count) : 0;
+    }
+    length_ += pending_.size();
+    pending_.clear();
+}
+
+void AppendFile::sync() {
+    flush();
+    if (::fdatasync(file_) != 0) {
+        refuse(path_, "synced");
+    }
+}
+
+GenerationLog::GenerationLog(const std::filesystem::path& directory, const Lengths& lengths)
+    : generations_(directory / names[0], lengths[0]),
+      individuals_(directory / names[1], lengths[1]),
+      timings_(directory / names[2], lengths[2]) {
+    const std::array<std::pair<AppendFile*, const char*>, files> headers{
+        {{&generations_, generations_header},
+         {&individuals_, individuals_header},
+         {&timings_, timings_header}}};
+    for (const auto& [file, header] : headers) {
+        if (file->length() == 0) {
+            file->pending() = header;
+            file->flush();
+        }
+    }
+}
+
+void GenerationLog::append(const GenerationReport& report, std::span<const evolve::Birth> births,
+                           std::span<const evolve::Outcome> outcomes,
+                           std::span<const RankSeconds> seconds) {
+    CAMBRIAN_EXPECT(births.size() == outcomes.size());
+    fmt::format_to(std::back_inserter(generations_.pending()), "{},{},{},{},{},{},{},{},{},{},{}\n",
+                   report.generation, report.evaluations, report.best, report.mean, report.worst,
+                   report.validated ? fmt::format("{}", *report.validated) : std::string(),
+                   report.parameters, report.species, report.env_steps, report.redrawn,
+                   report.invalid);
+    for (std::size_t i = 0; i < births.size(); ++i) {
+        append_individual(individuals_.pending(), report.generation, births[i], outcomes[i]);
+    }
+    for (const RankSeconds& rank : seconds) {
+        fmt::format_to(std::back_inserter(timings_.pending()),
+                       "{},{},{:.6f},{:.6f},{:.6f},{:.6f}\n", report.generation, rank.rank,
+                       rank.seconds.evaluate, rank.seconds.vary, rank.seconds.wait,
+                       rank.seconds.communicate);
+    }
+    // generations.csv last: a line there means the generation's other lines are there too.
+    timings_.flush();
+    individuals_.flush();
+    generations_.flush();
+}
+
+void GenerationLog::sync() {
+    timings_.sync();
+    individuals_.sync();
+    generations_.sync();
+}
+
+GenerationLog::Lengths GenerationLog::lengths() const {
+    return {generations_.length(), individuals_.length(), timings_.length()};
+}
+
+bool GenerationLog::long_enough(const std::filesystem::path& directory, const Lengths& lengths) {
+    for (std::size_t i = 0; i < files; ++i) {
+        std::error_code error;
+        const std::uintmax_t size = std::filesystem::file_size(directory / names[i], error);
+        if (lengths[i] > 0 && (error || size < lengths[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+}  // namespace cambrian::distributed

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <span>
+#include <unordered_map>
+
+#include "cambrian/engine/core/hash.hpp"
+#include "cambrian/evolve/genome.hpp"
+
+namespace cambrian::distributed {
+
+using SharedGenome = std::shared_ptr<const evolve::Genome>;
+
+/// Bytes a genome takes in memory, roughly.
+[[nodiscard]] std::uint64_t footprint(const evolve::Genome& genome);
+
+/// Every living genome by content hash: what rank 0 owns.
+class GenomeStore {
+  public:
+    void add(Hash128 hash, SharedGenome genome);
+    /// Null when it is not there.
+    [[nodiscard]] SharedGenome find(Hash128 hash) const;
+    /// Drops all genomes but these.
+    void keep_only(std::span<const Hash128> hashes);
+    [[nodiscard]] std::size_t size() const { return genomes_.size(); }
+
+  private:
+    std::unordered_map<Hash128, SharedGenome, Hash128Hasher> genomes_;
+};
+
+/// Genomes a worker has seen, the least recently used dropped beyond a number of bytes. What is
+/// larger than the whole cache is not kept.
+class GenomeCache {
+  public:
+    explicit GenomeCache(std::uint64_t limit_bytes) : limit_(limit_bytes) {}
+
+    void add(Hash128 hash, SharedGenome genome);
+    /// Null on a miss; a hit becomes the most recently used.
+    [[nodiscard]] SharedGenome find(Hash128 hash);
+    [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
+    [[nodiscard]] std::size_t size() const { return index_.size(); }
+
+  private:
+    struct Entry {
+        Hash128 hash;
+        SharedGenome genome;
+        std::uint64_t bytes = 0;
+    };
+
+    std::uint64_t limit_;
+    std::uint64_t bytes_ = 0;
+    std::list<Entry> entries_;  ///< Most recently used first.
+    std::unordered_map<Hash128, std::list<Entry>::iterator, Hash128Hasher> index_;
+};
+
+}  // namespace cambrian::distributed

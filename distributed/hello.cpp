@@ -1,0 +1,61 @@
+#include "cambrian/distributed/hello.hpp"
+
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <array>
+#include <string>
+
+#include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/core/thread_pool.hpp"
+#include "cambrian/engine/core/version.hpp"
+
+namespace cambrian::distributed {
+
+namespace {
+
+std::string host_name() {
+    std::array<char, 256> text{};
+    return gethostname(text.data(), text.size() - 1) == 0 ? text.data() : "unknown";
+}
+
+}  // namespace
+
+Hello introduce(const Experiment& experiment, const Backend& backend) {
+    Hello hello;
+    hello.version = fmt::format("{}.{}.{}", CAMBRIAN_VERSION_MAJOR, CAMBRIAN_VERSION_MINOR,
+                                CAMBRIAN_VERSION_PATCH);
+    hello.identity = Hasher().add(std::string_view(experiment.identity_json)).hash128();
+    hello.fingerprint = backend.describe().text();
+    hello.host = host_name();
+    hello.processors = static_cast<std::uint32_t>(available_processors());
+    return hello;
+}
+
+bool device_dependent(const Backend& backend) {
+    return backend.describe().math != "strict";
+}
+
+void check_same(const Hello& own, const Hello& other, int rank, bool fingerprints_matter) {
+    const std::string who = fmt::format("rank {} on {}", rank, other.host);
+    if (other.version != own.version) {
+        throw ConfigError(
+            fmt::format("{} runs cambrian {} (rank 0 runs {}) install one version on "
+                        "all hosts",
+                        who, other.version, own.version));
+    }
+    if (other.identity != own.identity) {
+        throw ConfigError(
+            fmt::format("{} has another experiment than rank 0 (their config files or "
+                        "environments differ) give all ranks the same config",
+                        who));
+    }
+    if (fingerprints_matter && other.fingerprint != own.fingerprint) {
+        throw ConfigError(fmt::format(
+            "{} would compute other bits than rank 0 ({} against {}) use equal devices, "
+            "or engine.math \"strict\", or set engine.mixed to accept it",
+            who, other.fingerprint, own.fingerprint));
+    }
+}
+
+}  // namespace cambrian::distributed

@@ -1,0 +1,324 @@
+#include "cambrian/distributed/worker.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <chrono>
+#include <list>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <utility>
+
+#include "cambrian/distributed/compute_thread.hpp"
+#include "cambrian/distributed/hello.hpp"
+#include "cambrian/distributed/message.hpp"
+#include "cambrian/distributed/rank_log.hpp"
+#include "cambrian/distributed/run.hpp"
+#include "cambrian/engine/core/error.hpp"
+
+namespace cambrian::distributed {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::microseconds;
+
+constexpr int coordinator_rank = 0;
+constexpr std::uint32_t shards_in_flight = 2;
+/// How long a worker that was told to end by a signal waits for the coordinator's stop.
+constexpr double farewell_seconds = 5.0;
+/// The rank's thread looks for finished shards this often while some are computed.
+constexpr microseconds busy_patience{200};
+constexpr microseconds idle_patience{50'000};
+
+double seconds(Clock::duration duration) {
+    return std::chrono::duration<double>(duration).count();
+}
+
+class Worker {
+  public:
+    Worker(Communicator& communicator, Backend& backend, const Experiment& experiment,
+           const std::atomic<int>& interrupt, const WorkerLimits& limits)
+        : communicator_(communicator),
+          experiment_(experiment),
+          interrupt_(interrupt),
+          limits_(limits),
+          hello_(introduce(experiment, backend)),
+          log_(experiment.directory, communicator.rank()),
+          cache_(limits.cache_bytes),
+          workshop_(backend, experiment),
+          compute_(workshop_) {}
+
+    std::uint64_t run() {
+        send(communicator_, coordinator_rank, hello_);
+        ask(shards_in_flight, {});
+        while (!stopped_) {
+            report_results();
+            const bool busy = compute_.in_flight() > 0;
+            if (auto message = communicator_.receive(busy ? busy_patience : idle_patience)) {
+                const Clock::time_point start = Clock::now();
+                silence_ = 0.0;
+                heard_ = true;
+                handle(*message);
+                communicate_ += seconds(Clock::now() - start);
+            }
+            keep_time();
+        }
+        return evaluated_;
+    }
+
+  private:
+    /// A shard whose parents are not all here yet.
+    struct Waiting {
+        ShardOrder order;
+        std::unordered_map<Hash128, SharedGenome, Hash128Hasher> parents;  ///< Null while missing.
+    };
+
+    void ask(std::uint32_t room, std::vector<ShardResult> results) {
+        send(communicator_, coordinator_rank, Request{room, std::move(results)});
+    }
+
+    void report_results() {
+        std::vector<ShardResult> ready;
+        std::uint32_t room = 0;
+        while (auto result = compute_.take(microseconds{0})) {
+            held_.erase(result->shard);
+            ++room;
+            if (result->failure) {
+                report_failure(*result);
+                continue;
+            }
+            for (std::size_t i = 0; i < result->genomes.size(); ++i) {
+                cache_.add(result->outcomes[i].genome, result->genomes[i]);
+            }
+            evaluated_ += result->outcomes.size();
+            result->seconds.communicate = std::exchange(communicate_, 0.0);
+            ready.push_back({result->shard, std::move(result->outcomes), result->seconds});
+        }
+        if (room > 0) {
+            const Clock::time_point start = Clock::now();
+            ask(room, std::move(ready));
+            communicate_ += seconds(Clock::now() - start);
+        }
+    }
+
+    void report_failure(const JobResult& result) {
+        const std::string text = describe(result.failure);
+        const bool leaving = device_lost(result.failure);
+        log_.line(fmt::format("shard {} failed: {}", result.shard, text));
+        send(communicator_, coordinator_rank, ShardFailure{result.shard, text, leaving});
+        if (leaving) {
+            std::rethrow_exception(result.failure);
+        }
+    }
+
+    void handle(const Message& message) {
+        if (message.source != coordinator_rank) {
+            log_.line(fmt::format("ignored a message from rank {}", message.source));
+            return;
+        }
+        try {
+            dispatch(message);
+        } catch (const InputError& error) {
+            log_.line(error.what());
+            if (message.kind == MessageKind::shard) {
+                ask(1, {});
+            }
+        }
+    }
+
+    void dispatch(const Message& message) {
+        constexpr std::string_view source = "the coordinator";
+        switch (message.kind) {
+            case MessageKind::shard:
+                take_shard(decode_message<ShardOrder>(message.payload, source));
+                return;
+            case MessageKind::genomes:
+                take_genomes(decode_message<GenomeReply>(message.payload, source));
+                return;
+            case MessageKind::stop:
+                log_.line("stop: " + decode_message<Stop>(message.payload, source).reason);
+                stopped_ = true;
+                return;
+            case MessageKind::heartbeat:
+                return;
+            case MessageKind::hello:
+            case MessageKind::request:
+            case MessageKind::genome_request:
+            case MessageKind::shard_failed:
+                break;
+        }
+        log_.line(fmt::format("ignored a message of kind {}", static_cast<unsigned>(message.kind)));
+    }
+
+    Hash128 learn(std::span<const std::byte> bytes) {
+        auto genome =
+            std::make_shared<const evolve::Genome>(evolve::decode_genome(bytes, "the coordinator"));
+        const Hash128 hash = evolve::content_hash(*genome);
+        for (Waiting& waiting : waiting_) {
+            if (const auto at = waiting.parents.find(hash); at != waiting.parents.end()) {
+                at->second = genome;
+            }
+        }
+        cache_.add(hash, std::move(genome));
+        return hash;
+    }
+
+    void take_shard(ShardOrder order) {
+        Waiting& waiting = waiting_.emplace_back();
+        try {
+            if (order.children.empty()) {
+                for (const evolve::Birth& birth : order.births) {
+                    for (const evolve::Parent& parent : birth.parents) {
+                        waiting.parents.emplace(parent.genome, cache_.find(parent.genome));
+                    }
+                }
+            }
+            for (const std::vector<std::byte>& bytes : order.parents) {
+                learn(bytes);
+            }
+            if (!order.children.empty()) {
+                begin(order, waiting);
+                waiting_.pop_back();
+                return;
+            }
+        } catch (...) {
+            waiting_.pop_back();
+            throw;
+        }
+        order.parents.clear();
+        waiting.order = std::move(order);
+        held_.insert(waiting.order.shard);
+        request_missing(waiting);
+        begin_complete();
+    }
+
+    void request_missing(const Waiting& waiting) {
+        GenomeRequest request;
+        for (const auto& [hash, genome] : waiting.parents) {
+            if (!genome) {
+                request.hashes.push_back(hash);
+            }
+        }
+        if (!request.hashes.empty()) {
+            send(communicator_, coordinator_rank, request);
+        }
+    }
+
+    void take_genomes(const GenomeReply& reply) {
+        for (const std::vector<std::byte>& bytes : reply.genomes) {
+            learn(bytes);
+        }
+        begin_complete();
+        for (Hash128 hash : reply.gone) {
+            drop_waiting_for(hash);
+        }
+    }
+
+    /// Shards whose parents died belong to a generation that is over.
+    void drop_waiting_for(Hash128 hash) {
+        for (auto at = waiting_.begin(); at != waiting_.end();) {
+            const auto parent = at->parents.find(hash);
+            if (parent == at->parents.end() || parent->second) {
+                ++at;
+                continue;
+            }
+            held_.erase(at->order.shard);
+            at = waiting_.erase(at);
+            ask(1, {});
+        }
+    }
+
+    void begin_complete() {
+        for (auto at = waiting_.begin(); at != waiting_.end();) {
+            const bool complete = std::all_of(at->parents.begin(), at->parents.end(),
+                                              [](const auto& entry) { return entry.second; });
+            if (complete) {
+                begin(at->order, *at);
+                at = waiting_.erase(at);
+            } else {
+                ++at;
+            }
+        }
+    }
+
+    void begin(const ShardOrder& order, const Waiting& waiting) {
+        Job job{order.shard, {evolve::Phase::train, order.generation}, {}};
+        job.items.reserve(order.births.size());
+        for (std::size_t i = 0; i < order.births.size(); ++i) {
+            WorkItem& item = job.items.emplace_back();
+            item.birth = order.births[i];
+            if (!order.children.empty()) {
+                item.child = std::make_shared<const evolve::Genome>(
+                    evolve::decode_genome(order.children[i].bytes, "the coordinator"));
+                item.redrawn = order.children[i].redrawn;
+                continue;
+            }
+            for (const evolve::Parent& parent : item.birth.parents) {
+                item.parents.push_back(waiting.parents.at(parent.genome));
+            }
+        }
+        held_.insert(order.shard);
+        compute_.submit(std::move(job));
+    }
+
+    void keep_time() {
+        const Clock::time_point now = Clock::now();
+        // A process that was suspended has heard nothing either, so no gap counts for much.
+        const double passed = std::min(seconds(now - std::exchange(last_time_, now)), 1.0);
+        silence_ += passed;
+        since_heartbeat_ += passed;
+        if (since_heartbeat_ >= experiment_.distribution.lease_seconds / 4.0) {
+            since_heartbeat_ = 0.0;
+            send(communicator_, coordinator_rank, Heartbeat{{held_.begin(), held_.end()}});
+        }
+        const double patience =
+            heard_ ? std::max(limits_.silence_seconds, 3.0 * experiment_.distribution.lease_seconds)
+                   : limits_.first_contact_seconds;
+        if (silence_ > patience) {
+            throw Error(
+                fmt::format("the coordinator has been silent for {:.0f} seconds (rank 0 "
+                            "died or is stuck) resume the run from its last checkpoint",
+                            silence_));
+        }
+        if (interrupt_.load() != 0) {
+            farewell_ += passed;
+            stopped_ = stopped_ || farewell_ > farewell_seconds;
+        }
+    }
+
+    Communicator& communicator_;
+    const Experiment& experiment_;
+    const std::atomic<int>& interrupt_;
+    WorkerLimits limits_;
+    Hello hello_;
+    RankLog log_;
+    GenomeCache cache_;
+    std::list<Waiting> waiting_;
+    std::set<std::uint64_t> held_;  ///< Shards on this rank: waiting or with the compute thread.
+    std::uint64_t evaluated_ = 0;
+    double communicate_ = 0.0;
+    double silence_ = 0.0;
+    double since_heartbeat_ = 0.0;
+    double farewell_ = 0.0;
+    bool heard_ = false;
+    bool stopped_ = false;
+    Clock::time_point last_time_ = Clock::now();
+    Workshop workshop_;
+    ComputeThread compute_;
+};
+
+}  // namespace
+
+std::uint64_t run_worker(Communicator& communicator, Backend& backend, const Experiment& experiment,
+                         const std::atomic<int>& interrupt, const WorkerLimits& limits) {
+    return Worker(communicator, backend, experiment, interrupt, limits).run();
+}
+
+std::uint64_t run_worker(Communicator& communicator, Backend& backend, const Experiment& experiment,
+                         const std::atomic<int>& interrupt) {
+    return run_worker(communicator, backend, experiment, interrupt, WorkerLimits{});
+}
+
+}  // namespace cambrian::distributed

@@ -1,0 +1,115 @@
+#include "cambrian/distributed/workshop.hpp"
+
+#include <chrono>
+#include <cmath>
+#include <utility>
+
+#include "cambrian/engine/core/contract.hpp"
+#include "cambrian/engine/core/error.hpp"
+
+namespace cambrian::distributed {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+    return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+}  // namespace
+
+Workshop::Workshop(Backend& backend, const Experiment& experiment)
+    : variation_(experiment.seed, experiment.variation),
+      evaluator_(backend, *experiment.task, experiment.seed) {}
+
+JobResult Workshop::work(const Job& job) {
+    JobResult result;
+    result.shard = job.shard;
+    try {
+        const Clock::time_point start = Clock::now();
+        make_children(job, result);
+        result.seconds.vary = seconds_since(start);
+        const Clock::time_point built = Clock::now();
+        evaluate(job, result);
+        result.seconds.evaluate = seconds_since(built);
+    } catch (...) {
+        result.outcomes.clear();
+        result.genomes.clear();
+        result.failure = std::current_exception();
+    }
+    return result;
+}
+
+SharedGenome Workshop::child_of(const WorkItem& item, evolve::Outcome& outcome) const {
+    if (item.birth.recipe == evolve::Recipe::carry && !item.parents.empty()) {
+        outcome.genome = item.birth.parents.front().genome;
+        return item.parents.front();
+    }
+    SharedGenome child = item.child;
+    outcome.redrawn = item.redrawn;
+    if (!child) {
+        std::vector<const evolve::Genome*> parents;
+        parents.reserve(item.parents.size());
+        for (const SharedGenome& parent : item.parents) {
+            parents.push_back(parent.get());
+        }
+        evolve::Offspring offspring = variation_.materialise(item.birth, parents);
+        outcome.redrawn = offspring.redrawn;
+        child = std::make_shared<const evolve::Genome>(std::move(offspring.genome));
+    }
+    outcome.genome = evolve::content_hash(*child);
+    return child;
+}
+
+void Workshop::make_children(const Job& job, JobResult& result) const {
+    result.outcomes.resize(job.items.size());
+    result.genomes.reserve(job.items.size());
+    for (std::size_t i = 0; i < job.items.size(); ++i) {
+        evolve::Outcome& outcome = result.outcomes[i];
+        outcome.id = job.items[i].birth.id;
+        result.genomes.push_back(child_of(job.items[i], outcome));
+        outcome.parameters = result.genomes.back()->weights.size();
+    }
+}
+
+void Workshop::evaluate(const Job& job, JobResult& result) {
+    std::vector<const evolve::Genome*> genomes;
+    genomes.reserve(result.genomes.size());
+    for (const SharedGenome& genome : result.genomes) {
+        genomes.push_back(genome.get());
+    }
+    std::vector<evolve::Evaluation> evaluations = evaluator_.evaluate(genomes, job.round);
+    CAMBRIAN_ASSERT(evaluations.size() == genomes.size());
+    for (std::size_t i = 0; i < evaluations.size(); ++i) {
+        evolve::Outcome& outcome = result.outcomes[i];
+        const double fitness = evaluations[i].fitness;
+        const bool valid = evaluations[i].status == evolve::Status::ok && std::isfinite(fitness);
+        outcome.status = valid ? evolve::Status::ok : evolve::Status::non_finite;
+        outcome.fitness = valid ? fitness : evolve::worst_fitness;
+        outcome.per_sample = std::move(evaluations[i].per_sample);
+        outcome.env_steps = evaluations[i].env_steps;
+    }
+}
+
+std::string describe(const std::exception_ptr& failure) {
+    try {
+        std::rethrow_exception(failure);
+    } catch (const std::exception& error) {
+        return error.what();
+    } catch (...) {
+        return "something that is no std::exception was thrown";
+    }
+}
+
+bool device_lost(const std::exception_ptr& failure) {
+    try {
+        std::rethrow_exception(failure);
+    } catch (const DeviceError&) {
+        return true;
+    } catch (...) {
+        return false;
+    }
+}
+
+}  // namespace cambrian::distributed

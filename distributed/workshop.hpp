@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <string>
+#include <vector>
+
+#include "cambrian/distributed/experiment.hpp"
+#include "cambrian/distributed/genome_store.hpp"
+#include "cambrian/distributed/message.hpp"
+#include "cambrian/evolve/evaluator.hpp"
+#include "cambrian/evolve/variation.hpp"
+
+namespace cambrian::distributed {
+
+/// A birth with everything it needs.
+struct WorkItem {
+    evolve::Birth birth;
+    std::vector<SharedGenome> parents;  ///< In the order of the birth's.
+    SharedGenome child;                 ///< Set where the child travelled whole.
+    std::uint32_t redrawn = 0;          ///< Of a child that travelled whole.
+};
+
+/// A shard ready to be worked on.
+struct Job {
+    std::uint64_t shard = 0;
+    evolve::EvaluationRound round;
+    std::vector<WorkItem> items;
+};
+
+/// What became of a job: outcomes and genomes in the order of its items, or what it threw.
+struct JobResult {
+    std::uint64_t shard = 0;
+    std::vector<evolve::Outcome> outcomes;
+    std::vector<SharedGenome> genomes;
+    WorkSeconds seconds;
+    std::exception_ptr failure;
+};
+
+/// Makes children and evaluates them. One thread at a time.
+class Workshop {
+  public:
+    Workshop(Backend& backend, const Experiment& experiment);
+
+    /// Never throws what an evaluation throws: that is JobResult::failure.
+    [[nodiscard]] JobResult work(const Job& job);
+
+  private:
+    [[nodiscard]] SharedGenome child_of(const WorkItem& item, evolve::Outcome& outcome) const;
+    void make_children(const Job& job, JobResult& result) const;
+    void evaluate(const Job& job, JobResult& result);
+
+    evolve::Variation variation_;
+    evolve::Evaluator evaluator_;
+};
+
+/// Text of what a job threw.
+[[nodiscard]] std::string describe(const std::exception_ptr& failure);
+/// Whether a job threw because the device is lost, so that this rank is of no more use.
+[[nodiscard]] bool device_lost(const std::exception_ptr& failure);
+
+}  // namespace cambrian::distributed
