@@ -27,7 +27,13 @@ struct GridSize {
     bool operator==(const GridSize&) const = default;
 };
 
-/// A layer in the grid. A disabled slot is the identity, so only a slot whose widths agree may be disabled.
+/// Most slots of a grid.
+inline constexpr int largest_grid = 1 << 20;
+/// Throws ShapeError unless every extent is at least 1 and there are at most largest_grid slots.
+void check(const GridSize& grid);
+
+/// A layer in the grid. A disabled slot is the identity, so only a slot whose widths agree may be
+/// disabled.
 struct Slot {
     AnyLayer layer;
     bool enabled = true;
@@ -39,8 +45,8 @@ enum class LinkKind : std::uint8_t {
     backward,  ///< Adds the source's output of the previous step; a state of the network.
 };
 
-/// Joins two ends. The value is scaled by a gain per feature where widths agree, else projected by a
-/// matrix [target width, source width]; both are evolved weights.
+/// Joins two ends. The value is scaled by a gain per feature where widths agree, else projected by
+/// a matrix [target width, source width]; both are evolved weights.
 struct Link {
     int source = 0;  ///< Slot index, or input_port (forward links only).
     int target = 0;  ///< Slot index, or slots() for the output head.
@@ -49,8 +55,8 @@ struct Link {
 };
 inline constexpr int input_port = -1;
 
-/// Everything about a network but its weights. Enabled slots chain in index order from the input port to
-/// the head; empty slots do not exist for the chain. Port and head belong to the task.
+/// Everything about a network but its weights. Enabled slots chain in index order from the input
+/// port to the head; empty slots do not exist for the chain. Port and head belong to the task.
 struct Blueprint {
     std::int64_t input_features = 0;
     std::int64_t output_features = 0;
@@ -62,11 +68,16 @@ struct Blueprint {
     bool operator==(const Blueprint&) const = default;
 };
 
-/// Builds the starting blueprint of a config: {"layers": [...], "grid": {...}, "links": [...]} (config.md).
-/// The last layer is the head. Layers fill slots in index order unless they carry "at": [z, y, x, l].
-/// Widths left out are inferred. Throws ConfigError or ShapeError naming key, slot, layer and both shapes.
-[[nodiscard]] Blueprint blueprint_from_json(const nlohmann::json& network, std::int64_t input_features,
+/// Builds the starting blueprint of a config: {"layers": [...], "grid": {...}, "links": [...]}.
+/// The last layer is the head. A layer takes the slot after the one before it unless it carries
+/// "at": [z, y, x, l]. A grid left out is one cell with room for at least 4 layers; widths left out
+/// are inferred. A link is {"source": .., "target": .., "kind": "forward" | "backward"} (also
+/// "from" and "to"), an end is a slot index, [z, y, x, l], "input" or "head". A key "initial" is
+/// the caller's. Throws ConfigError or ShapeError naming key, slot, layer and both shapes.
+[[nodiscard]] Blueprint blueprint_from_json(const nlohmann::json& network,
+                                            std::int64_t input_features,
                                             std::int64_t output_features);
+/// Everything, for reading: widths, grid, each filled slot with "at" and "enabled", head, links.
 [[nodiscard]] nlohmann::ordered_json to_json(const Blueprint& blueprint);
 
 }  // namespace cambrian

@@ -11,11 +11,11 @@
 
 namespace cambrian {
 
-/// Where one parameter tensor lies in the weight vector of a network.
+/// Where one parameter tensor lies in the weight vector of a network. Its name is
+/// Network::weight_name: made on demand, since a network is built far more often than printed.
 struct WeightRange {
-    std::string name;  ///< "slot.3.weight", "slot.0.layers.1.bias", "link.0.gain", "head.weight".
-    int slot = -1;     ///< Slot index, slots() for the head, -1 for a link.
-    int link = -1;     ///< Link index, or -1.
+    int slot = -1;  ///< Slot index, slots() for the head, -1 for a link.
+    int link = -1;  ///< Link index, or -1.
     ParameterSpec parameter;
     std::int64_t offset = 0;
     std::int64_t count = 0;
@@ -28,30 +28,38 @@ struct NetworkOperands {
     Var enabled;      ///< boolean [slot_count] (at least one element)
 };
 
-/// A checked blueprint: a network that was built runs. Slots in index order, then the head, then links,
-/// give the order of weights; activation genes likewise (slots, head).
+/// A checked blueprint: a network that was built runs. Slots in index order, then the head, then
+/// links, give the order of weights; activation genes likewise (slots, head).
 class Network {
   public:
-    /// Resolves and checks every shape, link end and width. Throws ShapeError naming slot, layer and both shapes.
+    /// Resolves and checks every shape, link end and width. Throws ShapeError naming slot, layer
+    /// and both shapes.
     explicit Network(Blueprint blueprint);
 
     [[nodiscard]] const Blueprint& blueprint() const { return blueprint_; }
     [[nodiscard]] std::span<const WeightRange> weights() const { return weights_; }
+    /// Name of weights()[range]: "slot.3.weight", "slot.0.layers.1.bias", "link.0.gain",
+    /// "head.weight".
+    [[nodiscard]] std::string weight_name(std::size_t range) const;
     [[nodiscard]] std::int64_t weight_count() const { return weight_count_; }
     [[nodiscard]] std::int64_t activation_count() const { return activation_count_; }
     [[nodiscard]] std::int64_t slot_count() const { return blueprint_.grid.slots(); }
     /// Width of the chain before a slot (or before the head, for slot = slots()).
-    [[nodiscard]] std::int64_t width_before(int slot) const { return widths_[static_cast<std::size_t>(slot)]; }
+    [[nodiscard]] std::int64_t width_before(int slot) const {
+        return widths_[static_cast<std::size_t>(slot)];
+    }
     /// Whether a filled slot may be disabled (its widths agree).
     [[nodiscard]] bool can_disable(int slot) const;
-    /// Networks with equal keys share a compiled graph: layer types, widths, scalar fields and links, without
-    /// weights, activations and enabled flags.
+    /// Networks with equal keys share a compiled graph: layer types, widths, scalar fields and
+    /// links, without weights, activations and enabled flags.
     [[nodiscard]] Hash128 structure_key() const { return structure_key_; }
     [[nodiscard]] bool stateful() const { return !state_.empty(); }
-    /// States of recurrent layers and of backward links, zero at the start of an episode or a sequence.
+    /// States of recurrent layers and of backward links, zero at the start of an episode or a
+    /// sequence.
     [[nodiscard]] std::span<const StateSpec> state() const { return state_; }
 
-    /// Run-time operands of this blueprint: activation codes, enabled flags.
+    /// Run-time operands of this blueprint: activation codes (a single 0 without any), enabled
+    /// flags (an empty slot counts as enabled).
     [[nodiscard]] std::vector<std::int32_t> activation_codes() const;
     [[nodiscard]] std::vector<std::int32_t> enabled_flags() const;
     /// Fresh weights (layers.md), one draw stream.
@@ -60,13 +68,18 @@ class Network {
     /// x [.., input_features] → [.., output_features]; stateless networks only.
     [[nodiscard]] Var apply(Var x, const NetworkOperands& operands) const;
     /// x [batch, input_features], state [batch, ...] each.
-    [[nodiscard]] StepResult step(Var x, std::span<const Var> state, const NetworkOperands& operands) const;
-    /// x [batch, time, input_features] → [batch, time, output_features]: apply, or scan(step) from zero state.
+    [[nodiscard]] StepResult step(Var x, std::span<const Var> state,
+                                  const NetworkOperands& operands) const;
+    /// x [batch, time, input_features] → [batch, time, output_features]: apply, or scan(step) from
+    /// zero state.
     [[nodiscard]] Var sequence(Var x, const NetworkOperands& operands) const;
     /// Zero state for a batch.
     [[nodiscard]] std::vector<Var> initial_state(Graph& graph, std::int64_t batch) const;
 
   private:
+    void resolve_layers();
+    void lay_out();
+
     Blueprint blueprint_;
     std::vector<WeightRange> weights_;
     std::vector<std::int64_t> widths_;

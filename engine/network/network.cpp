@@ -1,0 +1,142 @@
+#include "cambrian/engine/network/network.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <tuple>
+#include <utility>
+
+#include "cambrian/engine/core/contract.hpp"
+#include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/layers/chain.hpp"
+#include "cambrian/engine/network/network_check.hpp"
+
+namespace cambrian {
+
+namespace {
+
+/// More weights are refused, long before any index could overflow.
+constexpr std::int64_t most_weights = std::int64_t{1} << 40U;
+
+std::string owner_name(const WeightRange& range, int head) {
+    if (range.link >= 0) return "link." + std::to_string(range.link);
+    return range.slot == head ? "head" : "slot." + std::to_string(range.slot);
+}
+
+float bound(const ParameterSpec& parameter) {
+    const bool halved = parameter.activation == Activation::relu ||
+                        parameter.activation == Activation::silu ||
+                        parameter.activation == Activation::gelu;
+    return std::sqrt((halved ? 6.0F : 3.0F) / static_cast<float>(parameter.fan_in));
+}
+
+}  // namespace
+
+Network::Network(Blueprint blueprint) : blueprint_(std::move(blueprint)) {
+    network_check::sizes(blueprint_);
+    resolve_layers();
+    network_check::links(blueprint_);
+    lay_out();
+    structure_key_ = network_check::structure_key(blueprint_);
+}
+
+void Network::resolve_layers() {
+    const int slots = blueprint_.grid.slots();
+    widths_.reserve(static_cast<std::size_t>(slots) + 1);
+    network_check::ChainWidth chain(blueprint_);
+    for (int slot = 0; slot < slots; ++slot) {
+        widths_.push_back(chain.width());
+        auto& filled = blueprint_.slots[static_cast<std::size_t>(slot)];
+        if (filled) chain.pass(slot, filled->layer, filled->enabled);
+    }
+    widths_.push_back(chain.width());
+    chain.pass(slots, blueprint_.head, true);
+    chain.finish();
+}
+
+void Network::lay_out() {
+    const int head = blueprint_.grid.slots();
+    const auto add = [this](int slot, int link, ParameterSpec parameter) {
+        WeightRange range{.parameter = std::move(parameter), .offset = weight_count_};
+        range.slot = slot;
+        range.link = link;
+        range.count = range.parameter.shape.elements();
+        weight_count_ += range.count;
+        if (weight_count_ > most_weights)
+            throw ShapeError(
+                "the network is too large (more than 2^40 weights) use fewer or "
+                "narrower layers");
+        weights_.push_back(std::move(range));
+    };
+    const auto add_layer = [&](int slot, const AnyLayer& layer) {
+        for (ParameterSpec& parameter : layer.parameters()) add(slot, -1, std::move(parameter));
+        activation_count_ += static_cast<std::int64_t>(layer.activations().size());
+        if (!layer.stateful()) return;
+        for (StateSpec& state : layer.state()) {
+            state.name =
+                (slot == head ? "head" : "slot." + std::to_string(slot)) + "." + state.name;
+            state_.push_back(std::move(state));
+        }
+    };
+    for (int slot = 0; slot < head; ++slot) {
+        const auto& filled = blueprint_.slots[static_cast<std::size_t>(slot)];
+        if (filled) add_layer(slot, filled->layer);
+    }
+    add_layer(head, blueprint_.head);
+    for (std::size_t i = 0; i < blueprint_.links.size(); ++i)
+        add(-1, static_cast<int>(i),
+            network_check::link_parameter(blueprint_, widths_, blueprint_.links[i]));
+    for (const int source : network_check::backward_sources(blueprint_)) {
+        const AnyLayer& layer = blueprint_.slots[static_cast<std::size_t>(source)]->layer;
+        state_.push_back({.name = "slot." + std::to_string(source) + ".previous_output",
+                          .shape = {layer.output_features()}});
+    }
+}
+
+std::string Network::weight_name(std::size_t range) const {
+    CAMBRIAN_EXPECT(range < weights_.size());
+    return owner_name(weights_[range], blueprint_.grid.slots()) + "." +
+           weights_[range].parameter.name;
+}
+
+bool Network::can_disable(int slot) const {
+    CAMBRIAN_EXPECT(slot >= 0 && slot < blueprint_.grid.slots());
+    const auto& filled = blueprint_.slots[static_cast<std::size_t>(slot)];
+    return filled && filled->layer.output_features() == width_before(slot);
+}
+
+std::vector<std::int32_t> Network::activation_codes() const {
+    std::vector<std::int32_t> codes;
+    const auto add = [&codes](const AnyLayer& layer) {
+        for (const Activation activation : layer.activations())
+            codes.push_back(static_cast<std::int32_t>(activation));
+    };
+    for (const auto& slot : blueprint_.slots) {
+        if (slot) add(slot->layer);
+    }
+    add(blueprint_.head);
+    if (codes.empty()) codes.push_back(0);
+    return codes;
+}
+
+std::vector<std::int32_t> Network::enabled_flags() const {
+    std::vector<std::int32_t> flags;
+    flags.reserve(blueprint_.slots.size());
+    for (const auto& slot : blueprint_.slots) flags.push_back(!slot || slot->enabled ? 1 : 0);
+    return flags;
+}
+
+std::vector<float> Network::initial_weights(RandomStream& rng) const {
+    std::vector<float> weights(static_cast<std::size_t>(weight_count_), 0.0F);
+    for (const WeightRange& range : weights_) {
+        const auto values = std::span(weights).subspan(static_cast<std::size_t>(range.offset),
+                                                       static_cast<std::size_t>(range.count));
+        if (range.parameter.initial == Initial::ones) std::ranges::fill(values, 1.0F);
+        if (range.parameter.initial != Initial::weight) continue;
+        const float limit = bound(range.parameter);
+        rng.fill_uniform(values);
+        for (float& value : values) value = (2.0F * value - 1.0F) * limit;
+    }
+    return weights;
+}
+
+}  // namespace cambrian

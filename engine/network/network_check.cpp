@@ -1,0 +1,140 @@
+#include "cambrian/engine/network/network_check.hpp"
+
+#include <string>
+#include <tuple>
+
+#include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/layers/chain.hpp"
+#include "cambrian/engine/layers/width.hpp"
+
+namespace cambrian::network_check {
+
+namespace {
+
+std::string rows_of(std::int64_t width) {
+    return "[.., " + std::to_string(width) + "]";
+}
+
+std::string place_text(const Blueprint& blueprint, int slot) {
+    if (slot == blueprint.grid.slots()) return "the head";
+    const auto [z, y, x, l] = blueprint.grid.coordinates(slot);
+    return "slot " + std::to_string(slot) + " at [" + std::to_string(z) + ", " + std::to_string(y) +
+           ", " + std::to_string(x) + ", " + std::to_string(l) + "]";
+}
+
+void check_width(const char* what, std::int64_t width) {
+    if (width >= 1 && width <= widest_layer) return;
+    throw ShapeError("the network has " + std::to_string(width) + " " + what + " features (1 to " +
+                     std::to_string(widest_layer) + " are possible) change the task");
+}
+
+bool is_filled(const Blueprint& blueprint, int slot) {
+    return slot >= 0 && slot < blueprint.grid.slots() &&
+           blueprint.slots[static_cast<std::size_t>(slot)].has_value();
+}
+
+/// Why a link cannot be, or an empty text.
+std::string_view link_fault(const Blueprint& blueprint, const Link& link) {
+    const bool target_is_head = link.target == blueprint.grid.slots();
+    if (link.kind == LinkKind::backward) {
+        if (!is_filled(blueprint, link.source)) return "a backward link starts at a filled slot";
+        if (!is_filled(blueprint, link.target)) return "a backward link ends at a filled slot";
+        if (link.source < link.target) return "a backward link runs against the index order";
+        return {};
+    }
+    if (link.source != input_port && !is_filled(blueprint, link.source))
+        return "a forward link starts at the input or at a filled slot";
+    if (!target_is_head && !is_filled(blueprint, link.target))
+        return "a forward link ends at a filled slot or at the head";
+    if (link.source >= link.target) return "a forward link runs with the index order";
+    return {};
+}
+
+}  // namespace
+
+void sizes(const Blueprint& blueprint) {
+    check(blueprint.grid);
+    if (blueprint.slots.size() != static_cast<std::size_t>(blueprint.grid.slots()))
+        throw ShapeError("the blueprint has " + std::to_string(blueprint.slots.size()) +
+                         " slots (its grid has " + std::to_string(blueprint.grid.slots()) +
+                         ") give one entry for each slot");
+    check_width("input", blueprint.input_features);
+    check_width("output", blueprint.output_features);
+}
+
+void ChainWidth::fit(AnyLayer& layer, bool enabled) const {
+    if (nesting(layer) > deepest_nesting)
+        throw ShapeError("layers are nested too deeply (at most " +
+                         std::to_string(deepest_nesting) + " levels) use fewer containers");
+    if (adds_preceding_input(layer)) {
+        if (preceding_ == 0)
+            throw ShapeError(
+                "an empty residual begins the chain (it adds the input of the layer "
+                "before it and there is none) give it layers");
+        if (preceding_ != width_)
+            throw ShapeError("an empty residual does not fit (the layer before it takes " +
+                             rows_of(preceding_) + ", its own input is " + rows_of(width_) +
+                             ") give it layers or make the widths equal");
+    }
+    layer.resolve(width_);
+    if (!enabled && layer.output_features() != width_)
+        throw ShapeError("a disabled layer must keep the width (it takes " + rows_of(width_) +
+                         " and gives " + rows_of(layer.output_features()) + ") enable it");
+}
+
+void ChainWidth::pass(int slot, AnyLayer& layer, bool enabled) {
+    try {
+        fit(layer, enabled);
+    } catch (const ShapeError& error) {
+        throw ShapeError(place_text(blueprint_, slot) + " (" + std::string(layer.type()) +
+                         "): " + error.what());
+    }
+    preceding_ = width_;
+    width_ = layer.output_features();
+}
+
+void ChainWidth::finish() const {
+    if (width_ == blueprint_.output_features) return;
+    throw ShapeError("the head (" + std::string(blueprint_.head.type()) + ") gives " +
+                     rows_of(width_) + " (the task needs " + rows_of(blueprint_.output_features) +
+                     ") leave its output width out or end with a dense layer");
+}
+
+void links(const Blueprint& blueprint) {
+    const Link* before = nullptr;
+    for (const Link& link : blueprint.links) {
+        const auto fail = [&link](std::string_view why, std::string_view suggestion) {
+            throw ShapeError("the link from " + std::to_string(link.source) + " to " +
+                             std::to_string(link.target) + " is not possible (" + std::string(why) +
+                             ") " + std::string(suggestion));
+        };
+        if (const std::string_view why = link_fault(blueprint, link); !why.empty())
+            fail(why, "change its ends or its kind");
+        const auto order = [](const Link& l) { return std::tuple(l.source, l.target, l.kind); };
+        if (before != nullptr && !(order(*before) < order(link)))
+            fail("links are sorted by source, target and kind, no two equal", "sort the links");
+        before = &link;
+    }
+}
+
+ParameterSpec link_parameter(const Blueprint& blueprint, std::span<const std::int64_t> widths,
+                             const Link& link) {
+    const std::int64_t source =
+        link.source == input_port
+            ? blueprint.input_features
+            : blueprint.slots[static_cast<std::size_t>(link.source)]->layer.output_features();
+    const std::int64_t target = widths[static_cast<std::size_t>(link.target)];
+    if (source == target) return {.name = "gain", .shape = {target}, .initial = Initial::zeros};
+    return {.name = "projection", .shape = {target, source}, .initial = Initial::zeros};
+}
+
+std::vector<int> backward_sources(const Blueprint& blueprint) {
+    std::vector<int> sources;
+    for (const Link& link : blueprint.links) {
+        if (link.kind == LinkKind::backward && (sources.empty() || sources.back() != link.source))
+            sources.push_back(link.source);
+    }
+    return sources;
+}
+
+}  // namespace cambrian::network_check

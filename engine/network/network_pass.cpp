@@ -1,0 +1,177 @@
+#include <algorithm>
+#include <string>
+
+#include "cambrian/engine/core/contract.hpp"
+#include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/layers/chain.hpp"
+#include "cambrian/engine/layers/width.hpp"
+#include "cambrian/engine/network/network.hpp"
+#include "cambrian/engine/network/network_check.hpp"
+
+// The network as a graph.
+namespace cambrian {
+
+namespace {
+
+/// Writes one pass through a network.
+class Pass {
+  public:
+    Pass(const Network& network, Var x, std::span<const Var> state, const NetworkOperands& operands)
+        : network_(network),
+          blueprint_(network.blueprint()),
+          head_(blueprint_.grid.slots()),
+          first_link_(network.weights().size() - blueprint_.links.size()),
+          operands_(operands),
+          input_(x),
+          backward_sources_(network_check::backward_sources(blueprint_)),
+          outputs_(blueprint_.slots.size()) {
+        CAMBRIAN_ASSERT(state.size() == network.state().size());
+        layer_state_ = state.first(state.size() - backward_sources_.size());
+        previous_outputs_ = state.last(backward_sources_.size());
+    }
+
+    StepResult run() {
+        Var value = input_;
+        for (int slot = 0; slot < head_; ++slot) {
+            const auto& filled = blueprint_.slots[static_cast<std::size_t>(slot)];
+            if (!filled) continue;
+            value = layer(slot, filled->layer, with_links(slot, value));
+            outputs_[static_cast<std::size_t>(slot)] = value;
+        }
+        StepResult result{.output = layer(head_, blueprint_.head, with_links(head_, value)),
+                          .state = std::move(new_state_)};
+        for (const int source : backward_sources_)
+            result.state.push_back(outputs_[static_cast<std::size_t>(source)]);
+        return result;
+    }
+
+  private:
+    /// A weight tensor: a slice of the weight vector.
+    Var parameter(std::size_t range) const {
+        const WeightRange& weights = network_.weights()[range];
+        const Var part = slice(operands_.weights, 0, weights.offset, weights.count);
+        return reshape(part, weights.parameter.shape);
+    }
+
+    static Var element(Var vector, std::int64_t index) {
+        return reshape(slice(vector, 0, index, 1), Shape{});
+    }
+
+    Var source_value(const Link& link) const {
+        if (link.source == input_port) return input_;
+        if (link.kind == LinkKind::forward) return outputs_[static_cast<std::size_t>(link.source)];
+        const auto found = std::ranges::find(backward_sources_, link.source);
+        return previous_outputs_[static_cast<std::size_t>(found - backward_sources_.begin())];
+    }
+
+    Var with_links(int slot, Var value) const {
+        for (std::size_t i = 0; i < blueprint_.links.size(); ++i) {
+            const Link& link = blueprint_.links[i];
+            if (link.target != slot) continue;
+            const Var source = source_value(link);
+            const Var weights = parameter(first_link_ + i);
+            value = value + (weights.rank() == 1 ? source * weights : project(source, weights));
+        }
+        return value;
+    }
+
+    /// The layer applied to its input, or the input where the slot is disabled.
+    Var layer(int slot, const AnyLayer& any, Var input) {
+        const Var output = computed(any, input);
+        preceding_ = input;
+        if (slot == head_ || !network_.can_disable(slot)) return output;
+        return select(element(operands_.enabled, slot), output, input);
+    }
+
+    Var computed(const AnyLayer& any, Var input) {
+        if (adds_preceding_input(any)) return input + preceding_;
+        std::vector<Var> parameters(any.parameters().size());
+        for (Var& value : parameters) value = parameter(next_range_++);
+        std::vector<Var> activations(any.activations().size());
+        for (Var& code : activations) code = element(operands_.activations, next_activation_++);
+        const std::size_t states = any.state().size();
+        StepResult step = any.step(input, layer_state_.subspan(new_state_.size(), states),
+                                   {.parameters = parameters, .activations = activations});
+        CAMBRIAN_ENSURE(step.state.size() == states);
+        new_state_.insert(new_state_.end(), step.state.begin(), step.state.end());
+        return step.output;
+    }
+
+    const Network& network_;
+    const Blueprint& blueprint_;
+    int head_ = 0;
+    std::size_t first_link_ = 0;
+    NetworkOperands operands_;
+    Var input_;
+    std::vector<int> backward_sources_;
+    std::vector<Var> outputs_;
+    std::span<const Var> layer_state_;
+    std::span<const Var> previous_outputs_;
+    std::vector<Var> new_state_;
+    Var preceding_;
+    std::size_t next_range_ = 0;
+    std::int64_t next_activation_ = 0;
+};
+
+void check_input(Var x, std::int64_t features, int rank) {
+    const bool fits = rank == 0 ? x.rank() >= 1 : x.rank() == rank;
+    if (fits && x.shape()[-1] == features) return;
+    throw ShapeError("the network does not take " + x.shape().text() + " (it takes [.., " +
+                     std::to_string(features) + "]" +
+                     (rank == 0 ? "" : " with " + std::to_string(rank) + " axes") +
+                     ") reshape the input");
+}
+
+}  // namespace
+
+Var Network::apply(Var x, const NetworkOperands& operands) const {
+    CAMBRIAN_ASSERT(!stateful());
+    check_input(x, blueprint_.input_features, 0);
+    return Pass(*this, x, {}, operands).run().output;
+}
+
+StepResult Network::step(Var x, std::span<const Var> state, const NetworkOperands& operands) const {
+    check_input(x, blueprint_.input_features, 2);
+    return Pass(*this, x, state, operands).run();
+}
+
+Var Network::sequence(Var x, const NetworkOperands& operands) const {
+    check_input(x, blueprint_.input_features, 3);
+    if (!stateful()) return apply(x, operands);
+    const std::int64_t batch = x.shape()[0];
+    const std::int64_t time = x.shape()[1];
+
+    const std::vector<Var> carries = initial_state(*x.graph, batch);
+    Graph body;
+    std::vector<Var> state;
+    for (std::size_t i = 0; i < carries.size(); ++i)
+        state.push_back(body.input(state_[i].name, ValueType::real, carries[i].shape()));
+    const Var row = body.input("x", ValueType::real, {batch, blueprint_.input_features});
+    const auto invariant = [&body](std::string_view name, Var outer) {
+        return body.input(name, outer.info().type, outer.shape());
+    };
+    const NetworkOperands inner{.weights = invariant("weights", operands.weights),
+                                .activations = invariant("activations", operands.activations),
+                                .enabled = invariant("enabled", operands.enabled)};
+    const StepResult result = step(row, state, inner);
+    for (const Var value : result.state) body.output(value);
+    body.output(result.output);
+
+    const std::array sequences{permute(x, {1, 0, 2})};
+    const std::array invariants{operands.weights, operands.activations, operands.enabled};
+    const ScanResult scanned = scan(std::move(body), carries, sequences, invariants, time);
+    return permute(scanned.stacked[0], {1, 0, 2});
+}
+
+std::vector<Var> Network::initial_state(Graph& graph, std::int64_t batch) const {
+    std::vector<Var> state;
+    state.reserve(state_.size());
+    for (const StateSpec& spec : state_) {
+        std::vector<std::int64_t> extents{batch};
+        extents.insert(extents.end(), spec.shape.extents().begin(), spec.shape.extents().end());
+        state.push_back(broadcast(constant(graph, 0.0), Shape(extents)));
+    }
+    return state;
+}
+
+}  // namespace cambrian
