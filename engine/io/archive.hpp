@@ -80,6 +80,13 @@ class ArchiveReader {
 
   private:
     struct State;
+
+    void read(Activation& value);
+    template <class Value>
+    void scalar(Value& value);
+    template <class Values>
+    void array(Values& values);
+
     std::unique_ptr<State> state_;
 };
 

@@ -1,0 +1,204 @@
+#include "cambrian/engine/io/container.hpp"
+
+#include <algorithm>
+#include <optional>
+
+#include "cambrian/engine/core/contract.hpp"
+#include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/core/hash.hpp"
+#include "cambrian/engine/io/compression.hpp"
+
+// Layout, little endian: magic (8 bytes), version (u32), sections (u32), total length (u64), kind
+// (text), for each section name (text), stored length (u64), plain length (u64), codec (u8) and
+// checksum of the stored bytes (u64); checksum of everything so far (u64); the stored bytes of all
+// sections. A text is its length (u32) and its bytes.
+namespace cambrian {
+
+namespace {
+
+constexpr std::string_view magic = "CAMBRIAN";
+constexpr std::uint32_t version = 1;
+constexpr std::uint32_t most_sections = 1U << 16U;
+constexpr std::uint32_t longest_name = 255;
+constexpr std::size_t least_compressed = 128;  // below, a frame saves nothing
+
+enum class Codec : std::uint8_t { plain, zstd };
+
+struct Entry {
+    std::string name;
+    std::uint64_t stored = 0;
+    std::uint64_t plain = 0;
+    Codec codec = Codec::plain;
+    std::uint64_t checksum = 0;
+};
+
+class Writer {
+  public:
+    template <class Word>
+    void word(Word value) {
+        for (std::size_t i = 0; i < sizeof(Word); ++i)
+            bytes_.push_back(static_cast<std::byte>((std::uint64_t{value} >> (8U * i)) & 0xFFU));
+    }
+    void raw(std::span<const std::byte> bytes) {
+        bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
+    }
+    void raw(std::string_view text) { raw(std::as_bytes(std::span(text))); }
+    void text(std::string_view text) {
+        word(static_cast<std::uint32_t>(text.size()));
+        raw(text);
+    }
+    [[nodiscard]] std::vector<std::byte>& bytes() { return bytes_; }
+
+  private:
+    std::vector<std::byte> bytes_;
+};
+
+class Reader {
+  public:
+    Reader(std::span<const std::byte> bytes, std::string_view source)
+        : bytes_(bytes), source_(source) {}
+
+    [[noreturn]] void fail(std::string_view why) const {
+        throw InputError(std::string(source_) + " cannot be read (" + std::string(why) +
+                         ") restore it from a good copy");
+    }
+    [[nodiscard]] std::span<const std::byte> raw(std::uint64_t count) {
+        if (count > bytes_.size() - position_) fail("it ends too early");
+        const auto part = bytes_.subspan(position_, static_cast<std::size_t>(count));
+        position_ += part.size();
+        return part;
+    }
+    template <class Word>
+    [[nodiscard]] Word word() {
+        std::uint64_t value = 0;
+        unsigned shift = 0;
+        for (const std::byte byte : raw(sizeof(Word))) {
+            value |= std::to_integer<std::uint64_t>(byte) << shift;
+            shift += 8;
+        }
+        return static_cast<Word>(value);
+    }
+    [[nodiscard]] std::string text() {
+        const auto length = word<std::uint32_t>();
+        if (length > longest_name) fail("a name is too long");
+        const auto part = raw(length);
+        std::string result(part.size(), '\0');
+        std::transform(part.begin(), part.end(), result.begin(),
+                       [](std::byte byte) { return std::to_integer<char>(byte); });
+        return result;
+    }
+    [[nodiscard]] std::span<const std::byte> so_far() const { return bytes_.first(position_); }
+    [[nodiscard]] std::uint64_t remaining() const { return bytes_.size() - position_; }
+
+  private:
+    std::span<const std::byte> bytes_;
+    std::string_view source_;
+    std::size_t position_ = 0;
+};
+
+Entry read_entry(Reader& reader) {
+    Entry entry;
+    entry.name = reader.text();
+    entry.stored = reader.word<std::uint64_t>();
+    entry.plain = reader.word<std::uint64_t>();
+    const auto codec = reader.word<std::uint8_t>();
+    entry.checksum = reader.word<std::uint64_t>();
+    if (codec > static_cast<std::uint8_t>(Codec::zstd)) reader.fail("a section's codec is unknown");
+    entry.codec = static_cast<Codec>(codec);
+    return entry;
+}
+
+/// Everything before the first section.
+std::vector<Entry> read_table(Reader& reader, std::uint64_t size, std::string& kind) {
+    const auto found = reader.raw(magic.size());
+    if (!std::ranges::equal(found, std::as_bytes(std::span(magic))))
+        reader.fail("it is not a Cambrian file");
+    const auto found_version = reader.word<std::uint32_t>();
+    if (found_version != version)
+        reader.fail("it has format version " + std::to_string(found_version) +
+                    ", this program reads " + std::to_string(version));
+    const auto count = reader.word<std::uint32_t>();
+    if (count > most_sections) reader.fail("it has too many sections");
+    if (reader.word<std::uint64_t>() != size) reader.fail("its length is not the one it states");
+    kind = reader.text();
+    std::vector<Entry> entries;
+    for (std::uint32_t i = 0; i < count; ++i) entries.push_back(read_entry(reader));
+    const std::uint64_t checksum = hash64(reader.so_far());
+    if (reader.word<std::uint64_t>() != checksum) reader.fail("its table is damaged");
+    return entries;
+}
+
+std::vector<std::byte> read_section(Reader& reader, const Entry& entry) {
+    const auto stored = reader.raw(entry.stored);
+    if (hash64(stored) != entry.checksum) reader.fail("section \"" + entry.name + "\" is damaged");
+    if (entry.codec == Codec::plain) {
+        if (entry.plain != entry.stored)
+            reader.fail("section \"" + entry.name + "\" states two lengths");
+        return {stored.begin(), stored.end()};
+    }
+    std::optional<std::vector<std::byte>> plain = decompress(stored, entry.plain);
+    if (!plain) reader.fail("section \"" + entry.name + "\" does not decompress");
+    return *std::move(plain);
+}
+
+}  // namespace
+
+std::span<const std::byte> Container::section(std::string_view name) const {
+    const auto found = std::ranges::find(sections, name, &Section::name);
+    if (found == sections.end())
+        throw InputError("the file has no section \"" + std::string(name) + "\" (its kind is \"" +
+                         kind + "\") use a file of the expected kind");
+    return found->bytes;
+}
+
+void Container::add(std::string name, std::vector<std::byte> bytes) {
+    sections.push_back({.name = std::move(name), .bytes = std::move(bytes)});
+}
+
+std::vector<std::byte> encode(const Container& container) {
+    CAMBRIAN_ASSERT(container.sections.size() <= most_sections);
+    CAMBRIAN_ASSERT(container.kind.size() <= longest_name);
+    std::vector<std::vector<std::byte>> packed;
+    std::uint64_t total = magic.size() + 4 + 4 + 8 + 4 + container.kind.size() + 8;
+    for (const Section& section : container.sections) {
+        CAMBRIAN_ASSERT(section.name.size() <= longest_name);
+        packed.emplace_back();
+        if (section.bytes.size() >= least_compressed) packed.back() = compress(section.bytes);
+        if (packed.back().size() >= section.bytes.size()) packed.back().clear();
+        const auto stored = packed.back().empty() ? section.bytes.size() : packed.back().size();
+        total += 4 + section.name.size() + 8 + 8 + 1 + 8 + stored;
+    }
+    const auto stored_bytes = [&](std::size_t i) -> const std::vector<std::byte>& {
+        return packed[i].empty() ? container.sections[i].bytes : packed[i];
+    };
+
+    Writer writer;
+    writer.bytes().reserve(static_cast<std::size_t>(total));
+    writer.raw(magic);
+    writer.word(version);
+    writer.word(static_cast<std::uint32_t>(container.sections.size()));
+    writer.word(total);
+    writer.text(container.kind);
+    for (std::size_t i = 0; i < packed.size(); ++i) {
+        writer.text(container.sections[i].name);
+        writer.word(std::uint64_t{stored_bytes(i).size()});
+        writer.word(std::uint64_t{container.sections[i].bytes.size()});
+        writer.word(static_cast<std::uint8_t>(packed[i].empty() ? Codec::plain : Codec::zstd));
+        writer.word(hash64(stored_bytes(i)));
+    }
+    writer.word(hash64(writer.bytes()));
+    for (std::size_t i = 0; i < packed.size(); ++i) writer.raw(stored_bytes(i));
+    CAMBRIAN_ENSURE(writer.bytes().size() == total);
+    return std::move(writer.bytes());
+}
+
+Container decode_container(std::span<const std::byte> bytes, std::string_view source) {
+    Reader reader(bytes, source);
+    Container container;
+    for (const Entry& entry : read_table(reader, bytes.size(), container.kind))
+        container.add(entry.name, read_section(reader, entry));
+    if (reader.remaining() != 0) reader.fail("bytes follow its last section");
+    return container;
+}
+
+}  // namespace cambrian

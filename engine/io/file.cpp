@@ -1,0 +1,116 @@
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <string>
+#include <system_error>
+#include <utility>
+
+#include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/io/container.hpp"
+
+// Whole files, on POSIX systems.
+namespace cambrian {
+
+namespace {
+
+/// The text of an error number, without the shared buffer of std::strerror.
+std::string reason(int number) {
+    return std::generic_category().message(number);
+}
+
+[[noreturn]] void fail_write(const std::filesystem::path& path, int number) {
+    throw InputError(path.string() + " cannot be written (" + reason(number) +
+                     ") free space or choose another place");
+}
+
+[[noreturn]] void fail_read(const std::filesystem::path& path, const std::string& why) {
+    throw InputError(path.string() + " cannot be read (" + why + ") name an existing file");
+}
+
+/// An open file, closed with the object.
+class Descriptor {
+  public:
+    explicit Descriptor(int number) : number_(number) {}
+    ~Descriptor() {
+        if (number_ >= 0) ::close(number_);
+    }
+    Descriptor(const Descriptor&) = delete;
+    Descriptor& operator=(const Descriptor&) = delete;
+
+    [[nodiscard]] int number() const { return number_; }
+    [[nodiscard]] bool open() const { return number_ >= 0; }
+    /// 0, or the error number: a full disk may only be told at the end.
+    [[nodiscard]] int close() { return ::close(std::exchange(number_, -1)) == 0 ? 0 : errno; }
+
+  private:
+    int number_;
+};
+
+/// 0, or the error number.
+int write_all(int file, std::span<const std::byte> bytes) {
+    while (!bytes.empty()) {
+        const ssize_t written = ::write(file, bytes.data(), bytes.size());
+        if (written < 0 && errno == EINTR) continue;
+        if (written < 0) return errno;
+        bytes = bytes.subspan(static_cast<std::size_t>(written));
+    }
+    return 0;
+}
+
+int write_and_sync(const std::filesystem::path& path, std::span<const std::byte> bytes) {
+    Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
+    if (!file.open()) return errno;
+    if (const int error = write_all(file.number(), bytes); error != 0) return error;
+    if (::fsync(file.number()) != 0) return errno;
+    return file.close();
+}
+
+/// Makes a rename in the folder last. Some file systems cannot sync a folder; that is no error.
+int sync_folder(const std::filesystem::path& folder) {
+    const Descriptor file(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (!file.open()) return errno;
+    return ::fsync(file.number()) == 0 || errno == EINVAL ? 0 : errno;
+}
+
+}  // namespace
+
+void write_file_atomically(const std::filesystem::path& path, std::span<const std::byte> bytes) {
+    std::filesystem::path partial = path;
+    partial += ".partial." + std::to_string(::getpid());
+    int error = write_and_sync(partial, bytes);
+    if (error == 0 && ::rename(partial.c_str(), path.c_str()) != 0) error = errno;
+    if (error != 0) {
+        ::unlink(partial.c_str());
+        fail_write(path, error);
+    }
+    const std::filesystem::path folder = path.parent_path();
+    if (const int synced = sync_folder(folder.empty() ? "." : folder); synced != 0)
+        fail_write(path, synced);
+}
+
+std::vector<std::byte> read_file(const std::filesystem::path& path, std::uint64_t limit) {
+    const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+    if (!file.open()) fail_read(path, reason(errno));
+    struct stat status {};
+    if (::fstat(file.number(), &status) != 0) fail_read(path, reason(errno));
+    if (!S_ISREG(status.st_mode)) fail_read(path, "it is not a regular file");
+    const auto size = static_cast<std::uint64_t>(status.st_size);
+    if (size > limit)
+        fail_read(path,
+                  "it has " + std::to_string(size) + " bytes, more than " + std::to_string(limit));
+    std::vector<std::byte> bytes(static_cast<std::size_t>(size));
+    std::size_t done = 0;
+    while (done < bytes.size()) {
+        const ssize_t got = ::read(file.number(), bytes.data() + done, bytes.size() - done);
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0) fail_read(path, reason(errno));
+        if (got == 0) fail_read(path, "it became shorter while it was read");
+        done += static_cast<std::size_t>(got);
+    }
+    return bytes;
+}
+
+}  // namespace cambrian
