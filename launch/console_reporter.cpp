@@ -123,11 +123,10 @@ void ConsoleReporter::progressed(std::uint64_t generation, std::uint64_t done,
     if (bar_at_ >= 0.0 && now - bar_at_ < seconds_between_lines) return;
     bar_at_ = now;
     if (held_ && now - printed_at_ >= seconds_between_lines) print_held();
-    constexpr int cells = 24;
-    const int filled = total == 0 ? 0 : static_cast<int>(cells * std::min(done, total) / total);
+    constexpr std::uint64_t cells = 24;
+    const std::uint64_t filled = total == 0 ? 0 : cells * std::min(done, total) / total;
     std::string line = fmt::format("[{}{}] generation {}  {}/{}", std::string(filled, '='),
-                                   std::string(static_cast<std::size_t>(cells - filled), ' '),
-                                   generation, done, total);
+                                   std::string(cells - filled, ' '), generation, done, total);
     if (!estimate_.empty()) line += "  ETA " + estimate_;
     if (line.size() >= static_cast<std::size_t>(settings_.width))
         line.resize(static_cast<std::size_t>(std::max(1, settings_.width - 1)));

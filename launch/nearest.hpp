@@ -7,8 +7,8 @@
 
 namespace cambrian::launch {
 
-/// The candidate that a reader most likely meant: fewest edits (insert, remove, replace, swap of
-/// neighbours), ignoring case and underscores; nothing when all are too far off.
+/// The candidate that a reader most likely meant (nearest_name), ignoring case and underscores;
+/// nothing when all are too far off.
 [[nodiscard]] std::optional<std::string> nearest(std::string_view word,
                                                  std::span<const std::string> candidates);
 

@@ -1,0 +1,134 @@
+#include <fmt/format.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <ostream>
+
+#include "cambrian/distributed/network_file.hpp"
+#include "cambrian/engine/core/error.hpp"
+#include "cambrian/evolve/dna.hpp"
+#include "cambrian/evolve/splice.hpp"
+#include "cambrian/launch/commands.hpp"
+#include "cambrian/launch/exit_code.hpp"
+#include "cambrian/launch/structure_text.hpp"
+
+namespace cambrian::launch {
+namespace {
+
+std::string fitness_text(double fitness) {
+    return std::isfinite(fitness) ? fmt::format("{:.6g}", fitness) : std::string("unknown");
+}
+
+std::string gene_line(const std::string& place, const evolve::Gene& gene) {
+    return fmt::format("  gene {:<14} {}  born {}\n", place, gene.id.hex(), gene.born);
+}
+
+std::string gene_lines(const evolve::Genome& genome) {
+    std::string text;
+    for (std::size_t slot = 0; slot < genome.slot_genes.size(); ++slot)
+        if (genome.blueprint.slots[slot])
+            text += gene_line(fmt::format("slot {}", slot), genome.slot_genes[slot]);
+    text += gene_line("head", genome.head_gene);
+    for (std::size_t link = 0; link < genome.link_genes.size(); ++link)
+        text += gene_line(fmt::format("link {}", link), genome.link_genes[link]);
+    return text;
+}
+
+std::string origin_line(const distributed::NetworkFile& file) {
+    if (file.identity_json.empty()) return "  made by hand (no run)\n";
+    const Json identity = Json::parse(file.identity_json);
+    return fmt::format("  task {}, seed {}, generation {}, birth {}\n",
+                       identity.at("task").at("type").get<std::string>(),
+                       identity.at("run").at("seed").dump(), file.generation, file.birth);
+}
+
+std::string slot_text(const evolve::Genome& genome, int slot) {
+    return slot == genome.blueprint.grid.slots() ? "head" : fmt::format("slot {}", slot);
+}
+
+evolve::SpliceMode splice_mode(const std::string& text) {
+    for (const auto mode :
+         {evolve::SpliceMode::blend, evolve::SpliceMode::point, evolve::SpliceMode::uniform})
+        if (evolve::name(mode) == text) return mode;
+    throw ConfigError(
+        fmt::format("--mode is {} (allowed: blend, point, uniform) choose one", text));
+}
+
+void print_report(std::ostream& out, const evolve::SpliceReport& report) {
+    out << fmt::format("  {:<16} {:>10} {:>14} {:>10}\n", "gene", "similarity", "other's share",
+                       "weights");
+    for (const evolve::SplicedGene& gene : report.genes)
+        out << fmt::format("  {:<16} {:>10.4f} {:>14.4f} {:>10}\n", gene.name, gene.similarity,
+                           gene.share, gene.weights);
+    out << fmt::format("  {} genes mixed, {} inherited from the fitter parent\n", report.mixed,
+                       report.inherited);
+}
+
+}  // namespace
+
+int inspect_command(const CommandContext& context, const InspectOptions& options) {
+    const distributed::NetworkFile file = distributed::read_network(options.network);
+    const Network network(file.genome.blueprint);
+    if (options.json) {
+        context.out << network_json(file).dump(2) << '\n';
+        return exit_done;
+    }
+    if (options.dot) {
+        context.out << graphviz_text(network, options.network);
+        return exit_done;
+    }
+    context.out << fmt::format("{}: {}\n", options.network, structure_line(network))
+                << origin_line(file) << fmt::format("  fitness {}", fitness_text(file.fitness))
+                << (file.validated ? fmt::format(", validated {:.6g}\n", *file.validated) : "\n")
+                << structure_table(network) << gene_lines(file.genome);
+    return exit_done;
+}
+
+int compare_command(const CommandContext& context, const std::string& first,
+                    const std::string& second) {
+    const evolve::Genome a = distributed::read_network(first).genome;
+    const evolve::Genome b = distributed::read_network(second).genome;
+    const evolve::Comparison comparison = evolve::compare(a, b);
+    context.out << fmt::format("overall {:.4f}  matched slots {:.4f}  distance {:.4f}\n",
+                               comparison.overall, comparison.matched, comparison.distance);
+    for (const evolve::SlotOverlap& overlap : comparison.overlaps)
+        context.out << fmt::format("  {:<10} overlap {:.4f}\n", slot_text(a, overlap.slot),
+                                   overlap.overlap);
+    for (const evolve::LogicShift& shift : comparison.shifts)
+        context.out << fmt::format("  {} of the first is {} of the second (overlap {:.4f})\n",
+                                   slot_text(a, shift.from), slot_text(b, shift.to), shift.overlap);
+    return exit_done;
+}
+
+int splice_command(const CommandContext& context, const SpliceOptions& options) {
+    const distributed::NetworkFile first = distributed::read_network(options.first);
+    const distributed::NetworkFile second = distributed::read_network(options.second);
+    const bool swapped = second.fitness > first.fitness;
+    const distributed::NetworkFile& fitter = swapped ? second : first;
+    const distributed::NetworkFile& other = swapped ? first : second;
+    const auto& a = fitter.genome.blueprint;
+    const auto& b = other.genome.blueprint;
+    if (a.input_features != b.input_features || a.output_features != b.output_features)
+        throw ConfigError(
+            fmt::format("cannot splice {} and {} ({} to {} and {} to {} features) use "
+                        "networks of one task",
+                        options.first, options.second, a.input_features, a.output_features,
+                        b.input_features, b.output_features));
+    evolve::SpliceSettings settings;
+    settings.mode = splice_mode(options.mode);
+    settings.alpha = options.alpha;
+    settings.split = options.split;
+    RandomStream rng(random_key(options.seed, "splice"), 0);
+    evolve::SpliceReport report;
+    distributed::NetworkFile child;
+    child.genome = evolve::splice(rng, settings, fitter.genome, fitter.fitness, other.genome,
+                                  other.fitness, &report);
+    distributed::write_network(options.output, child);
+    context.out << fmt::format("{}: {} is the fitter parent, {} weights\n", options.output,
+                               swapped ? options.second : options.first,
+                               child.genome.weights.size());
+    if (options.report) print_report(context.out, report);
+    return exit_done;
+}
+
+}  // namespace cambrian::launch

@@ -1,0 +1,79 @@
+#pragma once
+
+#include <cstdint>
+#include <iosfwd>
+#include <string>
+#include <vector>
+
+#include "cambrian/evolve/task.hpp"
+
+namespace cambrian::launch {
+
+/// What every sub-command works with.
+struct CommandContext {
+    const evolve::TaskRegistry& tasks;
+    std::ostream& out;
+    std::ostream& err;
+};
+
+struct EvolveOptions {
+    std::string config;  ///< evolve: the config file; resume: the run directory.
+    bool resume = false;
+    bool proceed = false;  ///< --continue
+    bool print_config = false;
+    bool dry_run = false;
+    bool quiet = false;
+    std::vector<std::string> overrides;
+};
+/// `cambrian evolve` and `cambrian resume`: the commands that speak MPI.
+[[nodiscard]] int evolve_command(const CommandContext& context, const EvolveOptions& options);
+
+struct EvaluateOptions {
+    std::string network;
+    std::string config;  ///< Empty: the identity that the file holds.
+    std::string phase;   ///< Empty: the last one that the task has.
+    std::int64_t episodes = 0;
+    std::vector<std::string> overrides;
+};
+[[nodiscard]] int evaluate_command(const CommandContext& context, const EvaluateOptions& options);
+
+struct InferOptions {
+    std::string network;
+    std::string input;   ///< "-" is standard input.
+    std::string output;  ///< Empty: standard output.
+    bool raw = false;
+    std::vector<std::string> overrides;
+};
+[[nodiscard]] int infer_command(const CommandContext& context, const InferOptions& options);
+
+struct InspectOptions {
+    std::string network;
+    bool json = false;
+    bool dot = false;
+};
+[[nodiscard]] int inspect_command(const CommandContext& context, const InspectOptions& options);
+
+[[nodiscard]] int compare_command(const CommandContext& context, const std::string& first,
+                                  const std::string& second);
+
+struct SpliceOptions {
+    std::string first;
+    std::string second;
+    std::string output;
+    std::string mode = "blend";
+    float alpha = 0.5F;
+    float split = 0.5F;
+    std::uint64_t seed = 1;
+    bool report = false;
+};
+[[nodiscard]] int splice_command(const CommandContext& context, const SpliceOptions& options);
+
+[[nodiscard]] int validate_command(const CommandContext& context, const std::string& config,
+                                   const std::vector<std::string>& overrides);
+[[nodiscard]] int explain_command(const CommandContext& context, const std::string& key);
+
+/// Ends an error with the exit code it stands for, also for launch/mpi, which reads it from the
+/// file that CAMBRIAN_STATUS_FILE names (mpirun hides exit codes when it survives dead ranks).
+void record_exit_code(int exit_code);
+
+}  // namespace cambrian::launch

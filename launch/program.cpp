@@ -1,0 +1,248 @@
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <functional>
+#include <iostream>
+
+#include "cambrian/engine/core/version.hpp"
+#include "cambrian/launch/commands.hpp"
+#include "cambrian/launch/exit_code.hpp"
+#include "cambrian/launch/launcher.hpp"
+#include "cambrian/launch/main.hpp"
+
+namespace cambrian::launch {
+namespace {
+
+/// The command line: fills the options of the chosen sub-command and knows how to run it.
+class CommandLine {
+  public:
+    explicit CommandLine(const CommandContext& context) : context_(context) {
+        app_.description("Evolves neural networks, on one rank or many.");
+        app_.name("cambrian");
+        app_.require_subcommand(1);
+        app_.set_version_flag("--version",
+                              fmt::format("cambrian {}.{}.{}", CAMBRIAN_VERSION_MAJOR,
+                                          CAMBRIAN_VERSION_MINOR, CAMBRIAN_VERSION_PATCH));
+        app_.footer(
+            "Examples:\n"
+            "  cambrian evolve configs/quickstart.json\n"
+            "  launch/mpi -n 4 cambrian evolve configs/cart_pole.json\n"
+            "  cambrian explain population.size\n"
+            "'cambrian COMMAND --help' tells more of a command.");
+        add_evolve();
+        add_resume();
+        add_evaluate();
+        add_infer();
+        add_inspect();
+        add_compare();
+        add_splice();
+        add_validate();
+        add_explain();
+    }
+
+    int run(std::vector<std::string> arguments) {
+        std::reverse(arguments.begin(), arguments.end());
+        try {
+            app_.parse(std::move(arguments));
+        } catch (const CLI::Success& request) {
+            return app_.exit(request, context_.out, context_.err);
+        } catch (const CLI::ParseError& error) {
+            if (launcher_rank() == 0)
+                context_.err << "cambrian: error: " << error.what()
+                             << " (wrong usage) see 'cambrian" << chosen() << " --help'\n";
+            return exit_config;
+        }
+        return command_();
+    }
+
+  private:
+    CLI::App& add(const char* name, const char* description, const char* examples,
+                  std::function<int()> command) {
+        CLI::App& sub = *app_.add_subcommand(name, description);
+        sub.footer(std::string("Examples:\n") + examples);
+        sub.final_callback([this, command = std::move(command)] { command_ = command; });
+        return sub;
+    }
+
+    static void add_overrides(CLI::App& sub, std::vector<std::string>& overrides) {
+        sub.add_option("--set", overrides,
+                       "Set a key of the config, such as population.size=64 (repeatable)")
+            ->allow_extra_args(false)
+            ->type_name("KEY=VALUE");
+    }
+
+    std::string chosen() const {
+        for (const CLI::App* sub : app_.get_subcommands()) return " " + sub->get_name();
+        return "";
+    }
+
+    void add_evolve() {
+        CLI::App& sub = add("evolve", "Evolve networks as a config says",
+                            "  cambrian evolve configs/xor.json\n"
+                            "  cambrian evolve configs/cart_pole.json --set population.size=1024 "
+                            "--set run.seed=7\n"
+                            "  cambrian evolve configs/cart_pole.json --continue\n"
+                            "  launch/mpi -n 4 cambrian evolve configs/cart_pole.json",
+                            [this] { return evolve_command(context_, evolve_); });
+        sub.add_option("CONFIG", evolve_.config, "The config file")->required();
+        add_overrides(sub, evolve_.overrides);
+        sub.add_flag("--continue", evolve_.proceed, "Go on from the newest checkpoint, if any");
+        sub.add_flag("--print-config", evolve_.print_config, "Print every setting, run nothing");
+        sub.add_flag("--dry-run", evolve_.dry_run,
+                     "Print network, memory, shards and ranks, run nothing");
+        sub.add_flag("-q,--quiet", evolve_.quiet, "Print only warnings and errors");
+    }
+
+    void add_resume() {
+        CLI::App& sub = add("resume", "Go on with a run, on any number of ranks",
+                            "  cambrian resume runs/cart_pole-1\n"
+                            "  cambrian resume runs/cart_pole-1 --set run.stop.generations=500",
+                            [this] {
+                                resume_.resume = true;
+                                return evolve_command(context_, resume_);
+                            });
+        sub.add_option("RUN_DIRECTORY", resume_.config, "The directory of the run")->required();
+        add_overrides(sub, resume_.overrides);
+        sub.add_flag("--print-config", resume_.print_config, "Print every setting, run nothing");
+        sub.add_flag("--dry-run", resume_.dry_run,
+                     "Print network, memory, shards and ranks, run nothing");
+        sub.add_flag("-q,--quiet", resume_.quiet, "Print only warnings and errors");
+    }
+
+    void add_evaluate() {
+        CLI::App& sub = add("evaluate", "Evaluate a network on the task it was evolved for",
+                            "  cambrian evaluate runs/cart_pole-1/best.cmb --episodes 100\n"
+                            "  cambrian evaluate runs/coal-7/best.cmb --phase test",
+                            [this] { return evaluate_command(context_, evaluate_); });
+        sub.add_option("NETWORK", evaluate_.network, "The network, a .cmb file")->required();
+        sub.add_option("--episodes", evaluate_.episodes, "Episodes, where the task has episodes")
+            ->check(CLI::Range(std::int64_t{1}, std::int64_t{1000000}));
+        sub.add_option("--config", evaluate_.config, "Evaluate on the task of this config");
+        sub.add_option("--phase", evaluate_.phase,
+                       "Data to use; without it the last one that the task has")
+            ->check(CLI::IsMember({"train", "validation", "test"}));
+        add_overrides(sub, evaluate_.overrides);
+    }
+
+    void add_infer() {
+        CLI::App& sub = add("infer", "Run a network on the rows of a CSV file",
+                            "  cambrian infer runs/xor-1/best.cmb --input rows.csv -o answers.csv\n"
+                            "  tail -n +1 rows.csv | cambrian infer best.cmb --input -",
+                            [this] { return infer_command(context_, infer_); });
+        sub.add_option("NETWORK", infer_.network, "The network, a .cmb file")->required();
+        sub.add_option("--input", infer_.input,
+                       "CSV file with a header line, or - for standard input")
+            ->required();
+        sub.add_option("-o,--output", infer_.output, "File for the answers; else standard output");
+        sub.add_flag("--raw", infer_.raw,
+                     "Pass numbers as they are, also for a table task that normalises");
+        add_overrides(sub, infer_.overrides);
+    }
+
+    void add_inspect() {
+        CLI::App& sub = add("inspect", "Show the structure, genes and origin of a network",
+                            "  cambrian inspect runs/xor-1/best.cmb\n"
+                            "  cambrian inspect runs/xor-1/best.cmb --dot | dot -Tsvg > best.svg",
+                            [this] { return inspect_command(context_, inspect_); });
+        sub.add_option("NETWORK", inspect_.network, "The network, a .cmb file")->required();
+        CLI::Option* json = sub.add_flag("--json", inspect_.json, "Print JSON");
+        sub.add_flag("--dot", inspect_.dot, "Print a graphviz graph")->excludes(json);
+    }
+
+    void add_compare() {
+        CLI::App& sub = add("compare", "Compare the DNA of two networks",
+                            "  cambrian compare runs/xor-1/best.cmb runs/xor-2/best.cmb", [this] {
+                                return compare_command(context_, splice_.first, splice_.second);
+                            });
+        sub.add_option("A", splice_.first, "A network, a .cmb file")->required();
+        sub.add_option("B", splice_.second, "Another one")->required();
+    }
+
+    void add_splice() {
+        CLI::App& sub = add("splice", "Make a child of two networks",
+                            "  cambrian splice a.cmb b.cmb -o child.cmb --mode blend --report",
+                            [this] { return splice_command(context_, splice_); });
+        sub.add_option("A", splice_.first, "A network, a .cmb file")->required();
+        sub.add_option("B", splice_.second, "Another one; the fitter one gives the structure")
+            ->required();
+        sub.add_option("-o,--output", splice_.output, "File for the child")->required();
+        sub.add_option("--mode", splice_.mode, "How weights are mixed")
+            ->capture_default_str()
+            ->check(CLI::IsMember({"blend", "point", "uniform"}));
+        sub.add_option("--alpha", splice_.alpha, "blend: share of the other parent")
+            ->capture_default_str()
+            ->check(CLI::Range(0.0F, 1.0F));
+        sub.add_option("--split", splice_.split, "point: share of the fitter parent")
+            ->capture_default_str()
+            ->check(CLI::Range(0.0F, 1.0F));
+        sub.add_option("--seed", splice_.seed, "Key of the random numbers")->capture_default_str();
+        sub.add_flag("--report", splice_.report, "Print what became of each gene");
+    }
+
+    void add_validate() {
+        CLI::App& sub =
+            add("validate", "Check a config, its data and its network",
+                "  cambrian validate configs/coal.json",
+                [this] { return validate_command(context_, evolve_.config, evolve_.overrides); });
+        sub.add_option("CONFIG", evolve_.config, "The config file")->required();
+        add_overrides(sub, evolve_.overrides);
+    }
+
+    void add_explain() {
+        CLI::App& sub = add("explain", "Explain a key of a config, or list them all",
+                            "  cambrian explain\n"
+                            "  cambrian explain mutation.link_add_rate",
+                            [this] { return explain_command(context_, key_); });
+        sub.add_option("KEY", key_, "The key, such as population.size");
+    }
+
+    CommandContext context_;
+    CLI::App app_;
+    std::function<int()> command_;
+    EvolveOptions evolve_;
+    EvolveOptions resume_;
+    EvaluateOptions evaluate_;
+    InferOptions infer_;
+    InspectOptions inspect_;
+    SpliceOptions splice_;
+    std::string key_;
+};
+
+}  // namespace
+
+void record_exit_code(int exit_code) {
+    if (const char* path = std::getenv("CAMBRIAN_STATUS_FILE"); path != nullptr && *path != '\0')
+        std::ofstream(path, std::ios::trunc) << exit_code << '\n';
+}
+
+int run_program(const std::vector<std::string>& arguments, const evolve::TaskRegistry& tasks,
+                std::ostream& out, std::ostream& err) {
+    int code = exit_failed;
+    try {
+        CommandLine command_line({tasks, out, err});
+        code = command_line.run(arguments);
+    } catch (...) {
+        const Failure failure = describe(std::current_exception());
+        code = failure.exit_code;
+        if (launcher_rank() == 0) {
+            out.flush();
+            err << "cambrian: error: " << failure.text << std::endl;
+        }
+    }
+    if (launcher_rank() == 0) record_exit_code(code);
+    return code;
+}
+
+}  // namespace cambrian::launch
+
+namespace cambrian {
+
+int main(int argc, char** argv, evolve::TaskRegistry tasks) {
+    const std::vector<std::string> arguments(argv + std::min(argc, 1), argv + argc);
+    return launch::run_program(arguments, tasks, std::cout, std::cerr);
+}
+
+}  // namespace cambrian

@@ -1,0 +1,167 @@
+#include "cambrian/launch/structure_text.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+namespace cambrian::launch {
+namespace {
+
+struct LayerLine {
+    std::string place;
+    const AnyLayer* layer = nullptr;
+    bool enabled = true;
+    int slot = 0;
+};
+
+std::vector<LayerLine> layer_lines(const Blueprint& blueprint) {
+    std::vector<LayerLine> lines;
+    for (int slot = 0; slot < blueprint.grid.slots(); ++slot) {
+        const auto& filled = blueprint.slots[static_cast<std::size_t>(slot)];
+        if (!filled) continue;
+        const auto [z, y, x, l] = blueprint.grid.coordinates(slot);
+        lines.push_back({fmt::format("slot {} [{} {} {} {}]", slot, z, y, x, l), &filled->layer,
+                         filled->enabled, slot});
+    }
+    lines.push_back({"head", &blueprint.head, true, blueprint.grid.slots()});
+    return lines;
+}
+
+std::int64_t slot_weights(const Network& network, int slot) {
+    std::int64_t count = 0;
+    for (const WeightRange& range : network.weights())
+        if (range.slot == slot) count += range.count;
+    return count;
+}
+
+std::int64_t link_weights(const Network& network, int link) {
+    std::int64_t count = 0;
+    for (const WeightRange& range : network.weights())
+        if (range.link == link) count += range.count;
+    return count;
+}
+
+std::string activation_text(const AnyLayer& layer) {
+    std::string text;
+    for (const Activation activation : layer.activations())
+        text += (text.empty() ? "" : " ") + std::string(name(activation));
+    return text.empty() ? "-" : text;
+}
+
+std::string end_text(const Blueprint& blueprint, int end) {
+    if (end == input_port) return "input";
+    if (end == blueprint.grid.slots()) return "head";
+    return fmt::format("slot {}", end);
+}
+
+std::string_view kind_text(LinkKind kind) {
+    return kind == LinkKind::forward ? "forward" : "backward";
+}
+
+}  // namespace
+
+std::string structure_line(const Network& network) {
+    const Blueprint& blueprint = network.blueprint();
+    const GridSize& grid = blueprint.grid;
+    return fmt::format("{} inputs, {} outputs, grid {}x{}x{}x{}, {} layers, {} links, {} weights{}",
+                       blueprint.input_features, blueprint.output_features, grid.depth, grid.rows,
+                       grid.cols, grid.layers_per_cell, layer_lines(blueprint).size(),
+                       blueprint.links.size(), network.weight_count(),
+                       network.stateful() ? ", stateful" : "");
+}
+
+std::string structure_table(const Network& network) {
+    const Blueprint& blueprint = network.blueprint();
+    std::string text = fmt::format("  {:<20} {:<12} {:>7} {:>7} {:<18} {:<8} {:>9}\n", "place",
+                                   "type", "in", "out", "activation", "enabled", "weights");
+    for (const LayerLine& line : layer_lines(blueprint))
+        text += fmt::format("  {:<20} {:<12} {:>7} {:>7} {:<18} {:<8} {:>9}\n", line.place,
+                            line.layer->type(), network.width_before(line.slot),
+                            line.layer->output_features(), activation_text(*line.layer),
+                            line.enabled ? "yes" : "no", slot_weights(network, line.slot));
+    for (std::size_t i = 0; i < blueprint.links.size(); ++i) {
+        const Link& link = blueprint.links[i];
+        text += fmt::format("  link {} -> {}, {}, {} weights\n", end_text(blueprint, link.source),
+                            end_text(blueprint, link.target), kind_text(link.kind),
+                            link_weights(network, static_cast<int>(i)));
+    }
+    return text;
+}
+
+std::string summary_text(const distributed::Experiment& experiment) {
+    const Network network(experiment.variation.founder);
+    std::string text = fmt::format("  task        {}\n", experiment.task->type());
+    text += fmt::format("  population  {}, seed {}\n", experiment.population.size, experiment.seed);
+    text += fmt::format("  network     {}\n", structure_line(network));
+    const distributed::StopSettings never;
+    const distributed::StopSettings& stop = experiment.stop;
+    std::string end;
+    const auto add = [&](const std::string& part) { end += (end.empty() ? "" : ", or ") + part; };
+    if (stop.generations != never.generations) add(fmt::format("{} generations", stop.generations));
+    if (stop.fitness != never.fitness) add(fmt::format("fitness {:.6g}", stop.fitness));
+    if (stop.evaluations != never.evaluations) add(fmt::format("{} evaluations", stop.evaluations));
+    if (stop.seconds != never.seconds) add(fmt::format("{:.6g} seconds", stop.seconds));
+    text += fmt::format("  ends after  {}\n", end.empty() ? "an interrupt" : end);
+    text += fmt::format("  directory   {}\n", experiment.directory.string());
+    return text;
+}
+
+std::string graphviz_text(const Network& network, const std::string& title) {
+    const Blueprint& blueprint = network.blueprint();
+    std::string text = fmt::format(
+        "digraph network {{\n  label={};\n  rankdir=LR;\n  node [shape=box];\n"
+        "  input [shape=ellipse, label=\"input {}\"];\n"
+        "  output [shape=ellipse, label=\"output {}\"];\n",
+        Json(title).dump(), blueprint.input_features, blueprint.output_features);
+    const auto node = [&](int end) -> std::string {
+        if (end == input_port) return "input";
+        return end == blueprint.grid.slots() ? "head" : fmt::format("slot{}", end);
+    };
+    std::string previous = "input";
+    for (const LayerLine& line : layer_lines(blueprint)) {
+        const std::string id = node(line.slot);
+        text += fmt::format("  {} [label=\"{}\\n{} {} -> {}\\n{}\"{}];\n", id, line.place,
+                            line.layer->type(), network.width_before(line.slot),
+                            line.layer->output_features(), activation_text(*line.layer),
+                            line.enabled ? "" : ", style=dashed");
+        text += fmt::format("  {} -> {};\n", previous, id);
+        previous = id;
+    }
+    text += fmt::format("  {} -> output;\n", previous);
+    for (const Link& link : blueprint.links)
+        text += fmt::format("  {} -> {} [color={}, constraint=false, label=\"{}\"];\n",
+                            node(link.source), node(link.target),
+                            link.kind == LinkKind::forward ? "blue" : "red", kind_text(link.kind));
+    return text + "}\n";
+}
+
+Json network_json(const distributed::NetworkFile& file) {
+    const evolve::Genome& genome = file.genome;
+    const auto gene = [](const evolve::Gene& g) {
+        return Json{{"id", g.id.hex()}, {"born", g.born}};
+    };
+    Json json;
+    json["generation"] = file.generation;
+    json["birth"] = file.birth;
+    json["fitness"] = std::isfinite(file.fitness) ? Json(file.fitness) : Json(nullptr);
+    json["validated"] = file.validated ? Json(*file.validated) : Json(nullptr);
+    json["weights"] = genome.weights.size();
+    json["content_hash"] = evolve::content_hash(genome).hex();
+    json["blueprint"] = to_json(genome.blueprint);
+    json["slot_genes"] = Json::array();
+    for (std::size_t slot = 0; slot < genome.slot_genes.size(); ++slot)
+        if (genome.blueprint.slots[slot]) {
+            Json entry = gene(genome.slot_genes[slot]);
+            entry["slot"] = slot;
+            json["slot_genes"].push_back(std::move(entry));
+        }
+    json["link_genes"] = Json::array();
+    for (const evolve::Gene& g : genome.link_genes) json["link_genes"].push_back(gene(g));
+    json["head_gene"] = gene(genome.head_gene);
+    json["identity"] = file.identity_json.empty() ? Json(nullptr) : Json::parse(file.identity_json);
+    return json;
+}
+
+}  // namespace cambrian::launch

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <string>
+
+#include "cambrian/distributed/experiment.hpp"
+#include "cambrian/distributed/network_file.hpp"
+#include "cambrian/engine/network/network.hpp"
+#include "cambrian/launch/json.hpp"
+
+namespace cambrian::launch {
+
+/// "4 inputs → 2 outputs, 1×1×1×4 grid, 2 layers, 0 links, 114 weights".
+[[nodiscard]] std::string structure_line(const Network& network);
+
+/// One line for each filled slot and link, then the head.
+[[nodiscard]] std::string structure_table(const Network& network);
+
+/// Task, population, network and end of an experiment, in a few lines.
+[[nodiscard]] std::string summary_text(const distributed::Experiment& experiment);
+
+/// The network as a graphviz graph.
+[[nodiscard]] std::string graphviz_text(const Network& network, const std::string& title);
+
+/// Everything that a network file says but its weights.
+[[nodiscard]] Json network_json(const distributed::NetworkFile& file);
+
+}  // namespace cambrian::launch
