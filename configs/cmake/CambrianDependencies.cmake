@@ -41,8 +41,8 @@ cambrian_find_library(openblas cblas.h openblas libopenblas-serial-dev openblas-
                       x86_64-linux-gnu/openblas-serial)
 
 if(CAMBRIAN_MPI)
-  find_package(MPI QUIET COMPONENTS C)
-  if(NOT MPI_C_FOUND)
+  find_package(MPI QUIET COMPONENTS CXX)
+  if(NOT MPI_CXX_FOUND)
     message(FATAL_ERROR "MPI was not found (CAMBRIAN_MPI is ON): install the packages libopenmpi-dev "
                         "and openmpi-bin, or configure with -DCAMBRIAN_MPI=OFF")
   endif()
