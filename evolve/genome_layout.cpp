@@ -4,6 +4,7 @@
 #include <tuple>
 
 #include "cambrian/engine/core/contract.hpp"
+#include "cambrian/engine/network/network_check.hpp"
 #include "cambrian/evolve/structure_bytes.hpp"
 
 namespace cambrian::evolve {
@@ -16,18 +17,6 @@ std::int64_t parameter_count(const AnyLayer& layer) {
         count += parameter.shape.elements();
     }
     return count;
-}
-
-ParameterSpec link_parameter(const Blueprint& blueprint, std::span<const std::int64_t> widths,
-                             const Link& link) {
-    const std::int64_t source = link.source == input_port
-                                    ? blueprint.input_features
-                                    : layer_at(blueprint, link.source).output_features();
-    const std::int64_t target = widths[static_cast<std::size_t>(link.target)];
-    if (source == target) {
-        return {.name = "gain", .shape = {target}, .initial = Initial::zeros};
-    }
-    return {.name = "projection", .shape = {target, source}, .initial = Initial::zeros};
 }
 
 bool has_id(const Genome& genome, Hash128 id) {
@@ -84,7 +73,8 @@ std::vector<GeneWeights> gene_weights(const Blueprint& blueprint) {
         const std::vector<std::int64_t> widths = chain_widths(blueprint);
         for (std::size_t link = 0; link < blueprint.links.size(); ++link) {
             add(-1, static_cast<int>(link),
-                link_parameter(blueprint, widths, blueprint.links[link]).shape.elements());
+                network_check::link_parameter(blueprint, widths, blueprint.links[link])
+                    .shape.elements());
         }
     }
     return genes;
@@ -95,7 +85,7 @@ std::vector<ParameterSpec> gene_parameters(const Blueprint& blueprint, const Gen
         return layer_at(blueprint, gene.slot).parameters();
     }
     const Link& link = blueprint.links[static_cast<std::size_t>(gene.link)];
-    return {link_parameter(blueprint, chain_widths(blueprint), link)};
+    return {network_check::link_parameter(blueprint, chain_widths(blueprint), link)};
 }
 
 bool same_weights(const Blueprint& a, const GeneWeights& gene_a, const Blueprint& b,

@@ -37,10 +37,10 @@ TEST(Genome, LayoutAgreesWithTheNetwork) {
             const WeightRange& range = network.weights()[next++];
             EXPECT_EQ(range.slot, gene.slot);
             EXPECT_EQ(range.link, gene.link);
-            EXPECT_EQ(range.offset, end) << range.name;
-            EXPECT_EQ(range.parameter.shape, parameter.shape) << range.name;
-            EXPECT_EQ(range.parameter.initial, parameter.initial) << range.name;
-            EXPECT_EQ(range.parameter.fan_in, parameter.fan_in) << range.name;
+            EXPECT_EQ(range.offset, end) << range.offset;
+            EXPECT_EQ(range.parameter.shape, parameter.shape) << range.offset;
+            EXPECT_EQ(range.parameter.initial, parameter.initial) << range.offset;
+            EXPECT_EQ(range.parameter.fan_in, parameter.fan_in) << range.offset;
             end += range.count;
         }
         EXPECT_EQ(gene.offset + gene.count, end);

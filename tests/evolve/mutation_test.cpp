@@ -246,7 +246,7 @@ TEST(Weights, ReplacementDrawsInitialValues) {
             const auto weight = static_cast<double>(genome.weights[static_cast<std::size_t>(i)]);
             if (weight != 100.0) {
                 ++replaced;
-                EXPECT_TRUE(!spread || std::abs(weight) <= bound * 1.000001) << range.name;
+                EXPECT_TRUE(!spread || std::abs(weight) <= bound * 1.000001) << range.offset;
                 EXPECT_TRUE(range.parameter.initial != Initial::ones || weight == 1.0);
                 EXPECT_TRUE(range.parameter.initial != Initial::zeros || weight == 0.0);
             }

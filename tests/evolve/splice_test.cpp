@@ -140,8 +140,7 @@ TEST(Splice, PointCutsEveryTensor) {
         const std::int64_t kept = range.count / 4;
         for (std::int64_t i = 0; i < range.count; ++i) {
             const auto at = static_cast<std::size_t>(range.offset + i);
-            EXPECT_EQ(child.weights[at], (i < kept ? family.a : family.b).weights[at])
-                << range.name << " " << i;
+            EXPECT_EQ(child.weights[at], (i < kept ? family.a : family.b).weights[at]) << at;
         }
     }
 }

@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <set>
 #include <string>
 
 #include "cambrian/tests/evolve/genome_support.hpp"
@@ -123,15 +125,38 @@ class Chain {
     std::vector<Genome> kept_;
 };
 
+/// CAMBRIAN_CHAINS asks for more than the quick number.
 std::uint64_t chains() {
     const char* text = std::getenv("CAMBRIAN_CHAINS");
-    return text == nullptr ? 400 : std::stoull(text);
+    return text == nullptr ? 1000 : std::stoull(text);
 }
+
+/// What the last genomes of the chains have in them, to show that the chains went somewhere.
+struct Variety {
+    std::set<std::string> types;
+    std::size_t most_links = 0;
+    int backward = 0;
+    int disabled = 0;
+
+    void note(const Blueprint& blueprint) {
+        most_links = std::max(most_links, blueprint.links.size());
+        for (const Link& link : blueprint.links) {
+            backward += link.kind == LinkKind::backward ? 1 : 0;
+        }
+        for (const std::optional<Slot>& slot : blueprint.slots) {
+            if (slot) {
+                types.emplace(slot->layer.type());
+                disabled += slot->enabled ? 0 : 1;
+            }
+        }
+    }
+};
 
 TEST(Variation, EveryChildOfLongChainsBuildsAndRuns) {
     const Variation still(1, lively(false));
     const Variation moving(2, lively(true));
     const auto backend = make_reference_backend(Precision::f32);
+    Variety variety;
     for (std::uint64_t number = 0; number < chains(); ++number) {
         Chain chain(number % 2 == 0 ? still : moving, number);
         const Blueprint first = chain.last().blueprint;
@@ -147,7 +172,13 @@ TEST(Variation, EveryChildOfLongChainsBuildsAndRuns) {
         const Tensor output = run(*backend, last);
         ASSERT_EQ(output.shape, (Shape{testing::run_rows, testing::run_steps, 2}));
         ASSERT_TRUE(all_finite(output)) << "chain " << number;
+        variety.note(last.blueprint);
     }
+    EXPECT_EQ(variety.types, (std::set<std::string>{"dense", "rms_norm", "layer_norm", "softmax",
+                                                    "residual", "rnn"}));
+    EXPECT_GT(variety.most_links, 5U);
+    EXPECT_GT(variety.backward, 0);
+    EXPECT_GT(variety.disabled, 0);
 }
 
 }  // namespace
