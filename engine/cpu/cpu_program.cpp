@@ -71,9 +71,9 @@ std::int64_t CpuProgram::block_count(std::int64_t population) const {
                                        : 0;
 }
 
+// Any thread of the pool may take a block; a single block stays on the caller.
 std::size_t CpuProgram::used_workers(std::int64_t blocks) const {
-    return static_cast<std::size_t>(
-        std::clamp<std::int64_t>(blocks, 1, resources_->pool.threads()));
+    return blocks > 1 ? static_cast<std::size_t>(resources_->pool.threads()) : 1;
 }
 
 std::int64_t CpuProgram::peak_bytes(std::int64_t population) const {

@@ -1,0 +1,195 @@
+#include "cambrian/engine/core/elementary.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <vector>
+
+namespace cambrian {
+namespace {
+
+constexpr float infinity = std::numeric_limits<float>::infinity();
+constexpr float not_a_number = std::numeric_limits<float>::quiet_NaN();
+constexpr double smallest_normal = 0x1p-126;
+
+float without_subnormal(float x) {
+    return std::fpclassify(x) == FP_SUBNORMAL ? std::copysign(0.0F, x) : x;
+}
+
+/// Distance of a result from the exact value in units of the last place of a float of that size;
+/// infinite when a special value is wrong.
+double error_in_ulp(float actual, double exact) {
+    if (std::isnan(exact) || std::isnan(actual)) {
+        return std::isnan(exact) == std::isnan(actual) ? 0.0 : HUGE_VAL;
+    }
+    const float rounded = without_subnormal(static_cast<float>(exact));
+    if (rounded == actual && std::signbit(rounded) == std::signbit(actual)) {
+        return 0.0;
+    }
+    // A value that rounds across the smallest normal number may be that number or zero.
+    const bool at_the_edge = std::fabs(std::fabs(exact) / smallest_normal - 1.0) < 0x1p-22;
+    if (!at_the_edge &&
+        (rounded == 0.0F || actual == 0.0F || std::isinf(rounded) || std::isinf(actual))) {
+        return HUGE_VAL;
+    }
+    const int exponent = std::max(std::ilogb(exact), -126);
+    return std::fabs(static_cast<double>(actual) - exact) / std::ldexp(1.0, exponent - 23);
+}
+
+/// Calls visit(x) for floats of every exponent and both signs, about a million.
+template <class Visit>
+void for_many_floats(Visit visit) {
+    constexpr std::uint64_t stride = 4099;
+    for (std::uint64_t bits = 0; bits <= 0xFFFFFFFFU; bits += stride) {
+        visit(elementary::bits_to_float(static_cast<std::uint32_t>(bits)));
+    }
+    for (const float x :
+         {0.0F, 1.0F, infinity, not_a_number, 0x1p-126F, 0x1p-149F, 0x1.fffffep127F, 0.5F}) {
+        visit(x);
+        visit(-x);
+    }
+}
+
+template <class Own, class Exact>
+void expect_within(double ulp, Own own, Exact exact, float limit = infinity) {
+    double worst = 0.0;
+    float where = 0.0F;
+    for_many_floats([&](float x) {
+        if (std::fabs(x) > limit && std::isfinite(x)) {
+            return;
+        }
+        const double error = error_in_ulp(own(x), exact(static_cast<double>(without_subnormal(x))));
+        if (error > worst) {
+            worst = error;
+            where = x;
+        }
+    });
+    EXPECT_LE(worst, ulp) << "at " << where;
+}
+
+#define EXPECT_ACCURATE(function, exact, ...)                                                 \
+    expect_within(                                                                            \
+        2.0, [](float x) { return elementary::function(x); }, [](double x) { return exact; }, \
+        ##__VA_ARGS__)
+
+TEST(Elementary, ExpIsAccurate) {
+    EXPECT_ACCURATE(exp, std::exp(x));
+}
+TEST(Elementary, LogIsAccurate) {
+    EXPECT_ACCURATE(log, std::log(x));
+}
+TEST(Elementary, SqrtIsAccurate) {
+    EXPECT_ACCURATE(sqrt, std::sqrt(x));
+}
+TEST(Elementary, RsqrtIsAccurate) {
+    EXPECT_ACCURATE(rsqrt, 1.0 / std::sqrt(x));
+}
+TEST(Elementary, ReciprocalIsAccurate) {
+    EXPECT_ACCURATE(reciprocal, 1.0 / x);
+}
+TEST(Elementary, TanhIsAccurate) {
+    EXPECT_ACCURATE(tanh, std::tanh(x));
+}
+TEST(Elementary, SigmoidIsAccurate) {
+    EXPECT_ACCURATE(sigmoid, 1.0 / (1.0 + std::exp(-x)));
+}
+TEST(Elementary, ErfIsAccurate) {
+    EXPECT_ACCURATE(erf, std::erf(x));
+}
+TEST(Elementary, SinIsAccurateBelow8192) {
+    EXPECT_ACCURATE(sin, std::sin(x), 8192.0F);
+}
+TEST(Elementary, CosIsAccurateBelow8192) {
+    EXPECT_ACCURATE(cos, std::cos(x), 8192.0F);
+}
+
+TEST(Elementary, DivideIsAccurateOverTheWholeRange) {
+    for (const float other : {1.0F, -3.0F, 1e30F, 1e-30F, 1.2e-38F, 3e38F, 0.1F, 0.0F, infinity}) {
+        const double c = static_cast<double>(other);
+        expect_within(
+            2.0, [&](float x) { return elementary::divide(x, other); },
+            [&](double x) { return x / c; });
+        expect_within(
+            2.0, [&](float x) { return elementary::divide(other, x); },
+            [&](double x) { return c / x; });
+    }
+}
+
+TEST(Elementary, DivideIsExactWhenTheQuotientIs) {
+    for (int a = -60; a <= 60; ++a) {
+        for (int b = 1; b <= 60; ++b) {
+            const auto product = static_cast<float>(a * b);
+            EXPECT_EQ(elementary::divide(product, static_cast<float>(b)), static_cast<float>(a));
+        }
+    }
+}
+
+TEST(Elementary, SpecialValuesFollowIeee) {
+    EXPECT_EQ(elementary::exp(-infinity), 0.0F);
+    EXPECT_EQ(elementary::exp(89.0F), infinity);
+    EXPECT_EQ(elementary::log(0.0F), -infinity);
+    EXPECT_TRUE(std::isnan(elementary::log(-1.0F)));
+    EXPECT_TRUE(std::isnan(elementary::sqrt(-1.0F)));
+    EXPECT_EQ(elementary::reciprocal(-0.0F), -infinity);
+    EXPECT_EQ(elementary::reciprocal(infinity), 0.0F);
+    EXPECT_EQ(elementary::divide(1.0F, 0.0F), infinity);
+    EXPECT_TRUE(std::isnan(elementary::divide(0.0F, 0.0F)));
+    EXPECT_TRUE(std::isnan(elementary::divide(infinity, infinity)));
+    EXPECT_TRUE(std::isnan(elementary::sin(infinity)));
+    EXPECT_TRUE(std::isnan(elementary::tanh(not_a_number)));
+}
+
+TEST(Elementary, SinAndCosStayInRangeForHugeArguments) {
+    for_many_floats([](float x) {
+        if (std::isfinite(x)) {
+            ASSERT_LE(std::fabs(elementary::sin(x)), 1.0F) << x;
+            ASSERT_LE(std::fabs(elementary::cos(x)), 1.0F) << x;
+        }
+    });
+}
+
+template <class Function>
+[[gnu::noinline]] float called(Function function, float x) {
+    return function(x);
+}
+
+template <class Function>
+[[gnu::noinline, gnu::optimize("O3")]] void looped(Function function, const std::vector<float>& in,
+                                                   std::vector<float>& out) {
+    const float* __restrict__ x = in.data();
+    float* __restrict__ y = out.data();
+    for (std::size_t i = 0; i < in.size(); ++i) {
+        y[i] = function(x[i]);
+    }
+}
+
+template <class Function>
+void expect_one_result(Function function) {
+    std::vector<float> in;
+    for_many_floats([&](float x) { in.push_back(x); });
+    std::vector<float> out(in.size());
+    looped(function, in, out);
+    for (std::size_t i = 0; i < in.size(); ++i) {
+        ASSERT_EQ(elementary::float_to_bits(called(function, in[i])),
+                  elementary::float_to_bits(out[i]))
+            << in[i];
+    }
+}
+
+TEST(Elementary, VectorAndScalarCodeGiveTheSameBits) {
+    expect_one_result([](float x) { return elementary::exp(x); });
+    expect_one_result([](float x) { return elementary::log(x); });
+    expect_one_result([](float x) { return elementary::sqrt(x); });
+    expect_one_result([](float x) { return elementary::rsqrt(x); });
+    expect_one_result([](float x) { return elementary::reciprocal(x); });
+    expect_one_result([](float x) { return elementary::divide(x, 1.7F); });
+    expect_one_result([](float x) { return elementary::sin(x); });
+    expect_one_result([](float x) { return elementary::cos(x); });
+    expect_one_result([](float x) { return elementary::tanh(x); });
+    expect_one_result([](float x) { return elementary::sigmoid(x); });
+    expect_one_result([](float x) { return elementary::erf(x); });
+}
+
+}  // namespace
+}  // namespace cambrian
