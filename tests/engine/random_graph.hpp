@@ -182,7 +182,7 @@ class RandomGraph {
             case 1:
                 return x.rank() < 2 ? x : transpose(x);
             case 2:
-                return x.rank() < 3 ? x : permute(x, {1, 2, 0});
+                return x.rank() != 3 ? x : permute(x, {1, 2, 0});
             case 3:
                 return slice(x, axis, x.shape()[axis] / 2, x.shape()[axis] - x.shape()[axis] / 2);
             case 4:
@@ -193,7 +193,7 @@ class RandomGraph {
             }
             default: {
                 const std::vector<Var> parts{x, x * 2.0};
-                return stack(parts);
+                return x.rank() == Shape::max_rank ? x : stack(parts);
             }
         }
     }
