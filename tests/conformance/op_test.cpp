@@ -6,6 +6,7 @@
 #include "cambrian/engine/core/random.hpp"
 #include "cambrian/engine/cpu/reference.hpp"
 #include "cambrian/engine/graph/passes.hpp"
+#include "cambrian/engine/graph/plan.hpp"
 #include "op_conformance.hpp"
 
 namespace cambrian::test {
@@ -27,6 +28,25 @@ TEST(OpTable, ResultsHaveTheDeclaredShapesAndTypes) {
             const ValueInfo& info = graph.value(graph.outputs()[i]);
             EXPECT_EQ(info.shape, op_case.results[i].shape) << info.shape.text();
             EXPECT_EQ(info.type, op_case.results[i].type);
+        }
+    }
+}
+
+/// Checks the plan of a graph and of every scan body in it.
+void expect_sound_plans(const Graph& graph) {
+    EXPECT_EQ(find_overlap(graph, plan(graph)), std::nullopt) << dump(graph);
+    for (const Node& node : graph.nodes())
+        if (node.op == Op::scan) expect_sound_plans(*std::get<ScanAttribute>(node.attributes).body);
+}
+
+TEST(OpTable, PlansOfCasesAndTheirGradientsAreSound) {
+    for (const OpCase& op_case : op_cases()) {
+        SCOPED_TRACE(op_case.label());
+        for (const auto& variant : population_variants(op_case)) {
+            const Graph graph = over_population(case_graph(op_case, true), variant);
+            verify(graph);
+            expect_sound_plans(graph);
+            expect_sound_plans(eliminate_dead_code(graph));
         }
     }
 }
