@@ -45,8 +45,9 @@ constexpr std::size_t run_blocks = 64;
 using Words = std::array<std::array<std::uint32_t, run_blocks>, 4>;
 using Values = std::array<std::array<float, run_blocks>, 4>;
 
-void philox_run(Words& words, std::uint64_t first_block, std::uint64_t id, std::uint64_t key) {
-    for (std::size_t i = 0; i < run_blocks; ++i) {
+void philox_run(Words& words, std::size_t blocks, std::uint64_t first_block, std::uint64_t id,
+                std::uint64_t key) {
+    for (std::size_t i = 0; i < blocks; ++i) {
         // Two halves of a 64-bit counter, written so that it stays in 32-bit lanes.
         const std::uint32_t low = low_word(first_block) + static_cast<std::uint32_t>(i);
         const std::uint32_t carry = low < low_word(first_block) ? 1U : 0U;
@@ -55,7 +56,7 @@ void philox_run(Words& words, std::uint64_t first_block, std::uint64_t id, std::
         words[2][i] = low_word(id);
         words[3][i] = high_word(id);
     }
-    for (std::size_t i = 0; i < run_blocks; ++i) {
+    for (std::size_t i = 0; i < blocks; ++i) {
         const auto block = philox_block({words[0][i], words[1][i], words[2][i], words[3][i]}, key);
         words[0][i] = block[0];
         words[1][i] = block[1];
@@ -76,9 +77,9 @@ struct NormalPair {
     return {radius * elementary::cos(angle), radius * elementary::sin(angle)};
 }
 
-void normal_run(Values& values, const Words& words) {
+void normal_run(Values& values, const Words& words, std::size_t blocks) {
     for (std::size_t pair = 0; pair < 4; pair += 2) {
-        for (std::size_t i = 0; i < run_blocks; ++i) {
+        for (std::size_t i = 0; i < blocks; ++i) {
             const NormalPair normals = normal_pair(words[pair][i], words[pair + 1][i]);
             values[pair][i] = normals.cosine;
             values[pair + 1][i] = normals.sine;
@@ -86,9 +87,9 @@ void normal_run(Values& values, const Words& words) {
     }
 }
 
-void uniform_run(Values& values, const Words& words) {
+void uniform_run(Values& values, const Words& words, std::size_t blocks) {
     for (std::size_t word = 0; word < 4; ++word) {
-        for (std::size_t i = 0; i < run_blocks; ++i) {
+        for (std::size_t i = 0; i < blocks; ++i) {
             values[word][i] = uniform_from_bits(words[word][i]);
         }
     }
@@ -100,9 +101,11 @@ void fill_runs(std::span<float> out, std::uint64_t first_block, std::uint64_t id
     Words words;
     Values values;
     for (std::size_t done = 0; done < out.size();) {
-        philox_run(words, first_block + done / 4, id, key);
-        convert(values, words);
         const std::size_t count = std::min(out.size() - done, 4 * run_blocks);
+        // A short run, for a small network, is cut to whole vectors.
+        const std::size_t blocks = std::min((count + 31) / 32 * 8, run_blocks);
+        philox_run(words, blocks, first_block + done / 4, id, key);
+        convert(values, words, blocks);
         const std::size_t whole = count / 4;
         for (std::size_t i = 0; i < whole; ++i) {
             for (std::size_t word = 0; word < 4; ++word) {
