@@ -47,7 +47,7 @@ Hash128 StructureReader::read(const Blueprint& blueprint) {
             add_layer(slot->layer);
         else
             add(-1);
-        enabled_.push_back(slot && slot->enabled ? 1 : 0);
+        enabled_.push_back(!slot || slot->enabled ? 1 : 0);
     }
     add_layer(blueprint.head);
     for (const Link& link : blueprint.links) {

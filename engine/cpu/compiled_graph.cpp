@@ -195,7 +195,10 @@ void CompiledGraph::add_step(const Graph& graph, const Node& node) {
         per_individual = per_individual ||
                          graph.value(ValueId{static_cast<std::uint32_t>(value)}).per_individual;
     }
-    if (!needed || tree_->plan.values[node.first_result].kind == Placement::Kind::alias) {
+    const Placement::Kind kind = tree_->plan.values[node.first_result].kind;
+    // A link of a chain of aliases whose end reads the base has no place of its own.
+    const bool passed_over = kind == Placement::Kind::unused && node.op != Op::scan;
+    if (!needed || passed_over || kind == Placement::Kind::alias) {
         return;
     }
     std::array<Ref, 8> few;
