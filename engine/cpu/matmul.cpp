@@ -12,7 +12,7 @@ namespace cambrian::cpu {
 namespace {
 
 /// Multiplications from which a call of OpenBLAS is faster than the ordered product.
-constexpr std::int64_t blas_multiplications = 32768;
+constexpr std::int64_t blas_multiplications = 131072;
 
 Shape batch_of(const Shape& shape) {
     return Shape(shape.extents().first(static_cast<std::size_t>(shape.rank() - 2)));

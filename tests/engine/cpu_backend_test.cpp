@@ -32,7 +32,7 @@ void expect_equal(const std::vector<Tensor>& actual, const std::vector<Tensor>& 
 TEST(CpuBackend, EqualsTheReferenceBitForBitOnRandomGraphs) {
     const auto cpu = strict_backend();
     const auto reference = make_reference_backend(Precision::f32);
-    for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    for (std::uint64_t seed = 0; seed < 400; ++seed) {
         const RandomGraph random(seed);
         const auto inputs = random.inputs(3);
         SCOPED_TRACE("seed " + std::to_string(seed));
@@ -185,6 +185,30 @@ TEST(CpuBackend, KeepsItsMemoryLimit) {
     EXPECT_EQ(cpu->memory().used, 4096);
     first.reset();
     EXPECT_EQ(cpu->memory().used, 2048);
+}
+
+TEST(CpuBackend, ChargesTemporariesToTheLimit) {
+    const auto cpu = make_cpu_backend({.memory_limit = 1 << 20});
+    Graph graph;
+    const Var x = graph.input("x", ValueType::real, {1000}, true);
+    graph.output(sum_all(exp(x * 2.0)));
+    const auto program = cpu->compile(graph);
+    EXPECT_GE(program->peak_bytes(1), 1000 * 4);
+    const auto in = cpu->allocate(ValueType::real, 1000);
+    const auto out = cpu->allocate(ValueType::real, 1);
+    const std::int64_t before = cpu->memory().used;
+    const Binding inputs[] = {{in.get(), 0}};
+    const Binding outputs[] = {{out.get(), 0}};
+    program->run(1, inputs, outputs);
+    EXPECT_EQ(cpu->memory().used - before, program->peak_bytes(1));
+    Graph larger;
+    const Var y = larger.input("y", ValueType::real, {300000}, true);
+    larger.output(sum_all(exp(y * 2.0)));
+    const auto hungry = cpu->compile(larger);
+    const auto unlimited = make_cpu_backend({});
+    const auto many = unlimited->allocate(ValueType::real, 300000);
+    const Binding too_many[] = {{many.get(), 0}};
+    EXPECT_THROW(hungry->run(1, too_many, outputs), DeviceError);
 }
 
 TEST(CpuBackend, NamesWhatItsBitsDependOn) {
