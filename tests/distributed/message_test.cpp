@@ -1,0 +1,111 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "cambrian/distributed/message.hpp"
+#include "cambrian/engine/core/error.hpp"
+
+namespace cambrian::distributed {
+namespace {
+
+evolve::Outcome some_outcome() {
+    evolve::Outcome outcome;
+    outcome.id = 42;
+    outcome.fitness = 1.0 / 3.0;
+    outcome.objectives = {1.0, -2.5};
+    outcome.per_sample = {0.25};
+    outcome.env_steps = 500;
+    outcome.parameters = 17;
+    outcome.redrawn = 2;
+    outcome.genome = {0x0123456789ABCDEF, 99};
+    return outcome;
+}
+
+Request some_request() {
+    evolve::Outcome failed;
+    failed.id = 43;
+    failed.status = evolve::Status::failed;
+    return {2, {{7, {some_outcome(), failed}, {0.1, 0.2, 0.3, 0.4}}}};
+}
+
+ShardOrder some_order() {
+    ShardOrder order;
+    order.shard = 8;
+    order.generation = 3;
+    order.births = {{1, evolve::Recipe::sample, {}},
+                    {2, evolve::Recipe::carry, {{1, {5, 6}, 0.5}}},
+                    {3, evolve::Recipe::vary, {{1, {5, 6}, 0.5}, {2, {7, 8}, -1.0}}}};
+    order.parents = {{std::byte{1}, std::byte{2}}, {}};
+    return order;
+}
+
+template <typename T>
+void expect_round_trip(const T& message) {
+    EXPECT_EQ(decode_message<T>(encode_message(message), "rank 1"), message);
+}
+
+TEST(Message, EveryKindReadsBackAsItWasWritten) {
+    expect_round_trip(Hello{"0.1.0", {1, 2}, "cpu", "node-3", 8});
+    expect_round_trip(Request{});
+    expect_round_trip(some_request());
+    expect_round_trip(some_order());
+    ShardOrder shipped = some_order();
+    shipped.children.assign(3, {{std::byte{9}}, 1});
+    expect_round_trip(shipped);
+    expect_round_trip(GenomeRequest{{{1, 2}, {3, 4}}});
+    expect_round_trip(GenomeReply{{{std::byte{1}}}, {{3, 4}}});
+    expect_round_trip(Heartbeat{{1, 2, 3}});
+    expect_round_trip(ShardFailure{5, "it threw", true});
+    expect_round_trip(Stop{"the run has ended"});
+}
+
+TEST(Message, AnyChangedByteIsAnInputError) {
+    const std::vector<std::byte> whole = encode_message(some_request());
+    for (std::size_t at = 0; at < whole.size(); ++at) {
+        std::vector<std::byte> bad = whole;
+        bad[at] ^= std::byte{0x10};
+        EXPECT_THROW(static_cast<void>(decode_message<Request>(bad, "rank 1")), InputError) << at;
+    }
+}
+
+TEST(Message, AnyOtherLengthIsAnInputError) {
+    const std::vector<std::byte> whole = encode_message(some_order());
+    for (std::size_t length = 0; length < whole.size(); ++length) {
+        const std::span<const std::byte> part = std::span(whole).first(length);
+        EXPECT_THROW(static_cast<void>(decode_message<ShardOrder>(part, "rank 1")), InputError);
+    }
+    std::vector<std::byte> longer = whole;
+    longer.push_back(std::byte{0});
+    EXPECT_THROW(static_cast<void>(decode_message<ShardOrder>(longer, "rank 1")), InputError);
+}
+
+TEST(Message, AnotherKindIsRefusedWithTheSender) {
+    const std::vector<std::byte> stop = encode_message(Stop{"end"});
+    EXPECT_THAT([&] { static_cast<void>(decode_message<Heartbeat>(stop, "rank 3 on node-7")); },
+                testing::ThrowsMessage<InputError>(testing::HasSubstr("rank 3 on node-7")));
+}
+
+TEST(Message, CountsThatTheBodyCannotHoldAreRefusedBeforeAllocation) {
+    ArchiveWriter body;
+    body.write(std::uint32_t{1});
+    body.write(std::uint64_t{1} << 60U);
+    const auto frame = detail::seal(MessageKind::request, body.take());
+    EXPECT_THROW(static_cast<void>(decode_message<Request>(frame, "rank 1")), InputError);
+}
+
+TEST(Message, BirthsWithImpossibleParentsAreRefused) {
+    ShardOrder orphan = some_order();
+    orphan.births[1].parents.clear();
+    EXPECT_THROW(
+        static_cast<void>(decode_message<ShardOrder>(encode_message(orphan), "the coordinator")),
+        InputError);
+    ShardOrder uneven = some_order();
+    uneven.children.resize(2);
+    EXPECT_THROW(
+        static_cast<void>(decode_message<ShardOrder>(encode_message(uneven), "the coordinator")),
+        InputError);
+}
+
+}  // namespace
+}  // namespace cambrian::distributed
