@@ -1,0 +1,119 @@
+#include "cambrian/tests/support/layer_bench.hpp"
+
+#include <stdexcept>
+#include <utility>
+
+#include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/core/random.hpp"
+#include "cambrian/engine/graph/gradient.hpp"
+#include "cambrian/engine/graph/passes.hpp"
+
+namespace cambrian::test {
+
+namespace {
+
+Shape with_leading(const std::vector<std::int64_t>& leading, const Shape& shape) {
+    std::vector<std::int64_t> extents = leading;
+    extents.insert(extents.end(), shape.extents().begin(), shape.extents().end());
+    return Shape(std::span<const std::int64_t>(extents));
+}
+
+}  // namespace
+
+std::int64_t input_width(const AnyLayer& layer) {
+    for (std::int64_t width = 1; width <= 16; ++width) {
+        try {
+            AnyLayer(layer).resolve(width);
+            return width;
+        } catch (const ShapeError&) {
+            continue;
+        }
+    }
+    throw std::logic_error("no width fits the layer");
+}
+
+LayerBench::LayerBench(const AnyLayer& layer, std::vector<std::int64_t> leading)
+    : layer_(layer), leading_(std::move(leading)) {
+    layer_.resolve(input_width(layer_));
+    real_inputs_ = 1 + layer_.state().size() + layer_.parameters().size();
+    graph_ = built(false);
+}
+
+Graph LayerBench::built(bool with_gradients) const {
+    Graph graph;
+    const auto real = [&graph](const std::string& name, const Shape& shape) {
+        return graph.input(name, ValueType::real, shape);
+    };
+    std::vector<Var> inputs{real("x", with_leading(leading_, Shape{input_width(layer_)}))};
+    std::vector<Var> state;
+    std::vector<Var> parameters;
+    std::vector<Var> codes;
+    for (const StateSpec& spec : layer_.state())
+        state.push_back(real(spec.name, with_leading(leading_, spec.shape)));
+    for (const ParameterSpec& spec : layer_.parameters())
+        parameters.push_back(real(spec.name, spec.shape));
+    for (std::size_t i = 0; i < layer_.activations().size(); ++i)
+        codes.push_back(graph.input("code", ValueType::integer, {}));
+    inputs.insert(inputs.end(), state.begin(), state.end());
+    inputs.insert(inputs.end(), parameters.begin(), parameters.end());
+
+    const StepResult result =
+        layer_.step(inputs[0], state, {.parameters = parameters, .activations = codes});
+    std::vector<Var> outputs{result.output};
+    outputs.insert(outputs.end(), result.state.begin(), result.state.end());
+    if (!with_gradients) {
+        for (const Var output : outputs) graph.output(output);
+        return graph;
+    }
+    Var loss = constant(graph, 0.0);
+    for (std::size_t o = 0; o < outputs.size(); ++o) {
+        Tensor weights(ValueType::real, outputs[o].shape());
+        for (std::size_t e = 0; e < weights.elements.size(); ++e)
+            weights.elements[e] = upstream(o, e);
+        loss = loss + sum_all(outputs[o] * graph.constant(std::move(weights)));
+    }
+    for (const Var value : gradient(loss, inputs)) graph.output(value);
+    return graph;
+}
+
+double LayerBench::upstream(std::size_t output, std::size_t element) {
+    RandomStream stream(random_key(output, "upstream"), element);
+    return static_cast<double>(stream.normal());
+}
+
+std::vector<Tensor> LayerBench::values(std::int64_t population) const {
+    std::vector<Tensor> result;
+    const std::vector<Activation> activations = std::as_const(layer_).activations();
+    for (std::size_t i = 0; i < graph_.inputs().size(); ++i) {
+        const ValueInfo& info = graph_.value(graph_.inputs()[i]);
+        const bool shared = population == 0 || i < first_own();
+        Tensor tensor(info.type, shared ? info.shape : with_leading({population}, info.shape));
+        const auto count = static_cast<std::size_t>(info.shape.elements());
+        for (std::size_t e = 0; e < tensor.elements.size(); ++e) {
+            RandomStream stream(random_key(i, "values"), e % count + 1000 * (e / count));
+            tensor.elements[e] = static_cast<double>(stream.normal());
+            if (info.type == ValueType::integer)
+                tensor.elements[e] = static_cast<double>(activations[i - real_inputs_]);
+        }
+        result.push_back(std::move(tensor));
+    }
+    return result;
+}
+
+Graph LayerBench::over_population() const {
+    std::vector<std::size_t> marked;
+    for (std::size_t i = first_own(); i < graph_.inputs().size(); ++i) marked.push_back(i);
+    return cambrian::over_population(graph_, marked);
+}
+
+Graph LayerBench::gradients() const {
+    return built(true);
+}
+
+std::vector<double> individual(const Tensor& tensor, std::int64_t p) {
+    const std::int64_t count = tensor.shape.elements() / tensor.shape[0];
+    const auto first = tensor.elements.begin() + p * count;
+    return {first, first + count};
+}
+
+}  // namespace cambrian::test
