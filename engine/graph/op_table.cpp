@@ -9,8 +9,13 @@ namespace shape = shape_rule;
 namespace type = type_rule;
 namespace grad = gradient_rule;
 
-constexpr OpRow source(Op op, std::string_view name, decltype(OpRow::shape) shapes,
-                       decltype(OpRow::type) types, std::string_view meaning) {
+// The builders take their rules by reference: a row without a rule does not compile.
+using ShapeRule = Shape(const OperandInfos&, const Attributes&, std::size_t);
+using TypeRule = ValueType(const OperandInfos&, const Attributes&, std::size_t);
+using GradientRule = void(GradientContext&);
+
+constexpr OpRow source(Op op, std::string_view name, ShapeRule& shapes, TypeRule& types,
+                       std::string_view meaning) {
     return {.op = op,
             .name = name,
             .arity = 0,
@@ -21,80 +26,91 @@ constexpr OpRow source(Op op, std::string_view name, decltype(OpRow::shape) shap
             .meaning = meaning};
 }
 
-/// An elementwise op; without a gradient rule it is piecewise constant.
-constexpr OpRow elementwise(Op op, std::string_view name, int arity, decltype(OpRow::type) types,
-                            decltype(OpRow::gradient) gradient, std::string_view meaning) {
-    return {.op = op,
-            .name = name,
-            .arity = arity,
-            .shape = arity == 1 ? shape::same : shape::broadcast_operands,
-            .type = types,
-            .gradient = gradient,
-            .differentiable = gradient != nullptr,
-            .elementwise = true,
-            .meaning = meaning};
-}
+/// Marks an op as piecewise constant or made of integers: no gradient flows through it.
+struct NoGradient {};
+constexpr NoGradient no_gradient;
 
-constexpr OpRow general(Op op, std::string_view name, int arity, decltype(OpRow::shape) shapes,
-                        decltype(OpRow::type) types, decltype(OpRow::gradient) gradient,
-                        std::string_view meaning) {
+constexpr OpRow general(Op op, std::string_view name, int arity, ShapeRule& shapes, TypeRule& types,
+                        NoGradient, std::string_view meaning) {
     return {.op = op,
             .name = name,
             .arity = arity,
             .shape = shapes,
             .type = types,
-            .gradient = gradient,
-            .differentiable = gradient != nullptr,
+            .differentiable = false,
             .meaning = meaning};
+}
+
+constexpr OpRow general(Op op, std::string_view name, int arity, ShapeRule& shapes, TypeRule& types,
+                        GradientRule& gradient, std::string_view meaning) {
+    OpRow row = general(op, name, arity, shapes, types, no_gradient, meaning);
+    row.gradient = gradient;
+    row.differentiable = true;
+    return row;
+}
+
+template <class Gradient>
+constexpr OpRow unary(Op op, std::string_view name, TypeRule& types, Gradient&& gradient,
+                      std::string_view meaning) {
+    OpRow row = general(op, name, 1, shape::same, types, gradient, meaning);
+    row.elementwise = true;
+    return row;
+}
+
+template <class Gradient>
+constexpr OpRow broadcasting(Op op, std::string_view name, int arity, TypeRule& types,
+                             Gradient&& gradient, std::string_view meaning) {
+    OpRow row = general(op, name, arity, shape::broadcast_operands, types, gradient, meaning);
+    row.elementwise = true;
+    return row;
 }
 
 constexpr std::array<OpRow, op_count> rows{
     source(Op::input, "input", shape::input, type::input, "bound by the caller at run time"),
     source(Op::constant, "constant", shape::constant, type::constant, "a tensor held by the graph"),
     source(Op::iota, "iota", shape::iota, type::integer, "0, 1, .. length - 1"),
-    general(Op::random, "random", 2, shape::random, type::random, nullptr,
+    general(Op::random, "random", 2, shape::random, type::random, no_gradient,
             "uniforms in [0, 1): draw d of id i is word d % 4 of philox({d / 4 low, d / 4 high, i, "
             "0}, key)"),
 
-    elementwise(Op::neg, "neg", 1, type::numeric, grad::neg, "-x"),
-    elementwise(Op::abs, "abs", 1, type::numeric, grad::abs, "|x|; gradient sign(x), 0 at 0"),
-    elementwise(Op::sign, "sign", 1, type::numeric, nullptr, "1 for x > 0, -1 for x < 0, else 0"),
-    elementwise(Op::round, "round", 1, type::real, nullptr, "nearest integer, ties to even"),
-    elementwise(Op::floor, "floor", 1, type::real, nullptr, "largest integer not above x"),
-    elementwise(Op::exp, "exp", 1, type::real, grad::exp, "e^x"),
-    elementwise(Op::log, "log", 1, type::real, grad::log, "natural logarithm"),
-    elementwise(Op::sqrt, "sqrt", 1, type::real, grad::sqrt, "x^(1/2)"),
-    elementwise(Op::rsqrt, "rsqrt", 1, type::real, grad::rsqrt, "x^(-1/2)"),
-    elementwise(Op::reciprocal, "reciprocal", 1, type::real, grad::reciprocal, "1 / x"),
-    elementwise(Op::sin, "sin", 1, type::real, grad::sin, "sine of radians"),
-    elementwise(Op::cos, "cos", 1, type::real, grad::cos, "cosine of radians"),
-    elementwise(Op::tanh, "tanh", 1, type::real, grad::tanh, "hyperbolic tangent"),
-    elementwise(Op::sigmoid, "sigmoid", 1, type::real, grad::sigmoid, "1 / (1 + e^-x)"),
-    elementwise(Op::is_finite, "is_finite", 1, type::real_test, nullptr,
-                "neither infinite nor NaN"),
-    elementwise(Op::logical_not, "logical_not", 1, type::boolean, nullptr, "not x"),
-    elementwise(Op::cast, "cast", 1, type::cast, grad::cast,
-                "real to integer truncates toward zero; to boolean is x != 0"),
-    elementwise(Op::stop_gradient, "stop_gradient", 1, type::same, nullptr, "x, with no gradient"),
+    unary(Op::neg, "neg", type::numeric, grad::neg, "-x"),
+    unary(Op::abs, "abs", type::numeric, grad::abs, "|x|; gradient sign(x), 0 at 0"),
+    unary(Op::sign, "sign", type::numeric, no_gradient, "1 for x > 0, -1 for x < 0, else 0"),
+    unary(Op::round, "round", type::real, no_gradient, "nearest integer, ties to even"),
+    unary(Op::floor, "floor", type::real, no_gradient, "largest integer not above x"),
+    unary(Op::exp, "exp", type::real, grad::exp, "e^x"),
+    unary(Op::log, "log", type::real, grad::log, "natural logarithm"),
+    unary(Op::sqrt, "sqrt", type::real, grad::sqrt, "x^(1/2)"),
+    unary(Op::rsqrt, "rsqrt", type::real, grad::rsqrt, "x^(-1/2)"),
+    unary(Op::reciprocal, "reciprocal", type::real, grad::reciprocal, "1 / x"),
+    unary(Op::sin, "sin", type::real, grad::sin, "sine of radians"),
+    unary(Op::cos, "cos", type::real, grad::cos, "cosine of radians"),
+    unary(Op::tanh, "tanh", type::real, grad::tanh, "hyperbolic tangent"),
+    unary(Op::sigmoid, "sigmoid", type::real, grad::sigmoid, "1 / (1 + e^-x)"),
+    unary(Op::is_finite, "is_finite", type::real_test, no_gradient, "neither infinite nor NaN"),
+    unary(Op::logical_not, "logical_not", type::boolean, no_gradient, "not x"),
+    unary(Op::cast, "cast", type::cast, grad::cast,
+          "real to integer truncates toward zero; to boolean is x != 0"),
+    unary(Op::stop_gradient, "stop_gradient", type::same, no_gradient, "x, with no gradient"),
 
-    elementwise(Op::add, "add", 2, type::numeric, grad::add, "a + b"),
-    elementwise(Op::sub, "sub", 2, type::numeric, grad::sub, "a - b"),
-    elementwise(Op::mul, "mul", 2, type::numeric, grad::mul, "a b"),
-    elementwise(Op::div, "div", 2, type::real, grad::div, "a / b, IEEE"),
-    elementwise(Op::min, "min", 2, type::numeric, grad::min, "a < b ? a : b; ties and NaN take b"),
-    elementwise(Op::max, "max", 2, type::numeric, grad::max, "a > b ? a : b; ties and NaN take b"),
-    elementwise(Op::less, "less", 2, type::numeric_test, nullptr, "a < b"),
-    elementwise(Op::equal, "equal", 2, type::equality, nullptr, "a == b"),
-    elementwise(Op::logical_and, "logical_and", 2, type::boolean, nullptr, "a and b"),
-    elementwise(Op::logical_or, "logical_or", 2, type::boolean, nullptr, "a or b"),
-    elementwise(Op::select, "select", 3, type::select, grad::select, "condition ? a : b"),
+    broadcasting(Op::add, "add", 2, type::numeric, grad::add, "a + b"),
+    broadcasting(Op::sub, "sub", 2, type::numeric, grad::sub, "a - b"),
+    broadcasting(Op::mul, "mul", 2, type::numeric, grad::mul, "a b"),
+    broadcasting(Op::div, "div", 2, type::real, grad::div, "a / b, IEEE"),
+    broadcasting(Op::min, "min", 2, type::numeric, grad::min, "a < b ? a : b; ties and NaN take b"),
+    broadcasting(Op::max, "max", 2, type::numeric, grad::max, "a > b ? a : b; ties and NaN take b"),
+    broadcasting(Op::less, "less", 2, type::numeric_test, no_gradient, "a < b"),
+    broadcasting(Op::equal, "equal", 2, type::equality, no_gradient, "a == b"),
+    broadcasting(Op::logical_and, "logical_and", 2, type::boolean, no_gradient, "a and b"),
+    broadcasting(Op::logical_or, "logical_or", 2, type::boolean, no_gradient, "a or b"),
+    broadcasting(Op::select, "select", 3, type::select, grad::select, "condition ? a : b"),
 
     general(Op::reduce_sum, "reduce_sum", 1, shape::reduce, type::numeric, grad::reduce_sum,
             "sum along an axis, from its first element to its last; 0 when empty"),
     general(Op::reduce_max, "reduce_max", 1, shape::reduce_nonempty, type::numeric,
             grad::reduce_max,
             "first maximum along an axis: m = x0, then x > m ? x : m; its gradient goes there"),
-    general(Op::argmax, "argmax", 1, shape::reduce_nonempty, type::index_of, nullptr,
+    general(Op::argmax, "argmax", 1, shape::reduce_nonempty, type::index_of, no_gradient,
             "index of the element reduce_max takes"),
 
     general(Op::reshape, "reshape", 1, shape::reshape, type::same, grad::reshape,
@@ -138,16 +154,10 @@ constexpr std::array<OpRow, op_count> rows{
               "(x + 0.044715 ((x x) x)))), tanh, sigmoid by code 0 to 5; any other code is linear"},
 };
 
-constexpr bool is_complete(const OpRow& r) {
-    const bool has_gradient = r.differentiable == (r.gradient != nullptr || r.lowering != nullptr);
-    return !r.name.empty() && !r.meaning.empty() && r.shape != nullptr && r.type != nullptr &&
-           r.arity >= -1 && has_gradient &&
-           (r.batch == BatchRule::body) == (r.result_count != nullptr);
-}
-
 constexpr bool covers_every_op() {
     for (std::size_t i = 0; i < op_count; ++i)
-        if (rows[i].op != static_cast<Op>(i) || !is_complete(rows[i])) return false;
+        if (rows[i].op != static_cast<Op>(i) || rows[i].name.empty() || rows[i].meaning.empty())
+            return false;
     return true;
 }
 static_assert(covers_every_op(), "a row of the op table is missing, out of order or incomplete");

@@ -19,6 +19,17 @@ TEST(OpTable, EveryOpHasAConformanceCase) {
             << row.name;
 }
 
+TEST(OpTable, EveryRowHasItsRules) {
+    for (const OpRow& row : op_table()) {
+        SCOPED_TRACE(row.name);
+        EXPECT_NE(row.shape, nullptr);
+        EXPECT_NE(row.type, nullptr);
+        EXPECT_EQ(row.differentiable, row.gradient != nullptr || row.lowering != nullptr);
+        EXPECT_EQ(row.batch == BatchRule::body, row.result_count != nullptr);
+        EXPECT_FALSE(row.meaning.empty());
+    }
+}
+
 TEST(OpTable, ResultsHaveTheDeclaredShapesAndTypes) {
     for (const OpCase& op_case : op_cases()) {
         SCOPED_TRACE(op_case.label());

@@ -30,6 +30,8 @@ class Walk {
               std::vector<std::uint32_t>(static_cast<std::size_t>(plan.per_individual_elements))} {}
 
     bool every_read_is_intact() {
+        for (std::uint32_t id = 0; id < graph_.value_count(); ++id)
+            if (!fits(ValueId{id})) return false;
         for (const Node& node : graph_.nodes()) {
             bool runs = false;
             for (std::uint32_t i = 0; i < node.result_count; ++i) {
@@ -56,6 +58,12 @@ class Walk {
         return std::span(arena).subspan(
             static_cast<std::size_t>(plan_.values[static_cast<std::size_t>(id)].offset),
             static_cast<std::size_t>(graph_.value(id).shape.elements()));
+    }
+    bool fits(ValueId id) {
+        const Placement& place = plan_.values[static_cast<std::size_t>(id)];
+        const auto& arena = arenas_[graph_.value(id).per_individual ? 1 : 0];
+        const std::int64_t end = place.offset + graph_.value(id).shape.elements();
+        return place.kind != Kind::arena || end <= static_cast<std::int64_t>(arena.size());
     }
     void write(ValueId id) {
         if (plan_.values[static_cast<std::size_t>(id)].kind != Kind::arena) return;
