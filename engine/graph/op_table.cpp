@@ -90,7 +90,8 @@ constexpr std::array<OpRow, op_count> rows{
     unary(Op::is_finite, "is_finite", type::real_test, no_gradient, "neither infinite nor NaN"),
     unary(Op::logical_not, "logical_not", type::boolean, no_gradient, "not x"),
     unary(Op::cast, "cast", type::cast, grad::cast,
-          "real to integer truncates toward zero; to boolean is x != 0"),
+          "real to integer truncates toward zero, clamped to int32, NaN the lowest; to boolean is "
+          "x != 0"),
     unary(Op::stop_gradient, "stop_gradient", type::same, no_gradient, "x, with no gradient"),
 
     broadcasting(Op::add, "add", 2, type::numeric, grad::add, "a + b"),
