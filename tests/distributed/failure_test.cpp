@@ -171,7 +171,7 @@ void answer_falsely(Communicator& communicator, const Hello& hello,
     send(communicator, 0, Request{1, {}});
     send(communicator, 0, hello);
     for (;;) {
-        const auto message = communicator.receive(std::chrono::seconds(10));
+        const auto message = communicator.receive(std::chrono::seconds(1));
         if (!message || message->kind == MessageKind::stop) {
             return;
         }
