@@ -26,7 +26,11 @@ Variation::Variation(std::uint64_t seed, VariationSettings settings)
       founder_(std::make_shared<const Network>(settings_.founder)),
       sample_key_(random_key(seed, "sample")),
       splice_key_(random_key(seed, "splice")),
-      mutate_key_(random_key(seed, "mutate")) {}
+      mutate_key_(random_key(seed, "mutate")) {
+    for (const std::string& type : settings_.mutation.layer_types) {
+        static_cast<void>(fitted_layer(type, 1, 1));  // an unknown type throws now, not in a birth
+    }
+}
 
 Offspring Variation::materialise(const Birth& birth, std::span<const Genome* const> parents) const {
     CAMBRIAN_ASSERT(parents.size() == birth.parents.size());

@@ -27,6 +27,7 @@ struct Offspring {
 /// do it.
 class Variation {
   public:
+    /// Throws ShapeError when the founder does not build, ConfigError for an unknown layer type.
     Variation(std::uint64_t seed, VariationSettings settings);
     /// `parents` in the order of birth.parents.
     [[nodiscard]] Offspring materialise(const Birth& birth,

@@ -150,6 +150,23 @@ TEST(Compare, UnmatchedSlotsCountAgainstTheOverall) {
     EXPECT_NEAR(result.overall, (3.0 + head) / 5.0, 1e-6);
 }
 
+TEST(Compare, GridsOfOtherSizesMeetByCoordinates) {
+    const Genome small = founder(mixed_blueprint());
+    Genome large = small;
+    large.blueprint.grid.layers_per_cell = 3;  // slot 4 is now at [0, 0, 1, 1]
+    large.blueprint.grid.cols = 2;
+    const Comparison other = compare(small, large);
+    ASSERT_EQ(other.overlaps.size(), 3U);
+    EXPECT_EQ(other.overlaps[0].slot, 0);
+    EXPECT_EQ(other.overlaps[1].slot, 2);
+    EXPECT_EQ(other.overlaps[2].slot, 6);
+    EXPECT_NEAR(other.matched, 1.0, 1e-6);
+    EXPECT_NEAR(other.overall, 3.0 / 5.0, 1e-6);
+    ASSERT_EQ(other.shifts.size(), 1U);
+    EXPECT_EQ(other.shifts[0].from, 4);
+    EXPECT_EQ(other.shifts[0].to, 4);
+}
+
 TEST(Distance, CountsExcessAndDisjointGenes) {
     const Genome base = founder(mixed_blueprint(), 0);
     RandomStream rng(random_key(1, "test"), 1);

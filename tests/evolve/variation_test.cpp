@@ -7,6 +7,7 @@
 #include <set>
 #include <string>
 
+#include "cambrian/engine/core/error.hpp"
 #include "cambrian/tests/evolve/genome_support.hpp"
 
 namespace cambrian::evolve {
@@ -60,6 +61,12 @@ TEST(Variation, IsAPureFunctionOfSeedAndBirth) {
         EXPECT_EQ(second.materialise(birth, both).genome, child.genome);
         EXPECT_NE(other.materialise(birth, both).genome, child.genome);
     }
+}
+
+TEST(Variation, RefusesAnUnknownLayerTypeBeforeTheFirstBirth) {
+    VariationSettings settings = lively(false);
+    settings.mutation.layer_types = {"dense", "densee"};
+    EXPECT_THROW(Variation(1, settings), ConfigError);
 }
 
 TEST(Variation, CarryReturnsTheParent) {
