@@ -82,6 +82,10 @@ TEST(Genome, HistoricalIdDependsOnEveryPart) {
     EXPECT_NE(id, historical_id({1, 2}, "insert", "dense", 1));
 }
 
+TEST(Genome, HistoricalIdIsTheSameInEveryProcess) {
+    EXPECT_EQ(historical_id({}, "founder", "dense", 0).hex(), "ba73ef280a2407333916c7f5b4816d93");
+}
+
 TEST(Genome, CheckRefusesWhatIsNotValid) {
     const Genome good = founder(linked_blueprint());
     Genome twin = good;
