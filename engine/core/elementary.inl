@@ -1,12 +1,12 @@
-// Elementary functions from additions, multiplications, comparisons and bit operations only: one text
-// for C++ and GLSL, so that every device computes the same bits. The includer defines
+// Elementary functions from additions, multiplications, comparisons and bit operations only: one
+// text for C++ and GLSL, so that every device computes the same bits. The includer defines
 //   CAMBRIAN_ELEMENTARY(name)  declares a function of that name that returns float
 //   CAMBRIAN_CALL(name)        the name such a function is called by
 //   CAMBRIAN_PRECISE           marks a local whose operations may not be fused or reordered
 //   uint, float_to_bits, bits_to_float
-// No expression below may be contracted: compile C++ with -ffp-contract=off. Operands that are subnormal
-// count as zero and subnormal results are zero, by tests on the bits, whether or not the device flushes.
-// Each function is one flow without branches, so that loops over it become vector code.
+// No expression below may be contracted: compile C++ with -ffp-contract=off. Operands that are
+// subnormal count as zero and subnormal results are zero, by tests on the bits, whether or not the
+// device flushes. Each function is one flow without branches: loops over it become vector code.
 
 const uint exponent_mask = 0x7F800000U;
 const uint fraction_mask = 0x007FFFFFU;
@@ -14,7 +14,7 @@ const uint magnitude_mask = 0x7FFFFFFFU;
 const uint sign_mask = 0x80000000U;
 const uint one_bits = 0x3F800000U;
 const uint not_a_number_bits = 0x7FC00000U;
-// Adding and subtracting 1.5 * 2^23 rounds to an integer, which then lies in the low bits of the sum.
+// Adding and subtracting 1.5 * 2^23 rounds to an integer; it lies in the low bits of the sum.
 const float rounding_shift = 12582912.0F;
 const uint rounding_shift_bits = 0x4B400000U;
 const float log2_e = 1.44269502F;
@@ -154,7 +154,8 @@ CAMBRIAN_ELEMENTARY(exp_inside)(float x) {
     CAMBRIAN_PRECISE float shifted = x * log2_e + rounding_shift;
     CAMBRIAN_PRECISE float shift = shifted - rounding_shift;
     CAMBRIAN_PRECISE float fraction = CAMBRIAN_CALL(exp_fraction)(x, shift);
-    return bits_to_float(float_to_bits(fraction) + ((float_to_bits(shifted) - rounding_shift_bits) << 23));
+    uint exponent = (float_to_bits(shifted) - rounding_shift_bits) << 23;
+    return bits_to_float(float_to_bits(fraction) + exponent);
 }
 
 CAMBRIAN_ELEMENTARY(exp)(float x) {
@@ -190,15 +191,16 @@ CAMBRIAN_ELEMENTARY(log)(float x) {
     CAMBRIAN_PRECISE float tail = cubic - 0.5F * square;
     CAMBRIAN_PRECISE float body = f + tail;
     CAMBRIAN_PRECISE float result = scale * ln_2_high + body;
-    uint of_zero = (bits & exponent_mask) == 0U ? (sign_mask | exponent_mask) : float_to_bits(result);
+    uint minus_infinity = sign_mask | exponent_mask;
+    uint of_zero = (bits & exponent_mask) == 0U ? minus_infinity : float_to_bits(result);
     uint of_infinity = bits == exponent_mask ? exponent_mask : of_zero;
     bool invalid = bits > exponent_mask && bits >= (sign_mask | 0x00800000U);
     bool not_a_number = bits > exponent_mask && bits < sign_mask;
     return bits_to_float(invalid || not_a_number ? not_a_number_bits : of_infinity);
 }
 
-// sin(x + quarter_turns * pi / 2). The argument is limited to +-8192, beyond which a float no longer
-// resolves the phase well; infinities give NaN.
+// sin(x + quarter_turns * pi / 2). The argument is limited to +-8192, beyond which a float no
+// longer resolves the phase well; infinities give NaN.
 CAMBRIAN_ELEMENTARY(sin_turned)(float x, uint quarter_turns) {
     CAMBRIAN_PRECISE float below = x > 8192.0F ? 8192.0F : x;
     CAMBRIAN_PRECISE float inside = below < -8192.0F ? -8192.0F : below;
@@ -222,7 +224,8 @@ CAMBRIAN_ELEMENTARY(sin_turned)(float x, uint quarter_turns) {
     CAMBRIAN_PRECISE float c_1 = 0.0416666679F + z * c_2;
     CAMBRIAN_PRECISE float half_z = 0.5F * z;
     CAMBRIAN_PRECISE float near_one = 1.0F - half_z;
-    CAMBRIAN_PRECISE float cosine = near_one + (((1.0F - near_one) - half_z) + (z * z) * c_1);
+    CAMBRIAN_PRECISE float near_one_lost = (1.0F - near_one) - half_z;
+    CAMBRIAN_PRECISE float cosine = near_one + (near_one_lost + (z * z) * c_1);
     uint chosen = (quadrant & 1U) == 0U ? float_to_bits(sine) : float_to_bits(cosine);
     uint turned = chosen ^ ((quadrant & 2U) << 30);
     bool invalid = (float_to_bits(x) & magnitude_mask) >= exponent_mask;
@@ -292,7 +295,8 @@ CAMBRIAN_ELEMENTARY(sigmoid)(float x) {
     CAMBRIAN_PRECISE float small = power * corrected;
     CAMBRIAN_PRECISE float below_half = power < 0.5F ? small : 1.0F - corrected;
     CAMBRIAN_PRECISE float result = (bits & sign_mask) != 0U ? below_half : corrected;
-    return bits_to_float(magnitude_bits > exponent_mask ? not_a_number_bits : float_to_bits(result));
+    uint value = float_to_bits(result);
+    return bits_to_float(magnitude_bits > exponent_mask ? not_a_number_bits : value);
 }
 
 // 2 / sqrt(pi) times the integral of e^(-t t) from 0 to x.

@@ -26,7 +26,8 @@ struct RandomKey {
 }
 
 /// The stream of draws of one individual or birth: draw n is word n % 4 of
-/// philox({n / 4 low, n / 4 high, id low, id high}, key), so a stream has no hidden state beyond its position.
+/// philox({n / 4 low, n / 4 high, id low, id high}, key), so a stream has no hidden state beyond
+/// its position.
 class RandomStream {
   public:
     RandomStream(RandomKey key, std::uint64_t id) : key_(key), id_(id) {}
@@ -38,12 +39,13 @@ class RandomStream {
     [[nodiscard]] bool chance(float probability) { return uniform() < probability; }
     /// Uniform in [0, count); count > 0. Unbiased (rejection).
     [[nodiscard]] std::uint32_t index(std::uint32_t count);
-    /// Standard normal from two draws, uniforms u and v: sqrt(-2 ln(1 - u)) cos(2 pi v), with our own
-    /// elementwise functions. The sine half is not used, so a call always costs two draws.
+    /// Standard normal from two draws, uniforms u and v: sqrt(-2 ln(1 - u)) cos(2 pi v), with our
+    /// own elementwise functions. The sine half is not used, so a call always costs two draws.
     [[nodiscard]] float normal();
     /// Fills with standard normals. Starts at the next block of four words, so the result does not
-    /// depend on vector width: elements 2k and 2k+1 are the cosine and the sine half of the pair made
-    /// from words 2k and 2k+1 of that block run. An odd count still consumes both words of its last pair.
+    /// depend on vector width: elements 2k and 2k+1 are the cosine and the sine half of the pair
+    /// made from words 2k and 2k+1 of that block run. An odd count still consumes both words of its
+    /// last pair.
     void fill_normal(std::span<float> values);
     /// Fills with uniforms in [0, 1), one word each, from the next block of four words.
     void fill_uniform(std::span<float> values);

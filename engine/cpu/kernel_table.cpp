@@ -25,6 +25,10 @@ bool finite(float x) {
     return (elementary::float_to_bits(x) & elementary::exponent_mask) != elementary::exponent_mask;
 }
 
+float sign_of(float x) {
+    return x > 0.0F ? 1.0F : (x < 0.0F ? -1.0F : 0.0F);
+}
+
 // Toward zero; beyond the range to its nearest end, NaN to the lowest.
 Int truncate(float x) {
     const float above = x > -0x1p31F ? x : -0x1p31F;
@@ -32,33 +36,40 @@ Int truncate(float x) {
     return x >= 0x1p31F ? std::numeric_limits<Int>::max() : value;
 }
 
-/// The kernel of one op: rows for the type of its last operand, or a factory.
+/// Where the step of an op comes from.
+enum class Kernel : std::uint8_t {
+    missing,
+    rows,     ///< Lifted scalar functions, by the type of the last operand.
+    factory,  ///< A function that makes the step.
+    placed,   ///< No step: the value is bound or written before a run.
+};
+
 struct KernelRow {
     Op op = Op::count_;
+    Kernel kernel = Kernel::missing;
     RowSet real{};
     RowSet integer{};
     RowSet boolean{};
     StepFactory make = nullptr;
-    bool needs_step = true;
 };
 
 constexpr KernelRow real(Op op, RowSet rows) {
-    return {.op = op, .real = rows};
+    return {.op = op, .kernel = Kernel::rows, .real = rows};
 }
 constexpr KernelRow numeric(Op op, RowSet reals, RowSet integers) {
-    return {.op = op, .real = reals, .integer = integers};
+    return {.op = op, .kernel = Kernel::rows, .real = reals, .integer = integers};
 }
 constexpr KernelRow boolean(Op op, RowSet rows) {
-    return {.op = op, .boolean = rows};
+    return {.op = op, .kernel = Kernel::rows, .boolean = rows};
 }
 constexpr KernelRow words(Op op, RowSet rows) {
-    return {.op = op, .real = rows, .integer = rows, .boolean = rows};
+    return {.op = op, .kernel = Kernel::rows, .real = rows, .integer = rows, .boolean = rows};
 }
 constexpr KernelRow special(Op op, StepFactory make) {
-    return {.op = op, .make = make};
+    return {.op = op, .kernel = Kernel::factory, .make = make};
 }
 constexpr KernelRow placed(Op op) {
-    return {.op = op, .needs_step = false};
+    return {.op = op, .kernel = Kernel::placed};
 }
 
 constexpr RowSet real_to_integer = lift<Int(float)>([](float x) { return truncate(x); });
@@ -91,7 +102,7 @@ constexpr std::array<KernelRow, op_count> kernel_rows{
                      lift<Int(Int)>([](Int x) { return wrap(0U - bits(x)); })),
     numeric(Op::abs, lift<float(float)>([](float x) { return std::fabs(x); }),
                      lift<Int(Int)>([](Int x) { return x < 0 ? wrap(0U - bits(x)) : x; })),
-    numeric(Op::sign, lift<float(float)>([](float x) { return x > 0.0F ? 1.0F : (x < 0.0F ? -1.0F : 0.0F); }),
+    numeric(Op::sign, lift<float(float)>([](float x) { return sign_of(x); }),
                       lift<Int(Int)>([](Int x) -> Int { return (x > 0) - (x < 0); })),
     real(Op::round, lift<float(float)>([](float x) { return std::nearbyint(x); })),
     real(Op::floor, lift<float(float)>([](float x) { return std::floor(x); })),
@@ -114,7 +125,8 @@ constexpr std::array<KernelRow, op_count> kernel_rows{
                      lift<Int(Int, Int)>([](Int a, Int b) { return wrap(bits(a) - bits(b)); })),
     numeric(Op::mul, lift<float(float, float)>([](float a, float b) { return a * b; }),
                      lift<Int(Int, Int)>([](Int a, Int b) { return wrap(bits(a) * bits(b)); })),
-    real(Op::div, lift<float(float, float)>([](float a, float b) { return elementary::divide(a, b); })),
+    real(Op::div,
+         lift<float(float, float)>([](float a, float b) { return elementary::divide(a, b); })),
     numeric(Op::min, lift<float(float, float)>([](float a, float b) { return a < b ? a : b; }),
                      lift<Int(Int, Int)>([](Int a, Int b) { return a < b ? a : b; })),
     numeric(Op::max, lift<float(float, float)>([](float a, float b) { return a > b ? a : b; }),
@@ -122,12 +134,15 @@ constexpr std::array<KernelRow, op_count> kernel_rows{
     numeric(Op::less, lift<Int(float, float)>([](float a, float b) -> Int { return a < b; }),
                       lift<Int(Int, Int)>([](Int a, Int b) -> Int { return a < b; })),
     KernelRow{.op = Op::equal,
+              .kernel = Kernel::rows,
               .real = lift<Int(float, float)>([](float a, float b) -> Int { return a == b; }),
               .integer = lift<Int(Int, Int)>([](Int a, Int b) -> Int { return a == b; }),
               .boolean = lift<Int(Int, Int)>([](Int a, Int b) -> Int { return a == b; })},
     boolean(Op::logical_and, lift<Int(Int, Int)>([](Int a, Int b) -> Int { return a & b; })),
     boolean(Op::logical_or, lift<Int(Int, Int)>([](Int a, Int b) -> Int { return a | b; })),
-    words(Op::select, lift<Word(Int, Word, Word)>([](Int c, Word a, Word b) { return Word{c != 0 ? a.bits : b.bits}; })),
+    words(Op::select, lift<Word(Int, Word, Word)>([](Int c, Word a, Word b) {
+              return Word{c != 0 ? a.bits : b.bits};
+          })),
     special(Op::reduce_sum, make_reduce_sum),
     special(Op::reduce_max, make_reduce_max),
     special(Op::argmax, make_argmax),
@@ -145,14 +160,9 @@ constexpr std::array<KernelRow, op_count> kernel_rows{
 };
 // clang-format on
 
-constexpr bool has_kernel(const KernelRow& row) {
-    return row.make != nullptr || row.real.strided != nullptr || row.boolean.strided != nullptr ||
-           !row.needs_step;
-}
-
 constexpr bool covers_every_op() {
     for (std::size_t i = 0; i < op_count; ++i) {
-        if (kernel_rows[i].op != static_cast<Op>(i) || !has_kernel(kernel_rows[i])) {
+        if (kernel_rows[i].op != static_cast<Op>(i) || kernel_rows[i].kernel == Kernel::missing) {
             return false;
         }
     }
@@ -172,13 +182,10 @@ const RowSet& rows_for(const KernelRow& row, ValueType type) {
 
 std::unique_ptr<Step> make_step(const Site& site) {
     const KernelRow& row = kernel_rows[static_cast<std::size_t>(site.node.op)];
-    if (!row.needs_step) {
-        return nullptr;
+    if (row.kernel == Kernel::rows) {
+        return make_elementwise(site, rows_for(row, site.operand(site.operands.size() - 1).type));
     }
-    if (row.make != nullptr) {
-        return row.make(site);
-    }
-    return make_elementwise(site, rows_for(row, site.operand(site.operands.size() - 1).type));
+    return row.kernel == Kernel::factory ? row.make(site) : nullptr;
 }
 
 }  // namespace cambrian::cpu

@@ -37,7 +37,8 @@ void whole_tile(const MatrixView& a, const MatrixView& b, float* c, std::int64_t
             right[v] = _mm256_loadu_ps(b.data + step * b.row + lane(v));
         }
         for (std::size_t r = 0; r < rows; ++r) {
-            const __m256 left = _mm256_set1_ps(a.data[static_cast<std::int64_t>(r) * a.row + step * a.column]);
+            const __m256 left =
+                _mm256_set1_ps(a.data[static_cast<std::int64_t>(r) * a.row + step * a.column]);
             for (std::size_t v = 0; v < vectors; ++v) {
                 sums[r][v] = _mm256_add_ps(sums[r][v], _mm256_mul_ps(left, right[v]));
             }
@@ -61,7 +62,8 @@ void edge_tile(const MatrixView& a, const MatrixView& b, float* c, std::int64_t 
     for (std::int64_t step = 0; step < k; ++step) {
         const __m256 right = _mm256_maskload_ps(b.data + step * b.row, mask);
         for (std::size_t r = 0; r < rows; ++r) {
-            const __m256 left = _mm256_set1_ps(a.data[static_cast<std::int64_t>(r) * a.row + step * a.column]);
+            const __m256 left =
+                _mm256_set1_ps(a.data[static_cast<std::int64_t>(r) * a.row + step * a.column]);
             sums[r] = _mm256_add_ps(sums[r], _mm256_mul_ps(left, right));
         }
     }
