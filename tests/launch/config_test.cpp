@@ -1,0 +1,226 @@
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/layers/layer_json.hpp"
+#include "cambrian/launch/config_file.hpp"
+#include "cambrian/launch/experiment_reader.hpp"
+#include "cambrian/launch/nearest.hpp"
+#include "launch_support.hpp"
+
+namespace cambrian::launch {
+namespace {
+
+namespace fs = std::filesystem;
+using test::failure;
+using test::TemporaryDirectory;
+
+Json minimal() {
+    return Json::parse(R"({"task": {"type": "xor"}})");
+}
+
+ResolvedConfig resolved(const Json& json, const std::vector<std::string>& overrides = {},
+                        const Environment& environment = nullptr) {
+    return resolve(
+        document_from(json, "test.json", fs::current_path(), overrides), Schema(),
+        environment ? environment
+                    : [](const std::string&) { return std::optional<std::string>(); });
+}
+
+std::string refusal(const Json& json, const std::vector<std::string>& overrides = {}) {
+    return failure<ConfigError>([&] { (void)resolved(json, overrides); });
+}
+
+TEST(Schema, KnowsEveryKeyOfItsOwnDefaults) {
+    const Schema schema;
+    const Json defaults = with_defaults(schema, minimal());
+    EXPECT_NO_THROW(validate(schema, defaults, Origins("defaults")));
+    EXPECT_EQ(with_defaults(schema, defaults), defaults);
+}
+
+TEST(Schema, EveryKeyHasATypeAMeaningAndAClass) {
+    const Schema schema;
+    for (const SchemaKey& entry : schema.all_keys()) {
+        const Json& node = schema.resolve(*entry.node);
+        EXPECT_FALSE(node.value("description", "").empty()) << entry.key;
+        EXPECT_FALSE(allowed_values(schema, node).empty()) << entry.key;
+        if (entry.section) continue;
+        const std::string key_class = node.value("x-class", "");
+        EXPECT_TRUE(key_class == "identity" || key_class == "stop" || key_class == "placement")
+            << entry.key;
+    }
+}
+
+TEST(Schema, DefaultsAreAllowedValues) {
+    const Schema schema;
+    for (const auto& [type, text] : std::map<std::string, std::string>{
+             {"cart_pole", R"({"type": "cart_pole"})"},
+             {"table", R"({"type": "table", "train": ["a.csv"], "targets": ["y"]})"}}) {
+        Json config = minimal();
+        config["task"] = Json::parse(text);
+        EXPECT_NO_THROW(validate(schema, with_defaults(schema, config), Origins("defaults")))
+            << type;
+    }
+}
+
+TEST(Schema, KnowsEveryFieldOfEveryLayer) {
+    const Schema schema;
+    for (const std::string_view type : layer_types()) {
+        const Json layer = Json(to_json(layer_from_json(nlohmann::json{{"type", type}}, "layer")));
+        Json config = minimal();
+        config["network"]["layers"] = Json::array({layer});
+        EXPECT_NO_THROW(validate(schema, config, Origins("layer"))) << layer.dump();
+        const Schema::Keys keys =
+            schema.keys(schema.root()["$defs"]["layer"], Json{{"type", type}});
+        EXPECT_EQ(keys.properties.size(), layer.size()) << type;
+    }
+}
+
+TEST(Config, NamesTheNearestKeyOnce) {
+    const std::string text = refusal(minimal(), {"population.sise=3"});
+    EXPECT_THAT(text, testing::HasSubstr("population.sise is not a known key"));
+    EXPECT_THAT(text, testing::HasSubstr("--set population.sise=3"));
+    EXPECT_THAT(text, testing::HasSubstr("did you mean population.size?"));
+    EXPECT_EQ(text.find("population.size"), text.rfind("population.size"));
+}
+
+TEST(Config, TranslatesNamesOfOtherPrograms) {
+    EXPECT_THAT(refusal(minimal(), {"mutation.conn_add_prob=0.5"}),
+                testing::HasSubstr("Cambrian calls it mutation.link_add_rate"));
+    EXPECT_THAT(refusal(minimal(), {"pop_size=5"}),
+                testing::HasSubstr("Cambrian calls it population.size"));
+    EXPECT_THAT(refusal(minimal(), {"population.populationSize=5"}),
+                testing::HasSubstr("Cambrian calls it population.size"));
+}
+
+TEST(Config, FindsAKeyInAnotherSection) {
+    EXPECT_THAT(refusal(minimal(), {"lease_seconds=5"}),
+                testing::HasSubstr("did you mean distributed.lease_seconds?"));
+    EXPECT_THAT(refusal(minimal(), {"task.episodes=5"}),
+                testing::HasSubstr("did you mean task.episodes of type cart_pole?"));
+}
+
+TEST(Config, RefusesWrongTypesAndValues) {
+    EXPECT_THAT(refusal(minimal(), {"population.size=0"}),
+                testing::AllOf(testing::HasSubstr("population.size is 0"),
+                               testing::HasSubstr("an integer at least 1")));
+    EXPECT_THAT(refusal(minimal(), {"population.size=many"}),
+                testing::HasSubstr("population.size is \"many\""));
+    EXPECT_THAT(refusal(minimal(), {"population.size=2.5"}), testing::HasSubstr("an integer"));
+    EXPECT_THAT(refusal(minimal(), {"population=5"}), testing::HasSubstr("a section {...}"));
+    EXPECT_THAT(refusal(minimal(), {"splice.rate=1.5"}), testing::HasSubstr("at most 1"));
+    EXPECT_THAT(refusal(minimal(), {"splice.mode=blendd"}),
+                testing::HasSubstr("did you mean \"blend\"?"));
+    EXPECT_THAT(refusal(minimal(), {"engine.threads=0"}),
+                testing::HasSubstr("\"affinity\" or an integer at least 1"));
+    EXPECT_THAT(refusal(minimal(), {"engine.memory_limit=much"}),
+                testing::HasSubstr("engine.memory_limit is \"much\""));
+    EXPECT_THAT(refusal(minimal(), {"network.layers=[{\"type\":\"dens\"}]"}),
+                testing::HasSubstr("did you mean \"dense\"?"));
+    EXPECT_THAT(refusal(Json::object()), testing::HasSubstr("task is missing"));
+}
+
+TEST(Config, SetsValuesInArraysAndRemovesKeys) {
+    Json config = minimal();
+    config["network"]["layers"] =
+        Json::parse(R"([{"type": "dense", "out": 4}, {"type": "dense"}])");
+    config["run"]["stop"] = Json::parse(R"({"generations": 5, "fitness": 3})");
+    const ResolvedConfig result =
+        resolved(config, {"network.layers[0].out=7", "run.stop.fitness=null", "run.name=\"12\""});
+    EXPECT_EQ(result.effective->at("network").at("layers")[0].at("out"), 7);
+    EXPECT_FALSE(result.effective->at("run").at("stop").contains("fitness"));
+    EXPECT_EQ(result.effective->at("run").at("name"), "12");
+    EXPECT_THAT(refusal(minimal(), {"population.size"}), testing::HasSubstr("no key=value"));
+    EXPECT_THAT(refusal(minimal(), {"population..size=3"}), testing::HasSubstr("empty part"));
+}
+
+TEST(Config, StopsAfterAHundredGenerationsOnlyWithoutAnotherCriterion) {
+    EXPECT_EQ(resolved(minimal()).effective->at("run").at("stop").dump(), R"({"generations":100})");
+    EXPECT_EQ(resolved(minimal(), {"run.stop.seconds=5"}).effective->at("run").at("stop").dump(),
+              R"({"seconds":5.0})");
+}
+
+TEST(Config, BlanksCommentsOutsideStringsOnly) {
+    EXPECT_EQ(without_comments("{ \"a\": \"http://x\" } // why"), "{ \"a\": \"http://x\" }       ");
+    EXPECT_EQ(parse_config("{ // one\n \"a\\\"//\": 1 }", "x").dump(), R"({"a\"//":1})");
+}
+
+TEST(Config, SaysWhereJsonIsBroken) {
+    const std::string text =
+        failure<ConfigError>([] { (void)parse_config("{\n  \"a\": 1,,\n}", "x.json"); });
+    EXPECT_THAT(text, testing::HasSubstr("x.json:2:10: broken JSON"));
+    EXPECT_THAT(failure<ConfigError>([] { (void)parse_config("{\"a\":1,\"a\":2}", "x.json"); }),
+                testing::HasSubstr("twice"));
+    EXPECT_THAT(failure<ConfigError>([] { (void)parse_config(std::string(5000, '['), "x.json"); }),
+                testing::HasSubstr("nested too deeply"));
+    EXPECT_THAT(failure<ConfigError>([] { (void)parse_config("", "x.json"); }),
+                testing::HasSubstr("x.json:1:1: broken JSON"));
+}
+
+TEST(Config, ExtendsAnotherFileDeeply) {
+    const TemporaryDirectory directory;
+    directory.write("sub/base.json", R"({"task": {"type": "xor"}, "population": {"size": 9}})");
+    directory.write("own.json", R"({"$schema": "s", "extends": "sub/base.json",
+                                    "population": {"elite_fraction": 0.5}})");
+    const ConfigDocument document = read_config(directory.path() / "own.json", {});
+    EXPECT_EQ(document.json->at("population").dump(), R"({"size":9,"elite_fraction":0.5})");
+    EXPECT_EQ(document.base_directory, directory.path());
+    EXPECT_THAT(document.origins.of("population.size"), testing::HasSubstr("sub/base.json"));
+    EXPECT_THAT(document.origins.of("population.elite_fraction"), testing::HasSubstr("own.json"));
+}
+
+TEST(Config, RefusesACircleOfExtends) {
+    const TemporaryDirectory directory;
+    directory.write("a.json", R"({"extends": "b.json"})");
+    directory.write("b.json", R"({"extends": "a.json"})");
+    EXPECT_THAT(failure<ConfigError>([&] { (void)read_config(directory.path() / "a.json", {}); }),
+                testing::HasSubstr("leads back"));
+}
+
+TEST(Config, ExpandsEnvironmentAndSeed) {
+    Json config = minimal();
+    config["run"] = Json::parse(R"({"name": "${NAME}-x", "directory": "runs/{seed}", "seed": 7})");
+    const auto environment = [](const std::string& name) {
+        return name == "NAME" ? std::optional<std::string>("me") : std::nullopt;
+    };
+    const ResolvedConfig result = resolved(config, {}, environment);
+    EXPECT_EQ(result.effective->at("run").at("name"), "me-x");
+    EXPECT_EQ(result.effective->at("run").at("directory"), "runs/7");
+    EXPECT_EQ(result.written->at("run").at("name"), "${NAME}-x");
+
+    config["run"]["name"] = "${OTHER}";
+    EXPECT_THAT(failure<ConfigError>([&] { (void)resolved(config, {}, environment); }),
+                testing::AllOf(testing::HasSubstr("run.name"), testing::HasSubstr("OTHER")));
+    config["run"]["name"] = "${OTHER";
+    EXPECT_THAT(failure<ConfigError>([&] { (void)resolved(config, {}, environment); }),
+                testing::HasSubstr("without \"}\""));
+}
+
+TEST(Config, EqualSettingsHaveEqualIdentity) {
+    const Schema schema;
+    const auto identity = [&](const std::vector<std::string>& overrides) {
+        return nlohmann::json(
+                   keys_of_class(schema, *resolved(minimal(), overrides).written, "identity"))
+            .dump();
+    };
+    EXPECT_EQ(identity({"splice.alpha=1"}), identity({"splice.alpha=1.0"}));
+    EXPECT_EQ(identity({}),
+              identity({"population.size=256", "engine.threads=3", "distributed.shard_size=4",
+                        "run.stop.generations=3", "checkpoint.keep=9", "run.name=x"}));
+    EXPECT_NE(identity({}), identity({"population.size=255"}));
+    EXPECT_NE(identity({}), identity({"engine.math=strict"}));
+}
+
+TEST(Nearest, ForgivesSlipsButNotOtherWords) {
+    const std::vector<std::string> words{"size", "elite_fraction", "reevaluate"};
+    EXPECT_EQ(nearest("sise", words), "size");
+    EXPECT_EQ(nearest("elitefraction", words), "elite_fraction");
+    EXPECT_EQ(nearest("rEevaluate", words), "reevaluate");
+    EXPECT_EQ(nearest("temperature", words), std::nullopt);
+    EXPECT_EQ(nearest(std::string(100000, 'x'), words), std::nullopt);
+}
+
+}  // namespace
+}  // namespace cambrian::launch

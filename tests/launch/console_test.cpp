@@ -1,0 +1,131 @@
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "cambrian/engine/core/error.hpp"
+#include "cambrian/launch/console_reporter.hpp"
+#include "cambrian/launch/device.hpp"
+#include "cambrian/launch/exit_code.hpp"
+#include "launch_support.hpp"
+
+namespace cambrian::launch {
+namespace {
+
+using distributed::GenerationReport;
+using testing::HasSubstr;
+
+GenerationReport report(std::uint64_t generation) {
+    GenerationReport result;
+    result.generation = generation;
+    result.evaluations = 10 * (generation + 1);
+    result.best = 3.5;
+    result.seconds = 0.5;
+    result.evaluate_seconds = 0.4;
+    result.vary_seconds = 0.05;
+    result.wait_seconds = 0.05;
+    return result;
+}
+
+/// A reporter with a clock of its own.
+class Console : public testing::Test {
+  protected:
+    ConsoleReporter make(bool terminal, bool quiet = false) {
+        return ConsoleReporter(
+            out_,
+            {.terminal = terminal, .colour = false, .quiet = quiet, .width = 60, .seconds = [this] {
+                 return now_;
+             }});
+    }
+    [[nodiscard]] std::size_t lines() const {
+        const std::string text = out_.str();
+        return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
+    }
+
+    std::ostringstream out_;
+    double now_ = 100.0;
+};
+
+TEST_F(Console, PrintsEveryGenerationThatTakesItsTime) {
+    ConsoleReporter reporter = make(false);
+    for (std::uint64_t i = 0; i < 5; ++i, now_ += 0.5) reporter.generation_done(report(i));
+    EXPECT_EQ(lines(), 5U);
+    EXPECT_THAT(out_.str(), HasSubstr("best        3.5"));
+    EXPECT_THAT(out_.str(), HasSubstr("20/s  0.5 s (evaluate 80% vary 10% wait 10%)"));
+    EXPECT_EQ(out_.str().find('\033'), std::string::npos);
+    EXPECT_EQ(out_.str().find('\r'), std::string::npos);
+}
+
+TEST_F(Console, ThinsFastGenerationsButKeepsTheFirstAndTheValidated) {
+    ConsoleReporter reporter = make(false);
+    for (std::uint64_t i = 0; i < 100; ++i, now_ += 0.001) {
+        GenerationReport line = report(i);
+        if (i == 50) line.validated = 4.25;
+        reporter.generation_done(line);
+    }
+    EXPECT_EQ(lines(), 2U);
+    EXPECT_THAT(out_.str(), HasSubstr("generation     0"));
+    EXPECT_THAT(out_.str(), HasSubstr("generation    50"));
+    EXPECT_THAT(out_.str(), HasSubstr("validated 4.25"));
+}
+
+TEST_F(Console, RewritesItsBarWithinTheWidthOfATerminal) {
+    ConsoleReporter reporter = make(true);
+    reporter.generation_done(report(0));
+    now_ += 1.0;
+    reporter.progressed(1, 5, 10);
+    const std::string text = out_.str();
+    const std::string bar = text.substr(text.rfind('\r') + 1);
+    EXPECT_THAT(bar, HasSubstr("[============            ] generation 1  5/10"));
+    EXPECT_LT(bar.size(), 64U);
+    reporter.warning("a rank left");
+    EXPECT_THAT(out_.str(), HasSubstr("\r\033[Kwarning: a rank left\n"));
+}
+
+TEST_F(Console, QuietPrintsOnlyWarnings) {
+    ConsoleReporter reporter = make(true, true);
+    reporter.generation_done(report(0));
+    reporter.progressed(1, 5, 10);
+    reporter.warning("careful");
+    EXPECT_EQ(out_.str(), "warning: careful\n");
+}
+
+TEST(Remaining, TakesTheFirstCriterionInSight) {
+    distributed::StopSettings stop;
+    EXPECT_EQ(remaining_seconds(stop, report(4), 2.0, 10.0), std::nullopt);
+    stop.generations = 15;
+    EXPECT_DOUBLE_EQ(*remaining_seconds(stop, report(4), 2.0, 10.0), 20.0);
+    stop.evaluations = 80;
+    EXPECT_DOUBLE_EQ(*remaining_seconds(stop, report(4), 2.0, 10.0), 6.0);
+    stop.seconds = 3.0;
+    EXPECT_DOUBLE_EQ(*remaining_seconds(stop, report(4), 2.0, 10.0), 3.0);
+}
+
+TEST(Duration, ReadsLikeAClock) {
+    EXPECT_EQ(duration_text(0.44), "0.4 s");
+    EXPECT_EQ(duration_text(65.0), "1:05");
+    EXPECT_EQ(duration_text(7200.0), "2:00:00");
+}
+
+TEST(Memory, UnderstandsSharesAndSizes) {
+    EXPECT_EQ(memory_bytes("80%", 1000, 1), 800);
+    EXPECT_EQ(memory_bytes("50%", 1000, 4), 125);
+    EXPECT_EQ(memory_bytes("4GiB", 1, 1), std::int64_t{4} << 30);
+    EXPECT_EQ(memory_bytes("0.5KiB", 1, 1), 512);
+    EXPECT_THROW((void)memory_bytes("120%", 1000, 1), ConfigError);
+    EXPECT_THROW((void)memory_bytes("4 bytes", 1000, 1), ConfigError);
+}
+
+TEST(ExitCode, FollowsTheKindOfError) {
+    const auto code = [](const auto& error) {
+        return describe(std::make_exception_ptr(error)).exit_code;
+    };
+    EXPECT_EQ(code(ConfigError("")), 2);
+    EXPECT_EQ(code(ShapeError("")), 2);
+    EXPECT_EQ(code(InputError("")), 3);
+    EXPECT_EQ(code(DeviceError("")), 4);
+    EXPECT_EQ(code(std::runtime_error("")), 1);
+    EXPECT_EQ(code(std::bad_alloc()), 1);
+}
+
+}  // namespace
+}  // namespace cambrian::launch

@@ -1,0 +1,83 @@
+#pragma once
+
+#include <gmock/gmock.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "cambrian/launch/main.hpp"
+
+namespace cambrian::launch::test {
+
+/// The text of the error that a body throws; empty, and a failed test, when it throws none.
+template <class Error, class Body>
+std::string failure(const Body& body) {
+    try {
+        body();
+    } catch (const Error& error) {
+        return error.what();
+    }
+    ADD_FAILURE() << "no error of the expected kind";
+    return "";
+}
+
+/// A folder of this test's own, removed at the end.
+class TemporaryDirectory {
+  public:
+    TemporaryDirectory() {
+        std::string pattern = (std::filesystem::temp_directory_path() / "cambrian-launch-XXXXXX");
+        path_ = mkdtemp(pattern.data());
+    }
+    ~TemporaryDirectory() {
+        std::error_code ignored;
+        std::filesystem::remove_all(path_, ignored);
+    }
+    TemporaryDirectory(const TemporaryDirectory&) = delete;
+    TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
+
+    [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+    std::string write(const std::string& name, const std::string& text) const {
+        const std::filesystem::path file = path_ / name;
+        std::filesystem::create_directories(file.parent_path());
+        std::ofstream(file, std::ios::binary) << text;
+        return file.string();
+    }
+    [[nodiscard]] std::string file(const std::string& name) const { return path_ / name; }
+
+  private:
+    std::filesystem::path path_;
+};
+
+/// What a command printed and returned.
+struct Result {
+    int code = 0;
+    std::string out;
+    std::string err;
+};
+
+inline Result run(const std::vector<std::string>& arguments,
+                  const evolve::TaskRegistry& tasks = evolve::standard_tasks()) {
+    std::ostringstream out;
+    std::ostringstream err;
+    Result result;
+    result.code = run_program(arguments, tasks, out, err);
+    result.out = out.str();
+    result.err = err.str();
+    return result;
+}
+
+/// A quick experiment in a folder; returns the path of its config.
+inline std::string write_xor(const TemporaryDirectory& directory, const std::string& name = "xor") {
+    return directory.write(
+        name + ".json",
+        R"({"run": {"name": "small", "directory": ")" + directory.file("run-" + name) +
+            R"(", "stop": {"generations": 3}}, "population": {"size": 12}, "task": {"type": "xor"},
+            "network": {"layers": [{"type": "dense", "out": 3, "activation": "tanh"}, {"type": "dense"}],
+                        "grid": {"layers_per_cell": 3}}})");
+}
+
+}  // namespace cambrian::launch::test

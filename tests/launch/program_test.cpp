@@ -1,0 +1,164 @@
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "launch_support.hpp"
+
+namespace cambrian::launch {
+namespace {
+
+using test::Result;
+using test::run;
+using test::TemporaryDirectory;
+using test::write_xor;
+using testing::HasSubstr;
+
+Result run_in(const std::string& program_arguments) {
+    std::istringstream words(program_arguments);
+    std::vector<std::string> arguments;
+    for (std::string word; words >> word;) arguments.push_back(word);
+    return run(arguments);
+}
+
+std::string sample(const std::string& name) {
+    return std::string(CAMBRIAN_SOURCE_DIR) + "/configs/" + name;
+}
+
+TEST(Program, EverySubCommandHelpsWithExamples) {
+    for (const std::string command : {"evolve", "resume", "evaluate", "infer", "inspect", "compare",
+                                      "splice", "validate", "explain"}) {
+        const Result result = run({command, "--help"});
+        EXPECT_EQ(result.code, 0) << command;
+        EXPECT_THAT(result.out, HasSubstr("Examples:\n  ")) << command;
+        EXPECT_THAT(result.out, HasSubstr("cambrian " + command)) << command;
+    }
+    EXPECT_THAT(run({"--help"}).out, HasSubstr("Examples:"));
+    EXPECT_THAT(run({"--version"}).out, HasSubstr("cambrian 0."));
+}
+
+TEST(Program, WrongUsageEndsWithTwo) {
+    for (const char* arguments :
+         {"", "evolv x.json", "evolve", "evolve x.json --sett a=b", "splice a b",
+          "evaluate a --episodes 0", "evaluate a --phase no"}) {
+        const Result result = run_in(arguments);
+        EXPECT_EQ(result.code, 2) << arguments;
+        EXPECT_THAT(result.err, testing::StartsWith("cambrian: error: ")) << arguments;
+        EXPECT_EQ(result.out, "") << arguments;
+    }
+}
+
+TEST(Program, BadConfigsEndWithTwoAndNameTheKey) {
+    const TemporaryDirectory directory;
+    const std::string good = write_xor(directory);
+    const std::vector<std::pair<std::string, std::string>> cases{
+        {"population.sise=3", "did you mean population.size?"},
+        {"population.size=\"x\"", "population.size is \"x\""},
+        {"population.size=0", "population.size is 0"},
+        {"task.type=xorr", "did you mean \"xor\""},
+        {"network.layers=[{\"type\":\"rnn\",\"hidden\":2},{\"type\":\"dense\"}]", "keeps state"},
+        {"network.layers=[{\"type\":\"dense\",\"in\":5},{\"type\":\"dense\"}]", "5"},
+        {"engine.backend=vulkan", "no Vulkan backend"},
+    };
+    for (const auto& [setting, message] : cases) {
+        const Result result = run({"evolve", good, "--set", setting, "--quiet"});
+        EXPECT_EQ(result.code, 2) << setting;
+        EXPECT_THAT(result.err, testing::StartsWith("cambrian: error: ")) << setting;
+        EXPECT_THAT(result.err, HasSubstr(message)) << setting;
+        EXPECT_FALSE(std::filesystem::exists(directory.file("run-xor"))) << setting;
+    }
+    const Result broken = run({"evolve", directory.write("broken.json", "{\"task\": }")});
+    EXPECT_EQ(broken.code, 2);
+    EXPECT_THAT(broken.err, HasSubstr("broken.json:1:10: broken JSON"));
+}
+
+TEST(Program, BadFilesEndWithThree) {
+    const TemporaryDirectory directory;
+    EXPECT_EQ(run({"evolve", directory.file("absent.json")}).code, 3);
+    EXPECT_EQ(run({"resume", directory.path().string()}).code, 3);
+    EXPECT_EQ(run({"inspect", directory.file("absent.cmb")}).code, 3);
+    EXPECT_EQ(run({"inspect", directory.write("empty.cmb", "")}).code, 3);
+    EXPECT_EQ(run({"inspect", directory.write("random.cmb", "CAMBRIAN of another kind")}).code, 3);
+
+    const auto table = [&](const std::string& name, const std::string& csv) {
+        directory.write(name + ".csv", csv);
+        return directory.write(name + ".json", R"({"task": {"type": "table", "train": [")" + name +
+                                                   R"(.csv"], "targets": ["y"]}})");
+    };
+    EXPECT_EQ(run({"validate", table("good", "x,y\n1,2\n3,4\n")}).code, 0);
+    const std::vector<std::pair<std::string, std::string>> cases{
+        {table("ragged", "x,y\n1,2\n3\n"), "ragged.csv:3"},
+        {table("nan", "x,y\n1,nan\n3,4\n"), "nan.csv:2"},
+        {table("column", "x,z\n1,2\n3,4\n"), "no column \"y\""},
+        {directory.write("gone.json",
+                         R"({"task": {"type": "table", "train": ["gone.csv"], "targets": ["y"]}})"),
+         "gone.csv"}};
+    for (const auto& [config, message] : cases) {
+        const Result result = run({"validate", config});
+        EXPECT_EQ(result.code, 3) << config;
+        EXPECT_THAT(result.err, HasSubstr(message));
+    }
+}
+
+TEST(Program, SampleConfigsAreValid) {
+    for (const char* name : {"quickstart.json", "xor.json", "cart_pole.json"}) {
+        const Result result = run({"validate", sample(name)});
+        EXPECT_EQ(result.code, 0) << result.err;
+        EXPECT_THAT(result.out, testing::StartsWith("valid: "));
+    }
+}
+
+TEST(Program, CoalNamesTheVariableItNeeds) {
+    const TemporaryDirectory directory;
+    ASSERT_EQ(unsetenv("COAL_DATA"), 0);
+    const Result unset = run({"validate", sample("coal.json")});
+    EXPECT_EQ(unset.code, 2);
+    EXPECT_THAT(unset.err, HasSubstr("COAL_DATA"));
+
+    std::string rows = "Coal_Feeder_Rate,Main_Flm_Int\n";
+    for (int i = 0; i < 400; ++i)
+        rows += std::to_string(i % 7) + "," + std::to_string(i % 5) + "\n";
+    for (const char* name : {"burner_0.csv", "burner_1.csv", "burner_10.csv"})
+        directory.write(name, rows);
+    ASSERT_EQ(setenv("COAL_DATA", directory.path().c_str(), 1), 0);
+    const Result set = run({"validate", sample("coal.json")});
+    unsetenv("COAL_DATA");
+    EXPECT_EQ(set.code, 0) << set.err;
+}
+
+TEST(Program, ExplainsKeys) {
+    const Result key = run({"explain", "population.size"});
+    EXPECT_EQ(key.code, 0);
+    for (const char* part :
+         {"Individuals of a generation", "an integer at least 1", "256", "identity", "pop_size"})
+        EXPECT_THAT(key.out, HasSubstr(part));
+    EXPECT_THAT(run({"explain"}).out, HasSubstr("mutation.link_add_rate"));
+    EXPECT_THAT(run({"explain", "population"}).out, HasSubstr("population.elite_fraction"));
+    EXPECT_THAT(run({"explain", "network.layers[0].activation"}).out, HasSubstr("sigmoid"));
+    EXPECT_THAT(run({"explain", "task.validation.every"}).out, HasSubstr("of type cart_pole"));
+    const Result wrong = run({"explain", "conn_add_prob"});
+    EXPECT_EQ(wrong.code, 2);
+    EXPECT_THAT(wrong.err, HasSubstr("mutation.link_add_rate"));
+}
+
+TEST(Program, PrintsAConfigThatReadsBackAsItself) {
+    const TemporaryDirectory directory;
+    const Result first = run({"evolve", write_xor(directory), "--print-config"});
+    ASSERT_EQ(first.code, 0) << first.err;
+    const Result second =
+        run({"evolve", directory.write("again.json", first.out), "--print-config"});
+    EXPECT_EQ(first.out, second.out);
+    EXPECT_FALSE(std::filesystem::exists(directory.file("run-xor")));
+}
+
+TEST(Program, DryRunShowsStructureMemoryAndShards) {
+    const TemporaryDirectory directory;
+    const Result result = run({"evolve", write_xor(directory), "--dry-run"});
+    ASSERT_EQ(result.code, 0) << result.err;
+    for (const char* part :
+         {"slot 0 [0 0 0 0]", "head", "ranks       1", "shards      6", "of temporaries"})
+        EXPECT_THAT(result.out, HasSubstr(part));
+    EXPECT_FALSE(std::filesystem::exists(directory.file("run-xor")));
+}
+
+}  // namespace
+}  // namespace cambrian::launch

@@ -1,0 +1,136 @@
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "cambrian/distributed/network_file.hpp"
+#include "launch_support.hpp"
+
+namespace cambrian::launch {
+namespace {
+
+using test::Result;
+using test::run;
+using test::TemporaryDirectory;
+using test::write_xor;
+using testing::HasSubstr;
+
+/// One small run that the tests of finished networks share.
+class FinishedRun : public testing::Test {
+  protected:
+    void SetUp() override {
+        const Result result = run({"evolve", write_xor(directory_)});
+        ASSERT_EQ(result.code, 0) << result.err;
+        console_ = result.out;
+        best_ = directory_.file("run-xor/best.cmb");
+    }
+
+    TemporaryDirectory directory_;
+    std::string console_;
+    std::string best_;
+};
+
+TEST_F(FinishedRun, SaysWhatItReachedAndWhereToLook) {
+    EXPECT_THAT(console_, testing::StartsWith("small: task xor, population 12"));
+    EXPECT_THAT(console_, HasSubstr("generation     0"));
+    EXPECT_THAT(console_, HasSubstr("generation     2"));
+    EXPECT_THAT(console_, HasSubstr("all generations are done after 3 generations"));
+    EXPECT_THAT(console_, HasSubstr("cambrian inspect " + best_));
+}
+
+TEST_F(FinishedRun, CanBeInspected) {
+    const Result text = run({"inspect", best_});
+    EXPECT_EQ(text.code, 0) << text.err;
+    for (const char* part : {"2 inputs, 1 outputs", "task xor, seed 1", "head", "gene slot 0"})
+        EXPECT_THAT(text.out, HasSubstr(part));
+    const nlohmann::json json = nlohmann::json::parse(run({"inspect", best_, "--json"}).out);
+    EXPECT_EQ(json["identity"]["task"]["type"], "xor");
+    EXPECT_FALSE(json["identity"]["run"].contains("directory"));
+    EXPECT_THAT(run({"inspect", best_, "--dot"}).out, HasSubstr("input -> slot0"));
+    EXPECT_EQ(run({"inspect", best_, "--dot", "--json"}).code, 2);
+}
+
+TEST_F(FinishedRun, EvaluatesToTheFitnessItRecorded) {
+    const Result result = run({"evaluate", best_});
+    EXPECT_EQ(result.code, 0) << result.err;
+    const double fitness = distributed::read_network(best_).fitness;
+    char expected[64];
+    std::snprintf(expected, sizeof expected, "fitness %.6g\n", fitness);
+    EXPECT_THAT(result.out, HasSubstr(expected));
+    EXPECT_EQ(run({"evaluate", best_, "--episodes", "3"}).code, 2);
+    EXPECT_EQ(run({"evaluate", best_, "--phase", "test"}).code, 2);
+}
+
+TEST_F(FinishedRun, InfersRows) {
+    const std::string rows = directory_.write("rows.csv", "a,b\n0,1\n1,1\n");
+    const Result result = run({"infer", best_, "--input", rows});
+    EXPECT_EQ(result.code, 0) << result.err;
+    EXPECT_THAT(result.out, testing::StartsWith("output_0\n"));
+    EXPECT_EQ(std::count(result.out.begin(), result.out.end(), '\n'), 3);
+    const std::string answers = directory_.file("answers.csv");
+    EXPECT_EQ(run({"infer", best_, "--input", rows, "-o", answers}).code, 0);
+    std::stringstream written;
+    written << std::ifstream(answers).rdbuf();
+    EXPECT_EQ(written.str(), result.out);
+    EXPECT_EQ(run({"infer", best_, "--input", directory_.write("wide.csv", "a,b,c\n0,1,2\n")}).code,
+              3);
+    EXPECT_EQ(run({"infer", best_, "--input", directory_.write("bare.csv", "0,1\n1,1\n")}).code, 3);
+}
+
+TEST_F(FinishedRun, IsComparedAndSpliced) {
+    EXPECT_THAT(run({"compare", best_, best_}).out, testing::StartsWith("overall 1.0000"));
+    const std::string child = directory_.file("child.cmb");
+    const Result result = run({"splice", best_, best_, "-o", child, "--report"});
+    EXPECT_EQ(result.code, 0) << result.err;
+    EXPECT_THAT(result.out, HasSubstr("similarity"));
+    EXPECT_EQ(distributed::read_network(child).genome.weights,
+              distributed::read_network(best_).genome.weights);
+    // A child of two networks belongs to no run: its task must be named.
+    EXPECT_EQ(run({"evaluate", child}).code, 2);
+    EXPECT_EQ(run({"evaluate", child, "--config", directory_.file("xor.json")}).code, 0);
+}
+
+TEST_F(FinishedRun, ResumeChangesOnlyWhatDoesNotDecideTheResult) {
+    const std::string place = directory_.file("run-xor");
+    const Result refused = run({"resume", place, "--set", "population.size=13"});
+    EXPECT_EQ(refused.code, 2);
+    EXPECT_THAT(refused.err, HasSubstr("population.size cannot change from 12 to 13"));
+    EXPECT_EQ(run({"resume", place, "--set", "run.directory=elsewhere"}).code, 2);
+    const Result longer = run({"resume", place, "--set", "run.stop.generations=5"});
+    EXPECT_EQ(longer.code, 0) << longer.err;
+    EXPECT_THAT(longer.out, HasSubstr("changed: run.stop.generations from 3 to 5"));
+    EXPECT_THAT(longer.out, HasSubstr("continued at generation 3"));
+}
+
+TEST_F(FinishedRun, ContinueNamesTheKeyThatDiffers) {
+    const std::string config = directory_.file("xor.json");
+    EXPECT_EQ(run({"evolve", config, "--quiet"}).code, 2);
+    const Result refused = run({"evolve", config, "--continue", "--set", "splice.alpha=0.25"});
+    EXPECT_EQ(refused.code, 2);
+    EXPECT_THAT(refused.err, HasSubstr("splice.alpha cannot change from 0.5 to 0.25"));
+    EXPECT_EQ(run({"evolve", config, "--continue", "--quiet"}).code, 0);
+}
+
+TEST(Run, TasksOfOnesOwnTakeTheirOwnKeys) {
+    const TemporaryDirectory directory;
+    evolve::TaskRegistry tasks = evolve::standard_tasks();
+    tasks.add("mine", [](const nlohmann::json& settings, const evolve::TaskContext&) {
+        const double target = settings.at("target").get<double>();
+        return evolve::make_callback_task(1, 1, [target](evolve::Population& networks) {
+            const std::vector<float> input{1.0F};
+            std::vector<double> fitness;
+            for (const float output : networks.outputs(input, 1))
+                fitness.push_back(-(output - target) * (output - target));
+            return fitness;
+        });
+    });
+    const std::string config = directory.write(
+        "mine.json", R"({"run": {"directory": ")" + directory.file("run") +
+                         R"(", "stop": {"generations": 3}}, "population": {"size": 8},
+                            "task": {"type": "mine", "target": 2.5}})");
+    EXPECT_EQ(run({"evolve", config, "--quiet"}, tasks).code, 0);
+    EXPECT_EQ(run({"evaluate", directory.file("run/best.cmb")}, tasks).code, 0);
+    EXPECT_EQ(run({"evaluate", directory.file("run/best.cmb")}).code, 2);
+}
+
+}  // namespace
+}  // namespace cambrian::launch
