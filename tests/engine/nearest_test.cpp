@@ -1,0 +1,34 @@
+#include "cambrian/engine/core/nearest.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <string>
+
+namespace cambrian {
+namespace {
+
+constexpr std::array<std::string_view, 4> names{"layers", "grid", "link_add_rate", "links"};
+
+TEST(NearestName, ForgivesFewEdits) {
+    EXPECT_EQ(nearest_name("layer", names), "layers");
+    EXPECT_EQ(nearest_name("lyaers", names), "layers");
+    EXPECT_EQ(nearest_name("gird", names), "grid");
+    EXPECT_EQ(nearest_name("grid", names), "grid");
+    EXPECT_EQ(nearest_name("link_ad_rat", names), "link_add_rate");
+}
+
+TEST(NearestName, CountsASwapAsOneEdit) {
+    constexpr std::array<std::string_view, 2> close{"abdc", "axyd"};
+    EXPECT_EQ(nearest_name("abcd", close), "abdc");
+}
+
+TEST(NearestName, TellsNothingAboutStrangers) {
+    EXPECT_FALSE(nearest_name("zebra", names));
+    EXPECT_FALSE(nearest_name("", names));
+    EXPECT_FALSE(nearest_name(std::string(100'000, 'x'), names));
+    EXPECT_FALSE(nearest_name("grid", {}));
+}
+
+}  // namespace
+}  // namespace cambrian
