@@ -41,9 +41,11 @@ void print_key(std::ostream& out, const Schema& schema, const SchemaKey& entry) 
     out << fmt::format("  known elsewhere as  {}\n", names);
 }
 
+/// The keys below a section, or all of them.
 void print_list(std::ostream& out, const std::vector<SchemaKey>& keys, const std::string& section,
-                const Schema& schema) {
+                const std::string& variant, const Schema& schema) {
     for (const SchemaKey& entry : keys) {
+        if (!variant.empty() && entry.variant != variant) continue;
         if (!section.empty() && !entry.key.starts_with(section + ".") &&
             !entry.key.starts_with(section + "[]."))
             continue;
@@ -97,7 +99,7 @@ int explain_command(const CommandContext& context, const std::string& key) {
     const std::vector<SchemaKey> keys = schema.all_keys();
     if (key.empty()) {
         context.out << "Keys of a config; 'cambrian explain KEY' tells more of one:\n";
-        print_list(context.out, keys, "", schema);
+        print_list(context.out, keys, "", "", schema);
         return exit_done;
     }
     const std::string wanted = listed(key);
@@ -107,7 +109,7 @@ int explain_command(const CommandContext& context, const std::string& key) {
         if (found) context.out << '\n';
         found = true;
         print_key(context.out, schema, entry);
-        print_list(context.out, keys, entry.key, schema);
+        print_list(context.out, keys, entry.key, entry.variant, schema);
     }
     if (!found) unknown_key(schema, keys, key);
     return exit_done;

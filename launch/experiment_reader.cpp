@@ -94,7 +94,8 @@ Blueprint founder(const Json& network, const evolve::TaskSignature& task, const 
 /// Where relative data paths start: run.base_directory, itself relative to the config.
 fs::path base_directory(const Json& config, const fs::path& config_directory) {
     const fs::path chosen = config.at("run").at("base_directory").get<std::string>();
-    return (fs::absolute(config_directory) / chosen).lexically_normal();
+    const fs::path start = fs::absolute(config_directory);
+    return (chosen.empty() ? start : start / chosen).lexically_normal();
 }
 
 void flatten(const Json& value, const std::string& path, std::map<std::string, std::string>& flat) {

@@ -119,7 +119,7 @@ TEST(Run, TasksOfOnesOwnTakeTheirOwnKeys) {
             const std::vector<float> input{1.0F};
             std::vector<double> fitness;
             for (const float output : networks.outputs(input, 1))
-                fitness.push_back(-(output - target) * (output - target));
+                fitness.push_back(-(double{output} - target) * (double{output} - target));
             return fitness;
         });
     });
