@@ -88,6 +88,33 @@ void row_band(const MatrixView& a, const MatrixView& b, float* c, std::int64_t n
     }
 }
 
+/// A square of `lanes` rows of `from` as columns of `to`.
+void transpose_tile(const float* from, std::int64_t from_row, float* to, std::int64_t to_row) {
+    __m256 rows[lanes];
+    // Row r and row r + 4 side by side, so that the rest stays inside halves.
+    for (std::int64_t r = 0; r < lanes / 2; ++r) {
+        const float* low = from + r * from_row;
+        const float* high = low + lanes / 2 * from_row;
+        const auto pair = [&](std::int64_t column) {
+            return _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(low + column)),
+                                        _mm_loadu_ps(high + column), 1);
+        };
+        rows[r] = pair(0);
+        rows[r + lanes / 2] = pair(lanes / 2);
+    }
+    for (std::int64_t half = 0; half < lanes; half += lanes / 2) {
+        const __m256 a = _mm256_unpacklo_ps(rows[half], rows[half + 1]);
+        const __m256 b = _mm256_unpackhi_ps(rows[half], rows[half + 1]);
+        const __m256 c = _mm256_unpacklo_ps(rows[half + 2], rows[half + 3]);
+        const __m256 d = _mm256_unpackhi_ps(rows[half + 2], rows[half + 3]);
+        float* out = to + half * to_row;
+        _mm256_storeu_ps(out, _mm256_shuffle_ps(a, c, _MM_SHUFFLE(1, 0, 1, 0)));
+        _mm256_storeu_ps(out + to_row, _mm256_shuffle_ps(a, c, _MM_SHUFFLE(3, 2, 3, 2)));
+        _mm256_storeu_ps(out + 2 * to_row, _mm256_shuffle_ps(b, d, _MM_SHUFFLE(1, 0, 1, 0)));
+        _mm256_storeu_ps(out + 3 * to_row, _mm256_shuffle_ps(b, d, _MM_SHUFFLE(3, 2, 3, 2)));
+    }
+}
+
 }  // namespace
 
 void ordered_product(const MatrixView& a, const MatrixView& b, float* c, std::int64_t m,
@@ -104,8 +131,15 @@ void ordered_product(const MatrixView& a, const MatrixView& b, float* c, std::in
 }
 
 void transpose(const float* b, float* transposed, std::int64_t n, std::int64_t k) {
+    const std::int64_t whole_n = n / lanes * lanes;
+    const std::int64_t whole_k = k / lanes * lanes;
+    for (std::int64_t i = 0; i < whole_n; i += lanes) {
+        for (std::int64_t j = 0; j < whole_k; j += lanes) {
+            transpose_tile(b + i * k + j, k, transposed + j * n + i, n);
+        }
+    }
     for (std::int64_t j = 0; j < k; ++j) {
-        for (std::int64_t i = 0; i < n; ++i) {
+        for (std::int64_t i = j < whole_k ? whole_n : 0; i < n; ++i) {
             transposed[j * n + i] = b[i * k + j];
         }
     }
