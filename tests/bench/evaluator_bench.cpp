@@ -48,6 +48,24 @@ void xor_generation(benchmark::State& state) {
 }
 BENCHMARK(xor_generation)->Unit(benchmark::kMicrosecond);
 
+/// 20 structures never seen before, one network each: mostly compilation.
+void xor_new_structures(benchmark::State& state) {
+    const auto task = standard_tasks().make({{"type", "xor"}}, {});
+    std::vector<Genome> genomes;
+    for (std::uint64_t i = 0; i < 20; ++i)
+        genomes.push_back(
+            genome_for(*task, dense(static_cast<std::int64_t>(2 + i % 10), 1 + i / 10 % 2), i));
+    std::vector<const Genome*> pointers;
+    for (const Genome& genome : genomes) pointers.push_back(&genome);
+    const auto backend = make_cpu_backend({});
+    for (auto _ : state) {
+        Evaluator evaluator(*backend, *task, 1);
+        benchmark::DoNotOptimize(evaluator.evaluate(pointers, {}));
+    }
+    state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(genomes.size()));
+}
+BENCHMARK(xor_new_structures)->Unit(benchmark::kMicrosecond);
+
 /// 1,000 networks of three layers of 32 × 32, one row each.
 void three_wide_layers(benchmark::State& state) {
     const auto task = make_callback_task(32, 32, [](Population& population) {
