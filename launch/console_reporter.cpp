@@ -8,10 +8,12 @@
 #include <chrono>
 #include <cmath>
 #include <cstdlib>
+#include <filesystem>
 #include <ostream>
 #include <string_view>
 
 #include "cambrian/engine/network/network.hpp"
+#include "cambrian/launch/launcher.hpp"
 #include "cambrian/launch/result_text.hpp"
 
 namespace cambrian::launch {
@@ -35,13 +37,22 @@ std::string share(double part, double whole) {
     return fmt::format("{:.0f}%", whole > 0.0 ? std::min(100.0, 100.0 * part / whole) : 0.0);
 }
 
+/// Open MPI gives a rank a terminal of its own, wherever the output of mpirun itself goes.
+bool launcher_has_terminal() {
+    if (!under_launcher()) return true;
+    std::error_code error;
+    const std::string target =
+        std::filesystem::read_symlink(fmt::format("/proc/{}/fd/1", getppid()), error).string();
+    return !error && (target.starts_with("/dev/pts/") || target.starts_with("/dev/tty"));
+}
+
 }  // namespace
 
 ConsoleSettings console_settings(bool quiet) {
     ConsoleSettings settings;
     const char* kind = std::getenv("TERM");
-    settings.terminal =
-        isatty(STDOUT_FILENO) == 1 && kind != nullptr && std::string_view(kind) != "dumb";
+    settings.terminal = isatty(STDOUT_FILENO) == 1 && kind != nullptr &&
+                        std::string_view(kind) != "dumb" && launcher_has_terminal();
     const char* no_colour = std::getenv("NO_COLOR");
     settings.colour = settings.terminal && (no_colour == nullptr || *no_colour == '\0');
     settings.quiet = quiet;

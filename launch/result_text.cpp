@@ -52,6 +52,8 @@ std::string loss_table(const evolve::Task& task, const distributed::RunResult& r
             cells[i] = row[i] ? fmt::format("{:.6g}", *row[i]) : "-";
         text += table_line(name, cells);
     }
+    if (task.signature().stochastic)
+        text += "  (train: the network on the rows of one generation, the others on all)\n";
     return text;
 }
 
@@ -70,6 +72,9 @@ std::string reason_text(const distributed::RunResult& result) {
 std::string result_text(const distributed::Experiment& experiment,
                         const distributed::RunResult& result) {
     const std::string directory = experiment.directory.string();
+    if (result.last.evaluations == 0)
+        return fmt::format("{} before the first generation\n  go on:  cambrian resume {}\n",
+                           reason_text(result), directory);
     std::string text =
         fmt::format("{} after {} generations and {} evaluations\n", reason_text(result),
                     result.last.generation + 1, result.last.evaluations);
