@@ -8,6 +8,7 @@
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/cpu/cpu_backend.hpp"
 #include "cambrian/engine/cpu/reference.hpp"
+#include "cambrian/evolve/mutation.hpp"
 #include "cambrian/evolve/program_cache.hpp"
 #include "task_support.hpp"
 
@@ -72,6 +73,33 @@ TEST(Evaluator, FitnessDoesNotDependOnTheBatch) {
         for (const std::size_t i : {0U, 1U, 2U, 3U, 50U, 99U})
             expect_same(testing::evaluate_one(*backend, *task, genomes[i], round, 9), first[i]);
     }
+}
+
+TEST(Evaluator, MutatedNetworksOfAnyStructureShareABatch) {
+    const auto task = testing::standard_task(cart_pole);
+    std::vector<Genome> genomes;
+    for (std::uint64_t i = 0; i < 60; ++i) {
+        genomes.push_back(testing::genome_for(
+            *task,
+            R"({"layers": [{"type": "dense", "out": 4, "activation": "tanh"}, {"type": "dense"}],
+                "grid": {"layers_per_cell": 4}})",
+            i));
+        RandomStream rng(random_key(2, "test.mutate"), i);
+        MutationSettings often;
+        often.layer_type_rate = 0.3F;
+        often.layer_insert_rate = 0.6F;
+        often.layer_toggle_rate = 0.3F;
+        often.link_add_rate = 0.6F;
+        for (std::uint64_t birth = 1; birth < 6; ++birth)
+            genomes.back() =
+                mutate(rng, often, {.time = true}, std::move(genomes.back()), birth).genome;
+    }
+    const auto backend = make_cpu_backend({});
+    Evaluator evaluator(*backend, *task, 9);
+    const auto together = evaluator.evaluate(pointers(genomes), {});
+    EXPECT_GT(evaluator.counters().programs_compiled, 10U);
+    for (std::size_t i = 0; i < genomes.size(); ++i)
+        expect_same(together[i], testing::evaluate_one(*backend, *task, genomes[i], {}, 9));
 }
 
 TEST(Evaluator, AgreesWithTheReferenceBackend) {
