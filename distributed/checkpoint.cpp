@@ -65,7 +65,7 @@ std::vector<std::byte> encode_state(const Checkpoint& checkpoint) {
     ArchiveWriter archive;
     archive.write(format);
     archive.write(checkpoint.identity_json);
-    archive.write(checkpoint.fingerprint);
+    archive.write(checkpoint.arithmetic);
     archive.write(checkpoint.generation);
     archive.write(checkpoint.elapsed_seconds);
     for (std::uint64_t length : checkpoint.logs) {
@@ -93,7 +93,7 @@ void decode_state(ArchiveReader& archive, Checkpoint& checkpoint) {
             fmt::format("its checkpoint has format {}, this program reads {}", found, format));
     }
     archive.read(checkpoint.identity_json);
-    archive.read(checkpoint.fingerprint);
+    archive.read(checkpoint.arithmetic);
     archive.read(checkpoint.generation);
     archive.read(checkpoint.elapsed_seconds);
     for (std::uint64_t& length : checkpoint.logs) {

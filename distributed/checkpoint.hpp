@@ -32,7 +32,7 @@ struct LivingMember {
 /// Everything a run needs to go on after its last completed generation.
 struct Checkpoint {
     std::string identity_json;
-    std::string fingerprint;
+    std::string arithmetic;        ///< See arithmetic_of().
     std::uint64_t generation = 0;  ///< The next one.
     std::vector<std::byte> strategy;
     std::vector<LivingMember> living;

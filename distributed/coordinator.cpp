@@ -57,7 +57,7 @@ Coordinator::Coordinator(Communicator& communicator, Backend& backend, const Exp
       signature_(experiment.task->signature()),
       reevaluate_(reevaluates(experiment, signature_)),
       fingerprint_(backend.describe().text()),
-      fingerprints_matter_(device_dependent(backend) && !experiment.distribution.mixed),
+      arithmetic_(arithmetic_of(backend)),
       dispatcher_(communicator, backend, experiment, reporter, interrupt),
       variation_(experiment.seed, experiment.variation) {}
 
@@ -110,12 +110,12 @@ void Coordinator::open(Start start) {
 void Coordinator::restore(Checkpoint&& checkpoint) {
     const std::string source = experiment_.directory.string();
     check_identity(checkpoint.identity_json, experiment_.identity_json, source);
-    if (fingerprints_matter_ && checkpoint.fingerprint != fingerprint_) {
+    if (!experiment_.distribution.mixed && checkpoint.arithmetic != arithmetic_) {
         throw ConfigError(
             fmt::format("{} was computed with other arithmetic (it was {}, here it is "
                         "{}) resume on an equal device, or set engine.mixed to accept "
                         "other bits",
-                        source, checkpoint.fingerprint, fingerprint_));
+                        source, checkpoint.arithmetic, arithmetic_));
     }
     auto strategy = evolve::make_elite_strategy(experiment_.seed, experiment_.population,
                                                 experiment_.variation.splice.rate);
@@ -179,8 +179,7 @@ RunResult Coordinator::result(StopReason reason) {
         result.best_validated = champion_->validated;
     }
     if (champion_ && signature_.tests && !interrupted) {
-        const auto tested =
-            dispatcher_.evaluate_alone(champion_->genome, {evolve::Phase::test, 0});
+        const auto tested = dispatcher_.evaluate_alone(champion_->genome, {evolve::Phase::test, 0});
         if (tested && tested->failure) {
             std::rethrow_exception(tested->failure);
         }
@@ -239,7 +238,7 @@ void Coordinator::checkpoint() {
     log_->sync();
     Checkpoint state;
     state.identity_json = experiment_.identity_json;
-    state.fingerprint = fingerprint_;
+    state.arithmetic = arithmetic_;
     state.generation = strategy_->generation();
     state.strategy = strategy_state_;
     for (const evolve::Member& member : strategy_->living()) {

@@ -74,7 +74,7 @@ class Coordinator {
     evolve::TaskSignature signature_;
     bool reevaluate_;
     std::string fingerprint_;
-    bool fingerprints_matter_;
+    std::string arithmetic_;
     Dispatcher dispatcher_;  ///< Before the directory: whatever fails there stops the workers.
     evolve::Variation variation_;
     std::unique_ptr<RunDirectory> directory_;

@@ -42,7 +42,6 @@ Dispatcher::Dispatcher(Communicator& communicator, Backend& backend, const Exper
       experiment_(experiment),
       reporter_(reporter),
       interrupt_(interrupt),
-      fingerprints_matter_(device_dependent(backend) && !experiment.distribution.mixed),
       hello_(introduce(experiment, backend)),
       peers_(static_cast<std::size_t>(communicator.size())),
       seconds_(peers_.size()),

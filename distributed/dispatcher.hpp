@@ -118,7 +118,6 @@ class Dispatcher {
     const Experiment& experiment_;
     Reporter& reporter_;
     const std::atomic<int>& interrupt_;
-    bool fingerprints_matter_;
     Hello hello_;
     std::vector<Peer> peers_;
     std::vector<WorkSeconds> seconds_;

@@ -83,7 +83,7 @@ void Dispatcher::dispatch(const Message& message) {
 }
 
 void Dispatcher::welcome(int rank, Hello hello) {
-    check_same(hello_, hello, rank, fingerprints_matter_);
+    check_same(hello_, hello, rank, experiment_.distribution.mixed);
     peer(rank).hello = std::move(hello);
     peer(rank).known = true;
 }

@@ -26,17 +26,20 @@ Hello introduce(const Experiment& experiment, const Backend& backend) {
     hello.version = fmt::format("{}.{}.{}", CAMBRIAN_VERSION_MAJOR, CAMBRIAN_VERSION_MINOR,
                                 CAMBRIAN_VERSION_PATCH);
     hello.identity = Hasher().add(std::string_view(experiment.identity_json)).hash128();
+    hello.arithmetic = arithmetic_of(backend);
     hello.fingerprint = backend.describe().text();
     hello.host = host_name();
     hello.processors = static_cast<std::uint32_t>(available_processors());
     return hello;
 }
 
-bool device_dependent(const Backend& backend) {
-    return backend.describe().math != "strict";
+std::string arithmetic_of(const Backend& backend) {
+    const ArithmeticFingerprint fingerprint = backend.describe();
+    return fingerprint.math == "strict" ? "strict, arithmetic " + fingerprint.build
+                                        : fingerprint.text();
 }
 
-void check_same(const Hello& own, const Hello& other, int rank, bool fingerprints_matter) {
+void check_same(const Hello& own, const Hello& other, int rank, bool mixed) {
     const std::string who = fmt::format("rank {} on {}", rank, other.host);
     if (other.version != own.version) {
         throw ConfigError(
@@ -50,11 +53,11 @@ void check_same(const Hello& own, const Hello& other, int rank, bool fingerprint
                         "environments differ) give all ranks the same config",
                         who));
     }
-    if (fingerprints_matter && other.fingerprint != own.fingerprint) {
+    if (!mixed && other.arithmetic != own.arithmetic) {
         throw ConfigError(fmt::format(
             "{} would compute other bits than rank 0 ({} against {}) use equal devices, "
             "or engine.math \"strict\", or set engine.mixed to accept it",
-            who, other.fingerprint, own.fingerprint));
+            who, other.arithmetic, own.arithmetic));
     }
 }
 

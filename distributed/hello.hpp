@@ -1,5 +1,7 @@
 #pragma once
 
+#include <string>
+
 #include "cambrian/distributed/experiment.hpp"
 #include "cambrian/distributed/message.hpp"
 #include "cambrian/engine/backend/backend.hpp"
@@ -9,11 +11,12 @@ namespace cambrian::distributed {
 /// What this rank says of itself.
 [[nodiscard]] Hello introduce(const Experiment& experiment, const Backend& backend);
 
-/// Whether a backend's results depend on its device: then ranks must have one fingerprint.
-[[nodiscard]] bool device_dependent(const Backend& backend);
+/// What two ranks, or a run and its resume, must have in common to compute equal bits: the whole
+/// fingerprint under fast math, only the version of the arithmetic under strict.
+[[nodiscard]] std::string arithmetic_of(const Backend& backend);
 
 /// Throws ConfigError naming the rank when it runs another program or experiment, or (unless
 /// `mixed`) would compute other bits.
-void check_same(const Hello& own, const Hello& other, int rank, bool fingerprints_matter);
+void check_same(const Hello& own, const Hello& other, int rank, bool mixed);
 
 }  // namespace cambrian::distributed

@@ -207,6 +207,7 @@ std::span<const std::byte> unseal(MessageKind kind, std::span<const std::byte> p
 void write(ArchiveWriter& archive, const Hello& message) {
     archive.write(message.version);
     archive.write(message.identity);
+    archive.write(message.arithmetic);
     archive.write(message.fingerprint);
     archive.write(message.host);
     archive.write(message.processors);
@@ -215,6 +216,7 @@ void write(ArchiveWriter& archive, const Hello& message) {
 void read(ArchiveReader& archive, Hello& message) {
     archive.read(message.version);
     archive.read(message.identity);
+    archive.read(message.arithmetic);
     archive.read(message.fingerprint);
     archive.read(message.host);
     archive.read(message.processors);

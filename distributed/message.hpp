@@ -32,7 +32,8 @@ struct Hello {
     static constexpr MessageKind kind = MessageKind::hello;
     std::string version;
     Hash128 identity;         ///< Of Experiment::identity_json.
-    std::string fingerprint;  ///< Text of the backend's arithmetic fingerprint.
+    std::string arithmetic;   ///< What equal results need, see arithmetic_of().
+    std::string fingerprint;  ///< Of the backend, to show.
     std::string host;
     std::uint32_t processors = 1;
     bool operator==(const Hello&) const = default;

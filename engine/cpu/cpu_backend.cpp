@@ -117,8 +117,10 @@ class CpuBackend : public Backend {
                                           .build = arithmetic_version};
         if (math_ == Math::fast) {
             fingerprint.device = processor_name();
-            fingerprint.library =
+            // OpenBLAS assembles this text in a buffer of its own, so only one thread may ask.
+            static const std::string library =
                 std::string(openblas_get_config()) + " on " + openblas_get_corename();
+            fingerprint.library = library;
         }
         return fingerprint;
     }

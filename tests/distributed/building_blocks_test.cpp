@@ -134,7 +134,7 @@ TEST(RunDirectory, ThatCannotBeMadeIsAConfigError) {
 TEST(Checkpoint, ReadsBackAsItWasWritten) {
     Checkpoint checkpoint;
     checkpoint.identity_json = "{}";
-    checkpoint.fingerprint = "cpu";
+    checkpoint.arithmetic = "cpu";
     checkpoint.generation = 9;
     checkpoint.strategy = {std::byte{1}, std::byte{2}};
     checkpoint.last.emplace().validated = 0.5;

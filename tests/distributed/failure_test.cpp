@@ -139,7 +139,7 @@ TEST(Impostor, WithOtherArithmeticNeedsMixed) {
     const TemporaryDirectory place;
     Experiment experiment = xor_experiment(place.path() / "run");
     const auto play = [](Communicator& communicator, Hello hello) {
-        hello.fingerprint = "another processor";
+        hello.arithmetic = "another processor";
         send(communicator, 0, hello);
     };
     EXPECT_THAT([&] { static_cast<void>(run_with_impostor(experiment, play)); },

@@ -4,8 +4,10 @@
 #include <fstream>
 #include <random>
 
+#include "cambrian/distributed/checkpoint.hpp"
 #include "cambrian/distributed/network_file.hpp"
 #include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/io/container.hpp"
 #include "run_support.hpp"
 
 namespace cambrian::distributed {
@@ -149,6 +151,20 @@ TEST(Resume, AnotherIdentityIsRefusedByKeyAndValues) {
                 ThrowsMessage<ConfigError>(testing::AllOf(HasSubstr("population.size"),
                                                           HasSubstr("30"), HasSubstr("40"))));
     EXPECT_THAT(text_of(experiment.directory / "status.json"), HasSubstr("\"done\""));
+}
+
+TEST(Resume, OtherArithmeticIsRefusedUnlessMixed) {
+    const TemporaryDirectory place;
+    Experiment experiment = xor_experiment(place.path() / "run");
+    static_cast<void>(launch(experiment, {}));
+    const fs::path path = experiment.directory / "checkpoint.cmb";
+    Checkpoint checkpoint = decode_checkpoint(read_file(path), "checkpoint");
+    checkpoint.arithmetic = "another processor";
+    write_file_atomically(path, encode(checkpoint));
+    EXPECT_THAT([&] { static_cast<void>(launch(experiment, {.start = Start::resume})); },
+                ThrowsMessage<ConfigError>(HasSubstr("another processor")));
+    experiment.distribution.mixed = true;
+    EXPECT_NO_THROW(static_cast<void>(launch(experiment, {.start = Start::resume})));
 }
 
 TEST(Resume, NeedsACheckpoint) {

@@ -35,7 +35,7 @@ Experiment experiment_of(const std::filesystem::path& directory, const std::stri
     experiment.variation.limits.time = signature.time;
     experiment.variation.mutation.layer_insert_rate = 0.1F;
     experiment.variation.mutation.link_add_rate = 0.1F;
-    experiment.checkpoint.every = 1;
+    experiment.checkpoint.every = 4;
     experiment.checkpoint.keep = 3;
     experiment.distribution.lease_seconds = 20.0;
     experiment.identity_json = nlohmann::json{
