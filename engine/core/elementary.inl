@@ -170,7 +170,8 @@ CAMBRIAN_ELEMENTARY(exp)(float x) {
     return not_a_number ? bits_to_float(not_a_number_bits) : result;
 }
 
-CAMBRIAN_ELEMENTARY(log)(float x) {
+// ln x for a positive normal x.
+CAMBRIAN_ELEMENTARY(log_inside)(float x) {
     uint bits = float_to_bits(x);
     // Fractions from sqrt(1/2) to sqrt(2): the carry of the addition selects the exponent.
     uint moved = bits + (one_bits - 0x3F3504F3U);
@@ -191,12 +192,37 @@ CAMBRIAN_ELEMENTARY(log)(float x) {
     CAMBRIAN_PRECISE float tail = cubic - 0.5F * square;
     CAMBRIAN_PRECISE float body = f + tail;
     CAMBRIAN_PRECISE float result = scale * ln_2_high + body;
+    return result;
+}
+
+CAMBRIAN_ELEMENTARY(log)(float x) {
+    uint bits = float_to_bits(x);
     uint minus_infinity = sign_mask | exponent_mask;
-    uint of_zero = (bits & exponent_mask) == 0U ? minus_infinity : float_to_bits(result);
+    uint inside = float_to_bits(CAMBRIAN_CALL(log_inside)(x));
+    uint of_zero = (bits & exponent_mask) == 0U ? minus_infinity : inside;
     uint of_infinity = bits == exponent_mask ? exponent_mask : of_zero;
     bool invalid = bits > exponent_mask && bits >= (sign_mask | 0x00800000U);
     bool not_a_number = bits > exponent_mask && bits < sign_mask;
     return bits_to_float(invalid || not_a_number ? not_a_number_bits : of_infinity);
+}
+
+// sin r for |r| <= pi / 4, z = r * r.
+CAMBRIAN_ELEMENTARY(sin_inside)(float r, float z) {
+    CAMBRIAN_PRECISE float s_2 = 0.00833332911F + z * (-0.000198393158F + z * 2.71812132e-6F);
+    CAMBRIAN_PRECISE float s_1 = -0.166666672F + z * s_2;
+    CAMBRIAN_PRECISE float sine = r + (z * r) * s_1;
+    return sine;
+}
+
+// cos r for |r| <= pi / 4, z = r * r.
+CAMBRIAN_ELEMENTARY(cos_inside)(float z) {
+    CAMBRIAN_PRECISE float c_2 = -0.00138888834F + z * (2.47994994e-5F + z * -2.72084691e-7F);
+    CAMBRIAN_PRECISE float c_1 = 0.0416666679F + z * c_2;
+    CAMBRIAN_PRECISE float half_z = 0.5F * z;
+    CAMBRIAN_PRECISE float near_one = 1.0F - half_z;
+    CAMBRIAN_PRECISE float near_one_lost = (1.0F - near_one) - half_z;
+    CAMBRIAN_PRECISE float cosine = near_one + (near_one_lost + (z * z) * c_1);
+    return cosine;
 }
 
 // sin(x + quarter_turns * pi / 2). The argument is limited to +-8192, beyond which a float no
@@ -217,19 +243,26 @@ CAMBRIAN_ELEMENTARY(sin_turned)(float x, uint quarter_turns) {
     CAMBRIAN_PRECISE float rest = rest_0 - k * 6.123233601e-17F;
     CAMBRIAN_PRECISE float r = r_2 + rest;
     CAMBRIAN_PRECISE float z = r * r;
-    CAMBRIAN_PRECISE float s_2 = 0.00833332911F + z * (-0.000198393158F + z * 2.71812132e-6F);
-    CAMBRIAN_PRECISE float s_1 = -0.166666672F + z * s_2;
-    CAMBRIAN_PRECISE float sine = r + (z * r) * s_1;
-    CAMBRIAN_PRECISE float c_2 = -0.00138888834F + z * (2.47994994e-5F + z * -2.72084691e-7F);
-    CAMBRIAN_PRECISE float c_1 = 0.0416666679F + z * c_2;
-    CAMBRIAN_PRECISE float half_z = 0.5F * z;
-    CAMBRIAN_PRECISE float near_one = 1.0F - half_z;
-    CAMBRIAN_PRECISE float near_one_lost = (1.0F - near_one) - half_z;
-    CAMBRIAN_PRECISE float cosine = near_one + (near_one_lost + (z * z) * c_1);
+    CAMBRIAN_PRECISE float sine = CAMBRIAN_CALL(sin_inside)(r, z);
+    CAMBRIAN_PRECISE float cosine = CAMBRIAN_CALL(cos_inside)(z);
     uint chosen = (quadrant & 1U) == 0U ? float_to_bits(sine) : float_to_bits(cosine);
     uint turned = chosen ^ ((quadrant & 2U) << 30);
     bool invalid = (float_to_bits(x) & magnitude_mask) >= exponent_mask;
     return bits_to_float(invalid ? not_a_number_bits : turned);
+}
+
+// sin(2 pi u + quarter_turns * pi / 2) for u in [0, 1): a point of the unit circle needs no reduction.
+CAMBRIAN_ELEMENTARY(sin_of_turn)(float u, uint quarter_turns) {
+    CAMBRIAN_PRECISE float quarters = 4.0F * u;
+    CAMBRIAN_PRECISE float shifted = quarters + rounding_shift;
+    CAMBRIAN_PRECISE float k = shifted - rounding_shift;
+    uint quadrant = float_to_bits(shifted) - rounding_shift_bits + quarter_turns;
+    CAMBRIAN_PRECISE float r = (quarters - k) * 1.57079637F;
+    CAMBRIAN_PRECISE float z = r * r;
+    uint sine = float_to_bits(CAMBRIAN_CALL(sin_inside)(r, z));
+    uint cosine = float_to_bits(CAMBRIAN_CALL(cos_inside)(z));
+    uint chosen = (quadrant & 1U) == 0U ? sine : cosine;
+    return bits_to_float(chosen ^ ((quadrant & 2U) << 30));
 }
 
 CAMBRIAN_ELEMENTARY(sin)(float x) {

@@ -15,7 +15,6 @@ constexpr std::uint32_t multiplier_1 = 0xCD9E8D57U;
 constexpr std::uint32_t weyl_0 = 0x9E3779B9U;
 constexpr std::uint32_t weyl_1 = 0xBB67AE85U;
 constexpr int rounds = 10;
-constexpr float two_pi = 6.28318548F;
 
 constexpr std::uint32_t low_word(std::uint64_t value) {
     return static_cast<std::uint32_t>(value);
@@ -72,9 +71,9 @@ struct NormalPair {
 
 [[gnu::always_inline]] inline NormalPair normal_pair(std::uint32_t first, std::uint32_t second) {
     const float open = 1.0F - uniform_from_bits(first);
-    const float radius = elementary::sqrt(0.0F - 2.0F * elementary::log(open));
-    const float angle = two_pi * uniform_from_bits(second);
-    return {radius * elementary::cos(angle), radius * elementary::sin(angle)};
+    const float radius = elementary::sqrt(0.0F - 2.0F * elementary::log_inside(open));
+    const float turn = uniform_from_bits(second);
+    return {radius * elementary::sin_of_turn(turn, 1U), radius * elementary::sin_of_turn(turn, 0U)};
 }
 
 void normal_run(Values& values, const Words& words, std::size_t blocks) {

@@ -39,7 +39,16 @@ TEST(RandomStream, NormalIsTheDocumentedFormula) {
         const float u = 1.0F - words.uniform();
         const float v = words.uniform();
         const float radius = elementary::sqrt(-2.0F * elementary::log(u));
-        EXPECT_EQ(normals.normal(), radius * elementary::cos(6.28318548F * v));
+        EXPECT_EQ(normals.normal(), radius * elementary::sin_of_turn(v, 1U));
+    }
+}
+
+TEST(RandomStream, TurnsAreSinesAndCosines) {
+    constexpr double two_pi = 6.283185307179586;
+    for (std::uint32_t i = 0; i < (1U << 24); i += 37) {
+        const float turn = uniform_from_bits(i << 8);
+        EXPECT_NEAR(elementary::sin_of_turn(turn, 0U), std::sin(two_pi * double{turn}), 1.2e-7);
+        EXPECT_NEAR(elementary::sin_of_turn(turn, 1U), std::cos(two_pi * double{turn}), 1.2e-7);
     }
 }
 
@@ -55,10 +64,10 @@ TEST(RandomStream, FillsWithPairsOfTheNextBlock) {
         stream.fill_normal(normals);
         for (std::size_t i = 0; i < count; i += 2) {
             const float radius = elementary::sqrt(-2.0F * elementary::log(1.0F - words.uniform()));
-            const float angle = 6.28318548F * words.uniform();
-            EXPECT_EQ(normals[i], radius * elementary::cos(angle));
+            const float turn = words.uniform();
+            EXPECT_EQ(normals[i], radius * elementary::sin_of_turn(turn, 1U));
             if (i + 1 < count) {
-                EXPECT_EQ(normals[i + 1], radius * elementary::sin(angle));
+                EXPECT_EQ(normals[i + 1], radius * elementary::sin_of_turn(turn, 0U));
             }
         }
         EXPECT_EQ(stream.bits(), words.bits()) << "the next draw after " << count << " normals";
