@@ -69,6 +69,20 @@ TEST_F(Table, NormalisedNetworksKeepTheUnitsOfTheLoss) {
     EXPECT_NEAR(loss(*standard, genome), 17.5 / 6, 1e-5);
 }
 
+TEST_F(Table, LossOfManyRowsKeepsItsDigits) {
+    std::string text = "a,y\n";
+    for (int row = 0; row < 100'000; ++row) text += row % 3 == 0 ? "0,0.1\n" : "0,0.3\n";
+    folder_.write("many.csv", text);
+    const auto task = testing::standard_task(
+        R"({"type": "table", "train": ["many.csv"], "targets": ["y"], "loss": "mae"})",
+        folder_.path());
+    Genome genome = testing::genome_for(*task, linear);
+    genome.weights = {0, 0};
+    const double expected = (33'334 * 0.1 + 66'666 * 0.3) / 100'000;
+    // One sum in f32 from the first row to the last is wrong in the third digit.
+    EXPECT_NEAR(loss(*task, genome), expected, 2e-6 * expected);
+}
+
 TEST_F(Table, TimeOffsetPredictsALaterRow) {
     const auto task = make(R"("targets": ["y"], "time_offset": 2)");
     EXPECT_EQ(task->signature().observations, 3);
