@@ -49,6 +49,9 @@ std::string fault(const Genome& genome) {
     }
     try {
         const Network network(blueprint);
+        if (network.blueprint() != blueprint) {
+            return "a width is left open";
+        }
         if (network.weight_count() != static_cast<std::int64_t>(genome.weights.size())) {
             return "it has " + std::to_string(genome.weights.size()) +
                    " weights for a network of " + std::to_string(network.weight_count());

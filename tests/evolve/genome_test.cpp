@@ -109,6 +109,14 @@ TEST(Genome, CheckRefusesWhatIsNotValid) {
     EXPECT_THROW(check(misfit), ContractViolation);
 }
 
+TEST(Genome, AWidthLeftOpenIsNotDecoded) {
+    // Its weights fit once the width is inferred, but everything that reads the genome as it is
+    // would find them in other places.
+    Genome open = founder(blueprint(3, {{"dense", 4}}, 2));
+    std::get<Dense>(open.blueprint.slots[0]->layer.variant()).in = 0;
+    EXPECT_THROW((void)decode_genome(encode(open), "open"), InputError);
+}
+
 TEST(Genome, SurvivesEncoding) {
     Genome genome = founder(linked_blueprint());
     genome.blueprint.slots[2]->enabled = false;
