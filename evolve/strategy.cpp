@@ -16,15 +16,6 @@ namespace {
 constexpr std::uint32_t format = 1;
 constexpr std::uint64_t member_bytes = 32;
 
-/// ⌈fraction · size⌉ within [1, size]; the slack keeps 0.07 · 100 at 7.
-std::uint64_t elite_count(const PopulationSettings& settings) {
-    constexpr double slack = 1e-9;
-    const double wanted =
-        std::ceil(settings.elite_fraction * static_cast<double>(settings.size) - slack);
-    const double limited = std::clamp(wanted, 1.0, static_cast<double>(settings.size));
-    return static_cast<std::uint64_t>(limited);
-}
-
 bool valid(const Outcome& outcome) {
     return outcome.status == Status::ok && !std::isnan(outcome.fitness);
 }
@@ -175,6 +166,14 @@ void EliteStrategy::load(std::span<const std::byte> bytes) {
 }
 
 }  // namespace
+
+std::uint64_t elite_count(const PopulationSettings& settings) {
+    constexpr double slack = 1e-9;  // keeps 0.07 · 100 at 7
+    const double wanted =
+        std::ceil(settings.elite_fraction * static_cast<double>(settings.size) - slack);
+    const double limited = std::clamp(wanted, 1.0, static_cast<double>(settings.size));
+    return static_cast<std::uint64_t>(limited);
+}
 
 std::unique_ptr<Strategy> make_elite_strategy(std::uint64_t seed,
                                               const PopulationSettings& settings,

@@ -40,6 +40,9 @@ struct PopulationSettings {
     double elite_fraction = 0.25;
 };
 
+/// How many are carried over: ⌈fraction · size⌉, at least one.
+[[nodiscard]] std::uint64_t elite_count(const PopulationSettings& settings);
+
 /// Truncation selection with elites: the best ⌈fraction·size⌉ are carried over (ties: lower id) and
 /// are the parents of the rest; a child takes one uniform elite, or with the splice rate two
 /// different ones, the fitter first. Outcomes that are not ok are never carried and never parents;

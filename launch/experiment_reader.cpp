@@ -98,6 +98,18 @@ fs::path base_directory(const Json& config, const fs::path& config_directory) {
     return (chosen.empty() ? start : start / chosen).lexically_normal();
 }
 
+evolve::PopulationSettings population_settings(const Json& population) {
+    const evolve::PopulationSettings settings{population.at("size").get<std::uint64_t>(),
+                                              population.at("elite_fraction").get<double>()};
+    if (evolve::elite_count(settings) == settings.size)
+        throw ConfigError(
+            fmt::format("population.size {} with population.elite_fraction {} carries every "
+                        "individual over (no child would ever be born) use a larger population or "
+                        "a smaller fraction",
+                        settings.size, settings.elite_fraction));
+    return settings;
+}
+
 void flatten(const Json& value, const std::string& path, std::map<std::string, std::string>& flat) {
     if (!value.is_object() || value.empty()) {
         flat[path] = value.dump();
@@ -164,8 +176,7 @@ distributed::Experiment make_experiment(const ResolvedConfig& config, const Sche
     experiment.seed = run.at("seed").get<std::uint64_t>();
     experiment.stop = stop_settings(run.at("stop"));
     const Json& population = json.at("population");
-    experiment.population = {population.at("size").get<std::uint64_t>(),
-                             population.at("elite_fraction").get<double>()};
+    experiment.population = population_settings(population);
     experiment.reevaluate =
         choice<distributed::Reevaluate>(population.at("reevaluate"), reevaluations);
 

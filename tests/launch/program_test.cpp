@@ -54,6 +54,8 @@ TEST(Program, BadConfigsEndWithTwoAndNameTheKey) {
         {"population.sise=3", "did you mean population.size?"},
         {"population.size=\"x\"", "population.size is \"x\""},
         {"population.size=0", "population.size is 0"},
+        {"population.size=1", "no child would ever be born"},
+        {"population.elite_fraction=1", "no child would ever be born"},
         {"task.type=xorr", "did you mean \"xor\""},
         {"network.layers=[{\"type\":\"rnn\",\"hidden\":2},{\"type\":\"dense\"}]", "keeps state"},
         {"network.layers=[{\"type\":\"dense\",\"in\":5},{\"type\":\"dense\"}]", "5"},
