@@ -102,7 +102,7 @@ void Coordinator::open(Start start) {
     }
     std::filesystem::create_directories(directory_->path() / "logs");
     directory_->write_config(experiment_.resolved_json, fingerprint_);
-    log_ = std::make_unique<GenerationLog>(directory_->path(), lengths);
+    log_ = std::make_unique<GenerationLog>(directory_->path(), lengths, last_);
     strategy_state_ = strategy_->save();
     checkpoint_generation_ = strategy_->generation();
 }
@@ -166,6 +166,13 @@ StopReason Coordinator::loop() {
 }
 
 RunResult Coordinator::result(StopReason reason) {
+    checkpoint();
+    // Not before the checkpoint: a run that goes on from it must not see this validation.
+    if (reason != StopReason::interrupted) {
+        reason = !judge_last() ? StopReason::interrupted
+                 : last_       ? reached(*last_).value_or(reason)
+                               : reason;
+    }
     const bool interrupted = reason == StopReason::interrupted;
     RunResult result;
     result.reason = reason;
@@ -173,7 +180,6 @@ RunResult Coordinator::result(StopReason reason) {
         result.last = *last_;
     }
     result.last.elapsed_seconds = elapsed();
-    checkpoint();
     if (champion_) {
         result.best_fitness = champion_->fitness;
         result.best_validated = champion_->validated;
@@ -196,7 +202,12 @@ double Coordinator::elapsed() const {
     return elapsed_before_ + seconds_since(started_);
 }
 
-std::optional<StopReason> Coordinator::limit_reached(const GenerationReport& report) const {
+std::optional<StopReason> Coordinator::reached(const GenerationReport& report) const {
+    const double value =
+        signature_.validates ? report.validated.value_or(evolve::worst_fitness) : report.best;
+    if (value >= experiment_.stop.fitness) {
+        return StopReason::fitness;
+    }
     if (report.generation + 1 >= experiment_.stop.generations) {
         return StopReason::generations;
     }
@@ -207,15 +218,6 @@ std::optional<StopReason> Coordinator::limit_reached(const GenerationReport& rep
         return StopReason::seconds;
     }
     return std::nullopt;
-}
-
-std::optional<StopReason> Coordinator::reached(const GenerationReport& report) const {
-    const double value =
-        signature_.validates ? report.validated.value_or(evolve::worst_fitness) : report.best;
-    if (value >= experiment_.stop.fitness) {
-        return StopReason::fitness;
-    }
-    return limit_reached(report);
 }
 
 void Coordinator::checkpoint_when_due() {
@@ -250,15 +252,19 @@ void Coordinator::checkpoint() {
     state.elapsed_seconds = elapsed();
     state.logs = log_->lengths();
     directory_->save(state);
+    write_best();
+    checkpoint_generation_ = state.generation;
+    last_checkpoint_ = Clock::now();
+    checkpoint_cost_ = seconds_since(start);
+}
+
+void Coordinator::write_best() {
     if (champion_ && !champion_on_disk_) {
         write_network(directory_->path() / "best.cmb",
                       {*champion_->genome, experiment_.identity_json, champion_->generation,
                        champion_->birth, champion_->fitness, champion_->validated});
         champion_on_disk_ = true;
     }
-    checkpoint_generation_ = state.generation;
-    last_checkpoint_ = Clock::now();
-    checkpoint_cost_ = seconds_since(start);
 }
 
 void Coordinator::write_status(const char* state, int exit_code, std::string_view reason) const {

@@ -58,13 +58,20 @@ class Coordinator {
     [[nodiscard]] bool judge_champion(Generation& generation, GenerationReport& report);
     void commit(const Generation& generation, GenerationReport report);
 
-    /// Why the run ends after a generation, as far as it is known without validation.
-    [[nodiscard]] std::optional<StopReason> limit_reached(const GenerationReport& report) const;
+    /// Validates the best of the last generation, where the schedule did not: at the end of a run.
+    /// False when interrupted.
+    [[nodiscard]] bool judge_last();
+    /// Sets `report.validated`. False when interrupted.
+    [[nodiscard]] bool validate(const SharedGenome& genome, GenerationReport& report);
+    void challenge(Champion challenger);
+
+    /// Why the run ends after a generation.
     [[nodiscard]] std::optional<StopReason> reached(const GenerationReport& report) const;
     [[nodiscard]] double elapsed() const;
 
     void checkpoint_when_due();
     void checkpoint();
+    void write_best();
     void write_status(const char* state, int exit_code, std::string_view reason) const;
     void fail(const std::exception& error) noexcept;
 

@@ -194,27 +194,50 @@ bool Coordinator::judge_champion(Generation& generation, GenerationReport& repor
     }
     const evolve::Outcome& outcome = generation.outcomes[*best];
     const std::uint64_t every = experiment_.validation.every;
-    const bool due =
-        (every > 0 && (generation.number + 1) % every == 0) || limit_reached(report).has_value();
-    if (signature_.validates && due) {
-        const auto judged = dispatcher_.evaluate_alone(
-            genome_of(generation, *best), {evolve::Phase::validation, generation.number});
-        if (!judged) {
-            return false;
-        }
-        if (judged->failure) {
-            std::rethrow_exception(judged->failure);
-        }
-        if (valid(judged->outcomes.front())) {
-            report.validated = judged->outcomes.front().fitness;
-        }
+    const bool due = every > 0 && (generation.number + 1) % every == 0;
+    const SharedGenome genome = genome_of(generation, *best);
+    if (signature_.validates && due && !validate(genome, report)) {
+        return false;
     }
-    Champion challenger{nullptr, generation.number, outcome.id, outcome.fitness, report.validated};
+    challenge({genome, generation.number, outcome.id, outcome.fitness, report.validated});
+    return true;
+}
+
+bool Coordinator::validate(const SharedGenome& genome, GenerationReport& report) {
+    const auto judged =
+        dispatcher_.evaluate_alone(genome, {evolve::Phase::validation, report.generation});
+    if (!judged) {
+        return false;
+    }
+    if (judged->failure) {
+        std::rethrow_exception(judged->failure);
+    }
+    if (valid(judged->outcomes.front())) {
+        report.validated = judged->outcomes.front().fitness;
+    }
+    return true;
+}
+
+void Coordinator::challenge(Champion challenger) {
     if (better(challenger, champion_)) {
-        challenger.genome = genome_of(generation, *best);
         champion_ = std::move(challenger);
         champion_on_disk_ = false;
     }
+}
+
+bool Coordinator::judge_last() {
+    if (!signature_.validates || !last_ || last_->validated || strategy_->living().empty()) {
+        return true;
+    }
+    const evolve::Member& best = strategy_->living().front();
+    const SharedGenome genome = store_.find(best.genome);
+    if (!validate(genome, *last_)) {
+        return false;
+    }
+    challenge({genome, last_->generation, best.birth, best.fitness, last_->validated});
+    log_->amend(*last_);
+    log_->sync();
+    write_best();
     return true;
 }
 

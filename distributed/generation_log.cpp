@@ -7,6 +7,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <fstream>
 #include <iterator>
 #include <system_error>
 #include <utility>
@@ -30,6 +31,29 @@ constexpr const char* timings_header = "generation,rank,evaluate,vary,wait,commu
 [[noreturn]] void refuse(const std::filesystem::path& path, const char* what) {
     throw InputError(fmt::format("{} cannot be {} ({}) check the disk and its permissions",
                                  path.string(), what, std::strerror(errno)));
+}
+
+void append_generation(std::string& text, const GenerationReport& report) {
+    fmt::format_to(std::back_inserter(text), "{},{},{},{},{},{},{},{},{},{},{}\n",
+                   report.generation, report.evaluations, report.best, report.mean, report.worst,
+                   report.validated ? fmt::format("{}", *report.validated) : std::string(),
+                   report.parameters, report.species, report.env_steps, report.redrawn,
+                   report.invalid);
+}
+
+/// Bytes of the whole lines in a file, at most `length`: a file without results may lose some.
+std::uint64_t whole_lines(const std::filesystem::path& path, std::uint64_t length) {
+    std::error_code error;
+    const std::uintmax_t size = std::filesystem::file_size(path, error);
+    if (!error && size >= length) {
+        return length;
+    }
+    std::uint64_t whole = 0;
+    std::ifstream file(path, std::ios::binary);
+    for (std::string line; std::getline(file, line) && !file.eof();) {
+        whole += line.size() + 1;
+    }
+    return whole;
 }
 
 void append_individual(std::string& text, std::uint64_t generation, const evolve::Birth& birth,
@@ -62,15 +86,24 @@ AppendFile::AppendFile(std::filesystem::path path, std::uint64_t length)
                         "an older checkpoint or start in another directory",
                         path_.string()));
     }
-    const auto end = static_cast<off_t>(length);
-    if (::ftruncate(file_, end) != 0 || ::lseek(file_, end, SEEK_SET) != end) {
+    try {
+        cut(length);
+    } catch (...) {
         ::close(file_);
-        refuse(path_, "cut to its checkpoint");
+        throw;
     }
 }
 
 AppendFile::~AppendFile() {
     ::close(file_);
+}
+
+void AppendFile::cut(std::uint64_t length) {
+    const auto end = static_cast<off_t>(length);
+    if (::ftruncate(file_, end) != 0 || ::lseek(file_, end, SEEK_SET) != end) {
+        refuse(path_, "cut to its checkpoint");
+    }
+    length_ = length;
 }
 
 void AppendFile::flush() {
@@ -93,10 +126,11 @@ void AppendFile::sync() {
     }
 }
 
-GenerationLog::GenerationLog(const std::filesystem::path& directory, const Lengths& lengths)
+GenerationLog::GenerationLog(const std::filesystem::path& directory, const Lengths& lengths,
+                             const std::optional<GenerationReport>& last)
     : generations_(directory / names[0], lengths[0]),
       individuals_(directory / names[1], lengths[1]),
-      timings_(directory / names[2], lengths[2]) {
+      timings_(directory / names[2], whole_lines(directory / names[2], lengths[2])) {
     const std::array<std::pair<AppendFile*, const char*>, files> headers{
         {{&generations_, generations_header},
          {&individuals_, individuals_header},
@@ -107,17 +141,18 @@ GenerationLog::GenerationLog(const std::filesystem::path& directory, const Lengt
             file->flush();
         }
     }
+    last_line_ = generations_.length();
+    if (last) {
+        amend(*last);
+    }
 }
 
 void GenerationLog::append(const GenerationReport& report, std::span<const evolve::Birth> births,
                            std::span<const evolve::Outcome> outcomes,
                            std::span<const RankSeconds> seconds) {
     CAMBRIAN_EXPECT(births.size() == outcomes.size());
-    fmt::format_to(std::back_inserter(generations_.pending()), "{},{},{},{},{},{},{},{},{},{},{}\n",
-                   report.generation, report.evaluations, report.best, report.mean, report.worst,
-                   report.validated ? fmt::format("{}", *report.validated) : std::string(),
-                   report.parameters, report.species, report.env_steps, report.redrawn,
-                   report.invalid);
+    last_line_ = generations_.length();
+    append_generation(generations_.pending(), report);
     for (std::size_t i = 0; i < births.size(); ++i) {
         append_individual(individuals_.pending(), report.generation, births[i], outcomes[i]);
     }
@@ -133,6 +168,12 @@ void GenerationLog::append(const GenerationReport& report, std::span<const evolv
     generations_.flush();
 }
 
+void GenerationLog::amend(const GenerationReport& report) {
+    generations_.cut(last_line_);
+    append_generation(generations_.pending(), report);
+    generations_.flush();
+}
+
 void GenerationLog::sync() {
     timings_.sync();
     individuals_.sync();
@@ -140,18 +181,20 @@ void GenerationLog::sync() {
 }
 
 GenerationLog::Lengths GenerationLog::lengths() const {
-    return {generations_.length(), individuals_.length(), timings_.length()};
+    return {last_line_, individuals_.length(), timings_.length()};
 }
 
-bool GenerationLog::long_enough(const std::filesystem::path& directory, const Lengths& lengths) {
-    for (std::size_t i = 0; i < files; ++i) {
+std::optional<std::string> GenerationLog::shorter(const std::filesystem::path& directory,
+                                                  const Lengths& lengths) {
+    constexpr std::size_t results = 2;
+    for (std::size_t i = 0; i < results; ++i) {
         std::error_code error;
         const std::uintmax_t size = std::filesystem::file_size(directory / names[i], error);
         if (lengths[i] > 0 && (error || size < lengths[i])) {
-            return false;
+            return names[i];
         }
     }
-    return true;
+    return std::nullopt;
 }
 
 }  // namespace cambrian::distributed

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -26,6 +27,8 @@ class AppendFile {
     [[nodiscard]] std::string& pending() { return pending_; }
     void flush();
     void sync();
+    /// Drops what was written beyond `length` bytes.
+    void cut(std::uint64_t length);
     /// Bytes written so far.
     [[nodiscard]] std::uint64_t length() const { return length_; }
 
@@ -43,29 +46,37 @@ struct RankSeconds {
 };
 
 /// generations.csv, individuals.csv and timings.csv of a run directory. The first two depend on the
-/// run's identity only: numbers are written in their shortest form that reads back the same.
+/// run's identity only: numbers are written in their shortest form that reads back the same. The
+/// last line of generations.csv is not final: the end of a run may add a validation to it, which a
+/// run that goes on from there must take back.
 class GenerationLog {
   public:
     static constexpr std::size_t files = 3;
     using Lengths = std::array<std::uint64_t, files>;
 
-    /// Continues files of these lengths (what is longer is cut); zero lengths begin new ones.
-    GenerationLog(const std::filesystem::path& directory, const Lengths& lengths);
+    /// Continues files of these lengths (what is longer is cut) with the line of the `last`
+    /// generation; zero lengths begin new ones. Timings may have been lost.
+    GenerationLog(const std::filesystem::path& directory, const Lengths& lengths,
+                  const std::optional<GenerationReport>& last);
 
     /// Appends one generation and hands it to the system.
     void append(const GenerationReport& report, std::span<const evolve::Birth> births,
                 std::span<const evolve::Outcome> outcomes, std::span<const RankSeconds> seconds);
+    /// Writes the line of the last generation again.
+    void amend(const GenerationReport& report);
     /// Makes everything appended survive a power cut.
     void sync();
+    /// What a checkpoint notes: of generations.csv all but the line of the last generation.
     [[nodiscard]] Lengths lengths() const;
-    /// Whether the files hold at least these lengths.
-    [[nodiscard]] static bool long_enough(const std::filesystem::path& directory,
-                                          const Lengths& lengths);
+    /// Name of a file of results that does not hold these lengths.
+    [[nodiscard]] static std::optional<std::string> shorter(const std::filesystem::path& directory,
+                                                            const Lengths& lengths);
 
   private:
     AppendFile generations_;
     AppendFile individuals_;
     AppendFile timings_;
+    std::uint64_t last_line_ = 0;  ///< Where the last generation's line begins.
 };
 
 }  // namespace cambrian::distributed

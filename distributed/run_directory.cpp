@@ -13,6 +13,7 @@
 #include <cstring>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <system_error>
 #include <utility>
 
@@ -51,10 +52,20 @@ std::string holder_of(int lock) {
 /// Replaces a file without waiting for the disk: for what may be lost.
 void replace_file(const fs::path& path, const std::string& text) {
     const fs::path temporary = path.string() + ".new";
-    std::ofstream(temporary, std::ios::binary | std::ios::trunc) << text;
+    std::ofstream file(temporary, std::ios::binary | std::ios::trunc);
+    file << text;
+    file.close();
     std::error_code error;
-    fs::rename(temporary, path, error);
+    // A full disk leaves half a file, which must not replace a whole one.
+    if (!file) {
+        error = std::make_error_code(std::errc::no_space_on_device);
+        error = errno != 0 ? std::error_code(errno, std::generic_category()) : error;
+    } else {
+        fs::rename(temporary, path, error);
+    }
     if (error) {
+        std::error_code ignored;
+        fs::remove(temporary, ignored);
         throw InputError(fmt::format("{} cannot be written ({}) check the disk and its permissions",
                                      path.string(), error.message()));
     }
@@ -146,11 +157,10 @@ bool RunDirectory::load_newest(const std::function<void(Checkpoint&&)>& accept,
         try {
             Checkpoint checkpoint =
                 decode_checkpoint(read_file(candidate.path), candidate.path.string());
-            if (!GenerationLog::long_enough(path_, checkpoint.logs)) {
+            if (const auto log = GenerationLog::shorter(path_, checkpoint.logs)) {
                 throw InputError(
-                    fmt::format("{} cannot be used (a log of the run is shorter than "
-                                "it says) restore the logs",
-                                candidate.path.string()));
+                    fmt::format("{} cannot be used ({} is shorter than it says) restore that log",
+                                candidate.path.string(), *log));
             }
             const std::uint64_t generation = checkpoint.generation;
             accept(std::move(checkpoint));
@@ -194,7 +204,8 @@ void RunDirectory::write_config(const std::string& resolved_json,
                                 const std::string& fingerprint) const {
     nlohmann::ordered_json config = nlohmann::ordered_json::parse(resolved_json);
     config["fingerprint"] = fingerprint;
-    replace_file(path_ / "config.json", config.dump(2) + "\n");
+    const std::string text = config.dump(2) + "\n";
+    write_file_atomically(path_ / "config.json", std::as_bytes(std::span(text)));
 }
 
 void RunDirectory::write_status(const RunStatus& status) const {

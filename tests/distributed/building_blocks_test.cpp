@@ -1,8 +1,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <chrono>
+#include <csignal>
 #include <cstdlib>
 #include <thread>
 
@@ -129,6 +131,44 @@ TEST(RunDirectory, IsFreeAgainAfterItsOwner) {
 
 TEST(RunDirectory, ThatCannotBeMadeIsAConfigError) {
     EXPECT_THROW(const RunDirectory directory("/proc/no/such/place", 1), ConfigError);
+}
+
+/// While it lives no file of this process grows beyond a size, as on a full disk.
+class FullDisk {
+  public:
+    explicit FullDisk(rlim_t bytes) : handler_(std::signal(SIGXFSZ, SIG_IGN)) {
+        ::getrlimit(RLIMIT_FSIZE, &before_);
+        const rlimit limit{bytes, before_.rlim_max};
+        ::setrlimit(RLIMIT_FSIZE, &limit);
+    }
+    ~FullDisk() {
+        ::setrlimit(RLIMIT_FSIZE, &before_);
+        std::signal(SIGXFSZ, handler_);
+    }
+    FullDisk(const FullDisk&) = delete;
+    FullDisk& operator=(const FullDisk&) = delete;
+
+  private:
+    rlimit before_{};
+    void (*handler_)(int);
+};
+
+TEST(RunDirectory, FullDiskReplacesNoWholeFile) {
+    const TemporaryDirectory place;
+    const RunDirectory directory(place.path(), 3);
+    directory.write_config(R"({"run": {"name": "whole"}})", "cpu");
+    directory.write_status({});
+    const std::string config = text_of(place.path() / "config.json");
+    const std::string status = text_of(place.path() / "status.json");
+    {
+        const FullDisk disk(10);
+        EXPECT_THROW(directory.write_config(R"({"run": {"name": "half"}})", "cpu"), InputError);
+        EXPECT_THROW(directory.write_status(RunStatus()), InputError);
+    }
+    EXPECT_EQ(config, text_of(place.path() / "config.json"));
+    EXPECT_EQ(status, text_of(place.path() / "status.json"));
+    const auto files = std::distance(std::filesystem::directory_iterator(place.path()), {});
+    EXPECT_EQ(files, 3) << "config.json, status.json and lock";
 }
 
 TEST(Checkpoint, ReadsBackAsItWasWritten) {

@@ -1,3 +1,4 @@
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -151,8 +152,11 @@ TEST(Run, ValidatesEverySecondGenerationAndAtTheEnd) {
     for (const GenerationReport& report : launched.reporter.reports) {
         validated.push_back(report.validated.has_value());
     }
-    EXPECT_THAT(validated, testing::ElementsAre(false, true, false, true, true));
+    EXPECT_THAT(validated, testing::ElementsAre(false, true, false, true, false));
+    ASSERT_TRUE(launched.result.last.validated.has_value());
     EXPECT_TRUE(launched.result.best_validated.has_value());
+    EXPECT_THAT(text_of(experiment.directory / "generations.csv"),
+                HasSubstr(fmt::format(",{},", *launched.result.last.validated)));
 }
 
 TEST(Run, StopsAtAFitness) {

@@ -6,6 +6,7 @@
 
 #include "cambrian/distributed/checkpoint.hpp"
 #include "cambrian/distributed/network_file.hpp"
+#include "cambrian/distributed/run_directory.hpp"
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/io/container.hpp"
 #include "run_support.hpp"
@@ -85,6 +86,59 @@ TEST(Resume, LogsAreCutToTheCheckpoint) {
     experiment.stop.generations = end;
     static_cast<void>(launch(experiment, {.ranks = 2, .start = Start::resume}));
     EXPECT_EQ(expected, results_of(experiment.directory));
+}
+
+TEST(Resume, LongerRunIsTheUnbrokenOne) {
+    const TemporaryDirectory place;
+    Experiment experiment = cart_pole_experiment({});
+    experiment.validation.every = 4;
+    experiment.stop.generations = 9;
+    const std::string expected = uninterrupted(experiment, place.path() / "whole");
+    experiment.directory = place.path() / "longer";
+    // Its end after the third generation validates where the longer run does not.
+    experiment.stop.generations = 3;
+    const Launched first = launch(experiment, {});
+    EXPECT_TRUE(first.result.last.validated.has_value());
+    const std::string ended = results_of(experiment.directory);
+    static_cast<void>(launch(experiment, {.ranks = 2, .start = Start::resume}));
+    EXPECT_EQ(ended, results_of(experiment.directory));
+    experiment.stop.generations = 9;
+    static_cast<void>(launch(experiment, {.ranks = 3, .start = Start::resume}));
+    EXPECT_EQ(expected, results_of(experiment.directory));
+}
+
+TEST(Resume, LostTimingsAreNoLossOfResults) {
+    const TemporaryDirectory place;
+    Experiment experiment = xor_experiment({});
+    const std::string expected = uninterrupted(experiment, place.path() / "whole");
+    const std::uint64_t end = experiment.stop.generations;
+    const std::string header = "generation,rank,evaluate,vary,wait,communicate\n";
+    for (const std::uintmax_t kept : {0U, 20U, 60U}) {
+        experiment.directory = place.path() / std::to_string(kept);
+        experiment.stop.generations = 4;
+        static_cast<void>(launch(experiment, {}));
+        fs::resize_file(experiment.directory / "timings.csv", kept);
+        experiment.stop.generations = end;
+        static_cast<void>(launch(experiment, {.start = Start::resume}));
+        EXPECT_EQ(expected, results_of(experiment.directory));
+        EXPECT_THAT(text_of(experiment.directory / "timings.csv"),
+                    testing::StartsWith(header + "4,0,"));
+    }
+}
+
+TEST(Resume, LostResultsAreNamed) {
+    const TemporaryDirectory place;
+    Experiment experiment = xor_experiment(place.path() / "run");
+    static_cast<void>(launch(experiment, {}));
+    fs::remove(experiment.directory / "individuals.csv");
+    experiment.stop.generations += 1;
+    EXPECT_THROW(static_cast<void>(launch(experiment, {.start = Start::resume})), InputError);
+    RunDirectory directory(experiment.directory, 3);
+    std::string warning;
+    EXPECT_THROW(static_cast<void>(directory.load_newest(
+                     [](Checkpoint&&) {}, [&](const std::string& text) { warning = text; })),
+                 InputError);
+    EXPECT_THAT(warning, HasSubstr("individuals.csv is shorter"));
 }
 
 TEST(Resume, DamagedNewestCheckpointFallsBackToTheOneBefore) {
