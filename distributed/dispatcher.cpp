@@ -56,7 +56,8 @@ Dispatcher::Dispatcher(Communicator& communicator, Backend& backend, const Exper
 
 Dispatcher::~Dispatcher() {
     for (int rank = 1; rank < communicator_.size(); ++rank) {
-        if (peer(rank).silent || peer(rank).left) {
+        // A silent one may only have been suspended, and must not wait for its own watchdog then.
+        if (peer(rank).left) {
             continue;
         }
         try {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <exception>
 #include <list>
 #include <set>
 #include <string>
@@ -49,6 +50,9 @@ class Worker {
           cache_(limits.cache_bytes),
           workshop_(backend, experiment),
           compute_(workshop_) {}
+
+    /// Into this rank's log: whoever starts a job only sees what the coordinator says.
+    void note(std::string_view text) { log_.line(text); }
 
     std::uint64_t run() {
         send(communicator_, coordinator_rank, hello_);
@@ -313,7 +317,13 @@ class Worker {
 
 std::uint64_t run_worker(Communicator& communicator, Backend& backend, const Experiment& experiment,
                          const std::atomic<int>& interrupt, const WorkerLimits& limits) {
-    return Worker(communicator, backend, experiment, interrupt, limits).run();
+    Worker worker(communicator, backend, experiment, interrupt, limits);
+    try {
+        return worker.run();
+    } catch (const std::exception& error) {
+        worker.note(error.what());
+        throw;
+    }
 }
 
 std::uint64_t run_worker(Communicator& communicator, Backend& backend, const Experiment& experiment,
