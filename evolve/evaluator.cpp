@@ -48,11 +48,16 @@ class SharedTensors {
   private:
     void allocate(Backend& backend, std::span<const Tensor> tensors) {
         CAMBRIAN_ASSERT(buffers_.empty());
+        // Kept only when all fit: after a failure the next call starts afresh.
+        std::vector<ValueInfo> infos;
+        std::vector<std::unique_ptr<Buffer>> buffers;
         for (const Tensor& tensor : tensors) {
-            infos_.push_back({.type = tensor.type, .shape = tensor.shape});
-            buffers_.push_back(
+            infos.push_back({.type = tensor.type, .shape = tensor.shape});
+            buffers.push_back(
                 backend.allocate(tensor.type, std::max<std::int64_t>(1, tensor.shape.elements())));
         }
+        infos_ = std::move(infos);
+        buffers_ = std::move(buffers);
     }
 
     std::vector<ValueInfo> infos_;

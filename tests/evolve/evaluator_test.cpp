@@ -161,6 +161,23 @@ TEST(Evaluator, StaysUnderTheMemoryLimit) {
     EXPECT_LE(little->memory().used, limit);
 }
 
+TEST(Evaluator, DataThatDoesNotFitIsTheSameErrorEveryTime) {
+    const testing::TemporaryFolder folder;
+    std::string text = "a,y\n";
+    for (int row = 0; row < 1000; ++row) text += "1,2\n";
+    folder.write("rows.csv", text);
+    const auto task = testing::standard_task(
+        R"({"type": "table", "train": ["rows.csv"], "targets": ["y"]})", folder.path());
+    const Genome genome = testing::genome_for(*task, networks[0]);
+    const std::array<const Genome*, 1> genomes{&genome};
+    const auto little = make_cpu_backend({.memory_limit = 6000});  // the inputs, not the targets
+    Evaluator evaluator(*little, *task, 1);
+    for (int attempt = 0; attempt < 2; ++attempt) {
+        EXPECT_THROW((void)evaluator.evaluate(genomes, {}), DeviceError);
+        EXPECT_EQ(little->memory().used, 0);
+    }
+}
+
 TEST(Evaluator, NonFiniteFitnessIsTheWorst) {
     const auto task = testing::standard_task(R"({"type": "xor"})");
     std::vector<Genome> genomes = some_genomes(*task, 3, 1);
