@@ -1,10 +1,13 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <bit>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "cambrian/engine/core/contract.hpp"
+#include "cambrian/engine/core/error.hpp"
 #include "cambrian/evolve/tasks/settings.hpp"
 #include "cambrian/evolve/tasks/standard.hpp"
 
@@ -54,6 +57,12 @@ class RolloutTask final : public Task {
         : environment_(std::move(environment)), settings_(settings) {
         CAMBRIAN_ASSERT(settings.episodes > 0 && settings.steps > 0 &&
                         settings.validation_episodes > 0);
+        const std::int64_t episodes = std::max(settings.episodes, settings.validation_episodes);
+        if (episodes > std::numeric_limits<std::int32_t>::max() / settings.steps)
+            throw ConfigError(fmt::format(
+                "{} episodes of {} steps are too many (all steps of a network are counted in 32 "
+                "bits) use fewer or shorter episodes",
+                episodes, settings.steps));
     }
 
     std::string_view type() const override { return environment_->type(); }

@@ -230,6 +230,8 @@ TEST(CartPoleRollout, BadSettingsNameKeyAndRange) {
     EXPECT_THAT(error(R"({"type": "cart_pole", "steps": 2.5})"), HasSubstr("task.steps is 2.5"));
     EXPECT_THAT(error(R"({"type": "cart_pole", "episode_seeds": "fix"})"),
                 AllOf(HasSubstr("task.episode_seeds"), HasSubstr("per_generation, fixed")));
+    EXPECT_THAT(error(R"({"type": "cart_pole", "episodes": 100000, "steps": 100000})"),
+                HasSubstr("100000 episodes of 100000 steps are too many"));
     EXPECT_THAT(error(R"({"type": "cart_pole", "validation": {"episode": 3}})"),
                 HasSubstr("unknown key task.validation.episode"));
     EXPECT_THAT(error(R"({"type": "cart_pole", "validation": 3})"),
