@@ -7,6 +7,7 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <optional>
 #include <sstream>
 #include <string_view>
@@ -151,9 +152,11 @@ bool is_missing(std::string_view cell) {
 
 std::optional<double> number_in(std::string_view cell) {
     if (cell.starts_with('+')) cell.remove_prefix(1);
+    constexpr double largest = double{std::numeric_limits<float>::max()};
     double value = 0.0;
     const auto [end, code] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
-    if (code != std::errc() || end != cell.data() + cell.size() || !std::isfinite(value))
+    // Networks compute in f32: what is infinite there would spoil every fitness without a word.
+    if (code != std::errc() || end != cell.data() + cell.size() || !(std::abs(value) <= largest))
         return std::nullopt;
     return value;
 }
@@ -170,10 +173,11 @@ bool append_row(const Records& records, std::span<const std::size_t> positions,
         if (!is_missing(cell)) {
             const auto number = number_in(cell);
             if (!number)
-                throw InputError(fmt::format(
-                    "{} holds \"{}\" (expected a finite number) correct it, or leave the column "
-                    "out of \"inputs\"",
-                    where(), cell));
+                throw InputError(
+                    fmt::format("{} holds \"{}\" (expected a number that is finite in f32) correct "
+                                "it, or leave the column "
+                                "out of \"inputs\"",
+                                where(), cell));
             table.values.push_back(*number);
         } else if (missing == MissingValues::drop) {
             table.values.resize(begin);

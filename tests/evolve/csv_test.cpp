@@ -61,6 +61,8 @@ TEST_F(Csv, CellThatIsNoNumberIsRefusedWithLineAndColumn) {
     EXPECT_THAT(error("a,b\n1,2x\n"), HasSubstr("\"2x\""));
     EXPECT_THAT(error("a,b\n1,inf\n"), HasSubstr("finite"));
     EXPECT_THAT(error("a,b\n1,1e999\n"), HasSubstr("finite"));
+    EXPECT_THAT(error("a,b\n1,-1e39\n"), HasSubstr("finite in f32"));
+    EXPECT_THAT(read("a,b\n1,3e38\n").values, ElementsAre(1, 3e38));
 }
 
 TEST_F(Csv, MissingCellsAreRefusedDroppedOrFilled) {
