@@ -35,13 +35,24 @@ void GenomeCache::add(Hash128 hash, SharedGenome genome) {
     if (bytes > limit_ || find(hash) != nullptr) {
         return;
     }
-    entries_.push_front({hash, std::move(genome), bytes});
+    entries_.push_front({hash, std::move(genome), bytes, generation_});
     index_.emplace(hash, entries_.begin());
     bytes_ += bytes;
     while (bytes_ > limit_) {
-        bytes_ -= entries_.back().bytes;
-        index_.erase(entries_.back().hash);
-        entries_.pop_back();
+        drop_oldest();
+    }
+}
+
+void GenomeCache::drop_oldest() {
+    bytes_ -= entries_.back().bytes;
+    index_.erase(entries_.back().hash);
+    entries_.pop_back();
+}
+
+void GenomeCache::begin_generation() {
+    ++generation_;
+    while (!entries_.empty() && entries_.back().used + kept_generations < generation_) {
+        drop_oldest();
     }
 }
 
@@ -51,6 +62,7 @@ SharedGenome GenomeCache::find(Hash128 hash) {
         return nullptr;
     }
     entries_.splice(entries_.begin(), entries_, at->second);
+    at->second->used = generation_;
     return at->second->genome;
 }
 

@@ -40,6 +40,10 @@ class GenomeCache {
     void add(Hash128 hash, SharedGenome genome);
     /// Null on a miss; a hit becomes the most recently used.
     [[nodiscard]] SharedGenome find(Hash128 hash);
+    /// A generation begins: drops what none of the last `kept_generations` used, which is dead or
+    /// can be asked for. Most of what a worker makes is never a parent.
+    void begin_generation();
+    static constexpr std::uint64_t kept_generations = 8;
     [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
     [[nodiscard]] std::size_t size() const { return index_.size(); }
 
@@ -48,10 +52,14 @@ class GenomeCache {
         Hash128 hash;
         SharedGenome genome;
         std::uint64_t bytes = 0;
+        std::uint64_t used = 0;  ///< The generation, counted by begin_generation().
     };
+
+    void drop_oldest();
 
     std::uint64_t limit_;
     std::uint64_t bytes_ = 0;
+    std::uint64_t generation_ = 0;
     std::list<Entry> entries_;  ///< Most recently used first.
     std::unordered_map<Hash128, std::list<Entry>::iterator, Hash128Hasher> index_;
 };

@@ -170,6 +170,9 @@ class Worker {
     }
 
     void take_shard(ShardOrder order) {
+        if (std::exchange(generation_, order.generation) != order.generation) {
+            cache_.begin_generation();
+        }
         Waiting& waiting = waiting_.emplace_back();
         try {
             if (order.children.empty()) {
@@ -301,6 +304,7 @@ class Worker {
     GenomeCache cache_;
     std::list<Waiting> waiting_;
     std::set<std::uint64_t> held_;  ///< Shards on this rank: waiting or with the compute thread.
+    std::uint64_t generation_ = 0;  ///< Of the last shard.
     std::uint64_t evaluated_ = 0;
     double communicate_ = 0.0;
     double silence_ = 0.0;

@@ -43,6 +43,20 @@ TEST(GenomeCache, DropsTheLeastRecentlyUsed) {
     EXPECT_EQ(cache.bytes(), 2 * each);
 }
 
+TEST(GenomeCache, ForgetsWhatGenerationsDidNotUse) {
+    GenomeCache cache(std::uint64_t{1} << 30U);
+    cache.add({1, 1}, genome_of(10));
+    for (std::uint64_t generation = 0; generation < 1000; ++generation) {
+        cache.begin_generation();
+        ASSERT_NE(cache.find({1, 1}), nullptr);
+        cache.add({2, generation}, genome_of(10));
+        EXPECT_LE(cache.size(), GenomeCache::kept_generations + 2);
+    }
+    EXPECT_EQ(cache.bytes(), cache.size() * footprint(*genome_of(10)));
+    EXPECT_NE(cache.find({2, 999 - GenomeCache::kept_generations}), nullptr);
+    EXPECT_EQ(cache.find({2, 998 - GenomeCache::kept_generations}), nullptr);
+}
+
 TEST(GenomeCache, LeavesOutWhatIsLargerThanItself) {
     GenomeCache cache(footprint(*genome_of(10)));
     cache.add({0, 1}, genome_of(10));
