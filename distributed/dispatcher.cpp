@@ -334,7 +334,8 @@ void Dispatcher::deliver(int rank, std::uint64_t shard, std::span<const evolve::
         if (outcomes[i].id != round_->births[issued->items[i]].id) {
             refuse("they belong to other births");
         }
-        if (valid != std::isfinite(outcomes[i].fitness) || std::isnan(outcomes[i].fitness)) {
+        const double fitness = outcomes[i].fitness;
+        if (valid ? !std::isfinite(fitness) : fitness != evolve::worst_fitness) {
             refuse("a fitness contradicts its status");
         }
     }

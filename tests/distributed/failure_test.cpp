@@ -1,6 +1,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <random>
+
 #include <algorithm>
 #include <cmath>
 #include <exception>
@@ -163,6 +165,41 @@ TEST(Impostor, HostileMessagesAreReportedAndSurvived) {
     const std::vector<std::string> warnings = run_with_impostor(experiment, play);
     EXPECT_THAT(warnings, testing::Contains(HasSubstr("rank 1 on")));
     EXPECT_LE(warnings.size(), 4U);
+}
+
+/// Answers with frames that are sound outside and noise inside, and with damaged ones.
+void babble(Communicator& communicator, const Hello& hello, std::uint32_t seed) {
+    std::minstd_rand random(seed);
+    send(communicator, 0, hello);
+    send(communicator, 0, Request{4, {}});
+    for (int i = 0; i < 400; ++i) {
+        const auto kind = static_cast<MessageKind>(1 + random() % 7);
+        std::vector<std::byte> body(random() % 200);
+        for (std::byte& byte : body) {
+            byte = static_cast<std::byte>(random() % 4 == 0 ? random() % 256 : 0);
+        }
+        std::vector<std::byte> frame = detail::seal(kind, body);
+        if (random() % 4 == 0) {
+            frame[random() % frame.size()] ^= std::byte{1};
+        }
+        communicator.send(0, kind, std::move(frame));
+    }
+}
+
+TEST(Impostor, NoiseInSoundFramesChangesNoByte) {
+    const TemporaryDirectory place;
+    Experiment experiment = xor_experiment(place.path() / "whole");
+    static_cast<void>(launch(experiment, {}));
+    const std::string expected = results_of(experiment.directory);
+    experiment.distribution.lease_seconds = 0.2;
+    for (std::uint32_t seed = 1; seed <= 3; ++seed) {
+        experiment.directory = place.path() / std::to_string(seed);
+        static_cast<void>(
+            run_with_impostor(experiment, [seed](Communicator& communicator, const Hello& hello) {
+                babble(communicator, hello, seed);
+            }));
+        EXPECT_EQ(expected, results_of(experiment.directory)) << "seed " << seed;
+    }
 }
 
 /// Answers the first shard of founders with outcomes changed by `change`, then hears the stop.
