@@ -83,9 +83,11 @@ int run_rank(const CommandContext& context, const EvolveOptions& options,
 }
 
 int run_job(const CommandContext& context, const EvolveOptions& options) {
-    distributed::MpiSession session;
-    // A job that is wrong ends on every rank; only the coordinator says why, and ends them all.
+    // Before and after MPI too: starting and ending it takes a while.
     const SignalGuard signals;
+    distributed::MpiSession session;
+    if (session.rank() == 0) record_start();
+    // A job that is wrong ends on every rank; only the coordinator says why, and ends them all.
     int code = exit_failed;
     try {
         distributed::Communicator communicator = session.communicator();

@@ -75,5 +75,7 @@ struct SpliceOptions {
 /// Ends an error with the exit code it stands for, also for launch/mpi, which reads it from the
 /// file that CAMBRIAN_STATUS_FILE names (mpirun hides exit codes when it survives dead ranks).
 void record_exit_code(int exit_code);
+/// Tells launch/mpi that every rank heeds signals from now on.
+void record_start();
 
 }  // namespace cambrian::launch

@@ -213,9 +213,21 @@ class CommandLine {
 
 }  // namespace
 
-void record_exit_code(int exit_code) {
+namespace {
+
+void record(const std::string& text) {
     if (const char* path = std::getenv("CAMBRIAN_STATUS_FILE"); path != nullptr && *path != '\0')
-        std::ofstream(path, std::ios::trunc) << exit_code << '\n';
+        std::ofstream(path, std::ios::trunc) << text << '\n';
+}
+
+}  // namespace
+
+void record_start() {
+    record("");
+}
+
+void record_exit_code(int exit_code) {
+    record(std::to_string(exit_code));
 }
 
 int run_program(const std::vector<std::string>& arguments, const evolve::TaskRegistry& tasks,

@@ -1,6 +1,7 @@
 """Errors end a job on every rank with the documented exit code, once on the console."""
 import os
 import signal
+import time
 
 import harness
 
@@ -26,4 +27,19 @@ except harness.subprocess.TimeoutExpired:
 if job.returncode != 5 or not (directory / "checkpoint.cmb").exists():
     harness.fail(f"an interrupted job must end with 5 and a checkpoint (exit code {job.returncode})\n{text}")
 harness.run(chosen, 1, ["resume", directory, "--quiet", "--set", "run.stop.generations=5"])
+# Also when it comes while the ranks and MPI start.
+for delay in (0.05, 0.15, 0.3, 0.5):
+    directory = chosen.work / f"early-{delay}"
+    job = harness.start(chosen, 2, ["evolve", experiment, "--quiet", "--set", f"run.directory={directory}"])
+    time.sleep(delay)
+    os.kill(job.pid, signal.SIGTERM)
+    try:
+        text, _ = job.communicate(timeout=30)
+    except harness.subprocess.TimeoutExpired:
+        harness.kill_group(job)
+        harness.fail(f"a job interrupted after {delay} s did not end within 30 s")
+    begun = directory.exists()
+    if job.returncode != 5 and (begun or job.returncode != -signal.SIGTERM):
+        harness.fail(f"a job interrupted after {delay} s must end with 5 (exit code {job.returncode})\n{text}")
+
 print("exit codes 2, 3 and 5 reach the caller")
