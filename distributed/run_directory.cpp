@@ -92,6 +92,24 @@ RunDirectory::RunDirectory(fs::path path, std::uint64_t keep)
                         path_.string(), error.message()));
     }
     lock();
+    sweep();
+}
+
+/// Removes what a killed owner was writing.
+void RunDirectory::sweep() const {
+    std::vector<fs::path> halves;
+    for (const fs::directory_entry& entry : fs::directory_iterator(path_)) {
+        const std::string name = entry.path().filename().string();
+        const bool half = name.find(".cmb.partial.") != std::string::npos ||
+                          name.starts_with("config.json.partial.");
+        if (half) {
+            halves.push_back(entry.path());
+        }
+    }
+    for (const fs::path& half : halves) {
+        std::error_code ignored;
+        fs::remove(half, ignored);
+    }
 }
 
 RunDirectory::~RunDirectory() {
@@ -214,6 +232,12 @@ void RunDirectory::write_status(const RunStatus& status) const {
     json["exit_code"] = status.exit_code;
     json["generation"] = status.generation;
     json["best"] = status.best ? number(*status.best) : nlohmann::ordered_json();
+    if (status.best_validated) {
+        json["best_validated"] = number(*status.best_validated);
+    }
+    if (status.best_tested) {
+        json["best_tested"] = number(*status.best_tested);
+    }
     json["reason"] = status.reason;
     replace_file(path_ / "status.json", json.dump(4) + "\n");
 }

@@ -17,6 +17,8 @@ struct RunStatus {
     int exit_code = 0;
     std::uint64_t generation = 0;
     std::optional<double> best;
+    std::optional<double> best_validated;  ///< Absent until it is known, like the next.
+    std::optional<double> best_tested;
     std::string reason;
 };
 
@@ -53,6 +55,7 @@ class RunDirectory {
     /// Older checkpoints, newest first.
     [[nodiscard]] std::vector<Candidate> older() const;
     void lock();
+    void sweep() const;
 
     std::filesystem::path path_;
     std::uint64_t keep_;

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
+#include <fstream>
 #include <thread>
 
 #include "cambrian/distributed/checkpoint.hpp"
@@ -145,6 +146,17 @@ TEST(RunDirectory, IsFreeAgainAfterItsOwner) {
 
 TEST(RunDirectory, ThatCannotBeMadeIsAConfigError) {
     EXPECT_THROW(const RunDirectory directory("/proc/no/such/place", 1), ConfigError);
+}
+
+TEST(RunDirectory, RemovesWhatAKilledOwnerWasWriting) {
+    const TemporaryDirectory place;
+    const std::filesystem::path half = place.path() / "checkpoint.cmb.partial.123";
+    const std::filesystem::path notes = place.path() / "notes.txt.partial.1";
+    std::ofstream(half) << "half";
+    std::ofstream(notes) << "not of a run";
+    const RunDirectory directory(place.path(), 3);
+    EXPECT_FALSE(std::filesystem::exists(half));
+    EXPECT_TRUE(std::filesystem::exists(notes));
 }
 
 /// While it lives no file of this process grows beyond a size, as on a full disk.
