@@ -38,7 +38,8 @@ bool reevaluates(const Experiment& experiment, const evolve::TaskSignature& sign
 }
 
 int exit_code_of(const std::exception& error) {
-    if (dynamic_cast<const ConfigError*>(&error) != nullptr) {
+    if (dynamic_cast<const ConfigError*>(&error) != nullptr ||
+        dynamic_cast<const ShapeError*>(&error) != nullptr) {
         return 2;
     }
     if (dynamic_cast<const InputError*>(&error) != nullptr) {
@@ -194,7 +195,8 @@ RunResult Coordinator::result(StopReason reason) {
         }
     }
     dispatcher_.set_farewell(fmt::format("the run has ended ({})", name(reason)));
-    write_status(interrupted ? "interrupted" : "done", interrupted ? 5 : 0, name(reason));
+    write_status(interrupted ? "interrupted" : "done", interrupted ? 5 : 0, name(reason),
+                 result.best_tested);
     return result;
 }
 
@@ -267,14 +269,17 @@ void Coordinator::write_best() {
     }
 }
 
-void Coordinator::write_status(const char* state, int exit_code, std::string_view reason) const {
+void Coordinator::write_status(const char* state, int exit_code, std::string_view reason,
+                               std::optional<double> tested) const {
     RunStatus status;
     status.state = state;
     status.exit_code = exit_code;
     status.generation = strategy_->generation();
     if (champion_) {
         status.best = champion_->validated.value_or(champion_->fitness);
+        status.best_validated = champion_->validated;
     }
+    status.best_tested = tested;
     status.reason = reason;
     directory_->write_status(status);
 }

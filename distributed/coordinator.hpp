@@ -72,7 +72,8 @@ class Coordinator {
     void checkpoint_when_due();
     void checkpoint();
     void write_best();
-    void write_status(const char* state, int exit_code, std::string_view reason) const;
+    void write_status(const char* state, int exit_code, std::string_view reason,
+                      std::optional<double> tested = std::nullopt) const;
     void fail(const std::exception& error) noexcept;
 
     const Experiment& experiment_;

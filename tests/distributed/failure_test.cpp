@@ -295,5 +295,21 @@ TEST(Worker, GivesUpOnASilentCoordinator) {
     }));
 }
 
+TEST(Status, RepeatsTheExitCodeOfTheError) {
+    const auto code_after = [](const auto& error) {
+        const TemporaryDirectory place;
+        const Experiment experiment = xor_experiment(place.path() / "run");
+        Launch settings;
+        settings.on_generation = [&](RecordedNetwork&, const GenerationReport&) { throw error; };
+        EXPECT_ANY_THROW((void)launch(experiment, settings));
+        return text_of(experiment.directory / "status.json");
+    };
+    EXPECT_THAT(code_after(ConfigError("no")), HasSubstr("\"exit_code\": 2"));
+    EXPECT_THAT(code_after(ShapeError("no")), HasSubstr("\"exit_code\": 2"));
+    EXPECT_THAT(code_after(InputError("no")), HasSubstr("\"exit_code\": 3"));
+    EXPECT_THAT(code_after(DeviceError("no")), HasSubstr("\"exit_code\": 4"));
+    EXPECT_THAT(code_after(std::runtime_error("no")), HasSubstr("\"exit_code\": 1"));
+}
+
 }  // namespace
 }  // namespace cambrian::distributed
