@@ -13,6 +13,12 @@ if text.count("population.size") != 1:
     harness.fail(f"an unknown key must be reported once, with the nearest one:\n{text}")
 harness.run(chosen, 2, ["evolve", chosen.work / "absent.json"], expect=3)
 
+# Under recovery mpirun itself would wait for ever.
+missing = harness.argparse.Namespace(launcher=chosen.launcher, program="no-such-program")
+text = harness.run(missing, 2, ["evolve", experiment], expect=2)
+if "no program to start was found" not in text:
+    harness.fail(f"a missing program must be named:\n{text}")
+
 # An interrupt ends a run at once, with a checkpoint and exit code 5; the rest can follow later.
 directory = chosen.work / "interrupted"
 job = harness.start(chosen, 2, ["evolve", experiment, "--quiet", "--set", f"run.directory={directory}"])
