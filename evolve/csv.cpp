@@ -31,6 +31,15 @@ std::string read_text(const std::string& path) {
     return std::move(text).str();
 }
 
+/// What a message shows of a file that may be anything: no control bytes, not too much.
+std::string printable(std::string_view text) {
+    constexpr std::size_t longest = 200;
+    std::string result(text.substr(0, longest));
+    for (char& byte : result)
+        if (static_cast<unsigned char>(byte) < ' ' || byte == '\x7f') byte = '?';
+    return text.size() > longest ? result + "..." : result;
+}
+
 std::string_view trimmed(std::string_view text) {
     const auto first = text.find_first_not_of(" \t");
     if (first == std::string_view::npos) return {};
@@ -122,7 +131,7 @@ std::vector<std::string> header_of(Records& records, const std::string& path) {
             names.end())
             throw InputError(
                 fmt::format("{}:1: two columns are named {} (columns are found by name) rename one",
-                            path, names[i]));
+                            path, printable(names[i])));
     }
     return names;
 }
@@ -135,7 +144,8 @@ std::vector<std::size_t> positions_of(std::span<const std::string> columns,
         const auto found = std::ranges::find(header, column);
         if (found == header.end())
             throw InputError(fmt::format("{} has no column \"{}\" (it has: {}){}", path, column,
-                                         fmt::join(header, ", "), nearest_hint(column, header)));
+                                         printable(fmt::format("{}", fmt::join(header, ", "))),
+                                         nearest_hint(column, header)));
         result.push_back(static_cast<std::size_t>(found - header.begin()));
     }
     return result;
@@ -177,7 +187,7 @@ bool append_row(const Records& records, std::span<const std::size_t> positions,
                     fmt::format("{} holds \"{}\" (expected a number that is finite in f32) correct "
                                 "it, or leave the column "
                                 "out of \"inputs\"",
-                                where(), cell));
+                                where(), printable(cell)));
             table.values.push_back(*number);
         } else if (missing == MissingValues::drop) {
             table.values.resize(begin);

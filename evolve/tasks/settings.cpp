@@ -37,7 +37,9 @@ std::string Settings::path(std::string_view key) const {
 }
 
 void Settings::fail(std::string_view key, std::string_view problem) const {
-    throw ConfigError(fmt::format("{} {}", path(key), problem));
+    // What ends with its reason still lacks the suggestion.
+    const char* suggestion = problem.ends_with(')') ? " change it" : "";
+    throw ConfigError(fmt::format("{} {}{}", path(key), problem, suggestion));
 }
 
 std::int64_t Settings::integer(std::string_view key, std::int64_t fallback, std::int64_t least,
@@ -118,7 +120,7 @@ std::string joined(std::span<const std::string_view> names) {
 
 std::string nearest_hint(std::string_view name, std::span<const std::string_view> candidates) {
     const auto nearest = nearest_name(name, candidates);
-    return nearest ? fmt::format("; did you mean \"{}\"?", *nearest) : std::string();
+    return nearest ? fmt::format(" did you mean \"{}\"?", *nearest) : " use one of these";
 }
 
 std::string nearest_hint(std::string_view name, std::span<const std::string> candidates) {

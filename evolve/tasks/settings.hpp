@@ -49,7 +49,7 @@ class Settings {
 
 /// "a, b, c"
 [[nodiscard]] std::string joined(std::span<const std::string_view> names);
-/// "; did you mean \"x\"?" or nothing.
+/// " did you mean "x"?", or " use one of these" when nothing is near.
 [[nodiscard]] std::string nearest_hint(std::string_view name,
                                        std::span<const std::string_view> candidates);
 [[nodiscard]] std::string nearest_hint(std::string_view name,

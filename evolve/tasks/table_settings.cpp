@@ -71,7 +71,8 @@ void read_columns(const Settings& settings, TableSettings& table) {
         table.inputs = settings.texts("inputs");
     }
     table.targets = settings.texts("targets");
-    if (table.targets.empty()) settings.fail("targets", "is empty (name at least one column)");
+    if (table.targets.empty())
+        settings.fail("targets", "is empty (at least one column is predicted)");
     if (table.mode == TableMode::classification && table.targets.size() != 1)
         settings.fail("targets", fmt::format("names {} columns (classification has one)",
                                              table.targets.size()));
