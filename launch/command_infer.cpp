@@ -166,6 +166,10 @@ int infer_command(const CommandContext& context, const InferOptions& options) {
                       sequence ? 1 : rows.rows, sequence ? rows.rows : 0);
     if (options.output.empty()) {
         write_answers(context.out, outputs, rows, translation);
+        if (!context.out.flush())
+            throw InputError(
+                "cannot write the answers (standard output refuses them) free space, or name a "
+                "file with --output");
         return exit_done;
     }
     std::ofstream file(options.output, std::ios::trunc);

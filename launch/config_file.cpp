@@ -113,6 +113,8 @@ Json read_extended(const fs::path& path, std::vector<fs::path>& chain, Origins& 
         own.erase("extends");
     }
     own.erase("$schema");
+    // What a run adds to its config.json about the machine that computed it is no setting.
+    own.erase("fingerprint");
     merge(result, own, "", path.string(), origins);
     return result;
 }
@@ -156,8 +158,10 @@ void apply(Json& json, const std::string& assignment, Origins& origins) {
 
     Json* place = &json;
     const std::vector<std::string> parts = key_parts(key);
+    std::string path;
     for (std::size_t i = 0; i < parts.size(); ++i) {
         const bool last = i + 1 == parts.size();
+        path += (i == 0 ? "" : ".") + parts[i];
         if (parts[i].empty())
             throw ConfigError(
                 fmt::format("{}: the key has an empty part (two dots, or one at an "
@@ -170,7 +174,10 @@ void apply(Json& json, const std::string& assignment, Origins& origins) {
                 place->erase(parts[i]);
                 return;
             }
-            if (!last && !place->contains(parts[i])) (*place)[parts[i]] = Json::object();
+            if (!last && !place->contains(parts[i])) {
+                (*place)[parts[i]] = Json::object();
+                origins.record(path, origin);
+            }
             place = &(*place)[parts[i]];
         } else {
             throw ConfigError(fmt::format("{}: there is no {} in {} (it is {}) set the whole of it",

@@ -24,13 +24,20 @@ Choice choice(const Json& text, const std::array<std::string_view, count>& names
     return static_cast<Choice>(found - names.begin());
 }
 
+/// The key that an error of a part begins with, else the section of the part.
+std::string_view key_of(std::string_view text, std::string_view section) {
+    const std::string_view first = text.substr(0, text.find_first_of(" :"));
+    return first.starts_with(section) ? first : section;
+}
+
 /// Repeats an error of a part with the place in the config it comes from.
 template <class Body>
 auto from(const Origins& origins, const char* section, const Body& body) {
     try {
         return body();
     } catch (const ConfigError& error) {
-        throw ConfigError(fmt::format("{}: {}", origins.of(section), error.what()));
+        throw ConfigError(
+            fmt::format("{}: {}", origins.of(key_of(error.what(), section)), error.what()));
     } catch (const ShapeError& error) {
         throw ShapeError(fmt::format("{}: {}", origins.of(section), error.what()));
     }
@@ -135,10 +142,7 @@ std::string class_of(const std::vector<SchemaKey>& keys, const Schema& schema,
 }
 
 Json read_run_config(const fs::path& path) {
-    Json json = *read_config(path, {}).json;
-    // What the run adds about the machine that computed it is no setting.
-    json.erase("fingerprint");
-    return json;
+    return *read_config(path, {}).json;
 }
 
 }  // namespace
@@ -225,6 +229,9 @@ std::vector<Difference> differences(const Schema& schema, const Json& before, co
                               text(new_keys, key)};
     std::vector<Difference> result;
     for (auto& [key, difference] : found) result.push_back(std::move(difference));
+    // Another type brings other keys: it explains them.
+    std::stable_partition(result.begin(), result.end(),
+                          [](const Difference& d) { return d.key.ends_with(".type"); });
     return result;
 }
 

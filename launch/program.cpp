@@ -12,6 +12,7 @@
 #include "cambrian/launch/exit_code.hpp"
 #include "cambrian/launch/launcher.hpp"
 #include "cambrian/launch/main.hpp"
+#include "cambrian/launch/nearest.hpp"
 
 namespace cambrian::launch {
 namespace {
@@ -44,15 +45,14 @@ class CommandLine {
     }
 
     int run(std::vector<std::string> arguments) {
+        if (!arguments.empty()) first_ = arguments.front();
         std::reverse(arguments.begin(), arguments.end());
         try {
             app_.parse(std::move(arguments));
         } catch (const CLI::Success& request) {
             return app_.exit(request, context_.out, context_.err);
         } catch (const CLI::ParseError& error) {
-            if (launcher_rank() == 0)
-                context_.err << "cambrian: error: " << error.what()
-                             << " (wrong usage) see 'cambrian" << chosen() << " --help'\n";
+            if (launcher_rank() == 0) context_.err << "cambrian: error: " << usage(error) << '\n';
             return exit_config;
         }
         return command_();
@@ -77,6 +77,18 @@ class CommandLine {
     std::string chosen() const {
         for (const CLI::App* sub : app_.get_subcommands()) return " " + sub->get_name();
         return "";
+    }
+
+    /// What was wrong with the command line, and what to write instead.
+    std::string usage(const CLI::ParseError& error) const {
+        if (!chosen().empty() || first_.empty() || first_.starts_with("-"))
+            return fmt::format("{} (wrong usage) see 'cambrian{} --help'", error.what(), chosen());
+        std::vector<std::string> names;
+        for (const CLI::App* sub : app_.get_subcommands(nullptr)) names.push_back(sub->get_name());
+        const auto near = nearest(first_, names);
+        return fmt::format(
+            "{} is not a command (known: {}) {}", first_, fmt::join(names, ", "),
+            near ? fmt::format("did you mean {}?", *near) : std::string("see 'cambrian --help'"));
     }
 
     void add_evolve() {
@@ -178,7 +190,11 @@ class CommandLine {
         sub.add_option("--split", splice_.split, "point: share of the fitter parent")
             ->capture_default_str()
             ->check(CLI::Range(0.0F, 1.0F));
-        sub.add_option("--seed", splice_.seed, "Key of the random numbers")->capture_default_str();
+        sub.add_option("--seed", splice_.seed, "Key of the random numbers")
+            ->capture_default_str()
+            ->check([](const std::string& text) {
+                return text.starts_with("-") ? text + " is negative" : std::string();
+            });
         sub.add_flag("--report", splice_.report, "Print what became of each gene");
     }
 
@@ -202,6 +218,7 @@ class CommandLine {
     CommandContext context_;
     CLI::App app_;
     std::function<int()> command_;
+    std::string first_;  ///< The first word after the program.
     EvolveOptions evolve_;
     EvolveOptions resume_;
     EvaluateOptions evaluate_;

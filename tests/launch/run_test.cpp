@@ -1,5 +1,7 @@
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <nlohmann/json.hpp>
 
 #include "cambrian/distributed/network_file.hpp"
@@ -76,6 +78,53 @@ TEST_F(FinishedRun, InfersRows) {
     EXPECT_EQ(run({"infer", best_, "--input", directory_.write("bare.csv", "0,1\n1,1\n")}).code, 3);
 }
 
+TEST_F(FinishedRun, RefusesEveryKindOfBadNetworkFile) {
+    std::stringstream file;
+    file << std::ifstream(best_, std::ios::binary).rdbuf();
+    const std::string good = file.str();
+    std::string damaged = good;
+    damaged.back() = static_cast<char>(damaged.back() ^ 1);
+    std::string noise(good.size(), '\0');
+    for (std::size_t i = 0; i < noise.size(); ++i)
+        noise[i] = static_cast<char>(i * i * 2654435761U);
+    const std::vector<std::array<std::string, 3>> cases{
+        {"damaged.cmb", damaged, "section \"genome\" is damaged"},
+        {"truncated.cmb", good.substr(0, good.size() / 2), "its length is not the one it states"},
+        {"longer.cmb", good + "x", "its length is not the one it states"},
+        {"random.cmb", noise, "it is not a Cambrian file"},
+        {"empty.cmb", "", "it ends too early"}};
+    const std::string rows = directory_.write("rows.csv", "a,b\n0,1\n");
+    for (const auto& [name, content, reason] : cases) {
+        const std::string path = directory_.write(name, content);
+        for (const std::vector<std::string>& arguments : std::vector<std::vector<std::string>>{
+                 {"inspect", path},
+                 {"evaluate", path},
+                 {"infer", path, "--input", rows},
+                 {"compare", best_, path},
+                 {"splice", path, best_, "-o", directory_.file("child.cmb")}}) {
+            const Result result = run(arguments);
+            EXPECT_EQ(result.code, 3) << arguments[0] << ' ' << name;
+            EXPECT_EQ(result.err, "cambrian: error: " + path + " cannot be read (" + reason +
+                                      ") restore it from a good copy\n");
+            EXPECT_EQ(result.out, "");
+        }
+    }
+    const std::string checkpoint = directory_.file("run-xor/checkpoint.cmb");
+    EXPECT_EQ(run({"inspect", checkpoint}).code, 3);
+    EXPECT_THAT(run({"inspect", checkpoint}).err, HasSubstr("(it is a checkpoint file)"));
+    EXPECT_THAT(run({"inspect", directory_.file("absent.cmb")}).err,
+                HasSubstr("cannot be read (No such file or directory)"));
+}
+
+TEST_F(FinishedRun, ItsConfigIsAConfigOfTheSameExperiment) {
+    const std::string config = directory_.file("run-xor/config.json");
+    const std::string again = directory_.file("again");
+    const Result result = run({"evolve", config, "--quiet", "--set", "run.directory=" + again});
+    ASSERT_EQ(result.code, 0) << result.err;
+    EXPECT_EQ(distributed::read_network(again + "/best.cmb").identity_json,
+              distributed::read_network(best_).identity_json);
+}
+
 TEST_F(FinishedRun, IsComparedAndSpliced) {
     EXPECT_THAT(run({"compare", best_, best_}).out, testing::StartsWith("overall 1.0000"));
     const std::string child = directory_.file("child.cmb");
@@ -94,6 +143,8 @@ TEST_F(FinishedRun, ResumeChangesOnlyWhatDoesNotDecideTheResult) {
     const Result refused = run({"resume", place, "--set", "population.size=13"});
     EXPECT_EQ(refused.code, 2);
     EXPECT_THAT(refused.err, HasSubstr("population.size cannot change from 12 to 13"));
+    EXPECT_THAT(run({"resume", place, "--set", "task.type=cart_pole"}).err,
+                HasSubstr("task.type cannot change from \"xor\" to \"cart_pole\""));
     EXPECT_EQ(run({"resume", place, "--set", "run.directory=elsewhere"}).code, 2);
     const Result longer = run({"resume", place, "--set", "run.stop.generations=5"});
     EXPECT_EQ(longer.code, 0) << longer.err;
@@ -108,6 +159,28 @@ TEST_F(FinishedRun, ContinueNamesTheKeyThatDiffers) {
     EXPECT_EQ(refused.code, 2);
     EXPECT_THAT(refused.err, HasSubstr("splice.alpha cannot change from 0.5 to 0.25"));
     EXPECT_EQ(run({"evolve", config, "--continue", "--quiet"}).code, 0);
+}
+
+TEST(Run, StatusRepeatsWhatWasReached) {
+    const TemporaryDirectory directory;
+    std::string rows = "x,y\n";
+    for (int i = 0; i < 20; ++i) rows += fmt::format("{},{}\n", i % 7, 2 * (i % 7));
+    directory.write("rows.csv", rows);
+    const std::string config = directory.write(
+        "table.json", R"({"run": {"directory": ")" + directory.file("run") +
+                          R"(", "stop": {"generations": 2}}, "population": {"size": 4},
+                             "task": {"type": "table", "train": ["rows.csv"], "test": ["rows.csv"],
+                                      "targets": ["y"], "inputs": ["x"],
+                                      "validation": {"tail_fraction": 0.25}}})");
+    ASSERT_EQ(run({"evolve", config, "--quiet"}).code, 0);
+    std::ifstream file(directory.file("run/status.json"));
+    const nlohmann::json status = nlohmann::json::parse(file);
+    EXPECT_EQ(status["exit_code"], 0);
+    EXPECT_EQ(status["reason"], "generations");
+    EXPECT_EQ(status["best_validated"], status["best"]);
+    const Result tested = run({"evaluate", directory.file("run/best.cmb"), "--phase", "test"});
+    EXPECT_THAT(tested.out,
+                HasSubstr(fmt::format("fitness {:.6g}\n", status["best_tested"].get<double>())));
 }
 
 TEST(Run, TasksOfOnesOwnTakeTheirOwnKeys) {
