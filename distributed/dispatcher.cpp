@@ -355,6 +355,22 @@ void Dispatcher::deliver(int rank, std::uint64_t shard, std::span<const evolve::
     }
 }
 
+void Dispatcher::warn_of_failure(evolve::BirthId id, const std::string& text) {
+    // A cause that all share would fill the console; generations.csv counts them.
+    constexpr std::uint64_t most_warnings = 3;
+    ++round_->failures;
+    if (round_->failures <= most_warnings) {
+        reporter_.warning(fmt::format(
+            "birth {} of generation {} cannot be evaluated ({}) it gets the worst fitness", id,
+            round_->generation, text));
+    } else if (round_->failures == most_warnings + 1) {
+        reporter_.warning(fmt::format(
+            "more births of generation {} cannot be evaluated (after {} they are only counted) see "
+            "the column invalid of generations.csv",
+            round_->generation, most_warnings));
+    }
+}
+
 void Dispatcher::fail_shard(int rank, std::uint64_t shard, const std::string& text) {
     const Shard* issued = round_ ? round_->board.find(shard) : nullptr;
     if (issued == nullptr || round_->board.holder(shard) != rank) {
@@ -368,10 +384,7 @@ void Dispatcher::fail_shard(int rank, std::uint64_t shard, const std::string& te
             delivery.outcome.id = id;
             delivery.outcome.status = evolve::Status::failed;
             delivery.rank = rank;
-            reporter_.warning(
-                fmt::format("birth {} of generation {} cannot be evaluated ({}) it "
-                            "gets the worst fitness",
-                            id, round_->generation, text));
+            warn_of_failure(id, text);
         }
     }
 }

@@ -78,6 +78,7 @@ class Dispatcher {
         const GenomeStore& parents;
         ShardBoard board;
         std::vector<Delivery> deliveries;
+        std::uint64_t failures = 0;  ///< Births that could not be evaluated.
     };
 
     [[nodiscard]] bool interrupted() const { return interrupt_.load() != 0; }
@@ -110,6 +111,8 @@ class Dispatcher {
     void watch_leases();
     void deliver(int rank, std::uint64_t shard, std::span<const evolve::Outcome> outcomes,
                  std::span<const SharedGenome> genomes);
+    /// Says why a birth failed; of many in one generation only the first few.
+    void warn_of_failure(evolve::BirthId id, const std::string& text);
     void fail_shard(int rank, std::uint64_t shard, const std::string& text);
     void report_progress();
     void note_speed(const WorkSeconds& seconds, std::size_t births);

@@ -66,6 +66,12 @@ bool mpi_available() {
 namespace {
 
 constexpr std::chrono::seconds finalize_limit{10};
+// Large jobs on slow file systems take minutes to start; a rank that died meanwhile never arrives.
+constexpr std::chrono::seconds start_limit{300};
+constexpr const char* start_complaint =
+    "cambrian: error: MPI did not start within 300 s (a rank died while the job started, or the "
+    "hosts do "
+    "not reach each other) start the job again with --continue\n";
 
 void check(int code, const char* call) {
     if (code != MPI_SUCCESS) {
@@ -76,18 +82,20 @@ void check(int code, const char* call) {
     }
 }
 
-/// Ends the process when MPI_Finalize hangs, which it may after a peer died.
-class FinalizeGuard {
+/// Ends the process when a call of MPI hangs, which start and end may once a peer has died: Open
+/// MPI 4.1 reports no death.
+class HangGuard {
   public:
-    explicit FinalizeGuard(int exit_code)
-        : thread_([this, exit_code] {
+    HangGuard(std::chrono::seconds limit, int exit_code, const char* complaint)
+        : thread_([this, limit, exit_code, complaint] {
               std::unique_lock lock(mutex_);
-              if (!finished_.wait_for(lock, finalize_limit, [this] { return done_; })) {
+              if (!finished_.wait_for(lock, limit, [this] { return done_; })) {
+                  std::fputs(complaint, stderr);
                   std::fflush(nullptr);
                   _exit(exit_code);
               }
           }) {}
-    ~FinalizeGuard() {
+    ~HangGuard() {
         {
             const std::lock_guard lock(mutex_);
             done_ = true;
@@ -95,8 +103,8 @@ class FinalizeGuard {
         finished_.notify_one();
         thread_.join();
     }
-    FinalizeGuard(const FinalizeGuard&) = delete;
-    FinalizeGuard& operator=(const FinalizeGuard&) = delete;
+    HangGuard(const HangGuard&) = delete;
+    HangGuard& operator=(const HangGuard&) = delete;
 
   private:
     std::mutex mutex_;
@@ -110,13 +118,16 @@ class FinalizeGuard {
 MpiSession::MpiSession() {
     std::signal(SIGPIPE, SIG_IGN);
     int provided = 0;
-    check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided), "MPI_Init_thread");
+    {
+        const HangGuard guard(start_limit, 1, start_complaint);
+        check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided), "MPI_Init_thread");
+    }
     check(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
     check(MPI_Comm_rank(MPI_COMM_WORLD, &rank_), "MPI_Comm_rank");
     check(MPI_Comm_size(MPI_COMM_WORLD, &size_), "MPI_Comm_size");
     const int launched = launched_ranks();
     if (provided < MPI_THREAD_FUNNELED || (launched > 1 && size_ == 1)) {
-        const FinalizeGuard guard(2);
+        const HangGuard guard(finalize_limit, 2, "");
         MPI_Finalize();
         throw ConfigError(
             provided < MPI_THREAD_FUNNELED
@@ -127,6 +138,7 @@ MpiSession::MpiSession() {
                               "--mpi=pmix or with the mpirun this program was built for",
                               launched));
     }
+    const HangGuard guard(start_limit, 1, start_complaint);
     MPI_Comm host = MPI_COMM_NULL;
     check(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &host),
           "MPI_Comm_split_type");
@@ -136,7 +148,7 @@ MpiSession::MpiSession() {
 }
 
 MpiSession::~MpiSession() {
-    const FinalizeGuard guard(exit_code_);
+    const HangGuard guard(finalize_limit, exit_code_, "");
     MPI_Finalize();
 }
 
