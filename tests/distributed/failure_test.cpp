@@ -88,6 +88,17 @@ TEST(Failure, GenerationThatFailsAsAWholeIsAnError) {
     EXPECT_THAT(text_of(experiment.directory / "status.json"), HasSubstr("\"failed\""));
 }
 
+TEST(Failure, CauseThatAllShareDoesNotFillTheConsole) {
+    const TemporaryDirectory place;
+    Experiment experiment = callback_experiment(place.path() / "run", failing_task());
+    experiment.population.size = 64;
+    experiment.stop.generations = 1;
+    const Launched launched = launch(experiment, {});
+    ASSERT_GT(launched.reporter.reports.front().invalid, 4U);
+    ASSERT_EQ(launched.reporter.warnings.size(), 4U);
+    EXPECT_THAT(launched.reporter.warnings.back(), HasSubstr("(after 3 they are only counted)"));
+}
+
 /// Runs the experiment with one worker played by the test.
 std::vector<std::string> run_with_impostor(const Experiment& experiment,
                                            const std::function<void(Communicator&, Hello)>& play) {
