@@ -31,7 +31,7 @@ struct LivingMember {
 
 /// Everything a run needs to go on after its last completed generation.
 struct Checkpoint {
-    std::string identity_json;
+    std::string identity_json;     ///< run_identity() of the experiment.
     std::string arithmetic;        ///< See arithmetic_of().
     std::uint64_t generation = 0;  ///< The next one.
     std::vector<std::byte> strategy;

@@ -59,6 +59,7 @@ Coordinator::Coordinator(Communicator& communicator, Backend& backend, const Exp
       reevaluate_(reevaluates(experiment, signature_)),
       fingerprint_(backend.describe().text()),
       arithmetic_(arithmetic_of(backend)),
+      identity_(run_identity(experiment)),
       dispatcher_(communicator, backend, experiment, reporter, interrupt),
       variation_(experiment.seed, experiment.variation) {}
 
@@ -110,7 +111,7 @@ void Coordinator::open(Start start) {
 
 void Coordinator::restore(Checkpoint&& checkpoint) {
     const std::string source = experiment_.directory.string();
-    check_identity(checkpoint.identity_json, experiment_.identity_json, source);
+    check_identity(checkpoint.identity_json, identity_, source);
     if (!experiment_.distribution.mixed && checkpoint.arithmetic != arithmetic_) {
         throw ConfigError(
             fmt::format("{} was computed with other arithmetic (it was {}, here it is "
@@ -241,7 +242,7 @@ void Coordinator::checkpoint() {
     const Clock::time_point start = Clock::now();
     log_->sync();
     Checkpoint state;
-    state.identity_json = experiment_.identity_json;
+    state.identity_json = identity_;
     state.arithmetic = arithmetic_;
     state.generation = strategy_->generation();
     state.strategy = strategy_state_;

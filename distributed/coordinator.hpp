@@ -83,6 +83,7 @@ class Coordinator {
     bool reevaluate_;
     std::string fingerprint_;
     std::string arithmetic_;
+    const std::string identity_;
     Dispatcher dispatcher_;  ///< Before the directory: whatever fails there stops the workers.
     evolve::Variation variation_;
     std::unique_ptr<RunDirectory> directory_;

@@ -58,4 +58,9 @@ struct Experiment {
     std::string resolved_json;  ///< The whole resolved config, for config.json.
 };
 
+/// What a resume and every rank must share: the identity keys, and under "content" the hashes of
+/// what they name, the task's data and the founder, which files may have changed behind an equal
+/// config.
+[[nodiscard]] std::string run_identity(const Experiment& experiment);
+
 }  // namespace cambrian::distributed

@@ -25,7 +25,7 @@ Hello introduce(const Experiment& experiment, const Backend& backend) {
     Hello hello;
     hello.version = fmt::format("{}.{}.{}", CAMBRIAN_VERSION_MAJOR, CAMBRIAN_VERSION_MINOR,
                                 CAMBRIAN_VERSION_PATCH);
-    hello.identity = Hasher().add(std::string_view(experiment.identity_json)).hash128();
+    hello.identity = Hasher().add(run_identity(experiment)).hash128();
     hello.arithmetic = arithmetic_of(backend);
     hello.fingerprint = backend.describe().text();
     hello.host = host_name();
@@ -49,8 +49,8 @@ void check_same(const Hello& own, const Hello& other, int rank, bool mixed) {
     }
     if (other.identity != own.identity) {
         throw ConfigError(
-            fmt::format("{} has another experiment than rank 0 (their config files or "
-                        "environments differ) give all ranks the same config",
+            fmt::format("{} has another experiment than rank 0 (their configs, environments or "
+                        "data files differ) give all ranks the same config and data",
                         who));
     }
     if (!mixed && other.arithmetic != own.arithmetic) {

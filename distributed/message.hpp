@@ -31,7 +31,7 @@ struct WorkSeconds {
 struct Hello {
     static constexpr MessageKind kind = MessageKind::hello;
     std::string version;
-    Hash128 identity;         ///< Of Experiment::identity_json.
+    Hash128 identity;         ///< Hash of run_identity().
     std::string arithmetic;   ///< What equal results need, see arithmetic_of().
     std::string fingerprint;  ///< Of the backend, to show.
     std::string host;

@@ -1,0 +1,42 @@
+#include "cambrian/distributed/experiment.hpp"
+
+#include <nlohmann/json.hpp>
+#include <span>
+
+#include "cambrian/engine/core/hash.hpp"
+
+namespace cambrian::distributed {
+
+namespace {
+
+Hash128 data_hash(const evolve::Task& task) {
+    const evolve::TaskSignature signature = task.signature();
+    Hasher hasher;
+    for (const evolve::Phase phase :
+         {evolve::Phase::train, evolve::Phase::validation, evolve::Phase::test}) {
+        if ((phase == evolve::Phase::validation && !signature.validates) ||
+            (phase == evolve::Phase::test && !signature.tests)) {
+            continue;
+        }
+        for (const Tensor& tensor : task.data(phase)) {
+            hasher.add(name(phase)).add(name(tensor.type)).add(tensor.shape.text());
+            hasher.add(cambrian::hash128(std::as_bytes(std::span(tensor.elements))));
+        }
+    }
+    return hasher.hash128();
+}
+
+}  // namespace
+
+std::string run_identity(const Experiment& experiment) {
+    nlohmann::json identity = nlohmann::json::parse(experiment.identity_json, nullptr, false);
+    if (!identity.is_object()) {
+        identity = nlohmann::json::object();
+    }
+    const std::string founder = to_json(experiment.variation.founder).dump();
+    identity["content"] = {{"data", data_hash(*experiment.task).hex()},
+                           {"founder", Hasher().add(founder).hash128().hex()}};
+    return identity.dump();
+}
+
+}  // namespace cambrian::distributed
