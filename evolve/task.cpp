@@ -67,6 +67,7 @@ void check_task_fits(const Task& task, const Blueprint& blueprint) {
             *state, task.type()));
 }
 
+// NOLINTNEXTLINE(performance-unnecessary-value-param): the factory is moved from.
 void TaskRegistry::add(std::string name, Factory factory) {
     CAMBRIAN_ASSERT(factory != nullptr);
     const auto [position, added] = factories_.try_emplace(std::move(name), std::move(factory));

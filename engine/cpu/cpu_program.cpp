@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::int64_t word_bytes = sizeof(Word);
 // Temporaries of a block stay in the second-level cache.
-constexpr std::int64_t block_words = 48 * 1024;
+constexpr std::int64_t block_words = std::int64_t{48} * 1024;
 constexpr std::int64_t most_individuals = 256;
 
 std::int64_t block_size(const PlanTree& tree) {
