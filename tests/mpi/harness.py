@@ -38,6 +38,16 @@ def config(work, name, generations, population, task):
     return path
 
 
+def unbroken_cart_pole(chosen, name):
+    """A run on one rank that nothing disturbs: its config, what it leaves behind, and its seconds."""
+    task = {"type": "cart_pole", "episodes": 3, "steps": 200, "validation": {"every": 4, "episodes": 8}}
+    experiment = config(chosen.work, name, 150, 150, task)
+    alone = chosen.work / "alone"
+    begin = time.monotonic()
+    run(chosen, 1, ["evolve", experiment, "--quiet", "--set", f"run.directory={alone}"])
+    return experiment, results(alone), time.monotonic() - begin
+
+
 def command(chosen, ranks, arguments):
     program = [chosen.program, *map(str, arguments)]
     return program if ranks == 1 else [chosen.launcher, "-n", str(ranks), *program]

@@ -7,14 +7,7 @@ import time
 import harness
 
 chosen = harness.options(__doc__, kills=20, seed=2)
-task = {"type": "cart_pole", "episodes": 3, "steps": 200, "validation": {"every": 4, "episodes": 8}}
-experiment = harness.config(chosen.work, "orphaned", 40, 60, task)
-alone = chosen.work / "alone"
-begin = time.monotonic()
-harness.run(chosen, 1, ["evolve", experiment, "--quiet", "--set", f"run.directory={alone}"])
-duration = time.monotonic() - begin
-expected = harness.results(alone)
-
+experiment, expected, duration = harness.unbroken_cart_pole(chosen, "orphaned")
 draw = random.Random(chosen.seed)
 kills, attempts = 0, 0
 while kills < chosen.kills:
