@@ -48,6 +48,18 @@ int exit_code_of(const std::exception& error) {
     return dynamic_cast<const DeviceError*>(&error) != nullptr ? 4 : 1;
 }
 
+// Better now than after a generation of failures: no shard is small enough for such a network.
+void check_memory(const Blueprint& founder, std::int64_t limit) {
+    const std::int64_t bytes =
+        Network(founder).weight_count() * static_cast<std::int64_t>(sizeof(float));
+    if (limit > 0 && bytes > limit) {
+        throw DeviceError(
+            fmt::format("one network of {} weights needs {} bytes (engine.memory_limit gives {}) "
+                        "use a smaller network or raise the limit",
+                        bytes / static_cast<std::int64_t>(sizeof(float)), bytes, limit));
+    }
+}
+
 }  // namespace
 
 Coordinator::Coordinator(Communicator& communicator, Backend& backend, const Experiment& experiment,
@@ -61,9 +73,11 @@ Coordinator::Coordinator(Communicator& communicator, Backend& backend, const Exp
       arithmetic_(arithmetic_of(backend)),
       identity_(run_identity(experiment)),
       dispatcher_(communicator, backend, experiment, reporter, interrupt),
-      variation_(experiment.seed, experiment.variation) {}
+      variation_(experiment.seed, experiment.variation),
+      memory_limit_(backend.memory().limit) {}
 
 RunResult Coordinator::run(Start start) {
+    check_memory(variation_.settings().founder, memory_limit_);
     try {
         open(start);
         write_status("running", 0, "");

@@ -86,6 +86,7 @@ class Coordinator {
     const std::string identity_;
     Dispatcher dispatcher_;  ///< Before the directory: whatever fails there stops the workers.
     evolve::Variation variation_;
+    const std::int64_t memory_limit_;
     std::unique_ptr<RunDirectory> directory_;
     std::unique_ptr<GenerationLog> log_;
     std::unique_ptr<evolve::Strategy> strategy_;

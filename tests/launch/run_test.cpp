@@ -161,6 +161,16 @@ TEST_F(FinishedRun, ContinueNamesTheKeyThatDiffers) {
     EXPECT_EQ(run({"evolve", config, "--continue", "--quiet"}).code, 0);
 }
 
+TEST(Run, ANetworkAboveTheMemoryLimitIsADeviceErrorAtOnce) {
+    const TemporaryDirectory directory;
+    const Result result =
+        run({"evolve", write_xor(directory), "--set", "engine.memory_limit=1000", "--set",
+             R"(network.layers=[{"type":"dense","out":1000},{"type":"dense"}])"});
+    EXPECT_EQ(result.code, 4);
+    EXPECT_THAT(result.err, HasSubstr("one network of 4001 weights needs 16004 bytes "
+                                      "(engine.memory_limit gives 1000) use a smaller network"));
+}
+
 TEST(Run, StatusRepeatsWhatWasReached) {
     const TemporaryDirectory directory;
     std::string rows = "x,y\n";
