@@ -19,6 +19,8 @@ std::vector<double> fitness(cambrian::evolve::Population& networks) {
 
 int main(int argc, char** argv) {
     cambrian::evolve::TaskRegistry tasks = cambrian::evolve::standard_tasks();
-    tasks.add("square", [](const auto&, const auto&) { return cambrian::evolve::make_callback_task(1, 1, fitness); });
+    tasks.add("square", [](const auto&, const auto&) {
+        return cambrian::evolve::make_callback_task(1, 1, fitness);
+    });
     return consumer::answer() == 42 ? cambrian::main(argc, argv, tasks) : 1;
 }

@@ -1,5 +1,7 @@
 #include "engine/graph/graph.hpp"
 
 namespace consumer {
-int answer() { return 42; }
+int answer() {
+    return 42;
+}
 }  // namespace consumer
