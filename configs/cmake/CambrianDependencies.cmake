@@ -40,6 +40,37 @@ cambrian_find_library(zstd zstd.h zstd libzstd-dev)
 cambrian_find_library(openblas cblas.h openblas libopenblas-serial-dev openblas-serial
                       x86_64-linux-gnu/openblas-serial)
 
+if(CAMBRIAN_VULKAN)
+  # Headers only: the loader is opened at run time.
+  find_path(vulkan_INCLUDE_DIR NAMES vulkan/vulkan.h)
+  if(vulkan_INCLUDE_DIR)
+    add_library(cambrian_vulkan_headers INTERFACE IMPORTED GLOBAL)
+    target_include_directories(cambrian_vulkan_headers INTERFACE ${vulkan_INCLUDE_DIR})
+  endif()
+  cambrian_require(cambrian_vulkan_headers libvulkan-dev)
+
+  # In the order a static link needs them.
+  find_path(glslang_INCLUDE_DIR NAMES SPIRV/GlslangToSpv.h PATH_SUFFIXES glslang)
+  set(glslang_libraries "")
+  foreach(name SPIRV glslang MachineIndependent GenericCodeGen OSDependent OGLCompiler
+               glslang-default-resource-limits SPIRV-Tools-opt SPIRV-Tools)
+    find_library(${name}_LIBRARY NAMES ${name})
+    list(APPEND glslang_libraries ${${name}_LIBRARY})
+  endforeach()
+  if(glslang_INCLUDE_DIR AND NOT glslang_libraries MATCHES "NOTFOUND")
+    cmake_path(GET glslang_INCLUDE_DIR PARENT_PATH glslang_PARENT_DIR)
+    add_library(cambrian_glslang INTERFACE IMPORTED GLOBAL)
+    target_include_directories(cambrian_glslang INTERFACE ${glslang_PARENT_DIR} ${glslang_INCLUDE_DIR})
+    target_link_libraries(cambrian_glslang INTERFACE ${glslang_libraries})
+  endif()
+  cambrian_require(cambrian_glslang "glslang-dev spirv-tools")
+  find_program(CAMBRIAN_GLSLANG_VALIDATOR glslangValidator)
+  if(NOT CAMBRIAN_GLSLANG_VALIDATOR)
+    message(FATAL_ERROR "glslangValidator was not found (it compiles the shaders): install the package "
+                        "glslang-tools, or configure with -DCAMBRIAN_VULKAN=OFF")
+  endif()
+endif()
+
 if(CAMBRIAN_MPI)
   find_package(MPI QUIET COMPONENTS CXX)
   if(NOT MPI_CXX_FOUND)

@@ -8,6 +8,8 @@
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/cpu/cpu_program.hpp"
+#include "cambrian/engine/cpu/kernel_table.hpp"
+#include "cambrian/engine/graph/passes.hpp"
 
 namespace cambrian {
 
@@ -79,7 +81,9 @@ class CpuBackend : public Backend {
         : math_(options.math), resources_(options.threads, options.memory_limit) {}
 
     std::unique_ptr<Program> compile(const Graph& graph) override {
-        return std::make_unique<CpuProgram>(graph, math_, resources_);
+        return needs_lowering(graph, has_kernel)
+                   ? std::make_unique<CpuProgram>(lower(graph, has_kernel), math_, resources_)
+                   : std::make_unique<CpuProgram>(graph, math_, resources_);
     }
     std::unique_ptr<Buffer> allocate(ValueType type, std::int64_t elements) override {
         return std::make_unique<CpuBuffer>(resources_.account, type, elements);

@@ -42,6 +42,7 @@ enum class Kernel : std::uint8_t {
     rows,     ///< Lifted scalar functions, by the type of the last operand.
     factory,  ///< A function that makes the step.
     placed,   ///< No step: the value is bound or written before a run.
+    lowered,  ///< Replaced by its lowering before a graph is compiled.
 };
 
 struct KernelRow {
@@ -67,6 +68,9 @@ constexpr KernelRow words(Op op, RowSet rows) {
 }
 constexpr KernelRow special(Op op, StepFactory make) {
     return {.op = op, .kernel = Kernel::factory, .make = make};
+}
+constexpr KernelRow lowered(Op op) {
+    return {.op = op, .kernel = Kernel::lowered};
 }
 constexpr KernelRow placed(Op op) {
     return {.op = op, .kernel = Kernel::placed};
@@ -156,7 +160,10 @@ constexpr std::array<KernelRow, op_count> kernel_rows{
     special(Op::gather, make_gather),
     special(Op::scatter_add, make_scatter_add),
     special(Op::scan, make_scan),
+    special(Op::interpret, make_interpret),
     special(Op::activate, make_activate),
+    lowered(Op::linear),
+    lowered(Op::chain),
 };
 // clang-format on
 
@@ -179,6 +186,10 @@ const RowSet& rows_for(const KernelRow& row, ValueType type) {
 }
 
 }  // namespace
+
+bool has_kernel(Op op) {
+    return kernel_rows[static_cast<std::size_t>(op)].kernel != Kernel::lowered;
+}
 
 std::unique_ptr<Step> make_step(const Site& site) {
     const KernelRow& row = kernel_rows[static_cast<std::size_t>(site.node.op)];

@@ -9,6 +9,9 @@ namespace cambrian::cpu {
 /// The step of a node, from the row of its op. Null for what needs none (inputs, constants).
 [[nodiscard]] std::unique_ptr<Step> make_step(const Site& site);
 
+/// Whether the backend runs an op as it is; any other is replaced by its lowering first.
+[[nodiscard]] bool has_kernel(Op op);
+
 // Kernels that are more than a lifted scalar function, one factory each.
 std::unique_ptr<Step> make_iota(const Site& site);
 std::unique_ptr<Step> make_random(const Site& site);
@@ -25,6 +28,7 @@ std::unique_ptr<Step> make_matmul(const Site& site);
 std::unique_ptr<Step> make_gather(const Site& site);
 std::unique_ptr<Step> make_scatter_add(const Site& site);
 std::unique_ptr<Step> make_scan(const Site& site);
+std::unique_ptr<Step> make_interpret(const Site& site);
 std::unique_ptr<Step> make_activate(const Site& site);
 
 }  // namespace cambrian::cpu

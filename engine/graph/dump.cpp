@@ -55,6 +55,16 @@ struct AttributeText {
     std::string operator()(const LengthAttribute& a) const {
         return "length " + std::to_string(a.length);
     }
+    std::string operator()(const LinearAttribute& a) const {
+        std::string text = (*this)(a.product);
+        for (const auto& [flag, word] : {std::pair{a.bias, "bias"}, {a.activation, "activation"}})
+            if (flag) text += (text.empty() ? "" : ", ") + std::string(word);
+        return text;
+    }
+    std::string operator()(const ChainAttribute&) const { return ""; }
+    std::string operator()(const InterpretAttribute& a) const {
+        return "outputs " + std::to_string(a.outputs) + ", memory " + std::to_string(a.memory);
+    }
     std::string operator()(const ScanAttribute& a) const {
         return "length " + std::to_string(a.length) + ", carries " + std::to_string(a.carries) +
                ", sequences " + std::to_string(a.sequences) + (a.reverse ? ", reverse" : "") +
@@ -82,6 +92,8 @@ std::string dump_indented(const Graph& graph, const std::string& indent) {
         text += indent + node_line(graph, node) + "\n";
         if (node.op == Op::scan)
             text += dump_indented(*std::get<ScanAttribute>(node.attributes).body, indent + "    ");
+        if (node.op == Op::chain)
+            text += dump_indented(*std::get<ChainAttribute>(node.attributes).body, indent + "    ");
     }
     return text + indent + "outputs " + labels(graph.outputs()) + "\n";
 }

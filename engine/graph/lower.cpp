@@ -8,20 +8,18 @@ namespace {
 
 using HasKernel = std::function<bool(Op)>;
 
-bool needs_lowering(const Graph& graph, const HasKernel& has_kernel);
-
 bool needs_lowering(const Node& node, const HasKernel& has_kernel) {
     if (node.op == Op::scan)
-        return needs_lowering(*std::get<ScanAttribute>(node.attributes).body, has_kernel);
+        return cambrian::needs_lowering(*std::get<ScanAttribute>(node.attributes).body, has_kernel);
     return row(node.op).lowering != nullptr && !has_kernel(node.op);
 }
 
-bool needs_lowering(const Graph& graph, const HasKernel& has_kernel) {
+}  // namespace
+
+bool needs_lowering(const Graph& graph, const std::function<bool(Op)>& has_kernel) {
     return std::ranges::any_of(graph.nodes(),
                                [&](const Node& node) { return needs_lowering(node, has_kernel); });
 }
-
-}  // namespace
 
 Graph lower(const Graph& graph, const std::function<bool(Op)>& has_kernel) {
     if (!needs_lowering(graph, has_kernel)) return graph;

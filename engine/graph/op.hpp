@@ -74,8 +74,11 @@ enum class Op : std::uint8_t {
     gather,
     scatter_add,
     scan,
+    interpret,
     // fused: each is its lowering; a backend may own a faster kernel
     activate,
+    linear,
+    chain,
     count_,
 };
 inline constexpr std::size_t op_count = static_cast<std::size_t>(Op::count_);
@@ -158,9 +161,32 @@ struct ScanAttribute {
                            ///< Needs a scan without stacked results.
 };
 
+/// A matrix product with an epilogue. Operands: left, right, then bias [n] and the gene code of an
+/// activation (integer, rank 0), each where its flag is set.
+struct LinearAttribute {
+    MatmulAttribute product;
+    bool bias = false;
+    bool activation = false;
+    bool operator==(const LinearAttribute&) const = default;
+};
+
+/// Many small nodes as one. The body has an input for each operand and one output, and holds
+/// elementwise ops, constants and reductions along the last axis that keep it.
+struct ChainAttribute {
+    std::shared_ptr<const Graph> body;
+};
+
+/// A network that is data (see engine/network/tape.hpp).
+struct InterpretAttribute {
+    std::int64_t outputs = 0;  ///< Width of the network's output.
+    std::int64_t memory = 0;   ///< Words of working memory that the longest tape needs for one row.
+    bool operator==(const InterpretAttribute&) const = default;
+};
+
 using Attributes = std::variant<std::monostate, AxisAttribute, ShapeAttribute, PermuteAttribute,
                                 SliceAttribute, PadAttribute, CastAttribute, MatmulAttribute,
-                                ConstantAttribute, InputAttribute, LengthAttribute, ScanAttribute>;
+                                ConstantAttribute, InputAttribute, LengthAttribute, ScanAttribute,
+                                LinearAttribute, ChainAttribute, InterpretAttribute>;
 
 /// Type, shape and population axis of one value.
 struct ValueInfo {
@@ -190,6 +216,9 @@ class OperandInfos {
     [[nodiscard]] std::size_t size() const { return ids_.size(); }
     [[nodiscard]] const ValueInfo& operator[](std::size_t index) const {
         return values_[static_cast<std::size_t>(ids_[index])];
+    }
+    [[nodiscard]] OperandInfos first(std::size_t count) const {
+        return {values_, ids_.first(count)};
     }
 
   private:

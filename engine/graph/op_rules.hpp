@@ -46,6 +46,9 @@ Shape matmul(const OperandInfos&, const Attributes&, std::size_t);
 Shape gather(const OperandInfos&, const Attributes&, std::size_t);
 Shape scatter_add(const OperandInfos&, const Attributes&, std::size_t);
 Shape scan(const OperandInfos&, const Attributes&, std::size_t);
+Shape linear(const OperandInfos&, const Attributes&, std::size_t);
+Shape chain(const OperandInfos&, const Attributes&, std::size_t);
+Shape interpret(const OperandInfos&, const Attributes&, std::size_t);
 }  // namespace shape_rule
 
 namespace type_rule {
@@ -70,6 +73,9 @@ ValueType gather(const OperandInfos&, const Attributes&, std::size_t);
 ValueType scatter_add(const OperandInfos&, const Attributes&, std::size_t);
 ValueType activate(const OperandInfos&, const Attributes&, std::size_t);
 ValueType scan(const OperandInfos&, const Attributes&, std::size_t);
+ValueType linear(const OperandInfos&, const Attributes&, std::size_t);
+ValueType chain(const OperandInfos&, const Attributes&, std::size_t);
+ValueType interpret(const OperandInfos&, const Attributes&, std::size_t);
 }  // namespace type_rule
 
 namespace gradient_rule {
@@ -111,5 +117,11 @@ std::size_t scan_result_count(const Attributes& attributes);
 
 /// Selects by integer code from the six activation functions; any other code is linear.
 Var lower_activate(Graph& graph, std::span<const Var> operands, const Attributes& attributes);
+/// matmul, then the bias added and the activation applied where there are any.
+Var lower_linear(Graph& graph, std::span<const Var> operands, const Attributes& attributes);
+/// The nodes of the body.
+Var lower_chain(Graph& graph, std::span<const Var> operands, const Attributes& attributes);
+/// The output and the new state.
+std::size_t interpret_result_count(const Attributes& attributes);
 
 }  // namespace cambrian

@@ -143,6 +143,16 @@ constexpr std::array<OpRow, op_count> rows{
           .result_count = scan_result_count,
           .meaning = "a body repeated over steps; see ScanAttribute"},
 
+    OpRow{.op = Op::interpret,
+          .name = "interpret",
+          .arity = 4,
+          .shape = shape::interpret,
+          .type = type::interpret,
+          .differentiable = false,
+          .result_count = interpret_result_count,
+          .meaning = "one pass of the network that a tape describes over every row: tape, weights, "
+                     "rows [.., in] and state [.., s] give outputs [.., out] and the new state"},
+
     OpRow{.op = Op::activate,
           .name = "activate",
           .arity = 2,
@@ -153,6 +163,20 @@ constexpr std::array<OpRow, op_count> rows{
           .meaning =
               "linear x, relu max(x, 0), silu x sigmoid(x), gelu (0.5 x)(1 + tanh(sqrt(2/pi) "
               "(x + 0.044715 ((x x) x)))), tanh, sigmoid by code 0 to 5; any other code is linear"},
+    OpRow{.op = Op::linear,
+          .name = "linear",
+          .arity = -1,
+          .shape = shape::linear,
+          .type = type::linear,
+          .lowering = lower_linear,
+          .meaning = "activate(matmul(a, b) + bias, code), without bias or code where it has none"},
+    OpRow{.op = Op::chain,
+          .name = "chain",
+          .arity = -1,
+          .shape = shape::chain,
+          .type = type::chain,
+          .lowering = lower_chain,
+          .meaning = "elementwise nodes and reductions along the last axis as one node"},
 };
 
 constexpr bool covers_every_op() {

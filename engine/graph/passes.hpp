@@ -19,8 +19,26 @@ namespace cambrian {
 /// Without nodes that no output needs. Inputs stay, in order. Also inside scan bodies.
 [[nodiscard]] Graph eliminate_dead_code(const Graph& graph);
 
+/// Whether a graph, or the body of a scan in it, holds a fused op for which `has_kernel` is false.
+[[nodiscard]] bool needs_lowering(const Graph& graph, const std::function<bool(Op)>& has_kernel);
+
 /// With every fused op for which `has_kernel` is false replaced by its lowering, also in scan
 /// bodies.
 [[nodiscard]] Graph lower(const Graph& graph, const std::function<bool(Op)>& has_kernel);
+
+/// With every matmul whose only use is a bias [n] added to it, or an activation by code, as one
+/// `linear`, also in scan bodies.
+[[nodiscard]] Graph fuse_linear(const Graph& graph);
+
+struct ChainRules {
+    bool reductions = false;  ///< Also reduce_sum and reduce_max along a last axis they keep.
+    std::size_t most_nodes = 64;
+    std::size_t most_operands = 6;
+};
+
+/// With connected elementwise nodes as one `chain`: a node joins its only user, so nothing is
+/// computed twice and only the chain's result is stored. Also in scan bodies. The values do not
+/// change.
+[[nodiscard]] Graph fuse_chains(const Graph& graph, const ChainRules& rules);
 
 }  // namespace cambrian

@@ -1,0 +1,130 @@
+#include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/graph/op_rules.hpp"
+#include "cambrian/engine/graph/ops.hpp"
+
+// Rules and lowerings of linear, chain and interpret.
+namespace cambrian {
+namespace {
+
+/// The operands of a linear that its matmul has.
+OperandInfos product_operands(const OperandInfos& operands) {
+    return operands.first(2);
+}
+
+void check_epilogue(const LinearAttribute& linear, const OperandInfos& operands, std::int64_t n) {
+    std::size_t next = 2;
+    if (operands.size() != next + (linear.bias ? 1 : 0) + (linear.activation ? 1 : 0))
+        reject("the operands do not match the flags of the epilogue",
+               "pass left, right, then bias and code where they are flagged");
+    if (linear.bias) {
+        const ValueInfo& bias = operands[next++];
+        if (bias.type != ValueType::real || bias.shape != Shape{n})
+            reject("the bias " + bias.shape.text() + " is not as wide as the product",
+                   "pass a real bias [" + std::to_string(n) + "]");
+    }
+    if (linear.activation) {
+        const ValueInfo& code = operands[next];
+        if (code.type != ValueType::integer || code.shape.rank() != 0)
+            reject("the activation code is not an integer scalar", "pass an integer of rank 0");
+    }
+}
+
+void check_chain(const ChainAttribute& chain, const OperandInfos& operands) {
+    if (chain.body == nullptr || chain.body->outputs().size() != 1 ||
+        chain.body->inputs().size() != operands.size())
+        reject("the body does not fit the operands",
+               "give the body one input for each operand and one output");
+    for (std::size_t i = 0; i < operands.size(); ++i) {
+        const ValueInfo& input = chain.body->value(chain.body->inputs()[i]);
+        if (input.type != operands[i].type || input.shape != operands[i].shape)
+            reject("body input " + std::to_string(i) + " is " + input.shape.text() +
+                       " and receives " + operands[i].shape.text(),
+                   "declare the body's inputs like the operands");
+    }
+}
+
+Shape with_last_extent(const Shape& shape, std::int64_t extent) {
+    std::array<std::int64_t, Shape::max_rank> extents{};
+    const auto rank = static_cast<std::size_t>(shape.rank());
+    for (std::size_t i = 0; i < rank; ++i) extents[i] = shape.extents()[i];
+    extents[rank - 1] = extent;
+    return Shape(std::span(extents.data(), rank));
+}
+
+void check_interpret(const InterpretAttribute& interpret, const OperandInfos& operands) {
+    const Shape& rows = operands[2].shape;
+    const Shape& state = operands[3].shape;
+    if (operands[0].shape.rank() != 1 || operands[1].shape.rank() != 1 ||
+        operands[0].shape[0] < 1 || operands[1].shape[0] < 1)
+        reject("tape and weights are vectors", "pass a tape [t] and weights [w]");
+    if (rows.rank() == 0 || rows.rank() != state.rank() ||
+        with_last_extent(rows, 1) != with_last_extent(state, 1))
+        reject(
+            "rows " + rows.text() + " and state " + state.text() + " differ before their last axis",
+            "pass as many states as rows");
+    if (interpret.outputs < 1 || interpret.memory < rows[-1])
+        reject("the outputs or the memory are too few", "take both from the tape's capacity");
+}
+
+}  // namespace
+
+Shape shape_rule::linear(const OperandInfos& operands, const Attributes& attributes,
+                         std::size_t result) {
+    const auto& linear = attribute<LinearAttribute>(attributes);
+    if (operands.size() < 2) reject("a product has two operands", "pass left and right");
+    const Shape shape = matmul(product_operands(operands), linear.product, result);
+    check_epilogue(linear, operands, shape[-1]);
+    return shape;
+}
+
+ValueType type_rule::linear(const OperandInfos& operands, const Attributes& attributes,
+                            std::size_t result) {
+    if (operands.size() < 2) reject("a product has two operands", "pass left and right");
+    return real(product_operands(operands), attributes, result);
+}
+
+Var lower_linear(Graph& graph, std::span<const Var> operands, const Attributes& attributes) {
+    const auto& linear = attribute<LinearAttribute>(attributes);
+    Var value = graph.add(Op::matmul, operands.first(2), linear.product);
+    std::size_t next = 2;
+    if (linear.bias) value = value + operands[next++];
+    if (linear.activation) value = activate(value, operands[next]);
+    return value;
+}
+
+Shape shape_rule::chain(const OperandInfos& operands, const Attributes& attributes, std::size_t) {
+    const auto& chain = attribute<ChainAttribute>(attributes);
+    check_chain(chain, operands);
+    return chain.body->value(chain.body->outputs()[0]).shape;
+}
+
+ValueType type_rule::chain(const OperandInfos& operands, const Attributes& attributes,
+                           std::size_t) {
+    const auto& chain = attribute<ChainAttribute>(attributes);
+    check_chain(chain, operands);
+    return chain.body->value(chain.body->outputs()[0]).type;
+}
+
+Var lower_chain(Graph& graph, std::span<const Var> operands, const Attributes& attributes) {
+    return inline_graph(graph, *attribute<ChainAttribute>(attributes).body, operands)[0];
+}
+
+std::size_t interpret_result_count(const Attributes&) {
+    return 2;
+}
+
+Shape shape_rule::interpret(const OperandInfos& operands, const Attributes& attributes,
+                            std::size_t result) {
+    const auto& interpret = attribute<InterpretAttribute>(attributes);
+    check_interpret(interpret, operands);
+    return result == 0 ? with_last_extent(operands[2].shape, interpret.outputs) : operands[3].shape;
+}
+
+ValueType type_rule::interpret(const OperandInfos& operands, const Attributes&, std::size_t) {
+    if (operands[0].type != ValueType::integer || operands[1].type != ValueType::real ||
+        operands[2].type != ValueType::real || operands[3].type != ValueType::real)
+        reject("the tape is integer, everything else is real", "check the order of the operands");
+    return ValueType::real;
+}
+
+}  // namespace cambrian

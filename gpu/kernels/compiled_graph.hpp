@@ -1,0 +1,77 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cambrian/engine/graph/plan.hpp"
+#include "cambrian/gpu/kernels/step.hpp"
+#include "cambrian/gpu/vulkan/device.hpp"
+#include "cambrian/gpu/vulkan/memory.hpp"
+
+namespace cambrian::gpu {
+
+class ShaderCompiler;
+
+/// What programs of one backend share while they are compiled and run.
+struct Resources {
+    vulkan::Device& device;
+    vulkan::Heap& heap;
+    vulkan::PipelineLibrary& pipelines;
+    ShaderCompiler& compiler;  ///< For generated text (codegen/shader_compiler.hpp).
+    Math math = Math::fast;
+    bool fuse = true;
+    std::string dump_directory;
+};
+
+/// A shader of the build (shaders/*.comp) specialised; constants as in PipelineLibrary::get. Under
+/// strict math the variant without fused multiply-add is taken where a shader has one.
+[[nodiscard]] const vulkan::Pipeline& static_pipeline(Resources& resources, std::string_view shader,
+                                                      std::span<const std::uint32_t> constants);
+
+/// A graph as a list of steps with all places decided: of a program, or of the body of a scan.
+class CompiledGraph {
+  public:
+    /// For a body: words between the individuals of each input and output (0 = shared).
+    struct Boundary {
+        std::vector<std::int64_t> input_strides;
+        std::vector<std::int64_t> output_strides;
+    };
+    CompiledGraph(const Graph& graph, Resources& resources, Boundary boundary);
+    ~CompiledGraph();
+
+    void record(vulkan::Recorder& recorder, const Frame& frame) const;
+    /// Words of temporaries of a run, bodies included: fixed ones and those of each individual.
+    [[nodiscard]] std::int64_t fixed_words() const;
+    [[nodiscard]] std::int64_t words_per_individual() const;
+    /// A frame whose temporaries start at `address`, which is advanced behind them; inputs, outputs
+    /// and the status word are left to the caller.
+    [[nodiscard]] Frame make_frame(std::int64_t population, std::uint64_t& address) const;
+
+    [[nodiscard]] std::uint32_t input_slot(std::size_t index) const;
+    [[nodiscard]] std::uint32_t output_slot(std::size_t index) const;
+
+    // For the factories of steps, during construction.
+    [[nodiscard]] Resources& resources() const;
+    /// Memory that a step keeps for itself in every run.
+    [[nodiscard]] Place reserve(std::int64_t elements, bool per_individual);
+    /// Words that never change (extents, strides), uploaded once; the place to read them.
+    [[nodiscard]] Place table(std::span<const std::uint32_t> words);
+    /// Compiles the body of a scan; its position in Frame::bodies.
+    std::size_t add_body(const Graph& body, Boundary boundary);
+    [[nodiscard]] const CompiledGraph& body(std::size_t index) const;
+    /// The two words that a kernel reports a data error to: {error code, bad index}.
+    [[nodiscard]] Place status() const;
+
+  private:
+    struct State;
+    std::unique_ptr<State> state_;
+};
+
+/// Codes of data errors in the status word; 0 is none.
+enum class DataError : std::uint32_t { none, gather_out_of_range, scatter_out_of_range };
+
+}  // namespace cambrian::gpu

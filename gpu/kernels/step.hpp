@@ -1,0 +1,99 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "cambrian/engine/backend/backend.hpp"
+#include "cambrian/engine/graph/graph.hpp"
+#include "cambrian/gpu/vulkan/recorder.hpp"
+
+namespace cambrian::gpu {
+
+class CompiledGraph;
+
+/// Bytes of a word: every element of every type is one.
+inline constexpr std::uint64_t word_bytes = 4;
+
+/// Where a value lies, decided at compile time: `offset` words into a slot, plus `scaled` words for
+/// every individual of the run; one individual every `stride` words (0: all share it). The values
+/// of one individual are row-major and whole.
+struct Place {
+    std::uint32_t slot = 0;
+    std::int64_t offset = 0;
+    std::int64_t scaled = 0;
+    std::int64_t stride = 0;
+};
+
+/// The memory of one run: an address for each slot. Bodies of scans have frames of their own.
+struct Frame {
+    std::int64_t population = 1;
+    std::vector<std::uint64_t> slots;
+    std::vector<Frame> bodies;
+
+    [[nodiscard]] std::uint64_t address(const Place& place) const {
+        return slots[place.slot] +
+               static_cast<std::uint64_t>(place.offset + place.scaled * population) * word_bytes;
+    }
+    /// What a value of `elements` words for one individual covers.
+    [[nodiscard]] vulkan::Range range(const Place& place, std::int64_t elements) const {
+        const std::int64_t words =
+            place.stride == 0 ? elements : place.stride * (population - 1) + elements;
+        return {address(place), static_cast<std::uint64_t>(words) * word_bytes};
+    }
+};
+
+/// One node, with everything about shapes decided. Records its dispatches for a run.
+class Step {
+  public:
+    virtual ~Step() = default;
+    virtual void record(vulkan::Recorder& recorder, const Frame& frame) const = 0;
+};
+
+/// What a kernel's factory sees of the node it makes a step for.
+struct Site {
+    const Graph& graph;
+    const Node& node;
+    std::span<const Place> operands;
+    std::span<const Place> results;
+    bool per_individual;  ///< Whether there is one result for each individual, or one for all.
+    CompiledGraph& owner;
+
+    [[nodiscard]] const ValueInfo& operand(std::size_t index = 0) const {
+        return graph.value(graph.operands(node)[index]);
+    }
+    [[nodiscard]] const ValueInfo& result(std::size_t index = 0) const {
+        return graph.value(ValueId{node.first_result + static_cast<std::uint32_t>(index)});
+    }
+    template <class Attribute>
+    [[nodiscard]] const Attribute& attribute() const {
+        return std::get<Attribute>(node.attributes);
+    }
+};
+
+using StepFactory = std::unique_ptr<Step> (*)(const Site& site);
+
+/// The step of a node, from the row of its op (kernel_table.cpp). Null for what needs none.
+[[nodiscard]] std::unique_ptr<Step> make_step(const Site& site);
+/// Whether the backend runs an op as it is; any other is replaced by its lowering first.
+[[nodiscard]] bool has_kernel(Op op);
+
+// Factories, one file each (movement.cpp, reduce.cpp, index.cpp, random.cpp, matmul.cpp, ...).
+std::unique_ptr<Step> make_elementwise(const Site& site);
+std::unique_ptr<Step> make_iota(const Site& site);
+std::unique_ptr<Step> make_random(const Site& site);
+std::unique_ptr<Step> make_reduce(const Site& site);  ///< reduce_sum, reduce_max, argmax.
+std::unique_ptr<Step> make_copy(const Site& site);    ///< reshape, permute, broadcast, slice.
+std::unique_ptr<Step> make_pad(const Site& site);
+std::unique_ptr<Step> make_concat(const Site& site);
+std::unique_ptr<Step> make_matmul(const Site& site);  ///< matmul and linear.
+std::unique_ptr<Step> make_gather(const Site& site);
+std::unique_ptr<Step> make_scatter_add(const Site& site);
+std::unique_ptr<Step> make_chain(const Site& site);
+/// One kernel for all steps where every row goes its own way (codegen/row_kernel.hpp), else the
+/// body's steps recorded again and again.
+std::unique_ptr<Step> make_scan(const Site& site);
+std::unique_ptr<Step> make_interpret(const Site& site);
+
+}  // namespace cambrian::gpu

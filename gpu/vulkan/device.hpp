@@ -1,0 +1,78 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "cambrian/gpu/vulkan/functions.hpp"
+#include "cambrian/gpu/vulkan/pipeline.hpp"
+
+namespace cambrian::vulkan {
+
+/// What kernels and memory may rely on.
+struct DeviceLimits {
+    std::uint32_t subgroup_width = 1;
+    std::int64_t shared_bytes = 0;         ///< Of one workgroup.
+    std::uint32_t most_group_threads = 0;  ///< Of one workgroup.
+    std::uint32_t most_groups = 0;         ///< Of one dispatch along x.
+    std::int64_t memory_bytes = 0;         ///< Of the device-local heap.
+    double timestamp_nanoseconds = 0.0;    ///< Of a tick; 0: no timestamps.
+    bool software = false;                 ///< llvmpipe: small tiles, few threads.
+    bool float16 = false;
+    FloatControls float_controls;
+    std::string device_name;
+    std::string driver;  ///< Name and version.
+    std::string uuid;
+};
+
+/// Identifies a submission: n is done when the timeline has reached n.
+using Ticket = std::uint64_t;
+
+struct DeviceOptions {
+    std::string uuid;
+    bool validation = false;
+    bool profile = false;
+    std::function<void(std::string_view)> on_validation_message;
+};
+
+/// A logical device with one compute queue and its timeline semaphore. Every failed call is a
+/// DeviceError that names the call and the result; after VK_ERROR_DEVICE_LOST every call fails.
+class Device {
+  public:
+    explicit Device(const DeviceOptions& options);
+    ~Device();
+    Device(const Device&) = delete;
+    Device& operator=(const Device&) = delete;
+
+    [[nodiscard]] const DeviceLimits& limits() const;
+    [[nodiscard]] const Functions& functions() const;
+    [[nodiscard]] VkDevice handle() const;
+    [[nodiscard]] VkPhysicalDevice physical() const;
+    [[nodiscard]] std::uint32_t queue_family() const;
+
+    /// Runs the command buffers in order, in one submission.
+    Ticket submit(std::span<const VkCommandBuffer> commands);
+    /// Spins shortly, then sleeps, until a submission is done. 0 is always done.
+    void wait(Ticket ticket);
+    [[nodiscard]] bool done(Ticket ticket) const;
+    [[nodiscard]] Ticket last() const;  ///< Of the latest submission.
+    [[nodiscard]] std::int64_t submits() const;
+
+    /// Throws DeviceError unless the result is a success.
+    void check(VkResult result, std::string_view call);
+    /// Throws DeviceError when the validation layer has said something and nobody listens.
+    void check_validation() const;
+
+    /// Timestamps of DeviceOptions::profile: recorder.cpp writes them, names say which kernel.
+    class Profile;
+    [[nodiscard]] Profile* profile() const;  ///< Null when off.
+
+  private:
+    struct State;
+    std::unique_ptr<State> state_;
+};
+
+}  // namespace cambrian::vulkan

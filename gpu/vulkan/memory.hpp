@@ -1,0 +1,84 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "cambrian/gpu/vulkan/functions.hpp"
+
+namespace cambrian::vulkan {
+
+class Device;
+class Heap;
+
+enum class MemoryKind : std::uint8_t {
+    device,    ///< Fast for the device; the host does not see it.
+    upload,    ///< Written by the host, read by copies.
+    readback,  ///< Written by copies, read by the host (cached).
+};
+
+/// A part of a slab; returns it when it ends. Movable.
+class Block {
+  public:
+    Block() = default;
+    Block(Block&& other) noexcept;
+    Block& operator=(Block&& other) noexcept;
+    ~Block();
+
+    [[nodiscard]] std::uint64_t address() const { return address_; }
+    [[nodiscard]] std::int64_t bytes() const { return bytes_; }
+    /// Null for MemoryKind::device.
+    [[nodiscard]] std::byte* host() const { return host_; }
+
+  private:
+    friend class Heap;
+    Heap* heap_ = nullptr;
+    std::size_t slab_ = 0;
+    std::int64_t offset_ = 0;
+    std::int64_t bytes_ = 0;
+    std::uint64_t address_ = 0;
+    std::byte* host_ = nullptr;
+};
+
+/// Memory of one device: large slabs from the driver, blocks of them (multiples of 256 bytes, best
+/// fit, neighbours merged when freed) for everything else. Device memory counts against the limit.
+class Heap {
+  public:
+    /// @param limit bytes of device memory; 0: none.
+    Heap(Device& device, std::int64_t limit);
+    ~Heap();
+    Heap(const Heap&) = delete;
+    Heap& operator=(const Heap&) = delete;
+
+    /// Contents are undefined. Throws DeviceError when the limit would be passed or the driver has
+    /// no more; then nothing has changed.
+    [[nodiscard]] Block allocate(MemoryKind kind, std::int64_t bytes);
+    /// Returns empty slabs to the driver.
+    void trim();
+
+    [[nodiscard]] std::int64_t used() const { return used_; }  ///< Bytes in device blocks.
+    [[nodiscard]] std::int64_t limit() const { return limit_; }
+    [[nodiscard]] std::int64_t driver_allocations() const { return driver_allocations_; }
+
+    /// Where an address lies, for copies.
+    struct Location {
+        VkBuffer buffer = VK_NULL_HANDLE;
+        std::uint64_t offset = 0;
+    };
+    /// Contract: the address is inside a block.
+    [[nodiscard]] Location locate(std::uint64_t address) const;
+
+  private:
+    friend class Block;
+    struct Slab;
+    void release(const Block& block);
+
+    Device& device_;
+    std::int64_t limit_;
+    std::int64_t used_ = 0;
+    std::int64_t driver_allocations_ = 0;
+    std::vector<std::unique_ptr<Slab>> slabs_;
+};
+
+}  // namespace cambrian::vulkan

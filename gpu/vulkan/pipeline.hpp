@@ -1,0 +1,81 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cambrian/gpu/vulkan/functions.hpp"
+
+namespace cambrian::vulkan {
+
+class Device;
+
+/// A compute shader ready to be dispatched.
+class Pipeline {
+  public:
+    Pipeline(Device& device, std::string name, VkPipeline pipeline)
+        : device_(device), name_(std::move(name)), pipeline_(pipeline) {}
+    ~Pipeline();
+    Pipeline(const Pipeline&) = delete;
+    Pipeline& operator=(const Pipeline&) = delete;
+    [[nodiscard]] VkPipeline handle() const { return pipeline_; }
+    /// For profiles and messages: the shader and what it is specialised for.
+    [[nodiscard]] const std::string& name() const { return name_; }
+
+  private:
+    Device& device_;
+    std::string name_;
+    VkPipeline pipeline_;
+};
+
+/// All pipelines of a device, made once each, over one layout (a Push block and nothing else) and a
+/// VkPipelineCache kept on disk: read at start, and written when it has grown, to a temporary name
+/// and renamed, so that any number of ranks may share the directory. A file that is damaged or of
+/// another driver is ignored.
+class PipelineLibrary {
+  public:
+    /// @param cache_directory empty: nothing is kept.
+    PipelineLibrary(Device& device, std::string cache_directory);
+    ~PipelineLibrary();
+
+    /// @param name for messages; equal code and constants give the same pipeline.
+    /// @param constants specialization constants 0, 1, ...; constant 0 is the workgroup's width in
+    ///     every shader (local_size_x_id = 0).
+    /// Throws DeviceError when the driver refuses the shader.
+    [[nodiscard]] const Pipeline& get(std::string_view name, std::span<const std::uint32_t> code,
+                                      std::span<const std::uint32_t> constants);
+    [[nodiscard]] VkPipelineLayout layout() const { return layout_; }
+    [[nodiscard]] std::int64_t made() const { return static_cast<std::int64_t>(made_.size()); }
+    /// Writes the cache now.
+    void save();
+
+  private:
+    struct Key {
+        std::uint64_t low = 0;
+        std::uint64_t high = 0;
+        auto operator<=>(const Key&) const = default;
+    };
+
+    Device& device_;
+    std::string directory_;
+    VkPipelineLayout layout_ = VK_NULL_HANDLE;
+    VkPipelineCache cache_ = VK_NULL_HANDLE;
+    std::map<Key, std::unique_ptr<Pipeline>> made_;
+};
+
+/// The code with the execution modes of our arithmetic declared where the device has them: round to
+/// nearest even, keep the sign of zero, infinities and NaN, flush subnormal numbers
+/// (SPV_KHR_float_controls). glslang cannot write them.
+struct FloatControls {
+    bool round_to_nearest_even = false;
+    bool keep_special_values = false;
+    bool flush_subnormals = false;
+};
+[[nodiscard]] std::vector<std::uint32_t> with_float_controls(std::span<const std::uint32_t> code,
+                                                             const FloatControls& controls);
+
+}  // namespace cambrian::vulkan

@@ -1,0 +1,74 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "cambrian/gpu/vulkan/functions.hpp"
+
+namespace cambrian::vulkan {
+
+class Device;
+class Pipeline;
+
+/// The arguments of every kernel: the one push-constant block of the one pipeline layout.
+struct Push {
+    static constexpr std::size_t addresses = 8;
+    static constexpr std::size_t words = 16;
+    /// The recorder writes the first workgroup of a split dispatch here.
+    static constexpr std::size_t first_group = words - 1;
+    std::array<std::uint64_t, addresses> address{};
+    std::array<std::uint32_t, words> word{};
+};
+static_assert(sizeof(Push) == 128);
+
+/// Device memory a command reads or writes.
+struct Range {
+    std::uint64_t address = 0;
+    std::uint64_t bytes = 0;
+};
+
+/// Fills one command buffer. A barrier is put before a command that touches what an earlier one
+/// wrote, or writes what an earlier one read, since the last barrier; others may overlap.
+class Recorder {
+  public:
+    explicit Recorder(Device& device);
+    ~Recorder();
+    Recorder(const Recorder&) = delete;
+    Recorder& operator=(const Recorder&) = delete;
+
+    /// Forgets what was recorded.
+    void begin();
+    /// @param groups workgroups along one axis, any number above 0: split where the device's limit
+    /// is
+    ///     lower. The shader adds word[Push::first_group] to gl_WorkGroupID.x.
+    void dispatch(const Pipeline& pipeline, const Push& push, std::uint64_t groups,
+                  std::span<const Range> reads, std::span<const Range> writes);
+    /// Bytes between two addresses of this device's memory, which do not overlap.
+    void copy(std::uint64_t from, std::uint64_t to, std::uint64_t bytes);
+    /// Fills whole words.
+    void fill(std::uint64_t address, std::uint64_t bytes, std::uint32_t word);
+    /// Makes everything visible to the host and ends the command buffer.
+    void end();
+
+    [[nodiscard]] VkCommandBuffer commands() const { return commands_; }
+    [[nodiscard]] std::int64_t dispatches() const { return dispatches_; }
+
+  private:
+    struct Touched {
+        std::vector<Range> read;
+        std::vector<Range> written;
+    };
+    void order(std::span<const Range> reads, std::span<const Range> writes);
+    void barrier();
+
+    Device& device_;
+    VkCommandPool pool_ = VK_NULL_HANDLE;
+    VkCommandBuffer commands_ = VK_NULL_HANDLE;
+    Touched touched_;
+    std::int64_t dispatches_ = 0;
+};
+
+}  // namespace cambrian::vulkan

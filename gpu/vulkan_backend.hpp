@@ -1,0 +1,75 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cambrian/engine/backend/backend.hpp"
+
+namespace cambrian {
+
+/// One Vulkan device of this host.
+struct VulkanDeviceInfo {
+    int index = 0;            ///< Position in the list, from 0, software devices last.
+    std::string name;         ///< "NVIDIA H200"
+    std::string uuid;         ///< 32 hexadecimal digits in groups of 8-4-4-4-12.
+    std::string pci;          ///< "0000:17:00.0", or empty where the driver does not tell.
+    std::string kind;         ///< "discrete", "integrated", "virtual", "software" or "other".
+    std::string driver;       ///< Name and version.
+    std::int64_t memory = 0;  ///< Bytes of device memory.
+    std::vector<std::string> features;  ///< Of those Cambrian can use: "float16", "timestamps" ...
+    std::string missing;                ///< Why Cambrian cannot use it, or empty.
+    [[nodiscard]] bool software() const { return kind == "software"; }
+};
+
+struct VulkanDeviceList {
+    std::vector<VulkanDeviceInfo> devices;
+    std::string problem;  ///< Why there are none: no loader, no driver; or empty.
+};
+/// All devices, usable or not, real ones first. Never throws for a host without Vulkan.
+[[nodiscard]] VulkanDeviceList list_vulkan_devices();
+
+struct VulkanOptions {
+    std::string uuid;  ///< Of the device to use, from the list.
+    Math math = Math::fast;
+    std::int64_t memory_limit = 0;  ///< Bytes of device memory; 0: what the device has.
+    std::string cache_directory;    ///< For pipelines and compiled shaders; empty: none is kept.
+    std::string dump_directory;  ///< Graphs and generated shaders are written there; empty: none.
+    bool profile = false;        ///< Timestamps around every dispatch.
+    bool validation = false;     ///< The Khronos layer, which must be installed.
+    bool fuse = true;            ///< Chains and whole scans as one kernel each.
+    /// Every message of the validation layer; without it the first one is an error.
+    std::function<void(std::string_view)> on_validation_message;
+};
+
+/// A GPU as backend. Throws DeviceError when the device is not there, lacks a feature or memory.
+/// Results of a run stay on the device; a data error (a gather out of range) is thrown by the run
+/// or the download that waits for it. A lost device is a DeviceError too, and so is every call
+/// after it.
+[[nodiscard]] std::unique_ptr<Backend> make_vulkan_backend(const VulkanOptions& options);
+
+/// Counts since the backend was made.
+struct VulkanStatistics {
+    std::int64_t submits = 0;       ///< Command buffers handed to the device in one call each.
+    std::int64_t dispatches = 0;    ///< Recorded.
+    std::int64_t recordings = 0;    ///< Programs recorded anew; a steady run is not.
+    std::int64_t allocations = 0;   ///< Of device memory from the driver.
+    std::int64_t pipelines = 0;     ///< Made, from a cache or not.
+    std::int64_t compilations = 0;  ///< GLSL texts compiled, not found in the cache.
+};
+/// Contract: the backend is one of make_vulkan_backend.
+[[nodiscard]] VulkanStatistics vulkan_statistics(const Backend& backend);
+
+/// Device seconds by kernel since the last call, most expensive first; empty without
+/// VulkanOptions::profile.
+struct KernelTime {
+    std::string kernel;
+    std::int64_t dispatches = 0;
+    double seconds = 0.0;
+};
+[[nodiscard]] std::vector<KernelTime> take_kernel_times(Backend& backend);
+
+}  // namespace cambrian
