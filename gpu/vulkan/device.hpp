@@ -12,6 +12,8 @@
 
 namespace cambrian::vulkan {
 
+class AddressBook;
+
 /// What kernels and memory may rely on.
 struct DeviceLimits {
     std::uint32_t subgroup_width = 1;
@@ -52,6 +54,8 @@ class Device {
     [[nodiscard]] VkDevice handle() const;
     [[nodiscard]] VkPhysicalDevice physical() const;
     [[nodiscard]] std::uint32_t queue_family() const;
+    /// The one pipeline layout: a Push block (recorder.hpp) and nothing else.
+    [[nodiscard]] VkPipelineLayout layout() const;
 
     /// Runs the command buffers in order, in one submission.
     Ticket submit(std::span<const VkCommandBuffer> commands);
@@ -65,6 +69,9 @@ class Device {
     void check(VkResult result, std::string_view call);
     /// Throws DeviceError when the validation layer has said something and nobody listens.
     void check_validation() const;
+
+    /// Which buffer an address lies in: the heap enters its slabs, the recorder asks.
+    [[nodiscard]] AddressBook& addresses() const;
 
     /// Timestamps of DeviceOptions::profile: recorder.cpp writes them, names say which kernel.
     class Profile;
