@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <map>
 #include <string>
 #include <string_view>
@@ -10,24 +11,38 @@ namespace cambrian::gpu {
 
 /// Compiles generated GLSL with glslang to SPIR-V, each text once; results are kept in memory and,
 /// under the hash of text and compiler version, in the cache directory (written to a temporary name
-/// and renamed; a damaged file is compiled again).
+/// and renamed; a damaged file is compiled again and replaced; a directory that cannot be written
+/// keeps nothing).
 class ShaderCompiler {
   public:
     /// @param cache_directory empty: nothing is kept on disk.
-    /// @param dump_directory every text is written there; empty: none.
+    /// @param dump_directory every text is written there as <name>-<hash>.comp; empty: none.
     ShaderCompiler(std::string cache_directory, std::string dump_directory);
 
-    /// @param text everything behind the prelude (shaders/prelude.glsl), which is put in front.
-    /// Throws ContractViolation with the compiler's messages: a text that fails is our bug.
+    /// @param text everything behind the shared text (shader_prefix), which is put in front.
+    /// @param name for dumps and messages; equal texts are one shader whatever their names.
+    /// Throws ContractViolation with the compiler's messages: a text that fails is our bug. Throws
+    /// InputError when a dump cannot be written.
     [[nodiscard]] const std::vector<std::uint32_t>& compile(std::string_view name,
                                                             const std::string& text);
+    /// Texts that were in no cache.
     [[nodiscard]] std::int64_t compilations() const { return compilations_; }
+    /// Time spent on them.
+    [[nodiscard]] double seconds() const { return seconds_; }
 
   private:
+    void dump(std::string_view name, const std::string& text, const std::string& hash) const;
+    [[nodiscard]] std::filesystem::path cache_file(const std::string& hash) const;
+
     std::string cache_directory_;
     std::string dump_directory_;
     std::map<std::string, std::vector<std::uint32_t>> compiled_;  ///< By hash.
     std::int64_t compilations_ = 0;
+    double seconds_ = 0.0;
 };
+
+/// What every generated shader starts with: the version, then prelude.glsl and the texts of all
+/// elementwise functions and random numbers, their #include lines resolved, each file once.
+[[nodiscard]] std::string shader_prefix();
 
 }  // namespace cambrian::gpu
