@@ -1,0 +1,242 @@
+// A network that is data (engine/network/tape.hpp): one call computes one row with the tape and
+// the packed weights of its individual, to the bits of the CPU backend in both math modes.
+//
+//     void INTERPRET_NAME(Tape tape, PackedWeights weights, in float row[INTERPRET_INPUTS],
+//                         inout float state[INTERPRET_STATE], out float result[INTERPRET_OUTPUTS])
+//
+// Both addresses are multiples of 16: the first words of the individual in operands 0 and 1 of the
+// op, whose strides are multiples of 4 words. The includer defines, before every inclusion:
+//   INTERPRET_NAME     name of the function
+//   INTERPRET_INPUTS   last extent of operand 2
+//   INTERPRET_OUTPUTS  InterpretAttribute::outputs
+//   INTERPRET_STATE    last extent of operand 3, at least 1
+//   INTERPRET_MEMORY   InterpretAttribute::memory, a multiple of 4
+// and may include this text again with others: it undefines them. It needs prelude.glsl and
+// elementary.glsl (CAMBRIAN_CALL). Neighbouring rows run together best when they share a tape.
+
+#ifndef CAMBRIAN_INTERPRET
+#define CAMBRIAN_INTERPRET
+
+layout(buffer_reference, scalar, buffer_reference_align = 16) readonly buffer Tape { ivec4 at[]; };
+layout(buffer_reference, scalar, buffer_reference_align = 16) readonly buffer PackedWeights {
+    vec4 at[];
+};
+
+// The codes of TapeOp.
+const int tape_end = 0;
+const int tape_dense = 1;
+const int tape_rnn = 2;
+const int tape_rms_norm = 3;
+const int tape_layer_norm = 4;
+const int tape_softmax = 5;
+const int tape_add = 6;
+const int tape_scale_add = 7;
+const int tape_project_add = 8;
+const int tape_load_state = 9;
+const int tape_store_state = 10;
+
+float interpret_gelu(float x) {
+    precise float cube = (x * x) * x;
+    precise float inner = x + 0.044715F * cube;
+    precise float scaled = 0.797884561F * inner;
+    precise float bend = CAMBRIAN_CALL(tanh)(scaled);
+    precise float half_x = 0.5F * x;
+    precise float lifted = 1.0F + bend;
+    precise float product = half_x * lifted;
+    return product;
+}
+
+// An activation by its gene code, on four outputs.
+vec4 interpret_activate(vec4 x, int code) {
+    precise vec4 y = x;
+    switch (code) {
+        case 1:
+            y = mix(vec4(0.0), x, greaterThan(x, vec4(0.0)));
+            break;
+        case 2:
+            [[unroll]] for (int i = 0; i < 4; ++i) y[i] = x[i] * CAMBRIAN_CALL(sigmoid)(x[i]);
+            break;
+        case 3:
+            [[unroll]] for (int i = 0; i < 4; ++i) y[i] = interpret_gelu(x[i]);
+            break;
+        case 4:
+            [[unroll]] for (int i = 0; i < 4; ++i) y[i] = CAMBRIAN_CALL(tanh)(x[i]);
+            break;
+        case 5:
+            [[unroll]] for (int i = 0; i < 4; ++i) y[i] = CAMBRIAN_CALL(sigmoid)(x[i]);
+            break;
+    }
+    return y;
+}
+
+// sum += weights x over the words [source, source + width) of the memory, in ascending order; the
+// four weights of each lie side by side from weights.at[first].
+#define INTERPRET_PRODUCT(sum, source, width, first)                         \
+    {                                                                        \
+        int product_at = first;                                              \
+        for (int k = 0; k < (width) >> 2; ++k) {                             \
+            const vec4 x = memory[((source) >> 2) + k];                      \
+            const vec4 weight_0 = weights.at[product_at];                    \
+            const vec4 weight_1 = weights.at[product_at + 1];                \
+            const vec4 weight_2 = weights.at[product_at + 2];                \
+            const vec4 weight_3 = weights.at[product_at + 3];                \
+            sum = sum + weight_0 * x.x;                                      \
+            sum = sum + weight_1 * x.y;                                      \
+            sum = sum + weight_2 * x.z;                                      \
+            sum = sum + weight_3 * x.w;                                      \
+            product_at += 4;                                                 \
+        }                                                                    \
+        const int rest = (width) & 3;                                        \
+        if (rest > 0) {                                                      \
+            const vec4 x = memory[((source) + (width)) >> 2];                \
+            sum = sum + weights.at[product_at] * x.x;                        \
+            if (rest > 1) sum = sum + weights.at[product_at + 1] * x.y;      \
+            if (rest > 2) sum = sum + weights.at[product_at + 2] * x.z;      \
+        }                                                                    \
+    }
+// Element i of the vector that begins at word `first` of the memory.
+#define INTERPRET_AT(first, i) memory[((first) + (i)) >> 2][((first) + (i)) & 3]
+
+#endif
+
+void INTERPRET_NAME(Tape tape, PackedWeights weights, in float row[INTERPRET_INPUTS],
+                    inout float state[INTERPRET_STATE], out float result[INTERPRET_OUTPUTS]) {
+    // Vectors begin at multiples of four words; their last four may be filled up with anything.
+    vec4 memory[INTERPRET_MEMORY / 4];
+    [[unroll]] for (int i = 0; i < INTERPRET_INPUTS; ++i) memory[i >> 2][i & 3] = row[i];
+
+    int position = 0;
+    ivec4 head = tape.at[0];
+    while (head.x != tape_end) {
+        const ivec4 tail = tape.at[position + 1];
+        position += 2;
+        const int to = head.y;
+        const int from = head.z;
+        const int other = head.w;
+        const int inputs = tail.x;
+        const int outputs = tail.y;
+        const int blocks = (outputs + 3) >> 2;
+        const int packed = tail.z >> 2;
+        const float detail = intBitsToFloat(tail.w);
+        switch (head.x) {
+            case tape_dense:
+                for (int block = 0; block < blocks; ++block) {
+                    const int first = packed + block * (inputs + 1);
+                    precise vec4 sum = vec4(0.0);
+                    INTERPRET_PRODUCT(sum, from, inputs, first);
+                    sum = sum + weights.at[first + inputs];
+                    memory[(to >> 2) + block] = interpret_activate(sum, tail.w);
+                }
+                break;
+            case tape_rnn:
+                for (int block = 0; block < blocks; ++block) {
+                    const int first = packed + block * (inputs + outputs + 1);
+                    precise vec4 sum = vec4(0.0);
+                    INTERPRET_PRODUCT(sum, from, inputs, first);
+                    precise vec4 memory_sum = vec4(0.0);
+                    for (int k = 0; k < outputs; ++k)
+                        memory_sum = memory_sum + weights.at[first + inputs + k] * state[other + k];
+                    sum = sum + memory_sum;
+                    sum = sum + weights.at[first + inputs + outputs];
+                    memory[(to >> 2) + block] = interpret_activate(sum, 4);
+                }
+                for (int i = 0; i < outputs; ++i) state[other + i] = INTERPRET_AT(to, i);
+                break;
+            case tape_rms_norm: {
+                const float first_value = INTERPRET_AT(from, 0);
+                precise float total = first_value * first_value;
+                for (int i = 1; i < inputs; ++i) {
+                    const float value = INTERPRET_AT(from, i);
+                    total = total + value * value;
+                }
+                precise float mean = total * intBitsToFloat(other);
+                precise float shifted = mean + detail;
+                const float scale = CAMBRIAN_CALL(rsqrt)(shifted);
+                for (int block = 0; block < blocks; ++block) {
+                    precise vec4 y = memory[(from >> 2) + block] * scale;
+                    y = y * weights.at[packed + block];
+                    memory[(to >> 2) + block] = y;
+                }
+                break;
+            }
+            case tape_layer_norm: {
+                precise float total = INTERPRET_AT(from, 0);
+                for (int i = 1; i < inputs; ++i) total = total + INTERPRET_AT(from, i);
+                precise float mean = total * intBitsToFloat(other);
+                precise float first_value = INTERPRET_AT(from, 0) - mean;
+                precise float squares = first_value * first_value;
+                for (int i = 1; i < inputs; ++i) {
+                    precise float value = INTERPRET_AT(from, i) - mean;
+                    squares = squares + value * value;
+                }
+                precise float variance = squares * intBitsToFloat(other);
+                precise float shifted = variance + detail;
+                const float scale = CAMBRIAN_CALL(rsqrt)(shifted);
+                for (int block = 0; block < blocks; ++block) {
+                    precise vec4 y = memory[(from >> 2) + block] - mean;
+                    y = y * scale;
+                    y = y * weights.at[packed + block];
+                    y = y + weights.at[packed + blocks + block];
+                    memory[(to >> 2) + block] = y;
+                }
+                break;
+            }
+            case tape_softmax: {
+                float largest = INTERPRET_AT(from, 0);
+                for (int i = 1; i < inputs; ++i) {
+                    const float value = INTERPRET_AT(from, i);
+                    largest = value > largest ? value : largest;
+                }
+                precise float total = 0.0;
+                for (int i = 0; i < inputs; ++i) {
+                    precise float shifted = INTERPRET_AT(from, i) - largest;
+                    const float weight = CAMBRIAN_CALL(exp)(shifted);
+                    INTERPRET_AT(to, i) = weight;
+                    total = total + weight;
+                }
+                const float scale = CAMBRIAN_CALL(reciprocal)(total);
+                for (int block = 0; block < blocks; ++block) {
+                    precise vec4 y = memory[(to >> 2) + block] * scale;
+                    memory[(to >> 2) + block] = y;
+                }
+                break;
+            }
+            case tape_add:
+                for (int block = 0; block < blocks; ++block) {
+                    precise vec4 y = memory[(from >> 2) + block] + memory[(other >> 2) + block];
+                    memory[(to >> 2) + block] = y;
+                }
+                break;
+            case tape_scale_add:
+                for (int block = 0; block < blocks; ++block) {
+                    precise vec4 scaled = memory[(from >> 2) + block] * weights.at[packed + block];
+                    precise vec4 y = memory[(other >> 2) + block] + scaled;
+                    memory[(to >> 2) + block] = y;
+                }
+                break;
+            case tape_project_add:
+                for (int block = 0; block < blocks; ++block) {
+                    precise vec4 sum = vec4(0.0);
+                    INTERPRET_PRODUCT(sum, from, inputs, packed + block * inputs);
+                    sum = memory[(other >> 2) + block] + sum;
+                    memory[(to >> 2) + block] = sum;
+                }
+                break;
+            case tape_load_state:
+                for (int i = 0; i < outputs; ++i) INTERPRET_AT(to, i) = state[other + i];
+                break;
+            case tape_store_state:
+                for (int i = 0; i < inputs; ++i) state[other + i] = INTERPRET_AT(from, i);
+                break;
+        }
+        head = tape.at[position];
+    }
+    [[unroll]] for (int i = 0; i < INTERPRET_OUTPUTS; ++i)
+        result[i] = INTERPRET_AT(head.z, i);
+}
+
+#undef INTERPRET_NAME
+#undef INTERPRET_INPUTS
+#undef INTERPRET_OUTPUTS
+#undef INTERPRET_STATE
+#undef INTERPRET_MEMORY
