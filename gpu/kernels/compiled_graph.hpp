@@ -15,6 +15,7 @@
 namespace cambrian::gpu {
 
 class ShaderCompiler;
+class Transfer;
 
 /// What programs of one backend share while they are compiled and run.
 struct Resources {
@@ -22,6 +23,7 @@ struct Resources {
     vulkan::Heap& heap;
     vulkan::PipelineLibrary& pipelines;
     ShaderCompiler& compiler;  ///< For generated text (codegen/shader_compiler.hpp).
+    Transfer& transfer;        ///< Between host and device (transfer.hpp).
     Math math = Math::fast;
     bool fuse = true;
     std::string dump_directory;
@@ -31,6 +33,20 @@ struct Resources {
 /// strict math the variant without fused multiply-add is taken where a shader has one.
 [[nodiscard]] const vulkan::Pipeline& static_pipeline(Resources& resources, std::string_view shader,
                                                       std::span<const std::uint32_t> constants);
+
+/// Codes of data errors in the status word; 0 is none.
+enum class DataError : std::uint32_t { none, gather_out_of_range, scatter_out_of_range };
+
+/// What one pair of status words can report, to put its code and index into words.
+struct StatusSite {
+    struct Check {
+        DataError code = DataError::none;
+        std::int64_t rows = 0;  ///< The index must lie in [0, rows).
+    };
+    std::vector<Check> checks;
+};
+/// Words of one pair: {error code, bad index}.
+inline constexpr std::uint32_t status_pair = 2;
 
 /// A graph as a list of steps with all places decided: of a program, or of the body of a scan.
 class CompiledGraph {
@@ -51,6 +67,13 @@ class CompiledGraph {
     /// and the status word are left to the caller.
     [[nodiscard]] Frame make_frame(std::int64_t population, std::uint64_t& address) const;
 
+    /// Points the frame, and those of bodies, at a pair of status words for each status site.
+    void bind_status(Frame& frame, std::uint64_t address) const;
+    /// All status sites, bodies included, in the order of their pairs.
+    [[nodiscard]] std::vector<StatusSite> status_sites() const;
+    /// Words between two individuals of the widest value, bodies included.
+    [[nodiscard]] std::int64_t widest_stride() const;
+
     [[nodiscard]] std::uint32_t input_slot(std::size_t index) const;
     [[nodiscard]] std::uint32_t output_slot(std::size_t index) const;
 
@@ -63,15 +86,13 @@ class CompiledGraph {
     /// Compiles the body of a scan; its position in Frame::bodies.
     std::size_t add_body(const Graph& body, Boundary boundary);
     [[nodiscard]] const CompiledGraph& body(std::size_t index) const;
-    /// The two words that a kernel reports a data error to: {error code, bad index}.
-    [[nodiscard]] Place status() const;
+    /// The two words that the node's kernel reports a data error to: {error code, bad index}. They
+    /// hold zeros until then; a kernel exchanges the code only where it is 0.
+    [[nodiscard]] Place status();
 
   private:
     struct State;
     std::unique_ptr<State> state_;
 };
-
-/// Codes of data errors in the status word; 0 is none.
-enum class DataError : std::uint32_t { none, gather_out_of_range, scatter_out_of_range };
 
 }  // namespace cambrian::gpu
