@@ -11,7 +11,8 @@ namespace cambrian::gpu {
 [[nodiscard]] std::string_view glsl_type(ValueType type);
 
 /// The GLSL expression of an elementwise op (and activate) on operand expressions, from the table
-/// of expressions: exactly what the CPU kernel of the op computes, on functions of the prelude.
+/// of expressions: exactly what the CPU kernel of the op computes, on functions of
+/// shaders/ops.glsl.
 /// @param types of the operands; `result` tells a cast where to go.
 [[nodiscard]] std::string expression(Op op, std::span<const std::string> operands,
                                      std::span<const ValueType> types, ValueType result);

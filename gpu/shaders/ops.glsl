@@ -1,0 +1,138 @@
+// What every elementwise op computes, as op_<name> for each type of its operands: exactly the bits
+// of the CPU kernels (engine/cpu/kernel_table.cpp, activate.cpp). Real is float, integer is int,
+// boolean is int 0 or 1. Where a comparison or a library function of a device might treat a NaN,
+// a zero's sign or a subnormal number its own way, the bits are worked on instead. Needs
+// elementary.glsl.
+
+// A subnormal number is a zero of its sign: what arithmetic does to its operands and results.
+float flushed(uint bits) {
+    return uintBitsToFloat((bits & exponent_mask) == 0U ? bits & sign_mask : bits);
+}
+
+float op_neg(float x) { return uintBitsToFloat(floatBitsToUint(x) ^ sign_mask); }
+int op_neg(int x) { return int(0U - uint(x)); }
+float op_abs(float x) { return uintBitsToFloat(floatBitsToUint(x) & magnitude_mask); }
+int op_abs(int x) { return x < 0 ? int(0U - uint(x)) : x; }
+
+float op_sign(float x) {
+    uint bits = floatBitsToUint(x);
+    uint magnitude = bits & magnitude_mask;
+    bool zero = (bits & exponent_mask) == 0U || magnitude > exponent_mask;
+    return uintBitsToFloat(zero ? 0U : one_bits | (bits & sign_mask));
+}
+int op_sign(int x) { return int(x > 0) - int(x < 0); }
+
+// To the nearest integer, halves to even: 2^23 has no room for a fraction.
+float op_round(float x) {
+    uint bits = floatBitsToUint(x);
+    uint magnitude = bits & magnitude_mask;
+    precise float shifted = uintBitsToFloat(magnitude) + 8388608.0F;
+    precise float whole = shifted - 8388608.0F;
+    uint rounded = floatBitsToUint(whole) | (bits & sign_mask);
+    return uintBitsToFloat(magnitude >= 0x4B000000U ? bits : rounded);
+}
+
+// The fraction bits below the binary point are cleared; for a negative number they are first
+// carried into the rest.
+float op_floor(float x) {
+    uint bits = floatBitsToUint(flushed(floatBitsToUint(x)));
+    uint field = (bits & exponent_mask) >> 23;
+    uint below = fraction_mask >> min(field < 127U ? 0U : field - 127U, 23U);
+    uint carried = (bits & sign_mask) != 0U ? bits + below : bits;
+    bool below_zero = bits > sign_mask;
+    uint of_fraction = below_zero ? sign_mask | one_bits : bits & sign_mask;
+    uint of_number = field >= 150U ? bits : carried & ~below;
+    return uintBitsToFloat(field < 127U ? of_fraction : of_number);
+}
+
+float op_exp(float x) { return own_exp(x); }
+float op_log(float x) { return own_log(x); }
+float op_sqrt(float x) { return own_sqrt(x); }
+float op_rsqrt(float x) { return own_rsqrt(x); }
+float op_reciprocal(float x) { return own_reciprocal(x); }
+float op_sin(float x) { return own_sin(x); }
+float op_cos(float x) { return own_cos(x); }
+float op_tanh(float x) { return own_tanh(x); }
+float op_sigmoid(float x) { return own_sigmoid(x); }
+
+int op_is_finite(float x) {
+    return int((floatBitsToUint(x) & exponent_mask) != exponent_mask);
+}
+int op_logical_not(int x) { return int(x == 0); }
+
+// Toward zero; beyond the range to its nearest end, NaN to the lowest.
+int op_real_to_integer(float x) {
+    uint bits = floatBitsToUint(x);
+    uint magnitude = bits & magnitude_mask;
+    bool outside = magnitude >= 0x4F000000U;
+    bool lowest = bits >= sign_mask || magnitude > exponent_mask;
+    int inside = int(uintBitsToFloat(outside ? 0U : bits));
+    return outside ? int(lowest ? 0x80000000U : 0x7FFFFFFFU) : inside;
+}
+int op_real_to_boolean(float x) { return int((floatBitsToUint(x) & exponent_mask) != 0U); }
+float op_integer_to_real(int x) { return float(x); }
+int op_integer_to_boolean(int x) { return int(x != 0); }
+
+float op_add(float a, float b) {
+    precise float result = a + b;
+    return result;
+}
+int op_add(int a, int b) { return int(uint(a) + uint(b)); }
+float op_sub(float a, float b) {
+    precise float result = a - b;
+    return result;
+}
+int op_sub(int a, int b) { return int(uint(a) - uint(b)); }
+float op_mul(float a, float b) {
+    precise float result = a * b;
+    return result;
+}
+int op_mul(int a, int b) { return int(uint(a) * uint(b)); }
+float op_div(float a, float b) { return own_divide(a, b); }
+
+// The second operand wherever the comparison fails: two zeros, or a NaN on either side.
+float op_min(float a, float b) { return flushed(a < b ? floatBitsToUint(a) : floatBitsToUint(b)); }
+int op_min(int a, int b) { return a < b ? a : b; }
+float op_max(float a, float b) { return flushed(a > b ? floatBitsToUint(a) : floatBitsToUint(b)); }
+int op_max(int a, int b) { return a > b ? a : b; }
+
+int op_less(float a, float b) { return int(a < b); }
+int op_less(int a, int b) { return int(a < b); }
+int op_equal(float a, float b) { return int(a == b); }
+int op_equal(int a, int b) { return int(a == b); }
+int op_logical_and(int a, int b) { return a & b; }
+int op_logical_or(int a, int b) { return a | b; }
+
+float op_select(int condition, float a, float b) {
+    return uintBitsToFloat(condition != 0 ? floatBitsToUint(a) : floatBitsToUint(b));
+}
+int op_select(int condition, int a, int b) { return condition != 0 ? a : b; }
+
+float activation_relu(float x) { return flushed(x > 0.0F ? floatBitsToUint(x) : 0U); }
+float activation_silu(float x) {
+    precise float result = x * own_sigmoid(x);
+    return result;
+}
+float activation_gelu(float x) {
+    precise float square = x * x;
+    precise float cube = square * x;
+    precise float share = 0.044715F * cube;
+    precise float inner = x + share;
+    precise float scaled = 0.797884561F * inner;
+    precise float above = 1.0F + own_tanh(scaled);
+    precise float half_x = 0.5F * x;
+    precise float result = half_x * above;
+    return result;
+}
+
+// By gene code, in the order of Activation (engine/graph/op.hpp); any other code is linear.
+float op_activate(float x, int code) {
+    switch (code) {
+        case 1: return activation_relu(x);
+        case 2: return activation_silu(x);
+        case 3: return activation_gelu(x);
+        case 4: return own_tanh(x);
+        case 5: return own_sigmoid(x);
+        default: return x;
+    }
+}
