@@ -38,7 +38,8 @@ Graph lower(const Graph& graph, const std::function<bool(Op)>& has_kernel) {
         }
     }
     copy.output(graph.outputs());
-    return result;
+    // A lowering may hold fused ops itself: linear becomes a matmul, a sum and an activate.
+    return lower(result, has_kernel);
 }
 
 }  // namespace cambrian
