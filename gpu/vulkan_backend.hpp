@@ -41,6 +41,9 @@ struct VulkanOptions {
     bool profile = false;        ///< Timestamps around every dispatch.
     bool validation = false;     ///< The Khronos layer, which must be installed.
     bool fuse = true;            ///< Chains and whole scans as one kernel each.
+    /// Seconds, estimated: a scan in one kernel is cut at fixed steps into dispatches below this,
+    /// with the same bits.
+    double longest_dispatch = 0.25;
     /// Every message of the validation layer; without it the first one is an error.
     std::function<void(std::string_view)> on_validation_message;
 };

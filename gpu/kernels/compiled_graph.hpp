@@ -27,6 +27,7 @@ struct Resources {
     Math math = Math::fast;
     bool fuse = true;
     std::string dump_directory;
+    double longest_dispatch = 0.25;  ///< Seconds, see VulkanOptions.
 };
 
 /// A shader of the build (shaders/*.comp) specialised; constants as in PipelineLibrary::get. Under
