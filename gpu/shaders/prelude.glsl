@@ -21,3 +21,4 @@ layout(buffer_reference, scalar, buffer_reference_align = 4) buffer Reals { floa
 layout(buffer_reference, scalar, buffer_reference_align = 16) buffer Reals4 { vec4 at[]; };
 layout(buffer_reference, scalar, buffer_reference_align = 4) buffer Words { uint at[]; };
 layout(buffer_reference, scalar, buffer_reference_align = 4) buffer Integers { int at[]; };
+layout(buffer_reference, scalar, buffer_reference_align = 16) buffer Words4 { uvec4 at[]; };

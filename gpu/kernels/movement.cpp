@@ -1,0 +1,137 @@
+#include <array>
+#include <variant>
+#include <vector>
+
+#include "cambrian/gpu/kernels/walk.hpp"
+
+namespace cambrian::gpu {
+namespace {
+
+using AxisStrides = std::array<std::int64_t, Shape::max_rank>;
+
+/// A value of one individual, or a part of it, and how a copy walks it.
+struct Side {
+    Place place;
+    AxisStrides strides{};
+    std::int64_t elements = 0;  ///< Of the whole value, from the place on.
+};
+
+Side side_of(const Place& place, const Shape& shape) {
+    return {place, row_major_strides(shape), shape.elements()};
+}
+
+/// Without its first words.
+Side behind(Side side, std::int64_t words) {
+    side.place.offset += words;
+    side.elements -= words;
+    return side;
+}
+
+Walk copy_walk(const Site& site, const Shape& extents, const Side& result, const Side& operand) {
+    cpu::Nest nest({result.place.stride, operand.place.stride}, site.per_individual);
+    for (std::size_t axis = 0; axis < extents.extents().size(); ++axis)
+        nest.add(extents.extents()[axis], {result.strides[axis], operand.strides[axis]});
+    return {site.owner, site.per_individual,
+            nest,       {{result.place, result.elements}, {operand.place, operand.elements}},
+            "copy",     "a"};
+}
+
+/// Copies to disjoint parts of one result, which may run at the same time.
+class CopyStep : public Step {
+  public:
+    explicit CopyStep(std::vector<Walk> parts) {
+        for (Walk& part : parts)
+            if (!part.empty()) parts_.push_back(std::move(part));
+    }
+
+    void record(vulkan::Recorder& recorder, const Frame& frame) const override {
+        std::vector<vulkan::Range> reads;
+        std::vector<vulkan::Range> writes;
+        for (const Walk& part : parts_) {
+            const std::vector<vulkan::Range> touched = part.ranges(frame);
+            writes.push_back(touched[0]);
+            reads.push_back(touched[1]);
+        }
+        for (const Walk& part : parts_) {
+            part.record(recorder, frame, reads, writes);
+            reads.clear();
+            writes.clear();
+        }
+    }
+
+  private:
+    std::vector<Walk> parts_;
+};
+
+std::unique_ptr<Step> step_of(Walk walk) {
+    std::vector<Walk> parts;
+    parts.push_back(std::move(walk));
+    return std::make_unique<CopyStep>(std::move(parts));
+}
+
+/// How the operand is read along the axes of the result, by op.
+Side view_of_operand(const Site& site) {
+    const Shape& shape = site.operand().shape;
+    const AxisStrides own = row_major_strides(shape);
+    Side side = side_of(site.operands[0], shape);
+    if (const auto* permute = std::get_if<PermuteAttribute>(&site.node.attributes)) {
+        for (int axis = 0; axis < site.result().shape.rank(); ++axis)
+            side.strides[static_cast<std::size_t>(axis)] =
+                own[static_cast<std::size_t>(permute->order[static_cast<std::size_t>(axis)])];
+    } else if (const auto* slice = std::get_if<SliceAttribute>(&site.node.attributes)) {
+        side = behind(side, slice->start * own[static_cast<std::size_t>(slice->axis)]);
+    } else if (site.node.op == Op::broadcast) {
+        side.strides = cpu::broadcast_strides(shape, site.result().shape);
+    } else {
+        side.strides = row_major_strides(site.result().shape);  // reshape: the same words in order
+    }
+    return side;
+}
+
+Shape with_extent(const Shape& shape, std::size_t axis, std::int64_t extent) {
+    std::vector<std::int64_t> extents(shape.extents().begin(), shape.extents().end());
+    extents[axis] = extent;
+    return Shape(extents);
+}
+
+}  // namespace
+
+std::unique_ptr<Step> make_copy(const Site& site) {
+    const Shape& shape = site.result().shape;
+    return step_of(copy_walk(site, shape, side_of(site.results[0], shape), view_of_operand(site)));
+}
+
+std::unique_ptr<Step> make_pad(const Site& site) {
+    const auto& pad = site.attribute<PadAttribute>();
+    const auto axis = static_cast<std::size_t>(pad.axis);
+    const Shape& inside = site.operand().shape;
+    const Side result = side_of(site.results[0], site.result().shape);
+    constexpr std::array<std::uint32_t, 1> zero_word{0};
+    const Side zero{site.owner.table(zero_word), {}, 1};
+    const std::int64_t end = pad.before + inside.extents()[axis];
+    std::vector<Walk> parts;
+    parts.push_back(copy_walk(site, inside, behind(result, pad.before * result.strides[axis]),
+                              side_of(site.operands[0], inside)));
+    if (pad.before > 0)
+        parts.push_back(copy_walk(site, with_extent(inside, axis, pad.before), result, zero));
+    if (pad.after > 0)
+        parts.push_back(copy_walk(site, with_extent(inside, axis, pad.after),
+                                  behind(result, end * result.strides[axis]), zero));
+    return std::make_unique<CopyStep>(std::move(parts));
+}
+
+std::unique_ptr<Step> make_concat(const Site& site) {
+    const auto axis = static_cast<std::size_t>(site.attribute<AxisAttribute>().axis);
+    const Side result = side_of(site.results[0], site.result().shape);
+    std::vector<Walk> parts;
+    std::int64_t start = 0;
+    for (std::size_t part = 0; part < site.operands.size(); ++part) {
+        const Shape& shape = site.operand(part).shape;
+        parts.push_back(copy_walk(site, shape, behind(result, start * result.strides[axis]),
+                                  side_of(site.operands[part], shape)));
+        start += shape.extents()[axis];
+    }
+    return std::make_unique<CopyStep>(std::move(parts));
+}
+
+}  // namespace cambrian::gpu
