@@ -44,6 +44,10 @@ struct VulkanOptions {
     /// Seconds, estimated: a scan in one kernel is cut at fixed steps into dispatches below this,
     /// with the same bits.
     double longest_dispatch = 0.25;
+    /// For measurements and tests: the tile that every matrix product uses, by its name in the
+    /// table of kernels/matmul_tile.cpp ("64x64x16"); empty: chosen by shape. No result depends on
+    /// it.
+    std::string matmul_tile;
     /// Every message of the validation layer; without it the first one is an error.
     std::function<void(std::string_view)> on_validation_message;
 };

@@ -28,6 +28,7 @@ struct Resources {
     bool fuse = true;
     std::string dump_directory;
     double longest_dispatch = 0.25;  ///< Seconds, see VulkanOptions.
+    std::string matmul_tile;         ///< See VulkanOptions.
 };
 
 /// A shader of the build (shaders/*.comp) specialised; constants as in PipelineLibrary::get. Under
