@@ -1,6 +1,6 @@
 #pragma once
 
-#include <string_view>
+#include <string>
 
 // The functions of Vulkan that are used, loaded at run time: nothing links against libvulkan.
 #define VK_NO_PROTOTYPES
@@ -88,6 +88,6 @@ struct Functions {
 };
 
 /// "VK_ERROR_OUT_OF_DEVICE_MEMORY", or the number of one that is not known.
-[[nodiscard]] std::string_view result_name(VkResult result);
+[[nodiscard]] std::string result_name(VkResult result);
 
 }  // namespace cambrian::vulkan

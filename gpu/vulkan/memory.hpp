@@ -34,7 +34,7 @@ class Block {
   private:
     friend class Heap;
     Heap* heap_ = nullptr;
-    std::size_t slab_ = 0;
+    void* slab_ = nullptr;  ///< Heap::Slab
     std::int64_t offset_ = 0;
     std::int64_t bytes_ = 0;
     std::uint64_t address_ = 0;
@@ -72,11 +72,16 @@ class Heap {
   private:
     friend class Block;
     struct Slab;
-    void release(const Block& block);
+    void release(const Block& block) noexcept;
+    /// The slab and the offset of the smallest gap that fits; null when none does.
+    [[nodiscard]] Slab* find_gap(MemoryKind kind, std::int64_t bytes, std::int64_t& offset) const;
+    [[nodiscard]] Slab* add_slab(MemoryKind kind, std::int64_t bytes);
+    [[nodiscard]] std::int64_t new_slab_bytes(MemoryKind kind, std::int64_t bytes) const;
 
     Device& device_;
     std::int64_t limit_;
     std::int64_t used_ = 0;
+    std::int64_t device_slab_bytes_ = 0;
     std::int64_t driver_allocations_ = 0;
     std::vector<std::unique_ptr<Slab>> slabs_;
 };

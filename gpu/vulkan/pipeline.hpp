@@ -8,7 +8,9 @@
 #include <string_view>
 #include <vector>
 
+#include "cambrian/engine/core/hash.hpp"
 #include "cambrian/gpu/vulkan/functions.hpp"
+#include "cambrian/gpu/vulkan/pipeline_cache.hpp"
 
 namespace cambrian::vulkan {
 
@@ -48,33 +50,28 @@ class PipelineLibrary {
     /// Throws DeviceError when the driver refuses the shader.
     [[nodiscard]] const Pipeline& get(std::string_view name, std::span<const std::uint32_t> code,
                                       std::span<const std::uint32_t> constants);
-    [[nodiscard]] VkPipelineLayout layout() const { return layout_; }
     [[nodiscard]] std::int64_t made() const { return static_cast<std::int64_t>(made_.size()); }
     /// Writes the cache now.
     void save();
 
   private:
-    struct Key {
-        std::uint64_t low = 0;
-        std::uint64_t high = 0;
-        auto operator<=>(const Key&) const = default;
-    };
+    [[nodiscard]] VkPipeline make(std::string_view name, std::span<const std::uint32_t> code,
+                                  std::span<const std::uint32_t> constants);
 
     Device& device_;
-    std::string directory_;
-    VkPipelineLayout layout_ = VK_NULL_HANDLE;
-    VkPipelineCache cache_ = VK_NULL_HANDLE;
-    std::map<Key, std::unique_ptr<Pipeline>> made_;
+    PipelineCache cache_;
+    std::size_t unsaved_ = 0;
+    std::map<Hash128, std::unique_ptr<Pipeline>> made_;
 };
 
-/// The code with the execution modes of our arithmetic declared where the device has them: round to
-/// nearest even, keep the sign of zero, infinities and NaN, flush subnormal numbers
-/// (SPV_KHR_float_controls). glslang cannot write them.
+/// Execution modes of our arithmetic (SPV_KHR_float_controls, for 32 bits) that a device has.
 struct FloatControls {
     bool round_to_nearest_even = false;
-    bool keep_special_values = false;
+    bool keep_special_values = false;  ///< The sign of zero, infinities and NaN.
     bool flush_subnormals = false;
 };
+/// The code with those modes declared for its entry points, which glslang cannot write. Throws
+/// ContractViolation for what is no SPIR-V.
 [[nodiscard]] std::vector<std::uint32_t> with_float_controls(std::span<const std::uint32_t> code,
                                                              const FloatControls& controls);
 

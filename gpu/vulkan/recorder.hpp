@@ -41,9 +41,8 @@ class Recorder {
 
     /// Forgets what was recorded.
     void begin();
-    /// @param groups workgroups along one axis, any number above 0: split where the device's limit
-    /// is
-    ///     lower. The shader adds word[Push::first_group] to gl_WorkGroupID.x.
+    /// @param groups workgroups along one axis, above 0 and below 2^32: split where the device's
+    ///     limit is lower. The shader adds word[Push::first_group] to gl_WorkGroupID.x.
     void dispatch(const Pipeline& pipeline, const Push& push, std::uint64_t groups,
                   std::span<const Range> reads, std::span<const Range> writes);
     /// Bytes between two addresses of this device's memory, which do not overlap.
@@ -54,6 +53,7 @@ class Recorder {
     void end();
 
     [[nodiscard]] VkCommandBuffer commands() const { return commands_; }
+    /// Of what was recorded since begin().
     [[nodiscard]] std::int64_t dispatches() const { return dispatches_; }
 
   private:
@@ -63,10 +63,14 @@ class Recorder {
     };
     void order(std::span<const Range> reads, std::span<const Range> writes);
     void barrier();
+    /// Around a command: its times, with a profile on.
+    void before(std::string_view kernel);
+    void after();
 
     Device& device_;
     VkCommandPool pool_ = VK_NULL_HANDLE;
     VkCommandBuffer commands_ = VK_NULL_HANDLE;
+    VkPipeline bound_ = VK_NULL_HANDLE;
     Touched touched_;
     std::int64_t dispatches_ = 0;
 };

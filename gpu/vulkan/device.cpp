@@ -1,0 +1,154 @@
+#include "cambrian/gpu/vulkan/device.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <limits>
+#include <utility>
+
+#include "cambrian/engine/core/contract.hpp"
+#include "cambrian/engine/core/error.hpp"
+#include "cambrian/gpu/vulkan/address_book.hpp"
+#include "cambrian/gpu/vulkan/device_state.hpp"
+#include "cambrian/gpu/vulkan/profile.hpp"
+
+namespace cambrian::vulkan {
+
+namespace {
+
+/// A sleeping thread wakes up late; short kernels are worth a look at the counter first.
+constexpr std::chrono::microseconds spin_time{20};
+
+void pause() {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#endif
+}
+
+}  // namespace
+
+Device::Device(const DeviceOptions& options) : state_(std::make_unique<State>(options)) {
+    check_validation();
+    if (!options.profile) return;
+    if (limits().timestamp_nanoseconds <= 0.0) {
+        throw DeviceError(limits().device_name +
+                          " cannot be profiled (its compute queue has no timestamps) run without "
+                          "--profile");
+    }
+    state_->profile = std::make_unique<Profile>(*this);
+}
+
+Device::~Device() {
+    // Work that nobody waited for may still use what goes away now; a lost device has none.
+    state_->functions.vkDeviceWaitIdle(state_->device);
+}
+
+const DeviceLimits& Device::limits() const {
+    return state_->physical.limits;
+}
+
+const Functions& Device::functions() const {
+    return state_->functions;
+}
+
+VkDevice Device::handle() const {
+    return state_->device;
+}
+
+VkPhysicalDevice Device::physical() const {
+    return state_->physical.handle;
+}
+
+std::uint32_t Device::queue_family() const {
+    return state_->physical.queue_family;
+}
+
+VkPipelineLayout Device::layout() const {
+    return state_->layout;
+}
+
+Ticket Device::submit(std::span<const VkCommandBuffer> commands) {
+    const Ticket ticket = state_->last + 1;
+    VkTimelineSemaphoreSubmitInfo timeline{};
+    timeline.sType = VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO;
+    timeline.signalSemaphoreValueCount = 1;
+    timeline.pSignalSemaphoreValues = &ticket;
+    VkSubmitInfo info{};
+    info.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO;
+    info.pNext = &timeline;
+    info.commandBufferCount = static_cast<std::uint32_t>(commands.size());
+    info.pCommandBuffers = commands.data();
+    info.signalSemaphoreCount = 1;
+    info.pSignalSemaphores = &state_->timeline;
+    state_->require_alive();
+    check(state_->functions.vkQueueSubmit(state_->queue, 1, &info, VK_NULL_HANDLE),
+          "vkQueueSubmit");
+    state_->last = ticket;
+    ++state_->submits;
+    if (state_->profile) {
+        wait(ticket);
+        for (VkCommandBuffer recorded : commands) state_->profile->collect(recorded);
+    }
+    check_validation();
+    return ticket;
+}
+
+void Device::wait(Ticket ticket) {
+    CAMBRIAN_EXPECT(ticket <= state_->last);
+    const auto start = std::chrono::steady_clock::now();
+    do {
+        if (done(ticket)) return;
+        pause();
+    } while (std::chrono::steady_clock::now() - start < spin_time);
+    VkSemaphoreWaitInfo info{};
+    info.sType = VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO;
+    info.semaphoreCount = 1;
+    info.pSemaphores = &state_->timeline;
+    info.pValues = &ticket;
+    check(state_->functions.vkWaitSemaphores(state_->device, &info,
+                                             std::numeric_limits<std::uint64_t>::max()),
+          "vkWaitSemaphores");
+    state_->reached = std::max(state_->reached, ticket);
+    check_validation();
+}
+
+bool Device::done(Ticket ticket) const {
+    if (ticket <= state_->reached) return true;
+    state_->require_alive();
+    std::uint64_t value = 0;
+    state_->check(
+        state_->functions.vkGetSemaphoreCounterValue(state_->device, state_->timeline, &value),
+        "vkGetSemaphoreCounterValue");
+    // A lost device may report any value; no submission has a number that high.
+    if (value > state_->last) state_->check(VK_ERROR_DEVICE_LOST, "vkGetSemaphoreCounterValue");
+    state_->reached = std::max(state_->reached, value);
+    return ticket <= state_->reached;
+}
+
+Ticket Device::last() const {
+    return state_->last;
+}
+
+std::int64_t Device::submits() const {
+    return state_->submits;
+}
+
+void Device::check(VkResult result, std::string_view call) {
+    state_->check(result, call);
+}
+
+void Device::check_validation() const {
+    if (state_->validation_message.empty()) return;
+    throw DeviceError("the Vulkan validation layer complained (" +
+                      std::exchange(state_->validation_message, {}) +
+                      ") report this as a bug of Cambrian");
+}
+
+AddressBook& Device::addresses() const {
+    return state_->addresses;
+}
+
+Device::Profile* Device::profile() const {
+    return state_->profile.get();
+}
+
+}  // namespace cambrian::vulkan

@@ -1,0 +1,148 @@
+#include "cambrian/gpu/vulkan/device_state.hpp"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "cambrian/engine/core/error.hpp"
+#include "cambrian/gpu/vulkan/recorder.hpp"
+
+namespace cambrian::vulkan {
+
+namespace {
+
+InstanceOptions instance_options(const DeviceOptions& options, std::string& first_message) {
+    InstanceOptions result;
+    result.validation = options.validation;
+    result.on_message = options.on_validation_message;
+    if (!result.on_message) {
+        result.on_message = [&first_message](std::string_view message) {
+            if (first_message.empty()) first_message = message;
+        };
+    }
+    return result;
+}
+
+PhysicalDevice find_device(const Instance& instance, const std::string& uuid) {
+    std::vector<PhysicalDevice> devices = find_physical_devices(instance);
+    const auto found = std::find_if(devices.begin(), devices.end(), [&uuid](const auto& device) {
+        return device.info.uuid == uuid;
+    });
+    if (found == devices.end()) {
+        throw DeviceError("there is no Vulkan device " + uuid +
+                          " (no driver lists it) run cambrian devices");
+    }
+    if (!found->info.missing.empty()) {
+        throw DeviceError(found->info.name + " cannot be used (" + found->info.missing +
+                          ") update its driver or choose another device");
+    }
+    return std::move(*found);
+}
+
+}  // namespace
+
+Device::State::State(const DeviceOptions& options)
+    : instance(instance_options(options, validation_message)),
+      physical(find_device(instance, options.uuid)),
+      functions(instance.functions()) {
+    try {
+        open();
+        make_timeline();
+        make_layout();
+    } catch (...) {
+        close();
+        throw;
+    }
+}
+
+Device::State::~State() {
+    profile.reset();
+    close();
+}
+
+void Device::State::open() {
+    const float priority = 1.0F;
+    VkDeviceQueueCreateInfo queues{};
+    queues.sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO;
+    queues.queueFamilyIndex = physical.queue_family;
+    queues.queueCount = 1;
+    queues.pQueuePriorities = &priority;
+
+    const OptionalFeatures& optional = physical.optional;
+    VkPhysicalDeviceVulkan12Features v12{};
+    v12.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES;
+    v12.bufferDeviceAddress = VK_TRUE;
+    v12.timelineSemaphore = VK_TRUE;
+    v12.scalarBlockLayout = VK_TRUE;
+    v12.shaderFloat16 = optional.float16 ? VK_TRUE : VK_FALSE;
+    v12.shaderInt8 = optional.int8 ? VK_TRUE : VK_FALSE;
+    v12.storageBuffer8BitAccess = optional.storage8 ? VK_TRUE : VK_FALSE;
+    v12.vulkanMemoryModel = optional.memory_model ? VK_TRUE : VK_FALSE;
+    VkPhysicalDeviceVulkan11Features v11{};
+    v11.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES;
+    v11.pNext = &v12;
+    v11.storageBuffer16BitAccess = optional.storage16 ? VK_TRUE : VK_FALSE;
+    VkPhysicalDeviceFeatures2 core{};
+    core.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2;
+    core.pNext = &v11;
+    core.features.shaderInt64 = VK_TRUE;
+
+    VkDeviceCreateInfo info{};
+    info.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO;
+    info.pNext = &core;
+    info.queueCreateInfoCount = 1;
+    info.pQueueCreateInfos = &queues;
+    check(functions.vkCreateDevice(physical.handle, &info, nullptr, &device), "vkCreateDevice");
+    load_device_functions(functions, device);
+    functions.vkGetDeviceQueue(device, physical.queue_family, 0, &queue);
+}
+
+void Device::State::make_timeline() {
+    VkSemaphoreTypeCreateInfo type{};
+    type.sType = VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO;
+    type.semaphoreType = VK_SEMAPHORE_TYPE_TIMELINE;
+    VkSemaphoreCreateInfo info{};
+    info.sType = VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO;
+    info.pNext = &type;
+    check(functions.vkCreateSemaphore(device, &info, nullptr, &timeline), "vkCreateSemaphore");
+}
+
+void Device::State::make_layout() {
+    VkPushConstantRange range{};
+    range.stageFlags = VK_SHADER_STAGE_COMPUTE_BIT;
+    range.size = sizeof(Push);
+    VkPipelineLayoutCreateInfo info{};
+    info.sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO;
+    info.pushConstantRangeCount = 1;
+    info.pPushConstantRanges = &range;
+    check(functions.vkCreatePipelineLayout(device, &info, nullptr, &layout),
+          "vkCreatePipelineLayout");
+}
+
+void Device::State::close() noexcept {
+    if (layout != VK_NULL_HANDLE) functions.vkDestroyPipelineLayout(device, layout, nullptr);
+    if (timeline != VK_NULL_HANDLE) functions.vkDestroySemaphore(device, timeline, nullptr);
+    if (device != VK_NULL_HANDLE && functions.vkDestroyDevice != nullptr)
+        functions.vkDestroyDevice(device, nullptr);
+}
+
+void Device::State::require_alive() const {
+    if (lost_in.empty()) return;
+    throw DeviceError("the Vulkan device is lost (" + physical.info.name + ": " + lost_in +
+                      " said VK_ERROR_DEVICE_LOST) see the kernel log, then start again from the "
+                      "checkpoint");
+}
+
+void Device::State::check(VkResult result, std::string_view call) {
+    if (result == VK_ERROR_DEVICE_LOST && lost_in.empty()) lost_in = call;
+    require_alive();
+    if (result >= VK_SUCCESS) return;
+    const bool memory =
+        result == VK_ERROR_OUT_OF_DEVICE_MEMORY || result == VK_ERROR_OUT_OF_HOST_MEMORY;
+    throw DeviceError(physical.info.name + " failed (" + std::string(call) + ": " +
+                      result_name(result) +
+                      (memory ? ") evaluate fewer individuals at once or lower the memory limit"
+                              : ") update the driver or choose another device"));
+}
+
+}  // namespace cambrian::vulkan

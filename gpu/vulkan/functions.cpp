@@ -1,0 +1,40 @@
+#include "cambrian/gpu/vulkan/functions.hpp"
+
+namespace cambrian::vulkan {
+
+std::string result_name(VkResult result) {
+    struct Row {
+        VkResult result;
+        const char* name;
+    };
+#define CAMBRIAN_ROW(name) \
+    Row {                  \
+        name, #name        \
+    }
+    static constexpr Row rows[] = {
+        CAMBRIAN_ROW(VK_SUCCESS),
+        CAMBRIAN_ROW(VK_NOT_READY),
+        CAMBRIAN_ROW(VK_TIMEOUT),
+        CAMBRIAN_ROW(VK_INCOMPLETE),
+        CAMBRIAN_ROW(VK_ERROR_OUT_OF_HOST_MEMORY),
+        CAMBRIAN_ROW(VK_ERROR_OUT_OF_DEVICE_MEMORY),
+        CAMBRIAN_ROW(VK_ERROR_INITIALIZATION_FAILED),
+        CAMBRIAN_ROW(VK_ERROR_DEVICE_LOST),
+        CAMBRIAN_ROW(VK_ERROR_MEMORY_MAP_FAILED),
+        CAMBRIAN_ROW(VK_ERROR_LAYER_NOT_PRESENT),
+        CAMBRIAN_ROW(VK_ERROR_EXTENSION_NOT_PRESENT),
+        CAMBRIAN_ROW(VK_ERROR_FEATURE_NOT_PRESENT),
+        CAMBRIAN_ROW(VK_ERROR_INCOMPATIBLE_DRIVER),
+        CAMBRIAN_ROW(VK_ERROR_TOO_MANY_OBJECTS),
+        CAMBRIAN_ROW(VK_ERROR_UNKNOWN),
+        CAMBRIAN_ROW(VK_ERROR_OUT_OF_POOL_MEMORY),
+        CAMBRIAN_ROW(VK_ERROR_INVALID_SHADER_NV),
+    };
+#undef CAMBRIAN_ROW
+    for (const Row& row : rows) {
+        if (row.result == result) return row.name;
+    }
+    return "VkResult " + std::to_string(static_cast<int>(result));
+}
+
+}  // namespace cambrian::vulkan

@@ -1,0 +1,234 @@
+#include "cambrian/gpu/vulkan/physical_device.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+#include <span>
+#include <string>
+
+namespace cambrian::vulkan {
+
+namespace {
+
+/// The structures that a device is asked about, chained. Not movable: they point to each other.
+struct Properties {
+    VkPhysicalDeviceProperties2 core{};
+    VkPhysicalDeviceIDProperties id{};
+    VkPhysicalDeviceDriverProperties driver{};
+    VkPhysicalDeviceSubgroupProperties subgroup{};
+    VkPhysicalDeviceFloatControlsProperties float_controls{};
+    VkPhysicalDevicePCIBusInfoPropertiesEXT pci{};
+
+    explicit Properties(bool has_pci) {
+        core.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2;
+        id.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_ID_PROPERTIES;
+        driver.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DRIVER_PROPERTIES;
+        subgroup.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_PROPERTIES;
+        float_controls.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FLOAT_CONTROLS_PROPERTIES;
+        pci.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PCI_BUS_INFO_PROPERTIES_EXT;
+        core.pNext = &id;
+        id.pNext = &driver;
+        driver.pNext = &subgroup;
+        subgroup.pNext = &float_controls;
+        if (has_pci) float_controls.pNext = &pci;
+    }
+    Properties(const Properties&) = delete;
+    Properties& operator=(const Properties&) = delete;
+};
+
+struct Features {
+    VkPhysicalDeviceFeatures2 core{};
+    VkPhysicalDeviceVulkan11Features v11{};
+    VkPhysicalDeviceVulkan12Features v12{};
+
+    Features() {
+        core.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2;
+        v11.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES;
+        v12.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES;
+        core.pNext = &v11;
+        v11.pNext = &v12;
+    }
+    Features(const Features&) = delete;
+    Features& operator=(const Features&) = delete;
+};
+
+bool has_extension(const Functions& functions, VkPhysicalDevice device, const char* name) {
+    std::uint32_t count = 0;
+    functions.vkEnumerateDeviceExtensionProperties(device, nullptr, &count, nullptr);
+    std::vector<VkExtensionProperties> extensions(count);
+    functions.vkEnumerateDeviceExtensionProperties(device, nullptr, &count, extensions.data());
+    return std::any_of(extensions.begin(), extensions.end(), [name](const auto& extension) {
+        return std::strcmp(extension.extensionName, name) == 0;
+    });
+}
+
+std::string kind_name(VkPhysicalDeviceType type) {
+    if (type == VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU) return "discrete";
+    if (type == VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU) return "integrated";
+    if (type == VK_PHYSICAL_DEVICE_TYPE_VIRTUAL_GPU) return "virtual";
+    if (type == VK_PHYSICAL_DEVICE_TYPE_CPU) return "software";
+    return "other";
+}
+
+std::string uuid_text(std::span<const std::uint8_t, VK_UUID_SIZE> bytes) {
+    std::string text;
+    for (std::size_t i = 0; i < bytes.size(); ++i) {
+        if (i == 4 || i == 6 || i == 8 || i == 10) text += '-';
+        text += fmt::format("{:02x}", bytes[i]);
+    }
+    return text;
+}
+
+std::int64_t device_memory(const Functions& functions, VkPhysicalDevice device) {
+    VkPhysicalDeviceMemoryProperties memory{};
+    functions.vkGetPhysicalDeviceMemoryProperties(device, &memory);
+    std::int64_t bytes = 0;
+    for (std::uint32_t i = 0; i < memory.memoryHeapCount; ++i) {
+        if ((memory.memoryHeaps[i].flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT) != 0)
+            bytes += static_cast<std::int64_t>(memory.memoryHeaps[i].size);
+    }
+    return bytes;
+}
+
+struct ComputeQueue {
+    std::uint32_t family = 0;
+    bool timestamps = false;
+};
+
+std::optional<ComputeQueue> find_queue(const Functions& functions, VkPhysicalDevice device) {
+    std::uint32_t count = 0;
+    functions.vkGetPhysicalDeviceQueueFamilyProperties(device, &count, nullptr);
+    std::vector<VkQueueFamilyProperties> families(count);
+    functions.vkGetPhysicalDeviceQueueFamilyProperties(device, &count, families.data());
+    std::optional<ComputeQueue> best;
+    for (std::uint32_t i = 0; i < count; ++i) {
+        if ((families[i].queueFlags & VK_QUEUE_COMPUTE_BIT) == 0 || families[i].queueCount == 0)
+            continue;
+        const bool graphics = (families[i].queueFlags & VK_QUEUE_GRAPHICS_BIT) != 0;
+        if (!best || !graphics) best = ComputeQueue{i, families[i].timestampValidBits >= 64};
+        if (!graphics) break;
+    }
+    return best;
+}
+
+void fill_limits(PhysicalDevice& device, const Properties& properties, bool timestamps) {
+    const VkPhysicalDeviceLimits& core = properties.core.properties.limits;
+    DeviceLimits& limits = device.limits;
+    limits.subgroup_width = properties.subgroup.subgroupSize;
+    limits.shared_bytes = core.maxComputeSharedMemorySize;
+    limits.most_group_threads =
+        std::min(core.maxComputeWorkGroupInvocations, core.maxComputeWorkGroupSize[0]);
+    limits.most_groups = core.maxComputeWorkGroupCount[0];
+    limits.memory_bytes = device.info.memory;
+    limits.timestamp_nanoseconds = timestamps ? static_cast<double>(core.timestampPeriod) : 0.0;
+    limits.software = device.info.software();
+    limits.float16 = device.optional.float16;
+    limits.float_controls.round_to_nearest_even =
+        properties.float_controls.shaderRoundingModeRTEFloat32 != VK_FALSE;
+    limits.float_controls.keep_special_values =
+        properties.float_controls.shaderSignedZeroInfNanPreserveFloat32 != VK_FALSE;
+    limits.float_controls.flush_subnormals =
+        properties.float_controls.shaderDenormFlushToZeroFloat32 != VK_FALSE;
+    limits.device_name = device.info.name;
+    limits.driver = device.info.driver;
+    limits.uuid = device.info.uuid;
+}
+
+std::string missing_features(const Features& features) {
+    std::string missing;
+    const auto require = [&missing](VkBool32 present, const char* name) {
+        if (present != VK_FALSE) return;
+        missing += (missing.empty() ? "it lacks " : ", ") + std::string(name);
+    };
+    require(features.v12.bufferDeviceAddress, "bufferDeviceAddress");
+    require(features.v12.timelineSemaphore, "timelineSemaphore");
+    require(features.v12.scalarBlockLayout, "scalarBlockLayout");
+    require(features.core.features.shaderInt64, "shaderInt64");
+    return missing;
+}
+
+void fill_features(PhysicalDevice& device, const Features& features) {
+    OptionalFeatures& optional = device.optional;
+    optional.float16 = features.v12.shaderFloat16 != VK_FALSE;
+    optional.int8 = features.v12.shaderInt8 != VK_FALSE;
+    optional.storage16 = features.v11.storageBuffer16BitAccess != VK_FALSE;
+    optional.storage8 = features.v12.storageBuffer8BitAccess != VK_FALSE;
+    optional.memory_model = features.v12.vulkanMemoryModel != VK_FALSE;
+}
+
+void name_features(PhysicalDevice& device) {
+    const auto name = [&device](bool present, const char* text) {
+        if (present) device.info.features.emplace_back(text);
+    };
+    name(device.optional.float16, "float16");
+    name(device.optional.int8, "int8");
+    name(device.optional.storage16, "storage16");
+    name(device.optional.storage8, "storage8");
+    name(device.optional.memory_model, "memory_model");
+    name(device.limits.float_controls.round_to_nearest_even, "round_to_nearest_even");
+    name(device.limits.float_controls.keep_special_values, "keep_special_values");
+    name(device.limits.float_controls.flush_subnormals, "flush_subnormals");
+    name(device.limits.timestamp_nanoseconds > 0.0, "timestamps");
+}
+
+/// What only a device of Vulkan 1.2 can be asked.
+void describe_modern(const Functions& functions, PhysicalDevice& device) {
+    const bool has_pci =
+        has_extension(functions, device.handle, VK_EXT_PCI_BUS_INFO_EXTENSION_NAME);
+    Properties properties(has_pci);
+    functions.vkGetPhysicalDeviceProperties2(device.handle, &properties.core);
+    Features features;
+    functions.vkGetPhysicalDeviceFeatures2(device.handle, &features.core);
+
+    device.info.uuid =
+        uuid_text(std::span<const std::uint8_t, VK_UUID_SIZE>(properties.id.deviceUUID));
+    device.info.driver =
+        fmt::format("{} {}", properties.driver.driverName, properties.driver.driverInfo);
+    if (has_pci) {
+        device.info.pci = fmt::format("{:04x}:{:02x}:{:02x}.{:x}", properties.pci.pciDomain,
+                                      properties.pci.pciBus, properties.pci.pciDevice,
+                                      properties.pci.pciFunction);
+    }
+    device.info.missing = missing_features(features);
+    fill_features(device, features);
+    const std::optional<ComputeQueue> queue = find_queue(functions, device.handle);
+    if (queue) device.queue_family = queue->family;
+    if (!queue && device.info.missing.empty()) device.info.missing = "it has no compute queue";
+    fill_limits(device, properties, queue && queue->timestamps);
+    name_features(device);
+}
+
+PhysicalDevice describe(const Functions& functions, VkPhysicalDevice handle) {
+    PhysicalDevice device;
+    device.handle = handle;
+    VkPhysicalDeviceProperties core{};
+    functions.vkGetPhysicalDeviceProperties(handle, &core);
+    device.info.name = core.deviceName;
+    device.info.kind = kind_name(core.deviceType);
+    device.info.memory = device_memory(functions, handle);
+    if (core.apiVersion >= api_version) {
+        describe_modern(functions, device);
+    } else {
+        device.info.missing = fmt::format("it has Vulkan {}.{}, and 1.2 is needed",
+                                          VK_API_VERSION_MAJOR(core.apiVersion),
+                                          VK_API_VERSION_MINOR(core.apiVersion));
+    }
+    return device;
+}
+
+}  // namespace
+
+std::vector<PhysicalDevice> find_physical_devices(const Instance& instance) {
+    std::vector<PhysicalDevice> devices;
+    for (VkPhysicalDevice handle : instance.physical_devices()) {
+        devices.push_back(describe(instance.functions(), handle));
+    }
+    std::stable_partition(devices.begin(), devices.end(),
+                          [](const PhysicalDevice& device) { return !device.info.software(); });
+    for (std::size_t i = 0; i < devices.size(); ++i) devices[i].info.index = static_cast<int>(i);
+    return devices;
+}
+
+}  // namespace cambrian::vulkan

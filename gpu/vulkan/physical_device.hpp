@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "cambrian/gpu/vulkan/device.hpp"
+#include "cambrian/gpu/vulkan/instance.hpp"
+#include "cambrian/gpu/vulkan_backend.hpp"
+
+namespace cambrian::vulkan {
+
+/// Optional features that a device is opened with where it has them.
+struct OptionalFeatures {
+    bool float16 = false;
+    bool int8 = false;
+    bool storage16 = false;
+    bool storage8 = false;
+    bool memory_model = false;
+};
+
+/// A device as it presents itself, before it is opened.
+struct PhysicalDevice {
+    VkPhysicalDevice handle = VK_NULL_HANDLE;
+    VulkanDeviceInfo info;
+    DeviceLimits limits;
+    OptionalFeatures optional;
+    std::uint32_t queue_family = 0;  ///< Compute, without graphics where there is one.
+};
+
+/// All devices, software devices last, with their indices. Those that Cambrian cannot use say why
+/// in info.missing.
+[[nodiscard]] std::vector<PhysicalDevice> find_physical_devices(const Instance& instance);
+
+}  // namespace cambrian::vulkan
