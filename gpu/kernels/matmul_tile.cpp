@@ -1,0 +1,110 @@
+#include "cambrian/gpu/kernels/matmul_tile.hpp"
+
+#include <algorithm>
+#include <array>
+#include <string>
+
+#include "cambrian/engine/core/contract.hpp"
+#include "cambrian/engine/core/error.hpp"
+
+namespace cambrian::gpu {
+namespace {
+
+constexpr std::uint32_t direct_threads = 128;
+
+// Speeds are first guesses from the numbers of naive kernels until measured on the device.
+constexpr std::array tiles{
+    MatmulTile{"128x128x16", 128, 128, 16, 8, 8, 1.0},
+    MatmulTile{"128x64x16", 128, 64, 16, 8, 8, 0.87},
+    MatmulTile{"64x128x16", 64, 128, 16, 8, 8, 0.87},
+    MatmulTile{"64x64x16", 64, 64, 16, 8, 8, 0.79},
+    MatmulTile{"32x32x16", 32, 32, 16, 4, 4, 0.6},
+    MatmulTile{"256x16x16", 256, 16, 16, 8, 4, 0.45},
+    MatmulTile{"4x128x16", 4, 128, 16, 4, 4, 0.12},
+    MatmulTile{"direct", 0, 0, 0, 0, 0, 0.04},
+    // Only measured.
+    MatmulTile{"128x128x8", 128, 128, 8, 8, 8},
+    MatmulTile{"256x128x8", 256, 128, 8, 16, 8},
+    MatmulTile{"128x256x8", 128, 256, 8, 8, 16},
+    MatmulTile{"256x64x16", 256, 64, 16, 8, 8},
+    MatmulTile{"64x64x8", 64, 64, 8, 8, 8},
+    MatmulTile{"64x64x16_4x4", 64, 64, 16, 4, 4},
+    MatmulTile{"128x16x16", 128, 16, 16, 4, 4},
+    MatmulTile{"128x32x16", 128, 32, 16, 8, 4},
+    MatmulTile{"4x64x16", 4, 64, 16, 4, 4},
+    MatmulTile{"4x256x8", 4, 256, 8, 4, 4},
+};
+
+// A software device compiles a large tile for a second and runs it no faster.
+constexpr std::array software_tiles{
+    MatmulTile{"32x32x8", 32, 32, 8, 4, 4, 1.0},
+    MatmulTile{"16x16x8", 16, 16, 8, 4, 4},
+    MatmulTile{"direct", 0, 0, 0, 0, 0, 0.5},
+};
+
+// Elements that are computed for a result, those behind its edges too.
+double padded(std::int64_t extent, std::uint32_t tile) {
+    const std::int64_t size = std::max<std::int64_t>(tile, 1);
+    return static_cast<double>((extent + size - 1) / size * size);
+}
+
+}  // namespace
+
+std::uint32_t MatmulTile::threads() const {
+    return direct() ? direct_threads : rows / thread_rows * (columns / thread_columns);
+}
+
+std::int64_t MatmulTile::shared_bytes() const {
+    constexpr std::int64_t stages = 2;
+    constexpr std::int64_t word = 4;
+    return stages * word * depth * (rows + columns);
+}
+
+bool MatmulTile::fits(const vulkan::DeviceLimits& limits) const {
+    return threads() <= limits.most_group_threads && shared_bytes() <= limits.shared_bytes;
+}
+
+std::span<const MatmulTile> matmul_tiles() {
+    static constexpr auto all = [] {
+        std::array<MatmulTile, tiles.size() + 2> joined{};
+        std::ranges::copy(tiles, joined.begin());
+        joined[tiles.size()] = software_tiles[0];
+        joined[tiles.size() + 1] = software_tiles[1];
+        return joined;
+    }();
+    return all;
+}
+
+const MatmulTile& choose_matmul_tile(std::int64_t m, std::int64_t n,
+                                     const vulkan::DeviceLimits& limits) {
+    const std::span<const MatmulTile> candidates =
+        limits.software ? std::span<const MatmulTile>(software_tiles) : tiles;
+    const auto cost = [&](const MatmulTile& tile) {
+        return padded(m, tile.rows) * padded(n, tile.columns) / tile.speed;
+    };
+    const MatmulTile* best = nullptr;
+    for (const MatmulTile& tile : candidates)
+        if (tile.speed > 0.0 && tile.fits(limits) && (best == nullptr || cost(tile) < cost(*best)))
+            best = &tile;
+    CAMBRIAN_ASSERT(best != nullptr);
+    return *best;
+}
+
+const MatmulTile& matmul_tile(std::string_view name, const vulkan::DeviceLimits& limits) {
+    const auto all = matmul_tiles();
+    const auto found = std::ranges::find(all, name, &MatmulTile::name);
+    if (found == all.end()) {
+        std::string names;
+        for (const MatmulTile& tile : all) names += " " + std::string(tile.name);
+        throw ConfigError("the tile \"" + std::string(name) +
+                          "\" is unknown (it is not in the table) use one of" + names);
+    }
+    if (!found->fits(limits))
+        throw ConfigError("the tile \"" + std::string(name) + "\" is too large (the device has " +
+                          std::to_string(limits.shared_bytes) + " bytes of shared memory and " +
+                          std::to_string(limits.most_group_threads) +
+                          " threads for a workgroup) use a smaller one");
+    return *found;
+}
+
+}  // namespace cambrian::gpu
