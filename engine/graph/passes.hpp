@@ -31,14 +31,19 @@ namespace cambrian {
 [[nodiscard]] Graph fuse_linear(const Graph& graph);
 
 struct ChainRules {
-    bool reductions = false;  ///< Also reduce_sum and reduce_max along a last axis they keep.
+    bool reductions = false;  ///< Also reduce_sum and reduce_max along the last axis.
     std::size_t most_nodes = 64;
     std::size_t most_operands = 6;
+    std::int64_t longest_row = 65536;  ///< Longer ones are left to reductions of many workgroups.
 };
 
-/// With connected elementwise nodes as one `chain`: a node joins its only user, so nothing is
-/// computed twice and only the chain's result is stored. Also in scan bodies. The values do not
-/// change.
+/// With connected elementwise nodes as one `chain`: a node joins when all its users are in the
+/// chain, so nothing is computed twice and only the chain's result is stored. A body holds
+/// elementwise nodes, numbers, broadcasts, reshapes that add or drop leading axes of extent 1, and,
+/// where the rules allow it, reductions of the chain's rows that keep their axis; every value of it
+/// has one element for each of the result's, one for each row, or one at all. A shared value joins
+/// no chain of every individual, numbers excepted. Single nodes stay as they are. Also in scan
+/// bodies. The values do not change.
 [[nodiscard]] Graph fuse_chains(const Graph& graph, const ChainRules& rules);
 
 }  // namespace cambrian
