@@ -1,0 +1,142 @@
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <string>
+
+#include "cambrian/engine/core/error.hpp"
+#include "cambrian/gpu/vulkan/instance.hpp"
+#include "cambrian/tests/support/vulkan_device.hpp"
+
+namespace cambrian {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+TEST(VulkanLoader, SaysWhatToInstallWhenThereIsNone) {
+    vulkan::InstanceOptions options;
+    options.library = "libvulkan_that_is_not_there.so.1";
+    try {
+        const vulkan::Instance instance(options);
+        FAIL() << "an instance without a loader";
+    } catch (const DeviceError& error) {
+        EXPECT_THAT(error.what(), HasSubstr("libvulkan_that_is_not_there.so.1 was not found"));
+        EXPECT_THAT(error.what(), HasSubstr("install the package libvulkan1"));
+    }
+}
+
+TEST(VulkanLoader, RefusesALibraryThatIsNoLoader) {
+    vulkan::InstanceOptions options;
+    options.library = "libm.so.6";
+    EXPECT_THROW(const vulkan::Instance instance(options), DeviceError);
+}
+
+TEST(VulkanDeviceList, DescribesTheTestDevice) {
+    const VulkanDeviceInfo device = test::test_vulkan_device();
+    EXPECT_FALSE(device.name.empty());
+    EXPECT_EQ(device.uuid.size(), 36U);
+    EXPECT_FALSE(device.driver.empty());
+    EXPECT_GT(device.memory, 0);
+    EXPECT_EQ(device.missing, "");
+}
+
+TEST(VulkanDeviceList, HasSoftwareDevicesLastAndIndicesInOrder) {
+    const VulkanDeviceList list = list_vulkan_devices();
+    ASSERT_FALSE(list.devices.empty()) << list.problem;
+    EXPECT_EQ(list.problem, "");
+    EXPECT_TRUE(
+        std::is_sorted(list.devices.begin(), list.devices.end(),
+                       [](const auto& a, const auto& b) { return !a.software() && b.software(); }));
+    for (std::size_t i = 0; i < list.devices.size(); ++i)
+        EXPECT_EQ(list.devices[i].index, static_cast<int>(i));
+}
+
+/// Sets a variable of the environment for one scope.
+class Variable {
+  public:
+    Variable(const char* name, const char* value) : name_(name) {
+        if (const char* old = std::getenv(name)) old_ = old;
+        ::setenv(name, value, 1);
+    }
+    ~Variable() {
+        if (old_.empty()) {
+            ::unsetenv(name_);
+        } else {
+            ::setenv(name_, old_.c_str(), 1);
+        }
+    }
+    Variable(const Variable&) = delete;
+    Variable& operator=(const Variable&) = delete;
+
+  private:
+    const char* name_;
+    std::string old_;
+};
+
+TEST(VulkanDeviceList, SaysThatNoDriverIsInstalled) {
+    const Variable drivers("VK_ICD_FILENAMES", "/nonexistent");
+    const VulkanDeviceList list = list_vulkan_devices();
+    EXPECT_TRUE(list.devices.empty());
+    EXPECT_THAT(list.problem, HasSubstr("no driver is installed"));
+}
+
+TEST(VulkanDevice, IsRefusedByAnUnknownUuid) {
+    vulkan::DeviceOptions options = test::test_device_options();
+    options.uuid = "00000000-0000-0000-0000-00000000beef";
+    try {
+        const vulkan::Device device(options);
+        FAIL() << "a device that does not exist";
+    } catch (const DeviceError& error) {
+        EXPECT_THAT(error.what(), HasSubstr("cambrian devices"));
+    }
+}
+
+TEST(VulkanDevice, OpensSeveralTimesInOneProcess) {
+    for (int i = 0; i < 3; ++i) {
+        const vulkan::Device device(test::test_device_options());
+        EXPECT_GT(device.limits().most_groups, 0U);
+        EXPECT_GE(device.limits().shared_bytes, 16384);
+        EXPECT_EQ(device.last(), 0U);
+    }
+}
+
+TEST(VulkanDevice, RemembersThatItIsLost) {
+    vulkan::Device device(test::test_device_options());
+    EXPECT_THROW(device.check(VK_ERROR_DEVICE_LOST, "vkQueueSubmit"), DeviceError);
+    try {
+        device.submit({});
+        FAIL() << "a lost device took a submission";
+    } catch (const DeviceError& error) {
+        EXPECT_THAT(error.what(), HasSubstr("the Vulkan device is lost"));
+        EXPECT_THAT(error.what(), HasSubstr("vkQueueSubmit"));
+    }
+    EXPECT_THROW(device.check(VK_SUCCESS, "vkMapMemory"), DeviceError);
+}
+
+TEST(VulkanDevice, NamesTheCallAndTheResultOfAFailure) {
+    vulkan::Device device(test::test_device_options());
+    try {
+        device.check(VK_ERROR_FEATURE_NOT_PRESENT, "vkCreateDevice");
+        FAIL() << "a failure passed";
+    } catch (const DeviceError& error) {
+        EXPECT_THAT(error.what(), HasSubstr("vkCreateDevice: VK_ERROR_FEATURE_NOT_PRESENT"));
+    }
+    EXPECT_NO_THROW(device.check(VK_SUCCESS, "vkMapMemory"));
+}
+
+TEST(VulkanDevice, CountsSubmissionsOnItsTimeline) {
+    vulkan::Device device(test::test_device_options());
+    EXPECT_TRUE(device.done(0));
+    device.wait(0);
+    const vulkan::Ticket first = device.submit({});
+    const vulkan::Ticket second = device.submit({});
+    EXPECT_THAT((std::vector{first, second, device.last()}), ElementsAre(1, 2, 2));
+    device.wait(second);
+    EXPECT_TRUE(device.done(first));
+    EXPECT_TRUE(device.done(second));
+    EXPECT_EQ(device.submits(), 2);
+}
+
+}  // namespace
+}  // namespace cambrian
