@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <fstream>
 
+#include "cambrian/engine/backend/arithmetic_version.hpp"
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/cpu/cpu_program.hpp"
@@ -15,9 +16,6 @@ namespace cambrian {
 
 namespace cpu {
 namespace {
-
-// Changes whenever any kernel's bits change.
-constexpr const char* arithmetic_version = "1";
 
 void require_instructions() {
     __builtin_cpu_init();
@@ -118,7 +116,7 @@ class CpuBackend : public Backend {
                                           .device = "",
                                           .library = "",
                                           .math = math_ == Math::fast ? "fast" : "strict",
-                                          .build = arithmetic_version};
+                                          .build = std::string(arithmetic_version)};
         if (math_ == Math::fast) {
             fingerprint.device = processor_name();
             // OpenBLAS assembles this text in a buffer of its own, so only one thread may ask.

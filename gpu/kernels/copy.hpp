@@ -1,0 +1,19 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "cambrian/gpu/kernels/step.hpp"
+
+namespace cambrian::gpu {
+
+struct Resources;
+
+/// Copies a value of `elements` words, for each individual or once: also from a value that all
+/// share to one for each, and between different strides. Null when the places are the same or there
+/// is nothing to copy.
+[[nodiscard]] std::unique_ptr<Step> make_place_copy(Resources& resources, const Place& target,
+                                                    const Place& source, std::int64_t elements,
+                                                    bool per_individual);
+
+}  // namespace cambrian::gpu

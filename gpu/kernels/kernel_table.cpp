@@ -1,0 +1,97 @@
+#include <array>
+
+#include "cambrian/gpu/kernels/step.hpp"
+
+namespace cambrian::gpu {
+
+namespace {
+
+struct KernelRow {
+    Op op = Op::count_;
+    bool present = false;
+    StepFactory make = nullptr;  ///< Null: inputs and constants are placed, not computed.
+};
+
+constexpr KernelRow placed(Op op) {
+    return {op, true, nullptr};
+}
+
+constexpr KernelRow kernel(Op op, StepFactory make) {
+    return {op, true, make};
+}
+
+constexpr std::array<KernelRow, op_count> kernel_rows{
+    placed(Op::input),
+    placed(Op::constant),
+    kernel(Op::iota, make_iota),
+    kernel(Op::random, make_random),
+    kernel(Op::neg, make_elementwise),
+    kernel(Op::abs, make_elementwise),
+    kernel(Op::sign, make_elementwise),
+    kernel(Op::round, make_elementwise),
+    kernel(Op::floor, make_elementwise),
+    kernel(Op::exp, make_elementwise),
+    kernel(Op::log, make_elementwise),
+    kernel(Op::sqrt, make_elementwise),
+    kernel(Op::rsqrt, make_elementwise),
+    kernel(Op::reciprocal, make_elementwise),
+    kernel(Op::sin, make_elementwise),
+    kernel(Op::cos, make_elementwise),
+    kernel(Op::tanh, make_elementwise),
+    kernel(Op::sigmoid, make_elementwise),
+    kernel(Op::is_finite, make_elementwise),
+    kernel(Op::logical_not, make_elementwise),
+    kernel(Op::cast, make_elementwise),
+    kernel(Op::stop_gradient, make_elementwise),
+    kernel(Op::add, make_elementwise),
+    kernel(Op::sub, make_elementwise),
+    kernel(Op::mul, make_elementwise),
+    kernel(Op::div, make_elementwise),
+    kernel(Op::min, make_elementwise),
+    kernel(Op::max, make_elementwise),
+    kernel(Op::less, make_elementwise),
+    kernel(Op::equal, make_elementwise),
+    kernel(Op::logical_and, make_elementwise),
+    kernel(Op::logical_or, make_elementwise),
+    kernel(Op::select, make_elementwise),
+    kernel(Op::reduce_sum, make_reduce),
+    kernel(Op::reduce_max, make_reduce),
+    kernel(Op::argmax, make_reduce),
+    kernel(Op::reshape, make_copy),
+    kernel(Op::permute, make_copy),
+    kernel(Op::broadcast, make_copy),
+    kernel(Op::slice, make_copy),
+    kernel(Op::pad, make_pad),
+    kernel(Op::concat, make_concat),
+    kernel(Op::matmul, make_matmul),
+    kernel(Op::gather, make_gather),
+    kernel(Op::scatter_add, make_scatter_add),
+    kernel(Op::scan, make_scan),
+    kernel(Op::interpret, make_interpret),
+    kernel(Op::activate, make_elementwise),
+    kernel(Op::linear, make_matmul),
+    kernel(Op::chain, make_chain),
+};
+
+constexpr bool covers_every_op() {
+    for (std::size_t i = 0; i < op_count; ++i) {
+        if (kernel_rows[i].op != static_cast<Op>(i)) {
+            return false;
+        }
+    }
+    return true;
+}
+static_assert(covers_every_op(), "an op has no row or a row is out of order");
+
+}  // namespace
+
+bool has_kernel(Op op) {
+    return kernel_rows[static_cast<std::size_t>(op)].present;
+}
+
+std::unique_ptr<Step> make_step(const Site& site) {
+    const KernelRow& row = kernel_rows[static_cast<std::size_t>(site.node.op)];
+    return row.make == nullptr ? nullptr : row.make(site);
+}
+
+}  // namespace cambrian::gpu

@@ -1,0 +1,284 @@
+#include "cambrian/gpu/program.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <fstream>
+#include <limits>
+
+#include "cambrian/engine/core/contract.hpp"
+#include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/graph/passes.hpp"
+
+namespace cambrian::gpu {
+
+namespace {
+
+constexpr std::size_t most_recordings = 4;
+/// Outputs of a run that go to the host at once; larger ones go when they are asked for.
+constexpr std::int64_t small_outputs = std::int64_t{4} << 20;
+/// Host memory of all recordings together.
+constexpr std::int64_t most_readback = std::int64_t{128} << 20;
+/// Kernels count words in 32 bits; the room above is for the last workgroup.
+constexpr std::int64_t most_words = std::int64_t{std::numeric_limits<std::uint32_t>::max()} - 65536;
+
+Graph with_passes(const Graph& graph, const Resources& resources) {
+    Graph result = lower(graph, has_kernel);
+    if (resources.fuse) {
+        result = fuse_linear(result);
+        result = fuse_chains(result, {.reductions = resources.math == Math::fast});
+    }
+    result = eliminate_dead_code(result);
+    verify(result);
+    return result;
+}
+
+void write_dump(const Graph& graph, const CompiledGraph& compiled, const std::string& directory,
+                std::int64_t number) {
+    if (directory.empty()) {
+        return;
+    }
+    const std::string path = fmt::format("{}/program-{}.txt", directory, number);
+    std::ofstream file(path);
+    file << dump(graph)
+         << fmt::format("\n{} bytes of temporaries for all, {} for each individual\n",
+                        compiled.fixed_words() * static_cast<std::int64_t>(word_bytes),
+                        compiled.words_per_individual() * static_cast<std::int64_t>(word_bytes));
+    if (!file) {
+        throw InputError(
+            "cannot write " + path +
+            " (the system refused it) name a directory that exists and can be written");
+    }
+}
+
+}  // namespace
+
+std::uint64_t Scratch::hold(std::int64_t bytes) {
+    if (memory_.bytes() < bytes) {
+        transfer_.device().wait(transfer_.device().last());
+        memory_ = Memory();
+        memory_ = Memory(transfer_, bytes);
+    }
+    return memory_.address();
+}
+
+struct GpuProgram::Recording {
+    struct Part {
+        std::size_t output = 0;
+        std::int64_t offset = 0;  ///< Bytes into the readback.
+    };
+    Recording(vulkan::Device& device, std::vector<std::uint64_t> addresses)
+        : key(std::move(addresses)), recorder(device) {}
+
+    std::vector<std::uint64_t> key;
+    vulkan::Recorder recorder;
+    vulkan::Ticket last_use = 0;
+    std::int64_t last_run = 0;
+    std::shared_ptr<Readback> readback;
+    std::vector<Part> parts;
+};
+
+GpuProgram::GpuProgram(const Graph& graph, Resources& resources, RunState& state)
+    : resources_(resources),
+      state_(state),
+      inputs_(ports(graph, graph.inputs())),
+      outputs_(ports(graph, graph.outputs())) {
+    const Graph passed = with_passes(graph, resources);
+    compiled_ = std::make_unique<CompiledGraph>(passed, resources, boundary(inputs_, outputs_));
+    if (std::vector<StatusSite> sites = compiled_->status_sites(); !sites.empty()) {
+        status_ = std::make_shared<StatusWords>(resources.transfer, std::move(sites));
+    }
+    write_dump(passed, *compiled_, resources.dump_directory, state_.programs++);
+}
+
+GpuProgram::~GpuProgram() {
+    try {
+        for (const auto& recording : recordings_) {
+            if (recording->readback) {
+                state_.readback_bytes -= recording->readback->block.bytes();
+            }
+            resources_.device.wait(recording->last_use);
+        }
+    } catch (const DeviceError&) {
+        // A lost device runs nothing any more.
+    }
+}
+
+std::vector<GpuProgram::Port> GpuProgram::ports(const Graph& graph, std::span<const ValueId> ids) {
+    std::vector<Port> result;
+    for (const ValueId id : ids) {
+        const ValueInfo& info = graph.value(id);
+        result.push_back({info.type, info.shape.elements(), info.per_individual});
+    }
+    return result;
+}
+
+CompiledGraph::Boundary GpuProgram::boundary(std::span<const Port> inputs,
+                                             std::span<const Port> outputs) {
+    const auto strides = [](std::span<const Port> ports) {
+        std::vector<std::int64_t> result;
+        for (const Port& port : ports) {
+            result.push_back(port.per_individual ? port.elements : 0);
+        }
+        return result;
+    };
+    return {strides(inputs), strides(outputs)};
+}
+
+std::int64_t GpuProgram::peak_bytes(std::int64_t population) const {
+    std::uint64_t end = 0;
+    (void)compiled_->make_frame(population, end);
+    return static_cast<std::int64_t>(end);
+}
+
+DeviceBuffer& GpuProgram::bound(const Port& port, const Binding& binding,
+                                std::int64_t population) const {
+    auto* buffer = dynamic_cast<DeviceBuffer*>(binding.buffer);
+    CAMBRIAN_ASSERT(buffer != nullptr && buffer->type() == port.type);
+    buffer->require_inside(binding.first, port.words(population));
+    return *buffer;
+}
+
+void GpuProgram::find_key(std::int64_t population, std::span<const Binding> inputs,
+                          std::span<const Binding> outputs) {
+    CAMBRIAN_ASSERT(inputs.size() == inputs_.size() && outputs.size() == outputs_.size());
+    key_.assign({static_cast<std::uint64_t>(population), 0});
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+        key_.push_back(bound(inputs_[i], inputs[i], population).address(inputs[i].first));
+    }
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+        key_.push_back(bound(outputs_[i], outputs[i], population).address(outputs[i].first));
+    }
+    key_[1] = state_.scratch.hold(peak_bytes(population));
+}
+
+void GpuProgram::run(std::int64_t population, std::span<const Binding> inputs,
+                     std::span<const Binding> outputs) {
+    CAMBRIAN_ASSERT(population >= 1);
+    state_.errors.check();
+    if (compiled_->widest_stride() > most_words / population) {
+        throw DeviceError(fmt::format(
+            "cannot run {} individuals at once (a value of {} elements for each is more than a "
+            "kernel can count) evaluate fewer individuals at once",
+            population, compiled_->widest_stride()));
+    }
+    find_key(population, inputs, outputs);
+    Recording& current = recording();
+    const VkCommandBuffer commands = current.recorder.commands();
+    finish(current, resources_.transfer.submit({&commands, 1}), inputs, outputs);
+}
+
+GpuProgram::Recording& GpuProgram::recording() {
+    ++runs_;
+    const auto same = std::ranges::find_if(
+        recordings_, [this](const auto& candidate) { return candidate->key == key_; });
+    if (same != recordings_.end()) {
+        (*same)->last_run = runs_;
+        return **same;
+    }
+    Recording& chosen = oldest_recording();
+    chosen.last_run = runs_;
+    record(chosen);
+    return chosen;
+}
+
+GpuProgram::Recording& GpuProgram::oldest_recording() {
+    if (recordings_.size() < most_recordings) {
+        recordings_.push_back(std::make_unique<Recording>(resources_.device, key_));
+        return *recordings_.back();
+    }
+    Recording& oldest = **std::ranges::min_element(
+        recordings_, {}, [](const auto& candidate) { return candidate->last_run; });
+    resources_.device.wait(oldest.last_use);
+    return oldest;
+}
+
+void GpuProgram::record(Recording& recording) {
+    // Anything may throw below; half a recording must not be found again.
+    recording.key.clear();
+    const auto population = static_cast<std::int64_t>(key_[0]);
+    std::uint64_t address = key_[1];
+    Frame frame = compiled_->make_frame(population, address);
+    for (std::size_t i = 0; i < inputs_.size(); ++i) {
+        frame.slots[compiled_->input_slot(i)] = key_[2 + i];
+    }
+    for (std::size_t i = 0; i < outputs_.size(); ++i) {
+        frame.slots[compiled_->output_slot(i)] = key_[2 + inputs_.size() + i];
+    }
+    if (status_) {
+        compiled_->bind_status(frame, status_->memory.address());
+    }
+    plan_readback(recording);
+    vulkan::Recorder& recorder = recording.recorder;
+    recorder.begin();
+    compiled_->record(recorder, frame);
+    for (const Recording::Part& part : recording.parts) {
+        recorder.copy(
+            key_[2 + inputs_.size() + part.output],
+            recording.readback->block.address() + static_cast<std::uint64_t>(part.offset),
+            static_cast<std::uint64_t>(outputs_[part.output].words(population)) * word_bytes);
+    }
+    if (status_) {
+        recorder.copy(status_->memory.address(), recording.readback->block.address(),
+                      status_->sites.size() * status_pair * word_bytes);
+    }
+    recorder.end();
+    recording.key = key_;
+    ++state_.recordings;
+    state_.dispatches += recorder.dispatches();
+}
+
+// Status words come first, then the outputs unless they are large.
+void GpuProgram::plan_readback(Recording& recording) const {
+    const auto population = static_cast<std::int64_t>(key_[0]);
+    recording.parts.clear();
+    std::int64_t bytes = status_ ? status_->memory.bytes() : 0;
+    const std::int64_t status_bytes = bytes;
+    for (std::size_t i = 0; i < outputs_.size(); ++i) {
+        recording.parts.push_back({i, bytes});
+        bytes += outputs_[i].words(population) * static_cast<std::int64_t>(word_bytes);
+    }
+    // What a mirror still holds stays as it is; the recording gets memory of its own.
+    if (recording.readback) {
+        state_.readback_bytes -= recording.readback->block.bytes();
+        recording.readback.reset();
+    }
+    if (bytes > small_outputs || state_.readback_bytes + bytes > most_readback) {
+        recording.parts.clear();
+        bytes = status_bytes;
+    }
+    if (bytes > 0) {
+        recording.readback = std::make_shared<Readback>(
+            Readback{resources_.heap.allocate(vulkan::MemoryKind::readback, bytes)});
+        state_.readback_bytes += recording.readback->block.bytes();
+    }
+}
+
+void GpuProgram::finish(Recording& recording, vulkan::Ticket ticket,
+                        std::span<const Binding> inputs, std::span<const Binding> outputs) {
+    const auto population = static_cast<std::int64_t>(recording.key[0]);
+    recording.last_use = ticket;
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+        bound(inputs_[i], inputs[i], population).used_by(ticket);
+    }
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+        DeviceBuffer& buffer = bound(outputs_[i], outputs[i], population);
+        buffer.used_by(ticket);
+        buffer.written(outputs[i].first, outputs_[i].words(population));
+    }
+    for (const Recording::Part& part : recording.parts) {
+        const std::int64_t words = outputs_[part.output].words(population);
+        if (words > 0) {
+            bound(outputs_[part.output], outputs[part.output], population)
+                .mirror({outputs[part.output].first, words,
+                         recording.readback->block.host() + part.offset, ticket,
+                         recording.readback});
+        }
+    }
+    if (status_) {
+        status_->memory.used_by(ticket);
+        state_.errors.expect(ticket, status_, recording.readback, recording.readback->block.host());
+    }
+}
+
+}  // namespace cambrian::gpu

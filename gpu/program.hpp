@@ -1,0 +1,93 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "cambrian/gpu/data_errors.hpp"
+#include "cambrian/gpu/kernels/compiled_graph.hpp"
+#include "cambrian/gpu/vulkan/recorder.hpp"
+
+namespace cambrian::gpu {
+
+/// Temporaries that all programs of a backend use in turn; grown to the largest need.
+class Scratch {
+  public:
+    explicit Scratch(Transfer& transfer) : transfer_(transfer) {}
+    /// The address of at least so many bytes. Throws DeviceError when there are not as many.
+    [[nodiscard]] std::uint64_t hold(std::int64_t bytes);
+
+  private:
+    Transfer& transfer_;
+    Memory memory_;
+};
+
+/// What programs share beyond what their kernels are made from.
+struct RunState {
+    explicit RunState(Transfer& transfer) : scratch(transfer), errors(transfer) {}
+
+    Scratch scratch;
+    DataErrors errors;
+    std::int64_t recordings = 0;
+    std::int64_t dispatches = 0;      ///< Recorded.
+    std::int64_t readback_bytes = 0;  ///< Of all recordings together.
+    std::int64_t programs = 0;        ///< Compiled.
+};
+
+/// Runs a compiled graph: its commands are recorded once for each set of addresses and submitted
+/// again and again. Outputs that are small are copied to the host by the same submission.
+class GpuProgram : public Program {
+  public:
+    /// @param graph as the user wrote it; the passes are run on it first.
+    GpuProgram(const Graph& graph, Resources& resources, RunState& state);
+    ~GpuProgram() override;
+    GpuProgram(const GpuProgram&) = delete;
+    GpuProgram& operator=(const GpuProgram&) = delete;
+
+    /// Starts a run and returns without waiting for it.
+    void run(std::int64_t population, std::span<const Binding> inputs,
+             std::span<const Binding> outputs) override;
+    [[nodiscard]] std::int64_t peak_bytes(std::int64_t population) const override;
+
+  private:
+    /// A graph input or output.
+    struct Port {
+        ValueType type = ValueType::real;
+        std::int64_t elements = 0;
+        bool per_individual = false;
+        [[nodiscard]] std::int64_t words(std::int64_t population) const {
+            return per_individual ? population * elements : elements;
+        }
+    };
+    /// The commands of a run with one population and one set of addresses.
+    struct Recording;
+
+    static std::vector<Port> ports(const Graph& graph, std::span<const ValueId> ids);
+    static CompiledGraph::Boundary boundary(std::span<const Port> inputs,
+                                            std::span<const Port> outputs);
+    [[nodiscard]] DeviceBuffer& bound(const Port& port, const Binding& binding,
+                                      std::int64_t population) const;
+    /// {population, address of temporaries, addresses of inputs and outputs}.
+    void find_key(std::int64_t population, std::span<const Binding> inputs,
+                  std::span<const Binding> outputs);
+    [[nodiscard]] Recording& recording();
+    [[nodiscard]] Recording& oldest_recording();
+    void record(Recording& recording);
+    void plan_readback(Recording& recording) const;
+    void finish(Recording& recording, vulkan::Ticket ticket, std::span<const Binding> inputs,
+                std::span<const Binding> outputs);
+
+    Resources& resources_;
+    RunState& state_;
+    std::vector<Port> inputs_;
+    std::vector<Port> outputs_;
+    std::unique_ptr<CompiledGraph> compiled_;
+    std::shared_ptr<StatusWords> status_;  ///< Null for a program without data errors.
+    std::vector<std::uint64_t> key_;
+    std::vector<std::unique_ptr<Recording>> recordings_;
+    std::int64_t runs_ = 0;
+};
+
+}  // namespace cambrian::gpu

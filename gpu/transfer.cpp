@@ -1,0 +1,257 @@
+#include "cambrian/gpu/transfer.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <utility>
+
+#include "cambrian/engine/core/contract.hpp"
+#include "cambrian/engine/core/error.hpp"
+#include "cambrian/gpu/kernels/step.hpp"
+
+namespace cambrian::gpu {
+
+namespace {
+
+constexpr std::int64_t piece_bytes = std::int64_t{4} << 20;
+/// Staging that may wait for the device before an upload does.
+constexpr std::size_t most_pieces = 16;
+constexpr std::int64_t readback_bytes = std::int64_t{16} << 20;
+constexpr vulkan::Ticket pending_use = std::numeric_limits<vulkan::Ticket>::max();
+
+bool inside(const vulkan::Block& block, std::uint64_t address) {
+    return address >= block.address() &&
+           address < block.address() + static_cast<std::uint64_t>(block.bytes());
+}
+
+}  // namespace
+
+Memory::Memory(Transfer& transfer, std::int64_t bytes)
+    : transfer_(&transfer),
+      block_(
+          transfer.heap().allocate(vulkan::MemoryKind::device, std::max(bytes, std::int64_t{4}))) {}
+
+Memory::Memory(Memory&& other) noexcept
+    : transfer_(std::exchange(other.transfer_, nullptr)),
+      block_(std::move(other.block_)),
+      last_use_(other.last_use_) {}
+
+Memory& Memory::operator=(Memory&& other) noexcept {
+    std::swap(transfer_, other.transfer_);
+    std::swap(block_, other.block_);
+    std::swap(last_use_, other.last_use_);
+    return *this;
+}
+
+Memory::~Memory() {
+    if (transfer_ != nullptr) {
+        transfer_->retire(block_, last_use_);
+    }
+}
+
+template <class Value>
+void to_words(ValueType type, std::span<const Value> values, std::byte* words) {
+    const auto convert = [&]<class Element>(Element) {
+        if constexpr (std::is_same_v<Element, Value>) {
+            std::memcpy(words, values.data(), values.size_bytes());
+        } else {
+            std::ranges::transform(values, reinterpret_cast<Element*>(words),
+                                   [](Value x) { return static_cast<Element>(x); });
+        }
+    };
+    type == ValueType::real ? convert(float{}) : convert(std::int32_t{});
+}
+
+template <class Value>
+void from_words(ValueType type, const std::byte* words, std::span<Value> values) {
+    const auto convert = [&]<class Element>(Element) {
+        if constexpr (std::is_same_v<Element, Value>) {
+            std::memcpy(values.data(), words, values.size_bytes());
+        } else {
+            const auto* elements = reinterpret_cast<const Element*>(words);
+            std::transform(elements, elements + values.size(), values.begin(),
+                           [](Element x) { return static_cast<Value>(x); });
+        }
+    };
+    type == ValueType::real ? convert(float{}) : convert(std::int32_t{});
+}
+
+Transfer::Transfer(vulkan::Device& device, vulkan::Heap& heap) : device_(device), heap_(heap) {}
+
+Transfer::~Transfer() {
+    try {
+        device_.wait(device_.last());
+    } catch (const DeviceError&) {
+        // A lost device uses nothing any more.
+    }
+}
+
+void Transfer::clear(const Memory& memory) {
+    clears_.push_back({memory.address(), static_cast<std::uint64_t>(memory.bytes())});
+}
+
+void Transfer::next_piece() {
+    const auto free = std::ranges::find_if(pieces_, [this](const Piece& piece) {
+        return piece.last_use != pending_use && device_.done(piece.last_use);
+    });
+    if (free != pieces_.end()) {
+        free->filled = 0;
+        current_ = static_cast<std::size_t>(free - pieces_.begin());
+        return;
+    }
+    if (pieces_.size() < most_pieces) {
+        pieces_.push_back({heap_.allocate(vulkan::MemoryKind::upload, piece_bytes), 0, 0});
+        current_ = pieces_.size() - 1;
+        return;
+    }
+    device_.wait(submit({}));
+    next_piece();
+}
+
+Transfer::Room Transfer::stage(std::uint64_t address, std::size_t words, bool joins) {
+    if (pieces_.empty() || pieces_[current_].filled == piece_bytes) {
+        next_piece();
+    }
+    Piece& piece = pieces_[current_];
+    const auto left = static_cast<std::size_t>(piece_bytes - piece.filled) / word_bytes;
+    const std::size_t count = std::min(left, words);
+    const std::uint64_t bytes = count * word_bytes;
+    const std::uint64_t from = piece.block.address() + static_cast<std::uint64_t>(piece.filled);
+    std::byte* host = piece.block.host() + piece.filled;
+    if (joins && !copies_.empty() && copies_.back().from + copies_.back().bytes == from &&
+        copies_.back().to + copies_.back().bytes == address) {
+        copies_.back().bytes += bytes;
+    } else {
+        copies_.push_back({from, address, bytes});
+    }
+    piece.filled += static_cast<std::int64_t>(bytes);
+    piece.last_use = pending_use;
+    return {host, count};
+}
+
+template <class Value>
+void Transfer::upload(const Memory& memory, std::int64_t first, ValueType type,
+                      std::span<const Value> values) {
+    std::uint64_t address = memory.address() + static_cast<std::uint64_t>(first) * word_bytes;
+    while (!values.empty()) {
+        const Room room = stage(address, values.size(), address != memory.address());
+        to_words(type, values.first(room.words), room.host);
+        values = values.subspan(room.words);
+        address += room.words * word_bytes;
+    }
+}
+
+void Transfer::upload(const Memory& memory, std::span<const std::uint32_t> words) {
+    upload(memory, 0, ValueType::integer,
+           std::span(reinterpret_cast<const std::int32_t*>(words.data()), words.size()));
+}
+
+Transfer::Commands& Transfer::free_commands() {
+    const auto free = std::ranges::find_if(
+        commands_, [this](const Commands& commands) { return device_.done(commands.last_use); });
+    if (free != commands_.end()) {
+        return *free;
+    }
+    return commands_.emplace_back(Commands{std::make_unique<vulkan::Recorder>(device_), 0});
+}
+
+// Where no two copies go to one place their order does not matter, and sorted ones are cheap to
+// check against each other.
+void Transfer::record_copies(vulkan::Recorder& recorder) {
+    const auto overlap = [](const Copy& a, const Copy& b) { return a.to + a.bytes > b.to; };
+    std::vector<Copy> sorted = copies_;
+    std::ranges::sort(sorted, {}, &Copy::to);
+    const bool ordered = std::ranges::adjacent_find(sorted, overlap) != sorted.end();
+    for (const Copy& copy : ordered ? copies_ : sorted) {
+        recorder.copy(copy.from, copy.to, copy.bytes);
+    }
+    copies_.clear();
+}
+
+vulkan::Recorder& Transfer::record_pending() {
+    Commands& commands = free_commands();
+    commands.last_use = pending_use;
+    vulkan::Recorder& recorder = *commands.recorder;
+    recorder.begin();
+    for (const vulkan::Range& range : clears_) {
+        recorder.fill(range.address, range.bytes, 0);
+    }
+    clears_.clear();
+    record_copies(recorder);
+    return recorder;
+}
+
+vulkan::Ticket Transfer::submit(std::span<const VkCommandBuffer> commands) {
+    std::vector<VkCommandBuffer> all;
+    const bool writes = !clears_.empty() || !copies_.empty();
+    if (writes) {
+        vulkan::Recorder& recorder = record_pending();
+        recorder.end();
+        all.push_back(recorder.commands());
+    }
+    all.insert(all.end(), commands.begin(), commands.end());
+    if (all.empty()) {
+        return device_.last();
+    }
+    const vulkan::Ticket ticket = device_.submit(all);
+    const auto mark = [ticket](auto& user) {
+        if (user.last_use == pending_use) {
+            user.last_use = ticket;
+        }
+    };
+    std::ranges::for_each(pieces_, mark);
+    std::ranges::for_each(commands_, mark);
+    if (writes) {
+        last_flush_ = ticket;
+    }
+    return ticket;
+}
+
+template <class Value>
+void Transfer::download(const Memory& memory, std::int64_t first, ValueType type,
+                        std::span<Value> values) {
+    std::uint64_t address = memory.address() + static_cast<std::uint64_t>(first) * word_bytes;
+    const auto wanted = static_cast<std::int64_t>(values.size() * word_bytes);
+    if (readback_.bytes() < std::min(wanted, readback_bytes)) {
+        readback_ = vulkan::Block();
+        readback_ = heap_.allocate(vulkan::MemoryKind::readback,
+                                   wanted > readback_bytes / 4 ? readback_bytes : wanted);
+    }
+    const auto most = static_cast<std::size_t>(readback_.bytes()) / word_bytes;
+    while (!values.empty()) {
+        const std::size_t words = std::min(most, values.size());
+        Commands& commands = free_commands();
+        commands.recorder->begin();
+        commands.recorder->copy(address, readback_.address(), words * word_bytes);
+        commands.recorder->end();
+        const VkCommandBuffer handle = commands.recorder->commands();
+        commands.last_use = pending_use;
+        device_.wait(submit({&handle, 1}));
+        from_words(type, readback_.host(), values.first(words));
+        values = values.subspan(words);
+        address += words * word_bytes;
+    }
+}
+
+void Transfer::retire(const vulkan::Block& block, vulkan::Ticket last_use) {
+    std::erase_if(clears_, [&](const vulkan::Range& r) { return inside(block, r.address); });
+    std::erase_if(copies_, [&](const Copy& copy) { return inside(block, copy.to); });
+    try {
+        device_.wait(std::max(last_use, last_flush_));
+    } catch (const DeviceError&) {
+        // A lost device uses nothing any more.
+    }
+}
+
+template void Transfer::upload(const Memory&, std::int64_t, ValueType, std::span<const float>);
+template void Transfer::upload(const Memory&, std::int64_t, ValueType, std::span<const double>);
+template void Transfer::upload(const Memory&, std::int64_t, ValueType,
+                               std::span<const std::int32_t>);
+template void Transfer::download(const Memory&, std::int64_t, ValueType, std::span<float>);
+template void Transfer::download(const Memory&, std::int64_t, ValueType, std::span<double>);
+template void Transfer::download(const Memory&, std::int64_t, ValueType, std::span<std::int32_t>);
+template void from_words(ValueType, const std::byte*, std::span<float>);
+template void from_words(ValueType, const std::byte*, std::span<double>);
+template void from_words(ValueType, const std::byte*, std::span<std::int32_t>);
+
+}  // namespace cambrian::gpu

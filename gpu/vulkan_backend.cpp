@@ -1,0 +1,155 @@
+#include "cambrian/gpu/vulkan_backend.hpp"
+
+#include <algorithm>
+#include <string>
+
+#include "cambrian/engine/backend/arithmetic_version.hpp"
+#include "cambrian/engine/core/contract.hpp"
+#include "cambrian/gpu/codegen/shader_compiler.hpp"
+#include "cambrian/gpu/program.hpp"
+#include "cambrian/gpu/vulkan/device.hpp"
+#include "cambrian/gpu/vulkan/memory.hpp"
+#include "cambrian/gpu/vulkan/pipeline.hpp"
+#include "cambrian/gpu/vulkan/profile.hpp"
+
+namespace cambrian {
+
+namespace gpu {
+namespace {
+
+/// Without a limit of the user: what the device has, less what the driver keeps for itself.
+std::int64_t memory_limit(const VulkanOptions& options, const vulkan::DeviceLimits& limits) {
+    return options.memory_limit > 0 ? options.memory_limit
+                                    : limits.memory_bytes - limits.memory_bytes / 16;
+}
+
+class VulkanBackend : public Backend {
+  public:
+    explicit VulkanBackend(const VulkanOptions& options)
+        : device_({.uuid = options.uuid,
+                   .validation = options.validation,
+                   .profile = options.profile,
+                   .on_validation_message = options.on_validation_message}),
+          heap_(device_, memory_limit(options, device_.limits())),
+          pipelines_(device_, options.cache_directory),
+          compiler_(options.cache_directory, options.dump_directory),
+          transfer_(device_, heap_),
+          state_(transfer_),
+          resources_{.device = device_,
+                     .heap = heap_,
+                     .pipelines = pipelines_,
+                     .compiler = compiler_,
+                     .transfer = transfer_,
+                     .math = options.math,
+                     .fuse = options.fuse,
+                     .dump_directory = options.dump_directory,
+                     .longest_dispatch = options.longest_dispatch,
+                     .matmul_tile = options.matmul_tile} {}
+
+    std::unique_ptr<Program> compile(const Graph& graph) override {
+        return std::make_unique<GpuProgram>(graph, resources_, state_);
+    }
+    std::unique_ptr<Buffer> allocate(ValueType type, std::int64_t elements) override {
+        return std::make_unique<DeviceBuffer>(transfer_, type, elements);
+    }
+
+    void upload(Buffer& buffer, std::int64_t first, std::span<const float> values) override {
+        write(buffer, first, values);
+    }
+    void upload(Buffer& buffer, std::int64_t first, std::span<const double> values) override {
+        write(buffer, first, values);
+    }
+    void upload(Buffer& buffer, std::int64_t first, std::span<const std::int32_t> values) override {
+        write(buffer, first, values);
+    }
+    void download(const Buffer& buffer, std::int64_t first, std::span<float> values) override {
+        read(buffer, first, values);
+    }
+    void download(const Buffer& buffer, std::int64_t first, std::span<double> values) override {
+        read(buffer, first, values);
+    }
+    void download(const Buffer& buffer, std::int64_t first,
+                  std::span<std::int32_t> values) override {
+        read(buffer, first, values);
+    }
+
+    [[nodiscard]] Memory memory() const override { return {heap_.used(), heap_.limit()}; }
+
+    [[nodiscard]] ArithmeticFingerprint describe() const override {
+        const bool fast = resources_.math == Math::fast;
+        return {.kind = "vulkan",
+                .device = fast ? device_.limits().device_name : "",
+                .library = fast ? device_.limits().driver : "",
+                .math = fast ? "fast" : "strict",
+                .build = std::string(arithmetic_version)};
+    }
+
+    [[nodiscard]] VulkanStatistics statistics() const {
+        return {.submits = device_.submits(),
+                .dispatches = state_.dispatches,
+                .recordings = state_.recordings,
+                .allocations = heap_.driver_allocations(),
+                .pipelines = pipelines_.made(),
+                .compilations = compiler_.compilations()};
+    }
+    [[nodiscard]] std::vector<KernelTime> take_times() {
+        return device_.profile() == nullptr ? std::vector<KernelTime>() : device_.profile()->take();
+    }
+
+  private:
+    template <class Value>
+    void write(Buffer& target, std::int64_t first, std::span<const Value> values) {
+        auto& buffer = dynamic_cast<DeviceBuffer&>(target);
+        const auto count = static_cast<std::int64_t>(values.size());
+        buffer.require_inside(first, count);
+        buffer.written(first, count);
+        transfer_.upload(buffer.memory(), first, buffer.type(), values);
+    }
+
+    template <class Value>
+    void read(const Buffer& source, std::int64_t first, std::span<Value> values) {
+        const auto& buffer = dynamic_cast<const DeviceBuffer&>(source);
+        const auto count = static_cast<std::int64_t>(values.size());
+        buffer.require_inside(first, count);
+        const auto mirrors = buffer.mirrors(first, count);
+        for (const DeviceBuffer::Mirror& mirror : mirrors) {
+            device_.wait(mirror.ticket);
+            const std::int64_t from = std::max(first, mirror.first);
+            const std::int64_t to = std::min(first + count, mirror.first + mirror.count);
+            from_words(buffer.type(),
+                       mirror.host + (from - mirror.first) * static_cast<std::int64_t>(word_bytes),
+                       values.subspan(static_cast<std::size_t>(from - first),
+                                      static_cast<std::size_t>(to - from)));
+        }
+        if (mirrors.empty()) {
+            transfer_.download(buffer.memory(), first, buffer.type(), values);
+        }
+        state_.errors.check();
+    }
+
+    vulkan::Device device_;
+    vulkan::Heap heap_;
+    vulkan::PipelineLibrary pipelines_;
+    ShaderCompiler compiler_;
+    Transfer transfer_;
+    RunState state_;
+    Resources resources_;
+};
+
+}  // namespace
+}  // namespace gpu
+
+std::unique_ptr<Backend> make_vulkan_backend(const VulkanOptions& options) {
+    CAMBRIAN_ASSERT(options.memory_limit >= 0);
+    return std::make_unique<gpu::VulkanBackend>(options);
+}
+
+VulkanStatistics vulkan_statistics(const Backend& backend) {
+    return dynamic_cast<const gpu::VulkanBackend&>(backend).statistics();
+}
+
+std::vector<KernelTime> take_kernel_times(Backend& backend) {
+    return dynamic_cast<gpu::VulkanBackend&>(backend).take_times();
+}
+
+}  // namespace cambrian
