@@ -1,26 +1,82 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "cambrian/engine/backend/backend.hpp"
 #include "cambrian/engine/graph/graph.hpp"
 
+// Scans of rows that never meet, as one kernel: an invocation walks one row of one individual
+// through all steps with its values in registers.
 namespace cambrian::gpu {
 
-/// How the body of a scan (or a graph run once) falls apart into rows: in every value either axis 0
-/// is the row axis, or all rows share the value; no op mixes rows. Then one invocation can walk one
-/// row of one individual through all steps.
+/// How the body of a scan falls apart into rows: in every value either axis 0 is the row axis, or
+/// all rows share the value; no op mixes rows. With one row the whole individual is the row, and
+/// any op that has a text will do.
 struct RowAnalysis {
-    std::int64_t rows = 1;       ///< Extent of the row axis; 1: no value has one.
-    std::vector<bool> has_rows;  ///< Of every value of the body.
-    std::int64_t row_words = 0;  ///< Words one invocation holds for its row.
+    std::int64_t rows = 1;        ///< Extent of the row axis; 1: no value has one.
+    std::vector<bool> has_rows;   ///< Of every value of the body.
+    std::int64_t row_words = 0;   ///< Words of all values of one row.
+    std::int64_t operations = 0;  ///< About that many scalar operations for one row and step.
+    std::string obstacle;         ///< Why there can be no row kernel; empty when there can.
 };
 
-/// The analysis, or nothing when rows meet, an op has no row form, or a row would hold more than
-/// `most_words`. `row_inputs` says which inputs have the row axis for sure (carries, sequences and
-/// results of a scan); others have it where that makes the body fall apart.
-[[nodiscard]] std::optional<RowAnalysis> analyse_rows(const Graph& body, std::int64_t most_words);
+/// Bodies above these go step by step: their texts would compile for too long, or one invocation
+/// would be too slow for a whole individual.
+struct RowLimits {
+    std::int64_t words = 1024;
+    std::int64_t nodes = 1500;
+    std::int64_t operations = 1 << 18;
+};
+
+/// Contract: the body has no linear and no chain (lower_row_body).
+[[nodiscard]] RowAnalysis analyse_rows(const ScanAttribute& scan, const RowLimits& limits);
+
+/// The scan with every fused op that has no row form replaced by its lowering.
+[[nodiscard]] ScanAttribute lower_row_body(const ScanAttribute& scan);
+
+struct RowTextOptions {
+    Math math = Math::fast;
+    std::int64_t most_expanded = 1024;  ///< Operations of a node above which it becomes a loop.
+    std::int64_t most_cached = 192;     ///< Invariant words kept in registers through all steps.
+};
+
+/// Entries of the memory table of a row kernel, RowEntry::words each: three for every carry (the
+/// operand, and two places that dispatches of a cut scan alternate between), then one for every
+/// sequence, invariant and stacked result, then the constants that the text reads from memory.
+struct RowText {
+    std::string text;
+    std::vector<std::shared_ptr<const Tensor>> constants;
+};
+
+/// One entry: slot, words between individuals, then low and high words of two numbers: words from
+/// the slot's address, and words more for every individual of the run.
+struct RowEntry {
+    static constexpr std::size_t words = 6;
+    static constexpr std::size_t carry_places = 3;
+};
+
+/// Slots of a row kernel: address 0 of the push block is the memory table; slots below `direct` are
+/// the addresses behind it, the others are listed at the last address.
+struct RowSlots {
+    static constexpr std::size_t direct = 6;
+};
+
+/// Words of the push block of a row kernel.
+struct RowPush {
+    static constexpr std::size_t population = 0;
+    static constexpr std::size_t lanes = 1;  ///< Population times rows.
+    static constexpr std::size_t first_step = 2;
+    static constexpr std::size_t steps = 3;       ///< Of this dispatch.
+    static constexpr std::size_t read_place = 4;  ///< Of carries: 0, 1 or 2.
+    static constexpr std::size_t write_place = 5;
+    static constexpr std::size_t length = 6;  ///< Of the whole scan.
+};
+
+/// The GLSL text of a scan. Contract: the analysis found no obstacle.
+[[nodiscard]] RowText write_row_kernel(const ScanAttribute& scan, const RowAnalysis& analysis,
+                                       const RowTextOptions& options);
 
 }  // namespace cambrian::gpu
