@@ -95,6 +95,7 @@ void Recorder::begin() {
     touched_ = {};
     bound_ = VK_NULL_HANDLE;
     dispatches_ = 0;
+    barriers_ = 0;
     if (device_.profile() != nullptr) device_.profile()->begin(commands_);
 }
 
@@ -168,6 +169,7 @@ void Recorder::order(std::span<const Range> reads, std::span<const Range> writes
 
 void Recorder::barrier() {
     memory_barrier(device_.functions(), commands_, work_stages, work_accesses);
+    ++barriers_;
     touched_.read.clear();
     touched_.written.clear();
 }

@@ -55,6 +55,8 @@ class Recorder {
     [[nodiscard]] VkCommandBuffer commands() const { return commands_; }
     /// Of what was recorded since begin().
     [[nodiscard]] std::int64_t dispatches() const { return dispatches_; }
+    /// Barriers between commands, of what was recorded since begin().
+    [[nodiscard]] std::int64_t barriers() const { return barriers_; }
 
   private:
     struct Touched {
@@ -73,6 +75,7 @@ class Recorder {
     VkPipeline bound_ = VK_NULL_HANDLE;
     Touched touched_;
     std::int64_t dispatches_ = 0;
+    std::int64_t barriers_ = 0;
 };
 
 }  // namespace cambrian::vulkan

@@ -16,6 +16,10 @@ namespace {
 constexpr VkMemoryPropertyFlags host_flags =
     VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
 
+bool is_out_of_memory(VkResult result) {
+    return result == VK_ERROR_OUT_OF_DEVICE_MEMORY || result == VK_ERROR_OUT_OF_HOST_MEMORY;
+}
+
 struct Wish {
     VkMemoryPropertyFlags needed = 0;
     VkMemoryPropertyFlags welcome = 0;
@@ -57,7 +61,7 @@ std::uint32_t find_type(Device& device, MemoryKind kind, std::uint32_t allowed) 
 Heap::Slab::Slab(Device& owner, MemoryKind wanted, std::int64_t size, bool& no_memory)
     : device(owner), kind(wanted), bytes(size), gaps{{0, size}} {
     try {
-        make_buffer();
+        make_buffer(no_memory);
         allocate(no_memory);
     } catch (...) {
         close();
@@ -70,15 +74,17 @@ Heap::Slab::~Slab() {
     close();
 }
 
-void Heap::Slab::make_buffer() {
+void Heap::Slab::make_buffer(bool& no_memory) {
     VkBufferCreateInfo info{};
     info.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO;
     info.size = static_cast<VkDeviceSize>(bytes);
     info.usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT |
                  VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT;
     info.sharingMode = VK_SHARING_MODE_EXCLUSIVE;
-    device.check(device.functions().vkCreateBuffer(device.handle(), &info, nullptr, &buffer),
-                 "vkCreateBuffer");
+    const VkResult result =
+        device.functions().vkCreateBuffer(device.handle(), &info, nullptr, &buffer);
+    no_memory = is_out_of_memory(result);
+    device.check(result, "vkCreateBuffer");
 }
 
 void Heap::Slab::allocate(bool& no_memory) {
@@ -94,7 +100,7 @@ void Heap::Slab::allocate(bool& no_memory) {
     info.allocationSize = requirements.size;
     info.memoryTypeIndex = find_type(device, kind, requirements.memoryTypeBits);
     const VkResult result = functions.vkAllocateMemory(device.handle(), &info, nullptr, &memory);
-    no_memory = result == VK_ERROR_OUT_OF_DEVICE_MEMORY || result == VK_ERROR_OUT_OF_HOST_MEMORY;
+    no_memory = is_out_of_memory(result);
     device.check(result, "vkAllocateMemory");
     device.check(functions.vkBindBufferMemory(device.handle(), buffer, memory, 0),
                  "vkBindBufferMemory");

@@ -33,7 +33,7 @@ struct Heap::Slab {
     std::map<std::int64_t, std::int64_t> gaps;  ///< Bytes by offset; no two touch.
 
   private:
-    void make_buffer();
+    void make_buffer(bool& no_memory);
     void allocate(bool& no_memory);
     void close() noexcept;
 };

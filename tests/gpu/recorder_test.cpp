@@ -101,6 +101,30 @@ TEST_F(RecorderTest, OrdersCommandsThatTouchTheSameMemory) {
     EXPECT_EQ(recorder.dispatches(), 8);
 }
 
+TEST_F(RecorderTest, PutsABarrierOnlyWhereItIsNeeded) {
+    const Block a = memory(64);
+    const Block b = memory(64);
+    const Block c = memory(64);
+    Recorder recorder(device_);
+    recorder.begin();
+    recorder.fill(a.address(), 256, 1);
+    recorder.fill(b.address(), 128, 1);
+    recorder.fill(b.address() + 128, 128, 1);
+    EXPECT_EQ(recorder.barriers(), 0) << "all write different words";
+    recorder.copy(a.address(), c.address(), 4);
+    EXPECT_EQ(recorder.barriers(), 1) << "read after write";
+    recorder.copy(b.address(), c.address() + 4, 4);
+    recorder.copy(a.address(), c.address() + 8, 4);
+    EXPECT_EQ(recorder.barriers(), 1) << "ordered by the barrier before, reads may overlap";
+    recorder.fill(b.address(), 4, 2);
+    EXPECT_EQ(recorder.barriers(), 2) << "write after read";
+    recorder.fill(b.address(), 8, 3);
+    EXPECT_EQ(recorder.barriers(), 3) << "write after write";
+    recorder.end();
+    run(recorder);
+    EXPECT_THAT(words_of(b, 3), ElementsAre(3, 3, 1));
+}
+
 TEST_F(RecorderTest, RunsOneRecordingManyTimesWithoutWaiting) {
     constexpr std::uint32_t words = 70'000;
     const Block a = memory(words);

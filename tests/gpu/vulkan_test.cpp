@@ -125,6 +125,41 @@ TEST(VulkanDevice, NamesTheCallAndTheResultOfAFailure) {
     EXPECT_NO_THROW(device.check(VK_SUCCESS, "vkMapMemory"));
 }
 
+/// Breaks a rule of Vulkan that no driver minds: a buffer of no bytes.
+void make_empty_buffer(vulkan::Device& device) {
+    VkBufferCreateInfo info{};
+    info.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO;
+    info.usage = VK_BUFFER_USAGE_TRANSFER_SRC_BIT;
+    VkBuffer buffer = VK_NULL_HANDLE;
+    device.functions().vkCreateBuffer(device.handle(), &info, nullptr, &buffer);
+    device.functions().vkDestroyBuffer(device.handle(), buffer, nullptr);
+}
+
+TEST(VulkanValidation, TellsTheListener) {
+    vulkan::DeviceOptions options = test::test_device_options();
+    options.validation = true;
+    std::string heard;
+    options.on_validation_message = [&heard](std::string_view message) { heard += message; };
+    vulkan::Device device(options);
+    make_empty_buffer(device);
+    EXPECT_THAT(heard, HasSubstr("VUID-VkBufferCreateInfo-size-00912"));
+    EXPECT_NO_THROW(device.check_validation());
+}
+
+TEST(VulkanValidation, IsAnErrorWhereNobodyListens) {
+    vulkan::DeviceOptions options = test::test_device_options();
+    options.validation = true;
+    options.on_validation_message = nullptr;
+    vulkan::Device device(options);
+    make_empty_buffer(device);
+    try {
+        device.check_validation();
+        FAIL() << "a message of the layer passed";
+    } catch (const DeviceError& error) {
+        EXPECT_THAT(error.what(), HasSubstr("VUID-VkBufferCreateInfo-size-00912"));
+    }
+}
+
 TEST(VulkanDevice, CountsSubmissionsOnItsTimeline) {
     vulkan::Device device(test::test_device_options());
     EXPECT_TRUE(device.done(0));
