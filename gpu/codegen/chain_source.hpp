@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "cambrian/engine/graph/graph.hpp"
+
+// GLSL of chains (Op::chain). Texts depend on the ops, on types and on which operands have one
+// element for each column, never on extents: equal chains of any size share one pipeline.
+namespace cambrian::gpu {
+
+/// Statements of a body, one value at a time, and the names its values have.
+class ChainWriter {
+  public:
+    explicit ChainWriter(const Graph& body);
+
+    /// What other statements call a value: a variable, or a literal.
+    [[nodiscard]] const std::string& name(ValueId id) const;
+    void rename(ValueId id, std::string name) { names_[static_cast<std::size_t>(id)] = name; }
+    /// `float v7 = op_mul(a0, v6);  // mul` for the node of a value that is no input or constant.
+    [[nodiscard]] std::string statement(ValueId id) const;
+    /// The value as a word: its bits.
+    [[nodiscard]] std::string word(ValueId id) const;
+    /// The expression of a value of that type from an expression of its word.
+    [[nodiscard]] static std::string from_word(ValueType type, const std::string& word);
+
+  private:
+    const Graph& body_;
+    std::vector<std::string> names_;
+};
+
+/// "tanh_add_mul": the ops of a body from its result inwards, cut where it becomes long.
+[[nodiscard]] std::string chain_name(const Graph& body);
+
+/// Whether a body reduces rows.
+[[nodiscard]] bool reduces_rows(const Graph& body);
+
+/// The kernel of a body without reductions, for shaders/chain_elements.glsl.
+[[nodiscard]] std::string elementwise_chain_source(const Graph& body);
+
+/// How a body with reductions is walked: in passes over the row's elements, each of which ends with
+/// reductions or writes the result.
+struct RowChainPlan {
+    std::int64_t row_length = 1;
+    std::vector<bool> varies;     ///< Of values: one element for each column, not for each row.
+    std::vector<int> pass;        ///< Of values that vary: the first pass that needs it, or -1.
+    std::vector<bool> kept;       ///< Of values that vary: read by later passes too.
+    std::vector<int> reduced_in;  ///< Of reductions: the pass that ends with it, else -1.
+    std::vector<int> ready;       ///< Of values: passes that must be over before it is known.
+    int passes = 1;
+    int most_kept = 0;  ///< Values kept at the same time.
+};
+[[nodiscard]] RowChainPlan plan_row_chain(const Graph& body);
+
+/// The kernel of a body with reductions, for shaders/chain_rows.glsl.
+/// @param in_registers whether a row's elements are kept between passes, or computed again.
+/// @param unroll whether to ask for loops over registers to be unrolled.
+[[nodiscard]] std::string row_chain_source(const Graph& body, const RowChainPlan& plan,
+                                           bool in_registers, bool unroll);
+
+}  // namespace cambrian::gpu

@@ -1,0 +1,229 @@
+#include <fmt/format.h>
+
+#include "cambrian/engine/core/contract.hpp"
+#include "cambrian/gpu/codegen/chain_source.hpp"
+#include "cambrian/gpu/codegen/expressions.hpp"
+#include "cambrian/gpu/codegen/shader_texts.hpp"
+
+namespace cambrian::gpu {
+namespace {
+
+std::size_t index_of(ValueId id) {
+    return static_cast<std::size_t>(id);
+}
+
+bool has_statement(const Node& node) {
+    return node.op != Op::input && node.op != Op::constant && node.op != Op::reduce_sum &&
+           node.op != Op::reduce_max;
+}
+
+/// Writes the main function of one chain.
+class RowWriter {
+  public:
+    RowWriter(const Graph& body, const RowChainPlan& plan, bool in_registers)
+        : body_(body), plan_(plan), in_registers_(in_registers), names_(body) {}
+
+    std::string main_function() {
+        text_ =
+            "void main() {\n"
+            "    uint row = group() * (group_threads / row_threads) +\n"
+            "               gl_LocalInvocationID.x / row_threads;\n"
+            "    bool present = row < push.word[0];\n"
+            "    uint length = present ? push.word[1] : 0U;\n"
+            "    uint offsets[CAMBRIAN_VIEWS];\n"
+            "    find_offsets(present ? row : 0U, offsets);\n";
+        declare_kept();
+        for (int pass = 0; pass < plan_.passes; ++pass) write_pass(pass);
+        return text_ + "}\n";
+    }
+
+  private:
+    [[nodiscard]] const ValueInfo& info(ValueId id) const { return body_.value(id); }
+    [[nodiscard]] bool varies(ValueId id) const { return plan_.varies[index_of(id)]; }
+    /// Whether the result has one element for each column.
+    [[nodiscard]] bool stores_row() const {
+        const Shape& shape = info(body_.outputs()[0]).shape;
+        return plan_.row_length > 1 && shape.rank() > 0 && shape[-1] > 1;
+    }
+
+    void declare_kept() {
+        if (!in_registers_) return;
+        for (std::uint32_t value = 0; value < body_.value_count(); ++value)
+            if (plan_.kept[value])
+                text_ += fmt::format(
+                    "    {} kept_{}[vectors];\n",
+                    info(ValueId{value}).type == ValueType::real ? "vec4" : "ivec4", value);
+    }
+
+    /// Values of rows that are known once `pass` passes are over, and no earlier.
+    void write_row_values(int pass) {
+        for (std::size_t i = 0; i < body_.inputs().size(); ++i) {
+            const ValueId id = body_.inputs()[i];
+            if (pass != 0 || varies(id)) continue;
+            const std::string word = fmt::format("load_word({0}U, offsets[{0}])", i + 1);
+            text_ += fmt::format("    {} operand_{} = {};\n", glsl_type(info(id).type), i,
+                                 ChainWriter::from_word(info(id).type, word));
+        }
+        for (const Node& node : body_.nodes()) {
+            const ValueId id{node.first_result};
+            if (has_statement(node) && !varies(id) && plan_.ready[index_of(id)] == pass)
+                text_ += "    " + names_.statement(id);
+        }
+    }
+
+    [[nodiscard]] std::vector<const Node*> reductions(int pass) const {
+        std::vector<const Node*> found;
+        for (const Node& node : body_.nodes())
+            if (plan_.reduced_in[node.first_result] == pass) found.push_back(&node);
+        return found;
+    }
+
+    void write_pass(int pass) {
+        const bool last = pass + 1 == plan_.passes;
+        text_ += fmt::format("\n    // Pass {} of {}.\n", pass + 1, plan_.passes);
+        write_row_values(pass);
+        if (last && !stores_row()) {
+            text_ += fmt::format(
+                "    if (present && lane() == 0U) Words(push.address[0]).at[offsets[0]] = {};\n",
+                names_.word(body_.outputs()[0]));
+            return;
+        }
+        const std::vector<const Node*> folds = reductions(pass);
+        for (const Node* node : folds) declare_fold(*node);
+        open_loop();
+        write_loads(pass);
+        if (last) text_ += "        uvec4 result = uvec4(0U);\n";
+        text_ += "        CAMBRIAN_UNROLL for (uint word = 0U; word < width; ++word) {\n";
+        write_elements(pass);
+        for (const Node* node : folds) write_fold(*node);
+        if (last)
+            text_ +=
+                fmt::format("            result[word] = {};\n", names_.word(body_.outputs()[0]));
+        text_ += "        }\n";
+        if (last) text_ += "        store_vector(offsets[0] + column, result);\n";
+        text_ += "    }\n";
+        for (const Node* node : folds) finish_fold(*node);
+    }
+
+    void open_loop() {
+        if (in_registers_) {
+            text_ +=
+                "    CAMBRIAN_UNROLL for (uint vector = 0U; vector < vectors; ++vector) {\n"
+                "        uint column = (vector * row_threads + lane()) * width;\n"
+                "        if (column >= length) break;\n";
+        } else {
+            text_ +=
+                "    for (uint column = lane() * width; column < length;\n"
+                "         column += row_threads * width) {\n";
+        }
+    }
+
+    /// Everything a pass needs that varies, operands first: marks, by value.
+    [[nodiscard]] std::vector<bool> needed_in(int pass) const {
+        std::vector<bool> needed(body_.value_count(), false);
+        const auto mark = [&](auto& self, ValueId id) -> void {
+            if (!varies(id) || needed[index_of(id)]) return;
+            needed[index_of(id)] = true;
+            if (in_registers_ && plan_.pass[index_of(id)] < pass) return;
+            for (const ValueId operand : body_.operands(body_.producer(id))) self(self, operand);
+        };
+        for (const Node* node : reductions(pass)) mark(mark, body_.operands(*node)[0]);
+        if (pass + 1 == plan_.passes) mark(mark, body_.outputs()[0]);
+        return needed;
+    }
+
+    [[nodiscard]] bool is_there(ValueId id, int pass) const {
+        return in_registers_ && plan_.pass[index_of(id)] < pass;
+    }
+
+    /// Loads a vector of each operand that is not there yet.
+    void write_loads(int pass) {
+        const std::vector<bool> needed = needed_in(pass);
+        for (std::size_t i = 0; i < body_.inputs().size(); ++i) {
+            const ValueId id = body_.inputs()[i];
+            if (!needed[index_of(id)] || is_there(id, pass)) continue;
+            text_ += fmt::format(
+                "        uvec4 vector_{0} = load_vector({1}U, offsets[{1}] + column);\n", i, i + 1);
+        }
+    }
+
+    void write_elements(int pass) {
+        const std::vector<bool> needed = needed_in(pass);
+        std::size_t input = 0;
+        for (const Node& node : body_.nodes()) {
+            const ValueId id{node.first_result};
+            const bool is_input = node.op == Op::input;
+            const std::size_t position = is_input ? input++ : 0;
+            if (!needed[index_of(id)]) continue;
+            const std::string type(glsl_type(info(id).type));
+            const std::string& name = names_.name(id);
+            const std::string kept = fmt::format("kept_{}[vector][word]", index_of(id));
+            if (is_there(id, pass)) {
+                text_ += fmt::format("            {} {} = {};\n", type, name, kept);
+                continue;
+            }
+            text_ += "            ";
+            text_ += is_input
+                         ? fmt::format("{} {} = {};\n", type, name,
+                                       ChainWriter::from_word(
+                                           info(id).type, fmt::format("vector_{}[word]", position)))
+                         : names_.statement(id);
+            if (in_registers_ && plan_.kept[index_of(id)])
+                text_ += fmt::format("            {} = {};\n", kept, name);
+        }
+    }
+
+    void declare_fold(const Node& node) {
+        const std::uint32_t value = node.first_result;
+        const bool real = info(ValueId{value}).type == ValueType::real;
+        const bool sum = node.op == Op::reduce_sum;
+        // Adding -0 changes nothing, +0 would change -0.
+        const std::string_view start =
+            sum ? (real ? "uintBitsToFloat(0x80000000U)" : "0")
+                : (real ? "uintBitsToFloat(0xFF800000U)" : "int(0x80000000U)");
+        text_ += fmt::format("    {} fold_{} = {};\n", real ? "float" : "int", value, start);
+        if (!sum) text_ += fmt::format("    uint zero_{} = no_zero;\n", value);
+    }
+
+    void write_fold(const Node& node) {
+        const std::string& x = names_.name(body_.operands(node)[0]);
+        const std::uint32_t value = node.first_result;
+        if (node.op == Op::reduce_sum) {
+            text_ += fmt::format("            fold_{0} += {1};\n", value, x);
+            return;
+        }
+        text_ += fmt::format(
+            "            fold_{0} = next_maximum(fold_{0}, {1}, column + word);\n"
+            "            zero_{0} = min(zero_{0}, zero_key({1}, column + word));\n",
+            value, x);
+    }
+
+    void finish_fold(const Node& node) {
+        const std::uint32_t value = node.first_result;
+        const std::string_view type = glsl_type(info(ValueId{value}).type);
+        if (node.op == Op::reduce_sum)
+            text_ += fmt::format("    {0} v{1} = row_sum(fold_{1});  // {2}\n", type, value,
+                                 cambrian::name(node.op));
+        else
+            text_ += fmt::format("    {0} v{1} = row_maximum(fold_{1}, zero_{1});  // {2}\n", type,
+                                 value, cambrian::name(node.op));
+    }
+
+    const Graph& body_;
+    const RowChainPlan& plan_;
+    bool in_registers_;
+    ChainWriter names_;
+    std::string text_;
+};
+
+}  // namespace
+
+std::string row_chain_source(const Graph& body, const RowChainPlan& plan, bool in_registers,
+                             bool unroll) {
+    std::string text = fmt::format("#define CAMBRIAN_VIEWS {}U\n", body.inputs().size() + 1);
+    text += fmt::format("#define CAMBRIAN_UNROLL [[{}]]\n", unroll ? "unroll" : "dont_unroll");
+    text += shader_text("chain_rows.glsl");
+    return text + "\n" + RowWriter(body, plan, in_registers).main_function();
+}
+
+}  // namespace cambrian::gpu

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "cambrian/gpu/kernels/step.hpp"
+
+namespace cambrian::gpu {
+
+/// Nested loops over any number of views of words, the population outermost, with neighbouring axes
+/// merged wherever every view allows it. View 0 is the result of a step, then its operands.
+class ChainAxes {
+  public:
+    struct Axis {
+        std::int64_t extent = 1;            ///< Of the first axis: for each individual.
+        std::vector<std::int64_t> strides;  ///< Words between its positions, for each view.
+    };
+
+    /// Over the axes of `shape` but the last `left_out` ones, to which all operands are broadcast.
+    ChainAxes(const Site& site, const Shape& shape, int left_out);
+
+    /// Outermost first; at least one.
+    [[nodiscard]] const std::vector<Axis>& axes() const { return axes_; }
+    /// Positions of all axes, for each individual (0: nothing to do).
+    [[nodiscard]] std::int64_t positions() const;
+    /// {extent, strides} of all axes but the `inner` innermost, the innermost first.
+    [[nodiscard]] std::vector<std::uint32_t> table(std::size_t inner) const;
+
+  private:
+    void add(Axis axis);
+
+    std::vector<Axis> axes_;
+    bool one_individual_;
+};
+
+/// The result and operands of a step that a chain's kernel reads and writes.
+struct ChainViews {
+    explicit ChainViews(const Site& site);
+    /// What a run touches, the result first. Throws DeviceError when a view has more words than a
+    /// kernel counts.
+    [[nodiscard]] std::vector<vulkan::Range> ranges(const Frame& frame) const;
+
+    std::vector<Place> places;
+    std::vector<std::int64_t> elements;  ///< Of one individual.
+};
+
+}  // namespace cambrian::gpu
