@@ -1,0 +1,405 @@
+#include <gmock/gmock.h>
+
+#include <array>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/cpu/cpu_backend.hpp"
+#include "cambrian/engine/graph/ops.hpp"
+#include "cambrian/engine/graph/passes.hpp"
+#include "cambrian/tests/support/vulkan_device.hpp"
+
+namespace cambrian {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Each;
+using ::testing::HasSubstr;
+using ::testing::ThrowsMessage;
+
+std::vector<float> numbers(std::int64_t count, float first = -1.0F) {
+    std::vector<float> result(static_cast<std::size_t>(count));
+    for (std::size_t i = 0; i < result.size(); ++i)
+        result[i] = first + 0.37F * static_cast<float>(i % 17);
+    return result;
+}
+
+/// y = tanh(x) * w + x for each individual, x [width] shared.
+Graph small_graph(std::int64_t width) {
+    Graph graph;
+    const Var x = graph.input("x", ValueType::real, {width});
+    const Var w = graph.input("w", ValueType::real, {width}, true);
+    graph.output(tanh(x) * w + x);
+    return graph;
+}
+
+/// rows of a table by index, for each individual.
+Graph gather_graph(std::int64_t rows, std::int64_t picks) {
+    Graph graph;
+    const Var table = graph.input("table", ValueType::real, {rows, 2});
+    const Var indices = graph.input("indices", ValueType::integer, {picks}, true);
+    graph.output(gather(table, indices) * 2.0);
+    return graph;
+}
+
+class ProgramTest : public testing::Test {
+  protected:
+    explicit ProgramTest(VulkanOptions options = test::test_vulkan_options())
+        : backend_(make_vulkan_backend(options)) {}
+
+    std::unique_ptr<Buffer> buffer(const std::vector<float>& values) {
+        auto result = backend_->allocate(ValueType::real, static_cast<std::int64_t>(values.size()));
+        backend_->upload(*result, 0, std::span<const float>(values));
+        return result;
+    }
+    std::unique_ptr<Buffer> buffer(const std::vector<std::int32_t>& values) {
+        auto result =
+            backend_->allocate(ValueType::integer, static_cast<std::int64_t>(values.size()));
+        backend_->upload(*result, 0, std::span<const std::int32_t>(values));
+        return result;
+    }
+    std::vector<float> reals(const Buffer& buffer) {
+        std::vector<float> values(static_cast<std::size_t>(buffer.elements()));
+        backend_->download(buffer, 0, std::span<float>(values));
+        return values;
+    }
+    [[nodiscard]] VulkanStatistics statistics() const { return vulkan_statistics(*backend_); }
+
+    std::unique_ptr<Backend> backend_;
+};
+
+std::vector<float> expected_small(const std::vector<float>& x, const std::vector<float>& w) {
+    const auto cpu = make_cpu_backend({.math = Math::strict});
+    const Shape shape{static_cast<std::int64_t>(x.size())};
+    const auto population = static_cast<std::int64_t>(w.size() / x.size());
+    const auto result = evaluate(
+        *cpu, small_graph(shape[0]), population,
+        std::vector{Tensor(ValueType::real, shape, {x.begin(), x.end()}),
+                    Tensor(ValueType::real, {population, shape[0]}, {w.begin(), w.end()})});
+    return {result[0].elements.begin(), result[0].elements.end()};
+}
+
+TEST_F(ProgramTest, GivesTheBitsOfTheCpu) {
+    for (const std::int64_t population : {1, 3, 17, 257}) {
+        const std::vector<float> x = numbers(5);
+        const std::vector<float> w = numbers(5 * population, 0.25F);
+        const auto inputs = std::pair(buffer(x), buffer(w));
+        const auto output = backend_->allocate(ValueType::real, 5 * population);
+        const auto program = backend_->compile(small_graph(5));
+        program->run(population, std::vector<Binding>{{inputs.first.get()}, {inputs.second.get()}},
+                     std::vector<Binding>{{output.get()}});
+        EXPECT_EQ(reals(*output), expected_small(x, w));
+    }
+}
+
+TEST_F(ProgramTest, ARunIsOneSubmissionAndASteadyOneAllocatesAndRecordsNothing) {
+    const std::int64_t population = 64;
+    const auto program = backend_->compile(small_graph(5));
+    const auto x = buffer(numbers(5));
+    const auto w = backend_->allocate(ValueType::real, 5 * population);
+    const auto output = backend_->allocate(ValueType::real, 5 * population);
+    VulkanStatistics before;
+    for (int run = 0; run < 5; ++run) {
+        if (run == 2) before = statistics();
+        const std::vector<float> weights = numbers(5 * population, static_cast<float>(run));
+        for (std::int64_t i = 0; i < population; ++i)
+            backend_->upload(*w, 5 * i,
+                             std::span(weights).subspan(5 * static_cast<std::size_t>(i), 5));
+        program->run(population, std::vector<Binding>{{x.get()}, {w.get()}},
+                     std::vector<Binding>{{output.get()}});
+        EXPECT_EQ(reals(*output), expected_small(numbers(5), weights)) << "run " << run;
+    }
+    const VulkanStatistics after = statistics();
+    EXPECT_EQ(after.submits - before.submits, 3);
+    EXPECT_EQ(after.allocations, before.allocations);
+    EXPECT_EQ(after.recordings, before.recordings);
+    EXPECT_EQ(after.pipelines, before.pipelines);
+    EXPECT_EQ(before.recordings, 1);
+}
+
+TEST_F(ProgramTest, RecordsAnewOnlyForOtherAddressesOrPopulations) {
+    const auto program = backend_->compile(small_graph(5));
+    const auto x = buffer(numbers(5));
+    const auto w = buffer(numbers(5 * 8));
+    const auto outputs = std::pair(backend_->allocate(ValueType::real, 5 * 8),
+                                   backend_->allocate(ValueType::real, 5 * 8));
+    const auto run = [&](std::int64_t population, const Binding& output) {
+        program->run(population, std::vector<Binding>{{x.get()}, {w.get()}}, std::array{output});
+        return statistics().recordings;
+    };
+    EXPECT_EQ(run(8, {outputs.first.get()}), 1);
+    EXPECT_EQ(run(8, {outputs.second.get()}), 2);
+    EXPECT_EQ(run(7, {outputs.first.get()}), 3);
+    EXPECT_EQ(run(4, {outputs.first.get(), 20}), 4);
+    for (int i = 0; i < 3; ++i) {
+        EXPECT_EQ(run(8, {outputs.first.get()}), 4);
+        EXPECT_EQ(run(8, {outputs.second.get()}), 4);
+    }
+    EXPECT_EQ(run(5, {outputs.first.get()}), 5);
+    EXPECT_EQ(run(8, {outputs.second.get()}), 5) << "the one used last is kept";
+    EXPECT_EQ(reals(*outputs.second), expected_small(numbers(5), numbers(5 * 8)));
+}
+
+TEST_F(ProgramTest, OutputsOfSeveralRunsInOneBufferAreAllRead) {
+    const auto program = backend_->compile(small_graph(3));
+    const auto x = buffer(numbers(3));
+    const auto w = buffer(numbers(3 * 10));
+    const auto output = backend_->allocate(ValueType::real, 3 * 10);
+    for (const auto& [first, count] : {std::pair(4, 6), {0, 3}, {3, 1}})
+        program->run(count, std::vector<Binding>{{x.get()}, {w.get(), 3 * first}},
+                     std::vector<Binding>{{output.get(), 3 * first}});
+    const VulkanStatistics before = statistics();
+    EXPECT_EQ(reals(*output), expected_small(numbers(3), numbers(3 * 10)));
+    EXPECT_EQ(statistics().submits, before.submits) << "the runs have brought everything back";
+    const std::vector<float> written{7.0F, 8.0F};
+    backend_->upload(*output, 5, std::span<const float>(written));
+    std::vector<float> expected = expected_small(numbers(3), numbers(3 * 10));
+    std::copy(written.begin(), written.end(), expected.begin() + 5);
+    EXPECT_EQ(reals(*output), expected);
+}
+
+TEST_F(ProgramTest, LargeOutputsAreReadWhenAskedFor) {
+    const std::int64_t population = 70000;
+    const std::vector<float> x = numbers(17);
+    const std::vector<float> w = numbers(17 * population);
+    const auto inputs = std::pair(buffer(x), buffer(w));
+    const auto output = backend_->allocate(ValueType::real, 17 * population);
+    backend_->compile(small_graph(17))
+        ->run(population, std::vector<Binding>{{inputs.first.get()}, {inputs.second.get()}},
+              std::vector<Binding>{{output.get()}});
+    EXPECT_EQ(reals(*output), expected_small(x, w));
+}
+
+TEST_F(ProgramTest, NewBuffersHoldZeros) {
+    auto dirty = buffer(numbers(1000, 5.0F));
+    (void)reals(*dirty);
+    dirty.reset();
+    const auto clean = backend_->allocate(ValueType::real, 1000);
+    EXPECT_THAT(reals(*clean), Each(0.0F));
+}
+
+TEST_F(ProgramTest, ConvertsEveryTypeBothWaysInOddRanges) {
+    const auto real = backend_->allocate(ValueType::real, 11);
+    const auto integer = backend_->allocate(ValueType::integer, 11);
+    backend_->upload(*real, 3, std::vector<double>{0.1, -2.5, 1e30});
+    backend_->upload(*real, 0, std::vector<std::int32_t>{7, -8});
+    backend_->upload(*integer, 9, std::vector<float>{2.75F, -3.5F});
+    backend_->upload(*integer, 1, std::vector<double>{-1.25});
+    std::vector<double> doubles(6);
+    backend_->download(*real, 0, std::span(doubles));
+    EXPECT_EQ(doubles, (std::vector<double>{7, -8, 0, static_cast<double>(0.1F), -2.5,
+                                            static_cast<double>(1e30F)}));
+    std::vector<std::int32_t> words(2);
+    backend_->download(*real, 4, std::span(words).first(1));
+    EXPECT_EQ(words[0], -2);
+    std::vector<float> floats(10);
+    backend_->download(*integer, 1, std::span(floats));
+    EXPECT_EQ(floats, (std::vector<float>{-1, 0, 0, 0, 0, 0, 0, 0, 2, -3}));
+    backend_->download(*real, 5, std::span(floats).first(0));
+}
+
+TEST_F(ProgramTest, TheLaterOfTwoUploadsToOnePlaceHolds) {
+    const auto target = buffer(numbers(100));
+    for (int round = 0; round < 3; ++round)
+        for (std::int64_t i = 0; i < 100; i += 7)
+            backend_->upload(*target, i,
+                             std::vector<float>{static_cast<float>(round), static_cast<float>(i)});
+    std::vector<float> expected = numbers(100);
+    for (std::size_t i = 0; i < 100; i += 7) {
+        expected[i] = 2.0F;
+        if (i + 1 < 100) expected[i + 1] = static_cast<float>(i);
+    }
+    EXPECT_EQ(reals(*target), expected);
+}
+
+TEST_F(ProgramTest, UploadsLargerThanTheStagingPassInPieces) {
+    const std::vector<float> values = numbers(std::int64_t{19} << 20);
+    const auto target = buffer(values);
+    const auto other = buffer(numbers(5));
+    EXPECT_EQ(reals(*target), values);
+    EXPECT_EQ(reals(*other), numbers(5));
+}
+
+TEST_F(ProgramTest, BuffersMayEndBeforeTheDeviceHasUsedThem) {
+    const std::vector<float> x = numbers(9);
+    const std::vector<float> w = numbers(9 * 100);
+    const auto output = backend_->allocate(ValueType::real, 9 * 100);
+    {
+        const auto inputs = std::pair(buffer(x), buffer(w));
+        const auto unused = buffer(numbers(50));
+        const auto program = backend_->compile(small_graph(9));
+        program->run(100, std::vector<Binding>{{inputs.first.get()}, {inputs.second.get()}},
+                     std::vector<Binding>{{output.get()}});
+    }
+    const auto other = buffer(numbers(9 * 100, 3.0F));
+    EXPECT_EQ(reals(*output), expected_small(x, w));
+    EXPECT_EQ(reals(*other), numbers(9 * 100, 3.0F));
+}
+
+TEST_F(ProgramTest, OutputsThatAreInputsConstantsOrRepeatedAreCopied) {
+    Graph graph;
+    const Var x = graph.input("x", ValueType::real, {3});
+    const Var w = graph.input("w", ValueType::real, {3}, true);
+    const Var sum = x + w;
+    for (const Var out :
+         {w, sum, sum, x, constant(graph, 2.5), reshape(sum, {3, 1}), slice(w, 0, 1, 2)})
+        graph.output(out);
+    const std::vector<Tensor> inputs{Tensor(ValueType::real, {3}, {1, 2, 3}),
+                                     Tensor(ValueType::real, {2, 3}, {10, 20, 30, 40, 50, 60})};
+    const auto actual = evaluate(*backend_, graph, 2, inputs);
+    const auto expected = evaluate(*make_cpu_backend({}), graph, 2, inputs);
+    for (std::size_t i = 0; i < expected.size(); ++i)
+        EXPECT_EQ(actual[i].elements, expected[i].elements) << i;
+}
+
+TEST_F(ProgramTest, AnIndexOutOfRangeIsAnInputErrorOfTheDownload) {
+    const auto program = backend_->compile(gather_graph(5, 3));
+    const auto table = buffer(numbers(10));
+    const auto indices = buffer(std::vector<std::int32_t>{0, 4, 2, 1, 5, 3});
+    const auto output = backend_->allocate(ValueType::real, 12);
+    const auto run = [&] {
+        program->run(2, std::vector<Binding>{{table.get()}, {indices.get()}},
+                     std::vector<Binding>{{output.get()}});
+    };
+    run();
+    EXPECT_THAT([&] { (void)reals(*output); },
+                ThrowsMessage<InputError>(HasSubstr("index 5 is out of range (gather over 5 rows) "
+                                                    "use indices from 0 to 4")));
+    backend_->upload(*indices, 4, std::vector<std::int32_t>{-7});
+    run();
+    EXPECT_THAT([&] { (void)reals(*output); },
+                ThrowsMessage<InputError>(HasSubstr("index -7 is out of range")));
+    backend_->upload(*indices, 4, std::vector<std::int32_t>{0});
+    run();
+    EXPECT_EQ(reals(*output).size(), 12U);
+}
+
+TEST_F(ProgramTest, AnErrorThatNobodyAskedForComesWithTheNextDownload) {
+    const auto table = buffer(numbers(10));
+    const auto indices = buffer(std::vector<std::int32_t>{9});
+    const auto output = backend_->allocate(ValueType::real, 2);
+    {
+        const auto program = backend_->compile(gather_graph(5, 1));
+        program->run(1, std::vector<Binding>{{table.get()}, {indices.get()}},
+                     std::vector<Binding>{{output.get()}});
+    }
+    EXPECT_THROW((void)reals(*table), InputError);
+    EXPECT_EQ(reals(*table), numbers(10));
+}
+
+TEST_F(ProgramTest, ErrorsInsideScansNameTheirOp) {
+    Graph body;
+    const Var total = body.input("total", ValueType::real, {3});
+    const Var index = body.input("index", ValueType::integer, {1});
+    const Var values = body.input("values", ValueType::real, {1});
+    body.output(total + scatter_add(values, index, 3));
+    Graph graph;
+    const Var start = graph.input("start", ValueType::real, {3});
+    const Var indices = graph.input("indices", ValueType::integer, {4, 1});
+    const Var all = graph.input("values", ValueType::real, {4, 1});
+    graph.output(
+        scan(std::move(body), std::array{start}, std::array{indices, all}, {}, 4).carries[0]);
+    std::vector<Tensor> inputs{Tensor(ValueType::real, {3}),
+                               Tensor(ValueType::integer, {4, 1}, {0, 2, 1, 1}),
+                               Tensor(ValueType::real, {4, 1}, {1, 2, 3, 4})};
+    EXPECT_EQ(evaluate(*backend_, graph, 1, inputs)[0].elements, (std::vector<double>{1, 7, 2}));
+    inputs[1].elements[2] = 3;
+    EXPECT_THAT(
+        [&] { (void)evaluate(*backend_, graph, 1, inputs); },
+        ThrowsMessage<InputError>(HasSubstr("index 3 is out of range (scatter_add over 3 rows)")));
+}
+
+TEST(VulkanMemory, PeakBytesAreWhatARunTakes) {
+    const auto backend = make_vulkan_backend(test::test_vulkan_options());
+    Graph graph;
+    const Var x = graph.input("x", ValueType::real, {40}, true);
+    graph.output(reduce_sum(matmul(reshape(sin(x), {40, 1}), reshape(x, {1, 40})), 1));
+    const auto program = backend->compile(graph);
+    EXPECT_GE(program->peak_bytes(100), 100 * 4 * 1600);
+    EXPECT_GT(program->peak_bytes(200), program->peak_bytes(100));
+    const auto input = backend->allocate(ValueType::real, 40 * 200);
+    const auto output = backend->allocate(ValueType::real, 40 * 200);
+    const std::int64_t before = backend->memory().used;
+    program->run(200, std::vector<Binding>{{input.get()}}, std::vector<Binding>{{output.get()}});
+    EXPECT_EQ(backend->memory().used - before, program->peak_bytes(200));
+}
+
+TEST(VulkanMemory, ARunAboveTheLimitIsADeviceErrorAndASmallerOneRuns) {
+    VulkanOptions options = test::test_vulkan_options();
+    options.memory_limit = std::int64_t{1} << 20;
+    const auto backend = make_vulkan_backend(options);
+    EXPECT_EQ(backend->memory().limit, options.memory_limit);
+    Graph graph;
+    const Var x = graph.input("x", ValueType::real, {10}, true);
+    graph.output(reduce_sum(matmul(reshape(x, {10, 1}), reshape(x, {1, 10})), 1));
+    const auto program = backend->compile(graph);
+    const auto input = backend->allocate(ValueType::real, 10 * 5000);
+    const auto output = backend->allocate(ValueType::real, 10 * 5000);
+    const auto run = [&](std::int64_t population) {
+        program->run(population, std::vector<Binding>{{input.get()}},
+                     std::vector<Binding>{{output.get()}});
+    };
+    EXPECT_THAT([&] { run(5000); },
+                ThrowsMessage<DeviceError>(AllOf(HasSubstr("1048576"), HasSubstr("limit"))));
+    EXPECT_THROW((void)backend->allocate(ValueType::real, 1 << 20), DeviceError);
+    run(1000);
+    std::vector<float> values(10 * 1000, 1.0F);
+    backend->download(*output, 0, std::span(values));
+    EXPECT_THAT(values, Each(0.0F));
+}
+
+TEST(VulkanMemory, MoreElementsThanAKernelCountsAreADeviceError) {
+    const auto backend = make_vulkan_backend(test::test_vulkan_options());
+    Graph graph;
+    const Var x = graph.input("x", ValueType::real, {1}, true);
+    graph.output(reduce_sum(broadcast(x, {std::int64_t{1} << 24}), 0));
+    const auto program = backend->compile(graph);
+    const auto input = backend->allocate(ValueType::real, 300);
+    const auto output = backend->allocate(ValueType::real, 300);
+    EXPECT_THAT(
+        [&] {
+            program->run(300, std::vector<Binding>{{input.get()}},
+                         std::vector<Binding>{{output.get()}});
+        },
+        ThrowsMessage<DeviceError>(HasSubstr("evaluate fewer individuals at once")));
+}
+
+TEST(VulkanBackend, FusingChangesNoBit) {
+    Graph graph;
+    const Var x = graph.input("x", ValueType::real, {7, 5});
+    const Var w = graph.input("w", ValueType::real, {5, 3}, true);
+    const Var b = graph.input("b", ValueType::real, {3}, true);
+    const Var h = tanh(matmul(x, w) + b) * 0.5 + 1.0;
+    graph.output(softmax(h));
+    graph.output(exp(-(h * h)) / (h + 3.0));
+    std::vector<Tensor> inputs{Tensor(ValueType::real, {7, 5}), Tensor(ValueType::real, {4, 5, 3}),
+                               Tensor(ValueType::real, {4, 3})};
+    for (Tensor& input : inputs)
+        for (std::size_t i = 0; i < input.elements.size(); ++i)
+            input.elements[i] = std::sin(static_cast<double>(i * i));
+    VulkanOptions options = test::test_vulkan_options(Math::strict);
+    const auto fused = evaluate(*make_vulkan_backend(options), graph, 4, inputs);
+    options.fuse = false;
+    const auto plain = evaluate(*make_vulkan_backend(options), graph, 4, inputs);
+    const auto cpu = evaluate(*make_cpu_backend({.math = Math::strict}), graph, 4, inputs);
+    for (std::size_t i = 0; i < fused.size(); ++i) {
+        EXPECT_EQ(fused[i].elements, plain[i].elements);
+        EXPECT_EQ(fused[i].elements, cpu[i].elements);
+    }
+}
+
+TEST(VulkanBackend, StrictFingerprintsPromiseTheBitsOfTheCpu) {
+    const auto strict = make_vulkan_backend(test::test_vulkan_options(Math::strict))->describe();
+    const auto cpu = make_cpu_backend({.math = Math::strict})->describe();
+    EXPECT_EQ(strict.kind, "vulkan");
+    EXPECT_EQ(strict.build, cpu.build);
+    EXPECT_TRUE(strict.device.empty() && strict.library.empty());
+    const auto fast = make_vulkan_backend(test::test_vulkan_options())->describe();
+    EXPECT_EQ(fast.device, test::test_vulkan_device().name);
+    EXPECT_FALSE(fast.library.empty());
+}
+
+}  // namespace
+}  // namespace cambrian
