@@ -17,7 +17,7 @@ layout(buffer_reference, scalar, buffer_reference_align = 8) readonly buffer Add
 
 // Where an individual's part of an entry of the memory table lies.
 uint64_t place(uint entry, uint individual) {
-    const Words words = Words(push.address[0] + uint64_t(entry) * 24ul);
+    Words words = Words(push.address[0] + uint64_t(entry) * 24ul);
     const uint slot = words.at[0];
     uint64_t start;
     if (slot < 6u) start = push.address[1u + slot];

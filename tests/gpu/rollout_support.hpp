@@ -1,0 +1,88 @@
+#pragma once
+
+#include <fmt/format.h>
+
+#include <array>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cambrian/engine/backend/backend.hpp"
+#include "cambrian/engine/core/random.hpp"
+#include "cambrian/engine/graph/ops.hpp"
+#include "cambrian/engine/graph/passes.hpp"
+#include "cambrian/evolve/task.hpp"
+
+namespace cambrian::test {
+
+/// The graph of a rollout over a population, as an evaluator compiles it, and what goes into it.
+class Rollout {
+  public:
+    /// @param network a config's "network" object.
+    Rollout(std::string_view network, std::int64_t episodes, std::int64_t steps)
+        : task_(evolve::standard_tasks().make(
+              {{"type", "cart_pole"}, {"episodes", episodes}, {"steps", steps}}, {})),
+          network_(blueprint_from_json(nlohmann::json::parse(network), 4, 2)) {
+        Graph single;
+        const NetworkOperands operands{
+            .weights = single.input("weights", ValueType::real, {network_.weight_count()}),
+            .activations = single.input("activations", ValueType::integer, {activations()}),
+            .enabled = single.input("enabled", ValueType::boolean, {network_.slot_count()})};
+        const std::array draws{single.input("key", ValueType::integer, {2})};
+        const evolve::Objective objective = task_->build({.graph = single,
+                                                          .network = network_,
+                                                          .operands = operands,
+                                                          .data = {},
+                                                          .draws = draws},
+                                                         evolve::Phase::train);
+        single.output(objective.fitness);
+        single.output(*objective.env_steps);
+        single.output(*objective.per_sample);
+        constexpr std::array<std::size_t, 3> own{0, 1, 2};
+        graph_ = eliminate_dead_code(over_population(single, own));
+    }
+
+    [[nodiscard]] const Graph& graph() const { return graph_; }
+    [[nodiscard]] std::int64_t weights() const { return network_.weight_count(); }
+
+    /// Random weights and activations; individual i has the same ones in any population.
+    [[nodiscard]] std::vector<Tensor> inputs(std::int64_t population) const {
+        Tensor weights(ValueType::real, {population, network_.weight_count()});
+        Tensor activations_of(ValueType::integer, {population, activations()});
+        Tensor enabled(ValueType::boolean, {population, network_.slot_count()});
+        for (double& flag : enabled.elements) flag = 1.0;
+        for (std::int64_t i = 0; i < population; ++i) {
+            RandomStream rng(random_key(11, "rollout test"), static_cast<std::uint64_t>(i));
+            fill(weights, i, [&] { return static_cast<double>(rng.normal()) * 0.7; });
+            fill(activations_of, i, [&] { return static_cast<double>(rng.index(7)); });
+        }
+        return {weights, activations_of, enabled, task_->draws(evolve::Phase::train, 5, 0)[0]};
+    }
+
+  private:
+    [[nodiscard]] std::int64_t activations() const {
+        return std::max<std::int64_t>(network_.activation_count(), 1);
+    }
+
+    template <class Value>
+    static void fill(Tensor& tensor, std::int64_t individual, const Value& value) {
+        const auto words = static_cast<std::size_t>(tensor.shape[1]);
+        const auto first = static_cast<std::size_t>(individual) * words;
+        for (std::size_t i = 0; i < words; ++i) tensor.elements[first + i] = value();
+    }
+
+    std::unique_ptr<evolve::Task> task_;
+    Network network_;
+    Graph graph_;
+};
+
+/// Two layers: 4 to `hidden` with an activation, to 2.
+inline std::string multilayer_perceptron(std::int64_t hidden) {
+    return fmt::format(
+        R"({{"layers": [{{"type": "dense", "out": {}, "activation": "tanh"}}, {{"type": "dense"}}]}})",
+        hidden);
+}
+
+}  // namespace cambrian::test
