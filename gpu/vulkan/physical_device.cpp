@@ -206,6 +206,7 @@ PhysicalDevice describe(const Functions& functions, VkPhysicalDevice handle) {
     VkPhysicalDeviceProperties core{};
     functions.vkGetPhysicalDeviceProperties(handle, &core);
     device.info.name = core.deviceName;
+    device.info.vendor = fmt::format("{:04x}", core.vendorID);
     device.info.kind = kind_name(core.deviceType);
     device.info.memory = device_memory(functions, handle);
     if (core.apiVersion >= api_version) {
