@@ -78,6 +78,7 @@ void Device::State::open() {
     v12.shaderInt8 = optional.int8 ? VK_TRUE : VK_FALSE;
     v12.storageBuffer8BitAccess = optional.storage8 ? VK_TRUE : VK_FALSE;
     v12.vulkanMemoryModel = optional.memory_model ? VK_TRUE : VK_FALSE;
+    v12.vulkanMemoryModelDeviceScope = v12.vulkanMemoryModel;
     VkPhysicalDeviceVulkan11Features v11{};
     v11.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES;
     v11.pNext = &v12;

@@ -155,7 +155,9 @@ void fill_features(PhysicalDevice& device, const Features& features) {
     optional.int8 = features.v12.shaderInt8 != VK_FALSE;
     optional.storage16 = features.v11.storageBuffer16BitAccess != VK_FALSE;
     optional.storage8 = features.v12.storageBuffer8BitAccess != VK_FALSE;
-    optional.memory_model = features.v12.vulkanMemoryModel != VK_FALSE;
+    // Without it, atomics of the whole device need no feature; with it, they need the scope's.
+    optional.memory_model = features.v12.vulkanMemoryModel != VK_FALSE &&
+                            features.v12.vulkanMemoryModelDeviceScope != VK_FALSE;
 }
 
 void name_features(PhysicalDevice& device) {
