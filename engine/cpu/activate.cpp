@@ -1,3 +1,5 @@
+#include "cambrian/engine/cpu/activate.hpp"
+
 #include "cambrian/engine/core/elementary.hpp"
 #include "cambrian/engine/cpu/kernel_table.hpp"
 #include "cambrian/engine/cpu/lift.hpp"
@@ -59,6 +61,12 @@ class ActivateStep : public Step {
 };
 
 }  // namespace
+
+void activate(std::int32_t code, const float* x, float* y, std::int64_t count) {
+    // A row only reads its operands.
+    auto* const operand = const_cast<float*>(x);
+    row_of(code)({reinterpret_cast<Word*>(y), reinterpret_cast<Word*>(operand)}, count, {1, 1});
+}
 
 std::unique_ptr<Step> make_activate(const Site& site) {
     return std::make_unique<ActivateStep>(site);

@@ -23,6 +23,11 @@ std::size_t index_of(ValueId id) {
     return static_cast<std::size_t>(id);
 }
 
+/// Ops of several results write all of them, also those that nobody reads.
+bool writes_unused_results(Op op) {
+    return row(op).result_count != nullptr;
+}
+
 void write_constant(const Tensor& tensor, std::byte* memory) {
     if (tensor.type == ValueType::real) {
         auto* words = reinterpret_cast<float*>(memory);
@@ -120,9 +125,8 @@ Ref CompiledGraph::place(const Graph& graph, std::size_t value) {
     const std::int64_t elements = info.shape.elements();
     switch (placement.kind) {
         case Placement::Kind::unused: {
-            // Only a scan writes results that nobody reads.
-            const bool written =
-                graph.producer(ValueId{static_cast<std::uint32_t>(value)}).op == Op::scan;
+            const Op op = graph.producer(ValueId{static_cast<std::uint32_t>(value)}).op;
+            const bool written = writes_unused_results(op);
             return written ? reserve(elements, info.per_individual) : Ref{};
         }
         case Placement::Kind::input:
@@ -197,7 +201,7 @@ void CompiledGraph::add_step(const Graph& graph, const Node& node) {
     }
     const Placement::Kind kind = tree_->plan.values[node.first_result].kind;
     // A link of a chain of aliases whose end reads the base has no place of its own.
-    const bool passed_over = kind == Placement::Kind::unused && node.op != Op::scan;
+    const bool passed_over = kind == Placement::Kind::unused && !writes_unused_results(node.op);
     if (!needed || passed_over || kind == Placement::Kind::alias) {
         return;
     }

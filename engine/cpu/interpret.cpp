@@ -1,11 +1,63 @@
-#include "cambrian/engine/core/contract.hpp"
+#include <algorithm>
+
+#include "cambrian/engine/cpu/compiled_graph.hpp"
 #include "cambrian/engine/cpu/kernel_table.hpp"
+#include "cambrian/engine/cpu/tape_rows.hpp"
 
 namespace cambrian::cpu {
 
-std::unique_ptr<Step> make_interpret(const Site&) {
-    CAMBRIAN_ASSERT(false);
-    return nullptr;
+namespace {
+
+/// One individual after another, each with its own tape.
+class InterpretStep : public Step {
+  public:
+    explicit InterpretStep(const Site& site)
+        : tape_(site.operands[0]),
+          weights_(site.operands[1]),
+          rows_(site.operands[2]),
+          state_(site.operands[3]),
+          outputs_(site.results[0]),
+          new_state_(site.results[1]) {
+        const auto& interpret = site.attribute<InterpretAttribute>();
+        const Shape& rows = site.operand(2).shape;
+        run_.inputs = rows[-1];
+        run_.outputs = interpret.outputs;
+        run_.capacity = {.words = site.operand(0).shape[0],
+                         .weights = site.operand(1).shape[0],
+                         .state = site.operand(3).shape[-1],
+                         .memory = interpret.memory};
+        count_ = rows.elements() / rows[-1];
+        const std::int64_t words = interpret.memory * most_lanes;
+        memory_ = site.owner.scratch(3 * words);
+        staging_ = memory_;
+        staging_.offset += words;
+    }
+
+    void run(Frame& frame, std::int64_t count) const override {
+        TapeRun run = run_;
+        run.memory = frame.at<float>(memory_);
+        run.staging = frame.at<float>(staging_);
+        const std::int64_t state_words = count_ * run_.capacity.state;
+        for (std::int64_t i = 0; i < count; ++i) {
+            run.tape = frame.at<std::int32_t>(tape_) + i * tape_.stride;
+            run.weights = frame.at<float>(weights_) + i * weights_.stride;
+            float* const state = frame.at<float>(new_state_) + i * new_state_.stride;
+            std::copy_n(frame.at<float>(state_) + i * state_.stride, state_words, state);
+            run_tape(run, frame.at<float>(rows_) + i * rows_.stride, count_,
+                     frame.at<float>(outputs_) + i * outputs_.stride, state);
+        }
+    }
+
+  private:
+    Ref tape_, weights_, rows_, state_, outputs_, new_state_, memory_, staging_;
+    TapeRun run_;
+    std::int64_t count_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Step> make_interpret(const Site& site) {
+    return std::make_unique<InterpretStep>(site);
 }
 
 }  // namespace cambrian::cpu

@@ -30,6 +30,7 @@ constexpr std::array rows{
     Row{Op::gather, gather},
     Row{Op::scatter_add, scatter_add},
     Row{Op::scan, scan},
+    Row{Op::interpret, interpret},
 };
 
 Elements constant_elements(const ConstantAttribute& constant, Precision precision) {

@@ -55,6 +55,7 @@ void matmul(const Call& call);
 void gather(const Call& call);
 void scatter_add(const Call& call);
 void scan(const Call& call);
+void interpret(const Call& call);
 
 /// The kernel of an elementwise arithmetic or logic op, or null.
 [[nodiscard]] Kernel elementwise_kernel(Op op);

@@ -8,6 +8,7 @@
 #include "cambrian/engine/core/hash.hpp"
 #include "cambrian/engine/core/random.hpp"
 #include "cambrian/engine/network/blueprint.hpp"
+#include "cambrian/engine/network/network_form.hpp"
 
 namespace cambrian {
 
@@ -21,16 +22,9 @@ struct WeightRange {
     std::int64_t count = 0;
 };
 
-/// What a network reads at run time; each may be per individual.
-struct NetworkOperands {
-    Var weights;      ///< real [weight_count]
-    Var activations;  ///< integer [activation_count] (at least one element)
-    Var enabled;      ///< boolean [slot_count] (at least one element)
-};
-
 /// A checked blueprint: a network that was built runs. Slots in index order, then the head, then
 /// links, give the order of weights; activation genes likewise (slots, head).
-class Network {
+class Network final : public NetworkForm {
   public:
     /// Resolves and checks every shape, link end and width. Throws ShapeError naming slot, layer
     /// and both shapes.
@@ -53,10 +47,10 @@ class Network {
     /// Networks with equal keys share a compiled graph: layer types, widths, scalar fields and
     /// links, without weights, activations and enabled flags.
     [[nodiscard]] Hash128 structure_key() const { return structure_key_; }
-    [[nodiscard]] bool stateful() const { return !state_.empty(); }
+    [[nodiscard]] std::int64_t input_features() const override { return blueprint_.input_features; }
     /// States of recurrent layers and of backward links, zero at the start of an episode or a
     /// sequence.
-    [[nodiscard]] std::span<const StateSpec> state() const { return state_; }
+    [[nodiscard]] std::span<const StateSpec> state() const override { return state_; }
 
     /// Run-time operands of this blueprint: activation codes (a single 0 without any), enabled
     /// flags (an empty slot counts as enabled).
@@ -65,16 +59,9 @@ class Network {
     /// Fresh weights (layers.md), one draw stream.
     [[nodiscard]] std::vector<float> initial_weights(RandomStream& rng) const;
 
-    /// x [.., input_features] → [.., output_features]; stateless networks only.
-    [[nodiscard]] Var apply(Var x, const NetworkOperands& operands) const;
-    /// x [batch, input_features], state [batch, ...] each.
+    [[nodiscard]] Var apply(Var x, const NetworkOperands& operands) const override;
     [[nodiscard]] StepResult step(Var x, std::span<const Var> state,
-                                  const NetworkOperands& operands) const;
-    /// x [batch, time, input_features] → [batch, time, output_features]: apply, or scan(step) from
-    /// zero state.
-    [[nodiscard]] Var sequence(Var x, const NetworkOperands& operands) const;
-    /// Zero state for a batch.
-    [[nodiscard]] std::vector<Var> initial_state(Graph& graph, std::int64_t batch) const;
+                                  const NetworkOperands& operands) const override;
 
   private:
     void resolve_layers();

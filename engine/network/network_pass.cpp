@@ -113,65 +113,17 @@ class Pass {
     std::int64_t next_activation_ = 0;
 };
 
-void check_input(Var x, std::int64_t features, int rank) {
-    const bool fits = rank == 0 ? x.rank() >= 1 : x.rank() == rank;
-    if (fits && x.shape()[-1] == features) return;
-    throw ShapeError("the network does not take " + x.shape().text() + " (it takes [.., " +
-                     std::to_string(features) + "]" +
-                     (rank == 0 ? "" : " with " + std::to_string(rank) + " axes") +
-                     ") reshape the input");
-}
-
 }  // namespace
 
 Var Network::apply(Var x, const NetworkOperands& operands) const {
     CAMBRIAN_ASSERT(!stateful());
-    check_input(x, blueprint_.input_features, 0);
+    check_network_input(x, blueprint_.input_features, 0);
     return Pass(*this, x, {}, operands).run().output;
 }
 
 StepResult Network::step(Var x, std::span<const Var> state, const NetworkOperands& operands) const {
-    check_input(x, blueprint_.input_features, 2);
+    check_network_input(x, blueprint_.input_features, 2);
     return Pass(*this, x, state, operands).run();
-}
-
-Var Network::sequence(Var x, const NetworkOperands& operands) const {
-    check_input(x, blueprint_.input_features, 3);
-    if (!stateful()) return apply(x, operands);
-    const std::int64_t batch = x.shape()[0];
-    const std::int64_t time = x.shape()[1];
-
-    const std::vector<Var> carries = initial_state(*x.graph, batch);
-    Graph body;
-    std::vector<Var> state;
-    for (std::size_t i = 0; i < carries.size(); ++i)
-        state.push_back(body.input(state_[i].name, ValueType::real, carries[i].shape()));
-    const Var row = body.input("x", ValueType::real, {batch, blueprint_.input_features});
-    const auto invariant = [&body](std::string_view name, Var outer) {
-        return body.input(name, outer.info().type, outer.shape());
-    };
-    const NetworkOperands inner{.weights = invariant("weights", operands.weights),
-                                .activations = invariant("activations", operands.activations),
-                                .enabled = invariant("enabled", operands.enabled)};
-    const StepResult result = step(row, state, inner);
-    for (const Var value : result.state) body.output(value);
-    body.output(result.output);
-
-    const std::array sequences{permute(x, {1, 0, 2})};
-    const std::array invariants{operands.weights, operands.activations, operands.enabled};
-    const ScanResult scanned = scan(std::move(body), carries, sequences, invariants, time);
-    return permute(scanned.stacked[0], {1, 0, 2});
-}
-
-std::vector<Var> Network::initial_state(Graph& graph, std::int64_t batch) const {
-    std::vector<Var> state;
-    state.reserve(state_.size());
-    for (const StateSpec& spec : state_) {
-        std::vector<std::int64_t> extents{batch};
-        extents.insert(extents.end(), spec.shape.extents().begin(), spec.shape.extents().end());
-        state.push_back(broadcast(constant(graph, 0.0), Shape(extents)));
-    }
-    return state;
 }
 
 }  // namespace cambrian

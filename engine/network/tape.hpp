@@ -1,8 +1,8 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "cambrian/engine/network/network.hpp"
@@ -26,17 +26,20 @@ enum class TapeOp : std::int32_t {
 };
 
 /// One instruction, eight words. Vectors lie in a working memory of one row: the row itself at 0,
-/// what instructions compute behind it. What each word means for each op is in the tape table.
+/// what instructions compute behind it or where nothing is needed any more. Every vector begins at
+/// a multiple of four and has room up to the next one. What each word means for each op is in the
+/// tape table.
 struct TapeInstruction {
     TapeOp op = TapeOp::end;
-    std::int32_t result = 0;   ///< First word of the result in memory.
-    std::int32_t source = 0;   ///< First word of the operand in memory.
-    std::int32_t other = 0;    ///< Of the second operand, or a place in the state.
-    std::int32_t in = 0;       ///< Width of the operand.
-    std::int32_t out = 0;      ///< Width of the result.
+    std::int32_t result = 0;  ///< First word of the result in memory.
+    std::int32_t source = 0;  ///< First word of the operand in memory.
+    std::int32_t other = 0;   ///< Of the second operand, a place in the state, or the bits of 1/in.
+    std::int32_t in = 0;      ///< Width of the operand.
+    std::int32_t out = 0;     ///< Width of the result.
     std::int32_t weights = 0;  ///< First word in the packed weights (a multiple of 4).
-    std::int32_t detail = 0;   ///< Activation code and flags, or the bits of an epsilon.
+    std::int32_t detail = 0;   ///< Activation code, or the bits of an epsilon.
 };
+inline constexpr std::int64_t tape_instruction_words = 8;
 
 /// What a tape needs; a compiled graph serves every tape that fits.
 struct TapeCapacity {
@@ -47,21 +50,72 @@ struct TapeCapacity {
     bool operator==(const TapeCapacity&) const = default;
     /// Each the larger of both.
     [[nodiscard]] TapeCapacity joined(const TapeCapacity& other) const;
-    /// Rounded up so that few different ones occur while networks grow.
+    /// Rounded up, each to a power of two or one and a half of one from a generous minimum (no
+    /// state stays none), so that few different ones occur while networks grow. Multiples of 4.
     [[nodiscard]] TapeCapacity rounded() const;
 };
 
-/// A network as data: what Op::interpret runs. Disabled slots are left out; the output of the head
-/// comes last. Matrices are packed for vector loads: blocks of four outputs, for each input the
-/// four weights side by side, outputs padded to a multiple of four with zeros.
+/// A network as data: what Op::interpret runs. Disabled slots are left out, with their states,
+/// which nobody would read; the output of the head comes last. Matrices are packed for vector
+/// loads: blocks of four outputs, for each input the four weights side by side, then the four
+/// biases; outputs are padded to a multiple of four with zeros. A bias that is missing is -0, which
+/// changes no sum. Same results as the graph form in every bit under strict math.
 struct Tape {
     std::vector<std::int32_t> words;  ///< Instructions; ends with TapeOp::end.
     TapeCapacity capacity;
 };
 
+/// Writes tapes and packs weights, for many networks one after another: keeps its storage.
+class TapeWriter {
+  public:
+    /// Appends the tape of a blueprint that a Network was or could be built from, with all widths
+    /// resolved; → what it needs. Contract: has_tape.
+    TapeCapacity write(const Blueprint& blueprint, std::vector<std::int32_t>& words);
+    /// Packs weights, in the order of Network::weights(), for the tape written last: fills the
+    /// first capacity.weights words of `packed`.
+    void pack(std::span<const float> weights, std::span<float> packed) const;
+
+  private:
+    friend class TapeLayers;
+
+    /// A value in the working memory, before it has a place there.
+    struct Vector {
+        std::int32_t width = 0;
+        std::int32_t last_use = -1;  ///< Index of an instruction.
+        std::int32_t place = 0;
+    };
+    /// Where the weights of an instruction come from.
+    struct Packing {
+        std::int32_t instruction = 0;
+        bool bias = true;
+        std::int64_t from = 0;
+    };
+
+    std::int32_t add_vector(std::int64_t width);
+    void add(TapeInstruction instruction);
+    void add_weighted(TapeInstruction instruction, std::int64_t from, bool bias);
+    void find_weights(const Blueprint& blueprint);
+    void write_slots(const Blueprint& blueprint);
+    std::int32_t with_links(const Blueprint& blueprint, int slot, std::int32_t value);
+    [[nodiscard]] std::int32_t state_of(int source) const;
+    void place_vectors();
+    [[nodiscard]] std::int32_t free_place(std::int32_t width) const;
+
+    std::vector<TapeInstruction> instructions_;  ///< With vectors in place of addresses at first.
+    std::vector<Vector> vectors_;                ///< The row first.
+    std::vector<Packing> packings_;
+    std::vector<std::int32_t> outputs_;                   ///< Vector of every slot's output.
+    std::vector<std::int64_t> link_weights_;              ///< First weight of every link.
+    std::vector<std::int32_t> live_;                      ///< Vectors placed that are still needed.
+    std::vector<std::pair<int, std::int32_t>> backward_;  ///< Sources of backward links, states.
+    std::int64_t packed_ = 0;
+    std::int64_t state_ = 0;
+    std::int64_t memory_ = 0;
+};
+
 /// Whether every layer and link of a blueprint has a tape form.
 [[nodiscard]] bool has_tape(const Blueprint& blueprint);
-/// Throws ShapeError as Network does; contract: has_tape.
+/// Contract: has_tape.
 [[nodiscard]] Tape make_tape(const Network& network);
 /// Writes a genome's weights in the order of its tape. `packed` has capacity.weights words and is
 /// filled whole.

@@ -1,0 +1,11 @@
+#pragma once
+
+#include <cstdint>
+
+namespace cambrian::cpu {
+
+/// y[i] = activation(x[i]) for i < count, by gene code; any unknown code is linear. The two do not
+/// overlap.
+void activate(std::int32_t code, const float* x, float* y, std::int64_t count);
+
+}  // namespace cambrian::cpu

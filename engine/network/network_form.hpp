@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "cambrian/engine/layers/layer.hpp"
+
+namespace cambrian {
+
+/// What a network reads at run time; each may be per individual.
+struct NetworkOperands {
+    Var weights;      ///< real [weight_count]; of a tape, packed [capacity.weights].
+    Var activations;  ///< integer [activation_count] (at least one element); or a tape [words].
+    Var enabled;      ///< boolean [slot_count] (at least one element); not read with a tape.
+};
+
+/// A network in a graph, whatever it is made of: nodes of its own (Network), or one op that
+/// interprets a tape (TapeNetwork). Tasks are written against this and work with both.
+class NetworkForm {
+  public:
+    virtual ~NetworkForm() = default;
+
+    [[nodiscard]] virtual std::int64_t input_features() const = 0;
+    /// Tensors carried from step to step, zero at the start of an episode or a sequence.
+    [[nodiscard]] virtual std::span<const StateSpec> state() const = 0;
+    [[nodiscard]] bool stateful() const { return !state().empty(); }
+
+    /// x [.., input_features] → [.., output_features]; stateless networks only.
+    [[nodiscard]] virtual Var apply(Var x, const NetworkOperands& operands) const = 0;
+    /// x [batch, input_features], state [batch, ...] each.
+    [[nodiscard]] virtual StepResult step(Var x, std::span<const Var> state,
+                                          const NetworkOperands& operands) const = 0;
+    /// x [batch, time, input_features] → [batch, time, output_features]: apply, or scan(step) from
+    /// zero state.
+    [[nodiscard]] Var sequence(Var x, const NetworkOperands& operands) const;
+    /// Zero state for a batch.
+    [[nodiscard]] std::vector<Var> initial_state(Graph& graph, std::int64_t batch) const;
+
+  protected:
+    NetworkForm() = default;
+    NetworkForm(const NetworkForm&) = default;
+    NetworkForm(NetworkForm&&) = default;
+    NetworkForm& operator=(const NetworkForm&) = default;
+    NetworkForm& operator=(NetworkForm&&) = default;
+};
+
+/// Throws ShapeError unless x ends with an axis of that many features and has `rank` axes (0: any).
+void check_network_input(Var x, std::int64_t features, int rank);
+
+}  // namespace cambrian
