@@ -20,6 +20,8 @@ namespace {
 /// Writing checkpoints takes at most about a tenth of a run, however short its generations are.
 constexpr double checkpoint_share = 0.1;
 constexpr double status_seconds = 1.0;
+/// Generations that may wait to be written.
+constexpr std::size_t writer_room = 2;
 
 double seconds_since(std::chrono::steady_clock::time_point start) {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -74,7 +76,9 @@ Coordinator::Coordinator(Communicator& communicator, Backend& backend, const Exp
       identity_(run_identity(experiment)),
       dispatcher_(communicator, backend, experiment, reporter, interrupt),
       variation_(experiment.seed, experiment.variation),
-      memory_limit_(backend.memory().limit) {}
+      memory_limit_(backend.memory().limit),
+      pool_(communicator.size() > 1 ? experiment.distribution.threads : 1),
+      writer_(writer_room) {}
 
 RunResult Coordinator::run(Start start) {
     check_memory(variation_.settings().founder, memory_limit_);
@@ -142,14 +146,15 @@ void Coordinator::restore(Checkpoint&& checkpoint) {
                          "differ) use an older one");
     }
     GenomeStore store;
-    std::unordered_map<evolve::BirthId, evolve::Outcome> living;
+    std::vector<evolve::Outcome> living;
     for (LivingMember& member : checkpoint.living) {
         store.add(member.outcome.genome, std::move(member.genome));
-        living.emplace(member.outcome.id, std::move(member.outcome));
+        living.push_back(std::move(member.outcome));
     }
+    sort_by_id(living);
     for (const evolve::Member& member : strategy->living()) {
-        const auto at = living.find(member.birth);
-        if (at == living.end() || at->second.genome != member.genome) {
+        const evolve::Outcome* outcome = find(living, member.birth);
+        if (outcome == nullptr || outcome->genome != member.genome) {
             throw InputError(
                 fmt::format("{} holds a checkpoint that contradicts itself (member {} "
                             "is missing) use an older one",
@@ -183,6 +188,7 @@ StopReason Coordinator::loop() {
 
 RunResult Coordinator::result(StopReason reason) {
     checkpoint();
+    writer_.drain();
     // Not before the checkpoint: a run that goes on from it must not see this validation.
     if (reason != StopReason::interrupted) {
         reason = !judge_last() ? StopReason::interrupted
@@ -246,41 +252,50 @@ void Coordinator::checkpoint_when_due() {
     const double waited = seconds_since(last_checkpoint_);
     const std::uint64_t generations = strategy_->generation() - checkpoint_generation_;
     const bool by_count = settings.every > 0 && generations >= settings.every &&
-                          waited * checkpoint_share >= checkpoint_cost_;
+                          waited * checkpoint_share >= checkpoint_cost_.load() &&
+                          !checkpoint_running_.load();
     if (by_count || waited >= settings.seconds) {
         checkpoint();
     }
 }
 
 void Coordinator::checkpoint() {
-    const Clock::time_point start = Clock::now();
-    log_->sync();
-    Checkpoint state;
+    const auto saved = std::make_shared<Checkpoint>();
+    Checkpoint& state = *saved;
     state.identity_json = identity_;
     state.arithmetic = arithmetic_;
     state.generation = strategy_->generation();
     state.strategy = strategy_state_;
     for (const evolve::Member& member : strategy_->living()) {
-        state.living.push_back({living_.at(member.birth), store_.find(member.genome)});
+        state.living.push_back({outcome_of(member.birth), store_.find(member.genome)});
         CAMBRIAN_ASSERT(state.living.back().genome != nullptr);
     }
     state.champion = champion_;
     state.last = last_;
     state.elapsed_seconds = elapsed();
-    state.logs = log_->lengths();
-    directory_->save(state);
-    write_best();
     checkpoint_generation_ = state.generation;
     last_checkpoint_ = Clock::now();
-    checkpoint_cost_ = seconds_since(start);
+    checkpoint_running_ = true;
+    const bool news = !std::exchange(champion_on_disk_, true);
+    writer_.submit([this, saved, news] {
+        const Clock::time_point start = Clock::now();
+        // The lines it counts must be there before it is.
+        log_->sync();
+        saved->logs = log_->lengths();
+        directory_->save(*saved);
+        if (news) {
+            write_best(saved->champion);
+        }
+        checkpoint_cost_ = seconds_since(start);
+        checkpoint_running_ = false;
+    });
 }
 
-void Coordinator::write_best() {
-    if (champion_ && !champion_on_disk_) {
+void Coordinator::write_best(const std::optional<Champion>& champion) const {
+    if (champion) {
         write_network(directory_->path() / "best.cmb",
-                      {*champion_->genome, experiment_.identity_json, champion_->generation,
-                       champion_->birth, champion_->fitness, champion_->validated});
-        champion_on_disk_ = true;
+                      {*champion->genome, experiment_.identity_json, champion->generation,
+                       champion->birth, champion->fitness, champion->validated});
     }
 }
 
@@ -303,6 +318,11 @@ void Coordinator::fail(const std::exception& error) noexcept {
     // A directory that was refused belongs to another run.
     if (!log_) {
         return;
+    }
+    try {
+        writer_.drain();
+    } catch (const std::exception&) {
+        // It is this error, or one that came after it.
     }
     try {
         dispatcher_.set_farewell(error.what());

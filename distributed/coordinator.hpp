@@ -7,7 +7,6 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "cambrian/distributed/checkpoint.hpp"
@@ -16,6 +15,8 @@
 #include "cambrian/distributed/genome_store.hpp"
 #include "cambrian/distributed/run.hpp"
 #include "cambrian/distributed/run_directory.hpp"
+#include "cambrian/distributed/writer_thread.hpp"
+#include "cambrian/engine/core/thread_pool.hpp"
 #include "cambrian/evolve/strategy.hpp"
 
 namespace cambrian::distributed {
@@ -51,12 +52,18 @@ class Coordinator {
     [[nodiscard]] bool advance();
     [[nodiscard]] bool evaluate(Generation& generation);
     void refuse_total_failure(const Generation& generation) const;
-    void adopt_survivors(Generation& generation);
-    [[nodiscard]] SharedGenome genome_of(Generation& generation, std::size_t index);
+    void adopt_survivors(const Generation& generation);
+    [[nodiscard]] SharedGenome genome_of(const Generation& generation, std::size_t index) const;
+    /// The outcome of a birth among some in id order, or null.
+    [[nodiscard]] static const evolve::Outcome* find(std::span<const evolve::Outcome> outcomes,
+                                                     evolve::BirthId birth);
+    static void sort_by_id(std::vector<evolve::Outcome>& outcomes);
+    /// The outcome of a living member.
+    [[nodiscard]] const evolve::Outcome& outcome_of(evolve::BirthId birth) const;
     [[nodiscard]] GenerationReport summarise(const Generation& generation) const;
     /// False when interrupted.
-    [[nodiscard]] bool judge_champion(Generation& generation, GenerationReport& report);
-    void commit(const Generation& generation, GenerationReport report);
+    [[nodiscard]] bool judge_champion(const Generation& generation, GenerationReport& report);
+    void commit(Generation&& generation, GenerationReport report);
 
     /// Validates the best of the last generation, where the schedule did not: at the end of a run.
     /// False when interrupted.
@@ -70,8 +77,11 @@ class Coordinator {
     [[nodiscard]] double elapsed() const;
 
     void checkpoint_when_due();
+    /// Hands the state to the writer, which makes it survive a power cut.
     void checkpoint();
-    void write_best();
+    /// best.cmb where the champion is newer than the file; nothing else. On the writer's thread, or
+    /// when that has nothing to do.
+    void write_best(const std::optional<Champion>& champion) const;
     void write_status(const char* state, int exit_code, std::string_view reason,
                       std::optional<double> tested = std::nullopt) const;
     void fail(const std::exception& error) noexcept;
@@ -92,16 +102,19 @@ class Coordinator {
     std::unique_ptr<evolve::Strategy> strategy_;
     std::vector<std::byte> strategy_state_;  ///< After the last completed generation.
     GenomeStore store_;
-    std::unordered_map<evolve::BirthId, evolve::Outcome> living_;
+    std::vector<evolve::Outcome> living_;  ///< Of the living members, in id order.
     std::optional<Champion> champion_;
-    bool champion_on_disk_ = false;
+    bool champion_on_disk_ = false;  ///< Or on its way.
     std::optional<GenerationReport> last_;
     double elapsed_before_ = 0.0;
     Clock::time_point started_ = Clock::now();
     Clock::time_point last_checkpoint_ = Clock::now();
     Clock::time_point last_status_ = Clock::now();
-    double checkpoint_cost_ = 0.0;  ///< Seconds the last one took.
+    std::atomic<double> checkpoint_cost_ = 0.0;  ///< Seconds the last one took.
+    std::atomic<bool> checkpoint_running_ = false;
     std::uint64_t checkpoint_generation_ = 0;
+    ThreadPool pool_;
+    WriterThread writer_;  ///< Last: finishes before what it writes is gone.
 };
 
 }  // namespace cambrian::distributed

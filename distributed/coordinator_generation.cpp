@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <exception>
-#include <unordered_map>
 #include <utility>
 
 #include "cambrian/distributed/coordinator.hpp"
@@ -59,7 +58,7 @@ bool Coordinator::advance() {
     strategy_->tell(generation.outcomes);
     adopt_survivors(generation);
     strategy_state_ = strategy_->save();
-    commit(generation, report);
+    commit(std::move(generation), report);
     return true;
 }
 
@@ -70,6 +69,8 @@ bool Coordinator::evaluate(Generation& generation) {
     generation.ranks.resize(count);
     std::vector<evolve::Birth> pending;
     std::vector<std::size_t> places;
+    pending.reserve(count);
+    places.reserve(count);
     for (std::size_t i = 0; i < count; ++i) {
         const evolve::Birth& birth = generation.births[i];
         if (birth.recipe != evolve::Recipe::carry || reevaluate_) {
@@ -78,7 +79,7 @@ bool Coordinator::evaluate(Generation& generation) {
             continue;
         }
         evolve::Outcome& outcome = generation.outcomes[i];
-        outcome = living_.at(birth.parents.front().birth);
+        outcome = outcome_of(birth.parents.front().birth);
         outcome.id = birth.id;
         outcome.evaluations = 0;
         outcome.env_steps = 0;
@@ -109,12 +110,31 @@ void Coordinator::refuse_total_failure(const Generation& generation) const {
     }
 }
 
-SharedGenome Coordinator::genome_of(Generation& generation, std::size_t index) {
+const evolve::Outcome* Coordinator::find(std::span<const evolve::Outcome> outcomes,
+                                         evolve::BirthId birth) {
+    const auto at = std::lower_bound(
+        outcomes.begin(), outcomes.end(), birth,
+        [](const evolve::Outcome& outcome, evolve::BirthId id) { return outcome.id < id; });
+    return at == outcomes.end() || at->id != birth ? nullptr : &*at;
+}
+
+void Coordinator::sort_by_id(std::vector<evolve::Outcome>& outcomes) {
+    std::sort(outcomes.begin(), outcomes.end(),
+              [](const evolve::Outcome& a, const evolve::Outcome& b) { return a.id < b.id; });
+}
+
+const evolve::Outcome& Coordinator::outcome_of(evolve::BirthId birth) const {
+    const evolve::Outcome* outcome = find(living_, birth);
+    CAMBRIAN_ASSERT(outcome != nullptr);
+    return *outcome;
+}
+
+SharedGenome Coordinator::genome_of(const Generation& generation, std::size_t index) const {
     const evolve::Outcome& outcome = generation.outcomes[index];
     if (SharedGenome known = store_.find(outcome.genome)) {
         return known;
     }
-    SharedGenome& genome = generation.genomes[index];
+    SharedGenome genome = generation.genomes[index];
     if (!genome) {
         std::vector<const evolve::Genome*> parents;
         for (const evolve::Parent& parent : generation.births[index].parents) {
@@ -134,28 +154,33 @@ SharedGenome Coordinator::genome_of(Generation& generation, std::size_t index) {
     return genome;
 }
 
-void Coordinator::adopt_survivors(Generation& generation) {
-    std::unordered_map<evolve::BirthId, std::size_t> index_of;
-    for (std::size_t i = 0; i < generation.births.size(); ++i) {
-        index_of.emplace(generation.births[i].id, i);
-    }
-    std::unordered_map<evolve::BirthId, evolve::Outcome> living;
-    std::vector<std::pair<Hash128, SharedGenome>> survivors;
+void Coordinator::adopt_survivors(const Generation& generation) {
+    const std::span<const evolve::Member> members = strategy_->living();
+    std::vector<evolve::Outcome> living;
+    std::vector<std::size_t> born;  ///< In this generation.
     std::vector<Hash128> hashes;
-    for (const evolve::Member& member : strategy_->living()) {
-        const auto born = index_of.find(member.birth);
-        if (born == index_of.end()) {
-            living.emplace(member.birth, living_.at(member.birth));
+    living.reserve(members.size());
+    born.reserve(members.size());
+    hashes.reserve(members.size());
+    for (const evolve::Member& member : members) {
+        if (const evolve::Outcome* outcome = find(generation.outcomes, member.birth)) {
+            living.push_back(*outcome);
+            born.push_back(static_cast<std::size_t>(outcome - generation.outcomes.data()));
         } else {
-            living.emplace(member.birth, generation.outcomes[born->second]);
-            survivors.emplace_back(member.genome, genome_of(generation, born->second));
+            living.push_back(outcome_of(member.birth));
         }
         hashes.push_back(member.genome);
     }
-    for (auto& [hash, genome] : survivors) {
-        store_.add(hash, std::move(genome));
+    std::vector<SharedGenome> genomes(born.size());
+    pool_.for_each(static_cast<std::int64_t>(born.size()), [&](std::int64_t i, int) {
+        const auto index = static_cast<std::size_t>(i);
+        genomes[index] = genome_of(generation, born[index]);
+    });
+    for (std::size_t i = 0; i < born.size(); ++i) {
+        store_.add(generation.outcomes[born[i]].genome, std::move(genomes[i]));
     }
     store_.keep_only(hashes);
+    sort_by_id(living);
     living_ = std::move(living);
 }
 
@@ -187,7 +212,7 @@ GenerationReport Coordinator::summarise(const Generation& generation) const {
     return report;
 }
 
-bool Coordinator::judge_champion(Generation& generation, GenerationReport& report) {
+bool Coordinator::judge_champion(const Generation& generation, GenerationReport& report) {
     const auto best = fittest(generation.outcomes);
     if (!best) {
         return true;
@@ -237,11 +262,13 @@ bool Coordinator::judge_last() {
     challenge({genome, last_->generation, best.birth, best.fitness, last_->validated});
     log_->amend(*last_);
     log_->sync();
-    write_best();
+    if (!std::exchange(champion_on_disk_, true)) {
+        write_best(champion_);
+    }
     return true;
 }
 
-void Coordinator::commit(const Generation& generation, GenerationReport report) {
+void Coordinator::commit(Generation&& generation, GenerationReport report) {
     report.seconds = std::chrono::duration<double>(Clock::now() - generation.begun).count();
     report.elapsed_seconds = elapsed();
     const std::vector<RankSeconds> ranks = dispatcher_.take_seconds();
@@ -251,7 +278,10 @@ void Coordinator::commit(const Generation& generation, GenerationReport report) 
         report.vary_seconds += share * rank.seconds.vary;
         report.wait_seconds += share * rank.seconds.wait;
     }
-    log_->append(report, generation.births, generation.outcomes, ranks);
+    // With the generation go its dead, so that they are freed over there too.
+    const auto done = std::make_shared<const Generation>(std::move(generation));
+    writer_.submit(
+        [this, done, report, ranks] { log_->append(report, done->births, done->outcomes, ranks); });
     last_ = report;
     reporter_.generation_done(report);
 }

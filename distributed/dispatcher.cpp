@@ -212,9 +212,9 @@ Job Dispatcher::job_of(const Shard& shard) const {
     for (std::size_t index : shard.items) {
         WorkItem& item = job.items.emplace_back();
         item.birth = round_->births[index];
-        for (const evolve::Parent& parent : item.birth.parents) {
-            item.parents.push_back(round_->parents.find(parent.genome));
-            CAMBRIAN_ASSERT(item.parents.back() != nullptr);
+        for (std::size_t i = 0; i < item.birth.parents.size(); ++i) {
+            item.parents[i] = round_->parents.find(item.birth.parents[i].genome);
+            CAMBRIAN_ASSERT(item.parents[i] != nullptr);
         }
     }
     return job;
@@ -303,7 +303,7 @@ void Dispatcher::take_result(JobResult result) {
     }
     seconds_[own_rank] += result.seconds;
     note_speed(result.seconds, result.outcomes.size());
-    deliver(own_rank, result.shard, result.outcomes, result.genomes);
+    deliver(own_rank, result.shard, std::move(result.outcomes), std::move(result.genomes));
 }
 
 void Dispatcher::report_progress() {
@@ -314,8 +314,8 @@ void Dispatcher::report_progress() {
     }
 }
 
-void Dispatcher::deliver(int rank, std::uint64_t shard, std::span<const evolve::Outcome> outcomes,
-                         std::span<const SharedGenome> genomes) {
+void Dispatcher::deliver(int rank, std::uint64_t shard, std::vector<evolve::Outcome>&& outcomes,
+                         std::vector<SharedGenome>&& genomes) {
     const Shard* issued = round_ ? round_->board.find(shard) : nullptr;
     if (issued == nullptr) {
         return;  // Of a generation that others have finished.
@@ -346,11 +346,11 @@ void Dispatcher::deliver(int rank, std::uint64_t shard, std::span<const evolve::
             continue;
         }
         Delivery& delivery = round_->deliveries[item];
-        delivery.outcome = outcomes[i];
+        delivery.outcome = std::move(outcomes[i]);
         delivery.outcome.evaluations = 1;
         delivery.rank = rank;
         if (!genomes.empty()) {
-            delivery.genome = genomes[i];
+            delivery.genome = std::move(genomes[i]);
         }
     }
 }

@@ -105,12 +105,12 @@ class Dispatcher {
     void handle(const Message& message);
     void dispatch(const Message& message);
     void welcome(int rank, Hello hello);
-    void take_request(int rank, const Request& request);
+    void take_request(int rank, Request request);
     void take_failure(int rank, const ShardFailure& failure);
     void answer(int rank, const GenomeRequest& request);
     void watch_leases();
-    void deliver(int rank, std::uint64_t shard, std::span<const evolve::Outcome> outcomes,
-                 std::span<const SharedGenome> genomes);
+    void deliver(int rank, std::uint64_t shard, std::vector<evolve::Outcome>&& outcomes,
+                 std::vector<SharedGenome>&& genomes);
     /// Says why a birth failed; of many in one generation only the first few.
     void warn_of_failure(evolve::BirthId id, const std::string& text);
     void fail_shard(int rank, std::uint64_t shard, const std::string& text);

@@ -88,16 +88,20 @@ void Dispatcher::welcome(int rank, Hello hello) {
     peer(rank).known = true;
 }
 
-void Dispatcher::take_request(int rank, const Request& request) {
+void Dispatcher::take_request(int rank, Request request) {
     Peer& worker = peer(rank);
     worker.room = std::min(worker.room + std::min(request.room, largest_room), largest_room);
-    for (const ShardResult& result : request.results) {
-        deliver(rank, result.shard, result.outcomes, {});
-        seconds_[static_cast<std::size_t>(rank)] += result.seconds;
-        note_speed(result.seconds, result.outcomes.size());
+    for (ShardResult& result : request.results) {
+        const std::size_t births = result.outcomes.size();
+        std::vector<Hash128> made;
+        made.reserve(births);
         for (const evolve::Outcome& outcome : result.outcomes) {
-            worker.has.insert(outcome.genome);
+            made.push_back(outcome.genome);
         }
+        deliver(rank, result.shard, std::move(result.outcomes), {});
+        seconds_[static_cast<std::size_t>(rank)] += result.seconds;
+        note_speed(result.seconds, births);
+        worker.has.insert(made.begin(), made.end());
     }
 }
 

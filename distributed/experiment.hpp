@@ -29,6 +29,7 @@ struct DistributionSettings {
     std::uint64_t shard_size = 0;  ///< 0 = auto.
     double lease_seconds = 60.0;
     bool mixed = false;  ///< Ranks with different arithmetic fingerprints are allowed.
+    int threads = 1;     ///< That make children on this rank, the caller included.
 };
 
 struct CheckpointSettings {

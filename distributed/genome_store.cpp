@@ -1,5 +1,7 @@
 #include "cambrian/distributed/genome_store.hpp"
 
+#include <algorithm>
+#include <bit>
 #include <utility>
 
 namespace cambrian::distributed {
@@ -11,23 +13,53 @@ std::uint64_t footprint(const evolve::Genome& genome) {
            genome.blueprint.slots.size() * slot_bytes + genome.blueprint.links.size() * link_bytes;
 }
 
+std::size_t GenomeStore::place(Hash128 hash) const {
+    const std::size_t mask = table_.size() - 1;
+    std::size_t at = static_cast<std::size_t>(hash.low) & mask;
+    while (table_[at] != 0 && entries_[table_[at] - 1].hash != hash) {
+        at = (at + 1) & mask;
+    }
+    return at;
+}
+
+void GenomeStore::rebuild(std::size_t places) {
+    table_.assign(std::bit_ceil(places), 0);
+    for (std::size_t i = 0; i < entries_.size(); ++i) {
+        table_[place(entries_[i].hash)] = static_cast<std::uint32_t>(i + 1);
+    }
+}
+
 void GenomeStore::add(Hash128 hash, SharedGenome genome) {
-    genomes_.insert_or_assign(hash, std::move(genome));
+    // At most half full, so that a search ends soon.
+    if (2 * (entries_.size() + 1) > table_.size()) {
+        rebuild(std::max<std::size_t>(16, 4 * (entries_.size() + 1)));
+    }
+    std::uint32_t& entry = table_[place(hash)];
+    if (entry != 0) {
+        entries_[entry - 1].genome = std::move(genome);
+        return;
+    }
+    entries_.push_back({hash, std::move(genome)});
+    entry = static_cast<std::uint32_t>(entries_.size());
 }
 
 SharedGenome GenomeStore::find(Hash128 hash) const {
-    const auto at = genomes_.find(hash);
-    return at == genomes_.end() ? nullptr : at->second;
+    const std::uint32_t entry = table_.empty() ? 0 : table_[place(hash)];
+    return entry == 0 ? nullptr : entries_[entry - 1].genome;
 }
 
 void GenomeStore::keep_only(std::span<const Hash128> hashes) {
-    std::unordered_map<Hash128, SharedGenome, Hash128Hasher> kept;
+    GenomeStore kept;
+    kept.entries_.reserve(hashes.size());
+    kept.rebuild(std::max<std::size_t>(16, 2 * hashes.size() + 2));
     for (Hash128 hash : hashes) {
-        if (const auto at = genomes_.find(hash); at != genomes_.end()) {
-            kept.insert(*at);
+        const std::uint32_t entry = table_.empty() ? 0 : table_[place(hash)];
+        // What was kept already has left an empty pointer behind.
+        if (entry != 0 && entries_[entry - 1].genome) {
+            kept.add(hash, std::move(entries_[entry - 1].genome));
         }
     }
-    genomes_ = std::move(kept);
+    *this = std::move(kept);
 }
 
 void GenomeCache::add(Hash128 hash, SharedGenome genome) {

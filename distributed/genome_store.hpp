@@ -6,6 +6,7 @@
 #include <memory>
 #include <span>
 #include <unordered_map>
+#include <vector>
 
 #include "cambrian/engine/core/hash.hpp"
 #include "cambrian/evolve/genome.hpp"
@@ -17,7 +18,8 @@ using SharedGenome = std::shared_ptr<const evolve::Genome>;
 /// Bytes a genome takes in memory, roughly.
 [[nodiscard]] std::uint64_t footprint(const evolve::Genome& genome);
 
-/// Every living genome by content hash: what rank 0 owns.
+/// Every living genome by content hash: what rank 0 owns. A flat table, for every birth looks its
+/// parents up in it.
 class GenomeStore {
   public:
     void add(Hash128 hash, SharedGenome genome);
@@ -25,10 +27,20 @@ class GenomeStore {
     [[nodiscard]] SharedGenome find(Hash128 hash) const;
     /// Drops all genomes but these.
     void keep_only(std::span<const Hash128> hashes);
-    [[nodiscard]] std::size_t size() const { return genomes_.size(); }
+    [[nodiscard]] std::size_t size() const { return entries_.size(); }
 
   private:
-    std::unordered_map<Hash128, SharedGenome, Hash128Hasher> genomes_;
+    struct Entry {
+        Hash128 hash;
+        SharedGenome genome;
+    };
+
+    /// Where a hash is in the table, or the free place where it belongs. The table is never full.
+    [[nodiscard]] std::size_t place(Hash128 hash) const;
+    void rebuild(std::size_t places);
+
+    std::vector<Entry> entries_;
+    std::vector<std::uint32_t> table_;  ///< 1 + index of an entry, 0 where free; 2ⁿ places.
 };
 
 /// Genomes a worker has seen, the least recently used dropped beyond a number of bytes. What is

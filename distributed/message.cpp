@@ -57,15 +57,17 @@ evolve::Birth read_birth(ArchiveReader& archive) {
         archive.fail("a birth has an unknown recipe");
     }
     birth.recipe = static_cast<evolve::Recipe>(recipe);
-    birth.parents.resize(archive.read_count(32));
-    for (evolve::Parent& parent : birth.parents) {
+    const std::uint64_t parents = archive.read_count(32);
+    const bool orphan = birth.recipe != evolve::Recipe::sample && parents == 0;
+    if (orphan || parents > evolve::Parents::most) {
+        archive.fail("a birth has an impossible number of parents");
+    }
+    for (std::uint64_t i = 0; i < parents; ++i) {
+        evolve::Parent parent;
         archive.read(parent.birth);
         archive.read(parent.genome);
         archive.read(parent.fitness);
-    }
-    const bool orphan = birth.recipe != evolve::Recipe::sample && birth.parents.empty();
-    if (orphan || birth.parents.size() > 2) {
-        archive.fail("a birth has an impossible number of parents");
+        birth.parents.push_back(parent);
     }
     return birth;
 }

@@ -262,9 +262,9 @@ class Worker {
                 item.redrawn = order.children[i].redrawn;
                 continue;
             }
-            for (const evolve::Parent& parent : item.birth.parents) {
-                item.parents.push_back(waiting.parents.at(parent.genome));
-            }
+            std::transform(
+                item.birth.parents.begin(), item.birth.parents.end(), item.parents.begin(),
+                [&](const evolve::Parent& parent) { return waiting.parents.at(parent.genome); });
         }
         held_.insert(order.shard);
         compute_.submit(std::move(job));

@@ -1,5 +1,7 @@
 #include "cambrian/distributed/workshop.hpp"
 
+#include <algorithm>
+#include <array>
 #include <chrono>
 #include <cmath>
 #include <utility>
@@ -13,6 +15,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+/// Births that a thread takes at once: a few tens of microseconds.
+constexpr std::size_t births_at_once = 32;
+
 double seconds_since(Clock::time_point start) {
     return std::chrono::duration<double>(Clock::now() - start).count();
 }
@@ -21,7 +26,8 @@ double seconds_since(Clock::time_point start) {
 
 Workshop::Workshop(Backend& backend, const Experiment& experiment)
     : variation_(experiment.seed, experiment.variation),
-      evaluator_(backend, *experiment.task, experiment.seed) {}
+      evaluator_(backend, *experiment.task, experiment.seed),
+      pool_(experiment.distribution.threads) {}
 
 JobResult Workshop::work(const Job& job) {
     JobResult result;
@@ -42,19 +48,17 @@ JobResult Workshop::work(const Job& job) {
 }
 
 SharedGenome Workshop::child_of(const WorkItem& item, evolve::Outcome& outcome) const {
-    if (item.birth.recipe == evolve::Recipe::carry && !item.parents.empty()) {
+    if (item.birth.recipe == evolve::Recipe::carry && item.parents.front()) {
         outcome.genome = item.birth.parents.front().genome;
         return item.parents.front();
     }
     SharedGenome child = item.child;
     outcome.redrawn = item.redrawn;
     if (!child) {
-        std::vector<const evolve::Genome*> parents;
-        parents.reserve(item.parents.size());
-        for (const SharedGenome& parent : item.parents) {
-            parents.push_back(parent.get());
-        }
-        evolve::Offspring offspring = variation_.materialise(item.birth, parents);
+        const std::array<const evolve::Genome*, evolve::Parents::most> parents{
+            item.parents[0].get(), item.parents[1].get()};
+        evolve::Offspring offspring =
+            variation_.materialise(item.birth, std::span(parents).first(item.birth.parents.size()));
         outcome.redrawn = offspring.redrawn;
         child = std::make_shared<const evolve::Genome>(std::move(offspring.genome));
     }
@@ -62,15 +66,20 @@ SharedGenome Workshop::child_of(const WorkItem& item, evolve::Outcome& outcome) 
     return child;
 }
 
-void Workshop::make_children(const Job& job, JobResult& result) const {
-    result.outcomes.resize(job.items.size());
-    result.genomes.reserve(job.items.size());
-    for (std::size_t i = 0; i < job.items.size(); ++i) {
-        evolve::Outcome& outcome = result.outcomes[i];
-        outcome.id = job.items[i].birth.id;
-        result.genomes.push_back(child_of(job.items[i], outcome));
-        outcome.parameters = result.genomes.back()->weights.size();
-    }
+void Workshop::make_children(const Job& job, JobResult& result) {
+    const std::size_t count = job.items.size();
+    result.outcomes.resize(count);
+    result.genomes.resize(count);
+    const auto make = [&](std::int64_t block, int) {
+        const std::size_t first = static_cast<std::size_t>(block) * births_at_once;
+        for (std::size_t i = first; i < std::min(first + births_at_once, count); ++i) {
+            evolve::Outcome& outcome = result.outcomes[i];
+            outcome.id = job.items[i].birth.id;
+            result.genomes[i] = child_of(job.items[i], outcome);
+            outcome.parameters = result.genomes[i]->weights.size();
+        }
+    };
+    pool_.for_each(static_cast<std::int64_t>((count + births_at_once - 1) / births_at_once), make);
 }
 
 void Workshop::evaluate(const Job& job, JobResult& result) {

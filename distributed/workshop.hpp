@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <exception>
 #include <string>
@@ -8,6 +9,7 @@
 #include "cambrian/distributed/experiment.hpp"
 #include "cambrian/distributed/genome_store.hpp"
 #include "cambrian/distributed/message.hpp"
+#include "cambrian/engine/core/thread_pool.hpp"
 #include "cambrian/evolve/evaluator.hpp"
 #include "cambrian/evolve/variation.hpp"
 
@@ -16,9 +18,9 @@ namespace cambrian::distributed {
 /// A birth with everything it needs.
 struct WorkItem {
     evolve::Birth birth;
-    std::vector<SharedGenome> parents;  ///< In the order of the birth's.
-    SharedGenome child;                 ///< Set where the child travelled whole.
-    std::uint32_t redrawn = 0;          ///< Of a child that travelled whole.
+    std::array<SharedGenome, evolve::Parents::most> parents;  ///< In the order of the birth's.
+    SharedGenome child;         ///< Set where the child travelled whole.
+    std::uint32_t redrawn = 0;  ///< Of a child that travelled whole.
 };
 
 /// A shard ready to be worked on.
@@ -37,7 +39,7 @@ struct JobResult {
     std::exception_ptr failure;
 };
 
-/// Makes children and evaluates them. One thread at a time.
+/// Makes children, on the threads of the experiment, and evaluates them. One caller at a time.
 class Workshop {
   public:
     Workshop(Backend& backend, const Experiment& experiment);
@@ -47,11 +49,12 @@ class Workshop {
 
   private:
     [[nodiscard]] SharedGenome child_of(const WorkItem& item, evolve::Outcome& outcome) const;
-    void make_children(const Job& job, JobResult& result) const;
+    void make_children(const Job& job, JobResult& result);
     void evaluate(const Job& job, JobResult& result);
 
     evolve::Variation variation_;
     evolve::Evaluator evaluator_;
+    ThreadPool pool_;
 };
 
 /// Text of what a job threw.

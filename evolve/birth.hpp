@@ -1,10 +1,15 @@
 #pragma once
 
+#include <algorithm>
+#include <array>
+#include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <limits>
 #include <string_view>
 #include <vector>
 
+#include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/hash.hpp"
 
 namespace cambrian::evolve {
@@ -26,11 +31,44 @@ struct Parent {
     bool operator==(const Parent&) const = default;
 };
 
+/// At most two parents, kept in place: a generation copies its births several times.
+class Parents {
+  public:
+    static constexpr std::size_t most = 2;
+
+    Parents() = default;
+    Parents(std::initializer_list<Parent> parents) {
+        for (const Parent& parent : parents) push_back(parent);
+    }
+
+    void push_back(const Parent& parent) {
+        CAMBRIAN_ASSERT(count_ < most);
+        parents_[count_++] = parent;
+    }
+    void clear() { count_ = 0; }
+    [[nodiscard]] std::size_t size() const { return count_; }
+    [[nodiscard]] bool empty() const { return count_ == 0; }
+    [[nodiscard]] const Parent* begin() const { return parents_.data(); }
+    [[nodiscard]] const Parent* end() const { return parents_.data() + count_; }
+    [[nodiscard]] const Parent& operator[](std::size_t index) const {
+        CAMBRIAN_EXPECT(index < count_);
+        return parents_[index];
+    }
+    [[nodiscard]] const Parent& front() const { return (*this)[0]; }
+    bool operator==(const Parents& other) const {
+        return std::equal(begin(), end(), other.begin(), other.end());
+    }
+
+  private:
+    std::array<Parent, most> parents_{};
+    std::uint8_t count_ = 0;
+};
+
 /// An order for one individual. With its parents' genomes it determines the child completely.
 struct Birth {
     BirthId id = 0;
     Recipe recipe = Recipe::sample;
-    std::vector<Parent> parents;  ///< Two for a splice, fitter first.
+    Parents parents;  ///< Two for a splice, fitter first.
     bool operator==(const Birth&) const = default;
 };
 

@@ -47,14 +47,18 @@ class EliteStrategy final : public Strategy {
     void tell(std::span<const Outcome> outcomes) override {
         CAMBRIAN_ASSERT(outcomes.size() == size_);
         std::vector<Member> members;
+        members.reserve(size_);
         for (std::uint64_t i = 0; i < size_; ++i) {
             CAMBRIAN_ASSERT(outcomes[i].id == generation_ * size_ + i);
             if (valid(outcomes[i])) {
                 members.push_back({outcomes[i].id, outcomes[i].fitness, outcomes[i].genome});
             }
         }
-        std::sort(members.begin(), members.end(), before);
-        members.resize(std::min<std::size_t>(members.size(), elites_));
+        const std::size_t kept = std::min<std::size_t>(members.size(), elites_);
+        const auto end = members.begin() + static_cast<std::ptrdiff_t>(kept);
+        std::nth_element(members.begin(), end, members.end(), before);
+        std::sort(members.begin(), end, before);
+        members.resize(kept);
         living_ = std::move(members);
         ++generation_;
     }
@@ -80,7 +84,7 @@ class EliteStrategy final : public Strategy {
         return {.birth = member.birth, .genome = member.genome, .fitness = member.fitness};
     }
 
-    [[nodiscard]] std::vector<Parent> select(BirthId id) const {
+    [[nodiscard]] Parents select(BirthId id) const {
         RandomStream rng(select_key_, id);
         const auto count = static_cast<std::uint32_t>(living_.size());
         const bool two = rng.chance(splice_rate_) && count > 1;

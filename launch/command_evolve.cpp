@@ -66,10 +66,11 @@ int run_rank(const CommandContext& context, const EvolveOptions& options,
     const Schema schema;
     const Job job = read_job(options, schema);
     const bool coordinator = communicator.rank() == 0;
-    const distributed::Experiment experiment = make_experiment(job.config, schema, context.tasks);
+    distributed::Experiment experiment = make_experiment(job.config, schema, context.tasks);
     if (coordinator && options.proceed) check_same_run(experiment.directory, job.config, schema);
-    const auto backend =
-        make_backend(device_settings(job.config.effective->at("engine"), local_size));
+    const DeviceSettings device = device_settings(job.config.effective->at("engine"), local_size);
+    experiment.distribution.threads = device.threads;
+    const auto backend = make_backend(device);
     if (!coordinator) {
         distributed::run_worker(communicator, *backend, experiment, interrupt);
         return interrupt.load() == 0 ? exit_done : exit_interrupted;

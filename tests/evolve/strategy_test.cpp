@@ -61,7 +61,7 @@ TEST(EliteStrategy, CarriesTheBestAndVariesOnlyThem) {
         EXPECT_EQ(births[i].id, 12 + i);
         EXPECT_EQ(births[i].recipe, i < 3 ? Recipe::carry : Recipe::vary);
         if (i < 3) {
-            EXPECT_EQ(births[i].parents.at(0).birth, living[i].birth);
+            EXPECT_EQ(births[i].parents[0].birth, living[i].birth);
         } else {
             parent_counts.insert(births[i].parents.size());
         }
