@@ -7,6 +7,7 @@
 
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/cpu/flush_guard.hpp"
 #include "cambrian/gpu/vulkan/address_book.hpp"
 #include "cambrian/gpu/vulkan/device_state.hpp"
 #include "cambrian/gpu/vulkan/profile.hpp"
@@ -26,7 +27,13 @@ void pause() {
 
 }  // namespace
 
-Device::Device(const DeviceOptions& options) : state_(std::make_unique<State>(options)) {
+// A device in software computes in threads that it starts here, with this thread's rules for
+// subnormal numbers; it has no float control for them.
+Device::Device(const DeviceOptions& options)
+    : state_([&options] {
+          const cpu::FlushGuard flush;
+          return std::make_unique<State>(options);
+      }()) {
     check_validation();
     if (!options.profile) return;
     if (limits().timestamp_nanoseconds <= 0.0) {
