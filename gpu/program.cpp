@@ -235,8 +235,12 @@ void GpuProgram::plan_readback(Recording& recording) const {
     std::int64_t bytes = status_ ? status_->memory.bytes() : 0;
     const std::int64_t status_bytes = bytes;
     for (std::size_t i = 0; i < outputs_.size(); ++i) {
+        const std::int64_t words = outputs_[i].words(population);
+        if (words == 0) {
+            continue;
+        }
         recording.parts.push_back({i, bytes});
-        bytes += outputs_[i].words(population) * static_cast<std::int64_t>(word_bytes);
+        bytes += words * static_cast<std::int64_t>(word_bytes);
     }
     // What a mirror still holds stays as it is; the recording gets memory of its own.
     if (recording.readback) {
