@@ -166,17 +166,20 @@ void store_tiles(uint stage) {
 }
 
 // The place of this thread in the tile: 32 neighbours form a block, so that they read few different
-// quads of both tiles at once.
+// quads of both tiles at once, and pairs of them share a column, so that 16 read at most 8 of right.
 uvec2 thread_position() {
     const uint block_columns = threads_across < 8U ? threads_across : 8U;
     const uint wanted_rows = 32U / block_columns;
     const uint block_rows = threads_down < wanted_rows ? threads_down : wanted_rows;
     const uint block_size = block_rows * block_columns;
+    const uint sharing = block_rows < 2U ? 1U : 2U;
+    const uint blocks_across = threads_across / block_columns;
     uint block = gl_LocalInvocationIndex / block_size;
     uint lane = gl_LocalInvocationIndex % block_size;
-    uint blocks_across = threads_across / block_columns;
-    return uvec2(block / blocks_across * block_rows + lane / block_columns,
-                 block % blocks_across * block_columns + lane % block_columns);
+    uint row = lane % sharing + lane / (sharing * block_columns) * sharing;
+    uint column = lane / sharing % block_columns;
+    return uvec2(block / blocks_across * block_rows + row,
+                 block % blocks_across * block_columns + column);
 }
 
 void multiply_tiles(uint stage, uvec2 place) {
