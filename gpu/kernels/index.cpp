@@ -31,14 +31,15 @@ class IndexStep : public Step {
 
   protected:
     void dispatch(vulkan::Recorder& recorder, const Frame& frame, const vulkan::Pipeline& pipeline,
-                  DataError code, std::int64_t items, std::int64_t row_items) const {
+                  DataError code, std::int64_t items, std::int64_t row_items,
+                  std::int64_t begin = 0, std::int64_t end = 0) const {
         if (items == 0) return;
         vulkan::Push push;
         push.address = {frame.address(result_), frame.address(source_), frame.address(indices_),
                         frame.address(status_)};
         const std::array words{
-            items,          row_items,      count_,         rows_, static_cast<std::int64_t>(code),
-            result_.stride, source_.stride, indices_.stride};
+            items,          row_items,      count_,          rows_, static_cast<std::int64_t>(code),
+            result_.stride, source_.stride, indices_.stride, begin, end};
         std::ranges::transform(words, push.word.begin(),
                                [](std::int64_t w) { return static_cast<std::uint32_t>(w); });
         // The status words are exchanged atomically and read when all is done.
@@ -102,8 +103,14 @@ class ScatterAddStep : public IndexStep {
                                          site.operand(0).type == ValueType::real ? 1U : 0U})) {}
 
     void record(vulkan::Recorder& recorder, const Frame& frame) const override {
-        dispatch(recorder, frame, pipeline_, DataError::scatter_out_of_range,
-                 individuals(frame) * result_elements_, row_);
+        const std::int64_t step = most_turns(resources_);
+        std::int64_t begin = 0;
+        do {
+            dispatch(recorder, frame, pipeline_, DataError::scatter_out_of_range,
+                     individuals(frame) * result_elements_, row_, begin,
+                     std::min(begin + step, count_));
+            begin += step;
+        } while (begin < count_);
     }
 
   private:

@@ -68,7 +68,10 @@ std::uint32_t word(std::int64_t value) {
 class ReduceStep : public Step {
   public:
     explicit ReduceStep(const Site& site)
-        : per_individual_(site.per_individual), op_(site.node.op), type_(site.operand().type) {
+        : per_individual_(site.per_individual),
+          op_(site.node.op),
+          type_(site.operand().type),
+          most_turns_(most_turns(site.owner.resources())) {
         Pass pass{.operand = site.operands[0],
                   .result = site.results[0],
                   .split = split_at(site.operand().shape, site.attribute<AxisAttribute>().axis)};
@@ -139,20 +142,36 @@ class ReduceStep : public Step {
                           bytes, 0);
     }
 
+    // Elements that are folded one after the other are cut into dispatches that go on from the
+    // result of the last.
+    void record(vulkan::Recorder& recorder, const Frame& frame, const Pass& pass,
+                std::int64_t count) const {
+        const bool serial = pass.shape != Pass::Shape::rows;
+        const std::int64_t step = serial ? most_turns_ : pass.part_length;
+        for (std::int64_t begin = 0; begin < pass.part_length; begin += step)
+            record(recorder, frame, pass, count, {begin, std::min(begin + step, pass.part_length)});
+    }
+
+    struct Interval {
+        std::int64_t begin = 0;
+        std::int64_t end = 0;
+    };
+
     static void record(vulkan::Recorder& recorder, const Frame& frame, const Pass& pass,
-                       std::int64_t count) {
+                       std::int64_t count, Interval interval) {
         vulkan::Push push;
         push.address[0] = frame.address(pass.result);
         push.address[1] = frame.address(pass.operand);
         const std::array reads{frame.range(pass.operand, pass.elements())};
         const std::array writes{frame.range(pass.result, pass.results())};
         const std::uint64_t groups = pass.shape == Pass::Shape::ordered_rows
-                                         ? ordered_words(push, pass, count)
-                                         : part_words(push, pass, count);
+                                         ? ordered_words(push, pass, count, interval)
+                                         : part_words(push, pass, count, interval);
         recorder.dispatch(*pass.pipeline, push, groups, reads, writes);
     }
 
-    static std::uint64_t part_words(vulkan::Push& push, const Pass& pass, std::int64_t count) {
+    static std::uint64_t part_words(vulkan::Push& push, const Pass& pass, std::int64_t count,
+                                    Interval interval) {
         const std::int64_t items = count * pass.results();
         const bool rows = pass.shape == Pass::Shape::rows;
         const std::int64_t second = rows ? lanes_for(pass.part_length) : pass.split.inner;
@@ -163,12 +182,15 @@ class ReduceStep : public Step {
                                pass.split.length,
                                pass.split.outer,
                                pass.operand.stride,
-                               pass.result.stride};
+                               pass.result.stride,
+                               interval.begin,
+                               interval.end};
         std::ranges::transform(words, push.word.begin(), word);
         return groups_for(rows ? items * second : items, pass.group_width);
     }
 
-    static std::uint64_t ordered_words(vulkan::Push& push, const Pass& pass, std::int64_t count) {
+    static std::uint64_t ordered_words(vulkan::Push& push, const Pass& pass, std::int64_t count,
+                                       Interval interval) {
         const std::int64_t rows = count * pass.split.outer;
         const auto of_group = static_cast<std::int64_t>(std::min<std::uint64_t>(
             std::bit_ceil(static_cast<std::uint64_t>(rows)), ordered_group_width));
@@ -177,7 +199,9 @@ class ReduceStep : public Step {
                                pass.split.length,
                                pass.split.outer,
                                pass.operand.stride,
-                               pass.result.stride};
+                               pass.result.stride,
+                               interval.begin,
+                               interval.end};
         std::ranges::transform(words, push.word.begin(), word);
         return groups_for(rows, static_cast<std::uint32_t>(of_group));
     }
@@ -185,6 +209,7 @@ class ReduceStep : public Step {
     bool per_individual_;
     Op op_;
     ValueType type_;
+    std::int64_t most_turns_;
     std::vector<Pass> passes_;
 };
 

@@ -51,6 +51,10 @@ std::uint32_t plain_group_width(const Resources& resources) {
     return resources.device.limits().software ? 64 : 256;
 }
 
+std::int64_t most_turns(const Resources& resources) {
+    return resources.device.limits().software ? 32768 : std::int64_t{1} << 22;
+}
+
 Walk::Walk(CompiledGraph& owner, bool per_individual, const cpu::Nest& nest,
            std::vector<View> views, std::string_view name, std::string_view function)
     : resources_(owner.resources()),

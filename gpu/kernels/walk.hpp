@@ -55,6 +55,10 @@ class Walk {
 /// Invocations of a workgroup in kernels without shared memory.
 [[nodiscard]] std::uint32_t plain_group_width(const Resources& resources);
 
+/// Turns of a loop that one invocation may do in a dispatch: llvmpipe ends all loops of an
+/// invocation after 65,535 turns in total, without a word, and a real device must answer in time.
+[[nodiscard]] std::int64_t most_turns(const Resources& resources);
+
 /// Items in workgroups of a width, rounded up.
 [[nodiscard]] constexpr std::uint64_t groups_for(std::int64_t items, std::uint32_t width) {
     return (static_cast<std::uint64_t>(items) + width - 1) / width;

@@ -7,8 +7,15 @@
 
 // Folds elements that lie `inner` words apart, from the first to the last, one invocation for each
 // result. A long axis is cut into parts with a result each.
+// A dispatch folds elements [begin, end) of each part and goes on from the result so far.
 // Push: addresses {result, operand}; words {items, inner, parts, elements of a part, elements of
-// the axis, outer positions of an individual, words between individuals of operand and result}.
+// the axis, outer positions of an individual, words between individuals of operand and result,
+// begin, end}.
+
+uvec2 fold_so_far(uint so_far, Words operand, uint first, uint inner) {
+    return sums ? uvec2(so_far, 0U) : fold_start(operand.at[first + so_far * inner], so_far);
+}
+
 void main() {
     uint item = group() * gl_WorkGroupSize.x + gl_LocalInvocationID.x;
     if (item >= push.word[0]) return;
@@ -20,13 +27,21 @@ void main() {
     uint individual = outer / push.word[5];
     uint position = outer % push.word[5];
     uint start = part * push.word[3];
-    uint length = min(push.word[3], push.word[4] - start);
+    uint end = min(push.word[9], push.word[4] - start);
     uint first =
         individual * push.word[6] + (position * push.word[4] + start) * inner + column;
+    uint to = individual * push.word[7] + (position * push.word[2] + part) * inner + column;
     Words operand = Words(push.address[1]);
-    uvec2 folded = fold_start(operand.at[first], 0U);
-    uint k = 1U;
-    for (; k + 4U <= length; k += 4U) {
+    Words result = Words(push.address[0]);
+    uint k = push.word[8];
+    uvec2 folded;
+    if (k == 0U) {
+        folded = fold_start(operand.at[first], 0U);
+        k = 1U;
+    } else {
+        folded = fold_so_far(result.at[to], operand, first, inner);
+    }
+    for (; k + 4U <= end; k += 4U) {
         uint at = first + k * inner;
         uint a = operand.at[at];
         uint b = operand.at[at + inner];
@@ -37,8 +52,6 @@ void main() {
         folded = fold(folded, fold_start(c, k + 2U));
         folded = fold(folded, fold_start(d, k + 3U));
     }
-    for (; k < length; ++k) folded = fold(folded, fold_start(operand.at[first + k * inner], k));
-    uint to = individual * push.word[7] + (position * push.word[2] + part) * inner + column;
-    Words(push.address[0]).at[to] =
-        fold_result(folded, operand, first, inner, push.word[4], start == 0U);
+    for (; k < end; ++k) folded = fold(folded, fold_start(operand.at[first + k * inner], k));
+    result.at[to] = fold_result(folded, operand, first, inner, push.word[4], start == 0U);
 }

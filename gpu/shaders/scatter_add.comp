@@ -7,10 +7,11 @@
 
 // Adds rows of values to the rows of a result that their indices name, in the order of the
 // indices: an invocation owns one word of the result and looks through all indices. An index out
-// of range is reported and its row left out.
+// of range is reported and its row left out. A dispatch adds the rows of indices [begin, end) to the
+// result so far.
 // Push: addresses {result, values, indices, status}; words {items, words of a row, indices of an
 // individual, rows of the result, error code, words between individuals of result, values,
-// indices}.
+// indices, begin, end}.
 
 layout(constant_id = 1) const bool real_elements = true;
 
@@ -23,21 +24,22 @@ void main() {
     uint item = group() * gl_WorkGroupSize.x + gl_LocalInvocationID.x;
     if (item >= push.word[0]) return;
     uint row_words = push.word[1];
-    uint count = push.word[2];
     uint rows = push.word[3];
     uint column = item % row_words;
     uint row = (item / row_words) % rows;
     uint individual = item / row_words / rows;
     Words values = Words(push.address[1]);
     Words indices = Words(push.address[2]);
+    Words result = Words(push.address[0]);
+    uint to = individual * push.word[5] + row * row_words + column;
     uint first_value = individual * push.word[6] + column;
     uint first_index = individual * push.word[7];
     bool checks = column == 0U && row == 0U;
-    uint sum = 0U;
-    for (uint j = 0U; j < count; ++j) {
+    uint sum = push.word[8] == 0U ? 0U : result.at[to];
+    for (uint j = push.word[8]; j < push.word[9]; ++j) {
         uint index = indices.at[first_index + j];
         if (checks && index >= rows) report(Words(push.address[3]), push.word[4], index);
         if (index == row) sum = add_words(sum, values.at[first_value + j * row_words]);
     }
-    Words(push.address[0]).at[individual * push.word[5] + row * row_words + column] = sum;
+    result.at[to] = sum;
 }
