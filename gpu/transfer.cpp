@@ -118,7 +118,9 @@ Transfer::Room Transfer::stage(std::uint64_t address, std::size_t words, bool jo
     const std::uint64_t bytes = count * word_bytes;
     const std::uint64_t from = piece.block.address() + static_cast<std::uint64_t>(piece.filled);
     std::byte* host = piece.block.host() + piece.filled;
-    if (joins && !copies_.empty() && copies_.back().from + copies_.back().bytes == from &&
+    // Not across pieces: two buffers may lie side by side, and a copy is of one.
+    if (joins && piece.filled > 0 && !copies_.empty() &&
+        copies_.back().from + copies_.back().bytes == from &&
         copies_.back().to + copies_.back().bytes == address) {
         copies_.back().bytes += bytes;
     } else {
