@@ -61,6 +61,29 @@ class Rollout {
         return {weights, activations_of, enabled, task_->draws(evolve::Phase::train, 5, 0)[0]};
     }
 
+    /// Of multilayer_perceptron: every hidden unit leans the way the pole falls, so that all
+    /// episodes last until their end. Activations are tanh, then none.
+    [[nodiscard]] std::vector<Tensor> balancing_inputs(std::int64_t population) const {
+        constexpr std::array gains{0.05, 0.15, 1.0, 0.5};
+        std::vector<Tensor> tensors = inputs(population);
+        const std::int64_t hidden = (network_.weight_count() - 2) / 7;
+        const std::int64_t second = 5 * hidden;
+        for (std::int64_t i = 0; i < population; ++i) {
+            RandomStream rng(random_key(12, "rollout test"), static_cast<std::uint64_t>(i));
+            std::int64_t word = 0;
+            fill(tensors[0], i, [&] {
+                const double size = 1.0 + 0.2 * static_cast<double>(rng.uniform());
+                const std::int64_t at = word++;
+                if (at < 4 * hidden) return size * gains[static_cast<std::size_t>(at % 4)];
+                const bool output = at >= second && at < second + 2 * hidden;
+                return output ? (at < second + hidden ? -size : size) : 0.0;
+            });
+            int code = 0;
+            fill(tensors[1], i, [&] { return code++ == 0 ? 4.0 : 0.0; });
+        }
+        return tensors;
+    }
+
   private:
     [[nodiscard]] std::int64_t activations() const {
         return std::max<std::int64_t>(network_.activation_count(), 1);
