@@ -23,10 +23,13 @@ constexpr std::int64_t most_readback = std::int64_t{128} << 20;
 constexpr std::int64_t most_words = std::int64_t{std::numeric_limits<std::uint32_t>::max()} - 65536;
 
 Graph with_passes(const Graph& graph, const Resources& resources) {
-    Graph result = lower(graph, has_kernel);
+    // Reductions of a chain are trees; under strict math only what the rules below allow is fused.
+    const bool strict = resources.math == Math::strict;
+    Graph result =
+        lower(graph, [strict](Op op) { return has_kernel(op) && !(strict && op == Op::chain); });
     if (resources.fuse) {
         result = fuse_linear(result);
-        result = fuse_chains(result, {.reductions = resources.math == Math::fast});
+        result = fuse_chains(result, {.reductions = !strict});
     }
     result = eliminate_dead_code(result);
     verify(result);
@@ -271,13 +274,9 @@ void GpuProgram::finish(Recording& recording, vulkan::Ticket ticket,
         buffer.written(outputs[i].first, outputs_[i].words(population));
     }
     for (const Recording::Part& part : recording.parts) {
-        const std::int64_t words = outputs_[part.output].words(population);
-        if (words > 0) {
-            bound(outputs_[part.output], outputs[part.output], population)
-                .mirror({outputs[part.output].first, words,
-                         recording.readback->block.host() + part.offset, ticket,
-                         recording.readback});
-        }
+        bound(outputs_[part.output], outputs[part.output], population)
+            .mirror({outputs[part.output].first, outputs_[part.output].words(population),
+                     recording.readback->block.host() + part.offset, ticket, recording.readback});
     }
     if (status_) {
         status_->memory.used_by(ticket);

@@ -1,6 +1,7 @@
 #include "op_cases.hpp"
 
 #include "cambrian/engine/core/random.hpp"
+#include "cambrian/engine/graph/ops.hpp"
 
 namespace cambrian::test {
 namespace {
@@ -275,6 +276,63 @@ void add_activations(Cases& cases) {
             {Op::activate, {{Range::wide, {3, 17}}, {Range::fixed, {}, code}}, {}, {{{3, 17}}}});
 }
 
+void add_linear(Cases& cases) {
+    struct Sizes {
+        Shape left, right, result;
+    };
+    for (const auto& [left, right, result] :
+         {Sizes{{1, 1}, {1, 1}, {1, 1}}, Sizes{{3, 17}, {17, 5}, {3, 5}},
+          Sizes{{65, 4}, {4, 3}, {65, 3}}, Sizes{{2, 3, 4}, {4, 17}, {2, 3, 17}},
+          Sizes{{2, 1, 3, 2}, {3, 2, 5}, {2, 3, 3, 5}}, Sizes{{2, 0}, {0, 3}, {2, 3}}})
+        for (const bool bias : {false, true})
+            for (const std::int64_t code : {-1, 0, 3, 4}) {
+                const bool activation = code >= 0;
+                std::vector<OperandCase> operands{{Range::wide, left}, {Range::wide, right}};
+                if (bias) operands.push_back({Range::wide, {result[-1]}});
+                if (activation) operands.push_back({Range::fixed, {}, code});
+                cases.push_back({Op::linear,
+                                 std::move(operands),
+                                 LinearAttribute{{}, bias, activation},
+                                 {{result}}});
+            }
+    cases.push_back({Op::linear,
+                     {{Range::wide, {17, 3}},
+                      {Range::wide, {5, 17}},
+                      {Range::wide, {5}},
+                      {Range::index, {}, 6}},
+                     LinearAttribute{{true, true}, true, true},
+                     {{{3, 5}}}});
+}
+
+ChainAttribute chain_of(Graph body) {
+    return {std::make_shared<const Graph>(std::move(body))};
+}
+
+void add_chain(Cases& cases) {
+    for (const Shape& shape : {Shape{}, Shape{17}, Shape{3, 65}, Shape{2, 1, 3, 1, 2, 3}}) {
+        Graph body;
+        const Var x = body.input("x", ValueType::real, shape);
+        const Var y = body.input("y", ValueType::real, {});
+        const Var chosen = body.input("chosen", ValueType::boolean, shape);
+        body.output(select(chosen, tanh(x * y) - 0.5, exp(x) / (square(y) + 2.0)));
+        cases.push_back({Op::chain,
+                         {{Range::wide, shape}, {Range::wide, {}}, {Range::boolean, shape}},
+                         chain_of(std::move(body)),
+                         {{shape}}});
+    }
+    for (const Shape& shape : {Shape{1}, Shape{17}, Shape{3, 257}, Shape{2, 3, 5}}) {
+        Graph body;
+        const Var x = body.input("x", ValueType::real, shape);
+        const Var y = body.input("y", ValueType::real, shape);
+        const Var shifted = exp(x * y - reduce_max(x * y, -1, true));
+        body.output(shifted / reduce_sum(shifted, -1, true) + y);
+        cases.push_back({Op::chain,
+                         {{Range::wide, shape}, {Range::wide, shape}},
+                         chain_of(std::move(body)),
+                         {{shape}}});
+    }
+}
+
 }  // namespace
 
 ValueType OperandCase::type() const {
@@ -293,7 +351,7 @@ std::string OpCase::label() const {
 std::vector<OpCase> op_cases() {
     Cases cases = scan_cases();
     for (auto* add : {add_sources, add_unary, add_binary, add_reductions, add_reshapes, add_pieces,
-                      add_matmul, add_indexing, add_activations})
+                      add_matmul, add_indexing, add_activations, add_linear, add_chain})
         add(cases);
     return cases;
 }
