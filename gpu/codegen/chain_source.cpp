@@ -85,6 +85,7 @@ bool reduces_rows(const Graph& body) {
 std::string elementwise_chain_source(const Graph& body) {
     const ChainWriter writer(body);
     std::string text = fmt::format("#define CAMBRIAN_VIEWS {}U\n", body.inputs().size() + 1);
+    text += std::string(shader_text("chain_axes.glsl")) + "\n";
     text += "uint chain(uint words[CAMBRIAN_VIEWS]) {\n";
     for (std::size_t i = 0; i < body.inputs().size(); ++i) {
         const ValueType type = body.value(body.inputs()[i]).type;

@@ -182,7 +182,7 @@ class RowWriter {
             sum ? (real ? "uintBitsToFloat(0x80000000U)" : "0")
                 : (real ? "uintBitsToFloat(0xFF800000U)" : "int(0x80000000U)");
         text_ += fmt::format("    {} fold_{} = {};\n", real ? "float" : "int", value, start);
-        if (!sum) text_ += fmt::format("    uint zero_{} = no_zero;\n", value);
+        if (!sum) text_ += fmt::format("    uint at_{} = 0U;\n", value);
     }
 
     void write_fold(const Node& node) {
@@ -192,10 +192,14 @@ class RowWriter {
             text_ += fmt::format("            fold_{0} += {1};\n", value, x);
             return;
         }
+        // Known while compiling where loops are unrolled.
+        const std::string_view first =
+            in_registers_ ? "vector + word == 0U" : "column + word == 0U";
         text_ += fmt::format(
-            "            fold_{0} = next_maximum(fold_{0}, {1}, column + word);\n"
-            "            zero_{0} = min(zero_{0}, zero_key({1}, column + word));\n",
-            value, x);
+            "            bool moves_{0} = moves(fold_{0}, {1}, {2});\n"
+            "            at_{0} = moves_{0} ? column + word : at_{0};\n"
+            "            fold_{0} = moves_{0} ? {1} : fold_{0};\n",
+            value, x, first);
     }
 
     void finish_fold(const Node& node) {
@@ -205,7 +209,7 @@ class RowWriter {
             text_ += fmt::format("    {0} v{1} = row_sum(fold_{1});  // {2}\n", type, value,
                                  cambrian::name(node.op));
         else
-            text_ += fmt::format("    {0} v{1} = row_maximum(fold_{1}, zero_{1});  // {2}\n", type,
+            text_ += fmt::format("    {0} v{1} = row_maximum(fold_{1}, at_{1});  // {2}\n", type,
                                  value, cambrian::name(node.op));
     }
 
@@ -222,6 +226,7 @@ std::string row_chain_source(const Graph& body, const RowChainPlan& plan, bool i
                              bool unroll) {
     std::string text = fmt::format("#define CAMBRIAN_VIEWS {}U\n", body.inputs().size() + 1);
     text += fmt::format("#define CAMBRIAN_UNROLL [[{}]]\n", unroll ? "unroll" : "dont_unroll");
+    text += std::string(shader_text("chain_axes.glsl")) + "\n";
     text += shader_text("chain_rows.glsl");
     return text + "\n" + RowWriter(body, plan, in_registers).main_function();
 }

@@ -66,13 +66,21 @@ class ElementChainStep : public Step {
         push.word[0] = static_cast<std::uint32_t>(total / width);
         push.word[1] = static_cast<std::uint32_t>(inner.extent / width);
         push.word[2] = static_cast<std::uint32_t>(axes_.axes().size() - 1);
+        const MagicNumbers numbers(std::max(push.word[1], 1U));
+        push.word[11] = numbers.magic;
+        push.word[12] = numbers.shifts;
         const std::span<const vulkan::Range> all(touched);
-        recorder.dispatch(pipeline(wide), push,
-                          groups_for(total / width, plain_group_width(resources_)), all.subspan(1),
-                          all.first(1));
+        const std::uint32_t items_of_group = plain_group_width(resources_) * items_each(wide);
+        recorder.dispatch(pipeline(wide), push, groups_for(total / width, items_of_group),
+                          all.subspan(1), all.first(1));
     }
 
   private:
+    /// Of one invocation: words one by one are too little to keep memory busy.
+    [[nodiscard]] std::uint32_t items_each(bool wide) const {
+        return wide || resources_.device.limits().software ? 1 : 4;
+    }
+
     [[nodiscard]] bool wide_in(std::span<const vulkan::Range> views, std::int64_t total) const {
         if (!may_be_wide_ || (axes_.axes().size() == 1 && total % vector_words != 0)) return false;
         for (std::size_t view = 0; view < views.size(); ++view)
@@ -85,8 +93,9 @@ class ElementChainStep : public Step {
     [[nodiscard]] const vulkan::Pipeline& pipeline(bool wide) const {
         const vulkan::Pipeline*& made = pipelines_[wide ? 1 : 0];
         if (made == nullptr) {
-            const std::array<std::uint32_t, 2> constants{plain_group_width(resources_),
-                                                         wide ? std::uint32_t{vector_words} : 1U};
+            const std::array<std::uint32_t, 3> constants{plain_group_width(resources_),
+                                                         wide ? std::uint32_t{vector_words} : 1U,
+                                                         items_each(wide)};
             made = &resources_.pipelines.get(name_, resources_.compiler.compile(name_, text_),
                                              constants);
         }

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <bit>
 #include <limits>
 
 #include "cambrian/engine/core/contract.hpp"
@@ -20,6 +22,15 @@ std::int64_t stride_along(const Shape& shape, int axis) {
 }
 
 }  // namespace
+
+MagicNumbers::MagicNumbers(std::uint32_t divisor) {
+    CAMBRIAN_EXPECT(divisor > 0);
+    const auto bits = static_cast<std::uint32_t>(std::bit_width(divisor - 1));
+    const std::uint64_t power = std::uint64_t{1} << bits;
+    magic = static_cast<std::uint32_t>(((power - divisor) << 32U) / divisor + 1);
+    const std::uint32_t first = std::min(bits, 1U);
+    shifts = first | (bits - first) << 8U;
+}
 
 ChainAxes::ChainAxes(const Site& site, const Shape& shape, int left_out)
     : one_individual_(!site.per_individual) {
@@ -59,7 +70,9 @@ std::int64_t ChainAxes::positions() const {
 std::vector<std::uint32_t> ChainAxes::table(std::size_t inner) const {
     std::vector<std::uint32_t> words;
     for (std::size_t i = axes_.size() - inner; i-- > 0;) {
-        words.push_back(static_cast<std::uint32_t>(axes_[i].extent));
+        const auto extent = static_cast<std::uint32_t>(axes_[i].extent);
+        const MagicNumbers numbers(extent);
+        words.insert(words.end(), {extent, numbers.magic, numbers.shifts});
         for (const std::int64_t stride : axes_[i].strides)
             words.push_back(static_cast<std::uint32_t>(stride));
     }

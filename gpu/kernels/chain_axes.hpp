@@ -7,6 +7,13 @@
 
 namespace cambrian::gpu {
 
+/// What shaders/chain_axes.glsl divides by a number with: n / divisor for every n below 2^32.
+struct MagicNumbers {
+    explicit MagicNumbers(std::uint32_t divisor);
+    std::uint32_t magic = 0;
+    std::uint32_t shifts = 0;
+};
+
 /// Nested loops over any number of views of words, the population outermost, with neighbouring axes
 /// merged wherever every view allows it. View 0 is the result of a step, then its operands.
 class ChainAxes {
@@ -23,7 +30,7 @@ class ChainAxes {
     [[nodiscard]] const std::vector<Axis>& axes() const { return axes_; }
     /// Positions of all axes, for each individual (0: nothing to do).
     [[nodiscard]] std::int64_t positions() const;
-    /// {extent, strides} of all axes but the `inner` innermost, the innermost first.
+    /// {extent, magic numbers, strides} of all axes but the `inner` innermost, the innermost first.
     [[nodiscard]] std::vector<std::uint32_t> table(std::size_t inner) const;
 
   private:

@@ -33,15 +33,24 @@ struct RowTiling {
         const std::uint32_t all = words / width;
         // Registers of a thread for the elements it keeps: at most about 64.
         const std::uint32_t most_words = most_kept <= 2 ? 32 : most_kept <= 4 ? 16 : 8;
-        const std::uint32_t most_vectors = most_words / width;
-        const std::uint32_t needed = std::bit_ceil((all + most_vectors - 1) / most_vectors);
-        in_registers = needed <= most_threads;
-        row_threads =
-            in_registers ? std::max(needed, std::min(std::bit_ceil(all), 32U)) : most_threads;
-        vectors = in_registers ? std::bit_ceil((all + row_threads - 1) / row_threads) : 1;
+        const auto threads_for = [&](std::uint32_t each) {
+            return std::bit_ceil((all + each - 1) / each);
+        };
+        // Short rows: few threads with some work each. Others: as few threads as hold the row.
+        const std::uint32_t short_row = threads_for(width == 1 ? 8 : 4);
+        row_threads = short_row <= 32 ? short_row : std::max(32U, threads_for(most_words / width));
+        in_registers = row_threads <= most_threads;
+        row_threads = std::min(row_threads, most_threads);
+        vectors = in_registers ? (all + row_threads - 1) / row_threads : 1;
         group_threads = std::max(group_threads, row_threads);
     }
 };
+
+/// Threads next to each other that surely are one subgroup: these drivers number them so.
+std::uint32_t shuffle_width(const vulkan::DeviceLimits& limits) {
+    const bool known = limits.software || limits.device_name.starts_with("NVIDIA");
+    return known ? limits.subgroup_width : 1;
+}
 
 /// The rows' shape: of what the first reduction reads.
 Shape row_shape(const Graph& body) {
@@ -111,9 +120,13 @@ class RowChainStep : public Step {
     [[nodiscard]] const vulkan::Pipeline& pipeline(bool aligned) const {
         const vulkan::Pipeline*& made = pipelines_[aligned ? 1 : 0];
         if (made == nullptr) {
-            const std::array<std::uint32_t, 6> constants{
-                tiling_.group_threads, tiling_.row_threads, tiling_.vectors,
-                tiling_.width,         aligned ? 1U : 0U,   tiling_.group_threads};
+            const std::array<std::uint32_t, 7> constants{tiling_.group_threads,
+                                                         tiling_.row_threads,
+                                                         tiling_.vectors,
+                                                         tiling_.width,
+                                                         aligned ? 1U : 0U,
+                                                         tiling_.group_threads,
+                                                         shuffle_width(resources_.device.limits())};
             made = &resources_.pipelines.get(name_, resources_.compiler.compile(name_, text_),
                                              constants);
         }

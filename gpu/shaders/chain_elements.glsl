@@ -1,29 +1,21 @@
 // A chain of elementwise ops over nested loops of any strides (gpu/kernels/chain.cpp). The text
-// before this one defines
-//   CAMBRIAN_VIEWS     how many views there are: the result, then the operands
-//   uint chain(uint[]) the word of the result from the words of the operands
+// before this one is chain_axes.glsl and
+//   uint chain(uint[])  the word of the result from the words of the operands
 // Push: addresses {result, operands .., table at 7}; words {items, items in a row, outer axes, -,
-// inner strides of the views}. The table holds {extent, strides of the views} of the outer axes,
-// the innermost of them first.
+// inner strides of the views from 4, magic numbers of the items in a row from 11}.
 
 // Words of one item: 4 where rows are whole, aligned vectors, else 1.
 layout(constant_id = 1) const uint width = 1U;
+// Items of one invocation.
+layout(constant_id = 2) const uint items_each = 1U;
 
 void find_offsets(uint item, out uint offsets[CAMBRIAN_VIEWS]) {
     uint outer_axes = push.word[2];
-    uint rest = outer_axes == 0U ? 0U : item / push.word[1];
-    uint position = (item - rest * push.word[1]) * width;
+    uint outer = outer_axes == 0U ? 0U : quotient(item, push.word[11], push.word[12]);
+    uint position = (item - outer * push.word[1]) * width;
     [[unroll]] for (uint view = 0U; view < CAMBRIAN_VIEWS; ++view)
         offsets[view] = position * push.word[4U + view];
-    Words table = Words(push.address[7]);
-    for (uint axis = 0U; axis < outer_axes; ++axis) {
-        uint at = axis * (CAMBRIAN_VIEWS + 1U);
-        uint outer = axis + 1U < outer_axes ? rest / table.at[at] : 0U;
-        uint index = rest - outer * table.at[at];
-        [[unroll]] for (uint view = 0U; view < CAMBRIAN_VIEWS; ++view)
-            offsets[view] += index * table.at[at + 1U + view];
-        rest = outer;
-    }
+    add_offsets(outer, outer_axes, offsets);
 }
 
 uvec4 load_vector(uint view, uint offset) {
@@ -52,13 +44,16 @@ void store_vector(uint offsets[CAMBRIAN_VIEWS]) {
 }
 
 void main() {
-    uint item = group() * gl_WorkGroupSize.x + gl_LocalInvocationID.x;
-    if (item >= push.word[0]) return;
-    uint offsets[CAMBRIAN_VIEWS];
-    find_offsets(item, offsets);
-    if (width == 1U) {
-        store_word(offsets);
-    } else {
-        store_vector(offsets);
+    uint first = group() * gl_WorkGroupSize.x * items_each + gl_LocalInvocationID.x;
+    [[unroll]] for (uint i = 0U; i < items_each; ++i) {
+        uint item = first + i * gl_WorkGroupSize.x;
+        if (item >= push.word[0]) return;
+        uint offsets[CAMBRIAN_VIEWS];
+        find_offsets(item, offsets);
+        if (width == 1U) {
+            store_word(offsets);
+        } else {
+            store_vector(offsets);
+        }
     }
 }

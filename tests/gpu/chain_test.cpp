@@ -1,7 +1,10 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -12,6 +15,7 @@
 #include "cambrian/engine/graph/ops.hpp"
 #include "cambrian/engine/graph/passes.hpp"
 #include "cambrian/gpu/codegen/chain_source.hpp"
+#include "cambrian/gpu/kernels/chain_axes.hpp"
 #include "cambrian/tests/engine/random_graph.hpp"
 #include "cambrian/tests/support/vulkan_device.hpp"
 
@@ -253,14 +257,18 @@ Graph row_graph(Build build, std::int64_t rows, std::int64_t columns) {
 }
 
 TEST_P(RowChain, OddLengths) {
-    for (const Build build : {build_softmax, build_log_softmax, build_rms_norm, build_layer_norm,
-                              build_cross_entropy}) {
-        for (const std::int64_t length : row_lengths) {
-            const Graph graph = row_graph(build, 3, length);
-            expect_one_chain(graph, true);
-            expect_near(backend(GetParam()), graph, 2, random_inputs(graph, 2));
-        }
+    const auto check = [&](Build build, std::int64_t length) {
+        const Graph graph = row_graph(build, 3, length);
+        expect_one_chain(graph, true);
+        expect_near(backend(GetParam()), graph, 2, random_inputs(graph, 2));
+    };
+    // Each length of each chain is a pipeline of its own: all lengths for two of them.
+    for (const std::int64_t length : row_lengths) {
+        check(build_softmax, length);
+        check(build_layer_norm, length);
     }
+    for (const Build build : {build_log_softmax, build_rms_norm, build_cross_entropy})
+        for (const std::int64_t length : {17, 1024}) check(build, length);
 }
 
 TEST_P(RowChain, RowsThatFitNoRegisters) {
@@ -351,6 +359,27 @@ TEST_P(RowChain, Gradients) {
         EXPECT_GE(count(fuse_chains(eliminate_dead_code(graph), {.reductions = true}), Op::chain),
                   1U);
         expect_near(backend(GetParam()), graph, 3, random_inputs(graph, 3));
+    }
+}
+
+TEST(ChainAxes, DividesByMultiplying) {
+    RandomStream rng(random_key(7, "magic"), 0);
+    const auto check = [](std::uint32_t n, std::uint32_t divisor) {
+        const gpu::MagicNumbers numbers(divisor);
+        const auto high =
+            static_cast<std::uint32_t>((std::uint64_t{n} * std::uint64_t{numbers.magic}) >> 32U);
+        const std::uint32_t half = (n - high) >> (numbers.shifts & 255U);
+        EXPECT_EQ((high + half) >> (numbers.shifts >> 8U), n / divisor) << n << " / " << divisor;
+    };
+    constexpr std::uint32_t most = std::numeric_limits<std::uint32_t>::max();
+    for (int i = 0; i < 20000; ++i) {
+        const std::uint32_t divisor = std::max(rng.index(most) >> rng.index(32), 1U);
+        const std::uint32_t n = rng.index(most) >> rng.index(32);
+        check(n, divisor);
+        check(n / divisor * divisor, divisor);
+        check(n / divisor * divisor - 1U, divisor);
+        check(most, divisor);
+        check(divisor, divisor);
     }
 }
 
