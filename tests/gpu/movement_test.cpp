@@ -11,15 +11,14 @@ using test::Words;
 
 /// A graph with one input of a shape, own or shared, and what `body` makes of it.
 template <class Body>
-void expect_moved(const Shape& shape, Body body, const std::string& what) {
-    const auto backend = test::unfused_backend(Math::fast);
+void expect_moved(Backend& backend, const Shape& shape, Body body, const std::string& what) {
     for (const std::int64_t population : {0, 1, 5}) {
         Graph graph;
         const Var x = graph.input("x", ValueType::real, shape, population > 0);
         graph.output(body(x));
         const std::int64_t individuals = std::max<std::int64_t>(population, 1);
         const Words words = test::hashed_words(test::bound_words(graph, x.id, individuals), 1);
-        test::expect_equal_to_cpu(*backend, graph, individuals, {words},
+        test::expect_equal_to_cpu(backend, graph, individuals, {words},
                                   what + " of " + shape.text());
     }
 }
@@ -28,6 +27,7 @@ const std::vector<Shape> shapes{{1},          {3, 17},         {65, 4},         
                                 {2, 3, 4, 5}, {2, 1, 3, 4, 2}, {2, 3, 1, 2, 4, 3}};
 
 TEST(VulkanMovement, PermutesEveryRank) {
+    const auto backend = test::unfused_backend(Math::fast);
     for (const Shape& shape : shapes) {
         PermuteAttribute reversed;
         PermuteAttribute rotated;
@@ -38,48 +38,52 @@ TEST(VulkanMovement, PermutesEveryRank) {
         }
         for (const PermuteAttribute& order : {reversed, rotated})
             expect_moved(
-                shape, [&](Var x) { return x.graph->add(Op::permute, std::vector{x}, order); },
-                "permute");
+                *backend, shape,
+                [&](Var x) { return x.graph->add(Op::permute, std::vector{x}, order); }, "permute");
     }
 }
 
 TEST(VulkanMovement, TransposesLargeMatrices) {
+    const auto backend = test::unfused_backend(Math::fast);
     for (const Shape& shape : {Shape{257, 1023}, Shape{1024, 64}, Shape{3, 33, 65}})
         expect_moved(
-            shape, [](Var x) { return transpose(x); }, "transpose");
+            *backend, shape, [](Var x) { return transpose(x); }, "transpose");
 }
 
 TEST(VulkanMovement, BroadcastsAlongEveryAxis) {
+    const auto backend = test::unfused_backend(Math::fast);
     const Shape target{3, 5, 8};
     for (const Shape& shape : {Shape{}, Shape{8}, Shape{5, 1}, Shape{3, 1, 8}, Shape{1, 5, 8},
                                Shape{3, 5, 1}, Shape{3, 5, 8}})
         expect_moved(
-            shape, [&](Var x) { return broadcast(x, target); }, "broadcast");
+            *backend, shape, [&](Var x) { return broadcast(x, target); }, "broadcast");
 }
 
 TEST(VulkanMovement, SlicesAndPadsEveryAxis) {
+    const auto backend = test::unfused_backend(Math::fast);
     for (const Shape& shape : shapes)
         for (int axis = 0; axis < shape.rank(); ++axis) {
             const std::int64_t extent = shape[axis];
             expect_moved(
-                shape, [&](Var x) { return slice(x, axis, extent / 3, extent - extent / 3); },
-                "slice");
+                *backend, shape,
+                [&](Var x) { return slice(x, axis, extent / 3, extent - extent / 3); }, "slice");
             for (const std::int64_t before : {0, 3})
                 for (const std::int64_t after : {0, 4})
                     expect_moved(
-                        shape, [&](Var x) { return pad(x, axis, before, after); }, "pad");
+                        *backend, shape, [&](Var x) { return pad(x, axis, before, after); }, "pad");
         }
 }
 
 TEST(VulkanMovement, ReshapesKeepTheOrderOfWords) {
+    const auto backend = test::unfused_backend(Math::fast);
     expect_moved(
-        Shape{6, 35},
+        *backend, Shape{6, 35},
         [](Var x) {
             return reshape(x, {5, -1, 2}) * 1.0;
         },
         "reshape");
     expect_moved(
-        Shape{6, 35}, [](Var x) { return reshape(x, {210}); }, "reshape");
+        *backend, Shape{6, 35}, [](Var x) { return reshape(x, {210}); }, "reshape");
 }
 
 TEST(VulkanMovement, JoinsOwnAndSharedParts) {
@@ -108,10 +112,11 @@ TEST(VulkanMovement, JoinsOwnAndSharedParts) {
 }
 
 TEST(VulkanMovement, EmptyValuesAreNoWork) {
+    const auto backend = test::unfused_backend(Math::fast);
     expect_moved(
-        Shape{0, 3}, [](Var x) { return pad(x, 0, 1, 1); }, "pad");
+        *backend, Shape{0, 3}, [](Var x) { return pad(x, 0, 1, 1); }, "pad");
     expect_moved(
-        Shape{3, 0}, [](Var x) { return transpose(x); }, "transpose");
+        *backend, Shape{3, 0}, [](Var x) { return transpose(x); }, "transpose");
 }
 
 }  // namespace
