@@ -30,6 +30,7 @@ constexpr std::array tiles{
     MatmulTile{"64x64x8", 64, 64, 8, 8, 8},
     MatmulTile{"64x64x16_4x4", 64, 64, 16, 4, 4},
     MatmulTile{"128x16x16", 128, 16, 16, 4, 4},
+    MatmulTile{"256x16x8", 256, 16, 8, 8, 4},
     MatmulTile{"128x32x16", 128, 32, 16, 8, 4},
     MatmulTile{"4x64x16", 4, 64, 16, 4, 4},
     MatmulTile{"4x256x8", 4, 256, 8, 4, 4},
