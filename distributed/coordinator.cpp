@@ -87,6 +87,7 @@ RunResult Coordinator::run(Start start) {
         write_status("running", 0, "");
         dispatcher_.gather();
         reporter_.started(experiment_, dispatcher_.rank_lines(), strategy_->generation());
+        dispatcher_.warn_of_sharing();
         return result(loop());
     } catch (const std::exception& error) {
         fail(error);

@@ -1,10 +1,12 @@
 #include "cambrian/distributed/dispatcher.hpp"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 #include <exception>
+#include <map>
+#include <string>
 #include <utility>
 
 #include "cambrian/distributed/hello.hpp"
@@ -45,9 +47,9 @@ Dispatcher::Dispatcher(Communicator& communicator, Backend& backend, const Exper
       hello_(introduce(experiment, backend)),
       peers_(static_cast<std::size_t>(communicator.size())),
       seconds_(peers_.size()),
+      workshop_(backend, experiment),
       last_progress_(Clock::now()),
-      variation_(experiment.seed, experiment.variation),
-      workshop_(backend, experiment) {
+      variation_(experiment.seed, experiment.variation) {
     CAMBRIAN_EXPECT(communicator.rank() == own_rank);
     if (communicator.size() > 1) {
         compute_ = std::make_unique<ComputeThread>(workshop_);
@@ -73,7 +75,7 @@ void Dispatcher::gather() {
     const Clock::time_point start = Clock::now();
     const auto missing = [this] {
         return std::count_if(peers_.begin() + 1, peers_.end(),
-                             [](const Peer& entry) { return !entry.known; });
+                             [](const Peer& entry) { return !entry.known && !entry.left; });
     };
     while (missing() > 0 && !interrupted() && seconds_between(start, Clock::now()) < limit) {
         serve(idle_patience);
@@ -90,12 +92,28 @@ std::vector<std::string> Dispatcher::rank_lines() const {
     std::vector<std::string> lines;
     for (std::size_t rank = 0; rank < peers_.size(); ++rank) {
         const Hello& hello = rank == 0 ? hello_ : peers_[rank].hello;
+        const std::string device = hello.device.empty() ? "" : ", device " + hello.device;
         lines.push_back(rank == 0 || peers_[rank].known
-                            ? fmt::format("rank {} on {}: {}, {} processors", rank, hello.host,
-                                          hello.fingerprint, hello.processors)
+                            ? fmt::format("rank {} on {}: {}, {} processors{}", rank, hello.host,
+                                          hello.fingerprint, hello.processors, device)
                             : fmt::format("rank {}: not here yet", rank));
     }
     return lines;
+}
+
+void Dispatcher::warn_of_sharing() {
+    std::map<std::pair<std::string, std::string>, std::vector<std::size_t>> users;
+    for (std::size_t rank = 0; rank < peers_.size(); ++rank) {
+        const Hello& hello = rank == 0 ? hello_ : peers_[rank].hello;
+        if (!hello.device.empty()) users[{hello.host, hello.device}].push_back(rank);
+    }
+    for (const auto& [place, ranks] : users) {
+        if (ranks.size() < 2) continue;
+        reporter_.warning(fmt::format(
+            "ranks {} on {} share one GPU, {} (they wait for each other, and split its memory) "
+            "start one rank for each GPU",
+            fmt::join(ranks, ", "), place.first, place.second));
+    }
 }
 
 std::string Dispatcher::title(int rank) {

@@ -43,6 +43,8 @@ class Dispatcher {
     void gather();
     /// One line about each rank.
     [[nodiscard]] std::vector<std::string> rank_lines() const;
+    /// Warns where ranks of one host use the same GPU.
+    void warn_of_sharing();
 
     /// Outcomes of the births, in their order; nothing when interrupted. `parents` holds every
     /// genome the births name.
@@ -124,13 +126,13 @@ class Dispatcher {
     Hello hello_;
     std::vector<Peer> peers_;
     std::vector<WorkSeconds> seconds_;
+    Workshop workshop_;  ///< Before whatever holds genomes that it made.
     std::optional<Round> round_;
     std::uint64_t next_shard_ = 1;
     double seconds_per_birth_ = 0.0;  ///< Recent average; 0 = unknown.
     Clock::time_point last_progress_;
     std::string farewell_ = "the run has ended";
     evolve::Variation variation_;
-    Workshop workshop_;
     std::unique_ptr<ComputeThread> compute_;  ///< None with one rank, which works on its own.
 };
 

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "cambrian/evolve/family.hpp"
 #include "cambrian/evolve/strategy.hpp"
 #include "cambrian/evolve/task.hpp"
 #include "cambrian/evolve/variation.hpp"
@@ -30,6 +31,7 @@ struct DistributionSettings {
     double lease_seconds = 60.0;
     bool mixed = false;  ///< Ranks with different arithmetic fingerprints are allowed.
     int threads = 1;     ///< That make children on this rank, the caller included.
+    std::string device;  ///< The GPU of this rank, for the table of ranks; empty: none.
 };
 
 struct CheckpointSettings {
@@ -52,6 +54,7 @@ struct Experiment {
     Reevaluate reevaluate = Reevaluate::automatic;
     std::shared_ptr<const evolve::Task> task;
     evolve::VariationSettings variation;
+    evolve::FamilyChoice family = evolve::FamilyChoice::automatic;
     ValidationSettings validation;
     DistributionSettings distribution;
     CheckpointSettings checkpoint;

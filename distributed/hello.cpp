@@ -29,8 +29,13 @@ Hello introduce(const Experiment& experiment, const Backend& backend) {
     hello.arithmetic = arithmetic_of(backend);
     hello.fingerprint = backend.describe().text();
     hello.host = host_name();
+    hello.device = experiment.distribution.device;
     hello.processors = static_cast<std::uint32_t>(available_processors());
     return hello;
+}
+
+void decline(Communicator& communicator, const std::string& why) {
+    send(communicator, 0, ShardFailure{0, why, true});
 }
 
 std::string arithmetic_of(const Backend& backend) {

@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "cambrian/distributed/communicator.hpp"
 #include "cambrian/distributed/experiment.hpp"
 #include "cambrian/distributed/message.hpp"
 #include "cambrian/engine/backend/backend.hpp"
@@ -10,6 +11,9 @@ namespace cambrian::distributed {
 
 /// What this rank says of itself.
 [[nodiscard]] Hello introduce(const Experiment& experiment, const Backend& backend);
+
+/// Tells the coordinator why this rank takes no part in the run, before it ever did.
+void decline(Communicator& communicator, const std::string& why);
 
 /// What two ranks, or a run and its resume, must have in common to compute equal bits: the whole
 /// fingerprint under fast math, only the version of the arithmetic under strict.

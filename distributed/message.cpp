@@ -212,6 +212,7 @@ void write(ArchiveWriter& archive, const Hello& message) {
     archive.write(message.arithmetic);
     archive.write(message.fingerprint);
     archive.write(message.host);
+    archive.write(message.device);
     archive.write(message.processors);
 }
 
@@ -221,6 +222,7 @@ void read(ArchiveReader& archive, Hello& message) {
     archive.read(message.arithmetic);
     archive.read(message.fingerprint);
     archive.read(message.host);
+    archive.read(message.device);
     archive.read(message.processors);
 }
 

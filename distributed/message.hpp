@@ -35,6 +35,7 @@ struct Hello {
     std::string arithmetic;   ///< What equal results need, see arithmetic_of().
     std::string fingerprint;  ///< Of the backend, to show.
     std::string host;
+    std::string device;  ///< The GPU, to show and to see who shares it; empty: none.
     std::uint32_t processors = 1;
     bool operator==(const Hello&) const = default;
 };

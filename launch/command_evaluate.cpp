@@ -69,8 +69,12 @@ int evaluate_command(const CommandContext& context, const EvaluateOptions& optio
     }
     evolve::check_task_fits(*task, network.genome.blueprint);
     const Phase phase = chosen_phase(options.phase, *task);
-    const auto backend = make_backend(device_settings(config.effective->at("engine"), 1));
-    evolve::Evaluator evaluator(*backend, *task, experiment.seed);
+    DeviceSettings settings = device_settings(config.effective->at("engine"), RankPlace{});
+    require_gpu_for(settings, options.dump, options.profile);
+    const auto backend = make_backend(settings);
+    evolve::Evaluator evaluator(
+        *backend, *task, experiment.seed,
+        evolve::family_of(experiment.family, experiment.variation.mutation));
     const std::array<const evolve::Genome*, 1> genomes{&network.genome};
     const evolve::Evaluation result = evaluator.evaluate(genomes, {phase, unseen_round}).front();
 
@@ -81,6 +85,7 @@ int evaluate_command(const CommandContext& context, const EvaluateOptions& optio
                                    evolve::name(result.status));
     if (!result.per_sample.empty()) context.out << sample_line(result.per_sample);
     if (result.env_steps > 0) context.out << fmt::format("  {} steps\n", result.env_steps);
+    if (options.profile) context.out << profile_text(*backend);
     const auto baselines = task->baselines(phase);
     if (!baselines.empty())
         context.out << fmt::format("  {:<20} {:.6g}\n", "loss", -result.fitness);

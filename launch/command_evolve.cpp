@@ -1,10 +1,12 @@
 #include <fmt/format.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <ostream>
 
+#include "cambrian/distributed/hello.hpp"
 #include "cambrian/distributed/mpi_session.hpp"
 #include "cambrian/distributed/run.hpp"
 #include "cambrian/engine/core/error.hpp"
@@ -43,8 +45,8 @@ int show(const CommandContext& context, const EvolveOptions& options) {
         return exit_done;
     }
     const distributed::Experiment experiment = make_experiment(job.config, schema, context.tasks);
-    const auto backend =
-        make_backend(device_settings(job.config.effective->at("engine"), launcher_local_size()));
+    const auto backend = make_backend(device_settings(
+        job.config.effective->at("engine"), {launcher_local_rank(), launcher_local_size()}));
     context.out << dry_run_text(experiment, *backend, distributed::launched_ranks());
     return exit_done;
 }
@@ -59,27 +61,60 @@ distributed::Start start_of(const EvolveOptions& options) {
     return options.proceed ? distributed::Start::proceed : distributed::Start::fresh;
 }
 
+/// One directory for a run on one rank, one below it for each of several.
+std::string dump_directory(const std::string& chosen,
+                           const distributed::Communicator& communicator) {
+    if (chosen.empty() || communicator.size() == 1) return chosen;
+    return (std::filesystem::path(chosen) / fmt::format("rank-{}", communicator.rank())).string();
+}
+
+struct Engine {
+    DeviceSettings settings;
+    std::unique_ptr<Backend> backend;
+};
+
+/// What this rank computes with. A worker without tells the coordinator, which goes on with others.
+Engine make_engine(const Json& section, const EvolveOptions& options,
+                   distributed::Communicator& communicator, RankPlace place) {
+    const bool coordinator = communicator.rank() == 0;
+    try {
+        Engine engine;
+        engine.settings = device_settings(section, place);
+        if (coordinator || engine.settings.backend == "vulkan")
+            require_gpu_for(engine.settings, dump_directory(options.dump, communicator),
+                            options.profile);
+        engine.backend = make_backend(engine.settings);
+        return engine;
+    } catch (const Error& error) {
+        if (!coordinator) distributed::decline(communicator, error.what());
+        throw;
+    }
+}
+
 /// One rank's part of the run.
 int run_rank(const CommandContext& context, const EvolveOptions& options,
-             distributed::Communicator& communicator, int local_size,
+             distributed::Communicator& communicator, RankPlace place,
              const std::atomic<int>& interrupt) {
     const Schema schema;
     const Job job = read_job(options, schema);
     const bool coordinator = communicator.rank() == 0;
     distributed::Experiment experiment = make_experiment(job.config, schema, context.tasks);
     if (coordinator && options.proceed) check_same_run(experiment.directory, job.config, schema);
-    const DeviceSettings device = device_settings(job.config.effective->at("engine"), local_size);
-    experiment.distribution.threads = device.threads;
-    const auto backend = make_backend(device);
+    const Engine engine =
+        make_engine(job.config.effective->at("engine"), options, communicator, place);
+    experiment.distribution.threads = engine.settings.threads;
+    experiment.distribution.device = engine.settings.device_text();
+    Backend& backend = *engine.backend;
     if (!coordinator) {
-        distributed::run_worker(communicator, *backend, experiment, interrupt);
+        distributed::run_worker(communicator, backend, experiment, interrupt);
         return interrupt.load() == 0 ? exit_done : exit_interrupted;
     }
     if (!options.quiet) print_changes(context.out, job.changes);
     ConsoleReporter reporter(context.out, console_settings(options.quiet));
     const distributed::RunResult result = distributed::run_coordinator(
-        communicator, *backend, experiment, start_of(options), reporter, interrupt);
+        communicator, backend, experiment, start_of(options), reporter, interrupt);
     reporter.finished(experiment, result);
+    if (options.profile) context.out << profile_text(backend);
     return result.reason == distributed::StopReason::interrupted ? exit_interrupted : exit_done;
 }
 
@@ -92,7 +127,8 @@ int run_job(const CommandContext& context, const EvolveOptions& options) {
     int code = exit_failed;
     try {
         distributed::Communicator communicator = session.communicator();
-        code = run_rank(context, options, communicator, session.local_size(), signals.flag());
+        code = run_rank(context, options, communicator,
+                        {session.local_rank(), session.local_size()}, signals.flag());
     } catch (...) {
         const Failure failure = describe(std::current_exception());
         code = failure.exit_code;
@@ -111,7 +147,7 @@ int run_job(const CommandContext& context, const EvolveOptions& options) {
 int run_alone(const CommandContext& context, const EvolveOptions& options) {
     distributed::Communicator communicator = distributed::make_local_communicator();
     const SignalGuard signals;
-    return run_rank(context, options, communicator, 1, signals.flag());
+    return run_rank(context, options, communicator, RankPlace{}, signals.flag());
 }
 
 }  // namespace

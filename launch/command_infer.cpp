@@ -158,7 +158,7 @@ int infer_command(const CommandContext& context, const InferOptions& options) {
     const evolve::NumberTable rows = evolve::read_csv(input, columns, evolve::MissingValues::error);
 
     const Json engine = with_defaults(Schema(), Json{{"engine", Json::object()}}).at("engine");
-    const auto backend = make_backend(device_settings(engine, 1));
+    const auto backend = make_backend(device_settings(engine, RankPlace{}));
     // A network with a memory reads the file as one sequence.
     const bool sequence = Network(network.genome.blueprint).stateful();
     const std::vector<float> outputs =

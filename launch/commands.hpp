@@ -23,6 +23,8 @@ struct EvolveOptions {
     bool print_config = false;
     bool dry_run = false;
     bool quiet = false;
+    bool profile = false;
+    std::string dump;  ///< Directory for graphs and generated shaders; empty: none.
     std::vector<std::string> overrides;
 };
 /// `cambrian evolve` and `cambrian resume`: the commands that speak MPI.
@@ -33,6 +35,8 @@ struct EvaluateOptions {
     std::string config;  ///< Empty: the identity that the file holds.
     std::string phase;   ///< Empty: the last one that the task has.
     std::int64_t episodes = 0;
+    bool profile = false;
+    std::string dump;  ///< As in EvolveOptions.
     std::vector<std::string> overrides;
 };
 [[nodiscard]] int evaluate_command(const CommandContext& context, const EvaluateOptions& options);
@@ -70,6 +74,7 @@ struct SpliceOptions {
 
 [[nodiscard]] int validate_command(const CommandContext& context, const std::string& config,
                                    const std::vector<std::string>& overrides);
+[[nodiscard]] int devices_command(const CommandContext& context, bool json);
 [[nodiscard]] int explain_command(const CommandContext& context, const std::string& key);
 
 /// Ends an error with the exit code it stands for, also for launch/mpi, which reads it from the

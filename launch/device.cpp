@@ -6,7 +6,10 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cstdlib>
+#include <filesystem>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/core/thread_pool.hpp"
@@ -20,9 +23,55 @@ std::int64_t host_memory() {
     return static_cast<std::int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGE_SIZE);
 }
 
+/// A folder of the user for what can be made again.
+std::string default_cache_directory() {
+    for (const auto& [name, below] : {std::pair{"XDG_CACHE_HOME", ""}, {"HOME", ".cache"}}) {
+        const char* value = std::getenv(name);
+        if (value != nullptr && std::filesystem::path(value).is_absolute())
+            return (std::filesystem::path(value) / below / "cambrian").string();
+    }
+    return {};
+}
+
+/// "auto" without a word about the device is content with what it finds.
+bool may_fall_back(const Json& engine, int local_rank) {
+    return wanted_backend(engine, local_rank) == "auto" && engine.at("device") == "local_rank";
+}
+
+bool takes_gpu(const Json& engine, int local_rank, const HostDevices& devices) {
+    const std::string wanted = wanted_backend(engine, local_rank);
+    if (wanted == "vulkan") return true;
+    return wanted == "auto" && (!may_fall_back(engine, local_rank) || !devices.gpus.empty());
+}
+
+/// How many ranks of this host the config gives the same GPU as this one.
+int ranks_on(const VulkanDeviceInfo& gpu, const Json& engine, int local_size,
+             const HostDevices& devices) {
+    int ranks = 0;
+    for (int rank = 0; rank < local_size; ++rank) {
+        if (takes_gpu(engine, rank, devices) &&
+            choose_gpu(engine.at("device"), rank, devices).uuid == gpu.uuid)
+            ++ranks;
+    }
+    return ranks;
+}
+
+void fill_vulkan(DeviceSettings& settings, const Json& engine, RankPlace place,
+                 const HostDevices& devices) {
+    settings.gpu = choose_gpu(engine.at("device"), place.local_rank, devices);
+    const Json& limit = engine.at("memory_limit");
+    if (!limit.is_number()) {
+        settings.memory_limit =
+            memory_bytes(limit.get<std::string>(), settings.gpu.memory,
+                         ranks_on(settings.gpu, engine, place.local_size, devices));
+    }
+    settings.cache_directory = engine.at("cache_directory").get<std::string>();
+    if (settings.cache_directory.empty()) settings.cache_directory = default_cache_directory();
+}
+
 }  // namespace
 
-std::int64_t memory_bytes(std::string_view text, std::int64_t host_bytes, int local_size) {
+std::int64_t memory_bytes(std::string_view text, std::int64_t whole, int sharing) {
     double number = 0.0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
     const std::string_view unit(end, static_cast<std::size_t>(text.data() + text.size() - end));
@@ -32,8 +81,8 @@ std::int64_t memory_bytes(std::string_view text, std::int64_t host_bytes, int lo
                 fmt::format("engine.memory_limit is {} (a share is above 0% and at "
                             "most 100%) write a share like 80%",
                             text));
-        const double share = static_cast<double>(host_bytes) * number / 100.0;
-        return std::max<std::int64_t>(1, static_cast<std::int64_t>(share / local_size));
+        const double share = static_cast<double>(whole) * number / 100.0;
+        return std::max<std::int64_t>(1, static_cast<std::int64_t>(share / sharing));
     }
     static constexpr std::array<std::string_view, 5> units{"B", "KiB", "MiB", "GiB", "TiB"};
     const auto found = std::find(units.begin(), units.end(), unit);
@@ -51,28 +100,75 @@ std::int64_t memory_bytes(std::string_view text, std::int64_t host_bytes, int lo
     return static_cast<std::int64_t>(number);
 }
 
-DeviceSettings device_settings(const Json& engine, int local_size) {
+std::string DeviceSettings::device_text() const {
+    if (backend != "vulkan") return {};
+    return fmt::format("{}, {}{}", gpu.name, gpu.pci.empty() ? "" : "pci " + gpu.pci + ", ",
+                       "uuid " + gpu.uuid);
+}
+
+std::string wanted_backend(const Json& engine, int local_rank) {
+    const Json& backend = engine.at("backend");
+    if (!backend.is_array()) return backend.get<std::string>();
+    return backend.at(static_cast<std::size_t>(local_rank) % backend.size()).get<std::string>();
+}
+
+DeviceSettings device_settings(const Json& engine, RankPlace place) {
+    const bool fallback = may_fall_back(engine, place.local_rank);
+    const std::string wanted = wanted_backend(engine, place.local_rank);
+    const bool look = wanted == "vulkan" || (wanted == "auto" && (!fallback || may_have_gpu()));
+    return device_settings(engine, place, look ? find_host_devices() : HostDevices{});
+}
+
+DeviceSettings device_settings(const Json& engine, RankPlace place, const HostDevices& devices) {
     DeviceSettings settings;
-    settings.backend = engine.at("backend").get<std::string>();
-    if (settings.backend == "vulkan")
-        throw ConfigError(
-            "engine.backend is \"vulkan\" (this build has no Vulkan backend) use "
-            "\"cpu\" or \"auto\"");
-    if (settings.backend == "auto") settings.backend = "cpu";
+    settings.backend = wanted_backend(engine, place.local_rank);
+    if (takes_gpu(engine, place.local_rank, devices)) {
+        settings.backend = "vulkan";
+    } else if (settings.backend == "auto") {
+        settings.backend = "cpu";
+    }
     const Json& threads = engine.at("threads");
-    settings.threads =
-        threads.is_number() ? threads.get<int>() : std::max(1, available_processors() / local_size);
+    settings.threads = threads.is_number() ? threads.get<int>()
+                                           : std::max(1, available_processors() / place.local_size);
     settings.math = engine.at("math") == "strict" ? Math::strict : Math::fast;
     const Json& limit = engine.at("memory_limit");
-    settings.memory_limit = limit.is_number()
-                                ? limit.get<std::int64_t>()
-                                : memory_bytes(limit.get<std::string>(), host_memory(), local_size);
+    settings.memory_limit =
+        limit.is_number() ? limit.get<std::int64_t>()
+                          : memory_bytes(limit.get<std::string>(), host_memory(), place.local_size);
+    if (settings.backend == "vulkan") fill_vulkan(settings, engine, place, devices);
     return settings;
+}
+
+void require_gpu_for(DeviceSettings& settings, const std::string& dump_directory, bool profile) {
+    if (settings.backend != "vulkan" && (profile || !dump_directory.empty())) {
+        throw ConfigError(fmt::format(
+            "{} has nothing to tell (this rank computes on the {} backend) set engine.backend to "
+            "vulkan, or leave it out",
+            profile ? "--profile" : "--dump", settings.backend));
+    }
+    settings.dump_directory = dump_directory;
+    settings.profile = profile;
+}
+
+std::string profile_text(Backend& backend) {
+    std::string text = fmt::format("  {:>12} {:>12}  kernel\n", "seconds", "dispatches");
+    for (const KernelTime& time : take_kernel_times(backend))
+        text += fmt::format("  {:>12.6f} {:>12}  {}\n", time.seconds, time.dispatches, time.kernel);
+    return text;
 }
 
 std::unique_ptr<Backend> make_backend(const DeviceSettings& settings) {
     if (settings.backend == "reference") return make_reference_backend(Precision::f32);
-    return make_cpu_backend({settings.threads, settings.math, settings.memory_limit});
+    if (settings.backend == "cpu")
+        return make_cpu_backend({settings.threads, settings.math, settings.memory_limit});
+    VulkanOptions options;
+    options.uuid = settings.gpu.uuid;
+    options.math = settings.math;
+    options.memory_limit = settings.memory_limit;
+    options.cache_directory = settings.cache_directory;
+    options.dump_directory = settings.dump_directory;
+    options.profile = settings.profile;
+    return make_vulkan_backend(options);
 }
 
 }  // namespace cambrian::launch

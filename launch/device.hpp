@@ -6,27 +6,57 @@
 #include <string_view>
 
 #include "cambrian/engine/backend/backend.hpp"
+#include "cambrian/launch/gpu_devices.hpp"
 #include "cambrian/launch/json.hpp"
 
 namespace cambrian::launch {
 
+/// A rank among those of its host, which share processors, memory and GPUs.
+struct RankPlace {
+    int local_rank = 0;
+    int local_size = 1;
+};
+
 /// What the "engine" section of a config comes to on this rank.
 struct DeviceSettings {
-    std::string backend;  ///< "cpu" or "reference".
+    std::string backend;  ///< "cpu", "reference" or "vulkan".
     int threads = 1;
     Math math = Math::fast;
     std::int64_t memory_limit = 0;  ///< Bytes.
+    VulkanDeviceInfo gpu;           ///< Of "vulkan".
+    std::string cache_directory;    ///< Of "vulkan"; empty: none.
+    std::string dump_directory;     ///< Of "vulkan"; empty: none.
+    bool profile = false;           ///< Of "vulkan".
+
+    /// The GPU as the table of ranks shows it; empty for the other backends.
+    [[nodiscard]] std::string device_text() const;
 };
 
 /// @param engine the "engine" section, checked against the schema.
-/// @param local_size ranks on this host, which share its processors and memory.
-/// Throws ConfigError for a backend this build does not have.
-[[nodiscard]] DeviceSettings device_settings(const Json& engine, int local_size);
+/// Throws ConfigError for a device or backend that is not there, naming those that are, and
+/// DeviceError when there is no driver or no GPU, or it lacks a feature.
+[[nodiscard]] DeviceSettings device_settings(const Json& engine, RankPlace place);
+/// The same for devices that are known already.
+[[nodiscard]] DeviceSettings device_settings(const Json& engine, RankPlace place,
+                                             const HostDevices& devices);
 
 [[nodiscard]] std::unique_ptr<Backend> make_backend(const DeviceSettings& settings);
 
-/// Bytes of "80%" (of `host_bytes`, divided by the ranks on the host), "4GiB", "512MiB", "100B".
-[[nodiscard]] std::int64_t memory_bytes(std::string_view text, std::int64_t host_bytes,
-                                        int local_size);
+/// Takes over what --dump and --profile ask for. Throws ConfigError when they ask for something and
+/// the backend is no GPU.
+void require_gpu_for(DeviceSettings& settings, const std::string& dump_directory, bool profile);
+/// The kernels of a GPU with their times, most expensive first, as lines of a table. Contract: the
+/// backend was made with DeviceSettings::profile.
+[[nodiscard]] std::string profile_text(Backend& backend);
+
+/// The backend that a config asks for on a rank: the one it names, or the entry of its list at the
+/// local rank, modulo the list's length. "auto" stays "auto".
+[[nodiscard]] std::string wanted_backend(const Json& engine, int local_rank);
+/// The device that engine.device names. Throws as device_settings does.
+[[nodiscard]] VulkanDeviceInfo choose_gpu(const Json& device, int local_rank,
+                                          const HostDevices& devices);
+
+/// Bytes of "80%" (of `whole` bytes, divided by those who share them), "4GiB", "512MiB", "100B".
+[[nodiscard]] std::int64_t memory_bytes(std::string_view text, std::int64_t whole, int sharing);
 
 }  // namespace cambrian::launch

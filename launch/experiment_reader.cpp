@@ -172,6 +172,7 @@ ResolvedConfig resolve(const ConfigDocument& document, const Schema& schema,
 distributed::Experiment make_experiment(const ResolvedConfig& config, const Schema& schema,
                                         const evolve::TaskRegistry& tasks) {
     static constexpr std::array<std::string_view, 3> reevaluations{"auto", "always", "never"};
+    static constexpr std::array<std::string_view, 3> families{"auto", "graph", "interpreted"};
     const Json& json = *config.effective;
     distributed::Experiment experiment;
     const Json& run = json.at("run");
@@ -197,6 +198,7 @@ distributed::Experiment make_experiment(const ResolvedConfig& config, const Sche
     experiment.variation.limits.time = signature.time;
     experiment.variation.mutation = mutation_settings(json.at("mutation"));
     experiment.variation.splice = splice_settings(json.at("splice"));
+    experiment.family = choice<evolve::FamilyChoice>(json.at("engine").at("family"), families);
 
     const Json validation = json.at("task").value("validation", Json::object());
     experiment.validation.every = validation.value("every", experiment.validation.every);

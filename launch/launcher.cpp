@@ -38,6 +38,13 @@ int launcher_rank() {
         .value_or(0);
 }
 
+int launcher_local_rank() {
+    if (!under_launcher()) return 0;
+    return std::max(0,
+                    first_number({"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID"})
+                        .value_or(0));
+}
+
 int launcher_local_size() {
     if (!under_launcher()) return 1;
     return std::max(

@@ -10,6 +10,9 @@ namespace cambrian::launch {
 /// Rank of this process by its launcher's word; 0 without one.
 [[nodiscard]] int launcher_rank();
 
+/// Place of this process among the ranks on its host, by its launcher's word; 0 without one.
+[[nodiscard]] int launcher_local_rank();
+
 /// Ranks on this host by the launcher's word; 1 without one.
 [[nodiscard]] int launcher_local_size();
 

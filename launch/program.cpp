@@ -42,6 +42,7 @@ class CommandLine {
         add_splice();
         add_validate();
         add_explain();
+        add_devices();
     }
 
     int run(std::vector<std::string> arguments) {
@@ -72,6 +73,13 @@ class CommandLine {
                        "Set a key of the config, such as population.size=64 (repeatable)")
             ->allow_extra_args(false)
             ->type_name("KEY=VALUE");
+    }
+
+    static void add_gpu_flags(CLI::App& sub, std::string& dump, bool& profile) {
+        sub.add_option("--dump", dump, "Write graphs and generated shaders of the GPU there")
+            ->type_name("DIRECTORY");
+        sub.add_flag("--profile", profile,
+                     "Print the time of each GPU kernel at the end (slows a run down)");
     }
 
     std::string chosen() const {
@@ -106,6 +114,7 @@ class CommandLine {
         sub.add_flag("--dry-run", evolve_.dry_run,
                      "Print network, memory, shards and ranks, run nothing");
         sub.add_flag("-q,--quiet", evolve_.quiet, "Print only warnings and errors");
+        add_gpu_flags(sub, evolve_.dump, evolve_.profile);
     }
 
     void add_resume() {
@@ -122,6 +131,7 @@ class CommandLine {
         sub.add_flag("--dry-run", resume_.dry_run,
                      "Print network, memory, shards and ranks, run nothing");
         sub.add_flag("-q,--quiet", resume_.quiet, "Print only warnings and errors");
+        add_gpu_flags(sub, resume_.dump, resume_.profile);
     }
 
     void add_evaluate() {
@@ -136,6 +146,7 @@ class CommandLine {
         sub.add_option("--phase", evaluate_.phase,
                        "Data to use; without it the last one that the task has")
             ->check(CLI::IsMember({"train", "validation", "test"}));
+        add_gpu_flags(sub, evaluate_.dump, evaluate_.profile);
         add_overrides(sub, evaluate_.overrides);
     }
 
@@ -215,6 +226,14 @@ class CommandLine {
         sub.add_option("KEY", key_, "The key, such as population.size");
     }
 
+    void add_devices() {
+        CLI::App& sub = add("devices", "List the GPUs of this host",
+                            "  cambrian devices\n"
+                            "  cambrian devices --json",
+                            [this] { return devices_command(context_, devices_json_); });
+        sub.add_flag("--json", devices_json_, "Print JSON");
+    }
+
     CommandContext context_;
     CLI::App app_;
     std::function<int()> command_;
@@ -226,6 +245,7 @@ class CommandLine {
     InspectOptions inspect_;
     SpliceOptions splice_;
     std::string key_;
+    bool devices_json_ = false;
 };
 
 }  // namespace

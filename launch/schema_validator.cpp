@@ -34,8 +34,11 @@ class Check {
     void value(const Json& reference, const Json& value, const std::string& path) const {
         const Json& node = schema_.resolve(reference);
         if (node.contains("anyOf")) {
-            for (const Json& part : node["anyOf"])
-                if (fits(schema_.resolve(part), value)) return;
+            for (const Json& part : node["anyOf"]) {
+                if (!fits(schema_.resolve(part), value)) continue;
+                if (value.is_array()) this->value(part, value, path);
+                return;
+            }
             fail(node, value, path);
         }
         if (!fits(node, value)) fail(node, value, path);

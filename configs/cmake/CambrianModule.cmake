@@ -1,5 +1,5 @@
-# cambrian_module(<name> PUBLIC <targets> PRIVATE <targets>): the library cambrian::<name> from every
-# source below its folder, with the project's warnings and arithmetic flags.
+# cambrian_module(<name> PUBLIC <targets> PRIVATE <targets> EXCLUDE <patterns> ONLY <pattern>): the library
+# cambrian::<name> from every source below its folder, with the project's warnings and arithmetic flags.
 include_guard()
 
 add_library(cambrian_warnings INTERFACE)
@@ -19,11 +19,14 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
 endif()
 
 function(cambrian_module name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "PUBLIC;PRIVATE;EXCLUDE")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "ONLY" "PUBLIC;PRIVATE;EXCLUDE")
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp ${CMAKE_CURRENT_SOURCE_DIR}/*.hpp)
   foreach(pattern IN LISTS arg_EXCLUDE)
     list(FILTER sources EXCLUDE REGEX ${pattern})
   endforeach()
+  if(arg_ONLY)
+    list(FILTER sources INCLUDE REGEX ${arg_ONLY})
+  endif()
   add_library(cambrian_${name} STATIC ${sources})
   add_library(cambrian::${name} ALIAS cambrian_${name})
   set_target_properties(cambrian_${name} PROPERTIES

@@ -46,7 +46,7 @@ void expect_round_trip(const T& message) {
 }
 
 TEST(Message, EveryKindReadsBackAsItWasWritten) {
-    expect_round_trip(Hello{"0.1.0", {1, 2}, "cpu fast", "cpu", "node-3", 8});
+    expect_round_trip(Hello{"0.1.0", {1, 2}, "cpu fast", "cpu", "node-3", "NVIDIA H200", 8});
     expect_round_trip(Request{});
     expect_round_trip(some_request());
     expect_round_trip(some_order());
