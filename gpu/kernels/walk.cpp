@@ -73,7 +73,7 @@ Walk::Walk(CompiledGraph& owner, bool per_individual, const cpu::Nest& nest,
 }
 
 bool Walk::wide_in(const Frame& frame, std::int64_t total) const {
-    if (!may_be_wide_ || (nest_.axis_count == 1 && total % vector_words != 0)) return false;
+    if (!may_be_wide_ || total < vector_words) return false;
     return std::ranges::all_of(views_, [&](const View& view) {
         const auto index = static_cast<std::size_t>(&view - views_.data());
         return nest_.inner().strides[index] == 0 ||
@@ -116,20 +116,31 @@ void Walk::record(vulkan::Recorder& recorder, const Frame& frame,
             fmt::format("{} has {} elements (a kernel counts to 2^32) evaluate fewer "
                         "individuals at once",
                         name_, total));
-    const bool wide = wide_in(frame, total);
-    const std::int64_t width = wide ? vector_words : 1;
-    const cpu::Nest::Axis& inner = nest_.inner();
     vulkan::Push push;
     for (std::size_t view = 0; view < views_.size(); ++view) {
         push.address[view] = frame.address(views_[view].place);
-        push.word[4 + view] = static_cast<std::uint32_t>(inner.strides[view]);
+        push.word[4 + view] = static_cast<std::uint32_t>(nest_.inner().strides[view]);
     }
     if (nest_.axis_count > 1) push.address[table_address] = frame.address(table_);
-    push.word[0] = static_cast<std::uint32_t>(total / width);
-    push.word[1] = static_cast<std::uint32_t>(inner.extent / width);
     push.word[2] = static_cast<std::uint32_t>(nest_.axis_count - 1);
-    const std::uint64_t groups = groups_for(total / width, plain_group_width(resources_));
-    recorder.dispatch(pipeline(wide), push, groups, reads, writes);
+    const bool wide = wide_in(frame, total);
+    dispatch(recorder, push, wide, total, reads, writes);
+    const std::int64_t rest = wide ? total % vector_words : 0;
+    if (rest == 0) return;
+    for (std::size_t view = 0; view < views_.size(); ++view)
+        push.address[view] +=
+            static_cast<std::uint64_t>((total - rest) * push.word[4 + view]) * word_bytes;
+    dispatch(recorder, push, false, rest, {}, {});
+}
+
+void Walk::dispatch(vulkan::Recorder& recorder, vulkan::Push& push, bool wide, std::int64_t words,
+                    std::span<const vulkan::Range> reads,
+                    std::span<const vulkan::Range> writes) const {
+    const std::int64_t width = wide ? vector_words : 1;
+    push.word[0] = static_cast<std::uint32_t>(words / width);
+    push.word[1] = static_cast<std::uint32_t>(nest_.inner().extent / width);
+    recorder.dispatch(pipeline(wide), push,
+                      groups_for(words / width, plain_group_width(resources_)), reads, writes);
 }
 
 }  // namespace cambrian::gpu

@@ -39,6 +39,9 @@ class Walk {
   private:
     [[nodiscard]] bool wide_in(const Frame& frame, std::int64_t total) const;
     [[nodiscard]] const vulkan::Pipeline& pipeline(bool wide) const;
+    void dispatch(vulkan::Recorder& recorder, vulkan::Push& push, bool wide, std::int64_t words,
+                  std::span<const vulkan::Range> reads,
+                  std::span<const vulkan::Range> writes) const;
 
     Resources& resources_;
     bool per_individual_;
