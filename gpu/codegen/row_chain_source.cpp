@@ -29,8 +29,9 @@ class RowWriter {
             "    uint row = group() * (group_threads / row_threads) +\n"
             "               gl_LocalInvocationID.x / row_threads;\n"
             "    bool present = row < push.word[0];\n"
-            "    uint length = present ? push.word[1] : 0U;\n"
+            "    uint length = push.word[1];\n"
             "    uint offsets[CAMBRIAN_VIEWS];\n"
+            "    // Threads without a row go along with the first one and store nothing.\n"
             "    find_offsets(present ? row : 0U, offsets);\n";
         declare_kept();
         for (int pass = 0; pass < plan_.passes; ++pass) write_pass(pass);
@@ -48,11 +49,12 @@ class RowWriter {
 
     void declare_kept() {
         if (!in_registers_) return;
-        for (std::uint32_t value = 0; value < body_.value_count(); ++value)
-            if (plan_.kept[value])
-                text_ += fmt::format(
-                    "    {} kept_{}[vectors];\n",
-                    info(ValueId{value}).type == ValueType::real ? "vec4" : "ivec4", value);
+        for (const Node& node : body_.nodes()) {
+            const ValueId id{node.first_result};
+            if (node.op == Op::input || !plan_.kept[index_of(id)]) continue;
+            text_ += fmt::format("    {} kept_{}[vectors];\n",
+                                 info(id).type == ValueType::real ? "vec4" : "ivec4", index_of(id));
+        }
     }
 
     /// Values of rows that are known once `pass` passes are over, and no earlier.
@@ -90,8 +92,9 @@ class RowWriter {
         }
         const std::vector<const Node*> folds = reductions(pass);
         for (const Node* node : folds) declare_fold(*node);
+        if (in_registers_) write_loads(pass);
         open_loop();
-        write_loads(pass);
+        if (!in_registers_) write_loads(pass);
         if (last) text_ += "        uvec4 result = uvec4(0U);\n";
         text_ += "        CAMBRIAN_UNROLL for (uint word = 0U; word < width; ++word) {\n";
         write_elements(pass);
@@ -100,8 +103,8 @@ class RowWriter {
             text_ +=
                 fmt::format("            result[word] = {};\n", names_.word(body_.outputs()[0]));
         text_ += "        }\n";
-        if (last) text_ += "        store_vector(offsets[0] + column, result);\n";
-        text_ += "    }\n";
+        if (last) text_ += "        if (present) store_vector(offsets[0] + column, result);\n";
+        text_ += in_registers_ ? "    } }\n" : "    }\n";
         for (const Node* node : folds) finish_fold(*node);
     }
 
@@ -110,7 +113,7 @@ class RowWriter {
             text_ +=
                 "    CAMBRIAN_UNROLL for (uint vector = 0U; vector < vectors; ++vector) {\n"
                 "        uint column = (vector * row_threads + lane()) * width;\n"
-                "        if (column >= length) break;\n";
+                "        if (whole == 1U || column < length) {\n";
         } else {
             text_ +=
                 "    for (uint column = lane() * width; column < length;\n"
@@ -136,14 +139,27 @@ class RowWriter {
         return in_registers_ && plan_.pass[index_of(id)] < pass;
     }
 
-    /// Loads a vector of each operand that is not there yet.
+    /// Loads the operands that are not there yet: all vectors of a thread before anything is
+    /// computed, so that many are on their way at once; or the vector of one step.
     void write_loads(int pass) {
         const std::vector<bool> needed = needed_in(pass);
         for (std::size_t i = 0; i < body_.inputs().size(); ++i) {
             const ValueId id = body_.inputs()[i];
             if (!needed[index_of(id)] || is_there(id, pass)) continue;
+            if (!in_registers_) {
+                text_ += fmt::format(
+                    "        uvec4 vector_{0} = load_vector({1}U, offsets[{1}] + column);\n", i,
+                    i + 1);
+                continue;
+            }
             text_ += fmt::format(
-                "        uvec4 vector_{0} = load_vector({1}U, offsets[{1}] + column);\n", i, i + 1);
+                "    uvec4 vector_{0}[vectors];\n"
+                "    CAMBRIAN_UNROLL for (uint vector = 0U; vector < vectors; ++vector) {{\n"
+                "        uint column = (vector * row_threads + lane()) * width;\n"
+                "        if (whole == 1U || column < length)\n"
+                "            vector_{0}[vector] = load_vector({1}U, offsets[{1}] + column);\n"
+                "    }}\n",
+                i, i + 1);
         }
     }
 
@@ -155,21 +171,22 @@ class RowWriter {
             const bool is_input = node.op == Op::input;
             const std::size_t position = is_input ? input++ : 0;
             if (!needed[index_of(id)]) continue;
-            const std::string type(glsl_type(info(id).type));
             const std::string& name = names_.name(id);
+            const std::string_view type = glsl_type(info(id).type);
             const std::string kept = fmt::format("kept_{}[vector][word]", index_of(id));
-            if (is_there(id, pass)) {
-                text_ += fmt::format("            {} {} = {};\n", type, name, kept);
-                continue;
-            }
             text_ += "            ";
-            text_ += is_input
-                         ? fmt::format("{} {} = {};\n", type, name,
-                                       ChainWriter::from_word(
-                                           info(id).type, fmt::format("vector_{}[word]", position)))
-                         : names_.statement(id);
-            if (in_registers_ && plan_.kept[index_of(id)])
-                text_ += fmt::format("            {} = {};\n", kept, name);
+            if (is_input) {
+                const std::string word =
+                    fmt::format("vector_{}{}[word]", position, in_registers_ ? "[vector]" : "");
+                text_ += fmt::format("{} {} = {};\n", type, name,
+                                     ChainWriter::from_word(info(id).type, word));
+            } else if (is_there(id, pass)) {
+                text_ += fmt::format("{} {} = {};\n", type, name, kept);
+            } else {
+                text_ += names_.statement(id);
+                if (in_registers_ && plan_.kept[index_of(id)])
+                    text_ += fmt::format("            {} = {};\n", kept, name);
+            }
         }
     }
 

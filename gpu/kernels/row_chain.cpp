@@ -25,6 +25,7 @@ struct RowTiling {
     std::uint32_t width = 1;    ///< Words of a vector.
     std::uint32_t group_threads = 128;
     bool in_registers = true;
+    bool whole = false;  ///< All vectors of all threads lie in the row.
 
     RowTiling(std::int64_t length, int most_kept) {
         constexpr std::uint32_t most_threads = 512;
@@ -42,6 +43,7 @@ struct RowTiling {
         in_registers = row_threads <= most_threads;
         row_threads = std::min(row_threads, most_threads);
         vectors = in_registers ? (all + row_threads - 1) / row_threads : 1;
+        whole = in_registers && row_threads * vectors == all;
         group_threads = std::max(group_threads, row_threads);
     }
 };
@@ -120,13 +122,14 @@ class RowChainStep : public Step {
     [[nodiscard]] const vulkan::Pipeline& pipeline(bool aligned) const {
         const vulkan::Pipeline*& made = pipelines_[aligned ? 1 : 0];
         if (made == nullptr) {
-            const std::array<std::uint32_t, 7> constants{tiling_.group_threads,
+            const std::array<std::uint32_t, 8> constants{tiling_.group_threads,
                                                          tiling_.row_threads,
                                                          tiling_.vectors,
                                                          tiling_.width,
                                                          aligned ? 1U : 0U,
                                                          tiling_.group_threads,
-                                                         shuffle_width(resources_.device.limits())};
+                                                         shuffle_width(resources_.device.limits()),
+                                                         tiling_.whole ? 1U : 0U};
             made = &resources_.pipelines.get(name_, resources_.compiler.compile(name_, text_),
                                              constants);
         }

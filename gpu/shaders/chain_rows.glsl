@@ -13,6 +13,7 @@ layout(constant_id = 3) const uint width = 1U;         // Words of a vector: 1 o
 layout(constant_id = 4) const uint aligned = 0U;       // Whether vectors lie at multiples of 16 bytes.
 layout(constant_id = 5) const uint group_threads = 128U;
 layout(constant_id = 6) const uint shuffle_width = 1U;  // Neighbours in a subgroup for sure.
+layout(constant_id = 7) const uint whole = 0U;  // Whether each thread has all of its vectors.
 
 shared uint partials[group_threads];
 shared uint blocks[(group_threads + 31U) / 32U];
