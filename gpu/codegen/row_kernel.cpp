@@ -61,7 +61,7 @@ class KernelText {
           writer_(scan, analysis, options, std::move(uncached)) {
         const std::size_t others =
             scan.body->inputs().size() + scan.body->outputs().size() - 2 * carries_;
-        writer_.first_constant = RowEntry::carry_places * carries_ + others;
+        writer_.status_entry = RowEntry::carry_places * carries_ + others;
     }
 
     void write() {
@@ -283,7 +283,7 @@ RowText KernelText::finish() {
     }
     text += writer_.in_loop();
     text += "    }\n" + stores_ + "}\n";
-    return {std::move(text), writer_.constants};
+    return {std::move(text), writer_.constants, writer_.reports};
 }
 
 /// Pointers whose words go without registers, so that the others fit: those with most words.

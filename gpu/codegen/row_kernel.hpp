@@ -45,10 +45,12 @@ struct RowTextOptions {
 
 /// Entries of the memory table of a row kernel, RowEntry::words each: three for every carry (the
 /// operand, and two places that dispatches of a cut scan alternate between), then one for every
-/// sequence, invariant and stacked result, then the constants that the text reads from memory.
+/// sequence, invariant and stacked result, then the status words, then the constants that the text
+/// reads from memory.
 struct RowText {
     std::string text;
     std::vector<std::shared_ptr<const Tensor>> constants;
+    bool reports = false;  ///< Whether it writes to the status words.
 };
 
 /// One entry: slot, words between individuals, then low and high words of two numbers: words from

@@ -16,7 +16,7 @@ namespace {
 
 /// Scalar operations a second, about, for how long a dispatch would run.
 constexpr double device_speed = 1e12;
-constexpr double software_speed = 2e10;
+constexpr double software_speed = 5e9;
 /// Invocations that a GPU needs to reach it.
 constexpr double device_lanes = 16384.0;
 
@@ -60,6 +60,7 @@ class RowStep final : public Step {
         pipeline_ = &resources_.pipelines.get(
             kernel_name, resources_.compiler.compile(kernel_name, text.text), constants);
         add_entries(scan, analysis, places, owner);
+        add_entry(text.reports ? owner.status() : places.operands[0]);
         for (const auto& tensor : text.constants) add_entry(owner.table(constant_words(*tensor)));
         if (slots_.size() > RowSlots::direct)
             slot_list_ = owner.reserve(

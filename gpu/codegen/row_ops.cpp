@@ -75,7 +75,7 @@ constexpr std::array<RowOp, op_count> row_op_rows{
     other(Op::pad, row_split::pad, row_write::pad),
     other(Op::concat, row_split::concat, row_write::concat),
     other(Op::matmul, row_split::matmul, row_write::matmul, 2),
-    none(Op::gather),
+    other(Op::gather, row_split::gather, row_write::gather, 2),
     none(Op::scatter_add),
     none(Op::scan),
     other(Op::interpret, row_split::interpret, row_write::interpret, 2),

@@ -63,6 +63,7 @@ RowSplit slice(const RowSite& site);
 RowSplit pad(const RowSite& site);
 RowSplit concat(const RowSite& site);
 RowSplit matmul(const RowSite& site);
+RowSplit gather(const RowSite& site);
 RowSplit random(const RowSite& site);
 RowSplit interpret(const RowSite& site);
 }  // namespace row_split
@@ -85,6 +86,7 @@ void broadcast(RowWriter& writer, const Node& node);
 void slice(RowWriter& writer, const Node& node);
 void pad(RowWriter& writer, const Node& node);
 void concat(RowWriter& writer, const Node& node);
+void gather(RowWriter& writer, const Node& node);
 void matmul(RowWriter& writer, const Node& node);
 void random(RowWriter& writer, const Node& node);
 void activate(RowWriter& writer, const Node& node);

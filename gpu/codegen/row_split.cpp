@@ -97,6 +97,11 @@ RowSplit row_split::matmul(const RowSite& site) {
     return rows_if(splits_batch(site, 0) && splits_batch(site, 1));
 }
 
+RowSplit row_split::gather(const RowSite& site) {
+    if (site.has(0) || site.shape(0)[0] == 0) return RowSplit::meets;
+    return site.has(1) ? RowSplit::rows : RowSplit::shared;
+}
+
 RowSplit row_split::random(const RowSite& site) {
     if (site.has(0)) return RowSplit::meets;
     return site.has(1) ? RowSplit::rows : RowSplit::shared;

@@ -2,6 +2,8 @@
 #include "cambrian/gpu/codegen/expressions.hpp"
 #include "cambrian/gpu/codegen/row_ops.hpp"
 #include "cambrian/gpu/codegen/row_writer.hpp"
+#include "cambrian/gpu/codegen/shader_texts.hpp"
+#include "cambrian/gpu/kernels/compiled_graph.hpp"
 
 #include <algorithm>
 
@@ -128,6 +130,33 @@ void row_write::concat(RowWriter& writer, const Node& node) {
         writer.copy(sliced(result, axis, start, view.shape[axis]), view);
         start += view.shape[axis];
     }
+    writer.set(id, result);
+}
+
+void row_write::gather(RowWriter& writer, const Node& node) {
+    const auto ids = writer.graph().operands(node);
+    const View table = writer.view(ids[0]);
+    const View indices = writer.view(ids[1]);
+    const std::int64_t rows = table.shape[0];
+    const ValueId id = result_of(node);
+    writer.need_functions("status", shader_text("status.glsl"));
+    writer.reports = true;
+    writer.begin_step();  // A scan without steps looks nothing up.
+    const View result = writer.result(node, 0, writer.row_shape(id));
+    const std::string wanted = writer.fresh("index");
+    const std::string found = writer.fresh("found");
+    writer.line("int {};", wanted);
+    writer.line("uint {};", found);
+    writer.each(indices.shape, 2, [&](std::span<const Index> at) {
+        writer.line("{} = {};", wanted, writer.element(indices, at));
+        writer.line("{0} = uint({1}) < {2}u ? uint({1}) : 0u;", found, wanted, rows);
+        writer.line("if (uint({0}) >= {1}u) report(Words(place({2}u, 0u)), {3}u, uint({0}));",
+                    wanted, rows, writer.status_entry,
+                    static_cast<std::uint32_t>(DataError::gather_out_of_range));
+        View part = result;
+        for (const Index& index : at) part = at_first(part, index);
+        writer.copy(part, at_first(table, Index::variable(found)));
+    });
     writer.set(id, result);
 }
 

@@ -128,7 +128,7 @@ std::string RowWriter::constant_element(const View& view, const Index& index) {
                               view.tensor->elements[static_cast<std::size_t>(index.constant())]);
     auto found = constant_pointers_.find(view.tensor.get());
     if (found == constant_pointers_.end()) {
-        const std::size_t entry = first_constant + constants.size();
+        const std::size_t entry = status_entry + 1 + constants.size();
         const std::string name = pointer(view.type, fmt::format("constant_{}", constants.size()),
                                          std::to_string(entry) + "u");
         constants.push_back(view.tensor);

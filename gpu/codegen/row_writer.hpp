@@ -87,8 +87,10 @@ class RowWriter {
     // The whole.
     [[nodiscard]] const std::string& functions() const { return functions_text_; }
     std::vector<std::shared_ptr<const Tensor>> constants;
-    /// Where constants begin in the memory table.
-    std::size_t first_constant = 0;
+    /// Of the memory table; constants follow.
+    std::size_t status_entry = 0;
+    /// Whether a line reports data errors.
+    bool reports = false;
     /// Words each pointer keeps in registers.
     [[nodiscard]] const std::map<std::string, std::int64_t>& cached_words() const {
         return cached_words_;
