@@ -89,7 +89,9 @@ void Graph::append_results(Node& node) {
 
     const auto marked = [&](ValueId id) { return value(id).per_individual; };
     if (rule.batch == BatchRule::each) {
-        values_.back().per_individual = std::ranges::any_of(operands(node), marked);
+        const bool mark = std::ranges::any_of(operands(node), marked);
+        for (std::size_t i = 0; i < count; ++i)
+            values_[node.first_result + i].per_individual = mark;
     } else if (rule.batch == BatchRule::body) {
         auto& scan = std::get<ScanAttribute>(node.attributes);
         std::vector<bool> marks;

@@ -33,7 +33,8 @@ std::vector<bool> spread_marks(const Graph& graph, const std::vector<bool>& inpu
             const auto marked = [&](ValueId id) {
                 return bool{values[static_cast<std::size_t>(id)]};
             };
-            values[node.first_result] = std::ranges::any_of(graph.operands(node), marked);
+            std::fill_n(values.begin() + node.first_result, node.result_count,
+                        std::ranges::any_of(graph.operands(node), marked));
         }
     }
     return values;
