@@ -118,8 +118,8 @@ std::vector<Evaluation> evaluations_from(const std::vector<PopulationOutput>& ou
 }  // namespace
 
 struct Evaluator::State {
-    State(Backend& used_backend, const Task& used_task, std::uint64_t used_seed)
-        : backend(used_backend), task(used_task), seed(used_seed), runner(used_backend) {}
+    State(Backend& used_backend, const Task& used_task, std::uint64_t used_seed, Family family)
+        : backend(used_backend), task(used_task), seed(used_seed), runner(used_backend, family) {}
 
     PhaseInputs& prepare(const EvaluationRound& round);
     std::vector<Evaluation> on_backend(std::span<const Genome* const> genomes,
@@ -152,7 +152,8 @@ std::vector<Evaluation> Evaluator::State::on_backend(std::span<const Genome* con
     inputs.data.bind(shared);
     inputs.draws.bind(shared);
     Layout& layout = layouts[static_cast<std::size_t>(round.phase)];
-    const auto build = [&](Graph& graph, const Network& network, const NetworkOperands& operands) {
+    const auto build = [&](Graph& graph, const NetworkForm& network,
+                           const NetworkOperands& operands) {
         const std::vector<Var> data = inputs.data.inputs(graph, "data");
         const std::vector<Var> draws = inputs.draws.inputs(graph, "draws");
         return build_objective(task, round.phase,
@@ -179,8 +180,8 @@ std::vector<Evaluation> Evaluator::State::on_host(std::span<const Genome* const>
     return result;
 }
 
-Evaluator::Evaluator(Backend& backend, const Task& task, std::uint64_t seed)
-    : state_(std::make_unique<State>(backend, task, seed)) {}
+Evaluator::Evaluator(Backend& backend, const Task& task, std::uint64_t seed, Family family)
+    : state_(std::make_unique<State>(backend, task, seed, family)) {}
 
 Evaluator::~Evaluator() = default;
 

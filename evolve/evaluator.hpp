@@ -7,6 +7,7 @@
 
 #include "cambrian/engine/backend/backend.hpp"
 #include "cambrian/evolve/birth.hpp"
+#include "cambrian/evolve/family.hpp"
 #include "cambrian/evolve/genome.hpp"
 #include "cambrian/evolve/task.hpp"
 
@@ -26,12 +27,15 @@ struct Evaluation {
     std::uint64_t env_steps = 0;
 };
 
-/// Turns genomes into fitness: groups individuals by structure key, compiles one objective graph
-/// with a population axis for each key (kept in a bounded cache), and runs each group at once. What
-/// is in the batch never changes a fitness. One thread at a time.
+/// Turns genomes into fitness: compiles the task's objective with a population axis, for each
+/// structure or once for all (see Family), keeps the programs in a bounded cache, and runs each
+/// group of individuals at once. What is in the batch never changes a fitness. One thread at a
+/// time.
 class Evaluator {
   public:
-    Evaluator(Backend& backend, const Task& task, std::uint64_t seed);
+    /// @param family how networks become programs; the same on every rank of a run.
+    Evaluator(Backend& backend, const Task& task, std::uint64_t seed,
+              Family family = Family::graph);
     ~Evaluator();
     Evaluator(const Evaluator&) = delete;
     Evaluator& operator=(const Evaluator&) = delete;

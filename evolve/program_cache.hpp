@@ -21,6 +21,7 @@ struct StructureProgram {
     std::int64_t weights = 0;
     std::int64_t activations = 0;
     std::int64_t slots = 0;
+    bool interpreted = false;    ///< Weights are packed, activations are a tape, slots are none.
     bool per_individual = true;  ///< Every output is; else individuals must run one by one.
     std::vector<Output> outputs;
     std::int64_t bytes = 0;  ///< Of its last run's temporaries.

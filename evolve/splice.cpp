@@ -169,6 +169,13 @@ Genome splice(RandomStream& rng, const SpliceSettings& settings, const Genome& f
               double fitter_fitness, const Genome& other, double other_fitness,
               SpliceReport* report) {
     Genome child = fitter;
+    splice_into(child, rng, settings, fitter, fitter_fitness, other, other_fitness, report);
+    return child;
+}
+
+void splice_into(Genome& child, RandomStream& rng, const SpliceSettings& settings,
+                 const Genome& fitter, double fitter_fitness, const Genome& other,
+                 double other_fitness, SpliceReport* report) {
     Splicer splicer(rng, settings, fitness_lead(fitter_fitness, other_fitness));
     Partners partners(other);
     SpliceReport counts;
@@ -195,7 +202,6 @@ Genome splice(RandomStream& rng, const SpliceSettings& settings, const Genome& f
     if (report != nullptr) {
         *report = std::move(counts);
     }
-    return child;
 }
 
 }  // namespace cambrian::evolve

@@ -54,5 +54,9 @@ struct SpliceReport {
 [[nodiscard]] Genome splice(RandomStream& rng, const SpliceSettings& settings, const Genome& fitter,
                             double fitter_fitness, const Genome& other, double other_fitness,
                             SpliceReport* report = nullptr);
+/// The same into a child that is a copy of `fitter`.
+void splice_into(Genome& child, RandomStream& rng, const SpliceSettings& settings,
+                 const Genome& fitter, double fitter_fitness, const Genome& other,
+                 double other_fitness, SpliceReport* report = nullptr);
 
 }  // namespace cambrian::evolve

@@ -8,15 +8,15 @@ namespace cambrian::evolve {
 
 namespace {
 
-/// The structure of a vary birth before mutation: the parent's, or a splice of both.
-Genome start_of(RandomKey key, const SpliceSettings& settings, const Birth& birth,
-                std::span<const Genome* const> parents) {
-    if (parents.size() == 1) {
-        return *parents[0];
+/// What a vary birth mutates: its parent, or the splice of both.
+void start(Genome& child, RandomKey key, const SpliceSettings& settings, const Birth& birth,
+           std::span<const Genome* const> parents) {
+    child = *parents[0];
+    if (parents.size() == 2) {
+        RandomStream rng(key, birth.id);
+        splice_into(child, rng, settings, *parents[0], birth.parents[0].fitness, *parents[1],
+                    birth.parents[1].fitness);
     }
-    RandomStream rng(key, birth.id);
-    return splice(rng, settings, *parents[0], birth.parents[0].fitness, *parents[1],
-                  birth.parents[1].fitness);
 }
 
 }  // namespace
@@ -33,22 +33,32 @@ Variation::Variation(std::uint64_t seed, VariationSettings settings)
 }
 
 Offspring Variation::materialise(const Birth& birth, std::span<const Genome* const> parents) const {
+    Offspring offspring;
+    offspring.redrawn = materialise(birth, parents, offspring.genome);
+    return offspring;
+}
+
+std::uint32_t Variation::materialise(const Birth& birth, std::span<const Genome* const> parents,
+                                     Genome& child) const {
     CAMBRIAN_ASSERT(parents.size() == birth.parents.size());
     if (birth.recipe == Recipe::sample) {
         CAMBRIAN_ASSERT(parents.empty());
         RandomStream rng(sample_key_, birth.id);
-        return {.genome = sample_genome(*founder_, rng, birth.id)};
+        child = sample_genome(*founder_, rng, birth.id);
+        return 0;
     }
     if (birth.recipe == Recipe::carry) {
         CAMBRIAN_ASSERT(parents.size() == 1);
-        return {.genome = *parents[0]};
+        child = *parents[0];
+        return 0;
     }
     CAMBRIAN_ASSERT(birth.recipe == Recipe::vary && !parents.empty() && parents.size() <= 2);
+    start(child, splice_key_, settings_.splice, birth, parents);
     RandomStream rng(mutate_key_, birth.id);
     MutationResult result =
-        mutate(rng, settings_.mutation, settings_.limits,
-               start_of(splice_key_, settings_.splice, birth, parents), birth.id);
-    return {.genome = std::move(result.genome), .redrawn = result.redrawn};
+        mutate(rng, settings_.mutation, settings_.limits, std::move(child), birth.id);
+    child = std::move(result.genome);
+    return result.redrawn;
 }
 
 }  // namespace cambrian::evolve

@@ -32,6 +32,11 @@ class Variation {
     /// `parents` in the order of birth.parents.
     [[nodiscard]] Offspring materialise(const Birth& birth,
                                         std::span<const Genome* const> parents) const;
+    /// The same into a genome whose memory is used again; → Offspring::redrawn. `child` is none of
+    /// the parents.
+    [[nodiscard]] std::uint32_t materialise(const Birth& birth,
+                                            std::span<const Genome* const> parents,
+                                            Genome& child) const;
     [[nodiscard]] const VariationSettings& settings() const { return settings_; }
 
   private:

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "cambrian/engine/core/contract.hpp"
-#include "cambrian/engine/cpu/flush_guard.hpp"
+#include "cambrian/engine/cpu/float_guard.hpp"
 
 namespace cambrian::cpu {
 
@@ -116,7 +116,7 @@ void CpuProgram::bind_frame(Frame& frame, std::int64_t first_individual) const {
 }
 
 void CpuProgram::run_block(std::int64_t block, int worker) {
-    const FlushGuard flush;
+    const FloatGuard rules;
     Frame& frame = frames_[static_cast<std::size_t>(worker)];
     const std::int64_t first = block * compiled_.block();
     bind_frame(frame, first);
@@ -136,7 +136,7 @@ void CpuProgram::run(std::int64_t population, std::span<const Binding> inputs,
     const std::int64_t blocks = block_count(population);
     prepare_frames(used_workers(blocks));
     {
-        const FlushGuard flush;
+        const FloatGuard rules;
         bind_frame(frames_[0], 0);
         compiled_.run_shared(frames_[0]);
     }

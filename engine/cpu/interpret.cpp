@@ -8,7 +8,7 @@ namespace cambrian::cpu {
 
 namespace {
 
-/// One individual after another, each with its own tape.
+/// One individual after another, each with its own tape; the dead ones of a rollout are left out.
 class InterpretStep : public Step {
   public:
     explicit InterpretStep(const Site& site)
@@ -39,12 +39,16 @@ class InterpretStep : public Step {
         run.staging = frame.at<float>(staging_);
         const std::int64_t state_words = count_ * run_.capacity.state;
         for (std::int64_t i = 0; i < count; ++i) {
+            float* const outputs = frame.at<float>(outputs_) + i * outputs_.stride;
+            if (!frame.is_alive(i)) {
+                std::fill_n(outputs, count_ * run_.outputs, 0.0F);
+                continue;
+            }
             run.tape = frame.at<std::int32_t>(tape_) + i * tape_.stride;
             run.weights = frame.at<float>(weights_) + i * weights_.stride;
             float* const state = frame.at<float>(new_state_) + i * new_state_.stride;
             std::copy_n(frame.at<float>(state_) + i * state_.stride, state_words, state);
-            run_tape(run, frame.at<float>(rows_) + i * rows_.stride, count_,
-                     frame.at<float>(outputs_) + i * outputs_.stride, state);
+            run_tape(run, frame.at<float>(rows_) + i * rows_.stride, count_, outputs, state);
         }
     }
 

@@ -11,7 +11,7 @@ void real_unary(const Call& call) {
     for (std::size_t i = 0; i < x.size(); ++i)
         call.result()[i] = call.precision == Precision::f64
                                ? Exact(x[i])
-                               : static_cast<double>(flushed(Own(static_cast<float>(x[i]))));
+                               : static_cast<double>(Own(static_cast<float>(x[i])));
 }
 
 /// Kernel of a function of one operand that is exact in every type.
@@ -42,7 +42,7 @@ void arithmetic(const Call& call) {
         if (integer)
             return wrapped(Integer(static_cast<std::int64_t>(a), static_cast<std::int64_t>(b)));
         if (call.precision == Precision::f64) return double{Exact(a, b)};
-        return static_cast<double>(flushed(Own(static_cast<float>(a), static_cast<float>(b))));
+        return static_cast<double>(Own(static_cast<float>(a), static_cast<float>(b)));
     });
 }
 

@@ -19,7 +19,7 @@ struct Arithmetic {
     template <class Exact, class Own>
     [[nodiscard]] double function(double x, Exact exact, Own own) const {
         if (precision == Precision::f64) return exact(x);
-        return static_cast<double>(flushed(own(static_cast<float>(x))));
+        return static_cast<double>(own(static_cast<float>(x)));
     }
     [[nodiscard]] double add(double a, double b) const { return sum(a, b, precision); }
     [[nodiscard]] double mul(double a, double b) const { return product(a, b, precision); }

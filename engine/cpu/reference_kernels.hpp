@@ -66,22 +66,18 @@ void interpret(const Call& call);
 [[nodiscard]] std::vector<Elements> evaluate(const Graph& graph, Precision precision,
                                              std::span<const Elements* const> inputs);
 
-/// A float with subnormal numbers replaced by zero of the same sign.
-[[nodiscard]] inline float flushed(float x) {
-    return std::fpclassify(x) == FP_SUBNORMAL ? std::copysign(0.0F, x) : x;
-}
 /// A real number as the precision holds it.
 [[nodiscard]] inline double rounded(double x, Precision precision) {
-    return precision == Precision::f64 ? x : static_cast<double>(flushed(static_cast<float>(x)));
+    return precision == Precision::f64 ? x : static_cast<double>(static_cast<float>(x));
 }
 /// Sum and product of two held reals, rounded to the precision.
 [[nodiscard]] inline double sum(double a, double b, Precision precision) {
     if (precision == Precision::f64) return a + b;
-    return static_cast<double>(flushed(static_cast<float>(a) + static_cast<float>(b)));
+    return static_cast<double>(static_cast<float>(a) + static_cast<float>(b));
 }
 [[nodiscard]] inline double product(double a, double b, Precision precision) {
     if (precision == Precision::f64) return a * b;
-    return static_cast<double>(flushed(static_cast<float>(a) * static_cast<float>(b)));
+    return static_cast<double>(static_cast<float>(a) * static_cast<float>(b));
 }
 /// An integer result as int32 holds it: overflow wraps.
 [[nodiscard]] inline double wrapped(std::int64_t x) {

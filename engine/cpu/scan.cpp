@@ -119,6 +119,11 @@ class ScanStep : public Step {
             body.slots[carry.input] = place(frame, carry.places[now]);
             body.slots[carry.output] = place(frame, carry.places[1 - now]);
         }
+        if (alive_ >= 0 && carries_[static_cast<std::size_t>(alive_)].per_individual) {
+            body.alive =
+                frame.at<std::int32_t>(carries_[static_cast<std::size_t>(alive_)].places[now]);
+            body.alive_words = alive_elements_;
+        }
         for (const Slices& slices : slices_) {
             Ref slice = slices.ref;
             slice.offset += position * slices.words;

@@ -38,6 +38,18 @@ struct Ref {
 struct Frame {
     std::vector<std::byte*> slots;
     std::vector<Frame> bodies;
+    /// In the body of a scan with an alive carry: `alive_words` flags for each individual. Nothing
+    /// reads what a body computes for one whose flags are all false. Null: all are alive.
+    const std::int32_t* alive = nullptr;
+    std::int64_t alive_words = 0;
+
+    [[nodiscard]] bool is_alive(std::int64_t individual) const {
+        if (alive == nullptr) return true;
+        const std::int32_t* const flags = alive + individual * alive_words;
+        std::int32_t any = 0;
+        for (std::int64_t i = 0; i < alive_words; ++i) any |= flags[i];
+        return any != 0;
+    }
 
     template <class Element>
     [[nodiscard]] Element* at(const Ref& ref) const {

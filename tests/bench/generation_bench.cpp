@@ -1,5 +1,6 @@
 #include <benchmark/benchmark.h>
 
+#include <chrono>
 #include <nlohmann/json.hpp>
 #include <unordered_map>
 
@@ -8,7 +9,7 @@
 #include "cambrian/evolve/strategy.hpp"
 #include "cambrian/evolve/variation.hpp"
 
-// Whole generations on one thread with the default mutation rates: ask, vary, hash, evaluate, tell.
+// Whole generations with the default mutation rates: ask, vary, hash, evaluate, tell.
 namespace cambrian::evolve {
 namespace {
 
@@ -17,10 +18,11 @@ using Members = std::unordered_map<Hash128, Genome, Hash128Hasher>;
 /// A run without ranks and files.
 class Loop {
   public:
-    Loop(const Task& task, const nlohmann::json& network, std::uint64_t size)
-        : backend_(make_cpu_backend({})),
+    Loop(const Task& task, const nlohmann::json& network, std::uint64_t size, Family family,
+         int threads)
+        : backend_(make_cpu_backend({.threads = threads})),
           variation_(1, settings(task, network)),
-          evaluator_(*backend_, task, 1),
+          evaluator_(*backend_, task, 1, family),
           strategy_(make_elite_strategy(1, {.size = size}, variation_.settings().splice.rate)) {}
 
     void generation() {
@@ -35,7 +37,9 @@ class Loop {
             genomes.push_back(variation_.materialise(birth, parents).genome);
             pointers.push_back(&genomes.back());
         }
+        const auto start = std::chrono::steady_clock::now();
         const auto evaluations = evaluator_.evaluate(pointers, {.round = round_++});
+        seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
         std::vector<Outcome> outcomes(births.size());
         Members members;
         for (std::size_t i = 0; i < births.size(); ++i) {
@@ -51,6 +55,8 @@ class Loop {
             members_.insert(members.extract(member.genome));
     }
 
+    /// Spent in evaluation.
+    [[nodiscard]] double seconds() const { return seconds_; }
     [[nodiscard]] std::uint64_t programs() const { return evaluator_.counters().programs_compiled; }
 
   private:
@@ -67,6 +73,7 @@ class Loop {
     std::unique_ptr<Strategy> strategy_;
     Members members_;
     std::uint64_t round_ = 0;
+    double seconds_ = 0.0;
 };
 
 nlohmann::json dense(std::int64_t hidden, int layers) {
@@ -78,13 +85,24 @@ nlohmann::json dense(std::int64_t hidden, int layers) {
 
 void measure(benchmark::State& state, const Task& task, const nlohmann::json& network,
              std::uint64_t size, int warm_up) {
-    Loop loop(task, network, size);
+    Loop loop(task, network, size, static_cast<Family>(state.range(0)),
+              static_cast<int>(state.range(1)));
     for (int i = 0; i < warm_up; ++i) loop.generation();
     const std::uint64_t before = loop.programs();
+    const double seconds = loop.seconds();
     for (auto _ : state) loop.generation();
     state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(size));
+    state.counters["evaluate_ms"] =
+        benchmark::Counter(1000.0 * (loop.seconds() - seconds), benchmark::Counter::kAvgIterations);
     state.counters["programs/generation"] = benchmark::Counter(
         static_cast<double>(loop.programs() - before), benchmark::Counter::kAvgIterations);
+}
+
+/// Both families, on one and on two threads.
+void families(benchmark::internal::Benchmark* benchmark) {
+    benchmark->Unit(benchmark::kMillisecond)->ArgNames({"interpreted", "threads"});
+    for (const int family : {0, 1})
+        for (const int threads : {1, 2}) benchmark->Args({family, threads});
 }
 
 /// The reference engine needs 94.8 ms (population 1,000, three layers of 32 × 32, one forward
@@ -99,21 +117,21 @@ void generation_of_volumetric_networks(benchmark::State& state) {
     });
     measure(state, *task, dense(32, 2), 1000, 5);
 }
-BENCHMARK(generation_of_volumetric_networks)->Unit(benchmark::kMillisecond);
+BENCHMARK(generation_of_volumetric_networks)->Apply(families);
 
 /// The reference engine needs 7.1 ms at population 150 (three layers of 32 × 32).
 void generation_of_xor(benchmark::State& state) {
     const auto task = standard_tasks().make({{"type", "xor"}}, {});
     measure(state, *task, dense(4, 1), 150, 20);
 }
-BENCHMARK(generation_of_xor)->Unit(benchmark::kMillisecond);
+BENCHMARK(generation_of_xor)->Apply(families);
 
 /// CartPole-v1, 5 episodes of up to 500 steps each, most individuals balancing.
 void generation_of_cart_pole(benchmark::State& state) {
     const auto task = standard_tasks().make({{"type", "cart_pole"}}, {});
-    measure(state, *task, dense(16, 1), 1000, 20);
+    measure(state, *task, dense(16, 1), 1000, 50);
 }
-BENCHMARK(generation_of_cart_pole)->Unit(benchmark::kMillisecond)->Iterations(5);
+BENCHMARK(generation_of_cart_pole)->Apply(families)->Iterations(5);
 
 }  // namespace
 }  // namespace cambrian::evolve
