@@ -34,7 +34,7 @@ std::string why_no_gpu(const HostDevices& devices) {
         if (visibility.cuda || visibility.rocr)
             return "CUDA_VISIBLE_DEVICES or ROCR_VISIBLE_DEVICES hides what is there";
     }
-    return "Vulkan finds only " + lines_of(devices.all.devices) + ", a software device";
+    return "Vulkan finds only " + devices.all.devices.front().name + ", a software device";
 }
 
 [[noreturn]] void fail_without_gpu(const HostDevices& devices) {

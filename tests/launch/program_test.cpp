@@ -52,7 +52,7 @@ TEST(Program, NamesTheNearestCommand) {
     EXPECT_EQ(result.code, 2);
     EXPECT_EQ(result.err,
               "cambrian: error: evolv is not a command (known: evolve, resume, evaluate, infer, "
-              "inspect, compare, splice, validate, explain) did you mean evolve?\n");
+              "inspect, compare, splice, validate, explain, devices) did you mean evolve?\n");
     EXPECT_THAT(run({"fly"}).err, HasSubstr("see 'cambrian --help'"));
     const Result seed = run({"splice", "a", "b", "-o", "c", "--seed", "-3"});
     EXPECT_EQ(seed.code, 2);
@@ -84,6 +84,28 @@ TEST(Program, LinksTakeSlotsPlacesAndNames) {
     }
 }
 
+TEST(Program, DevicesListsWhatIsThere) {
+    const Result text = run({"devices"});
+    EXPECT_EQ(text.code, 0);
+    EXPECT_THAT(text.out, testing::StartsWith("Vulkan devices\n"));
+    const Result result = run({"devices", "--json"});
+    EXPECT_EQ(result.code, 0);
+    const auto json = nlohmann::json::parse(result.out);
+    EXPECT_EQ(json.at("devices").empty(), !json.at("problem").get<std::string>().empty());
+    for (const auto& device : json.at("devices"))
+        EXPECT_THAT(text.out, HasSubstr(device.at("uuid").get<std::string>()));
+    EXPECT_TRUE(json.at("ranks").is_array());
+    EXPECT_TRUE(json.at("gpus_without_driver").is_array());
+}
+
+TEST(Program, DumpWithoutAGpuIsAnError) {
+    const TemporaryDirectory directory;
+    const Result result = run({"evolve", write_xor(directory), "--set", "engine.backend=cpu",
+                               "--dump", directory.file("shaders")});
+    EXPECT_EQ(result.code, 2);
+    EXPECT_THAT(result.err, HasSubstr("--dump has nothing to tell"));
+}
+
 TEST(Program, BadConfigsEndWithTwoAndNameTheKey) {
     const TemporaryDirectory directory;
     const std::string good = write_xor(directory);
@@ -96,7 +118,9 @@ TEST(Program, BadConfigsEndWithTwoAndNameTheKey) {
         {"task.type=xorr", "did you mean \"xor\""},
         {"network.layers=[{\"type\":\"rnn\",\"hidden\":2},{\"type\":\"dense\"}]", "keeps state"},
         {"network.layers=[{\"type\":\"dense\",\"in\":5},{\"type\":\"dense\"}]", "5"},
-        {"engine.backend=vulkan", "no Vulkan backend"},
+        {"engine.backend=vulcan", "engine.backend is \"vulcan\""},
+        {"engine.backend=[\"cpu\",\"gpu\"]", "engine.backend[1] is \"gpu\""},
+        {"engine.backend=[]", "engine.backend is []"},
     };
     for (const auto& [setting, message] : cases) {
         const Result result = run({"evolve", good, "--set", setting, "--quiet"});
