@@ -22,23 +22,12 @@ struct ActivationGroup {
     std::string_view call;   ///< With x for {0} and the code for {1}.
 };
 constexpr std::array activation_groups{
-    ActivationGroup{"{0} == 3 || {0} == 4", "row_tanh_or_gelu({0}, {1})"},
-    ActivationGroup{"{0} == 2 || {0} == 5", "row_sigmoid_or_silu({0}, {1})"},
+    ActivationGroup{"{0} == 4", "op_tanh({0})"},
+    ActivationGroup{"{0} == 5 || {0} == 2", "row_sigmoid_or_silu({0}, {1})"},
+    ActivationGroup{"{0} == 3", "activation_gelu({0})"},
     ActivationGroup{"{0} == 1", "activation_relu({0})"},
 };
 constexpr std::string_view activation_functions = R"(
-float row_tanh_or_gelu(float x, int code) {
-    precise float square = x * x;
-    precise float cube = square * x;
-    precise float share = 0.044715F * cube;
-    precise float inner = x + share;
-    precise float scaled = 0.797884561F * inner;
-    precise float bend = own_tanh(code == 3 ? scaled : x);
-    precise float above = 1.0F + bend;
-    precise float half_x = 0.5F * x;
-    precise float gelu = half_x * above;
-    return code == 3 ? gelu : bend;
-}
 float row_sigmoid_or_silu(float x, int code) {
     precise float sigmoid = own_sigmoid(x);
     precise float silu = x * sigmoid;

@@ -1,10 +1,13 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <string>
 #include <vector>
 
 #include "cambrian/engine/cpu/cpu_backend.hpp"
+#include "cambrian/engine/network/tape.hpp"
+#include "cambrian/engine/network/tape_network.hpp"
 #include "cambrian/tests/engine/random_graph.hpp"
 #include "cambrian/tests/support/vulkan_device.hpp"
 #include "rollout_support.hpp"
@@ -107,6 +110,84 @@ TEST(Rollout, CutIntoDispatchesItGivesTheSameBits) {
         expect_equal_bits(expected, evaluate(*cut, rollout.graph(), 16, inputs));
         EXPECT_GT(vulkan_statistics(*cut).dispatches, vulkan_statistics(*whole).dispatches);
     }
+}
+
+/// Networks of different structures as data, each individual one of them, on the same sequences.
+class Interpreted {
+  public:
+    explicit Interpreted(const std::vector<std::string>& networks) {
+        for (const std::string& text : networks) {
+            networks_.emplace_back(blueprint_from_json(nlohmann::json::parse(text), 4, 2));
+            tapes_.push_back(make_tape(networks_.back()));
+            capacity_ = capacity_.joined(tapes_.back().capacity);
+        }
+        capacity_ = capacity_.rounded();
+        const TapeNetwork form(4, 2, capacity_);
+        Graph single;
+        const NetworkOperands operands{
+            .weights = single.input("weights", ValueType::real, {capacity_.weights}),
+            .activations = single.input("tape", ValueType::integer, {capacity_.words}),
+            .enabled = single.input("enabled", ValueType::boolean, {1})};
+        single.output(form.sequence(single.input("x", ValueType::real, {5, 9, 4}), operands));
+        constexpr std::array<std::size_t, 2> own{0, 1};
+        graph_ = over_population(single, own);
+    }
+
+    [[nodiscard]] const Graph& graph() const { return graph_; }
+
+    [[nodiscard]] std::vector<Tensor> inputs(std::int64_t population) const {
+        Tensor weights(ValueType::real, {population, capacity_.weights});
+        Tensor words(ValueType::integer, {population, capacity_.words});
+        Tensor x(ValueType::real, {5, 9, 4});
+        RandomStream rng(random_key(13, "interpreted"), 0);
+        for (double& element : x.elements) element = static_cast<double>(rng.normal());
+        for (std::int64_t i = 0; i < population; ++i) {
+            const auto structure = static_cast<std::size_t>(i) % networks_.size();
+            std::vector<float> values(
+                static_cast<std::size_t>(networks_[structure].weight_count()));
+            for (float& value : values) value = rng.normal();
+            std::vector<float> packed(static_cast<std::size_t>(capacity_.weights));
+            pack_weights(networks_[structure], values, packed);
+            std::ranges::copy(packed, weights.elements.begin() + i * capacity_.weights);
+            std::ranges::copy(tapes_[structure].words,
+                              words.elements.begin() + i * capacity_.words);
+        }
+        return {weights, words, Tensor(ValueType::boolean, {1}), x};
+    }
+
+  private:
+    std::vector<Network> networks_;
+    std::vector<Tape> tapes_;
+    TapeCapacity capacity_;
+    Graph graph_;
+};
+
+void expect_interpreted_bits(const std::vector<std::string>& networks) {
+    const Interpreted interpreted(networks);
+    const auto cpu = make_cpu_backend({.threads = 2, .math = Math::strict});
+    const auto vulkan = make_vulkan_backend(test::test_vulkan_options(Math::strict));
+    const std::vector<Tensor> inputs = interpreted.inputs(23);
+    expect_equal_bits(evaluate(*cpu, interpreted.graph(), 23, inputs),
+                      evaluate(*vulkan, interpreted.graph(), 23, inputs));
+    EXPECT_LT(vulkan_statistics(*vulkan).dispatches, 12);
+}
+
+TEST(Rollout, NetworksThatAreDataRunInOneKernel) {
+    expect_interpreted_bits(
+        {test::multilayer_perceptron(6),
+         R"({"layers": [{"type": "dense", "out": 5, "activation": "silu"}, {"type": "layer_norm"},
+                        {"type": "dense", "out": 5, "activation": "gelu"}, {"type": "dense"}],
+             "links": [{"source": 0, "target": "head", "kind": "forward"},
+                       {"source": "input", "target": 2, "kind": "forward"}]})",
+         R"({"layers": [{"type": "dense"}]})"});
+}
+
+TEST(Rollout, NetworksThatAreDataKeepTheirState) {
+    expect_interpreted_bits({R"({"layers": [{"type": "rnn", "hidden": 7}, {"type": "dense"}]})",
+                             R"({"layers": [{"type": "dense", "out": 6, "activation": "relu"},
+                        {"type": "dense", "out": 6, "activation": "tanh"}, {"type": "dense"}],
+             "links": [{"source": 1, "target": 0, "kind": "backward"}]})",
+                             test::multilayer_perceptron(9)});
 }
 
 TEST(Rollout, AnIndividualDoesNotSeeItsPopulation) {
