@@ -32,17 +32,20 @@ struct RowTiling {
         const auto words = static_cast<std::uint32_t>(length);
         width = words % vector_words == 0 ? vector_words : 1;
         const std::uint32_t all = words / width;
-        // Registers of a thread for the elements it keeps: at most about 64.
-        const std::uint32_t most_words = most_kept <= 2 ? 32 : most_kept <= 4 ? 16 : 8;
-        const auto threads_for = [&](std::uint32_t each) {
+        const auto threads_for = [&](std::uint32_t words_each) {
+            const std::uint32_t each = words_each / width;
             return std::bit_ceil((all + each - 1) / each);
         };
-        // Short rows: few threads with some work each. Others: as few threads as hold the row.
-        const std::uint32_t short_row = threads_for(width == 1 ? 8 : 4);
-        row_threads = short_row <= 32 ? short_row : std::max(32U, threads_for(most_words / width));
-        in_registers = row_threads <= most_threads;
+        // Short rows: few threads with some work each. Others: up to 256 threads, enough to hide
+        // memory; longer rows fill the registers, of which about 64 hold elements, then take more.
+        const std::uint32_t most_words = most_kept <= 2 ? 32 : most_kept <= 4 ? 16 : 8;
+        const std::uint32_t few = threads_for(width == 1 ? 8 : 16);
+        const std::uint32_t many = std::min(threads_for(std::min(most_words, 16U)), 256U);
+        row_threads = few <= 32 ? few : std::max({32U, many, threads_for(most_words)});
         row_threads = std::min(row_threads, most_threads);
-        vectors = in_registers ? (all + row_threads - 1) / row_threads : 1;
+        vectors = (all + row_threads - 1) / row_threads;
+        in_registers = vectors * width <= most_words;
+        if (!in_registers) vectors = 1;
         whole = in_registers && row_threads * vectors == all;
         group_threads = std::max(group_threads, row_threads);
     }
