@@ -163,9 +163,12 @@ void Transfer::record_copies(vulkan::Recorder& recorder) {
     const auto overlap = [](const Copy& a, const Copy& b) { return a.to + a.bytes > b.to; };
     std::vector<Copy> sorted = copies_;
     std::ranges::sort(sorted, {}, &Copy::to);
-    const bool ordered = std::ranges::adjacent_find(sorted, overlap) != sorted.end();
-    for (const Copy& copy : ordered ? copies_ : sorted) {
-        recorder.copy(copy.from, copy.to, copy.bytes);
+    if (std::ranges::adjacent_find(sorted, overlap) == sorted.end()) {
+        recorder.copy(sorted);
+    } else {
+        for (const Copy& copy : copies_) {
+            recorder.copy(copy.from, copy.to, copy.bytes);
+        }
     }
     copies_.clear();
 }

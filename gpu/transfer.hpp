@@ -74,11 +74,7 @@ class Transfer {
 
   private:
     friend class Memory;
-    struct Copy {
-        std::uint64_t from = 0;
-        std::uint64_t to = 0;
-        std::uint64_t bytes = 0;
-    };
+    using Copy = vulkan::Copy;
     /// A part of the staging ring, filled from the front.
     struct Piece {
         vulkan::Block block;

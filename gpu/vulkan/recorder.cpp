@@ -140,6 +140,41 @@ void Recorder::copy(std::uint64_t from, std::uint64_t to, std::uint64_t bytes) {
     after();
 }
 
+void Recorder::copy(std::span<const Copy> copies) {
+    constexpr std::uint64_t highest = std::numeric_limits<std::uint64_t>::max();
+    Range read{highest, 0};
+    Range written{highest, 0};
+    const auto reach = [](Range& range, std::uint64_t address, std::uint64_t bytes) {
+        // `bytes` holds the end until all copies are seen.
+        range.address = std::min(range.address, address);
+        range.bytes = std::max(range.bytes, address + bytes);
+    };
+    for (const Copy& copy : copies) {
+        reach(read, copy.from, copy.bytes);
+        reach(written, copy.to, copy.bytes);
+    }
+    if (copies.empty()) return;
+    read.bytes -= read.address;
+    written.bytes -= written.address;
+    order({&read, 1}, {&written, 1});
+    before("copy");
+    std::vector<VkBufferCopy> regions;
+    for (std::size_t i = 0; i < copies.size();) {
+        const VkBuffer source = device_.addresses().find(copies[i].from, copies[i].bytes).buffer;
+        const VkBuffer target = device_.addresses().find(copies[i].to, copies[i].bytes).buffer;
+        regions.clear();
+        for (; i < copies.size(); ++i) {
+            const auto from = device_.addresses().find(copies[i].from, copies[i].bytes);
+            const auto to = device_.addresses().find(copies[i].to, copies[i].bytes);
+            if (from.buffer != source || to.buffer != target) break;
+            regions.push_back({from.offset, to.offset, copies[i].bytes});
+        }
+        device_.functions().vkCmdCopyBuffer(
+            commands_, source, target, static_cast<std::uint32_t>(regions.size()), regions.data());
+    }
+    after();
+}
+
 void Recorder::fill(std::uint64_t address, std::uint64_t bytes, std::uint32_t word) {
     CAMBRIAN_EXPECT(bytes % sizeof word == 0);
     if (bytes == 0) return;

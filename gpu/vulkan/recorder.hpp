@@ -30,6 +30,13 @@ struct Range {
     std::uint64_t bytes = 0;
 };
 
+/// Bytes from one address to another.
+struct Copy {
+    std::uint64_t from = 0;
+    std::uint64_t to = 0;
+    std::uint64_t bytes = 0;
+};
+
 /// Fills one command buffer. A barrier is put before a command that touches what an earlier one
 /// wrote, or writes what an earlier one read, since the last barrier; others may overlap.
 class Recorder {
@@ -47,6 +54,9 @@ class Recorder {
                   std::span<const Range> reads, std::span<const Range> writes);
     /// Bytes between two addresses of this device's memory, which do not overlap.
     void copy(std::uint64_t from, std::uint64_t to, std::uint64_t bytes);
+    /// Many copies, of which none writes what another one reads or writes; ordered against other
+    /// commands by all they reach over.
+    void copy(std::span<const Copy> copies);
     /// Fills whole words.
     void fill(std::uint64_t address, std::uint64_t bytes, std::uint32_t word);
     /// Makes everything visible to the host and ends the command buffer.

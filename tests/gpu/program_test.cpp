@@ -214,6 +214,20 @@ TEST_F(ProgramTest, TheLaterOfTwoUploadsToOnePlaceHolds) {
     EXPECT_EQ(reals(*target), expected);
 }
 
+TEST_F(ProgramTest, UploadsWithGapsInAnyOrderAreOneSubmission) {
+    const auto targets = std::pair(buffer(numbers(700)), buffer(numbers(300, 2.0F)));
+    std::vector<float> expected = numbers(700);
+    const VulkanStatistics before = statistics();
+    for (std::int64_t i = 99; i >= 0; --i) {
+        backend_->upload(*targets.first, 7 * i + 1, std::vector<std::int32_t>{-1, -2, -3});
+        for (const std::int64_t k : {1, 2, 3})
+            expected[static_cast<std::size_t>(7 * i + k)] = static_cast<float>(-k);
+    }
+    EXPECT_EQ(reals(*targets.first), expected);
+    EXPECT_EQ(reals(*targets.second), numbers(300, 2.0F));
+    EXPECT_EQ(statistics().submits - before.submits, 2);
+}
+
 TEST_F(ProgramTest, UploadsLargerThanTheStagingPassInPieces) {
     const std::vector<float> values = numbers(std::int64_t{19} << 20);
     const auto target = buffer(values);
