@@ -4,11 +4,6 @@
 // a zero's sign or a subnormal number its own way, the bits are worked on instead. Needs
 // elementary.glsl.
 
-// A subnormal number is a zero of its sign: what arithmetic does to its operands and results.
-float flushed(uint bits) {
-    return uintBitsToFloat((bits & exponent_mask) == 0U ? bits & sign_mask : bits);
-}
-
 float op_neg(float x) { return uintBitsToFloat(floatBitsToUint(x) ^ sign_mask); }
 int op_neg(int x) { return int(0U - uint(x)); }
 float op_abs(float x) { return uintBitsToFloat(floatBitsToUint(x) & magnitude_mask); }
@@ -17,7 +12,7 @@ int op_abs(int x) { return x < 0 ? int(0U - uint(x)) : x; }
 float op_sign(float x) {
     uint bits = floatBitsToUint(x);
     uint magnitude = bits & magnitude_mask;
-    bool zero = (bits & exponent_mask) == 0U || magnitude > exponent_mask;
+    bool zero = magnitude == 0U || magnitude > exponent_mask;
     return uintBitsToFloat(zero ? 0U : one_bits | (bits & sign_mask));
 }
 int op_sign(int x) { return int(x > 0) - int(x < 0); }
@@ -35,7 +30,7 @@ float op_round(float x) {
 // The fraction bits below the binary point are cleared; for a negative number they are first
 // carried into the rest.
 float op_floor(float x) {
-    uint bits = floatBitsToUint(flushed(floatBitsToUint(x)));
+    uint bits = floatBitsToUint(x);
     uint field = (bits & exponent_mask) >> 23;
     uint below = fraction_mask >> min(field < 127U ? 0U : field - 127U, 23U);
     uint carried = (bits & sign_mask) != 0U ? bits + below : bits;
@@ -69,7 +64,7 @@ int op_real_to_integer(float x) {
     int inside = int(uintBitsToFloat(outside ? 0U : bits));
     return outside ? int(lowest ? 0x80000000U : 0x7FFFFFFFU) : inside;
 }
-int op_real_to_boolean(float x) { return int((floatBitsToUint(x) & exponent_mask) != 0U); }
+int op_real_to_boolean(float x) { return int((floatBitsToUint(x) & magnitude_mask) != 0U); }
 float op_integer_to_real(int x) { return float(x); }
 int op_integer_to_boolean(int x) { return int(x != 0); }
 
@@ -90,15 +85,32 @@ float op_mul(float a, float b) {
 int op_mul(int a, int b) { return int(uint(a) * uint(b)); }
 float op_div(float a, float b) { return own_divide(a, b); }
 
+// a < b by the sign of their difference, which is exact where it matters: some devices keep subnormal
+// numbers in arithmetic but compare them as zeros. Never true with a NaN.
+bool real_less(float a, float b) {
+    precise float difference = a - b;
+    return floatBitsToUint(difference) - (sign_mask + 1U) < exponent_mask;
+}
+bool real_equal(float a, float b) {
+    uint a_bits = floatBitsToUint(a);
+    uint b_bits = floatBitsToUint(b);
+    bool zeros = ((a_bits | b_bits) & magnitude_mask) == 0U;
+    return zeros || (a_bits == b_bits && (a_bits & magnitude_mask) <= exponent_mask);
+}
+
 // The second operand wherever the comparison fails: two zeros, or a NaN on either side.
-float op_min(float a, float b) { return flushed(a < b ? floatBitsToUint(a) : floatBitsToUint(b)); }
+float op_min(float a, float b) {
+    return uintBitsToFloat(real_less(a, b) ? floatBitsToUint(a) : floatBitsToUint(b));
+}
 int op_min(int a, int b) { return a < b ? a : b; }
-float op_max(float a, float b) { return flushed(a > b ? floatBitsToUint(a) : floatBitsToUint(b)); }
+float op_max(float a, float b) {
+    return uintBitsToFloat(real_less(b, a) ? floatBitsToUint(a) : floatBitsToUint(b));
+}
 int op_max(int a, int b) { return a > b ? a : b; }
 
-int op_less(float a, float b) { return int(a < b); }
+int op_less(float a, float b) { return int(real_less(a, b)); }
 int op_less(int a, int b) { return int(a < b); }
-int op_equal(float a, float b) { return int(a == b); }
+int op_equal(float a, float b) { return int(real_equal(a, b)); }
 int op_equal(int a, int b) { return int(a == b); }
 int op_logical_and(int a, int b) { return a & b; }
 int op_logical_or(int a, int b) { return a | b; }
@@ -108,7 +120,11 @@ float op_select(int condition, float a, float b) {
 }
 int op_select(int condition, int a, int b) { return condition != 0 ? a : b; }
 
-float activation_relu(float x) { return flushed(x > 0.0F ? floatBitsToUint(x) : 0U); }
+// Positive numbers, infinity too, are the words from 1 up to its word.
+float activation_relu(float x) {
+    uint bits = floatBitsToUint(x);
+    return uintBitsToFloat(bits - 1U < exponent_mask ? bits : 0U);
+}
 float activation_silu(float x) {
     precise float result = x * own_sigmoid(x);
     return result;

@@ -10,7 +10,7 @@ const bool sums = fold_kind == 0U;
 // NaN is below everything: it never wins a comparison. Both zeros are one number.
 uint order_of(uint word) {
     if (!real_elements) return word ^ sign_mask;
-    uint bits = (word & exponent_mask) == 0U ? 0U : word;
+    uint bits = (word & magnitude_mask) == 0U ? 0U : word;
     uint ordered = bits >= sign_mask ? ~bits : bits | sign_mask;
     return (bits & magnitude_mask) > exponent_mask ? 0U : ordered;
 }
@@ -29,15 +29,13 @@ uvec2 fold(uvec2 left, uvec2 right) {
     return takes_right ? right : left;
 }
 
-// The word to store, from the fold of `length` elements that lie `stride` words apart from
-// `first`. A NaN as the very first element of an axis stays the largest.
-uint fold_result(uvec2 folded, Words operand, uint first, uint stride, uint length,
-                 bool first_of_axis) {
+// The word to store, from the fold of elements that lie `stride` words apart from `first`. A NaN as
+// the very first element of an axis stays the largest.
+uint fold_result(uvec2 folded, Words operand, uint first, uint stride, bool first_of_axis) {
     if (sums) return folded.x;
     uint word = operand.at[first];
     bool stays = first_of_axis && real_elements && (word & magnitude_mask) > exponent_mask;
     uint index = stays ? 0U : folded.y;
     if (fold_kind == 2U) return index;
-    uint largest = operand.at[first + index * stride];
-    return real_elements && length > 1U ? floatBitsToUint(flushed(largest)) : largest;
+    return operand.at[first + index * stride];
 }

@@ -53,5 +53,5 @@ void main() {
         folded = fold(folded, fold_start(d, k + 3U));
     }
     for (; k < end; ++k) folded = fold(folded, fold_start(operand.at[first + k * inner], k));
-    result.at[to] = fold_result(folded, operand, first, inner, push.word[4], start == 0U);
+    result.at[to] = fold_result(folded, operand, first, inner, start == 0U);
 }

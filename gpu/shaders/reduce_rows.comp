@@ -83,5 +83,5 @@ void main() {
     if (!exists || lane != 0U) return;
     uint to = individual * push.word[7] + row_of_individual * push.word[2] + part;
     Words(push.address[0]).at[to] =
-        fold_result(folded[local], operand, first, 1U, push.word[4], start == 0U);
+        fold_result(folded[local], operand, first, 1U, start == 0U);
 }
