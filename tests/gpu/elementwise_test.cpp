@@ -13,6 +13,8 @@ namespace {
 
 using test::Words;
 
+class VulkanElementwise : public test::UnfusedTest {};
+
 constexpr std::size_t hashed_count = std::size_t{1} << 20U;
 constexpr std::uint32_t sign_bit = 0x80000000U;
 
@@ -132,24 +134,24 @@ std::vector<Signature> binary_ops() {
     return all;
 }
 
-TEST(VulkanElementwise, UnaryOpsHaveTheBitsOfTheCpu) {
-    const auto backend = test::unfused_backend(Math::fast);
-    for (const Signature& unary : unary_ops()) expect_op_equal(*backend, unary.op, unary.types);
+TEST_F(VulkanElementwise, UnaryOpsHaveTheBitsOfTheCpu) {
+    Backend& vulkan = backend(Math::fast);
+    for (const Signature& unary : unary_ops()) expect_op_equal(vulkan, unary.op, unary.types);
 }
 
-TEST(VulkanElementwise, CastsHaveTheBitsOfTheCpu) {
-    const auto backend = test::unfused_backend(Math::strict);
+TEST_F(VulkanElementwise, CastsHaveTheBitsOfTheCpu) {
+    Backend& vulkan = backend(Math::strict);
     for (const ValueType from : {real, integer, boolean})
         for (const ValueType to : {real, integer, boolean})
-            expect_op_equal(*backend, Op::cast, {from}, CastAttribute{to});
+            expect_op_equal(vulkan, Op::cast, {from}, CastAttribute{to});
 }
 
-TEST(VulkanElementwise, OpsOfSeveralOperandsHaveTheBitsOfTheCpu) {
-    const auto backend = test::unfused_backend(Math::fast);
-    for (const Signature& binary : binary_ops()) expect_op_equal(*backend, binary.op, binary.types);
+TEST_F(VulkanElementwise, OpsOfSeveralOperandsHaveTheBitsOfTheCpu) {
+    Backend& vulkan = backend(Math::fast);
+    for (const Signature& binary : binary_ops()) expect_op_equal(vulkan, binary.op, binary.types);
 }
 
-TEST(VulkanElementwise, EveryOpIsCovered) {
+TEST_F(VulkanElementwise, EveryOpIsCovered) {
     std::vector<bool> covered(op_count, false);
     covered[static_cast<std::size_t>(Op::cast)] = true;
     for (const auto& list : {unary_ops(), binary_ops()})
@@ -161,8 +163,8 @@ TEST(VulkanElementwise, EveryOpIsCovered) {
     }
 }
 
-TEST(VulkanElementwise, ActivationsHaveTheBitsOfTheCpu) {
-    const auto backend = test::unfused_backend(Math::fast);
+TEST_F(VulkanElementwise, ActivationsHaveTheBitsOfTheCpu) {
+    Backend& vulkan = backend(Math::fast);
     Words x = special_reals();
     const Words hashed = test::hashed_words(hashed_count, 7);
     x.insert(x.end(), hashed.begin(), hashed.end());
@@ -171,13 +173,13 @@ TEST(VulkanElementwise, ActivationsHaveTheBitsOfTheCpu) {
     const Var code = graph.input("code", integer, Shape{}, true);
     graph.output(graph.add(Op::activate, std::vector{input, code}));
     const Words codes{0, 1, 2, 3, 4, 5, 6, 0xFFFFFFFFU};
-    test::expect_equal_to_cpu(*backend, graph, static_cast<std::int64_t>(codes.size()), {x, codes},
+    test::expect_equal_to_cpu(vulkan, graph, static_cast<std::int64_t>(codes.size()), {x, codes},
                               "activate");
 }
 
 /// Operand shapes that meet a result of shape [3, 5, 4] in every way.
-TEST(VulkanElementwise, OperandsAreBroadcastAlongEveryAxis) {
-    const auto backend = test::unfused_backend(Math::fast);
+TEST_F(VulkanElementwise, OperandsAreBroadcastAlongEveryAxis) {
+    Backend& vulkan = backend(Math::fast);
     const std::vector<Shape> shapes{{3, 5, 4}, {5, 4},    {4},       {},        {3, 1, 1},
                                     {1, 5, 1}, {3, 1, 4}, {1, 1, 4}, {3, 5, 1}, {1}};
     for (const Shape& a : shapes)
@@ -191,19 +193,19 @@ TEST(VulkanElementwise, OperandsAreBroadcastAlongEveryAxis) {
                 const std::vector<Words> inputs{
                     test::uniform_words(test::bound_words(graph, x.id, population), 1),
                     test::uniform_words(test::bound_words(graph, y.id, population), 2)};
-                test::expect_equal_to_cpu(*backend, graph, population, inputs,
+                test::expect_equal_to_cpu(vulkan, graph, population, inputs,
                                           a.text() + " - " + b.text());
             }
 }
 
-TEST(VulkanElementwise, OddSizesAndManyWorkgroupsAreWhole) {
-    const auto backend = test::unfused_backend(Math::fast);
+TEST_F(VulkanElementwise, OddSizesAndManyWorkgroupsAreWhole) {
+    Backend& vulkan = backend(Math::fast);
     for (const std::int64_t length : {1, 3, 17, 65, 257, 4199999}) {
         Graph graph;
         const Var x = graph.input("x", real, Shape{length});
         graph.output(x * 3.0);
         const auto words = test::uniform_words(static_cast<std::size_t>(length), 3);
-        test::expect_equal_to_cpu(*backend, graph, 1, {words}, std::to_string(length));
+        test::expect_equal_to_cpu(vulkan, graph, 1, {words}, std::to_string(length));
     }
 }
 

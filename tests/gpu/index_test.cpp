@@ -11,6 +11,9 @@ namespace cambrian {
 namespace {
 
 using test::Words;
+
+class VulkanIndex : public test::UnfusedTest {};
+class VulkanRandom : public test::UnfusedTest {};
 using ::testing::HasSubstr;
 
 struct IndexCase {
@@ -44,8 +47,8 @@ void for_each_sharing(Expect expect) {
             expect(first_own, second_own, first_own || second_own ? 5 : 1);
 }
 
-TEST(VulkanIndex, GathersRows) {
-    const auto backend = test::unfused_backend(Math::fast);
+TEST_F(VulkanIndex, GathersRows) {
+    Backend& vulkan = backend(Math::fast);
     for (const IndexCase& index : index_cases)
         for_each_sharing([&](bool own_table, bool own_indices, std::int64_t population) {
             Graph graph;
@@ -55,7 +58,7 @@ TEST(VulkanIndex, GathersRows) {
                 graph.input("indices", ValueType::integer, index.indices, own_indices);
             graph.output(gather(table, indices));
             test::expect_equal_to_cpu(
-                *backend, graph, population,
+                vulkan, graph, population,
                 {test::hashed_words(test::bound_words(graph, table.id, population), 1),
                  test::index_words(test::bound_words(graph, indices.id, population), index.rows,
                                    2)},
@@ -63,9 +66,9 @@ TEST(VulkanIndex, GathersRows) {
         });
 }
 
-TEST(VulkanIndex, AddsRowsInTheOrderOfTheirIndices) {
+TEST_F(VulkanIndex, AddsRowsInTheOrderOfTheirIndices) {
     for (const Math math : {Math::strict, Math::fast}) {
-        const auto backend = test::unfused_backend(math);
+        Backend& vulkan = backend(math);
         for (const IndexCase& index : index_cases)
             for (const ValueType type : {ValueType::real, ValueType::integer})
                 for_each_sharing([&](bool own_rows, bool own_indices, std::int64_t population) {
@@ -76,7 +79,7 @@ TEST(VulkanIndex, AddsRowsInTheOrderOfTheirIndices) {
                         graph.input("indices", ValueType::integer, index.indices, own_indices);
                     graph.output(scatter_add(rows, indices, index.rows));
                     test::expect_equal_to_cpu(
-                        *backend, graph, population,
+                        vulkan, graph, population,
                         {test::uniform_words(test::bound_words(graph, rows.id, population), 1),
                          test::index_words(test::bound_words(graph, indices.id, population),
                                            index.rows, 2)},
@@ -85,8 +88,8 @@ TEST(VulkanIndex, AddsRowsInTheOrderOfTheirIndices) {
     }
 }
 
-TEST(VulkanIndex, AnIndexOutOfRangeIsAnInputErrorAndDoesNoHarm) {
-    const auto backend = test::unfused_backend(Math::fast);
+TEST_F(VulkanIndex, AnIndexOutOfRangeIsAnInputErrorAndDoesNoHarm) {
+    Backend& vulkan = backend(Math::fast);
     for (const std::uint32_t bad : {5U, 0xFFFFFFFFU, 0x80000000U}) {
         Graph graph;
         const Var table = graph.input("table", ValueType::real, Shape{5, 3});
@@ -95,28 +98,28 @@ TEST(VulkanIndex, AnIndexOutOfRangeIsAnInputErrorAndDoesNoHarm) {
         graph.output(scatter_add(gather(table, iota(graph, 4)), indices, 5));
         const Words words = test::uniform_words(15, 1);
         try {
-            (void)test::run_words(*backend, graph, 1, {words, {0, bad, 2, 1}});
+            (void)test::run_words(vulkan, graph, 1, {words, {0, bad, 2, 1}});
             FAIL() << "index " << static_cast<std::int32_t>(bad) << " was taken";
         } catch (const InputError& error) {
             EXPECT_THAT(error.what(),
                         HasSubstr("index " + std::to_string(static_cast<std::int32_t>(bad)) +
                                   " is out of range"));
         }
-        test::expect_equal_to_cpu(*backend, graph, 1, {words, {0, 4, 2, 1}}, "after the error");
+        test::expect_equal_to_cpu(vulkan, graph, 1, {words, {0, 4, 2, 1}}, "after the error");
     }
 }
 
-TEST(VulkanIndex, CountsFromZero) {
-    const auto backend = test::unfused_backend(Math::fast);
+TEST_F(VulkanIndex, CountsFromZero) {
+    Backend& vulkan = backend(Math::fast);
     for (const std::int64_t length : {1, 65, 70001}) {
         Graph graph;
         graph.output(iota(graph, length));
-        test::expect_equal_to_cpu(*backend, graph, 1, {}, "iota");
+        test::expect_equal_to_cpu(vulkan, graph, 1, {}, "iota");
     }
 }
 
-TEST(VulkanRandom, DrawsAreThoseOfTheStream) {
-    const auto backend = test::unfused_backend(Math::fast);
+TEST_F(VulkanRandom, DrawsAreThoseOfTheStream) {
+    Backend& vulkan = backend(Math::fast);
     for (const std::int64_t draws : {1, 2, 3, 4, 5, 64, 65, 257})
         for_each_sharing([&](bool own_key, bool own_ids, std::int64_t population) {
             Graph graph;
@@ -124,7 +127,7 @@ TEST(VulkanRandom, DrawsAreThoseOfTheStream) {
             const Var ids = graph.input("ids", ValueType::integer, Shape{3, 2}, own_ids);
             graph.output(random(key, ids, draws));
             test::expect_equal_to_cpu(
-                *backend, graph, population,
+                vulkan, graph, population,
                 {test::hashed_words(test::bound_words(graph, key.id, population), 1),
                  test::hashed_words(test::bound_words(graph, ids.id, population), 2)},
                 std::to_string(draws) + " draws");

@@ -9,6 +9,8 @@ namespace {
 
 using test::Words;
 
+class VulkanMovement : public test::UnfusedTest {};
+
 /// A graph with one input of a shape, own or shared, and what `body` makes of it.
 template <class Body>
 void expect_moved(Backend& backend, const Shape& shape, Body body, const std::string& what) {
@@ -26,8 +28,8 @@ void expect_moved(Backend& backend, const Shape& shape, Body body, const std::st
 const std::vector<Shape> shapes{{1},          {3, 17},         {65, 4},           {5, 3, 8},
                                 {2, 3, 4, 5}, {2, 1, 3, 4, 2}, {2, 3, 1, 2, 4, 3}};
 
-TEST(VulkanMovement, PermutesEveryRank) {
-    const auto backend = test::unfused_backend(Math::fast);
+TEST_F(VulkanMovement, PermutesEveryRank) {
+    Backend& vulkan = backend(Math::fast);
     for (const Shape& shape : shapes) {
         PermuteAttribute reversed;
         PermuteAttribute rotated;
@@ -38,56 +40,56 @@ TEST(VulkanMovement, PermutesEveryRank) {
         }
         for (const PermuteAttribute& order : {reversed, rotated})
             expect_moved(
-                *backend, shape,
+                vulkan, shape,
                 [&](Var x) { return x.graph->add(Op::permute, std::vector{x}, order); }, "permute");
     }
 }
 
-TEST(VulkanMovement, TransposesLargeMatrices) {
-    const auto backend = test::unfused_backend(Math::fast);
+TEST_F(VulkanMovement, TransposesLargeMatrices) {
+    Backend& vulkan = backend(Math::fast);
     for (const Shape& shape : {Shape{257, 1023}, Shape{1024, 64}, Shape{3, 33, 65}})
         expect_moved(
-            *backend, shape, [](Var x) { return transpose(x); }, "transpose");
+            vulkan, shape, [](Var x) { return transpose(x); }, "transpose");
 }
 
-TEST(VulkanMovement, BroadcastsAlongEveryAxis) {
-    const auto backend = test::unfused_backend(Math::fast);
+TEST_F(VulkanMovement, BroadcastsAlongEveryAxis) {
+    Backend& vulkan = backend(Math::fast);
     const Shape target{3, 5, 8};
     for (const Shape& shape : {Shape{}, Shape{8}, Shape{5, 1}, Shape{3, 1, 8}, Shape{1, 5, 8},
                                Shape{3, 5, 1}, Shape{3, 5, 8}})
         expect_moved(
-            *backend, shape, [&](Var x) { return broadcast(x, target); }, "broadcast");
+            vulkan, shape, [&](Var x) { return broadcast(x, target); }, "broadcast");
 }
 
-TEST(VulkanMovement, SlicesAndPadsEveryAxis) {
-    const auto backend = test::unfused_backend(Math::fast);
+TEST_F(VulkanMovement, SlicesAndPadsEveryAxis) {
+    Backend& vulkan = backend(Math::fast);
     for (const Shape& shape : shapes)
         for (int axis = 0; axis < shape.rank(); ++axis) {
             const std::int64_t extent = shape[axis];
             expect_moved(
-                *backend, shape,
+                vulkan, shape,
                 [&](Var x) { return slice(x, axis, extent / 3, extent - extent / 3); }, "slice");
             for (const std::int64_t before : {0, 3})
                 for (const std::int64_t after : {0, 4})
                     expect_moved(
-                        *backend, shape, [&](Var x) { return pad(x, axis, before, after); }, "pad");
+                        vulkan, shape, [&](Var x) { return pad(x, axis, before, after); }, "pad");
         }
 }
 
-TEST(VulkanMovement, ReshapesKeepTheOrderOfWords) {
-    const auto backend = test::unfused_backend(Math::fast);
+TEST_F(VulkanMovement, ReshapesKeepTheOrderOfWords) {
+    Backend& vulkan = backend(Math::fast);
     expect_moved(
-        *backend, Shape{6, 35},
+        vulkan, Shape{6, 35},
         [](Var x) {
             return reshape(x, {5, -1, 2}) * 1.0;
         },
         "reshape");
     expect_moved(
-        *backend, Shape{6, 35}, [](Var x) { return reshape(x, {210}); }, "reshape");
+        vulkan, Shape{6, 35}, [](Var x) { return reshape(x, {210}); }, "reshape");
 }
 
-TEST(VulkanMovement, JoinsOwnAndSharedParts) {
-    const auto backend = test::unfused_backend(Math::fast);
+TEST_F(VulkanMovement, JoinsOwnAndSharedParts) {
+    Backend& vulkan = backend(Math::fast);
     for (const int axis : {0, 1, 2})
         for (const std::size_t own : {0U, 1U, 2U, 5U, 7U}) {
             Graph graph;
@@ -106,17 +108,17 @@ TEST(VulkanMovement, JoinsOwnAndSharedParts) {
             for (const Var& part : parts)
                 inputs.push_back(test::hashed_words(test::bound_words(graph, part.id, population),
                                                     inputs.size()));
-            test::expect_equal_to_cpu(*backend, graph, population, inputs,
+            test::expect_equal_to_cpu(vulkan, graph, population, inputs,
                                       "concat along " + std::to_string(axis));
         }
 }
 
-TEST(VulkanMovement, EmptyValuesAreNoWork) {
-    const auto backend = test::unfused_backend(Math::fast);
+TEST_F(VulkanMovement, EmptyValuesAreNoWork) {
+    Backend& vulkan = backend(Math::fast);
     expect_moved(
-        *backend, Shape{0, 3}, [](Var x) { return pad(x, 0, 1, 1); }, "pad");
+        vulkan, Shape{0, 3}, [](Var x) { return pad(x, 0, 1, 1); }, "pad");
     expect_moved(
-        *backend, Shape{3, 0}, [](Var x) { return transpose(x); }, "transpose");
+        vulkan, Shape{3, 0}, [](Var x) { return transpose(x); }, "transpose");
 }
 
 }  // namespace

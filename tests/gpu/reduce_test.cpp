@@ -14,6 +14,8 @@ namespace {
 
 using test::Words;
 
+class VulkanReduce : public test::UnfusedTest {};
+
 constexpr std::uint32_t not_a_number = 0x7FC00000U;
 
 struct ReduceCase {
@@ -53,14 +55,13 @@ Graph reduce_graph(Op op, ValueType type, const ReduceCase& reduce, bool keep) {
     return graph;
 }
 
-void expect_cases_equal(Math math, Op op, ValueType type,
+void expect_cases_equal(Backend& vulkan, Op op, ValueType type,
                         Words (*words)(std::size_t count, std::uint64_t seed)) {
-    const auto backend = test::unfused_backend(math);
     for (const ReduceCase& reduce : reduce_cases()) {
         const Graph graph = reduce_graph(op, type, reduce, reduce.axis == 0);
         const std::int64_t population = std::max<std::int64_t>(reduce.population, 1);
         const std::size_t count = test::bound_words(graph, graph.inputs()[0], population);
-        test::expect_equal_to_cpu(*backend, graph, population, {words(count, count)},
+        test::expect_equal_to_cpu(vulkan, graph, population, {words(count, count)},
                                   std::string(name(op)) + " of " + reduce.label());
     }
 }
@@ -76,29 +77,29 @@ Words crowded_words(std::size_t count, std::uint64_t seed) {
     return words;
 }
 
-TEST(VulkanReduce, StrictSumsHaveTheBitsOfTheCpu) {
-    expect_cases_equal(Math::strict, Op::reduce_sum, ValueType::real, test::uniform_words);
+TEST_F(VulkanReduce, StrictSumsHaveTheBitsOfTheCpu) {
+    expect_cases_equal(backend(Math::strict), Op::reduce_sum, ValueType::real, test::uniform_words);
 }
 
-TEST(VulkanReduce, IntegerSumsHaveTheBitsOfTheCpu) {
-    expect_cases_equal(Math::fast, Op::reduce_sum, ValueType::integer, test::hashed_words);
+TEST_F(VulkanReduce, IntegerSumsHaveTheBitsOfTheCpu) {
+    expect_cases_equal(backend(Math::fast), Op::reduce_sum, ValueType::integer, test::hashed_words);
 }
 
-TEST(VulkanReduce, LargestElementsHaveTheBitsOfTheCpu) {
-    expect_cases_equal(Math::fast, Op::reduce_max, ValueType::real, test::hashed_words);
-    expect_cases_equal(Math::strict, Op::reduce_max, ValueType::real, crowded_words);
-    expect_cases_equal(Math::fast, Op::reduce_max, ValueType::integer, test::hashed_words);
+TEST_F(VulkanReduce, LargestElementsHaveTheBitsOfTheCpu) {
+    expect_cases_equal(backend(Math::fast), Op::reduce_max, ValueType::real, test::hashed_words);
+    expect_cases_equal(backend(Math::strict), Op::reduce_max, ValueType::real, crowded_words);
+    expect_cases_equal(backend(Math::fast), Op::reduce_max, ValueType::integer, test::hashed_words);
 }
 
-TEST(VulkanReduce, TheFirstLargestElementIsFound) {
-    expect_cases_equal(Math::fast, Op::argmax, ValueType::real, crowded_words);
+TEST_F(VulkanReduce, TheFirstLargestElementIsFound) {
+    expect_cases_equal(backend(Math::fast), Op::argmax, ValueType::real, crowded_words);
     expect_cases_equal(
-        Math::fast, Op::argmax, ValueType::integer,
+        backend(Math::fast), Op::argmax, ValueType::integer,
         [](std::size_t count, std::uint64_t seed) { return test::index_words(count, 9, seed); });
 }
 
-TEST(VulkanReduce, OnlyALeadingNanIsTheLargest) {
-    const auto backend = test::unfused_backend(Math::fast);
+TEST_F(VulkanReduce, OnlyALeadingNanIsTheLargest) {
+    Backend& vulkan = backend(Math::fast);
     for (const std::int64_t length : {2, 100, 70000})
         for (const std::int64_t at : {std::int64_t{0}, length / 2, length - 1}) {
             Words words = test::uniform_words(static_cast<std::size_t>(length), 5);
@@ -107,19 +108,19 @@ TEST(VulkanReduce, OnlyALeadingNanIsTheLargest) {
             const Var x = graph.input("x", ValueType::real, Shape{length});
             graph.output(reduce_max(x, 0));
             graph.output(argmax(x, 0));
-            test::expect_equal_to_cpu(*backend, graph, 1, {words}, "NaN at " + std::to_string(at));
+            test::expect_equal_to_cpu(vulkan, graph, 1, {words}, "NaN at " + std::to_string(at));
         }
 }
 
-TEST(VulkanReduce, FastSumsAreWithinRoundingOfTheSum) {
-    const auto backend = test::unfused_backend(Math::fast);
+TEST_F(VulkanReduce, FastSumsAreWithinRoundingOfTheSum) {
+    Backend& vulkan = backend(Math::fast);
     for (const ReduceCase& reduce : reduce_cases()) {
         if (reduce.shape.rank() > 1) continue;
         const Graph graph = reduce_graph(Op::reduce_sum, ValueType::real, reduce, false);
         const std::int64_t population = std::max<std::int64_t>(reduce.population, 1);
         const Words words =
             test::uniform_words(test::bound_words(graph, graph.inputs()[0], population), 6);
-        const Words sums = test::run_words(*backend, graph, population, {words})[0];
+        const Words sums = test::run_words(vulkan, graph, population, {words})[0];
         const auto length = static_cast<std::size_t>(reduce.shape[0]);
         for (std::size_t i = 0; i < sums.size(); ++i) {
             double exact = 0.0;
@@ -137,28 +138,28 @@ TEST(VulkanReduce, FastSumsAreWithinRoundingOfTheSum) {
     }
 }
 
-TEST(VulkanReduce, FastSumsDoNotDependOnThePopulation) {
-    const auto backend = test::unfused_backend(Math::fast);
+TEST_F(VulkanReduce, FastSumsDoNotDependOnThePopulation) {
+    Backend& vulkan = backend(Math::fast);
     for (const ReduceCase& reduce : reduce_cases()) {
         if (reduce.population < 2 || reduce.population > 100) continue;
         const Graph graph = reduce_graph(Op::reduce_sum, ValueType::real, reduce, false);
         const auto own = static_cast<std::ptrdiff_t>(reduce.shape.elements());
         const Words words =
             test::uniform_words(test::bound_words(graph, graph.inputs()[0], reduce.population), 8);
-        const Words all = test::run_words(*backend, graph, reduce.population, {words})[0];
+        const Words all = test::run_words(vulkan, graph, reduce.population, {words})[0];
         const Words last(words.end() - own, words.end());
-        const Words alone = test::run_words(*backend, graph, 1, {last})[0];
+        const Words alone = test::run_words(vulkan, graph, 1, {last})[0];
         const Words of_last(all.end() - static_cast<std::ptrdiff_t>(alone.size()), all.end());
         test::expect_same_words(of_last, alone, ValueType::real, reduce.label());
     }
 }
 
-TEST(VulkanReduce, AnEmptyAxisSumsToZero) {
-    const auto backend = test::unfused_backend(Math::strict);
+TEST_F(VulkanReduce, AnEmptyAxisSumsToZero) {
+    Backend& vulkan = backend(Math::strict);
     Graph graph;
     const Var x = graph.input("x", ValueType::real, Shape{2, 0, 3}, true);
     graph.output(reduce_sum(x, 1));
-    test::expect_equal_to_cpu(*backend, graph, 2, {{}}, "empty");
+    test::expect_equal_to_cpu(vulkan, graph, 2, {{}}, "empty");
 }
 
 }  // namespace

@@ -1,7 +1,5 @@
 #include "word_support.hpp"
 
-#include <gtest/gtest.h>
-
 #include <bit>
 #include <cstring>
 #include <iomanip>
@@ -124,10 +122,20 @@ void expect_equal_to_cpu(Backend& vulkan, const Graph& graph, std::int64_t popul
         expect_same_words(actual[i], expected[i], graph.value(graph.outputs()[i]).type, what);
 }
 
-std::unique_ptr<Backend> unfused_backend(Math math) {
-    VulkanOptions options = test_vulkan_options(math);
-    options.fuse = false;
-    return make_vulkan_backend(options);
+std::map<Math, std::unique_ptr<Backend>> UnfusedTest::backends_;
+
+void UnfusedTest::TearDownTestSuite() {
+    backends_.clear();
+}
+
+Backend& UnfusedTest::backend(Math math) {
+    std::unique_ptr<Backend>& made = backends_[math];
+    if (!made) {
+        VulkanOptions options = test_vulkan_options(math);
+        options.fuse = false;
+        made = make_vulkan_backend(options);
+    }
+    return *made;
 }
 
 }  // namespace cambrian::test

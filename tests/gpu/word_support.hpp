@@ -1,6 +1,10 @@
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <cstdint>
+#include <map>
+#include <memory>
 #include <string_view>
 #include <vector>
 
@@ -36,7 +40,17 @@ void expect_same_words(const Words& actual, const Words& expected, ValueType typ
 void expect_equal_to_cpu(Backend& vulkan, const Graph& graph, std::int64_t population,
                          const std::vector<Words>& inputs, std::string_view what);
 
-/// A backend on the test's device that runs every node by its own kernel.
-[[nodiscard]] std::unique_ptr<Backend> unfused_backend(Math math);
+/// Tests on backends that run every node by its own kernel, made once for a suite: some drivers
+/// open only so many devices in the life of a process.
+class UnfusedTest : public testing::Test {
+  public:
+    static void TearDownTestSuite();
+
+  protected:
+    [[nodiscard]] static Backend& backend(Math math);
+
+  private:
+    static std::map<Math, std::unique_ptr<Backend>> backends_;
+};
 
 }  // namespace cambrian::test
