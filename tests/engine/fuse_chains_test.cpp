@@ -174,6 +174,20 @@ TEST(FuseChains, LeavesLongRowsToLargerReductions) {
     EXPECT_EQ(operations(fuse_chains(graph, rules)), 3U);
 }
 
+TEST(FuseChains, RowsOfOneChainAreEquallyLong) {
+    Graph graph;
+    const Var x = graph.input("x", ValueType::real, {3, 5});
+    const Var y = graph.input("y", ValueType::real, {3, 7});
+    graph.output(reduce_sum(square(x), -1, true) + reduce_sum(square(y), -1, true));
+    const Graph fused = fuse_chains(graph, with_reductions);
+    ASSERT_EQ(count(fused, Op::chain), 2U) << dump(fused);
+    for (const Node& node : fused.nodes()) {
+        if (node.op != Op::chain) continue;
+        const Graph& body = *std::get<ChainAttribute>(node.attributes).body;
+        EXPECT_EQ(count(body, Op::reduce_sum), 1U) << dump(fused);
+    }
+}
+
 TEST(FuseChains, FusesBodiesOfScans) {
     Graph body;
     const Var carry = body.input("carry", ValueType::real, {3});
