@@ -9,6 +9,7 @@
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/cpu/cpu_program.hpp"
+#include "cambrian/engine/cpu/float_guard.hpp"
 #include "cambrian/engine/cpu/kernel_table.hpp"
 #include "cambrian/engine/graph/passes.hpp"
 
@@ -49,6 +50,7 @@ Element* elements_of(const CpuBuffer& buffer, std::int64_t first, std::size_t co
 
 template <class Value>
 void write(Buffer& target, std::int64_t first, std::span<const Value> values) {
+    const FloatGuard rules;
     const auto& buffer = dynamic_cast<const CpuBuffer&>(target);
     if (buffer.type() == ValueType::real) {
         std::ranges::transform(values, elements_of<float>(buffer, first, values.size()),
@@ -61,6 +63,7 @@ void write(Buffer& target, std::int64_t first, std::span<const Value> values) {
 
 template <class Value>
 void read(const Buffer& source, std::int64_t first, std::span<Value> values) {
+    const FloatGuard rules;
     const auto& buffer = dynamic_cast<const CpuBuffer&>(source);
     if (buffer.type() == ValueType::real) {
         const float* elements = elements_of<float>(buffer, first, values.size());

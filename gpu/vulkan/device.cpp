@@ -7,7 +7,7 @@
 
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
-#include "cambrian/engine/cpu/flush_guard.hpp"
+#include "cambrian/engine/cpu/float_guard.hpp"
 #include "cambrian/gpu/vulkan/address_book.hpp"
 #include "cambrian/gpu/vulkan/device_state.hpp"
 #include "cambrian/gpu/vulkan/profile.hpp"
@@ -28,10 +28,10 @@ void pause() {
 }  // namespace
 
 // A device in software computes in threads that it starts here, with this thread's rules for
-// subnormal numbers; it has no float control for them.
+// subnormal numbers: it has no float control for them.
 Device::Device(const DeviceOptions& options)
     : state_([&options] {
-          const cpu::FlushGuard flush;
+          const cpu::FloatGuard rules;
           return std::make_unique<State>(options);
       }()) {
     check_validation();

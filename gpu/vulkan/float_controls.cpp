@@ -26,7 +26,7 @@ struct Mode {
 };
 
 std::array<Mode, 3> modes_of(const FloatControls& controls) {
-    return {Mode{controls.flush_subnormals, 4465, 4460},
+    return {Mode{controls.keep_subnormals, 4464, 4459},
             Mode{controls.keep_special_values, 4466, 4461},
             Mode{controls.round_to_nearest_even, 4467, 4462}};
 }

@@ -37,6 +37,19 @@ VkDebugUtilsMessengerCreateInfoEXT messenger_info(InstanceOptions& options) {
     return info;
 }
 
+/// Keeps the drivers loaded as long as the process lives: NVIDIA's cannot be loaded again and again
+/// after its last instance has gone.
+void keep_drivers(const Functions& functions, const VkInstanceCreateInfo& like) {
+    [[maybe_unused]] static const VkInstance kept = [&] {
+        VkInstanceCreateInfo info{};
+        info.sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO;
+        info.pApplicationInfo = like.pApplicationInfo;
+        VkInstance instance = VK_NULL_HANDLE;
+        const bool made = functions.vkCreateInstance(&info, nullptr, &instance) == VK_SUCCESS;
+        return made ? instance : VkInstance{};
+    }();
+}
+
 }  // namespace
 
 Instance::Instance(InstanceOptions options)
@@ -103,6 +116,7 @@ void Instance::create() {
         throw DeviceError("Vulkan cannot be used (vkCreateInstance: " + result_name(result) +
                           ") check the driver with vulkaninfo");
     }
+    keep_drivers(functions_, info);
 }
 
 void Instance::create_messenger() {

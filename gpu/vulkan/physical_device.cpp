@@ -129,8 +129,8 @@ void fill_limits(PhysicalDevice& device, const Properties& properties, bool time
         properties.float_controls.shaderRoundingModeRTEFloat32 != VK_FALSE;
     limits.float_controls.keep_special_values =
         properties.float_controls.shaderSignedZeroInfNanPreserveFloat32 != VK_FALSE;
-    limits.float_controls.flush_subnormals =
-        properties.float_controls.shaderDenormFlushToZeroFloat32 != VK_FALSE;
+    limits.float_controls.keep_subnormals =
+        properties.float_controls.shaderDenormPreserveFloat32 != VK_FALSE;
     limits.device_name = device.info.name;
     limits.driver = device.info.driver;
     limits.uuid = device.info.uuid;
@@ -171,7 +171,7 @@ void name_features(PhysicalDevice& device) {
     name(device.optional.memory_model, "memory_model");
     name(device.limits.float_controls.round_to_nearest_even, "round_to_nearest_even");
     name(device.limits.float_controls.keep_special_values, "keep_special_values");
-    name(device.limits.float_controls.flush_subnormals, "flush_subnormals");
+    name(device.limits.float_controls.keep_subnormals, "keep_subnormals");
     name(device.limits.timestamp_nanoseconds > 0.0, "timestamps");
 }
 

@@ -68,7 +68,7 @@ class PipelineLibrary {
 struct FloatControls {
     bool round_to_nearest_even = false;
     bool keep_special_values = false;  ///< The sign of zero, infinities and NaN.
-    bool flush_subnormals = false;
+    bool keep_subnormals = false;
 };
 /// The code with those modes declared for its entry points, which glslang cannot write. Throws
 /// ContractViolation for what is no SPIR-V.

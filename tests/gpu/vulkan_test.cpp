@@ -75,7 +75,8 @@ class Variable {
 };
 
 TEST(VulkanDeviceList, SaysThatNoDriverIsInstalled) {
-    const Variable drivers("VK_ICD_FILENAMES", "/nonexistent");
+    const Variable old_drivers("VK_ICD_FILENAMES", "/nonexistent");
+    const Variable drivers("VK_DRIVER_FILES", "/nonexistent");
     const VulkanDeviceList list = list_vulkan_devices();
     EXPECT_TRUE(list.devices.empty());
     EXPECT_THAT(list.problem, HasSubstr("no driver is installed"));
