@@ -20,9 +20,11 @@ struct RolloutCase {
     std::int64_t population = 0;
     std::int64_t hidden = 0;
     std::int64_t episodes = 1;
+    test::Rollout::Form form = test::Rollout::Form::nodes;
 
     [[nodiscard]] std::string name() const {
-        return fmt::format("rollout {} x {} x {}, 4-{}-2", population, episodes, steps, hidden);
+        return fmt::format("rollout {} x {} x {}, {} 4-{}-2", population, episodes, steps,
+                           form == test::Rollout::Form::nodes ? "fixed" : "interpreted", hidden);
     }
 };
 
@@ -40,7 +42,8 @@ class Timer {
 class RolloutRun {
   public:
     RolloutRun(const RolloutCase& measured, const VulkanOptions& options)
-        : rollout_(test::multilayer_perceptron(measured.hidden), measured.episodes, steps),
+        : rollout_(test::multilayer_perceptron(measured.hidden), measured.episodes, steps,
+                   measured.form),
           population_(measured.population),
           backend_(make_vulkan_backend(options)),
           fitness_(static_cast<std::size_t>(measured.population)) {
@@ -130,8 +133,10 @@ void measure(const RolloutCase& measured, VulkanOptions options, int runs) {
 
 void measure_rollouts(const VulkanOptions& options, std::int64_t scale, int runs,
                       const std::string& only) {
+    using Form = test::Rollout::Form;
     for (const RolloutCase& measured :
-         {RolloutCase{10000, 16, 1}, RolloutCase{10000, 16, 5}, RolloutCase{10000, 64, 1}}) {
+         {RolloutCase{10000, 16, 1}, RolloutCase{10000, 16, 5}, RolloutCase{10000, 64, 1},
+          RolloutCase{10000, 16, 1, Form::tape}, RolloutCase{10000, 16, 5, Form::tape}}) {
         RolloutCase scaled = measured;
         scaled.population = std::max<std::int64_t>(measured.population / scale, 1);
         if (scaled.name().find(only) == std::string::npos) continue;

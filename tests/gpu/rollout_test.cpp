@@ -91,6 +91,24 @@ TEST(Rollout, LayersTooWideForRegistersBecomeLoops) {
     expect_the_bits_of_the_cpu(test::multilayer_perceptron(80), 2, 20, 5);
 }
 
+TEST(Rollout, ANetworkThatIsDataGivesTheBitsOfTheOneThatIsNodes) {
+    const std::string network = test::multilayer_perceptron(16);
+    const Rollout tape(network, 2, 60, Rollout::Form::tape);
+    const Rollout nodes(network, 2, 60);
+    const auto cpu = make_cpu_backend({.threads = 2, .math = Math::strict});
+    const auto vulkan = make_vulkan_backend(test::test_vulkan_options(Math::strict));
+    const auto expected = evaluate(*cpu, nodes.graph(), 9, nodes.balancing_inputs(9));
+    expect_equal_bits(expected, evaluate(*vulkan, nodes.graph(), 9, nodes.balancing_inputs(9)));
+    expect_equal_bits(expected, evaluate(*vulkan, tape.graph(), 9, tape.balancing_inputs(9)));
+    EXPECT_EQ(expected[0].elements[0], 60.0);
+}
+
+TEST(Rollout, NetworksThatAreDataRunWholeEpisodes) {
+    const Rollout rollout(R"({"layers": [{"type": "rnn", "hidden": 7}, {"type": "dense"}]})", 3, 60,
+                          Rollout::Form::tape);
+    expect_equal_bits(on_cpu(rollout, 12), in_one_kernel(rollout, 12));
+}
+
 // 10,000 individuals by CAMBRIAN_TEST_POPULATION.
 TEST(Rollout, WholeEpisodesOfAPopulationDifferInNoBit) {
     expect_the_bits_of_the_cpu(test::multilayer_perceptron(16), 1, 500,
