@@ -16,12 +16,18 @@ namespace {
 constexpr std::int64_t block = 4;
 constexpr auto tanh_code = static_cast<std::int32_t>(Activation::tanh);
 
-template <int width>
+template <int width, class Element>
 struct VectorOf {
-    using Type [[gnu::vector_size(width * sizeof(float))]] = float;
+    using Type [[gnu::vector_size(width * sizeof(Element))]] = Element;
+};
+template <class Element>
+struct VectorOf<1, Element> {
+    using Type = Element;
 };
 template <int width>
-using Vector = typename VectorOf<width>::Type;
+using Vector = typename VectorOf<width, float>::Type;
+template <int width>
+using Mask = typename VectorOf<width, std::int32_t>::Type;
 
 template <int width>
 Vector<width> load(const float* from) {
@@ -30,23 +36,72 @@ Vector<width> load(const float* from) {
     return vector;
 }
 template <int width>
-void store(float* to, Vector<width> vector) {
+void store(float* to, const Vector<width>& vector) {
     std::memcpy(to, &vector, sizeof(vector));
 }
+/// A function of a number, of every lane.
+template <int width, class Function>
+Vector<width> each_lane(const Vector<width>& vector, Function function) {
+    float lane[static_cast<std::size_t>(width)];
+    store<width>(lane, vector);
+    for (float& value : lane) value = function(value);
+    return load<width>(lane);
+}
 
-/// A number for each lane.
+/// Words of up to `lanes` rows, the rows of a word side by side and the words without a gap, so
+/// that elementwise work has no idle lanes. A vector load sees the rows of the next word in the
+/// lanes that are left over; a vector store spills into it, which is why words are stored in
+/// ascending order and the last one is blended.
 template <int lanes>
-struct Lane {
-    float of[static_cast<std::size_t>(lanes)];
-    float& operator[](int lane) { return of[lane]; }
-    float operator[](int lane) const { return of[lane]; }
+class Words {
+  public:
+    explicit Words(std::int64_t rows) : rows_(rows) {
+        if constexpr (lanes > 1)
+            for (int lane = 0; lane < lanes; ++lane) own_[lane] = lane < rows ? -1 : 0;
+    }
+    [[nodiscard]] std::int64_t rows() const { return rows_; }
+    [[nodiscard]] Vector<lanes> at(const float* words, std::int64_t i) const {
+        return load<lanes>(words + i * rows_);
+    }
+    /// Stores a word that a later one follows.
+    void put(float* words, std::int64_t i, const Vector<lanes>& value) const {
+        store<lanes>(words + i * rows_, value);
+    }
+    void put_last(float* words, std::int64_t i, const Vector<lanes>& value) const {
+        if constexpr (lanes == 1)
+            put(words, i, value);
+        else
+            put(words, i, own_ ? value : at(words, i));
+    }
+    /// words[i] = function(i) for i < count; function may read word i of the same words.
+    template <class Function>
+    void fill(float* words, std::int64_t count, Function function) const {
+        Vector<lanes> value = function(std::int64_t{0});
+        for (std::int64_t i = 0; i + 1 < count; ++i) {
+            const Vector<lanes> next = function(i + 1);
+            put(words, i, value);
+            value = next;
+        }
+        put_last(words, count - 1, value);
+    }
+    /// function(0) + function(1) + .. from the first to the last.
+    template <class Function>
+    [[nodiscard]] Vector<lanes> sum(std::int64_t count, Function function) const {
+        Vector<lanes> total = function(std::int64_t{0});
+        for (std::int64_t i = 1; i < count; ++i) total = total + function(i);
+        return total;
+    }
+
+  private:
+    std::int64_t rows_;
+    Mask<lanes> own_{};
 };
 
-/// `blocks` blocks of four outputs for `lanes` rows: to[output][lane] = 0 + Σ_k x[k][lane] w[k], in
-/// ascending k, plus the bias behind the weights of the block. Blocks are `stride` words apart.
+/// `blocks` blocks of four outputs: to[output] = 0 + Σ_k x[k] w[k] for every row, in ascending k,
+/// plus the bias behind the weights of the block. Blocks are `stride` words apart.
 template <int lanes, int blocks, bool bias>
-void product_tile(const float* x, const float* weights, std::int64_t stride, std::int64_t in,
-                  float* to) {
+void product_tile(const Words<lanes>& words, const float* x, const float* weights,
+                  std::int64_t stride, std::int64_t in, float* to) {
     if constexpr (lanes == 1) {
         // A single row: the four outputs of a block are the lanes.
         Vector<4> sums[static_cast<std::size_t>(blocks)]{};
@@ -60,7 +115,7 @@ void product_tile(const float* x, const float* weights, std::int64_t stride, std
     } else {
         Vector<lanes> sums[static_cast<std::size_t>(blocks)][block]{};
         for (std::int64_t k = 0; k < in; ++k) {
-            const Vector<lanes> value = load<lanes>(x + k * lanes);
+            const Vector<lanes> value = words.at(x, k);
             for (std::int64_t b = 0; b < blocks; ++b)
                 for (std::int64_t j = 0; j < block; ++j)
                     sums[b][j] = sums[b][j] + value * weights[b * stride + block * k + j];
@@ -68,48 +123,52 @@ void product_tile(const float* x, const float* weights, std::int64_t stride, std
         for (std::int64_t b = 0; b < blocks; ++b)
             for (std::int64_t j = 0; j < block; ++j) {
                 if constexpr (bias) sums[b][j] = sums[b][j] + weights[b * stride + block * in + j];
-                store<lanes>(to + (block * b + j) * lanes, sums[b][j]);
+                if (b + 1 == blocks && j + 1 == block)
+                    words.put_last(to, block * b + j, sums[b][j]);
+                else
+                    words.put(to, block * b + j, sums[b][j]);
             }
     }
 }
 
 template <int lanes, bool bias>
-void product(const float* x, const float* weights, std::int64_t stride, std::int64_t in,
-             std::int64_t out, float* to) {
+void product(const Words<lanes>& words, const float* x, const float* weights, std::int64_t stride,
+             std::int64_t in, std::int64_t out, float* to) {
     // As many chains of additions as registers hold: a chain alone waits for itself.
     constexpr int tile = lanes == 1 ? 4 : 2;
     std::int64_t blocks = (out + block - 1) / block;
     for (; blocks >= tile; blocks -= tile) {
-        product_tile<lanes, tile, bias>(x, weights, stride, in, to);
+        product_tile<lanes, tile, bias>(words, x, weights, stride, in, to);
         weights += tile * stride;
-        to += tile * block * lanes;
+        to += tile * block * words.rows();
     }
     for (; blocks > 0; --blocks) {
-        product_tile<lanes, 1, bias>(x, weights, stride, in, to);
+        product_tile<lanes, 1, bias>(words, x, weights, stride, in, to);
         weights += stride;
-        to += block * lanes;
+        to += block * words.rows();
     }
 }
 
-/// A chunk of rows: memory[word][lane], state of row r at r · capacity.state.
+/// A chunk of rows; the state of row r lies at r · capacity.state.
 template <int lanes>
 class Chunk {
   public:
     Chunk(const TapeRun& run, std::int64_t count, float* state)
-        : run_(run), count_(count), state_(state) {}
+        : run_(run), words_(count), state_(state) {}
 
     /// Runs the tape; → the last instruction.
     const TapeInstruction& run(const TapeInstruction* instruction) const {
         for (;; ++instruction) {
             CAMBRIAN_EXPECT(fits(*instruction, run_.capacity));
             if (instruction->op == TapeOp::end) return *instruction;
-            (this->*rows[static_cast<std::size_t>(instruction->op)])(*instruction);
+            (this->*ops[static_cast<std::size_t>(instruction->op)])(*instruction);
         }
     }
-    [[nodiscard]] float* at(std::int64_t word) const { return run_.memory + word * lanes; }
+    [[nodiscard]] float* at(std::int64_t word) const { return run_.memory + word * words_.rows(); }
 
   private:
     using Instruction = TapeInstruction;
+    using Row = Vector<lanes>;
 
     [[nodiscard]] const float* weights(const Instruction& instruction) const {
         return run_.weights + instruction.weights;
@@ -124,8 +183,9 @@ class Chunk {
         const auto& [op, result, source, other, in, out, first, code] = instruction;
         const bool linear = code == 0;
         float* const sums = linear ? at(result) : run_.staging;
-        product<lanes, true>(at(source), weights(instruction), block * (in + 1), in, out, sums);
-        if (!linear) activate(code, sums, at(result), out * lanes);
+        product<lanes, true>(words_, at(source), weights(instruction), block * (in + 1), in, out,
+                             sums);
+        if (!linear) activate(code, sums, at(result), out * words_.rows());
     }
 
     void rnn(const Instruction& instruction) const {
@@ -133,145 +193,118 @@ class Chunk {
         const std::int64_t stride = block * (std::int64_t{in} + out + 1);
         float* const sums = run_.staging;
         float* const recurrent = sums + run_.capacity.memory * lanes;
-        product<lanes, false>(at(source), weights(instruction), stride, in, out, sums);
-        load_state(instruction);
         const float* const bias = weights(instruction) + block * (std::int64_t{in} + out);
-        product<lanes, false>(at(result), weights(instruction) + block * in, stride, out, out,
-                              recurrent);
-        for (std::int64_t i = 0; i < out; ++i)
-            for (int lane = 0; lane < lanes; ++lane) {
-                float& sum = sums[i * lanes + lane];
-                sum = (sum + recurrent[i * lanes + lane]) + bias[i / block * stride + i % block];
-            }
-        activate(tanh_code, sums, at(result), std::int64_t{out} * lanes);
+        product<lanes, false>(words_, at(source), weights(instruction), stride, in, out, sums);
+        load_state(instruction);
+        product<lanes, false>(words_, at(result), weights(instruction) + block * in, stride, out,
+                              out, recurrent);
+        words_.fill(sums, out, [&](std::int64_t i) {
+            return (words_.at(sums, i) + words_.at(recurrent, i)) +
+                   bias[i / block * stride + i % block];
+        });
+        activate(tanh_code, sums, at(result), out * words_.rows());
         save(instruction, result, out);
     }
 
-    /// The mean over the operand of function(word) for every lane.
-    template <class Function>
-    [[nodiscard]] Lane<lanes> mean(const Instruction& instruction, Function function) const {
+    /// 1 / sqrt(mean + epsilon) of the mean of `count` numbers.
+    static Row inverse_deviation(const Instruction& instruction, const Row& total) {
         const auto inverse = std::bit_cast<float>(instruction.other);
-        Lane<lanes> total;
-        for (int lane = 0; lane < lanes; ++lane) total[lane] = function(0, lane);
-        for (std::int64_t i = 1; i < instruction.in; ++i)
-            for (int lane = 0; lane < lanes; ++lane) total[lane] = total[lane] + function(i, lane);
-        for (float& sum : total.of) sum = sum * inverse;
-        return total;
-    }
-    static Lane<lanes> inverse_deviation(const Instruction& instruction,
-                                         const Lane<lanes>& mean_square) {
         const auto epsilon = std::bit_cast<float>(instruction.detail);
-        Lane<lanes> result;
-        for (int lane = 0; lane < lanes; ++lane)
-            result[lane] = elementary::rsqrt(mean_square[lane] + epsilon);
-        return result;
+        return each_lane<lanes>(total * inverse + epsilon,
+                                [](float value) { return elementary::rsqrt(value); });
     }
 
     void rms_norm(const Instruction& instruction) const {
         const float* const x = at(instruction.source);
-        float* const y = at(instruction.result);
         const float* const gain = weights(instruction);
-        const Lane<lanes> scale =
-            inverse_deviation(instruction, mean(instruction, [x](std::int64_t i, int lane) {
-                                  return x[i * lanes + lane] * x[i * lanes + lane];
-                              }));
-        for (std::int64_t i = 0; i < instruction.out; ++i)
-            for (int lane = 0; lane < lanes; ++lane)
-                y[i * lanes + lane] = (x[i * lanes + lane] * scale[lane]) * gain[i];
+        const Row scale =
+            inverse_deviation(instruction, words_.sum(instruction.in, [&](std::int64_t i) {
+                return words_.at(x, i) * words_.at(x, i);
+            }));
+        words_.fill(at(instruction.result), instruction.out,
+                    [&](std::int64_t i) { return (words_.at(x, i) * scale) * gain[i]; });
     }
 
     void layer_norm(const Instruction& instruction) const {
         const float* const x = at(instruction.source);
-        float* const y = at(instruction.result);
         const float* const gain = weights(instruction);
         const float* const bias = gain + whole_blocks(instruction.out);
-        const Lane<lanes> centre =
-            mean(instruction, [x](std::int64_t i, int lane) { return x[i * lanes + lane]; });
-        const auto centred = [&](std::int64_t i, int lane) {
-            return x[i * lanes + lane] - centre[lane];
-        };
-        const Lane<lanes> scale =
-            inverse_deviation(instruction, mean(instruction, [&](std::int64_t i, int lane) {
-                                  return centred(i, lane) * centred(i, lane);
-                              }));
-        for (std::int64_t i = 0; i < instruction.out; ++i)
-            for (int lane = 0; lane < lanes; ++lane)
-                y[i * lanes + lane] = ((centred(i, lane) * scale[lane]) * gain[i]) + bias[i];
+        const Row centre = words_.sum(instruction.in, [&](std::int64_t i) {
+            return words_.at(x, i);
+        }) * std::bit_cast<float>(instruction.other);
+        const auto centred = [&](std::int64_t i) { return words_.at(x, i) - centre; };
+        const Row scale = inverse_deviation(
+            instruction,
+            words_.sum(instruction.in, [&](std::int64_t i) { return centred(i) * centred(i); }));
+        words_.fill(at(instruction.result), instruction.out,
+                    [&](std::int64_t i) { return ((centred(i) * scale) * gain[i]) + bias[i]; });
     }
 
     void softmax(const Instruction& instruction) const {
+        const std::int64_t width = instruction.in;
         const float* const x = at(instruction.source);
         float* const y = at(instruction.result);
-        Lane<lanes> largest;
-        std::copy_n(x, lanes, largest.of);
-        for (std::int64_t i = 1; i < instruction.in; ++i)
-            for (int lane = 0; lane < lanes; ++lane)
-                largest[lane] =
-                    x[i * lanes + lane] > largest[lane] ? x[i * lanes + lane] : largest[lane];
-        for (std::int64_t i = 0; i < instruction.in; ++i)
-            for (int lane = 0; lane < lanes; ++lane)
-                y[i * lanes + lane] = elementary::exp(x[i * lanes + lane] - largest[lane]);
-        Lane<lanes> total;
-        std::copy_n(y, lanes, total.of);
-        for (std::int64_t i = 1; i < instruction.in; ++i)
-            for (int lane = 0; lane < lanes; ++lane)
-                total[lane] = total[lane] + y[i * lanes + lane];
-        for (float& sum : total.of) sum = elementary::reciprocal(sum);
-        for (std::int64_t i = 0; i < instruction.in; ++i)
-            for (int lane = 0; lane < lanes; ++lane)
-                y[i * lanes + lane] = y[i * lanes + lane] * total[lane];
+        Row largest = words_.at(x, 0);
+        for (std::int64_t i = 1; i < width; ++i) {
+            const Row value = words_.at(x, i);
+            largest = value > largest ? value : largest;
+        }
+        words_.fill(y, width, [&](std::int64_t i) { return words_.at(x, i) - largest; });
+        for (std::int64_t i = 0; i < width * words_.rows(); ++i) y[i] = elementary::exp(y[i]);
+        const Row scale =
+            each_lane<lanes>(words_.sum(width, [&](std::int64_t i) { return words_.at(y, i); }),
+                             [](float value) { return elementary::reciprocal(value); });
+        words_.fill(y, width, [&](std::int64_t i) { return words_.at(y, i) * scale; });
     }
 
     void add(const Instruction& instruction) const {
         sum(at(instruction.source), at(instruction.other), at(instruction.result), instruction.out);
     }
-    static void sum(const float* a, const float* b, float* __restrict__ to, std::int64_t words) {
-        for (std::int64_t i = 0; i < words * lanes; ++i) to[i] = a[i] + b[i];
+    void sum(const float* a, const float* b, float* __restrict__ to, std::int64_t words) const {
+        for (std::int64_t i = 0; i < words * words_.rows(); ++i) to[i] = a[i] + b[i];
     }
 
     void scale_add(const Instruction& instruction) const {
         const float* const x = at(instruction.source);
         const float* const other = at(instruction.other);
         const float* const gain = weights(instruction);
-        float* const y = at(instruction.result);
-        for (std::int64_t i = 0; i < instruction.out; ++i)
-            for (int lane = 0; lane < lanes; ++lane)
-                y[i * lanes + lane] = other[i * lanes + lane] + x[i * lanes + lane] * gain[i];
+        words_.fill(at(instruction.result), instruction.out, [&](std::int64_t i) {
+            return words_.at(other, i) + words_.at(x, i) * gain[i];
+        });
     }
 
     void project_add(const Instruction& instruction) const {
         const std::int64_t in = instruction.in;
-        product<lanes, false>(at(instruction.source), weights(instruction), block * in, in,
+        product<lanes, false>(words_, at(instruction.source), weights(instruction), block * in, in,
                               instruction.out, run_.staging);
         sum(at(instruction.other), run_.staging, at(instruction.result), instruction.out);
     }
 
     void load_state(const Instruction& instruction) const {
         float* const to = at(instruction.result);
-        for (std::int64_t row = 0; row < count_; ++row) {
+        for (std::int64_t row = 0; row < words_.rows(); ++row) {
             const float* const from = state(instruction, row);
-            for (std::int64_t i = 0; i < instruction.out; ++i) to[i * lanes + row] = from[i];
+            for (std::int64_t i = 0; i < instruction.out; ++i)
+                to[i * words_.rows() + row] = from[i];
         }
-        for (std::int64_t row = count_; row < lanes; ++row)
-            for (std::int64_t i = 0; i < instruction.out; ++i) to[i * lanes + row] = 0.0F;
     }
     void store_state(const Instruction& instruction) const {
         save(instruction, instruction.source, instruction.in);
     }
-    void save(const Instruction& instruction, std::int32_t source, std::int64_t words) const {
+    void save(const Instruction& instruction, std::int32_t source, std::int64_t width) const {
         const float* const from = at(source);
-        for (std::int64_t row = 0; row < count_; ++row) {
+        for (std::int64_t row = 0; row < words_.rows(); ++row) {
             float* const to = state(instruction, row);
-            for (std::int64_t i = 0; i < words; ++i) to[i] = from[i * lanes + row];
+            for (std::int64_t i = 0; i < width; ++i) to[i] = from[i * words_.rows() + row];
         }
     }
 
     const TapeRun& run_;
-    std::int64_t count_;
+    Words<lanes> words_;
     float* state_;
 
     /// In the order of TapeOp.
-    static constexpr std::array<void (Chunk::*)(const Instruction&) const, tape_op_count> rows{
+    static constexpr std::array<void (Chunk::*)(const Instruction&) const, tape_op_count> ops{
         &Chunk::end,         &Chunk::dense,      &Chunk::rnn,        &Chunk::rms_norm,
         &Chunk::layer_norm,  &Chunk::softmax,    &Chunk::add,        &Chunk::scale_add,
         &Chunk::project_add, &Chunk::load_state, &Chunk::store_state};
@@ -284,16 +317,13 @@ void run_chunk(const TapeRun& run, const float* rows, std::int64_t count, float*
     float* const memory = chunk.at(0);
     for (std::int64_t row = 0; row < count; ++row)
         for (std::int64_t i = 0; i < run.inputs; ++i)
-            memory[i * lanes + row] = rows[row * run.inputs + i];
-    // Lanes without a row compute on zeros, so that they never cost more than the others.
-    for (std::int64_t row = count; row < lanes; ++row)
-        for (std::int64_t i = 0; i < run.inputs; ++i) memory[i * lanes + row] = 0.0F;
+            memory[i * count + row] = rows[row * run.inputs + i];
     const TapeInstruction& end = chunk.run(reinterpret_cast<const TapeInstruction*>(run.tape));
     CAMBRIAN_EXPECT(end.in == run.outputs);
     const float* const result = chunk.at(end.source);
     for (std::int64_t row = 0; row < count; ++row)
         for (std::int64_t i = 0; i < run.outputs; ++i)
-            outputs[row * run.outputs + i] = result[i * lanes + row];
+            outputs[row * run.outputs + i] = result[i * count + row];
 }
 
 }  // namespace
