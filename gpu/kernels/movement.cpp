@@ -2,6 +2,7 @@
 #include <variant>
 #include <vector>
 
+#include "cambrian/gpu/kernels/transpose.hpp"
 #include "cambrian/gpu/kernels/walk.hpp"
 
 namespace cambrian::gpu {
@@ -27,13 +28,20 @@ Side behind(Side side, std::int64_t words) {
     return side;
 }
 
-Walk copy_walk(const Site& site, const Shape& extents, const Side& result, const Side& operand) {
+cpu::Nest nest_of(const Site& site, const Shape& extents, const Side& result, const Side& operand) {
     cpu::Nest nest({result.place.stride, operand.place.stride}, site.per_individual);
     for (std::size_t axis = 0; axis < extents.extents().size(); ++axis)
         nest.add(extents.extents()[axis], {result.strides[axis], operand.strides[axis]});
-    return {site.owner, site.per_individual,
-            nest,       {{result.place, result.elements}, {operand.place, operand.elements}},
-            "copy",     "a"};
+    return nest;
+}
+
+Walk copy_walk(const Site& site, const Shape& extents, const Side& result, const Side& operand) {
+    return {site.owner,
+            site.per_individual,
+            nest_of(site, extents, result, operand),
+            {{result.place, result.elements}, {operand.place, operand.elements}},
+            "copy",
+            "a"};
 }
 
 /// Copies to disjoint parts of one result, which may run at the same time.
@@ -98,6 +106,11 @@ Shape with_extent(const Shape& shape, std::size_t axis, std::int64_t extent) {
 
 std::unique_ptr<Step> make_copy(const Site& site) {
     const Shape& shape = site.result().shape;
+    if (site.node.op == Op::permute) {
+        const Side result = side_of(site.results[0], shape);
+        auto tiled = make_transpose(site, nest_of(site, shape, result, view_of_operand(site)));
+        if (tiled) return tiled;
+    }
     return step_of(copy_walk(site, shape, side_of(site.results[0], shape), view_of_operand(site)));
 }
 

@@ -47,7 +47,8 @@ TEST_F(VulkanMovement, PermutesEveryRank) {
 
 TEST_F(VulkanMovement, TransposesLargeMatrices) {
     Backend& vulkan = backend(Math::fast);
-    for (const Shape& shape : {Shape{257, 1023}, Shape{1024, 64}, Shape{3, 33, 65}})
+    for (const Shape& shape :
+         {Shape{257, 1023}, Shape{1024, 64}, Shape{3, 33, 65}, Shape{5, 8, 31}, Shape{7, 400}})
         expect_moved(
             vulkan, shape, [](Var x) { return transpose(x); }, "transpose");
 }
