@@ -9,8 +9,9 @@ namespace cambrian::distributed {
 std::uint64_t footprint(const evolve::Genome& genome) {
     constexpr std::uint64_t slot_bytes = sizeof(std::optional<Slot>) + sizeof(evolve::Gene);
     constexpr std::uint64_t link_bytes = sizeof(Link) + sizeof(evolve::Gene);
-    return sizeof(evolve::Genome) + genome.weights.size() * sizeof(float) +
-           genome.blueprint.slots.size() * slot_bytes + genome.blueprint.links.size() * link_bytes;
+    return sizeof(evolve::Genome) + genome.weights.capacity() * sizeof(float) +
+           genome.blueprint.slots.capacity() * slot_bytes +
+           genome.blueprint.links.capacity() * link_bytes;
 }
 
 std::size_t GenomeStore::place(Hash128 hash) const {

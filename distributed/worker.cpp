@@ -47,8 +47,8 @@ class Worker {
           limits_(limits),
           hello_(introduce(experiment, backend)),
           log_(experiment.directory, communicator.rank()),
-          cache_(limits.cache_bytes),
           workshop_(backend, experiment),
+          cache_(limits.cache_bytes),
           compute_(workshop_) {}
 
     /// Into this rank's log: whoever starts a job only sees what the coordinator says.
@@ -301,6 +301,7 @@ class Worker {
     WorkerLimits limits_;
     Hello hello_;
     RankLog log_;
+    Workshop workshop_;  ///< Before whatever holds genomes that it made.
     GenomeCache cache_;
     std::list<Waiting> waiting_;
     std::set<std::uint64_t> held_;  ///< Shards on this rank: waiting or with the compute thread.
@@ -313,7 +314,6 @@ class Worker {
     bool heard_ = false;
     bool stopped_ = false;
     Clock::time_point last_time_ = Clock::now();
-    Workshop workshop_;
     ComputeThread compute_;
 };
 

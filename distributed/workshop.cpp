@@ -17,6 +17,8 @@ using Clock = std::chrono::steady_clock;
 
 /// Births that a thread takes at once: a few tens of microseconds.
 constexpr std::size_t births_at_once = 32;
+/// Memory of dead genomes that waits to be used again.
+constexpr std::uint64_t spare_bytes = std::uint64_t{64} << 20U;
 
 double seconds_since(Clock::time_point start) {
     return std::chrono::duration<double>(Clock::now() - start).count();
@@ -25,9 +27,11 @@ double seconds_since(Clock::time_point start) {
 }  // namespace
 
 Workshop::Workshop(Backend& backend, const Experiment& experiment)
-    : variation_(experiment.seed, experiment.variation),
-      evaluator_(backend, *experiment.task, experiment.seed),
-      pool_(experiment.distribution.threads) {}
+    : genomes_(spare_bytes),
+      variation_(experiment.seed, experiment.variation),
+      evaluator_(backend, *experiment.task, experiment.seed,
+                 evolve::family_of(experiment.family, experiment.variation.mutation)),
+      threads_(experiment.distribution.threads) {}
 
 JobResult Workshop::work(const Job& job) {
     JobResult result;
@@ -47,7 +51,8 @@ JobResult Workshop::work(const Job& job) {
     return result;
 }
 
-SharedGenome Workshop::child_of(const WorkItem& item, evolve::Outcome& outcome) const {
+SharedGenome Workshop::child_of(const WorkItem& item, GenomePool::Blank& blank,
+                                evolve::Outcome& outcome) const {
     if (item.birth.recipe == evolve::Recipe::carry && item.parents.front()) {
         outcome.genome = item.birth.parents.front().genome;
         return item.parents.front();
@@ -57,10 +62,9 @@ SharedGenome Workshop::child_of(const WorkItem& item, evolve::Outcome& outcome) 
     if (!child) {
         const std::array<const evolve::Genome*, evolve::Parents::most> parents{
             item.parents[0].get(), item.parents[1].get()};
-        evolve::Offspring offspring =
-            variation_.materialise(item.birth, std::span(parents).first(item.birth.parents.size()));
-        outcome.redrawn = offspring.redrawn;
-        child = std::make_shared<const evolve::Genome>(std::move(offspring.genome));
+        outcome.redrawn = variation_.materialise(
+            item.birth, std::span(parents).first(item.birth.parents.size()), *blank);
+        child = std::move(blank);
     }
     outcome.genome = evolve::content_hash(*child);
     return child;
@@ -72,14 +76,17 @@ void Workshop::make_children(const Job& job, JobResult& result) {
     result.genomes.resize(count);
     const auto make = [&](std::int64_t block, int) {
         const std::size_t first = static_cast<std::size_t>(block) * births_at_once;
-        for (std::size_t i = first; i < std::min(first + births_at_once, count); ++i) {
+        const std::size_t end = std::min(first + births_at_once, count);
+        std::vector<GenomePool::Blank> blanks = genomes_.take(end - first);
+        for (std::size_t i = first; i < end; ++i) {
             evolve::Outcome& outcome = result.outcomes[i];
             outcome.id = job.items[i].birth.id;
-            result.genomes[i] = child_of(job.items[i], outcome);
+            result.genomes[i] = child_of(job.items[i], blanks[i - first], outcome);
             outcome.parameters = result.genomes[i]->weights.size();
         }
     };
-    pool_.for_each(static_cast<std::int64_t>((count + births_at_once - 1) / births_at_once), make);
+    threads_.for_each(static_cast<std::int64_t>((count + births_at_once - 1) / births_at_once),
+                      make);
 }
 
 void Workshop::evaluate(const Job& job, JobResult& result) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cambrian/distributed/experiment.hpp"
+#include "cambrian/distributed/genome_pool.hpp"
 #include "cambrian/distributed/genome_store.hpp"
 #include "cambrian/distributed/message.hpp"
 #include "cambrian/engine/core/thread_pool.hpp"
@@ -40,6 +41,7 @@ struct JobResult {
 };
 
 /// Makes children, on the threads of the experiment, and evaluates them. One caller at a time.
+/// Outlives the genomes it makes.
 class Workshop {
   public:
     Workshop(Backend& backend, const Experiment& experiment);
@@ -48,13 +50,15 @@ class Workshop {
     [[nodiscard]] JobResult work(const Job& job);
 
   private:
-    [[nodiscard]] SharedGenome child_of(const WorkItem& item, evolve::Outcome& outcome) const;
+    [[nodiscard]] SharedGenome child_of(const WorkItem& item, GenomePool::Blank& blank,
+                                        evolve::Outcome& outcome) const;
     void make_children(const Job& job, JobResult& result);
     void evaluate(const Job& job, JobResult& result);
 
+    GenomePool genomes_;
     evolve::Variation variation_;
     evolve::Evaluator evaluator_;
-    ThreadPool pool_;
+    ThreadPool threads_;
 };
 
 /// Text of what a job threw.
