@@ -114,9 +114,9 @@ TEST_F(PipelineTest, FloatControlsAreDeclaredForTheEntryPoint) {
     const std::vector<std::uint32_t> all = with_float_controls(plain, {true, true, true});
     // Three capabilities of 2 words, the extension's name in 6 and 1, three modes of 4 words.
     EXPECT_EQ(all.size(), plain.size() + 3 * 2 + 7 + 3 * 4);
-    for (std::uint32_t capability : {4465U, 4466U, 4467U})
+    for (std::uint32_t capability : {4464U, 4466U, 4467U})
         EXPECT_EQ(count(all, {2U << 16U | 17U, capability}), 1U);
-    for (std::uint32_t mode : {4460U, 4461U, 4462U}) EXPECT_EQ(count(all, {mode, 32}), 1U);
+    for (std::uint32_t mode : {4459U, 4461U, 4462U}) EXPECT_EQ(count(all, {mode, 32}), 1U);
     const std::vector<std::uint32_t> one = with_float_controls(plain, {true, false, false});
     EXPECT_EQ(one.size(), plain.size() + 2 + 7 + 4);
     EXPECT_EQ(count(one, {4462, 32}), 1U);
