@@ -28,7 +28,7 @@ struct RowAnalysis {
 struct RowLimits {
     std::int64_t words = 1024;
     std::int64_t nodes = 1500;
-    std::int64_t operations = 1 << 18;
+    std::int64_t operations = 1 << 15;
 };
 
 /// Contract: the body has no linear and no chain (lower_row_body).
