@@ -49,7 +49,7 @@ void from_words(ValueType type, const std::byte* words, std::span<Value> values)
 /// become one copy. Staging is a ring of pieces that are used again when the device has read them.
 class Transfer {
   public:
-    Transfer(vulkan::Device& device, vulkan::Heap& heap);
+    Transfer(vulkan::Device& device, vulkan::Heap& heap, vulkan::PipelineLibrary& pipelines);
     ~Transfer();
     Transfer(const Transfer&) = delete;
     Transfer& operator=(const Transfer&) = delete;
@@ -84,6 +84,7 @@ class Transfer {
     struct Commands {
         std::unique_ptr<vulkan::Recorder> recorder;
         vulkan::Ticket last_use = 0;
+        vulkan::Block table;  ///< Of copies that a kernel makes.
     };
     /// Staging memory for words.
     struct Room {
@@ -96,13 +97,15 @@ class Transfer {
     [[nodiscard]] Room stage(std::uint64_t address, std::size_t words, bool joins);
     void next_piece();
     [[nodiscard]] vulkan::Recorder& record_pending();
-    void record_copies(vulkan::Recorder& recorder);
+    void record_copies(Commands& commands);
+    void record_small_copies(Commands& commands, std::span<const Copy> copies);
     [[nodiscard]] Commands& free_commands();
     /// Waits for the last use and drops what is pending for a block that ends.
     void retire(const vulkan::Block& block, vulkan::Ticket last_use);
 
     vulkan::Device& device_;
     vulkan::Heap& heap_;
+    vulkan::PipelineLibrary& pipelines_;
     std::vector<Piece> pieces_;
     std::size_t current_ = 0;
     std::vector<Commands> commands_;

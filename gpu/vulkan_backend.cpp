@@ -33,7 +33,7 @@ class VulkanBackend : public Backend {
           heap_(device_, memory_limit(options, device_.limits())),
           pipelines_(device_, options.cache_directory),
           compiler_(options.cache_directory, options.dump_directory),
-          transfer_(device_, heap_),
+          transfer_(device_, heap_, pipelines_),
           state_(transfer_),
           resources_{.device = device_,
                      .heap = heap_,

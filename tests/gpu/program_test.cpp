@@ -2,6 +2,8 @@
 
 #include <array>
 #include <cmath>
+#include <filesystem>
+#include <fstream>
 #include <utility>
 #include <vector>
 
@@ -378,6 +380,29 @@ TEST(VulkanMemory, MoreElementsThanAKernelCountsAreADeviceError) {
                          std::vector<Binding>{{output.get()}});
         },
         ThrowsMessage<DeviceError>(HasSubstr("evaluate fewer individuals at once")));
+}
+
+TEST(VulkanBackend, DumpsGraphsAndTellsTimes) {
+    const auto directory = std::filesystem::path(testing::TempDir()) / "cambrian_vulkan_dump";
+    std::filesystem::remove_all(directory);
+    std::filesystem::create_directories(directory);
+    VulkanOptions options = test::test_vulkan_options();
+    options.dump_directory = directory.string();
+    options.profile = true;
+    const auto backend = make_vulkan_backend(options);
+    const std::vector<Tensor> inputs{Tensor(ValueType::real, {5}), Tensor(ValueType::real, {3, 5})};
+    (void)evaluate(*backend, small_graph(5), 3, inputs);
+    std::ifstream file(directory / "program-0.txt");
+    const std::string text{std::istreambuf_iterator<char>(file), {}};
+    EXPECT_THAT(text, AllOf(HasSubstr("= input"), HasSubstr("bytes of temporaries")));
+    const std::vector<KernelTime> times = take_kernel_times(*backend);
+    ASSERT_FALSE(times.empty());
+    for (const KernelTime& time : times) {
+        EXPECT_FALSE(time.kernel.empty());
+        EXPECT_GE(time.dispatches, 1);
+        EXPECT_GE(time.seconds, 0.0);
+    }
+    EXPECT_TRUE(take_kernel_times(*backend).empty());
 }
 
 TEST(VulkanBackend, FusingChangesNoBit) {
