@@ -78,7 +78,8 @@ void PopulationRunner::read_structures(std::span<const Genome* const> genomes) {
     read_.assign(1, {});
     std::size_t interpreted = 0;
     for (const Genome* genome : genomes) {
-        const auto entry = family_ == Family::interpreted ? shelf_.add(*genome) : std::nullopt;
+        const auto entry =
+            family_ == Family::interpreted ? shelf_.add(genome->blueprint) : std::nullopt;
         if (entry)
             structures_.push_back({.hash = entry->hash,
                                    .size_class = entry->size_class,
@@ -265,9 +266,9 @@ void PopulationRunner::upload_operands(std::span<const Genome* const> genomes, s
     places_.clear();
     activations_.clear();
     enabled_.clear();
-    packed_.clear();
     std::int64_t weights = 0;
     std::size_t graphs = end;  // Position of the first one.
+    std::size_t packed = 0;
     for (std::size_t position = begin; position < end; ++position) {
         const Genome& genome = *genomes[order_[position]];
         const Structure& structure = structures_[order_[position]];
@@ -277,13 +278,15 @@ void PopulationRunner::upload_operands(std::span<const Genome* const> genomes, s
             weights += static_cast<std::int64_t>(genome.weights.size());
         } else {
             const TapeCapacity& capacity = shelf_.capacity(structure.size_class);
-            place_tape(structure.index, capacity, weights);
+            place_tape(genome, structure.index, capacity, weights);
             weights += capacity.weights;
+            packed = static_cast<std::size_t>(weights);
         }
     }
 
     Buffer& weight_buffer = weight_buffer_.hold(backend_, weights);
-    if (!packed_.empty()) backend_.upload(weight_buffer, 0, std::span<const float>(packed_));
+    if (packed > 0)
+        backend_.upload(weight_buffer, 0, std::span<const float>(packed_).first(packed));
     for (std::size_t position = graphs; position < end; ++position)
         backend_.upload(weight_buffer, places_[position - begin].weights,
                         std::span<const float>(genomes[order_[position]]->weights));
@@ -310,17 +313,19 @@ void PopulationRunner::place_graph(std::size_t index, std::int64_t weights) {
     if (from.enabled == to.enabled) enabled_.push_back(0);
 }
 
-void PopulationRunner::place_tape(std::size_t index, const TapeCapacity& capacity,
-                                  std::int64_t weights) {
+void PopulationRunner::place_tape(const Genome& genome, std::size_t index,
+                                  const TapeCapacity& capacity, std::int64_t weights) {
     places_.push_back({.weights = weights,
                        .activations = static_cast<std::int64_t>(activations_.size()),
                        .enabled = 0});
     const std::size_t first_word = activations_.size();
-    const std::size_t first_weight = packed_.size();
     activations_.resize(first_word + static_cast<std::size_t>(capacity.words));
-    packed_.resize(first_weight + static_cast<std::size_t>(capacity.weights));
-    shelf_.copy(index, std::span(activations_).subspan(first_word),
-                std::span(packed_).subspan(first_weight));
+    // Of this or an earlier wave; what it held is written over or not read.
+    const auto first_weight = static_cast<std::size_t>(weights);
+    const auto width = static_cast<std::size_t>(capacity.weights);
+    if (packed_.size() < first_weight + width) packed_.resize(first_weight + width);
+    shelf_.write(index, genome.weights, std::span(activations_).subspan(first_word),
+                 std::span(packed_).subspan(first_weight, width));
 }
 
 void PopulationRunner::run_wave(std::span<const Genome* const> genomes, std::size_t begin,

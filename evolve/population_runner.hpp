@@ -111,7 +111,8 @@ class PopulationRunner {
     void upload_operands(std::span<const Genome* const> genomes, std::size_t begin,
                          std::size_t end);
     void place_graph(std::size_t index, std::int64_t weights);
-    void place_tape(std::size_t index, const TapeCapacity& capacity, std::int64_t weights);
+    void place_tape(const Genome& genome, std::size_t index, const TapeCapacity& capacity,
+                    std::int64_t weights);
     void run_wave(std::span<const Genome* const> genomes, std::size_t begin, std::size_t end,
                   const PopulationRequest& request);
     void run_group(StructureProgram& program, std::span<const Genome* const> genomes,

@@ -17,43 +17,39 @@ constexpr std::int64_t most_memory = 256;
 
 void TapeShelf::clear() {
     words_.clear();
-    weights_.clear();
+    packings_.clear();
     ends_.clear();
 }
 
-std::optional<TapeShelf::Entry> TapeShelf::add(const Genome& genome) {
-    if (!has_tape(genome.blueprint)) return std::nullopt;
+std::optional<TapeShelf::Entry> TapeShelf::add(const Blueprint& blueprint) {
+    if (!has_tape(blueprint)) return std::nullopt;
     const std::size_t first_word = words_.size();
-    const TapeCapacity needed = writer_.write(genome.blueprint, words_);
+    const std::size_t first_packing = packings_.size();
+    const TapeCapacity needed = writer_.write(blueprint, words_, packings_);
     const auto* const most = std::ranges::lower_bound(most_weights, needed.weights);
     if (most == most_weights.end() || needed.memory > most_memory) {
         words_.resize(first_word);
+        packings_.resize(first_packing);
         return std::nullopt;
     }
     const auto size_class = static_cast<std::size_t>(most - most_weights.begin());
     capacities_[size_class] = capacities_[size_class].joined(needed).rounded();
 
-    const std::size_t first_weight = weights_.size();
-    weights_.resize(first_weight + static_cast<std::size_t>(needed.weights));
-    writer_.pack(genome.weights, std::span(weights_).subspan(first_weight));
-    ends_.push_back({.words = words_.size(), .weights = weights_.size()});
+    ends_.push_back({.words = words_.size(), .packings = packings_.size()});
     return Entry{.size_class = size_class,
                  .cost = needed.weights,
                  .hash = hash128(std::as_bytes(std::span(words_).subspan(first_word)))};
 }
 
-void TapeShelf::copy(std::size_t index, std::span<std::int32_t> words,
-                     std::span<float> weights) const {
+void TapeShelf::write(std::size_t index, std::span<const float> weights,
+                      std::span<std::int32_t> tape, std::span<float> packed) const {
     CAMBRIAN_EXPECT(index < ends_.size());
     const Place from = index == 0 ? Place{} : ends_[index - 1];
-    const auto part = [](const auto& all, std::size_t begin, std::size_t end) {
-        return std::span(all).subspan(begin, end - begin);
-    };
-    const auto own_words = part(words_, from.words, ends_[index].words);
-    const auto own_weights = part(weights_, from.weights, ends_[index].weights);
-    CAMBRIAN_ASSERT(own_words.size() <= words.size() && own_weights.size() <= weights.size());
-    std::ranges::copy(own_words, words.begin());
-    std::ranges::copy(own_weights, weights.begin());
+    const Place& to = ends_[index];
+    const auto words = std::span(words_).subspan(from.words, to.words - from.words);
+    CAMBRIAN_ASSERT(words.size() <= tape.size());
+    std::ranges::copy(words, tape.begin());
+    pack(std::span(packings_).subspan(from.packings, to.packings - from.packings), weights, packed);
 }
 
 }  // namespace cambrian::evolve

@@ -8,11 +8,10 @@
 
 #include "cambrian/engine/core/hash.hpp"
 #include "cambrian/engine/network/tape.hpp"
-#include "cambrian/evolve/genome.hpp"
 
 namespace cambrian::evolve {
 
-/// The tapes and packed weights of many networks, sorted into few classes of size. All networks of
+/// The tapes of many networks, sorted into few classes of size. All networks of
 /// a class fit one capacity, which only grows, so that one program serves them all for good. Keeps
 /// its storage.
 class TapeShelf {
@@ -27,23 +26,24 @@ class TapeShelf {
     /// Forgets the networks, never a capacity.
     void clear();
     /// Appends a network; nothing, and nothing appended, when it is too large to interpret.
-    [[nodiscard]] std::optional<Entry> add(const Genome& genome);
+    [[nodiscard]] std::optional<Entry> add(const Blueprint& blueprint);
     /// What every network of a class fits, those added so far included.
     [[nodiscard]] const TapeCapacity& capacity(std::size_t size_class) const {
         return capacities_[size_class];
     }
-    /// Copies a network, by its position among those added, to where a program reads it: tapes of
-    /// capacity.words, weights of capacity.weights. What lies behind its own words stays.
-    void copy(std::size_t index, std::span<std::int32_t> words, std::span<float> weights) const;
+    /// Writes a network, by its position among those added, to where a program reads it: a tape of
+    /// capacity.words, packed weights of capacity.weights. What lies behind its own words stays.
+    void write(std::size_t index, std::span<const float> weights, std::span<std::int32_t> tape,
+               std::span<float> packed) const;
 
   private:
     struct Place {
         std::size_t words = 0;
-        std::size_t weights = 0;
+        std::size_t packings = 0;
     };
     TapeWriter writer_;
     std::vector<std::int32_t> words_;
-    std::vector<float> weights_;
+    std::vector<TapePacking> packings_;
     std::vector<Place> ends_;
     std::array<TapeCapacity, class_count> capacities_;
 };

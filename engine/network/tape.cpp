@@ -66,8 +66,8 @@ TapeCapacity TapeCapacity::joined(const TapeCapacity& other) const {
 }
 
 TapeCapacity TapeCapacity::rounded() const {
-    return {.words = generous(words, 128),
-            .weights = generous(weights, 512),
+    return {.words = generous(words, 64),
+            .weights = generous(weights, 256),
             .state = state == 0 ? 0 : generous(state, 16),
             .memory = generous(memory, 64)};
 }
@@ -190,16 +190,20 @@ void TapeWriter::add(TapeInstruction instruction) {
 void TapeWriter::add_weighted(TapeInstruction instruction, std::int64_t from, bool bias) {
     instruction.weights = narrow(packed_);
     packed_ += row(instruction.op).weights(instruction.in, instruction.out);
-    packings_.push_back({.instruction = static_cast<std::int32_t>(instructions_.size()),
-                         .bias = bias,
-                         .from = from});
+    packings_->push_back({.op = instruction.op,
+                          .bias = bias,
+                          .in = instruction.in,
+                          .out = instruction.out,
+                          .from = from,
+                          .to = instruction.weights});
     add(instruction);
 }
 
-TapeCapacity TapeWriter::write(const Blueprint& blueprint, std::vector<std::int32_t>& words) {
+TapeCapacity TapeWriter::write(const Blueprint& blueprint, std::vector<std::int32_t>& words,
+                               std::vector<TapePacking>& packings) {
     instructions_.clear();
     vectors_.clear();
-    packings_.clear();
+    packings_ = &packings;
     packed_ = state_ = memory_ = 0;
     add_vector(blueprint.input_features);
     find_weights(blueprint);
@@ -357,18 +361,17 @@ std::int32_t TapeWriter::free_place(std::int32_t width) const {
     return narrow(place);
 }
 
-void TapeWriter::pack(std::span<const float> weights, std::span<float> packed) const {
-    CAMBRIAN_ASSERT(static_cast<std::int64_t>(packed.size()) >= packed_);
-    for (const Packing& packing : packings_) {
-        const TapeInstruction& instruction =
-            instructions_[static_cast<std::size_t>(packing.instruction)];
-        CAMBRIAN_EXPECT(packing.from <= static_cast<std::int64_t>(weights.size()));
-        row(instruction.op)
-            .pack({.in = instruction.in,
-                   .out = instruction.out,
-                   .bias = packing.bias,
-                   .from = weights.data() + packing.from,
-                   .to = packed.data() + instruction.weights});
+void pack(std::span<const TapePacking> packings, std::span<const float> weights,
+          std::span<float> packed) {
+    for (const auto& [op, bias, in, out, from, to] : packings) {
+        const TapeRow& entry = row(op);
+        CAMBRIAN_EXPECT(from <= static_cast<std::int64_t>(weights.size()));
+        CAMBRIAN_ASSERT(to + entry.weights(in, out) <= static_cast<std::int64_t>(packed.size()));
+        entry.pack({.in = in,
+                    .out = out,
+                    .bias = bias,
+                    .from = weights.data() + from,
+                    .to = packed.data() + to});
     }
 }
 
@@ -380,16 +383,17 @@ bool has_tape(const Blueprint&) {
 Tape make_tape(const Network& network) {
     Tape tape;
     TapeWriter writer;
-    tape.capacity = writer.write(network.blueprint(), tape.words);
+    std::vector<TapePacking> packings;
+    tape.capacity = writer.write(network.blueprint(), tape.words, packings);
     return tape;
 }
 
 void pack_weights(const Network& network, std::span<const float> weights, std::span<float> packed) {
-    std::vector<std::int32_t> words;
-    TapeWriter writer;
-    const TapeCapacity capacity = writer.write(network.blueprint(), words);
     CAMBRIAN_ASSERT(static_cast<std::int64_t>(weights.size()) == network.weight_count());
-    writer.pack(weights, packed);
+    std::vector<std::int32_t> words;
+    std::vector<TapePacking> packings;
+    const TapeCapacity capacity = TapeWriter().write(network.blueprint(), words, packings);
+    pack(packings, weights, packed);
     std::fill(packed.begin() + capacity.weights, packed.end(), 0.0F);
 }
 

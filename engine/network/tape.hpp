@@ -65,15 +65,27 @@ struct Tape {
     TapeCapacity capacity;
 };
 
-/// Writes tapes and packs weights, for many networks one after another: keeps its storage.
+/// Where the weights of one instruction come from and go to.
+struct TapePacking {
+    TapeOp op = TapeOp::end;
+    bool bias = true;  ///< Whether the layer has one.
+    std::int32_t in = 0;
+    std::int32_t out = 0;
+    std::int64_t from = 0;  ///< First word in the order of Network::weights().
+    std::int64_t to = 0;    ///< First word in the packed weights.
+};
+/// Packs weights with the packings of one tape.
+void pack(std::span<const TapePacking> packings, std::span<const float> weights,
+          std::span<float> packed);
+
+/// Writes tapes, for many networks one after another: keeps its storage.
 class TapeWriter {
   public:
     /// Appends the tape of a blueprint that a Network was or could be built from, with all widths
-    /// resolved; → what it needs. Contract: has_tape.
-    TapeCapacity write(const Blueprint& blueprint, std::vector<std::int32_t>& words);
-    /// Packs weights, in the order of Network::weights(), for the tape written last: fills the
-    /// first capacity.weights words of `packed`.
-    void pack(std::span<const float> weights, std::span<float> packed) const;
+    /// resolved, and the packings that fill its capacity.weights words; → what it needs. Contract:
+    /// has_tape.
+    TapeCapacity write(const Blueprint& blueprint, std::vector<std::int32_t>& words,
+                       std::vector<TapePacking>& packings);
 
   private:
     friend class TapeLayers;
@@ -83,12 +95,6 @@ class TapeWriter {
         std::int32_t width = 0;
         std::int32_t last_use = -1;  ///< Index of an instruction.
         std::int32_t place = 0;
-    };
-    /// Where the weights of an instruction come from.
-    struct Packing {
-        std::int32_t instruction = 0;
-        bool bias = true;
-        std::int64_t from = 0;
     };
 
     std::int32_t add_vector(std::int64_t width);
@@ -103,7 +109,7 @@ class TapeWriter {
 
     std::vector<TapeInstruction> instructions_;  ///< With vectors in place of addresses at first.
     std::vector<Vector> vectors_;                ///< The row first.
-    std::vector<Packing> packings_;
+    std::vector<TapePacking>* packings_ = nullptr;        ///< The caller's, while writing.
     std::vector<std::int32_t> outputs_;                   ///< Vector of every slot's output.
     std::vector<std::int64_t> link_weights_;              ///< First weight of every link.
     std::vector<std::int32_t> live_;                      ///< Vectors placed that are still needed.

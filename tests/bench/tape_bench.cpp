@@ -1,0 +1,60 @@
+#include <benchmark/benchmark.h>
+
+#include <nlohmann/json.hpp>
+
+#include "cambrian/evolve/mutation.hpp"
+#include "cambrian/evolve/tape_shelf.hpp"
+
+// What the interpreted family does for every genome of a generation before anything runs.
+namespace cambrian::evolve {
+namespace {
+
+constexpr std::size_t population = 10'000;
+
+/// Networks that grew for fifty generations of default mutations.
+std::vector<Genome> grown_genomes() {
+    const Blueprint founder = blueprint_from_json(
+        nlohmann::json::parse(R"({"layers": [{"type": "dense", "out": 16, "activation": "tanh"},
+            {"type": "dense"}], "grid": {"layers_per_cell": 4}})"),
+        4, 2);
+    std::vector<Genome> genomes;
+    for (std::uint64_t i = 0; i < population; ++i) {
+        RandomStream rng(random_key(1, "bench.tape"), i);
+        Genome genome = sample_genome(founder, rng, i);
+        for (std::uint64_t birth = 1; birth <= 50; ++birth)
+            genome =
+                mutate(rng, MutationSettings(), {.time = true}, std::move(genome), birth).genome;
+        genomes.push_back(std::move(genome));
+    }
+    return genomes;
+}
+
+void shelve(benchmark::State& state) {
+    const std::vector<Genome> genomes = grown_genomes();
+    TapeShelf shelf;
+    std::vector<std::int32_t> tape;
+    std::vector<float> packed;
+    double weights = 0.0;
+    for (const Genome& genome : genomes) weights += static_cast<double>(genome.weights.size());
+    for (auto _ : state) {
+        shelf.clear();
+        for (const Genome& genome : genomes) benchmark::DoNotOptimize(shelf.add(genome.blueprint));
+        if (state.range(0) == 0) continue;
+        const TapeCapacity most = shelf.capacity(0).joined(shelf.capacity(1));
+        const auto words = static_cast<std::size_t>(most.words);
+        const auto width = static_cast<std::size_t>(most.weights);
+        tape.resize(words * genomes.size());
+        packed.resize(width * genomes.size());
+        for (std::size_t i = 0; i < genomes.size(); ++i)
+            shelf.write(i, genomes[i].weights, std::span(tape).subspan(i * words, words),
+                        std::span(packed).subspan(i * width, width));
+    }
+    state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(population));
+    state.counters["weights"] = weights / static_cast<double>(population);
+    state.counters["tape_words"] = static_cast<double>(shelf.capacity(0).words);
+    state.counters["packed"] = static_cast<double>(shelf.capacity(0).weights);
+}
+BENCHMARK(shelve)->ArgName("write")->Arg(0)->Arg(1)->Unit(benchmark::kMillisecond);
+
+}  // namespace
+}  // namespace cambrian::evolve
