@@ -96,7 +96,8 @@ std::vector<std::string> Dispatcher::rank_lines() const {
         lines.push_back(rank == 0 || peers_[rank].known
                             ? fmt::format("rank {} on {}: {}, {} processors{}", rank, hello.host,
                                           hello.fingerprint, hello.processors, device)
-                            : fmt::format("rank {}: not here yet", rank));
+                            : fmt::format("rank {}: {}", rank,
+                                          peers_[rank].left ? "takes no part" : "not here yet"));
     }
     return lines;
 }
@@ -110,8 +111,8 @@ void Dispatcher::warn_of_sharing() {
     for (const auto& [place, ranks] : users) {
         if (ranks.size() < 2) continue;
         reporter_.warning(fmt::format(
-            "ranks {} on {} share one GPU, {} (they wait for each other, and split its memory) "
-            "start one rank for each GPU",
+            "ranks {} on {} share one device, {} (they wait for each other, and split its memory) "
+            "start one rank for each device",
             fmt::join(ranks, ", "), place.first, place.second));
     }
 }
