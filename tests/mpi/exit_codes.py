@@ -6,7 +6,7 @@ import time
 import harness
 
 chosen = harness.options(__doc__)
-experiment = harness.config(chosen.work, "errors", 2000, 40, {"type": "cart_pole", "episodes": 3, "steps": 200})
+experiment = harness.config(chosen, "errors", 2000, 40, {"type": "cart_pole", "episodes": 3, "steps": 200})
 
 text = harness.run(chosen, 3, ["evolve", experiment, "--set", "population.sise=3"], expect=2)
 if text.count("population.size") != 1:

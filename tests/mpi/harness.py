@@ -17,6 +17,7 @@ def options(description, **extra):
     parser.add_argument("--program", required=True)
     parser.add_argument("--launcher", required=True)
     parser.add_argument("--work", required=True, type=Path)
+    parser.add_argument("--backend", default="cpu", choices=("cpu", "vulkan"))
     for name, value in extra.items():
         parser.add_argument(f"--{name}", type=type(value), default=value)
     chosen = parser.parse_args()
@@ -25,12 +26,13 @@ def options(description, **extra):
     return chosen
 
 
-def config(work, name, generations, population, task):
+def config(chosen, name, generations, population, task):
     """A small experiment with every mutation at work."""
-    path = work / f"{name}.json"
+    path = chosen.work / f"{name}.json"
     path.write_text(json.dumps({
         "run": {"name": name, "directory": "unset", "seed": 11, "stop": {"generations": generations}},
         "population": {"size": population},
+        "engine": {"backend": chosen.backend, "device": "software", "cache_directory": str(chosen.work / "cache")},
         "task": task,
         "network": {"layers": [{"type": "dense", "out": 4, "activation": "tanh"}, {"type": "dense"}]},
         "mutation": {"layer_insert_rate": 0.1, "link_add_rate": 0.1, "layer_type_rate": 0.05},
@@ -38,10 +40,10 @@ def config(work, name, generations, population, task):
     return path
 
 
-def unbroken_cart_pole(chosen, name):
+def unbroken_cart_pole(chosen, name, generations=150):
     """A run on one rank that nothing disturbs: its config, what it leaves behind, and its seconds."""
     task = {"type": "cart_pole", "episodes": 3, "steps": 200, "validation": {"every": 4, "episodes": 8}}
-    experiment = config(chosen.work, name, 150, 150, task)
+    experiment = config(chosen, name, generations, 150, task)
     alone = chosen.work / "alone"
     begin = time.monotonic()
     run(chosen, 1, ["evolve", experiment, "--quiet", "--set", f"run.directory={alone}"])
@@ -53,13 +55,13 @@ def command(chosen, ranks, arguments):
     return program if ranks == 1 else [chosen.launcher, "-n", str(ranks), *program]
 
 
-def start(chosen, ranks, arguments):
+def start(chosen, ranks, arguments, **environment):
     return subprocess.Popen(command(chosen, ranks, arguments), stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                            text=True, start_new_session=True)
+                            text=True, start_new_session=True, env={**os.environ, **environment})
 
 
-def run(chosen, ranks, arguments, expect=0):
-    job = start(chosen, ranks, arguments)
+def run(chosen, ranks, arguments, expect=0, **environment):
+    job = start(chosen, ranks, arguments, **environment)
     try:
         text, _ = job.communicate(timeout=300)
     except subprocess.TimeoutExpired:

@@ -3,8 +3,8 @@ import random
 
 import harness
 
-chosen = harness.options(__doc__, kills=20, seed=1)
-experiment, expected, duration = harness.unbroken_cart_pole(chosen, "killed")
+chosen = harness.options(__doc__, kills=20, seed=1, generations=150)
+experiment, expected, duration = harness.unbroken_cart_pole(chosen, "killed", chosen.generations)
 draw = random.Random(chosen.seed)
 kills, runs, resumed = 0, 0, 0
 while kills < chosen.kills:

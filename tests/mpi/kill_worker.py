@@ -6,8 +6,8 @@ import time
 
 import harness
 
-chosen = harness.options(__doc__, kills=20, seed=2)
-experiment, expected, duration = harness.unbroken_cart_pole(chosen, "orphaned")
+chosen = harness.options(__doc__, kills=20, seed=2, generations=150)
+experiment, expected, duration = harness.unbroken_cart_pole(chosen, "orphaned", chosen.generations)
 draw = random.Random(chosen.seed)
 kills, attempts = 0, 0
 while kills < chosen.kills:

@@ -1,0 +1,32 @@
+"""A device that is not there, or too small, ends a run with exit code 2 or 4 and leaves its checkpoint as it was."""
+import harness
+
+chosen = harness.options(__doc__)
+task = {"type": "cart_pole", "episodes": 2, "steps": 60}
+experiment = harness.config(chosen, "devices", 8, 40, task)
+alone = chosen.work / "alone"
+harness.run(chosen, 1, ["evolve", experiment, "--quiet", "--set", f"run.directory={alone}"])
+expected = harness.results(alone)
+
+directory = chosen.work / "run"
+harness.run(chosen, 1, ["evolve", experiment, "--quiet", "--set", f"run.directory={directory}", "--set", "run.stop.generations=4"])
+checkpoint = (directory / "checkpoint.cmb").read_bytes()
+NO_DRIVER = {"VK_ICD_FILENAMES": "/nonexistent", "VK_DRIVER_FILES": "/nonexistent"}
+CASES = [([], NO_DRIVER, 4, "no driver is installed"),
+         (["--set", "engine.device=local_rank"], {}, 4, "there is no GPU"),
+         (["--set", "engine.device=GTX"], {}, 2, "the devices of this host are: 0 "),
+         (["--set", "engine.device=99"], {}, 2, "engine.device is 99"),
+         (["--set", "engine.memory_limit=100B"], {}, 4, "raise the limit"),
+         (["--set", "engine.memory_limit=2KiB"], {}, 4, "raise the memory limit")]
+for ranks in (1, 2):
+    for extra, environment, code, message in CASES:
+        text = harness.run(chosen, ranks, ["resume", directory, "--quiet", "--set", "run.stop.generations=8", *extra],
+                           expect=code, **environment)
+        if message not in text:
+            harness.fail(f"{ranks} ranks, {extra}: {message!r} is not in\n{text}")
+        if (directory / "checkpoint.cmb").read_bytes() != checkpoint:
+            harness.fail(f"{ranks} ranks, {extra}: the checkpoint has changed")
+# Less memory than the population needs: it is evaluated in parts, and nothing else changes.
+harness.run(chosen, 1, ["resume", directory, "--quiet", "--set", "run.stop.generations=8", "--set", "engine.memory_limit=64KiB"])
+harness.same(expected, directory, "a run resumed after errors of its device, with little memory")
+print(f"{2 * len(CASES)} errors of devices left the checkpoint as it was")
