@@ -27,6 +27,8 @@ constexpr microseconds idle_patience{10'000};
 constexpr double longest_shard_seconds = 0.1;
 /// And at least about this long, so that messages do not outweigh the work.
 constexpr double shortest_shard_seconds = 0.001;
+/// The same for a GPU, which gets its share in one piece where that is not too long.
+constexpr double longest_gpu_shard_seconds = 1.0;
 /// Births in a shard while nobody knows how long one takes.
 constexpr std::size_t first_shard = 16;
 constexpr double longest_gather_seconds = 10.0;
@@ -145,7 +147,8 @@ std::optional<std::vector<Delivery>> Dispatcher::evaluate(std::uint64_t generati
 
 void Dispatcher::work_inline() {
     while (!round_->board.done() && !interrupted()) {
-        const auto shard = round_->board.issue(own_rank, limits(), Clock::time_point::max());
+        const auto shard =
+            round_->board.issue(own_rank, limits(own_rank), Clock::time_point::max());
         CAMBRIAN_ASSERT(shard.has_value());
         take_result(workshop_.work(job_of(*shard)));
         report_progress();
@@ -194,29 +197,67 @@ std::vector<RankSeconds> Dispatcher::take_seconds() {
     return taken;
 }
 
-ShardLimits Dispatcher::limits() const {
+bool Dispatcher::has_gpu(int rank) const {
+    const Hello& hello = rank == own_rank ? hello_ : peers_[static_cast<std::size_t>(rank)].hello;
+    return !hello.device.empty();
+}
+
+bool Dispatcher::has_room(int rank) const {
+    return !has_gpu(rank) || !round_->board.busy(rank);
+}
+
+double Dispatcher::share_of(int rank) const {
+    // A rank without a speed counts as much as the mean of the others.
+    double known = 0.0;
+    std::size_t ranks = 0;
+    for (const Peer& entry : peers_) {
+        if (entry.speed.known()) {
+            known += entry.speed.births_in(1.0);
+            ++ranks;
+        }
+    }
+    const double mean = ranks > 0 ? known / static_cast<double>(ranks) : 1.0;
+    const auto weight = [&](int other) {
+        const Speed& speed = peers_[static_cast<std::size_t>(other)].speed;
+        return speed.known() ? speed.births_in(1.0) : mean;
+    };
+    double all = weight(rank);
+    for (int other = 0; other < communicator_.size(); ++other) {
+        const bool serves = other == own_rank || serving(peers_[static_cast<std::size_t>(other)]);
+        // What is left is not for a GPU that has its share already.
+        if (other != rank && serves && has_room(other)) {
+            all += weight(other);
+        }
+    }
+    return weight(rank) / all;
+}
+
+ShardLimits Dispatcher::limits(int rank) const {
     ShardLimits limits;
     limits.ranks = 1 + static_cast<std::size_t>(
                            std::count_if(peers_.begin(), peers_.end(),
                                          [this](const Peer& entry) { return serving(entry); }));
-    if (seconds_per_birth_ <= 0.0) {
-        limits.largest = first_shard;
+    limits.whole = has_gpu(rank);
+    limits.share = share_of(rank);
+    const Speed& speed = peers_[static_cast<std::size_t>(rank)].speed;
+    if (!speed.known()) {
+        limits.largest = limits.whole ? round_->board.items() : first_shard;
         return limits;
     }
-    const auto births_in = [this](double seconds) {
-        return static_cast<std::size_t>(std::clamp(seconds / seconds_per_birth_, 1.0, 1e6));
+    const auto births_in = [&](double seconds) {
+        return static_cast<std::size_t>(std::clamp(speed.births_in(seconds), 1.0, 1e6));
     };
     limits.smallest = births_in(shortest_shard_seconds);
-    limits.largest = births_in(longest_shard_seconds);
+    limits.largest = births_in(limits.whole ? longest_gpu_shard_seconds : longest_shard_seconds);
     return limits;
 }
 
-void Dispatcher::note_speed(const WorkSeconds& seconds, std::size_t births) {
-    const double now =
-        (seconds.evaluate + seconds.vary) / static_cast<double>(std::max<std::size_t>(births, 1));
-    const bool usable = std::isfinite(now) && now > 0.0;
-    if (usable) {
-        seconds_per_birth_ = seconds_per_birth_ > 0.0 ? 0.5 * seconds_per_birth_ + 0.5 * now : now;
+void Dispatcher::note_speed(int rank, const WorkSeconds& seconds, std::size_t births) {
+    const double now = seconds.evaluate + seconds.vary;
+    if (std::isfinite(now) && now > 0.0 && births > 0) {
+        Speed& speed = peer(rank).speed;
+        speed.seconds = 0.5 * speed.seconds + now;
+        speed.births = 0.5 * speed.births + static_cast<double>(births);
     }
 }
 
@@ -240,8 +281,9 @@ Job Dispatcher::job_of(const Shard& shard) const {
 }
 
 void Dispatcher::feed_own_thread() {
-    while (compute_->in_flight() < shards_in_flight) {
-        const auto shard = round_->board.issue(own_rank, limits(), Clock::time_point::max());
+    while (compute_->in_flight() < shards_in_flight && has_room(own_rank)) {
+        const auto shard =
+            round_->board.issue(own_rank, limits(own_rank), Clock::time_point::max());
         if (!shard) {
             return;
         }
@@ -259,8 +301,8 @@ void Dispatcher::feed_workers() {
 
 void Dispatcher::issue_to(int rank) {
     Peer& worker = peer(rank);
-    while (worker.room > 0) {
-        const auto shard = round_->board.issue(rank, limits(), lease_end());
+    while (worker.room > 0 && has_room(rank)) {
+        const auto shard = round_->board.issue(rank, limits(rank), lease_end());
         if (!shard) {
             return;
         }
@@ -321,7 +363,7 @@ void Dispatcher::take_result(JobResult result) {
         return;
     }
     seconds_[own_rank] += result.seconds;
-    note_speed(result.seconds, result.outcomes.size());
+    note_speed(own_rank, result.seconds, result.outcomes.size());
     deliver(own_rank, result.shard, std::move(result.outcomes), std::move(result.genomes));
 }
 

@@ -62,8 +62,16 @@ class Dispatcher {
   private:
     using Clock = std::chrono::steady_clock;
 
-    /// What the coordinator knows of a worker.
+    /// Recent work of a rank: the last shard in full, each one before at half of its weight.
+    struct Speed {
+        double seconds = 0.0;
+        double births = 0.0;
+        [[nodiscard]] bool known() const { return seconds > 0.0 && births > 0.0; }
+        [[nodiscard]] double births_in(double time) const { return births / seconds * time; }
+    };
+    /// What the coordinator knows of a rank; of itself only the speed.
     struct Peer {
+        Speed speed;
         bool known = false;   ///< It said hello.
         bool silent = false;  ///< Its lease lapsed: nothing is sent until it speaks.
         bool left = false;
@@ -88,7 +96,13 @@ class Dispatcher {
     [[nodiscard]] bool serving(const Peer& peer) const {
         return peer.known && !peer.silent && !peer.left;
     }
-    [[nodiscard]] ShardLimits limits() const;
+    /// How much a rank may be given next, from how fast each has been.
+    [[nodiscard]] ShardLimits limits(int rank) const;
+    /// Whether a rank may be given more: one with a GPU wants one large shard at a time, a GPU
+    /// being as slow with half of the individuals.
+    [[nodiscard]] bool has_room(int rank) const;
+    [[nodiscard]] bool has_gpu(int rank) const;
+    [[nodiscard]] double share_of(int rank) const;
     [[nodiscard]] Clock::time_point lease_end() const;
     [[nodiscard]] std::string title(int rank);
 
@@ -117,7 +131,7 @@ class Dispatcher {
     void warn_of_failure(evolve::BirthId id, const std::string& text);
     void fail_shard(int rank, std::uint64_t shard, const std::string& text);
     void report_progress();
-    void note_speed(const WorkSeconds& seconds, std::size_t births);
+    void note_speed(int rank, const WorkSeconds& seconds, std::size_t births);
 
     Communicator& communicator_;
     const Experiment& experiment_;
@@ -129,7 +143,6 @@ class Dispatcher {
     Workshop workshop_;  ///< Before whatever holds genomes that it made.
     std::optional<Round> round_;
     std::uint64_t next_shard_ = 1;
-    double seconds_per_birth_ = 0.0;  ///< Recent average; 0 = unknown.
     Clock::time_point last_progress_;
     std::string farewell_ = "the run has ended";
     evolve::Variation variation_;

@@ -100,7 +100,7 @@ void Dispatcher::take_request(int rank, Request request) {
         }
         deliver(rank, result.shard, std::move(result.outcomes), {});
         seconds_[static_cast<std::size_t>(rank)] += result.seconds;
-        note_speed(result.seconds, births);
+        note_speed(rank, result.seconds, births);
         worker.has.insert(made.begin(), made.end());
     }
 }

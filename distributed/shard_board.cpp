@@ -1,6 +1,7 @@
 #include "cambrian/distributed/shard_board.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "cambrian/engine/core/contract.hpp"
@@ -42,9 +43,15 @@ std::vector<std::size_t> ShardBoard::next_fresh(const ShardLimits& limits) {
     const std::size_t remaining = items() - next_item_;
     std::size_t count = shard_size_;
     if (count == 0) {
+        const std::size_t fair =
+            limits.share > 0.0
+                ? static_cast<std::size_t>(std::ceil(limits.share * static_cast<double>(remaining)))
+                : (remaining + limits.ranks - 1) / limits.ranks;
         // A lone rank waits for nobody, so it needs no smaller and smaller tail.
-        const std::size_t guided = limits.ranks == 1 ? remaining : remaining / (2 * limits.ranks);
-        const std::size_t fair = (remaining + limits.ranks - 1) / limits.ranks;
+        const bool at_once = limits.ranks == 1 || limits.whole;
+        const std::size_t guided = at_once              ? fair
+                                   : limits.share > 0.0 ? fair / 2
+                                                        : remaining / (2 * limits.ranks);
         count = std::max({guided, std::min(limits.smallest, fair), std::size_t{1}});
         count = std::min(count, std::max(limits.largest, std::size_t{1}));
     }
@@ -95,6 +102,12 @@ void ShardBoard::withdraw(int rank) {
 const Shard* ShardBoard::find(std::uint64_t shard) const {
     const auto at = held_.find(shard);
     return at == held_.end() ? nullptr : &at->second.shard;
+}
+
+bool ShardBoard::busy(int rank) const {
+    return std::any_of(held_.begin(), held_.end(), [rank](const auto& entry) {
+        return entry.second.leased && entry.second.rank == rank;
+    });
 }
 
 int ShardBoard::holder(std::uint64_t shard) const {

@@ -21,6 +21,8 @@ struct ShardLimits {
     std::size_t ranks = 1;  ///< That take part, the coordinator included.
     std::size_t smallest = 1;
     std::size_t largest = 1;
+    double share = 0.0;  ///< Of what is left that is this rank's; 0: one of `ranks` equal ones.
+    bool whole = false;  ///< It takes its share at once, as a GPU wants it.
 };
 
 /// Who has which part of a generation: issues shards, keeps their leases, takes back what lapsed or
@@ -30,7 +32,8 @@ class ShardBoard {
     using Time = std::chrono::steady_clock::time_point;
 
     /// @param first_shard id of the first shard, so that ids are unique in a run.
-    /// @param shard_size items of a shard; 0 = guided: remaining / (2·ranks) within the limits.
+    /// @param shard_size items of a shard; 0 = guided: half of the rank's share of what is
+    /// left (all of it for a lone rank and where `whole`) within the limits.
     ShardBoard(std::size_t items, std::uint64_t first_shard, std::size_t shard_size);
 
     /// The next shard for a rank, leased until `deadline`; nothing when all is issued or what is
@@ -50,6 +53,8 @@ class ShardBoard {
 
     /// A shard of this board, also one that lapsed; null for an unknown id.
     [[nodiscard]] const Shard* find(std::uint64_t shard) const;
+    /// Whether a rank has a shard that it has not answered yet.
+    [[nodiscard]] bool busy(int rank) const;
     /// The rank that was given a shard of this board.
     [[nodiscard]] int holder(std::uint64_t shard) const;
     /// Marks an item as evaluated; false when it was before.

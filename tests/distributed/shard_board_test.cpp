@@ -153,6 +153,28 @@ TEST(ShardBoard, RankThatLeavesGivesEverythingBack) {
     EXPECT_THAT(board.issue(0, ranks(1), start)->items, ElementsAre(3U));
 }
 
+TEST(ShardBoard, FasterRankGetsMore) {
+    ShardBoard board(100, 1, 0);
+    ShardLimits fast{.ranks = 2, .smallest = 1, .largest = 100, .share = 0.9};
+    EXPECT_EQ(board.issue(0, fast, start)->items.size(), 45U);
+    ShardLimits slow{.ranks = 2, .smallest = 1, .largest = 100, .share = 0.1};
+    EXPECT_EQ(board.issue(1, slow, start)->items.size(), 3U);
+}
+
+TEST(ShardBoard, RankThatWantsItsShareAtOnceGetsIt) {
+    ShardBoard board(101, 1, 0);
+    ShardLimits half{.ranks = 2, .smallest = 1, .largest = 1000, .share = 0.5, .whole = true};
+    EXPECT_FALSE(board.busy(0));
+    EXPECT_EQ(board.issue(0, half, start)->items.size(), 51U);
+    EXPECT_TRUE(board.busy(0));
+    EXPECT_FALSE(board.busy(1));
+    half.share = 1.0;
+    const auto rest = board.issue(1, half, start);
+    EXPECT_EQ(rest->items.size(), 50U);
+    board.close(rest->id);
+    EXPECT_FALSE(board.busy(1));
+}
+
 TEST(ShardBoard, GenerationWithoutWorkIsDone) {
     EXPECT_TRUE(ShardBoard(0, 1, 0).done());
 }
