@@ -58,6 +58,7 @@ class KernelText {
           analysis_(analysis),
           carries_(static_cast<std::size_t>(scan.carries)),
           sequences_(static_cast<std::size_t>(scan.sequences)),
+          options_(options),
           writer_(scan, analysis, options, std::move(uncached)) {
         const std::size_t others =
             scan.body->inputs().size() + scan.body->outputs().size() - 2 * carries_;
@@ -106,7 +107,9 @@ class KernelText {
     const RowAnalysis& analysis_;
     std::size_t carries_;
     std::size_t sequences_;
+    RowTextOptions options_;
     RowWriter writer_;
+    std::vector<std::size_t> interleaved_;
     std::vector<View> carry_views_;
     std::string loads_;
     std::string stores_;
@@ -201,8 +204,17 @@ void KernelText::enter_operand(std::size_t index) {
     const ValueInfo& info = scan_.body->value(id);
     const bool sequence = index < carries_ + sequences_;
     const std::string name = fmt::format("{}_{}", sequence ? "sequence" : "operand", index);
-    View view =
-        memory(id, writer_.pointer(info.type, name, fmt::format("{}u", entry(index))), !sequence);
+    const bool interleaved = !sequence && info.per_individual &&
+                             !writer_.keeps_in_registers(name) &&
+                             info.shape.elements() <= options_.most_interleaved;
+    if (interleaved) {
+        writer_.interleave(name);
+        interleaved_.push_back(index);
+    }
+    View view = memory(id,
+                       writer_.pointer(info.type, name, fmt::format("{}u", entry(index)),
+                                       interleaved ? "0u" : "individual"),
+                       !sequence);
     if (sequence) {
         view.first.add(Index::variable("position"), info.shape.elements());
         if (view.shape.elements() <= most_step_words) view = writer_.copied(view);
@@ -283,7 +295,7 @@ RowText KernelText::finish() {
     }
     text += writer_.in_loop();
     text += "    }\n" + stores_ + "}\n";
-    return {std::move(text), writer_.constants, writer_.reports};
+    return {std::move(text), writer_.constants, writer_.reports, interleaved_};
 }
 
 /// Pointers whose words go without registers, so that the others fit: those with most words.

@@ -41,6 +41,9 @@ struct RowTextOptions {
     Math math = Math::fast;
     std::int64_t most_expanded = 1024;  ///< Operations of a node above which it becomes a loop.
     std::int64_t most_cached = 192;     ///< Invariant words kept in registers through all steps.
+    /// Words of an invariant that are worth to be laid out word by word, all individuals side by
+    /// side, before they are read in every step; 0: none are.
+    std::int64_t most_interleaved = 8192;
 };
 
 /// Entries of the memory table of a row kernel, RowEntry::words each: three for every carry (the
@@ -51,6 +54,8 @@ struct RowText {
     std::string text;
     std::vector<std::shared_ptr<const Tensor>> constants;
     bool reports = false;  ///< Whether it writes to the status words.
+    /// Operands whose entry is a copy: word w of individual i at w times the population plus i.
+    std::vector<std::size_t> interleaved;
 };
 
 /// One entry: slot, words between individuals, then low and high words of two numbers: words from

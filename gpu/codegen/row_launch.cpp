@@ -44,6 +44,26 @@ struct Touched {
     std::int64_t elements = 0;
 };
 
+/// An invariant laid out anew before the steps.
+struct Interleaved {
+    Place from;
+    Place to;
+    std::int64_t elements = 0;
+};
+/// Steps from which that pays.
+constexpr std::int64_t least_interleaved_steps = 32;
+constexpr std::uint32_t copy_width = 64;
+constexpr std::string_view interleave_text = R"(
+// Words of individuals one after another become words of all individuals side by side.
+void main() {
+    const uint at = group() * gl_WorkGroupSize.x + gl_LocalInvocationIndex;
+    if (at >= push.word[2]) return;
+    const uint word = at / push.word[0];
+    const uint individual = at - word * push.word[0];
+    Words(push.address[1]).at[at] = Words(push.address[0]).at[individual * push.word[1] + word];
+}
+)";
+
 class RowStep final : public Step {
   public:
     RowStep(const ScanAttribute& scan, const RowAnalysis& analysis, const RowPlaces& places,
@@ -55,11 +75,12 @@ class RowStep final : public Step {
           per_individual_(places.per_individual) {
         RowTextOptions options{.math = resources_.math};
         if (resources_.device.limits().software) options.most_expanded = 512;
+        if (scan.length < least_interleaved_steps) options.most_interleaved = 0;
         const RowText text = write_row_kernel(scan, analysis, options);
         const std::array constants{group_width};
         pipeline_ = &resources_.pipelines.get(
             kernel_name, resources_.compiler.compile(kernel_name, text.text), constants);
-        add_entries(scan, analysis, places, owner);
+        add_entries(scan, analysis, places, owner, text.interleaved);
         add_entry(text.reports ? owner.status() : places.operands[0]);
         for (const auto& tensor : text.constants) add_entry(owner.table(constant_words(*tensor)));
         if (slots_.size() > RowSlots::direct)
@@ -81,6 +102,7 @@ class RowStep final : public Step {
         push.word[RowPush::lanes] = static_cast<std::uint32_t>(lanes);
         push.word[RowPush::length] = static_cast<std::uint32_t>(length_);
         place_slots(recorder, frame, push);
+        record_copies(recorder, frame);
         const std::int64_t most = std::max<std::int64_t>(steps_of_dispatch(lanes), 1);
         const std::int64_t dispatches = std::max<std::int64_t>((length_ + most - 1) / most, 1);
         for (std::int64_t i = 0; i < dispatches; ++i)
@@ -89,7 +111,11 @@ class RowStep final : public Step {
 
   private:
     void add_entries(const ScanAttribute& scan, const RowAnalysis& analysis,
-                     const RowPlaces& places, CompiledGraph& owner);
+                     const RowPlaces& places, CompiledGraph& owner,
+                     const std::vector<std::size_t>& interleaved);
+    [[nodiscard]] Place interleave(const Place& operand, std::int64_t elements,
+                                   CompiledGraph& owner);
+    void record_copies(vulkan::Recorder& recorder, const Frame& frame) const;
     void add_carry(const ScanAttribute& scan, const RowAnalysis& analysis, const RowPlaces& places,
                    CompiledGraph& owner, std::size_t index);
     void add_entry(const Place& place);
@@ -111,6 +137,8 @@ class RowStep final : public Step {
     Place slot_list_;  ///< Addresses of the slots that the push block has no room for.
     std::vector<Touched> read_;
     std::vector<Touched> written_;
+    std::vector<Interleaved> copies_;
+    const vulkan::Pipeline* copy_pipeline_ = nullptr;
 };
 
 void RowStep::add_entry(const Place& place) {
@@ -143,19 +171,50 @@ void RowStep::add_carry(const ScanAttribute& scan, const RowAnalysis& analysis,
 }
 
 void RowStep::add_entries(const ScanAttribute& scan, const RowAnalysis& analysis,
-                          const RowPlaces& places, CompiledGraph& owner) {
+                          const RowPlaces& places, CompiledGraph& owner,
+                          const std::vector<std::size_t>& interleaved) {
     const auto carries = static_cast<std::size_t>(scan.carries);
     const auto sequences = carries + static_cast<std::size_t>(scan.sequences);
     for (std::size_t i = 0; i < carries; ++i) add_carry(scan, analysis, places, owner, i);
     for (std::size_t i = carries; i < places.operands.size(); ++i) {
         const std::int64_t words = scan.body->value(scan.body->inputs()[i]).shape.elements();
-        add_entry(places.operands[i]);
-        read_.push_back({places.operands[i], i < sequences ? words * scan.length : words});
+        const bool copied = std::ranges::find(interleaved, i) != interleaved.end();
+        const Place place =
+            copied ? interleave(places.operands[i], words, owner) : places.operands[i];
+        add_entry(place);
+        if (!copied) read_.push_back({place, i < sequences ? words * scan.length : words});
     }
     for (std::size_t i = carries; i < places.results.size(); ++i) {
         const std::int64_t words = scan.body->value(scan.body->outputs()[i]).shape.elements();
         add_entry(places.results[i]);
         written_.push_back({places.results[i], words * scan.length});
+    }
+}
+
+Place RowStep::interleave(const Place& operand, std::int64_t elements, CompiledGraph& owner) {
+    const Place whole = owner.reserve(elements, true);
+    copies_.push_back({operand, whole, elements});
+    const std::array constants{copy_width};
+    copy_pipeline_ = &resources_.pipelines.get(
+        "interleave", resources_.compiler.compile("interleave", std::string(interleave_text)),
+        constants);
+    Place entry = whole;
+    entry.stride = 0;
+    return entry;
+}
+
+void RowStep::record_copies(vulkan::Recorder& recorder, const Frame& frame) const {
+    for (const Interleaved& copy : copies_) {
+        vulkan::Push push;
+        push.address = {frame.address(copy.from), frame.address(copy.to)};
+        push.word[0] = static_cast<std::uint32_t>(frame.population);
+        push.word[1] = static_cast<std::uint32_t>(copy.from.stride);
+        push.word[2] = static_cast<std::uint32_t>(frame.population * copy.elements);
+        const std::array reads{frame.range(copy.from, copy.elements)};
+        const std::array writes{frame.range(copy.to, copy.elements)};
+        const auto words = std::uint64_t{push.word[2]};
+        recorder.dispatch(*copy_pipeline_, push, (words + copy_width - 1) / copy_width, reads,
+                          writes);
     }
 }
 
@@ -201,6 +260,7 @@ void RowStep::dispatch(vulkan::Recorder& recorder, const Frame& frame, vulkan::P
     std::vector<vulkan::Range> writes;
     for (const Touched& touched : read_)
         reads.push_back(frame.range(touched.place, touched.elements));
+    for (const Interleaved& copy : copies_) reads.push_back(frame.range(copy.to, copy.elements));
     for (const Touched& touched : written_)
         writes.push_back(frame.range(touched.place, touched.elements));
     if (number > 0) reads.insert(reads.end(), writes.begin(), writes.end());

@@ -112,7 +112,11 @@ std::string RowWriter::element(const View& view, std::span<const Index> indices)
 }
 
 std::string RowWriter::memory_element(const View& view, const Index& index) {
-    const std::string word = view.name + ".at[" + index.text() + "]";
+    const std::string position =
+        interleaved_.contains(view.name)
+            ? fmt::format("({}) * push.word[{}] + individual", index.text(), RowPush::population)
+            : index.text();
+    const std::string word = view.name + ".at[" + position + "]";
     if (!view.invariant || !index.only(row_variable) || uncached_.contains(view.name)) return word;
     const auto found = registers_by_word_.find(word);
     if (found != registers_by_word_.end()) return found->second;
@@ -189,9 +193,10 @@ View RowWriter::copied(const View& view) {
     return target;
 }
 
-std::string RowWriter::pointer(ValueType type, std::string name, const std::string& entry) {
-    pointers_.text += fmt::format("    {0} {1} = {0}(place({2}, individual));\n",
-                                  pointer_type(type), name, entry);
+std::string RowWriter::pointer(ValueType type, std::string name, const std::string& entry,
+                               std::string_view individual) {
+    pointers_.text += fmt::format("    {0} {1} = {0}(place({2}, {3}));\n", pointer_type(type), name,
+                                  entry, individual);
     return name;
 }
 

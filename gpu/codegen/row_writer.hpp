@@ -77,8 +77,14 @@ class RowWriter {
     [[nodiscard]] View copied(const View& view);
     void copy(const View& to, const View& from);
     /// A pointer to an entry of the memory table; declared before everything else.
-    [[nodiscard]] std::string pointer(ValueType type, std::string name, const std::string& entry);
+    [[nodiscard]] std::string pointer(ValueType type, std::string name, const std::string& entry,
+                                      std::string_view individual = "individual");
 
+    /// Says that a pointer's words lie with all individuals side by side.
+    void interleave(const std::string& pointer) { interleaved_.insert(pointer); }
+    [[nodiscard]] bool keeps_in_registers(const std::string& pointer) const {
+        return !uncached_.contains(pointer);
+    }
     /// Text that has to stand before main, once for each name.
     void need_functions(const std::string& name, std::string_view text) {
         if (functions_.insert(name).second) functions_text_ += text;
@@ -116,6 +122,7 @@ class RowWriter {
     const RowAnalysis& analysis_;
     RowTextOptions options_;
     std::set<std::string> uncached_;
+    std::set<std::string> interleaved_;
     std::set<std::string> functions_;
     std::string functions_text_;
     std::vector<View> views_;
