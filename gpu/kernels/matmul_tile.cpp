@@ -12,24 +12,25 @@ namespace {
 
 constexpr std::uint32_t direct_threads = 128;
 
-// Speeds are first guesses from the numbers of naive kernels until measured on the device.
+// Speeds as measured on an H200 with products that fill it (4096 x 4096 x 4096, 256 x 784 x 128 for
+// each of 4096 individuals, and for the narrow ones 256 x 128 x 10), the fastest as 1.
 constexpr std::array tiles{
-    MatmulTile{"128x128x16", 128, 128, 16, 8, 8, 1.0},
-    MatmulTile{"128x64x16", 128, 64, 16, 8, 8, 0.87},
-    MatmulTile{"64x128x16", 64, 128, 16, 8, 8, 0.87},
-    MatmulTile{"64x64x16", 64, 64, 16, 8, 8, 0.79},
-    MatmulTile{"32x32x16", 32, 32, 16, 4, 4, 0.6},
-    MatmulTile{"256x16x16", 256, 16, 16, 8, 4, 0.45},
-    MatmulTile{"4x128x16", 4, 128, 16, 4, 4, 0.12},
-    MatmulTile{"direct", 0, 0, 0, 0, 0, 0.02},
+    MatmulTile{"64x128x16", 64, 128, 16, 8, 8, 1.0},
+    MatmulTile{"128x64x16", 128, 64, 16, 8, 8, 0.97},
+    MatmulTile{"64x64x16", 64, 64, 16, 8, 8, 0.89},
+    MatmulTile{"32x32x16", 32, 32, 16, 4, 4, 0.71},
+    MatmulTile{"128x16x16", 128, 16, 16, 4, 4, 0.58},
+    MatmulTile{"4x128x16", 4, 128, 16, 4, 4, 0.22},
+    MatmulTile{"direct", 0, 0, 0, 0, 0, 0.04},
     // Only measured.
+    MatmulTile{"128x128x16", 128, 128, 16, 8, 8},
+    MatmulTile{"256x16x16", 256, 16, 16, 8, 4},
     MatmulTile{"128x128x8", 128, 128, 8, 8, 8},
     MatmulTile{"256x128x8", 256, 128, 8, 16, 8},
     MatmulTile{"128x256x8", 128, 256, 8, 8, 16},
     MatmulTile{"256x64x16", 256, 64, 16, 8, 8},
     MatmulTile{"64x64x8", 64, 64, 8, 8, 8},
     MatmulTile{"64x64x16_4x4", 64, 64, 16, 4, 4},
-    MatmulTile{"128x16x16", 128, 16, 16, 4, 4},
     MatmulTile{"256x16x8", 256, 16, 8, 8, 4},
     MatmulTile{"128x32x16", 128, 32, 16, 8, 4},
     MatmulTile{"4x64x16", 4, 64, 16, 4, 4},

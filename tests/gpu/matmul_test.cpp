@@ -355,9 +355,9 @@ TEST(MatmulTile, FollowsTheShape) {
     const auto chosen = [&](std::int64_t m, std::int64_t n) {
         return gpu::choose_matmul_tile(m, n, limits).name;
     };
-    EXPECT_EQ(chosen(4096, 4096), "128x128x16");
-    EXPECT_EQ(chosen(256, 128), "128x128x16");
-    EXPECT_EQ(chosen(256, 10), "256x16x16");
+    EXPECT_EQ(chosen(4096, 4096), "64x128x16");
+    EXPECT_EQ(chosen(256, 128), "64x128x16");
+    EXPECT_EQ(chosen(256, 10), "128x16x16");
     EXPECT_EQ(chosen(32, 32), "32x32x16");
     EXPECT_EQ(chosen(1, 128), "4x128x16");
     EXPECT_EQ(chosen(1, 16), "direct");
