@@ -3,12 +3,11 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <fstream>
 #include <limits>
 
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
-#include "cambrian/engine/graph/passes.hpp"
+#include "cambrian/gpu/program_graph.hpp"
 
 namespace cambrian::gpu {
 
@@ -21,38 +20,6 @@ constexpr std::int64_t small_outputs = std::int64_t{4} << 20;
 constexpr std::int64_t most_readback = std::int64_t{128} << 20;
 /// Kernels count words in 32 bits; the room above is for the last workgroup.
 constexpr std::int64_t most_words = std::int64_t{std::numeric_limits<std::uint32_t>::max()} - 65536;
-
-Graph with_passes(const Graph& graph, const Resources& resources) {
-    // Reductions of a chain are trees; under strict math only what the rules below allow is fused.
-    const bool strict = resources.math == Math::strict;
-    Graph result =
-        lower(graph, [strict](Op op) { return has_kernel(op) && !(strict && op == Op::chain); });
-    if (resources.fuse) {
-        result = fuse_linear(result);
-        result = fuse_chains(result, {.reductions = !strict});
-    }
-    result = eliminate_dead_code(result);
-    verify(result);
-    return result;
-}
-
-void write_dump(const Graph& graph, const CompiledGraph& compiled, const std::string& directory,
-                std::int64_t number) {
-    if (directory.empty()) {
-        return;
-    }
-    const std::string path = fmt::format("{}/program-{}.txt", directory, number);
-    std::ofstream file(path);
-    file << dump(graph)
-         << fmt::format("\n{} bytes of temporaries for all, {} for each individual\n",
-                        compiled.fixed_words() * static_cast<std::int64_t>(word_bytes),
-                        compiled.words_per_individual() * static_cast<std::int64_t>(word_bytes));
-    if (!file) {
-        throw InputError(
-            "cannot write " + path +
-            " (the system refused it) name a directory that exists and can be written");
-    }
-}
 
 }  // namespace
 
@@ -86,12 +53,12 @@ GpuProgram::GpuProgram(const Graph& graph, Resources& resources, RunState& state
       state_(state),
       inputs_(ports(graph, graph.inputs())),
       outputs_(ports(graph, graph.outputs())) {
-    const Graph passed = with_passes(graph, resources);
+    const Graph passed = run_passes(graph, resources);
     compiled_ = std::make_unique<CompiledGraph>(passed, resources, boundary(inputs_, outputs_));
     if (std::vector<StatusSite> sites = compiled_->status_sites(); !sites.empty()) {
         status_ = std::make_shared<StatusWords>(resources.transfer, std::move(sites));
     }
-    write_dump(passed, *compiled_, resources.dump_directory, state_.programs++);
+    write_dump(passed, *compiled_, resources, state_.programs++);
 }
 
 GpuProgram::~GpuProgram() {
@@ -222,6 +189,7 @@ void GpuProgram::record(Recording& recording) {
             static_cast<std::uint64_t>(outputs_[part.output].words(population)) * word_bytes);
     }
     if (status_) {
+        recorder.barrier();
         recorder.copy(status_->memory.address(), recording.readback->block.address(),
                       status_->sites.size() * status_pair * word_bytes);
     }

@@ -1,16 +1,13 @@
 #include "cambrian/gpu/transfer.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <limits>
 #include <utility>
 
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
-#include "cambrian/gpu/kernels/static_shaders.hpp"
 #include "cambrian/gpu/kernels/step.hpp"
-#include "cambrian/gpu/vulkan/pipeline.hpp"
 
 namespace cambrian::gpu {
 
@@ -22,23 +19,9 @@ constexpr std::size_t most_pieces = 16;
 constexpr std::int64_t readback_bytes = std::int64_t{16} << 20;
 constexpr vulkan::Ticket pending_use = std::numeric_limits<vulkan::Ticket>::max();
 
-/// A device starts a copy in microseconds and a workgroup in far less: many small copies are a
-/// kernel's work.
-constexpr std::size_t many_copies = 64;
-constexpr std::uint64_t small_copy = std::uint64_t{64} << 10;
-constexpr std::uint32_t copy_threads = 64;
-constexpr std::size_t table_words = 5;
-
 bool inside(const vulkan::Block& block, std::uint64_t address) {
     return address >= block.address() &&
            address < block.address() + static_cast<std::uint64_t>(block.bytes());
-}
-
-const vulkan::Pipeline& spread_pipeline(vulkan::PipelineLibrary& pipelines) {
-    const auto shaders = static_shaders();
-    const auto found = std::ranges::find(shaders, "spread", &StaticShader::name);
-    CAMBRIAN_ASSERT(found != shaders.end());
-    return pipelines.get(found->name, found->code, std::array{copy_threads});
 }
 
 }  // namespace
@@ -173,54 +156,6 @@ Transfer::Commands& Transfer::free_commands() {
         return *free;
     }
     return commands_.emplace_back(Commands{std::make_unique<vulkan::Recorder>(device_), 0, {}});
-}
-
-// Where no two copies go to one place their order does not matter, and sorted ones are cheap to
-// check against each other.
-void Transfer::record_copies(Commands& commands) {
-    const auto overlap = [](const Copy& a, const Copy& b) { return a.to + a.bytes > b.to; };
-    std::vector<Copy> sorted = std::exchange(copies_, {});
-    const std::vector<Copy> in_order = sorted;
-    std::ranges::sort(sorted, {}, &Copy::to);
-    if (std::ranges::adjacent_find(sorted, overlap) != sorted.end()) {
-        for (const Copy& copy : in_order) {
-            commands.recorder->copy(copy.from, copy.to, copy.bytes);
-        }
-        return;
-    }
-    const auto large =
-        std::ranges::partition(sorted, [](const Copy& copy) { return copy.bytes < small_copy; });
-    const std::span<const Copy> small(sorted.begin(), large.begin());
-    if (small.size() < many_copies) {
-        commands.recorder->copy(sorted);
-    } else {
-        commands.recorder->copy(large);
-        record_small_copies(commands, small);
-    }
-}
-
-void Transfer::record_small_copies(Commands& commands, std::span<const Copy> copies) {
-    std::vector<std::uint32_t> table;
-    table.reserve(copies.size() * table_words);
-    std::vector<vulkan::Range> written{{copies.front().to, 0}};
-    for (const Copy& copy : copies) {
-        for (const std::uint64_t address : {copy.from, copy.to}) {
-            table.push_back(static_cast<std::uint32_t>(address));
-            table.push_back(static_cast<std::uint32_t>(address >> 32U));
-        }
-        table.push_back(static_cast<std::uint32_t>(copy.bytes / word_bytes));
-        written.front().address = std::min(written.front().address, copy.to);
-        written.front().bytes = std::max(written.front().bytes, copy.to + copy.bytes);
-    }
-    written.front().bytes -= written.front().address;
-    const auto bytes = static_cast<std::int64_t>(table.size() * word_bytes);
-    if (commands.table.bytes() < bytes) {
-        commands.table = heap_.allocate(vulkan::MemoryKind::upload, bytes);
-    }
-    std::memcpy(commands.table.host(), table.data(), static_cast<std::size_t>(bytes));
-    vulkan::Push push;
-    push.address[0] = commands.table.address();
-    commands.recorder->dispatch(spread_pipeline(pipelines_), push, copies.size(), {}, written);
 }
 
 vulkan::Recorder& Transfer::record_pending() {

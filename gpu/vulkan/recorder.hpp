@@ -59,6 +59,8 @@ class Recorder {
     void copy(std::span<const Copy> copies);
     /// Fills whole words.
     void fill(std::uint64_t address, std::uint64_t bytes, std::uint32_t word);
+    /// What follows waits for all before: for memory that kernels did not name, such as atomics.
+    void barrier();
     /// Makes everything visible to the host and ends the command buffer.
     void end();
 
@@ -74,7 +76,6 @@ class Recorder {
         std::vector<Range> written;
     };
     void order(std::span<const Range> reads, std::span<const Range> writes);
-    void barrier();
     /// Around a command: its times, with a profile on.
     void before(std::string_view kernel);
     void after();

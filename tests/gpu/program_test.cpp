@@ -8,34 +8,15 @@
 #include <vector>
 
 #include "cambrian/engine/core/error.hpp"
-#include "cambrian/engine/cpu/cpu_backend.hpp"
-#include "cambrian/engine/graph/ops.hpp"
-#include "cambrian/engine/graph/passes.hpp"
-#include "cambrian/tests/support/vulkan_device.hpp"
+#include "program_support.hpp"
 
-namespace cambrian {
+namespace cambrian::test {
 namespace {
 
 using ::testing::AllOf;
 using ::testing::Each;
 using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
-
-std::vector<float> numbers(std::int64_t count, float first = -1.0F) {
-    std::vector<float> result(static_cast<std::size_t>(count));
-    for (std::size_t i = 0; i < result.size(); ++i)
-        result[i] = first + 0.37F * static_cast<float>(i % 17);
-    return result;
-}
-
-/// y = tanh(x) * w + x for each individual, x [width] shared.
-Graph small_graph(std::int64_t width) {
-    Graph graph;
-    const Var x = graph.input("x", ValueType::real, {width});
-    const Var w = graph.input("w", ValueType::real, {width}, true);
-    graph.output(tanh(x) * w + x);
-    return graph;
-}
 
 /// rows of a table by index, for each individual.
 Graph gather_graph(std::int64_t rows, std::int64_t picks) {
@@ -44,43 +25,6 @@ Graph gather_graph(std::int64_t rows, std::int64_t picks) {
     const Var indices = graph.input("indices", ValueType::integer, {picks}, true);
     graph.output(gather(table, indices) * 2.0);
     return graph;
-}
-
-class ProgramTest : public testing::Test {
-  protected:
-    explicit ProgramTest(VulkanOptions options = test::test_vulkan_options())
-        : backend_(make_vulkan_backend(options)) {}
-
-    std::unique_ptr<Buffer> buffer(const std::vector<float>& values) {
-        auto result = backend_->allocate(ValueType::real, static_cast<std::int64_t>(values.size()));
-        backend_->upload(*result, 0, std::span<const float>(values));
-        return result;
-    }
-    std::unique_ptr<Buffer> buffer(const std::vector<std::int32_t>& values) {
-        auto result =
-            backend_->allocate(ValueType::integer, static_cast<std::int64_t>(values.size()));
-        backend_->upload(*result, 0, std::span<const std::int32_t>(values));
-        return result;
-    }
-    std::vector<float> reals(const Buffer& buffer) {
-        std::vector<float> values(static_cast<std::size_t>(buffer.elements()));
-        backend_->download(buffer, 0, std::span<float>(values));
-        return values;
-    }
-    [[nodiscard]] VulkanStatistics statistics() const { return vulkan_statistics(*backend_); }
-
-    std::unique_ptr<Backend> backend_;
-};
-
-std::vector<float> expected_small(const std::vector<float>& x, const std::vector<float>& w) {
-    const auto cpu = make_cpu_backend({.math = Math::strict});
-    const Shape shape{static_cast<std::int64_t>(x.size())};
-    const auto population = static_cast<std::int64_t>(w.size() / x.size());
-    const auto result = evaluate(
-        *cpu, small_graph(shape[0]), population,
-        std::vector{Tensor(ValueType::real, shape, {x.begin(), x.end()}),
-                    Tensor(ValueType::real, {population, shape[0]}, {w.begin(), w.end()})});
-    return {result[0].elements.begin(), result[0].elements.end()};
 }
 
 TEST_F(ProgramTest, GivesTheBitsOfTheCpu) {
@@ -142,116 +86,6 @@ TEST_F(ProgramTest, RecordsAnewOnlyForOtherAddressesOrPopulations) {
     EXPECT_EQ(run(5, {outputs.first.get()}), 5);
     EXPECT_EQ(run(8, {outputs.second.get()}), 5) << "the one used last is kept";
     EXPECT_EQ(reals(*outputs.second), expected_small(numbers(5), numbers(5 * 8)));
-}
-
-TEST_F(ProgramTest, OutputsOfSeveralRunsInOneBufferAreAllRead) {
-    const auto program = backend_->compile(small_graph(3));
-    const auto x = buffer(numbers(3));
-    const auto w = buffer(numbers(3 * 10));
-    const auto output = backend_->allocate(ValueType::real, 3 * 10);
-    for (const auto& [first, count] : {std::pair(4, 6), {0, 3}, {3, 1}})
-        program->run(count, std::vector<Binding>{{x.get()}, {w.get(), 3 * first}},
-                     std::vector<Binding>{{output.get(), 3 * first}});
-    const VulkanStatistics before = statistics();
-    EXPECT_EQ(reals(*output), expected_small(numbers(3), numbers(3 * 10)));
-    EXPECT_EQ(statistics().submits, before.submits) << "the runs have brought everything back";
-    const std::vector<float> written{7.0F, 8.0F};
-    backend_->upload(*output, 5, std::span<const float>(written));
-    std::vector<float> expected = expected_small(numbers(3), numbers(3 * 10));
-    std::copy(written.begin(), written.end(), expected.begin() + 5);
-    EXPECT_EQ(reals(*output), expected);
-}
-
-TEST_F(ProgramTest, LargeOutputsAreReadWhenAskedFor) {
-    const std::int64_t population = 70000;
-    const std::vector<float> x = numbers(17);
-    const std::vector<float> w = numbers(17 * population);
-    const auto inputs = std::pair(buffer(x), buffer(w));
-    const auto output = backend_->allocate(ValueType::real, 17 * population);
-    backend_->compile(small_graph(17))
-        ->run(population, std::vector<Binding>{{inputs.first.get()}, {inputs.second.get()}},
-              std::vector<Binding>{{output.get()}});
-    EXPECT_EQ(reals(*output), expected_small(x, w));
-}
-
-TEST_F(ProgramTest, NewBuffersHoldZeros) {
-    auto dirty = buffer(numbers(1000, 5.0F));
-    (void)reals(*dirty);
-    dirty.reset();
-    const auto clean = backend_->allocate(ValueType::real, 1000);
-    EXPECT_THAT(reals(*clean), Each(0.0F));
-}
-
-TEST_F(ProgramTest, ConvertsEveryTypeBothWaysInOddRanges) {
-    const auto real = backend_->allocate(ValueType::real, 11);
-    const auto integer = backend_->allocate(ValueType::integer, 11);
-    backend_->upload(*real, 3, std::vector<double>{0.1, -2.5, 1e30});
-    backend_->upload(*real, 0, std::vector<std::int32_t>{7, -8});
-    backend_->upload(*integer, 9, std::vector<float>{2.75F, -3.5F});
-    backend_->upload(*integer, 1, std::vector<double>{-1.25});
-    std::vector<double> doubles(6);
-    backend_->download(*real, 0, std::span(doubles));
-    EXPECT_EQ(doubles, (std::vector<double>{7, -8, 0, static_cast<double>(0.1F), -2.5,
-                                            static_cast<double>(1e30F)}));
-    std::vector<std::int32_t> words(2);
-    backend_->download(*real, 4, std::span(words).first(1));
-    EXPECT_EQ(words[0], -2);
-    std::vector<float> floats(10);
-    backend_->download(*integer, 1, std::span(floats));
-    EXPECT_EQ(floats, (std::vector<float>{-1, 0, 0, 0, 0, 0, 0, 0, 2, -3}));
-    backend_->download(*real, 5, std::span(floats).first(0));
-}
-
-TEST_F(ProgramTest, TheLaterOfTwoUploadsToOnePlaceHolds) {
-    const auto target = buffer(numbers(100));
-    for (int round = 0; round < 3; ++round)
-        for (std::int64_t i = 0; i < 100; i += 7)
-            backend_->upload(*target, i,
-                             std::vector<float>{static_cast<float>(round), static_cast<float>(i)});
-    std::vector<float> expected = numbers(100);
-    for (std::size_t i = 0; i < 100; i += 7) {
-        expected[i] = 2.0F;
-        if (i + 1 < 100) expected[i + 1] = static_cast<float>(i);
-    }
-    EXPECT_EQ(reals(*target), expected);
-}
-
-TEST_F(ProgramTest, UploadsWithGapsInAnyOrderAreOneSubmission) {
-    const auto targets = std::pair(buffer(numbers(700)), buffer(numbers(300, 2.0F)));
-    std::vector<float> expected = numbers(700);
-    const VulkanStatistics before = statistics();
-    for (std::int64_t i = 99; i >= 0; --i) {
-        backend_->upload(*targets.first, 7 * i + 1, std::vector<std::int32_t>{-1, -2, -3});
-        for (const std::int64_t k : {1, 2, 3})
-            expected[static_cast<std::size_t>(7 * i + k)] = static_cast<float>(-k);
-    }
-    EXPECT_EQ(reals(*targets.first), expected);
-    EXPECT_EQ(reals(*targets.second), numbers(300, 2.0F));
-    EXPECT_EQ(statistics().submits - before.submits, 2);
-}
-
-TEST_F(ProgramTest, UploadsLargerThanTheStagingPassInPieces) {
-    const std::vector<float> values = numbers(std::int64_t{19} << 20);
-    const auto target = buffer(values);
-    const auto other = buffer(numbers(5));
-    EXPECT_EQ(reals(*target), values);
-    EXPECT_EQ(reals(*other), numbers(5));
-}
-
-TEST_F(ProgramTest, BuffersMayEndBeforeTheDeviceHasUsedThem) {
-    const std::vector<float> x = numbers(9);
-    const std::vector<float> w = numbers(9 * 100);
-    const auto output = backend_->allocate(ValueType::real, 9 * 100);
-    {
-        const auto inputs = std::pair(buffer(x), buffer(w));
-        const auto unused = buffer(numbers(50));
-        const auto program = backend_->compile(small_graph(9));
-        program->run(100, std::vector<Binding>{{inputs.first.get()}, {inputs.second.get()}},
-                     std::vector<Binding>{{output.get()}});
-    }
-    const auto other = buffer(numbers(9 * 100, 3.0F));
-    EXPECT_EQ(reals(*output), expected_small(x, w));
-    EXPECT_EQ(reals(*other), numbers(9 * 100, 3.0F));
 }
 
 TEST_F(ProgramTest, OutputsThatAreInputsConstantsOrRepeatedAreCopied) {
@@ -328,7 +162,7 @@ TEST_F(ProgramTest, ErrorsInsideScansNameTheirOp) {
 }
 
 TEST(VulkanMemory, PeakBytesAreWhatARunTakes) {
-    const auto backend = make_vulkan_backend(test::test_vulkan_options());
+    const auto backend = make_vulkan_backend(test_vulkan_options());
     Graph graph;
     const Var x = graph.input("x", ValueType::real, {40}, true);
     graph.output(reduce_sum(matmul(reshape(sin(x), {40, 1}), reshape(x, {1, 40})), 1));
@@ -343,7 +177,7 @@ TEST(VulkanMemory, PeakBytesAreWhatARunTakes) {
 }
 
 TEST(VulkanMemory, ARunAboveTheLimitIsADeviceErrorAndASmallerOneRuns) {
-    VulkanOptions options = test::test_vulkan_options();
+    VulkanOptions options = test_vulkan_options();
     options.memory_limit = std::int64_t{1} << 20;
     const auto backend = make_vulkan_backend(options);
     EXPECT_EQ(backend->memory().limit, options.memory_limit);
@@ -367,7 +201,7 @@ TEST(VulkanMemory, ARunAboveTheLimitIsADeviceErrorAndASmallerOneRuns) {
 }
 
 TEST(VulkanMemory, MoreElementsThanAKernelCountsAreADeviceError) {
-    const auto backend = make_vulkan_backend(test::test_vulkan_options());
+    const auto backend = make_vulkan_backend(test_vulkan_options());
     Graph graph;
     const Var x = graph.input("x", ValueType::real, {1}, true);
     graph.output(reduce_sum(broadcast(x, {std::int64_t{1} << 24}), 0));
@@ -386,7 +220,7 @@ TEST(VulkanBackend, DumpsGraphsAndTellsTimes) {
     const auto directory = std::filesystem::path(testing::TempDir()) / "cambrian_vulkan_dump";
     std::filesystem::remove_all(directory);
     std::filesystem::create_directories(directory);
-    VulkanOptions options = test::test_vulkan_options();
+    VulkanOptions options = test_vulkan_options();
     options.dump_directory = directory.string();
     options.profile = true;
     const auto backend = make_vulkan_backend(options);
@@ -418,7 +252,7 @@ TEST(VulkanBackend, FusingChangesNoBit) {
     for (Tensor& input : inputs)
         for (std::size_t i = 0; i < input.elements.size(); ++i)
             input.elements[i] = std::sin(static_cast<double>(i * i));
-    VulkanOptions options = test::test_vulkan_options(Math::strict);
+    VulkanOptions options = test_vulkan_options(Math::strict);
     const auto fused = evaluate(*make_vulkan_backend(options), graph, 4, inputs);
     options.fuse = false;
     const auto plain = evaluate(*make_vulkan_backend(options), graph, 4, inputs);
@@ -430,15 +264,15 @@ TEST(VulkanBackend, FusingChangesNoBit) {
 }
 
 TEST(VulkanBackend, StrictFingerprintsPromiseTheBitsOfTheCpu) {
-    const auto strict = make_vulkan_backend(test::test_vulkan_options(Math::strict))->describe();
+    const auto strict = make_vulkan_backend(test_vulkan_options(Math::strict))->describe();
     const auto cpu = make_cpu_backend({.math = Math::strict})->describe();
     EXPECT_EQ(strict.kind, "vulkan");
     EXPECT_EQ(strict.build, cpu.build);
     EXPECT_TRUE(strict.device.empty() && strict.library.empty());
-    const auto fast = make_vulkan_backend(test::test_vulkan_options())->describe();
-    EXPECT_EQ(fast.device, test::test_vulkan_device().name);
+    const auto fast = make_vulkan_backend(test_vulkan_options())->describe();
+    EXPECT_EQ(fast.device, test_vulkan_device().name);
     EXPECT_FALSE(fast.library.empty());
 }
 
 }  // namespace
-}  // namespace cambrian
+}  // namespace cambrian::test
