@@ -170,15 +170,24 @@ class Worker {
     }
 
     void take_shard(ShardOrder order) {
-        if (std::exchange(generation_, order.generation) != order.generation) {
+        accept_shard(std::move(order));
+        // When the compute thread has something to do: freeing the dead of a generation takes long.
+        if (std::exchange(cached_generation_, generation_) != generation_) {
             cache_.begin_generation();
         }
+    }
+
+    void accept_shard(ShardOrder order) {
+        generation_ = order.generation;
         Waiting& waiting = waiting_.emplace_back();
         try {
             if (order.children.empty()) {
                 for (const evolve::Birth& birth : order.births) {
                     for (const evolve::Parent& parent : birth.parents) {
-                        waiting.parents.emplace(parent.genome, cache_.find(parent.genome));
+                        const auto [at, added] = waiting.parents.try_emplace(parent.genome);
+                        if (added) {
+                            at->second = cache_.find(parent.genome);
+                        }
                     }
                 }
             }
@@ -306,6 +315,7 @@ class Worker {
     std::list<Waiting> waiting_;
     std::set<std::uint64_t> held_;  ///< Shards on this rank: waiting or with the compute thread.
     std::uint64_t generation_ = 0;  ///< Of the last shard.
+    std::uint64_t cached_generation_ = 0;  ///< For which the cache was tidied up.
     std::uint64_t evaluated_ = 0;
     double communicate_ = 0.0;
     double silence_ = 0.0;
