@@ -30,7 +30,8 @@ Workshop::Workshop(Backend& backend, const Experiment& experiment)
     : genomes_(spare_bytes),
       variation_(experiment.seed, experiment.variation),
       evaluator_(backend, *experiment.task, experiment.seed,
-                 evolve::family_of(experiment.family, experiment.variation.mutation)),
+                 evolve::family_of(experiment.family, experiment.variation.mutation),
+                 experiment.distribution.threads),
       threads_(experiment.distribution.threads) {}
 
 JobResult Workshop::work(const Job& job) {

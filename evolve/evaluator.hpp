@@ -34,8 +34,9 @@ struct Evaluation {
 class Evaluator {
   public:
     /// @param family how networks become programs; the same on every rank of a run.
-    Evaluator(Backend& backend, const Task& task, std::uint64_t seed,
-              Family family = Family::graph);
+    /// @param threads that take genomes apart, the caller included.
+    Evaluator(Backend& backend, const Task& task, std::uint64_t seed, Family family = Family::graph,
+              int threads = 1);
     ~Evaluator();
     Evaluator(const Evaluator&) = delete;
     Evaluator& operator=(const Evaluator&) = delete;

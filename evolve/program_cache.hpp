@@ -2,30 +2,12 @@
 
 #include <cstdint>
 #include <list>
-#include <memory>
 #include <unordered_map>
-#include <vector>
 
-#include "cambrian/engine/backend/backend.hpp"
 #include "cambrian/engine/core/hash.hpp"
+#include "cambrian/evolve/structure_program.hpp"
 
 namespace cambrian::evolve {
-
-/// A graph compiled for every network of one structure, and the sizes of what is bound to it.
-struct StructureProgram {
-    struct Output {
-        ValueType type = ValueType::real;
-        std::int64_t elements = 0;  ///< Of one individual.
-    };
-    std::unique_ptr<Program> program;
-    std::int64_t weights = 0;
-    std::int64_t activations = 0;
-    std::int64_t slots = 0;
-    bool interpreted = false;    ///< Weights are packed, activations are a tape, slots are none.
-    bool per_individual = true;  ///< Every output is; else individuals must run one by one.
-    std::vector<Output> outputs;
-    std::int64_t bytes = 0;  ///< Of its last run's temporaries.
-};
 
 struct ProgramKey {
     Hash128 structure;

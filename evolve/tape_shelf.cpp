@@ -12,44 +12,72 @@ namespace {
 constexpr std::array<std::int64_t, TapeShelf::class_count> most_weights{1024, 8192, 65536};
 /// Working memory lies in registers or the first cache; more of it is slower than a graph.
 constexpr std::int64_t most_memory = 256;
+constexpr std::size_t part_size = 256;
 
 }  // namespace
 
-void TapeShelf::clear() {
-    words_.clear();
-    packings_.clear();
-    ends_.clear();
+std::span<const std::optional<TapeShelf::Entry>> TapeShelf::read(
+    std::span<const Genome* const> genomes, ThreadPool& threads) {
+    const std::size_t parts = (genomes.size() + part_size - 1) / part_size;
+    if (parts_.size() < parts) parts_.resize(parts);
+    entries_.resize(genomes.size());
+    threads.for_each(static_cast<std::int64_t>(parts), [&](std::int64_t item, int) {
+        const auto part = static_cast<std::size_t>(item);
+        const std::size_t first = part * part_size;
+        const std::size_t count = std::min(part_size, genomes.size() - first);
+        read_part(parts_[part], genomes.subspan(first, count),
+                  std::span(entries_).subspan(first, count));
+    });
+    for (std::size_t part = 0; part < parts; ++part)
+        for (std::size_t i = 0; i < class_count; ++i) {
+            const TapeCapacity& needed = parts_[part].capacities[i];
+            if (needed.words > 0) capacities_[i] = capacities_[i].joined(needed).rounded();
+        }
+    return entries_;
 }
 
-std::optional<TapeShelf::Entry> TapeShelf::add(const Blueprint& blueprint) {
+void TapeShelf::read_part(Part& part, std::span<const Genome* const> genomes,
+                          std::span<std::optional<Entry>> entries) {
+    part.words.clear();
+    part.packings.clear();
+    part.ends.clear();
+    part.capacities.fill({});
+    for (std::size_t i = 0; i < genomes.size(); ++i) {
+        entries[i] = read_genome(part, genomes[i]->blueprint);
+        part.ends.push_back({.words = part.words.size(), .packings = part.packings.size()});
+    }
+}
+
+std::optional<TapeShelf::Entry> TapeShelf::read_genome(Part& part, const Blueprint& blueprint) {
     if (!has_tape(blueprint)) return std::nullopt;
-    const std::size_t first_word = words_.size();
-    const std::size_t first_packing = packings_.size();
-    const TapeCapacity needed = writer_.write(blueprint, words_, packings_);
+    const std::size_t first_word = part.words.size();
+    const std::size_t first_packing = part.packings.size();
+    const TapeCapacity needed = part.writer.write(blueprint, part.words, part.packings);
     const auto* const most = std::ranges::lower_bound(most_weights, needed.weights);
     if (most == most_weights.end() || needed.memory > most_memory) {
-        words_.resize(first_word);
-        packings_.resize(first_packing);
+        part.words.resize(first_word);
+        part.packings.resize(first_packing);
         return std::nullopt;
     }
     const auto size_class = static_cast<std::size_t>(most - most_weights.begin());
-    capacities_[size_class] = capacities_[size_class].joined(needed).rounded();
-
-    ends_.push_back({.words = words_.size(), .packings = packings_.size()});
+    part.capacities[size_class] = part.capacities[size_class].joined(needed);
     return Entry{.size_class = size_class,
                  .cost = needed.weights,
-                 .hash = hash128(std::as_bytes(std::span(words_).subspan(first_word)))};
+                 .hash = hash128(std::as_bytes(std::span(part.words).subspan(first_word)))};
 }
 
 void TapeShelf::write(std::size_t index, std::span<const float> weights,
                       std::span<std::int32_t> tape, std::span<float> packed) const {
-    CAMBRIAN_EXPECT(index < ends_.size());
-    const Place from = index == 0 ? Place{} : ends_[index - 1];
-    const Place& to = ends_[index];
-    const auto words = std::span(words_).subspan(from.words, to.words - from.words);
+    CAMBRIAN_EXPECT(index < entries_.size() && entries_[index]);
+    const Part& part = parts_[index / part_size];
+    const std::size_t inside = index % part_size;
+    const Place from = inside == 0 ? Place{} : part.ends[inside - 1];
+    const Place& to = part.ends[inside];
+    const auto words = std::span(part.words).subspan(from.words, to.words - from.words);
     CAMBRIAN_ASSERT(words.size() <= tape.size());
     std::ranges::copy(words, tape.begin());
-    pack(std::span(packings_).subspan(from.packings, to.packings - from.packings), weights, packed);
+    pack(std::span(part.packings).subspan(from.packings, to.packings - from.packings), weights,
+         packed);
 }
 
 }  // namespace cambrian::evolve

@@ -31,14 +31,16 @@ std::vector<Genome> grown_genomes() {
 
 void shelve(benchmark::State& state) {
     const std::vector<Genome> genomes = grown_genomes();
+    std::vector<const Genome*> pointers;
+    for (const Genome& genome : genomes) pointers.push_back(&genome);
+    ThreadPool threads(1);
     TapeShelf shelf;
     std::vector<std::int32_t> tape;
     std::vector<float> packed;
     double weights = 0.0;
     for (const Genome& genome : genomes) weights += static_cast<double>(genome.weights.size());
     for (auto _ : state) {
-        shelf.clear();
-        for (const Genome& genome : genomes) benchmark::DoNotOptimize(shelf.add(genome.blueprint));
+        benchmark::DoNotOptimize(shelf.read(pointers, threads));
         if (state.range(0) == 0) continue;
         const TapeCapacity most = shelf.capacity(0).joined(shelf.capacity(1));
         const auto words = static_cast<std::size_t>(most.words);

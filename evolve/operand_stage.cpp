@@ -1,0 +1,145 @@
+#include "cambrian/evolve/operand_stage.hpp"
+
+#include <algorithm>
+
+#include "cambrian/engine/core/contract.hpp"
+
+namespace cambrian::evolve {
+
+std::span<const GenomeStructure> OperandStage::read(std::span<const Genome* const> genomes) {
+    reader_.clear();
+    structures_.resize(genomes.size());
+    read_index_.resize(genomes.size());
+    read_.clear();
+    const bool interpreted = family_ == Family::interpreted;
+    const auto entries =
+        shelf_.read(interpreted ? genomes : std::span<const Genome* const>{}, threads_);
+    for (std::size_t i = 0; i < genomes.size(); ++i) {
+        if (interpreted && entries[i])
+            structures_[i] = {.hash = entries[i]->hash,
+                              .size_class = entries[i]->size_class,
+                              .cost = entries[i]->cost};
+        else
+            read_graph(i, genomes[i]->blueprint);
+    }
+    read_.push_back(end_of_read());
+    return structures_;
+}
+
+void OperandStage::read_graph(std::size_t genome, const Blueprint& blueprint) {
+    read_index_[genome] = read_.size();
+    read_.push_back(end_of_read());
+    structures_[genome] = {.hash = reader_.read(blueprint)};
+}
+
+OperandStage::Place OperandStage::end_of_read() const {
+    return {.weights = 0,
+            .activations = static_cast<std::int64_t>(reader_.activations().size()),
+            .enabled = static_cast<std::int64_t>(reader_.enabled().size())};
+}
+
+std::int64_t OperandStage::words(const Genome& genome, const GenomeStructure& structure) const {
+    if (structure.size_class == as_graph)
+        return static_cast<std::int64_t>(genome.weights.size() + 2 * genome.blueprint.slots.size() +
+                                         8);
+    const TapeCapacity& capacity = shelf_.capacity(structure.size_class);
+    return capacity.weights + capacity.words;
+}
+
+void OperandStage::upload(std::span<const Genome* const> genomes,
+                          std::span<const std::uint32_t> order) {
+    place(genomes, order);
+    write_tapes(genomes, order);
+    const bool all_tapes = tapes_ == order.size();
+    const Genome& last = *genomes[order.back()];
+    const std::int64_t weights =
+        places_.back().weights +
+        (all_tapes ? shelf_.capacity(structures_[order.back()].size_class).weights
+                   : static_cast<std::int64_t>(last.weights.size()));
+    Buffer& buffer = weight_buffer_.hold(backend_, weights);
+    if (tapes_ > 0) {
+        const std::int64_t packed = all_tapes ? weights : places_[tapes_].weights;
+        backend_.upload(buffer, 0,
+                        std::span<const float>(packed_).first(static_cast<std::size_t>(packed)));
+    }
+    for (std::size_t position = tapes_; position < order.size(); ++position)
+        backend_.upload(buffer, places_[position].weights,
+                        std::span<const float>(genomes[order[position]]->weights));
+    const auto upload_words = [&](GrowingBuffer& target, const std::vector<std::int32_t>& words) {
+        if (words.empty()) return;
+        backend_.upload(target.hold(backend_, static_cast<std::int64_t>(words.size())), 0,
+                        std::span<const std::int32_t>(words));
+    };
+    upload_words(activation_buffer_, activations_);
+    upload_words(enabled_buffer_, enabled_);
+}
+
+/// Gives every genome its place and collects what the reader holds of graphs.
+void OperandStage::place(std::span<const Genome* const> genomes,
+                         std::span<const std::uint32_t> order) {
+    places_.clear();
+    activations_.clear();
+    enabled_.clear();
+    Place next;
+    tapes_ = 0;
+    for (const std::uint32_t genome : order) {
+        const std::size_t size_class = structures_[genome].size_class;
+        if (size_class == as_graph) break;
+        places_.push_back(next);
+        next.weights += shelf_.capacity(size_class).weights;
+        next.activations += shelf_.capacity(size_class).words;
+        ++tapes_;
+    }
+    activations_.resize(static_cast<std::size_t>(next.activations));
+    for (const std::uint32_t genome : order.subspan(tapes_)) {
+        CAMBRIAN_ASSERT(structures_[genome].size_class == as_graph);
+        next.activations = static_cast<std::int64_t>(activations_.size());
+        next.enabled = static_cast<std::int64_t>(enabled_.size());
+        places_.push_back(next);
+        next.weights += static_cast<std::int64_t>(genomes[genome]->weights.size());
+        place_graph(read_[read_index_[genome]], read_[read_index_[genome] + 1]);
+    }
+}
+
+void OperandStage::place_graph(const Place& from, const Place& to) {
+    activations_.insert(activations_.end(), reader_.activations().begin() + from.activations,
+                        reader_.activations().begin() + to.activations);
+    if (from.activations == to.activations) activations_.push_back(0);
+    enabled_.insert(enabled_.end(), reader_.enabled().begin() + from.enabled,
+                    reader_.enabled().begin() + to.enabled);
+    if (from.enabled == to.enabled) enabled_.push_back(0);
+}
+
+void OperandStage::write_tapes(std::span<const Genome* const> genomes,
+                               std::span<const std::uint32_t> order) {
+    if (tapes_ == 0) return;
+    const auto capacity = [&](std::size_t position) -> const TapeCapacity& {
+        return shelf_.capacity(structures_[order[position]].size_class);
+    };
+    const auto all =
+        static_cast<std::size_t>(places_[tapes_ - 1].weights + capacity(tapes_ - 1).weights);
+    // What it held is written over, or lies behind what a tape reads.
+    if (packed_.size() < all) packed_.resize(all);
+    constexpr std::size_t at_once = 256;
+    const std::size_t items = (tapes_ + at_once - 1) / at_once;
+    threads_.for_each(static_cast<std::int64_t>(items), [&](std::int64_t item, int) {
+        const std::size_t first = static_cast<std::size_t>(item) * at_once;
+        for (std::size_t i = first; i < std::min(first + at_once, tapes_); ++i)
+            shelf_.write(order[i], genomes[order[i]]->weights,
+                         std::span(activations_)
+                             .subspan(static_cast<std::size_t>(places_[i].activations),
+                                      static_cast<std::size_t>(capacity(i).words)),
+                         std::span(packed_).subspan(static_cast<std::size_t>(places_[i].weights),
+                                                    static_cast<std::size_t>(capacity(i).weights)));
+    });
+}
+
+void OperandStage::bind(std::size_t position, bool interpreted,
+                        std::vector<Binding>& bindings) const {
+    const Place& place = places_[position];
+    bindings.push_back({weight_buffer_.get(), place.weights});
+    bindings.push_back({activation_buffer_.get(), place.activations});
+    if (!interpreted) bindings.push_back({enabled_buffer_.get(), place.enabled});
+}
+
+}  // namespace cambrian::evolve
