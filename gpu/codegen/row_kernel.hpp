@@ -39,7 +39,7 @@ struct RowLimits {
 
 struct RowTextOptions {
     Math math = Math::fast;
-    std::int64_t most_expanded = 1024;  ///< Operations of a node above which it becomes a loop.
+    std::int64_t most_expanded = 2048;  ///< Operations of a node above which it becomes a loop.
     std::int64_t most_cached = 192;     ///< Invariant words kept in registers through all steps.
     /// Words of an invariant that are worth to be laid out word by word, all individuals side by
     /// side, before they are read in every step; 0: none are.
