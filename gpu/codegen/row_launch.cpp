@@ -9,6 +9,7 @@
 #include "cambrian/gpu/codegen/row_table.hpp"
 #include "cambrian/gpu/codegen/shader_compiler.hpp"
 #include "cambrian/gpu/kernels/compiled_graph.hpp"
+#include "cambrian/gpu/kernels/walk.hpp"
 
 namespace cambrian::gpu {
 namespace {
@@ -81,8 +82,10 @@ std::int64_t RowStep::steps_of_dispatch(std::int64_t lanes) const {
     const double work = static_cast<double>(operations_) *
                         (software ? static_cast<double>(lanes)
                                   : std::max(static_cast<double>(lanes), device_lanes));
-    const double steps =
-        resources_.longest_dispatch * (software ? software_speed : device_speed) / work;
+    // An operation is at most one turn of a loop.
+    const double steps = std::min(
+        resources_.longest_dispatch * (software ? software_speed : device_speed) / work,
+        static_cast<double>(most_turns(resources_)) / static_cast<double>(operations_));
     return steps < static_cast<double>(length_) ? static_cast<std::int64_t>(steps) : length_;
 }
 
