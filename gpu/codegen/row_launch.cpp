@@ -83,9 +83,9 @@ std::int64_t RowStep::steps_of_dispatch(std::int64_t lanes) const {
                         (software ? static_cast<double>(lanes)
                                   : std::max(static_cast<double>(lanes), device_lanes));
     // An operation is at most one turn of a loop.
-    const double steps = std::min(
-        resources_.longest_dispatch * (software ? software_speed : device_speed) / work,
-        static_cast<double>(most_turns(resources_)) / static_cast<double>(operations_));
+    const double steps =
+        std::min(resources_.longest_dispatch * (software ? software_speed : device_speed) / work,
+                 static_cast<double>(most_turns(resources_)) / static_cast<double>(operations_));
     return steps < static_cast<double>(length_) ? static_cast<std::int64_t>(steps) : length_;
 }
 
