@@ -1,7 +1,9 @@
 #include <benchmark/benchmark.h>
 #include <stdlib.h>
 
+#include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <ctime>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -12,6 +14,7 @@
 
 #include "cambrian/distributed/communicator.hpp"
 #include "cambrian/distributed/run.hpp"
+#include "cambrian/distributed/workshop.hpp"
 #include "cambrian/engine/cpu/cpu_backend.hpp"
 
 // A whole run on a task that costs nothing: what is left of a generation besides its evaluation.
@@ -106,6 +109,55 @@ Experiment free_experiment(const std::filesystem::path& directory, std::uint64_t
     experiment.distribution.threads = threads;
     return experiment;
 }
+
+/// Births of one generation from parents of the generation before.
+Job births(const std::vector<SharedGenome>& parents, std::uint64_t count, std::uint64_t round) {
+    Job job{round, {evolve::Phase::train, round}, {}};
+    RandomStream rng(random_key(1, "bench"), round);
+    const auto choices = static_cast<std::uint32_t>(parents.size());
+    for (std::uint64_t i = 0; i < count; ++i) {
+        WorkItem& item = job.items.emplace_back();
+        item.birth.id = round * count + i;
+        if (parents.empty()) continue;
+        item.birth.recipe = evolve::Recipe::vary;
+        const std::size_t wanted = rng.chance(0.25F) ? 2 : 1;
+        for (std::size_t parent = 0; parent < wanted; ++parent) {
+            item.birth.parents.push_back(
+                {.birth = 0, .genome = {}, .fitness = 2.0 - static_cast<double>(parent)});
+            item.parents[parent] = parents[rng.index(choices)];
+        }
+    }
+    return job;
+}
+
+/// Children of a 20th generation: splice, mutation, hash, and the pool their memory comes from.
+void births_of_a_generation(benchmark::State& state) {
+    const auto population = static_cast<std::uint64_t>(state.range(0));
+    const auto threads = static_cast<int>(state.range(1));
+    const Experiment experiment = free_experiment({}, population, threads);
+    const auto backend = make_cpu_backend({});
+    Workshop workshop(*backend, experiment);
+    std::vector<SharedGenome> parents;
+    std::uint64_t round = 0;
+    const auto next = [&] {
+        const Job job = births(parents, population, round++);
+        JobResult result = workshop.work(job);
+        result.genomes.resize(population / 4);
+        parents = std::move(result.genomes);
+        return result.seconds.vary;
+    };
+    while (round < 20) next();
+    for (auto _ : state) state.SetIterationTime(next());
+    state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(population));
+}
+BENCHMARK(births_of_a_generation)
+    ->ArgNames({"population", "threads"})
+    ->Args({10'000, 1})
+    ->Args({10'000, 2})
+    ->Args({10'000, 8})
+    ->Args({10'000, 16})
+    ->Unit(benchmark::kMillisecond)
+    ->UseManualTime();
 
 /// Ranks are threads that talk through a recorded network.
 void generations_of_a_free_task(benchmark::State& state) {
