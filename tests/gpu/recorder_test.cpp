@@ -2,8 +2,11 @@
 
 #include <gmock/gmock.h>
 
+#include <cstdlib>
 #include <cstring>
 #include <numeric>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "cambrian/gpu/codegen/shader_compiler.hpp"
@@ -185,6 +188,38 @@ TEST_F(RecorderTest, CopiesBetweenSlabs) {
     recorder.end();
     run(recorder);
     EXPECT_THAT(words_of(target, 3), ElementsAre(15, 16, 17));
+}
+
+/// Words far behind address[0].
+constexpr const char* astray_text = R"(
+void main() {
+    Words(push.address[0]).at[push.word[0] + gl_LocalInvocationID.x] = 1;
+}
+)";
+
+TEST(GpuAssistedValidation, SeesAnAddressOutOfBounds) {
+    const char* enabled = std::getenv("VK_LAYER_ENABLES");
+    if (enabled == nullptr || std::string_view(enabled).find("GPU_ASSISTED") == std::string::npos)
+        GTEST_SKIP() << "VK_LAYER_ENABLES does not ask for GPU-assisted validation";
+    DeviceOptions options = test::test_device_options();
+    std::string heard;
+    options.on_validation_message = [&heard](std::string_view message) { heard += message; };
+    Device device(options);
+    Heap heap(device, 0);
+    PipelineLibrary pipelines(device, "");
+    gpu::ShaderCompiler compiler("", "");
+    const Block block = heap.allocate(MemoryKind::device, std::int64_t{300} << 20);
+    const Pipeline& astray = pipelines.get("astray", compiler.compile("astray", astray_text),
+                                           std::vector<std::uint32_t>{64});
+    Push push;
+    push.address = {block.address()};
+    push.word[0] = static_cast<std::uint32_t>(block.bytes() / 4 + 1000);
+    Recorder recorder(device);
+    recorder.begin();
+    recorder.dispatch(astray, push, 1, {}, {});
+    recorder.end();
+    device.wait(device.submit(std::vector{recorder.commands()}));
+    EXPECT_THAT(heard, testing::HasSubstr("out of bounds"));
 }
 
 TEST_F(ProfileTest, TellsTheTimeOfEachKernel) {
