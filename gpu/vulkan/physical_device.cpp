@@ -8,51 +8,11 @@
 #include <span>
 #include <string>
 
+#include "cambrian/gpu/vulkan/device_queries.hpp"
+
 namespace cambrian::vulkan {
 
 namespace {
-
-/// The structures that a device is asked about, chained. Not movable: they point to each other.
-struct Properties {
-    VkPhysicalDeviceProperties2 core{};
-    VkPhysicalDeviceIDProperties id{};
-    VkPhysicalDeviceDriverProperties driver{};
-    VkPhysicalDeviceSubgroupProperties subgroup{};
-    VkPhysicalDeviceFloatControlsProperties float_controls{};
-    VkPhysicalDevicePCIBusInfoPropertiesEXT pci{};
-
-    explicit Properties(bool has_pci) {
-        core.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2;
-        id.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_ID_PROPERTIES;
-        driver.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DRIVER_PROPERTIES;
-        subgroup.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_PROPERTIES;
-        float_controls.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FLOAT_CONTROLS_PROPERTIES;
-        pci.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PCI_BUS_INFO_PROPERTIES_EXT;
-        core.pNext = &id;
-        id.pNext = &driver;
-        driver.pNext = &subgroup;
-        subgroup.pNext = &float_controls;
-        if (has_pci) float_controls.pNext = &pci;
-    }
-    Properties(const Properties&) = delete;
-    Properties& operator=(const Properties&) = delete;
-};
-
-struct Features {
-    VkPhysicalDeviceFeatures2 core{};
-    VkPhysicalDeviceVulkan11Features v11{};
-    VkPhysicalDeviceVulkan12Features v12{};
-
-    Features() {
-        core.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2;
-        v11.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES;
-        v12.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES;
-        core.pNext = &v11;
-        v11.pNext = &v12;
-    }
-    Features(const Features&) = delete;
-    Features& operator=(const Features&) = delete;
-};
 
 bool has_extension(const Functions& functions, VkPhysicalDevice device, const char* name) {
     std::uint32_t count = 0;
