@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <numeric>
-#include <utility>
+#include <tuple>
 
 namespace cambrian::evolve {
 
@@ -39,7 +39,7 @@ void GenomeGroups::place() {
     std::iota(sorted_.begin(), sorted_.end(), 0U);
     std::ranges::stable_sort(sorted_, {}, [this](std::uint32_t index) {
         const GenomeStructure& structure = groups_[index].structure;
-        return std::pair(structure.size_class, structure.cost);
+        return std::tuple(structure.size_class, structure.path, structure.cost);
     });
     std::size_t position = 0;
     for (const std::uint32_t index : sorted_) {

@@ -17,7 +17,8 @@ inline constexpr std::size_t as_graph = TapeShelf::class_count;
 struct GenomeStructure {
     Hash128 hash;  ///< Of what must be equal for one graph, or of the tape.
     std::size_t size_class = as_graph;
-    std::int64_t cost = 0;  ///< Of interpreted ones.
+    std::uint64_t path = 0;  ///< Of interpreted ones, and their cost.
+    std::int64_t cost = 0;
 };
 
 /// Puts networks of equal structure side by side. Keeps its storage.
@@ -33,8 +34,9 @@ class GenomeGroups {
 
     void arrange(std::span<const GenomeStructure> structures);
 
-    /// Genomes by position: classes of tapes first, in each the cheap structures before the dear
-    /// ones, so that neighbours take about as long; then the graphs.
+    /// Genomes by position: classes of tapes first, in each those of one path side by side, the
+    /// cheap before the dear, so that neighbours do the same and take about as long; then the
+    /// graphs.
     [[nodiscard]] std::span<const std::uint32_t> order() const { return order_; }
     [[nodiscard]] const Group& group_at(std::size_t position) const {
         return groups_[group_of_[order_[position]]];

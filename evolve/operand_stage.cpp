@@ -18,6 +18,7 @@ std::span<const GenomeStructure> OperandStage::read(std::span<const Genome* cons
         if (interpreted && entries[i])
             structures_[i] = {.hash = entries[i]->hash,
                               .size_class = entries[i]->size_class,
+                              .path = entries[i]->path,
                               .cost = entries[i]->cost};
         else
             read_graph(i, genomes[i]->blueprint);

@@ -14,6 +14,23 @@ constexpr std::array<std::int64_t, TapeShelf::class_count> most_weights{1024, 81
 constexpr std::int64_t most_memory = 256;
 constexpr std::size_t part_size = 256;
 
+/// Networks with equal paths take the same ways through an interpreter.
+std::uint64_t path_of(std::span<const std::int32_t> words) {
+    constexpr std::size_t instructions = 9;
+    constexpr unsigned bits = 7;
+    const auto length = static_cast<std::size_t>(tape_instruction_words);
+    std::uint64_t path = 0;
+    for (std::size_t i = 0; i < instructions; ++i) {
+        path <<= bits;
+        if (words.size() < (i + 1) * length) continue;
+        const std::int32_t op = words[i * length];
+        const bool activates = op == static_cast<std::int32_t>(TapeOp::dense);
+        const std::int32_t code = activates ? words[i * length + length - 1] : 0;
+        path |= static_cast<std::uint64_t>(op) << 3U | (static_cast<std::uint64_t>(code) & 7U);
+    }
+    return path;
+}
+
 }  // namespace
 
 std::span<const std::optional<TapeShelf::Entry>> TapeShelf::read(
@@ -62,6 +79,7 @@ std::optional<TapeShelf::Entry> TapeShelf::read_genome(Part& part, const Bluepri
     const auto size_class = static_cast<std::size_t>(most - most_weights.begin());
     part.capacities[size_class] = part.capacities[size_class].joined(needed);
     return Entry{.size_class = size_class,
+                 .path = path_of(std::span(part.words).subspan(first_word)),
                  .cost = needed.weights,
                  .hash = hash128(std::as_bytes(std::span(part.words).subspan(first_word)))};
 }

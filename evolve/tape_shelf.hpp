@@ -20,8 +20,9 @@ class TapeShelf {
     static constexpr std::size_t class_count = 3;
     struct Entry {
         std::size_t size_class = 0;
-        std::int64_t cost = 0;  ///< Packed weights: about the work of a row.
-        Hash128 hash;           ///< Of the tape: networks with equal ones run exactly alike.
+        std::uint64_t path = 0;  ///< Of the first instructions, op and activation.
+        std::int64_t cost = 0;   ///< Packed weights: about the work of a row.
+        Hash128 hash;            ///< Of the tape: networks with equal ones run exactly alike.
     };
 
     /// Writes the tapes of genomes, in place of those before; → one entry each, or nothing for a

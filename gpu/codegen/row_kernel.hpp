@@ -37,6 +37,9 @@ struct RowLimits {
 /// The scan with every fused op that has no row form replaced by its lowering.
 [[nodiscard]] ScanAttribute lower_row_body(const ScanAttribute& scan);
 
+/// Lanes of a workgroup: few, so that small populations spread over the whole device.
+inline constexpr std::uint32_t row_group_width = 32;
+
 struct RowTextOptions {
     Math math = Math::fast;
     std::int64_t most_expanded = 2048;  ///< Operations of a node above which it becomes a loop.

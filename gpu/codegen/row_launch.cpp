@@ -20,9 +20,6 @@ constexpr double software_speed = 5e9;
 /// Invocations that a GPU needs to reach it.
 constexpr double device_lanes = 16384.0;
 
-/// Lanes of a workgroup: few, so that small populations spread over the whole device.
-constexpr std::uint32_t group_width = 32;
-
 /// Steps from which laying invariants out anew pays.
 constexpr std::int64_t least_interleaved_steps = 32;
 
@@ -39,7 +36,7 @@ class RowStep final : public Step {
         if (resources_.device.limits().software) options.most_expanded = 512;
         if (scan.length < least_interleaved_steps) options.most_interleaved = 0;
         const RowText text = write_row_kernel(scan, analysis, options);
-        const std::array constants{group_width};
+        const std::array constants{row_group_width};
         pipeline_ = &resources_.pipelines.get(
             kernel_name, resources_.compiler.compile(kernel_name, text.text), constants);
         table_.emplace(scan, analysis, places, owner, text);
@@ -48,7 +45,7 @@ class RowStep final : public Step {
     void record(vulkan::Recorder& recorder, const Frame& frame) const override {
         const std::int64_t population = per_individual_ ? frame.population : 1;
         const std::int64_t lanes = population * rows_;
-        if (lanes > std::numeric_limits<std::uint32_t>::max() - group_width)
+        if (lanes > std::numeric_limits<std::uint32_t>::max() - row_group_width)
             throw DeviceError("cannot run " + std::to_string(lanes) +
                               " rows at once (a kernel counts them in 32 bits) evaluate fewer "
                               "individuals at once");
@@ -99,7 +96,7 @@ void RowStep::dispatch(vulkan::Recorder& recorder, const Frame& frame, vulkan::P
     push.word[RowPush::read_place] = number == 0 ? 0U : place(number - 1);
     push.word[RowPush::write_place] = place(number);
     const auto lanes = std::uint64_t{push.word[RowPush::lanes]};
-    recorder.dispatch(*pipeline_, push, (lanes + group_width - 1) / group_width,
+    recorder.dispatch(*pipeline_, push, (lanes + row_group_width - 1) / row_group_width,
                       table_->reads(frame, number > 0), table_->writes(frame));
 }
 

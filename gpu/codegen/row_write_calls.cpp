@@ -100,14 +100,24 @@ void row_write::interpret(RowWriter& writer, const Node& node) {
     const std::int64_t outputs = std::get<InterpretAttribute>(node.attributes).outputs;
     const std::int64_t memory = std::get<InterpretAttribute>(node.attributes).memory;
     const std::string function = fmt::format("interpret_{}", node.first_result);
+    // All that every device's workgroup has (32 KiB), for one network in a kernel.
+    constexpr std::int64_t most_shared = 256;
+    const bool shared = memory <= most_shared && !writer.has_functions("interpret_store");
+    if (shared) writer.need_functions("interpret_store", "");
+    const std::string store = shared ? fmt::format(
+                                           "#define INTERPRET_STORE {}_store\n"
+                                           "#define INTERPRET_LANES {}\n",
+                                           function, row_group_width)
+                                     : "";
     writer.need_functions(
         function,
-        fmt::format("#define INTERPRET_NAME {}\n#define INTERPRET_INPUTS {}\n"
-                    "#define INTERPRET_OUTPUTS {}\n#define INTERPRET_STATE {}\n"
-                    "#define INTERPRET_MEMORY {}\n#define CAMBRIAN_CALL(name) own_##name\n"
-                    "{}#undef CAMBRIAN_CALL\n",
-                    function, rows.shape[0], outputs, std::max<std::int64_t>(state.shape[0], 1),
-                    memory, shader_text("interpret.glsl")));
+        store + fmt::format("#define INTERPRET_NAME {}\n#define INTERPRET_INPUTS {}\n"
+                            "#define INTERPRET_OUTPUTS {}\n#define INTERPRET_STATE {}\n"
+                            "#define INTERPRET_MEMORY {}\n#define CAMBRIAN_CALL(name) own_##name\n"
+                            "{}#undef CAMBRIAN_CALL\n",
+                            function, rows.shape[0], outputs,
+                            std::max<std::int64_t>(state.shape[0], 1), memory,
+                            shader_text("interpret.glsl")));
     writer.begin(node);
     const View result = writer.result(node, 0, Shape{outputs});
     const View next = writer.result(node, 1, state.shape);

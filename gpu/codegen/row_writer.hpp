@@ -86,6 +86,9 @@ class RowWriter {
         return !uncached_.contains(pointer);
     }
     /// Text that has to stand before main, once for each name.
+    [[nodiscard]] bool has_functions(const std::string& name) const {
+        return functions_.contains(name);
+    }
     void need_functions(const std::string& name, std::string_view text) {
         if (functions_.insert(name).second) functions_text_ += text;
     }

@@ -11,8 +11,12 @@
 //   INTERPRET_OUTPUTS  InterpretAttribute::outputs
 //   INTERPRET_STATE    last extent of operand 3, at least 1
 //   INTERPRET_MEMORY   InterpretAttribute::memory, a multiple of 4
-// and may include this text again with others: it undefines them. It needs prelude.glsl and
-// elementary.glsl (CAMBRIAN_CALL). Neighbouring rows run together best when they share a tape.
+//   INTERPRET_LANES    invocations of a workgroup, where their working memories fit into its shared
+//                      memory: indices that a tape decides keep an array of their own out of registers
+//   INTERPRET_STORE    then the name of that memory
+// and may include this text again with others: it undefines them. It needs prelude.glsl,
+// elementary.glsl (CAMBRIAN_CALL) and ops.glsl. Neighbouring rows run together best when they share
+// a tape.
 
 #ifndef CAMBRIAN_INTERPRET
 #define CAMBRIAN_INTERPRET
@@ -51,7 +55,7 @@ vec4 interpret_activate(vec4 x, int code) {
     precise vec4 y = x;
     switch (code) {
         case 1:
-            y = mix(vec4(0.0), x, greaterThan(x, vec4(0.0)));
+            [[unroll]] for (int i = 0; i < 4; ++i) y[i] = activation_relu(x[i]);
             break;
         case 2:
             [[unroll]] for (int i = 0; i < 4; ++i) y[i] = x[i] * CAMBRIAN_CALL(sigmoid)(x[i]);
@@ -75,7 +79,7 @@ vec4 interpret_activate(vec4 x, int code) {
     {                                                                        \
         int product_at = first;                                              \
         for (int k = 0; k < (width) >> 2; ++k) {                             \
-            const vec4 x = memory[((source) >> 2) + k];                      \
+            const vec4 x = INTERPRET_WORDS(((source) >> 2) + k);             \
             const vec4 weight_0 = weights.at[product_at];                    \
             const vec4 weight_1 = weights.at[product_at + 1];                \
             const vec4 weight_2 = weights.at[product_at + 2];                \
@@ -88,22 +92,31 @@ vec4 interpret_activate(vec4 x, int code) {
         }                                                                    \
         const int rest = (width) & 3;                                        \
         if (rest > 0) {                                                      \
-            const vec4 x = memory[((source) + (width)) >> 2];                \
+            const vec4 x = INTERPRET_WORDS(((source) + (width)) >> 2);       \
             sum = sum + weights.at[product_at] * x.x;                        \
             if (rest > 1) sum = sum + weights.at[product_at + 1] * x.y;      \
             if (rest > 2) sum = sum + weights.at[product_at + 2] * x.z;      \
         }                                                                    \
     }
 // Element i of the vector that begins at word `first` of the memory.
-#define INTERPRET_AT(first, i) memory[((first) + (i)) >> 2][((first) + (i)) & 3]
+#define INTERPRET_AT(first, i) INTERPRET_WORDS(((first) + (i)) >> 2)[((first) + (i)) & 3]
 
+#endif
+
+// Vectors begin at multiples of four words; their last four may be filled up with anything.
+#ifdef INTERPRET_LANES
+shared vec4 INTERPRET_STORE[INTERPRET_MEMORY / 4 * INTERPRET_LANES];
+#define INTERPRET_WORDS(i) INTERPRET_STORE[(i) * INTERPRET_LANES + int(gl_LocalInvocationID.x)]
+#else
+#define INTERPRET_WORDS(i) memory[i]
 #endif
 
 void INTERPRET_NAME(Tape tape, PackedWeights weights, in float row[INTERPRET_INPUTS],
                     inout float state[INTERPRET_STATE], out float result[INTERPRET_OUTPUTS]) {
-    // Vectors begin at multiples of four words; their last four may be filled up with anything.
+#ifndef INTERPRET_LANES
     vec4 memory[INTERPRET_MEMORY / 4];
-    [[unroll]] for (int i = 0; i < INTERPRET_INPUTS; ++i) memory[i >> 2][i & 3] = row[i];
+#endif
+    [[unroll]] for (int i = 0; i < INTERPRET_INPUTS; ++i) INTERPRET_WORDS(i >> 2)[i & 3] = row[i];
 
     int position = 0;
     ivec4 head = tape.at[0];
@@ -125,7 +138,7 @@ void INTERPRET_NAME(Tape tape, PackedWeights weights, in float row[INTERPRET_INP
                     precise vec4 sum = vec4(0.0);
                     INTERPRET_PRODUCT(sum, from, inputs, first);
                     sum = sum + weights.at[first + inputs];
-                    memory[(to >> 2) + block] = interpret_activate(sum, tail.w);
+                    INTERPRET_WORDS((to >> 2) + block) = interpret_activate(sum, tail.w);
                 }
                 break;
             case tape_rnn:
@@ -138,7 +151,7 @@ void INTERPRET_NAME(Tape tape, PackedWeights weights, in float row[INTERPRET_INP
                         memory_sum = memory_sum + weights.at[first + inputs + k] * state[other + k];
                     sum = sum + memory_sum;
                     sum = sum + weights.at[first + inputs + outputs];
-                    memory[(to >> 2) + block] = interpret_activate(sum, 4);
+                    INTERPRET_WORDS((to >> 2) + block) = interpret_activate(sum, 4);
                 }
                 for (int i = 0; i < outputs; ++i) state[other + i] = INTERPRET_AT(to, i);
                 break;
@@ -153,9 +166,9 @@ void INTERPRET_NAME(Tape tape, PackedWeights weights, in float row[INTERPRET_INP
                 precise float shifted = mean + detail;
                 const float scale = CAMBRIAN_CALL(rsqrt)(shifted);
                 for (int block = 0; block < blocks; ++block) {
-                    precise vec4 y = memory[(from >> 2) + block] * scale;
+                    precise vec4 y = INTERPRET_WORDS((from >> 2) + block) * scale;
                     y = y * weights.at[packed + block];
-                    memory[(to >> 2) + block] = y;
+                    INTERPRET_WORDS((to >> 2) + block) = y;
                 }
                 break;
             }
@@ -173,19 +186,18 @@ void INTERPRET_NAME(Tape tape, PackedWeights weights, in float row[INTERPRET_INP
                 precise float shifted = variance + detail;
                 const float scale = CAMBRIAN_CALL(rsqrt)(shifted);
                 for (int block = 0; block < blocks; ++block) {
-                    precise vec4 y = memory[(from >> 2) + block] - mean;
+                    precise vec4 y = INTERPRET_WORDS((from >> 2) + block) - mean;
                     y = y * scale;
                     y = y * weights.at[packed + block];
                     y = y + weights.at[packed + blocks + block];
-                    memory[(to >> 2) + block] = y;
+                    INTERPRET_WORDS((to >> 2) + block) = y;
                 }
                 break;
             }
             case tape_softmax: {
                 float largest = INTERPRET_AT(from, 0);
                 for (int i = 1; i < inputs; ++i) {
-                    const float value = INTERPRET_AT(from, i);
-                    largest = value > largest ? value : largest;
+                    largest = op_max(INTERPRET_AT(from, i), largest);
                 }
                 precise float total = 0.0;
                 for (int i = 0; i < inputs; ++i) {
@@ -196,30 +208,30 @@ void INTERPRET_NAME(Tape tape, PackedWeights weights, in float row[INTERPRET_INP
                 }
                 const float scale = CAMBRIAN_CALL(reciprocal)(total);
                 for (int block = 0; block < blocks; ++block) {
-                    precise vec4 y = memory[(to >> 2) + block] * scale;
-                    memory[(to >> 2) + block] = y;
+                    precise vec4 y = INTERPRET_WORDS((to >> 2) + block) * scale;
+                    INTERPRET_WORDS((to >> 2) + block) = y;
                 }
                 break;
             }
             case tape_add:
                 for (int block = 0; block < blocks; ++block) {
-                    precise vec4 y = memory[(from >> 2) + block] + memory[(other >> 2) + block];
-                    memory[(to >> 2) + block] = y;
+                    precise vec4 y = INTERPRET_WORDS((from >> 2) + block) + INTERPRET_WORDS((other >> 2) + block);
+                    INTERPRET_WORDS((to >> 2) + block) = y;
                 }
                 break;
             case tape_scale_add:
                 for (int block = 0; block < blocks; ++block) {
-                    precise vec4 scaled = memory[(from >> 2) + block] * weights.at[packed + block];
-                    precise vec4 y = memory[(other >> 2) + block] + scaled;
-                    memory[(to >> 2) + block] = y;
+                    precise vec4 scaled = INTERPRET_WORDS((from >> 2) + block) * weights.at[packed + block];
+                    precise vec4 y = INTERPRET_WORDS((other >> 2) + block) + scaled;
+                    INTERPRET_WORDS((to >> 2) + block) = y;
                 }
                 break;
             case tape_project_add:
                 for (int block = 0; block < blocks; ++block) {
                     precise vec4 sum = vec4(0.0);
                     INTERPRET_PRODUCT(sum, from, inputs, packed + block * inputs);
-                    sum = memory[(other >> 2) + block] + sum;
-                    memory[(to >> 2) + block] = sum;
+                    sum = INTERPRET_WORDS((other >> 2) + block) + sum;
+                    INTERPRET_WORDS((to >> 2) + block) = sum;
                 }
                 break;
             case tape_load_state:
@@ -240,3 +252,6 @@ void INTERPRET_NAME(Tape tape, PackedWeights weights, in float row[INTERPRET_INP
 #undef INTERPRET_OUTPUTS
 #undef INTERPRET_STATE
 #undef INTERPRET_MEMORY
+#undef INTERPRET_STORE
+#undef INTERPRET_LANES
+#undef INTERPRET_WORDS
