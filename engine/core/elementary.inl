@@ -6,7 +6,9 @@
 //   uint, float_to_bits, bits_to_float
 // No expression below may be contracted: compile C++ with -ffp-contract=off. Operands that are
 // subnormal count as zero and subnormal results are zero, by tests on the bits, whether or not the
-// device flushes. Each function is one flow without branches: loops over it become vector code.
+// device flushes. Each function is one flow without branches: loops over it become vector code, and
+// a GPU overlaps neighbouring calls. A choice is between two names, since compilers of GLSL make
+// branches of choices between expressions (and of && and ||).
 
 const uint exponent_mask = 0x7F800000U;
 const uint fraction_mask = 0x007FFFFFU;
@@ -14,6 +16,9 @@ const uint magnitude_mask = 0x7FFFFFFFU;
 const uint sign_mask = 0x80000000U;
 const uint one_bits = 0x3F800000U;
 const uint not_a_number_bits = 0x7FC00000U;
+const uint least_not_a_number = 0x7F800001U;
+// The negative number nearest to zero that is not subnormal.
+const uint least_negative = 0x80800000U;
 // Adding and subtracting 1.5 * 2^23 rounds to an integer; it lies in the low bits of the sum.
 const float rounding_shift = 12582912.0F;
 const uint rounding_shift_bits = 0x4B400000U;
@@ -66,9 +71,11 @@ CAMBRIAN_ELEMENTARY(divide)(float a, float b) {
     uint zero = (a_field == 0U ? 1U : 0U) | (b_field == exponent_mask ? 1U : 0U);
     uint a_invalid = (a_bits & magnitude_mask) > exponent_mask ? 1U : 0U;
     uint b_invalid = (b_bits & magnitude_mask) > exponent_mask ? 1U : 0U;
-    uint magnitude = zero != 0U ? 0U : (infinite != 0U ? exponent_mask : scaled);
+    uint not_zero = infinite != 0U ? exponent_mask : scaled;
+    uint magnitude = zero != 0U ? 0U : not_zero;
+    uint with_sign = magnitude | sign;
     uint invalid = (infinite & zero) | a_invalid | b_invalid;
-    return bits_to_float(invalid != 0U ? not_a_number_bits : (magnitude | sign));
+    return bits_to_float(invalid != 0U ? not_a_number_bits : with_sign);
 }
 
 // 1 / x.
@@ -113,11 +120,11 @@ CAMBRIAN_ELEMENTARY(sqrt)(float x) {
     CAMBRIAN_PRECISE float remainder_2 = remainder_1 - low * low;
     CAMBRIAN_PRECISE float corrected = root + remainder_2 * (0.5F * inverse);
     uint scaled = float_to_bits(corrected) + (uint(half_exponent) << 23);
-    uint finite = (bits & exponent_mask) == 0U ? (bits & sign_mask) : scaled;
+    uint signed_zero = bits & sign_mask;
+    uint finite = (bits & exponent_mask) == 0U ? signed_zero : scaled;
     uint with_infinity = bits == exponent_mask ? exponent_mask : finite;
-    bool invalid = bits > exponent_mask && bits >= (sign_mask | 0x00800000U);
-    bool not_a_number = bits > exponent_mask && bits < sign_mask;
-    return bits_to_float(invalid || not_a_number ? not_a_number_bits : with_infinity);
+    uint of_negative = bits >= least_negative ? not_a_number_bits : with_infinity;
+    return bits_to_float(bits - least_not_a_number < fraction_mask ? not_a_number_bits : of_negative);
 }
 
 // 1 / sqrt(x).
@@ -129,11 +136,11 @@ CAMBRIAN_ELEMENTARY(rsqrt)(float x) {
     CAMBRIAN_PRECISE float error = 0.5F - (0.5F * fraction * inverse) * inverse;
     CAMBRIAN_PRECISE float corrected = inverse + inverse * error;
     uint scaled = float_to_bits(corrected) - (uint(half_exponent) << 23);
-    uint finite = (bits & exponent_mask) == 0U ? ((bits & sign_mask) | exponent_mask) : scaled;
+    uint signed_infinity = (bits & sign_mask) | exponent_mask;
+    uint finite = (bits & exponent_mask) == 0U ? signed_infinity : scaled;
     uint with_infinity = bits == exponent_mask ? 0U : finite;
-    bool invalid = bits > exponent_mask && bits >= (sign_mask | 0x00800000U);
-    bool not_a_number = bits > exponent_mask && bits < sign_mask;
-    return bits_to_float(invalid || not_a_number ? not_a_number_bits : with_infinity);
+    uint of_negative = bits >= least_negative ? not_a_number_bits : with_infinity;
+    return bits_to_float(bits - least_not_a_number < fraction_mask ? not_a_number_bits : of_negative);
 }
 
 // e^(x - shift * ln 2) for an integer shift next to x / ln 2: between 0.7 and 1.42.
@@ -166,8 +173,9 @@ CAMBRIAN_ELEMENTARY(exp)(float x) {
     CAMBRIAN_PRECISE float fraction = CAMBRIAN_CALL(exp_fraction)(inside, shift);
     int exponent = int(float_to_bits(shifted) - rounding_shift_bits);
     CAMBRIAN_PRECISE float result = CAMBRIAN_CALL(scale_by_power)(fraction, exponent);
-    bool not_a_number = (float_to_bits(x) & magnitude_mask) > exponent_mask;
-    return not_a_number ? bits_to_float(not_a_number_bits) : result;
+    uint result_bits = float_to_bits(result);
+    uint magnitude_bits = float_to_bits(x) & magnitude_mask;
+    return bits_to_float(magnitude_bits > exponent_mask ? not_a_number_bits : result_bits);
 }
 
 // ln x for a positive normal x.
@@ -201,9 +209,8 @@ CAMBRIAN_ELEMENTARY(log)(float x) {
     uint inside = float_to_bits(CAMBRIAN_CALL(log_inside)(x));
     uint of_zero = (bits & exponent_mask) == 0U ? minus_infinity : inside;
     uint of_infinity = bits == exponent_mask ? exponent_mask : of_zero;
-    bool invalid = bits > exponent_mask && bits >= (sign_mask | 0x00800000U);
-    bool not_a_number = bits > exponent_mask && bits < sign_mask;
-    return bits_to_float(invalid || not_a_number ? not_a_number_bits : of_infinity);
+    uint of_negative = bits >= least_negative ? not_a_number_bits : of_infinity;
+    return bits_to_float(bits - least_not_a_number < fraction_mask ? not_a_number_bits : of_negative);
 }
 
 // sin r for |r| <= pi / 4, z = r * r.
@@ -245,7 +252,9 @@ CAMBRIAN_ELEMENTARY(sin_turned)(float x, uint quarter_turns) {
     CAMBRIAN_PRECISE float z = r * r;
     CAMBRIAN_PRECISE float sine = CAMBRIAN_CALL(sin_inside)(r, z);
     CAMBRIAN_PRECISE float cosine = CAMBRIAN_CALL(cos_inside)(z);
-    uint chosen = (quadrant & 1U) == 0U ? float_to_bits(sine) : float_to_bits(cosine);
+    uint sine_bits = float_to_bits(sine);
+    uint cosine_bits = float_to_bits(cosine);
+    uint chosen = (quadrant & 1U) == 0U ? sine_bits : cosine_bits;
     uint turned = chosen ^ ((quadrant & 2U) << 30);
     bool invalid = (float_to_bits(x) & magnitude_mask) >= exponent_mask;
     return bits_to_float(invalid ? not_a_number_bits : turned);
@@ -269,7 +278,8 @@ CAMBRIAN_ELEMENTARY(sin)(float x) {
     uint bits = float_to_bits(x);
     uint sine = float_to_bits(CAMBRIAN_CALL(sin_turned)(x, 0U));
     // Small arguments are their own sine; this also keeps the sign of zero.
-    uint small = (bits & exponent_mask) == 0U ? (bits & sign_mask) : bits;
+    uint signed_zero = bits & sign_mask;
+    uint small = (bits & exponent_mask) == 0U ? signed_zero : bits;
     return bits_to_float((bits & magnitude_mask) < 0x39000000U ? small : sine);
 }
 
@@ -302,7 +312,8 @@ CAMBRIAN_ELEMENTARY(tanh)(float x) {
     CAMBRIAN_PRECISE float near = limited + (limited * z) * p_1;
     CAMBRIAN_PRECISE float chosen = magnitude < 0.625F ? near : far;
     uint small = (bits & exponent_mask) == 0U ? 0U : magnitude_bits;
-    uint value = magnitude_bits < 0x39000000U ? small : float_to_bits(chosen);
+    uint chosen_bits = float_to_bits(chosen);
+    uint value = magnitude_bits < 0x39000000U ? small : chosen_bits;
     uint with_sign = value | (bits & sign_mask);
     return bits_to_float(magnitude_bits > exponent_mask ? not_a_number_bits : with_sign);
 }
@@ -326,7 +337,8 @@ CAMBRIAN_ELEMENTARY(sigmoid)(float x) {
     CAMBRIAN_PRECISE float error_4 = error_3 - inverse * lost;
     CAMBRIAN_PRECISE float corrected = inverse + inverse * error_4;
     CAMBRIAN_PRECISE float small = power * corrected;
-    CAMBRIAN_PRECISE float below_half = power < 0.5F ? small : 1.0F - corrected;
+    CAMBRIAN_PRECISE float large = 1.0F - corrected;
+    CAMBRIAN_PRECISE float below_half = power < 0.5F ? small : large;
     CAMBRIAN_PRECISE float result = (bits & sign_mask) != 0U ? below_half : corrected;
     uint value = float_to_bits(result);
     return bits_to_float(magnitude_bits > exponent_mask ? not_a_number_bits : value);
@@ -348,7 +360,8 @@ CAMBRIAN_ELEMENTARY(erf)(float x) {
     CAMBRIAN_PRECISE float q_1 = -1.12958038F + a * (-0.633216381F + a * q_3);
     CAMBRIAN_PRECISE float far = 1.0F - CAMBRIAN_CALL(exp_inside)(0.000188470425F + a * q_1);
     CAMBRIAN_PRECISE float chosen = a < 1.0F ? near : far;
-    uint value = (bits & exponent_mask) == 0U ? 0U : float_to_bits(chosen);
+    uint chosen_bits = float_to_bits(chosen);
+    uint value = (bits & exponent_mask) == 0U ? 0U : chosen_bits;
     uint with_sign = value | (bits & sign_mask);
     return bits_to_float(magnitude_bits > exponent_mask ? not_a_number_bits : with_sign);
 }
