@@ -76,8 +76,9 @@ void from_words(ValueType type, const std::byte* words, std::span<Value> values)
     type == ValueType::real ? convert(float{}) : convert(std::int32_t{});
 }
 
-Transfer::Transfer(vulkan::Device& device, vulkan::Heap& heap, vulkan::PipelineLibrary& pipelines)
-    : device_(device), heap_(heap), pipelines_(pipelines) {}
+Transfer::Transfer(vulkan::Device& device, vulkan::Heap& heap, vulkan::PipelineLibrary& pipelines,
+                   int threads)
+    : device_(device), heap_(heap), pipelines_(pipelines), threads_(threads) {}
 
 Transfer::~Transfer() {
     try {
@@ -132,13 +133,29 @@ Transfer::Room Transfer::stage(std::uint64_t address, std::size_t words, bool jo
     return {host, count};
 }
 
+// One thread cannot keep up with the bus.
+template <class Value>
+void Transfer::write(ValueType type, std::span<const Value> values, std::byte* words) {
+    constexpr std::size_t part = 65536;
+    if (values.size() < 2 * part) {
+        to_words(type, values, words);
+        return;
+    }
+    const std::size_t parts = (values.size() + part - 1) / part;
+    threads_.for_each(static_cast<std::int64_t>(parts), [&](std::int64_t item, int) {
+        const std::size_t begin = static_cast<std::size_t>(item) * part;
+        to_words(type, values.subspan(begin, std::min(part, values.size() - begin)),
+                 words + begin * word_bytes);
+    });
+}
+
 template <class Value>
 void Transfer::upload(const Memory& memory, std::int64_t first, ValueType type,
                       std::span<const Value> values) {
     std::uint64_t address = memory.address() + static_cast<std::uint64_t>(first) * word_bytes;
     while (!values.empty()) {
         const Room room = stage(address, values.size(), address != memory.address());
-        to_words(type, values.first(room.words), room.host);
+        write(type, values.first(room.words), room.host);
         values = values.subspan(room.words);
         address += room.words * word_bytes;
     }

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "cambrian/engine/core/thread_pool.hpp"
 #include "cambrian/engine/graph/op.hpp"
 #include "cambrian/gpu/vulkan/device.hpp"
 #include "cambrian/gpu/vulkan/memory.hpp"
@@ -49,7 +50,9 @@ void from_words(ValueType type, const std::byte* words, std::span<Value> values)
 /// become one copy. Staging is a ring of pieces that are used again when the device has read them.
 class Transfer {
   public:
-    Transfer(vulkan::Device& device, vulkan::Heap& heap, vulkan::PipelineLibrary& pipelines);
+    /// @param threads write large uploads to staging memory together.
+    Transfer(vulkan::Device& device, vulkan::Heap& heap, vulkan::PipelineLibrary& pipelines,
+             int threads);
     ~Transfer();
     Transfer(const Transfer&) = delete;
     Transfer& operator=(const Transfer&) = delete;
@@ -96,6 +99,8 @@ class Transfer {
     /// @param joins whether the words before may be of the same memory, and one copy does for both.
     [[nodiscard]] Room stage(std::uint64_t address, std::size_t words, bool joins);
     void next_piece();
+    template <class Value>
+    void write(ValueType type, std::span<const Value> values, std::byte* words);
     [[nodiscard]] vulkan::Recorder& record_pending();
     void record_copies(Commands& commands);
     void record_small_copies(Commands& commands, std::span<const Copy> copies);
@@ -106,6 +111,7 @@ class Transfer {
     vulkan::Device& device_;
     vulkan::Heap& heap_;
     vulkan::PipelineLibrary& pipelines_;
+    ThreadPool threads_;
     std::vector<Piece> pieces_;
     std::size_t current_ = 0;
     std::vector<Commands> commands_;

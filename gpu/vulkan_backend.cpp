@@ -33,7 +33,7 @@ class VulkanBackend : public Backend {
           heap_(device_, memory_limit(options, device_.limits())),
           pipelines_(device_, options.cache_directory),
           compiler_(options.cache_directory, options.dump_directory),
-          transfer_(device_, heap_, pipelines_),
+          transfer_(device_, heap_, pipelines_, options.threads),
           state_(transfer_),
           resources_{.device = device_,
                      .heap = heap_,
@@ -140,7 +140,7 @@ class VulkanBackend : public Backend {
 }  // namespace gpu
 
 std::unique_ptr<Backend> make_vulkan_backend(const VulkanOptions& options) {
-    CAMBRIAN_ASSERT(options.memory_limit >= 0);
+    CAMBRIAN_ASSERT(options.memory_limit >= 0 && options.threads >= 1);
     return std::make_unique<gpu::VulkanBackend>(options);
 }
 

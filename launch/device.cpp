@@ -164,6 +164,7 @@ std::unique_ptr<Backend> make_backend(const DeviceSettings& settings) {
     VulkanOptions options;
     options.uuid = settings.gpu.uuid;
     options.math = settings.math;
+    options.threads = settings.threads;
     options.memory_limit = settings.memory_limit;
     options.cache_directory = settings.cache_directory;
     options.dump_directory = settings.dump_directory;
