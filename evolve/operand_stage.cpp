@@ -51,28 +51,25 @@ void OperandStage::upload(std::span<const Genome* const> genomes,
                           std::span<const std::uint32_t> order) {
     place(genomes, order);
     write_tapes(genomes, order);
-    const bool all_tapes = tapes_ == order.size();
-    const Genome& last = *genomes[order.back()];
-    const std::int64_t weights =
-        places_.back().weights +
-        (all_tapes ? shelf_.capacity(structures_[order.back()].size_class).weights
-                   : static_cast<std::int64_t>(last.weights.size()));
-    Buffer& buffer = weight_buffer_.hold(backend_, weights);
-    if (tapes_ > 0) {
-        const std::int64_t packed = all_tapes ? weights : places_[tapes_].weights;
-        backend_.upload(buffer, 0,
-                        std::span<const float>(packed_).first(static_cast<std::size_t>(packed)));
-    }
+    Buffer& buffer = weight_buffer_.hold(backend_, weight_words_);
+    if (tapes_ > 0)
+        backend_.upload(
+            buffer, 0,
+            std::span<const float>(packed_).first(static_cast<std::size_t>(end_of_tapes_.weights)));
     for (std::size_t position = tapes_; position < order.size(); ++position)
         backend_.upload(buffer, places_[position].weights,
                         std::span<const float>(genomes[order[position]]->weights));
-    const auto upload_words = [&](GrowingBuffer& target, const std::vector<std::int32_t>& words) {
-        if (words.empty()) return;
-        backend_.upload(target.hold(backend_, static_cast<std::int64_t>(words.size())), 0,
-                        std::span<const std::int32_t>(words));
-    };
-    upload_words(activation_buffer_, activations_);
-    upload_words(enabled_buffer_, enabled_);
+    const std::int64_t tape_words = end_of_tapes_.activations;
+    Buffer& words = activation_buffer_.hold(
+        backend_, tape_words + static_cast<std::int64_t>(activations_.size()));
+    if (tapes_ > 0)
+        backend_.upload(
+            words, 0,
+            std::span<const std::int32_t>(tape_words_).first(static_cast<std::size_t>(tape_words)));
+    if (tapes_ == order.size()) return;
+    backend_.upload(words, tape_words, std::span<const std::int32_t>(activations_));
+    backend_.upload(enabled_buffer_.hold(backend_, static_cast<std::int64_t>(enabled_.size())), 0,
+                    std::span<const std::int32_t>(enabled_));
 }
 
 /// Gives every genome its place and collects what the reader holds of graphs.
@@ -91,15 +88,17 @@ void OperandStage::place(std::span<const Genome* const> genomes,
         next.activations += shelf_.capacity(size_class).words;
         ++tapes_;
     }
-    activations_.resize(static_cast<std::size_t>(next.activations));
+    end_of_tapes_ = next;
     for (const std::uint32_t genome : order.subspan(tapes_)) {
         CAMBRIAN_ASSERT(structures_[genome].size_class == as_graph);
-        next.activations = static_cast<std::int64_t>(activations_.size());
+        next.activations =
+            end_of_tapes_.activations + static_cast<std::int64_t>(activations_.size());
         next.enabled = static_cast<std::int64_t>(enabled_.size());
         places_.push_back(next);
         next.weights += static_cast<std::int64_t>(genomes[genome]->weights.size());
         place_graph(read_[read_index_[genome]], read_[read_index_[genome] + 1]);
     }
+    weight_words_ = next.weights;
 }
 
 void OperandStage::place_graph(const Place& from, const Place& to) {
@@ -117,17 +116,17 @@ void OperandStage::write_tapes(std::span<const Genome* const> genomes,
     const auto capacity = [&](std::size_t position) -> const TapeCapacity& {
         return shelf_.capacity(structures_[order[position]].size_class);
     };
-    const auto all =
-        static_cast<std::size_t>(places_[tapes_ - 1].weights + capacity(tapes_ - 1).weights);
-    // What it held is written over, or lies behind what a tape reads.
-    if (packed_.size() < all) packed_.resize(all);
+    const auto words = static_cast<std::size_t>(end_of_tapes_.activations);
+    const auto weights = static_cast<std::size_t>(end_of_tapes_.weights);
+    if (tape_words_.size() < words) tape_words_.resize(words);
+    if (packed_.size() < weights) packed_.resize(weights);
     constexpr std::size_t at_once = 256;
     const std::size_t items = (tapes_ + at_once - 1) / at_once;
     threads_.for_each(static_cast<std::int64_t>(items), [&](std::int64_t item, int) {
         const std::size_t first = static_cast<std::size_t>(item) * at_once;
         for (std::size_t i = first; i < std::min(first + at_once, tapes_); ++i)
             shelf_.write(order[i], genomes[order[i]]->weights,
-                         std::span(activations_)
+                         std::span(tape_words_)
                              .subspan(static_cast<std::size_t>(places_[i].activations),
                                       static_cast<std::size_t>(capacity(i).words)),
                          std::span(packed_).subspan(static_cast<std::size_t>(places_[i].weights),

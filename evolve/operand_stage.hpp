@@ -58,8 +58,12 @@ class OperandStage {
     std::vector<Place> read_;                  ///< Where the operands in the reader begin; the end.
     std::vector<Place> places_;                ///< Of every position of a wave.
     std::size_t tapes_ = 0;                    ///< Positions of a wave before the first graph.
-    std::vector<std::int32_t> activations_;    ///< Tapes first.
+    Place end_of_tapes_;
+    std::int64_t weight_words_ = 0;          ///< Of a wave.
+    std::vector<std::int32_t> activations_;  ///< Of graphs; they lie behind the tapes.
     std::vector<std::int32_t> enabled_;
+    /// Only grow: what they held is written over, or lies behind what a tape reads.
+    std::vector<std::int32_t> tape_words_;
     std::vector<float> packed_;
     GrowingBuffer weight_buffer_{ValueType::real};
     GrowingBuffer activation_buffer_{ValueType::integer};
