@@ -8,6 +8,7 @@
 #include "cambrian/engine/cpu/nest.hpp"
 #include "cambrian/gpu/kernels/compiled_graph.hpp"
 #include "cambrian/gpu/kernels/matmul_tile.hpp"
+#include "cambrian/gpu/kernels/walk.hpp"
 
 namespace cambrian::gpu {
 namespace {
@@ -110,17 +111,28 @@ class MatmulStep : public Step {
         const std::int64_t individuals = per_individual_ ? frame.population : 1;
         const Size size{joined ? m_ * individuals : m_, joined ? 1 : individuals};
         const vulkan::DeviceLimits& limits = resources_.device.limits();
-        const MatmulTile& tile = resources_.matmul_tile.empty()
-                                     ? choose_matmul_tile(size.m, n_, limits)
-                                     : matmul_tile(resources_.matmul_tile, limits);
+        const MatmulTile& tile = tile_for(size, limits);
         vulkan::Push push = arguments(frame, size);
         const std::uint64_t groups =
             tile.direct() ? direct_groups(size, tile) : tiled_groups(size, tile, push);
         std::vector<vulkan::Range> reads{left_.range(frame), right_.range(frame)};
         if (linear_.bias) reads.push_back(bias_.range(frame));
         if (linear_.activation) reads.push_back(code_.range(frame));
-        recorder.dispatch(pipeline(tile, frame), push, groups, reads,
-                          std::array{result_.range(frame)});
+        const std::array writes{result_.range(frame)};
+        const vulkan::Pipeline& kernel = pipeline(tile, frame);
+        if (!tile.direct()) {
+            recorder.dispatch(kernel, push, groups, reads, writes);
+            return;
+        }
+        // A long sum is cut into dispatches that go on from what is in the result.
+        std::int64_t begin = 0;
+        do {
+            const std::int64_t end = std::min(begin + most_turns(resources_), k_);
+            push.word[3] = word(begin);
+            push.word[4] = word(end);
+            recorder.dispatch(kernel, push, groups, reads, writes);
+            begin = end;
+        } while (begin < k_);
     }
 
   private:
@@ -128,6 +140,14 @@ class MatmulStep : public Step {
         std::int64_t m = 0;
         std::int64_t individuals = 1;
     };
+
+    /// Where a device cannot loop over all of k in one dispatch, the kernel that can be cut.
+    [[nodiscard]] const MatmulTile& tile_for(const Size& size,
+                                             const vulkan::DeviceLimits& limits) const {
+        if (k_ > most_turns(resources_)) return matmul_tile("direct", limits);
+        return resources_.matmul_tile.empty() ? choose_matmul_tile(size.m, n_, limits)
+                                              : matmul_tile(resources_.matmul_tile, limits);
+    }
 
     void add_batch(const Site& site) {
         const auto axes =

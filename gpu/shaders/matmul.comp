@@ -63,6 +63,7 @@ vec4 load_bias(Product product, uint column) {
 
 void store_result(Product product, uint row, uint column, vec4 values, vec4 bias) {
     [[unroll]] for (uint i = 0U; i < 4U; ++i) {
+        values[i] = finished(values[i]);
         if (flagged(flag_bias)) {
             values[i] = op_add(values[i], bias[i]);
         }

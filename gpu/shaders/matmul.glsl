@@ -73,3 +73,9 @@ vec4 accumulate(vec4 sum, float a, vec4 b) {
     return fma(vec4(a), b, sum);
 #endif
 }
+
+// A fused product may underflow to -0 in the first terms, and the zeros that fill a tile up would make
+// that +0: all tiles give +0.
+float finished(float sum) {
+    return op_add(sum, 0.0F);
+}
