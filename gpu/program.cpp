@@ -62,15 +62,11 @@ GpuProgram::GpuProgram(const Graph& graph, Resources& resources, RunState& state
 }
 
 GpuProgram::~GpuProgram() {
-    try {
-        for (const auto& recording : recordings_) {
-            if (recording->readback) {
-                state_.readback_bytes -= recording->readback->block.bytes();
-            }
-            resources_.device.wait(recording->last_use);
+    for (const auto& recording : recordings_) {
+        if (recording->readback) {
+            state_.readback_bytes -= recording->readback->block.bytes();
         }
-    } catch (const DeviceError&) {
-        // A lost device runs nothing any more.
+        resources_.device.settle(recording->last_use);
     }
 }
 
@@ -120,6 +116,7 @@ void GpuProgram::find_key(std::int64_t population, std::span<const Binding> inpu
         key_.push_back(bound(outputs_[i], outputs[i], population).address(outputs[i].first));
     }
     key_[1] = state_.scratch.hold(peak_bytes(population));
+    key_.push_back(resources_.heap.generation());
 }
 
 void GpuProgram::run(std::int64_t population, std::span<const Binding> inputs,

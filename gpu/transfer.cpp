@@ -81,11 +81,7 @@ Transfer::Transfer(vulkan::Device& device, vulkan::Heap& heap, vulkan::PipelineL
     : device_(device), heap_(heap), pipelines_(pipelines), threads_(threads) {}
 
 Transfer::~Transfer() {
-    try {
-        device_.wait(device_.last());
-    } catch (const DeviceError&) {
-        // A lost device uses nothing any more.
-    }
+    device_.settle(device_.last());
 }
 
 void Transfer::clear(const Memory& memory) {
@@ -183,7 +179,6 @@ vulkan::Recorder& Transfer::record_pending() {
     for (const vulkan::Range& range : clears_) {
         recorder.fill(range.address, range.bytes, 0);
     }
-    clears_.clear();
     record_copies(commands);
     return recorder;
 }
@@ -201,6 +196,9 @@ vulkan::Ticket Transfer::submit(std::span<const VkCommandBuffer> commands) {
         return device_.last();
     }
     const vulkan::Ticket ticket = device_.submit(all);
+    // Not before: what could not be submitted waits for the next submission.
+    clears_.clear();
+    copies_.clear();
     const auto mark = [ticket](auto& user) {
         if (user.last_use == pending_use) {
             user.last_use = ticket;
@@ -243,11 +241,7 @@ void Transfer::download(const Memory& memory, std::int64_t first, ValueType type
 void Transfer::retire(const vulkan::Block& block, vulkan::Ticket last_use) {
     std::erase_if(clears_, [&](const vulkan::Range& r) { return inside(block, r.address); });
     std::erase_if(copies_, [&](const Copy& copy) { return inside(block, copy.to); });
-    try {
-        device_.wait(std::max(last_use, last_flush_));
-    } catch (const DeviceError&) {
-        // A lost device uses nothing any more.
-    }
+    device_.settle(std::max(last_use, last_flush_));
 }
 
 template void Transfer::upload(const Memory&, std::int64_t, ValueType, std::span<const float>);

@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <utility>
 
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/gpu/kernels/static_shaders.hpp"
@@ -34,11 +33,10 @@ const vulkan::Pipeline& spread_pipeline(vulkan::PipelineLibrary& pipelines) {
 // check against each other.
 void Transfer::record_copies(Commands& commands) {
     const auto overlap = [](const Copy& a, const Copy& b) { return a.to + a.bytes > b.to; };
-    std::vector<Copy> sorted = std::exchange(copies_, {});
-    const std::vector<Copy> in_order = sorted;
+    std::vector<Copy> sorted = copies_;
     std::ranges::sort(sorted, {}, &Copy::to);
     if (std::ranges::adjacent_find(sorted, overlap) != sorted.end()) {
-        for (const Copy& copy : in_order) {
+        for (const Copy& copy : copies_) {
             commands.recorder->copy(copy.from, copy.to, copy.bytes);
         }
         return;

@@ -47,9 +47,11 @@ class VulkanBackend : public Backend {
                      .matmul_tile = options.matmul_tile} {}
 
     std::unique_ptr<Program> compile(const Graph& graph) override {
+        device_.require_alive();
         return std::make_unique<GpuProgram>(graph, resources_, state_);
     }
     std::unique_ptr<Buffer> allocate(ValueType type, std::int64_t elements) override {
+        device_.require_alive();
         return std::make_unique<DeviceBuffer>(transfer_, type, elements);
     }
 
@@ -99,6 +101,7 @@ class VulkanBackend : public Backend {
   private:
     template <class Value>
     void write(Buffer& target, std::int64_t first, std::span<const Value> values) {
+        device_.require_alive();
         auto& buffer = dynamic_cast<DeviceBuffer&>(target);
         const auto count = static_cast<std::int64_t>(values.size());
         buffer.require_inside(first, count);
@@ -108,6 +111,7 @@ class VulkanBackend : public Backend {
 
     template <class Value>
     void read(const Buffer& source, std::int64_t first, std::span<Value> values) {
+        device_.require_alive();
         const auto& buffer = dynamic_cast<const DeviceBuffer&>(source);
         const auto count = static_cast<std::int64_t>(values.size());
         buffer.require_inside(first, count);

@@ -114,8 +114,21 @@ void Device::wait(Ticket ticket) {
     check(state_->functions.vkWaitSemaphores(state_->device, &info,
                                              std::numeric_limits<std::uint64_t>::max()),
           "vkWaitSemaphores");
-    state_->reached = std::max(state_->reached, ticket);
+    // A wait may also end well because the device is lost.
+    if (!done(ticket)) check(VK_ERROR_DEVICE_LOST, "vkWaitSemaphores");
     check_validation();
+}
+
+void Device::settle(Ticket ticket) noexcept {
+    try {
+        wait(ticket);
+    } catch (const DeviceError&) {
+        state_->functions.vkDeviceWaitIdle(state_->device);
+    }
+}
+
+void Device::require_alive() const {
+    state_->require_alive();
 }
 
 bool Device::done(Ticket ticket) const {

@@ -61,10 +61,14 @@ class Device {
     Ticket submit(std::span<const VkCommandBuffer> commands);
     /// Spins shortly, then sleeps, until a submission is done. 0 is always done.
     void wait(Ticket ticket);
+    /// The same for destructors: where it cannot be waited for, until the device is idle or lost.
+    void settle(Ticket ticket) noexcept;
     [[nodiscard]] bool done(Ticket ticket) const;
     [[nodiscard]] Ticket last() const;  ///< Of the latest submission.
     [[nodiscard]] std::int64_t submits() const;
 
+    /// Throws DeviceError when the device has been lost.
+    void require_alive() const;
     /// Throws DeviceError unless the result is a success.
     void check(VkResult result, std::string_view call);
     /// Throws DeviceError when the validation layer has said something and nobody listens.

@@ -140,11 +140,12 @@ Heap::Slab* Heap::add_slab(MemoryKind kind, std::int64_t bytes) {
 void Heap::trim() {
     // Blocks may have been freed while a submission still used them.
     device_.wait(device_.last());
-    std::erase_if(slabs_, [this](const std::unique_ptr<Slab>& slab) {
+    const auto returned = std::erase_if(slabs_, [this](const std::unique_ptr<Slab>& slab) {
         if (!slab->empty()) return false;
         if (slab->kind == MemoryKind::device) device_slab_bytes_ -= slab->bytes;
         return true;
     });
+    if (returned > 0) ++generation_;
 }
 
 void Heap::release(const Block& block) noexcept {

@@ -60,6 +60,9 @@ class Heap {
     [[nodiscard]] std::int64_t used() const { return used_; }  ///< Bytes in device blocks.
     [[nodiscard]] std::int64_t limit() const { return limit_; }
     [[nodiscard]] std::int64_t driver_allocations() const { return driver_allocations_; }
+    /// Changes when memory goes back to the driver: command buffers recorded before may name
+    /// buffers that are no more, even where the same addresses are in use again.
+    [[nodiscard]] std::uint64_t generation() const { return generation_; }
 
     /// Where an address lies, for copies.
     struct Location {
@@ -83,6 +86,7 @@ class Heap {
     std::int64_t used_ = 0;
     std::int64_t device_slab_bytes_ = 0;
     std::int64_t driver_allocations_ = 0;
+    std::uint64_t generation_ = 0;
     std::vector<std::unique_ptr<Slab>> slabs_;
 };
 

@@ -1,0 +1,163 @@
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <optional>
+#include <string>
+
+#include "cambrian/engine/core/error.hpp"
+#include "program_support.hpp"
+
+namespace cambrian::test {
+namespace {
+
+/// What tests/faulty_loader makes of one call while this lives. The tests are skipped where that
+/// library does not stand before the real one.
+class Fault {
+  public:
+    Fault(const char* call, int at, VkResult result) {
+        ::setenv("CAMBRIAN_FAULT_CALL", call, 1);
+        ::setenv("CAMBRIAN_FAULT_AT", std::to_string(at).c_str(), 1);
+        ::setenv("CAMBRIAN_FAULT_RESULT", std::to_string(result).c_str(), 1);
+    }
+    ~Fault() { ::unsetenv("CAMBRIAN_FAULT_CALL"); }
+    Fault(const Fault&) = delete;
+    Fault& operator=(const Fault&) = delete;
+};
+
+/// One whole use of a backend: buffers, a program whose kernel is generated, a run, a download.
+std::vector<float> use(Backend& backend, std::int64_t population) {
+    Graph graph;
+    const Var x = graph.input("x", ValueType::real, {5}, true);
+    const Var w = graph.input("w", ValueType::real, {5, 3});
+    graph.output(tanh(matmul(reshape(x, {1, 5}), w)) * 2.0 + 1.0);
+    const auto program = backend.compile(graph);
+    const auto inputs = std::pair(backend.allocate(ValueType::real, 5 * population),
+                                  backend.allocate(ValueType::real, 15));
+    backend.upload(*inputs.first, 0, std::span<const float>(numbers(5 * population)));
+    for (std::int64_t i = 0; i < 15; ++i)
+        backend.upload(*inputs.second, i, std::span<const float>(numbers(1, 0.1F)));
+    const auto output = backend.allocate(ValueType::real, 3 * population);
+    program->run(population, std::vector<Binding>{{inputs.first.get()}, {inputs.second.get()}},
+                 std::vector<Binding>{{output.get()}});
+    std::vector<float> values(static_cast<std::size_t>(3 * population));
+    backend.download(*output, 0, std::span<float>(values));
+    return values;
+}
+
+class FaultTest : public testing::Test {
+  protected:
+    void SetUp() override {
+        if (std::getenv("CAMBRIAN_FAULTY_LOADER") == nullptr)
+            GTEST_SKIP() << "the faulty loader stands only before the tests of its own";
+        options_ = test_vulkan_options(Math::strict);
+        options_.cache_directory.clear();
+        expected_ = use(*make_vulkan_backend(options_), population);
+    }
+
+    static constexpr std::int64_t population = 40;
+    static constexpr const char* calls[] = {"vkAllocateMemory",
+                                            "vkCreateBuffer",
+                                            "vkAllocateCommandBuffers",
+                                            "vkCreateComputePipelines",
+                                            "vkCreateShaderModule",
+                                            "vkCreateCommandPool",
+                                            "vkBeginCommandBuffer",
+                                            "vkEndCommandBuffer",
+                                            "vkQueueSubmit",
+                                            "vkMapMemory",
+                                            "vkBindBufferMemory",
+                                            "vkResetCommandPool"};
+    VulkanOptions options_;
+    std::vector<float> expected_;
+};
+
+TEST_F(FaultTest, ACallThatFailsOnceIsADeviceErrorAndTheBackendGoesOn) {
+    for (const char* call : calls) {
+        int failures = 0;
+        for (int at = 1; at <= 60; ++at) {
+            const auto backend = make_vulkan_backend(options_);
+            bool failed = false;
+            {
+                const Fault fault(call, at, VK_ERROR_OUT_OF_DEVICE_MEMORY);
+                try {
+                    EXPECT_EQ(use(*backend, population), expected_) << call << " " << at;
+                } catch (const DeviceError&) {
+                    failed = true;
+                }
+            }
+            EXPECT_EQ(use(*backend, population), expected_) << call << " " << at;
+            const std::int64_t used = backend->memory().used;
+            EXPECT_EQ(use(*backend, population), expected_);
+            EXPECT_EQ(backend->memory().used, used) << "after " << call << " " << at;
+            failures += failed ? 1 : 0;
+            if (!failed && at > 4) break;
+        }
+        EXPECT_TRUE(failures > 0 || std::string(call) == "vkAllocateMemory" ||
+                    std::string(call) == "vkCreateBuffer")
+            << call;
+    }
+}
+
+TEST_F(FaultTest, ALostDeviceIsADeviceErrorOfEveryLaterCall) {
+    for (const char* call : {"vkQueueSubmit", "vkWaitSemaphores", "vkGetSemaphoreCounterValue"})
+        for (int at = 1; at <= 4; ++at) {
+            std::optional<Fault> fault;
+            const auto backend = make_vulkan_backend(options_);
+            const auto kept = backend->allocate(ValueType::real, 100);
+            Graph graph;
+            graph.output(tanh(graph.input("x", ValueType::real, {100})) + 1.0);
+            const auto program = backend->compile(graph);
+            fault.emplace(call, at, VK_ERROR_DEVICE_LOST);
+            bool lost = false;
+            for (int run = 0; run < 6 && !lost; ++run) {
+                try {
+                    EXPECT_EQ(use(*backend, population), expected_) << call << " " << at;
+                } catch (const DeviceError& error) {
+                    lost = true;
+                    EXPECT_NE(std::string(error.what()).find("lost"), std::string::npos)
+                        << error.what();
+                }
+            }
+            if (std::string(call) == "vkWaitSemaphores" && !lost) continue;
+            EXPECT_TRUE(lost) << call << " " << at;
+            std::vector<float> values(100);
+            EXPECT_THROW((void)backend->compile(graph), DeviceError);
+            EXPECT_THROW((void)backend->allocate(ValueType::real, 1), DeviceError);
+            EXPECT_THROW(backend->upload(*kept, 0, std::span<const float>(values)), DeviceError);
+            EXPECT_THROW(backend->download(*kept, 0, std::span<float>(values)), DeviceError);
+            EXPECT_THROW(program->run(1, std::vector<Binding>{{kept.get()}},
+                                      std::vector<Binding>{{kept.get()}}),
+                         DeviceError);
+        }
+}
+
+// A recording that names memory given back to the driver is not used again, even where the same
+// addresses are.
+TEST_F(FaultTest, MemoryThatWentToTheDriverAndBackIsRecordedAnew) {
+    options_.memory_limit = std::int64_t{96} << 20;
+    const auto backend = make_vulkan_backend(options_);
+    Graph graph;
+    const Var x = graph.input("x", ValueType::real, {1 << 20});
+    graph.output(x);
+    graph.output(x + 1.0);
+    const auto program = backend->compile(graph);
+    const std::vector<float> values = numbers(1 << 20);
+    for (int round = 0; round < 4; ++round) {
+        {
+            const auto input = backend->allocate(ValueType::real, 1 << 20);
+            const auto same = backend->allocate(ValueType::real, 1 << 20);
+            const auto more = backend->allocate(ValueType::real, 1 << 20);
+            backend->upload(*input, 0, std::span<const float>(values));
+            program->run(1, std::vector<Binding>{{input.get()}},
+                         std::vector<Binding>{{same.get()}, {more.get()}});
+            std::vector<float> copied(values.size());
+            backend->download(*same, 0, std::span<float>(copied));
+            EXPECT_EQ(copied, values);
+        }
+        const auto large = backend->allocate(ValueType::real, 20 << 20);
+        EXPECT_NE(large, nullptr);
+    }
+}
+
+}  // namespace
+}  // namespace cambrian::test
