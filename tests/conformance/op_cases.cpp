@@ -1,7 +1,10 @@
 #include "op_cases.hpp"
 
+#include <nlohmann/json.hpp>
+
 #include "cambrian/engine/core/random.hpp"
 #include "cambrian/engine/graph/ops.hpp"
+#include "cambrian/engine/network/tape.hpp"
 
 namespace cambrian::test {
 namespace {
@@ -333,6 +336,56 @@ void add_chain(Cases& cases) {
     }
 }
 
+Shape with_last(const Shape& shape, std::int64_t extent) {
+    std::vector<std::int64_t> extents(shape.extents().begin(), shape.extents().end());
+    extents.back() = extent;
+    return Shape(std::span<const std::int64_t>(extents));
+}
+
+Tape tape_of(const char* network, std::int64_t inputs, std::int64_t outputs) {
+    return make_tape(Network(blueprint_from_json(nlohmann::json::parse(network), inputs, outputs)));
+}
+
+/// A network of three inputs and two outputs with every instruction a tape can have.
+Tape tape_of_everything() {
+    return tape_of(R"({"grid": {"layers_per_cell": 6}, "layers": [
+        {"type": "dense", "out": 5, "bias": false, "activation": "silu"},
+        {"type": "residual", "layers": [{"type": "layer_norm"}, {"type": "dense", "out": 5}]},
+        {"type": "rnn", "hidden": 7},
+        {"type": "rms_norm"}, {"type": "softmax"},
+        {"type": "dense", "out": 3, "activation": "gelu"},
+        {"type": "dense", "activation": "tanh"}], "links": [
+        {"source": "input", "target": 2, "kind": "forward"},
+        {"source": 2, "target": 4, "kind": "forward"},
+        {"source": 2, "target": 1, "kind": "backward"}]})",
+                   3, 2);
+}
+
+void add_interpret(Cases& cases) {
+    struct Rows {
+        Tape tape;
+        Shape rows;
+        std::int64_t outputs;
+    };
+    const char* const perceptron =
+        R"({"layers": [{"type": "dense", "out": 17, "activation": "tanh"}, {"type": "dense"}]})";
+    const char* const norm = R"({"layers": [{"type": "layer_norm"}, {"type": "dense"}]})";
+    for (const auto& [tape, rows, outputs] :
+         {Rows{tape_of(perceptron, 4, 2), {4}, 2}, Rows{tape_of(perceptron, 4, 2), {65, 4}, 2},
+          Rows{tape_of(perceptron, 1, 1), {2, 3, 1}, 1}, Rows{tape_of(norm, 65, 3), {3, 65}, 3},
+          Rows{tape_of_everything(), {1, 3}, 2}, Rows{tape_of_everything(), {17, 3}, 2}}) {
+        // A network without state still has an operand for one word of it.
+        const Shape state = with_last(rows, std::max<std::int64_t>(1, tape.capacity.state));
+        cases.push_back({Op::interpret,
+                         {{Range::given, {tape.capacity.words}, 0, tape.words},
+                          {Range::wide, {tape.capacity.weights}},
+                          {Range::wide, rows},
+                          {Range::wide, state}},
+                         InterpretAttribute{.outputs = outputs, .memory = tape.capacity.memory},
+                         {{with_last(rows, outputs)}, {state}}});
+    }
+}
+
 }  // namespace
 
 ValueType OperandCase::type() const {
@@ -350,14 +403,19 @@ std::string OpCase::label() const {
 
 std::vector<OpCase> op_cases() {
     Cases cases = scan_cases();
-    for (auto* add : {add_sources, add_unary, add_binary, add_reductions, add_reshapes, add_pieces,
-                      add_matmul, add_indexing, add_activations, add_linear, add_chain})
+    for (auto* add :
+         {add_sources, add_unary, add_binary, add_reductions, add_reshapes, add_pieces, add_matmul,
+          add_indexing, add_activations, add_linear, add_chain, add_interpret})
         add(cases);
     return cases;
 }
 
 Tensor draw_operand(const OperandCase& operand, std::uint64_t seed) {
     Tensor tensor(operand.type(), operand.shape);
+    if (operand.range == Range::given) {
+        tensor.elements.assign(operand.elements.begin(), operand.elements.end());
+        return tensor;
+    }
     RandomStream rng(random_key(seed, "operand"), 0);
     for (double& element : tensor.elements) {
         const float u = rng.uniform();
@@ -383,6 +441,8 @@ Tensor draw_operand(const OperandCase& operand, std::uint64_t seed) {
                 break;
             case Range::fixed:
                 element = static_cast<double>(operand.bound);
+                break;
+            case Range::given:
                 break;
             case Range::boolean:
                 element = rng.chance(0.5F) ? 1.0 : 0.0;

@@ -16,6 +16,7 @@ enum class Range {
     integers,  ///< Integers in [-50, 50).
     index,     ///< Integers in [0, bound).
     fixed,     ///< The integer `bound`.
+    given,     ///< The integers `elements`, for every individual.
     boolean,
 };
 
@@ -23,6 +24,7 @@ struct OperandCase {
     Range range = Range::wide;
     Shape shape;
     std::int64_t bound = 0;
+    std::vector<std::int32_t> elements = {};
     [[nodiscard]] ValueType type() const;
 };
 
