@@ -8,10 +8,10 @@ if(CAMBRIAN_REAL_LOADER)
   target_link_libraries(cambrian_faulty_loader PRIVATE cambrian_vulkan_headers ${CMAKE_DL_LIBS})
   target_compile_definitions(cambrian_faulty_loader PRIVATE
     CAMBRIAN_REAL_LOADER="${CAMBRIAN_REAL_LOADER}")
-  set(directory ${CMAKE_CURRENT_BINARY_DIR}/faulty_loader)
+  set(CAMBRIAN_FAULTY_LOADER_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/faulty_loader)
   set_target_properties(cambrian_faulty_loader PROPERTIES
-    LIBRARY_OUTPUT_DIRECTORY ${directory} PREFIX "" OUTPUT_NAME libvulkan SUFFIX .so.1)
+    LIBRARY_OUTPUT_DIRECTORY ${CAMBRIAN_FAULTY_LOADER_DIRECTORY} PREFIX "" OUTPUT_NAME libvulkan SUFFIX .so.1)
   add_test(NAME gpu.faulty_loader COMMAND cambrian_gpu_tests --gtest_filter=FaultTest.*)
   set_tests_properties(gpu.faulty_loader PROPERTIES LABELS gpu TIMEOUT 300
-    ENVIRONMENT "LD_LIBRARY_PATH=${directory};CAMBRIAN_FAULTY_LOADER=1;CAMBRIAN_TEST_VALIDATION=0")
+    ENVIRONMENT "LD_LIBRARY_PATH=${CAMBRIAN_FAULTY_LOADER_DIRECTORY};CAMBRIAN_FAULTY_LOADER=1;CAMBRIAN_TEST_VALIDATION=0")
 endif()

@@ -131,33 +131,5 @@ TEST_F(FaultTest, ALostDeviceIsADeviceErrorOfEveryLaterCall) {
         }
 }
 
-// A recording that names memory given back to the driver is not used again, even where the same
-// addresses are.
-TEST_F(FaultTest, MemoryThatWentToTheDriverAndBackIsRecordedAnew) {
-    options_.memory_limit = std::int64_t{96} << 20;
-    const auto backend = make_vulkan_backend(options_);
-    Graph graph;
-    const Var x = graph.input("x", ValueType::real, {1 << 20});
-    graph.output(x);
-    graph.output(x + 1.0);
-    const auto program = backend->compile(graph);
-    const std::vector<float> values = numbers(1 << 20);
-    for (int round = 0; round < 4; ++round) {
-        {
-            const auto input = backend->allocate(ValueType::real, 1 << 20);
-            const auto same = backend->allocate(ValueType::real, 1 << 20);
-            const auto more = backend->allocate(ValueType::real, 1 << 20);
-            backend->upload(*input, 0, std::span<const float>(values));
-            program->run(1, std::vector<Binding>{{input.get()}},
-                         std::vector<Binding>{{same.get()}, {more.get()}});
-            std::vector<float> copied(values.size());
-            backend->download(*same, 0, std::span<float>(copied));
-            EXPECT_EQ(copied, values);
-        }
-        const auto large = backend->allocate(ValueType::real, 20 << 20);
-        EXPECT_NE(large, nullptr);
-    }
-}
-
 }  // namespace
 }  // namespace cambrian::test

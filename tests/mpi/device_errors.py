@@ -1,7 +1,7 @@
 """A device that is not there, or too small, ends a run with exit code 2 or 4 and leaves its checkpoint as it was."""
 import harness
 
-chosen = harness.options(__doc__)
+chosen = harness.options(__doc__, faulty_loader="")
 task = {"type": "cart_pole", "episodes": 2, "steps": 60}
 experiment = harness.config(chosen, "devices", 8, 40, task)
 alone = chosen.work / "alone"
@@ -18,6 +18,10 @@ CASES = [([], NO_DRIVER, 4, "no driver is installed"),
          (["--set", "engine.device=99"], {}, 2, "engine.device is 99"),
          (["--set", "engine.memory_limit=100B"], {}, 4, "raise the limit"),
          (["--set", "engine.memory_limit=2KiB"], {}, 4, "raise the memory limit")]
+if chosen.faulty_loader:
+    for call, at in (("vkQueueSubmit", 1), ("vkQueueSubmit", 4), ("vkGetSemaphoreCounterValue", 6)):
+        CASES.append((["--set", "engine.memory_limit=1GiB"], {"LD_LIBRARY_PATH": chosen.faulty_loader, "CAMBRIAN_FAULT_CALL": call, "CAMBRIAN_FAULT_AT": str(at),
+                           "CAMBRIAN_FAULT_RESULT": "-4"}, 4, "the Vulkan device is lost"))
 for ranks in (1, 2):
     for extra, environment, code, message in CASES:
         text = harness.run(chosen, ranks, ["resume", directory, "--quiet", "--set", "run.stop.generations=8", *extra],
