@@ -69,7 +69,8 @@ class GpuProgram : public Program {
                                             std::span<const Port> outputs);
     [[nodiscard]] DeviceBuffer& bound(const Port& port, const Binding& binding,
                                       std::int64_t population) const;
-    /// {population, address of temporaries, addresses of inputs and outputs, the heap's generation}.
+    /// {population, address of temporaries, addresses of inputs and outputs, the heap's
+    /// generation}.
     void find_key(std::int64_t population, std::span<const Binding> inputs,
                   std::span<const Binding> outputs);
     [[nodiscard]] Recording& recording();

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <charconv>
 #include <cstdlib>
 #include <filesystem>
@@ -66,7 +67,20 @@ void fill_vulkan(DeviceSettings& settings, const Json& engine, RankPlace place,
                          ranks_on(settings.gpu, engine, place.local_size, devices));
     }
     settings.cache_directory = engine.at("cache_directory").get<std::string>();
-    if (settings.cache_directory.empty()) settings.cache_directory = default_cache_directory();
+    settings.cache_is_named = !settings.cache_directory.empty();
+    if (!settings.cache_is_named) settings.cache_directory = default_cache_directory();
+}
+
+/// Makes a folder that somebody named, so that nothing has to be said of every file in it.
+void require_folder(std::string_view asked_by, const std::string& folder) {
+    std::error_code error;
+    std::filesystem::create_directories(folder, error);
+    if (!error && access(folder.c_str(), W_OK | X_OK) != 0)
+        error = {errno, std::generic_category()};
+    if (error)
+        throw ConfigError(
+            fmt::format("{} is {} (no files can be put there: {}) name another folder", asked_by,
+                        folder, error.message()));
 }
 
 }  // namespace
@@ -161,6 +175,8 @@ std::unique_ptr<Backend> make_backend(const DeviceSettings& settings) {
     if (settings.backend == "reference") return make_reference_backend(Precision::f32);
     if (settings.backend == "cpu")
         return make_cpu_backend({settings.threads, settings.math, settings.memory_limit});
+    if (settings.cache_is_named) require_folder("engine.cache_directory", settings.cache_directory);
+    if (!settings.dump_directory.empty()) require_folder("--dump", settings.dump_directory);
     VulkanOptions options;
     options.uuid = settings.gpu.uuid;
     options.math = settings.math;
