@@ -25,6 +25,7 @@ struct DeviceSettings {
     std::int64_t memory_limit = 0;  ///< Bytes.
     VulkanDeviceInfo gpu;           ///< Of "vulkan".
     std::string cache_directory;    ///< Of "vulkan"; empty: none.
+    bool cache_is_named = false;    ///< By the config: it must take files.
     std::string dump_directory;     ///< Of "vulkan"; empty: none.
     bool profile = false;           ///< Of "vulkan".
 
@@ -40,6 +41,8 @@ struct DeviceSettings {
 [[nodiscard]] DeviceSettings device_settings(const Json& engine, RankPlace place,
                                              const HostDevices& devices);
 
+/// Makes the folders that were asked for. Throws ConfigError when one cannot be written to,
+/// DeviceError when the device fails.
 [[nodiscard]] std::unique_ptr<Backend> make_backend(const DeviceSettings& settings);
 
 /// Takes over what --dump and --profile ask for. Throws ConfigError when they ask for something and

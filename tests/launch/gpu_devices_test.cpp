@@ -222,5 +222,28 @@ TEST(DeviceSettings, DumpAndProfileNeedAGpu) {
     EXPECT_TRUE(settings.profile);
 }
 
+TEST(DeviceSettings, FoldersThatAreNamedMustTakeFiles) {
+    // A file is no folder, for root neither.
+    const std::string file = CAMBRIAN_PROGRAM;
+    const auto complaint = [](const DeviceSettings& settings) -> std::string {
+        try {
+            (void)make_backend(settings);
+        } catch (const ConfigError& error) {
+            return error.what();
+        }
+        return {};
+    };
+    DeviceSettings dumping;
+    dumping.backend = "vulkan";
+    dumping.dump_directory = file + "/shaders";
+    EXPECT_THAT(complaint(dumping), HasSubstr("--dump is " + dumping.dump_directory));
+    const DeviceSettings caching = [&] {
+        Json section = engine("vulkan");
+        section["cache_directory"] = file;
+        return device_settings(section, {}, host_with(some_devices()));
+    }();
+    EXPECT_THAT(complaint(caching), HasSubstr("engine.cache_directory is " + file));
+}
+
 }  // namespace
 }  // namespace cambrian::launch
