@@ -199,7 +199,8 @@ std::vector<Evaluation> Evaluator::evaluate(std::span<const Genome* const> genom
 
 Evaluator::Counters Evaluator::counters() const {
     return {.programs_compiled = state_->runner.programs_compiled(),
-            .programs_reused = state_->runner.programs_reused()};
+            .programs_reused = state_->runner.programs_reused(),
+            .memory_splits = state_->runner.memory_splits()};
 }
 
 }  // namespace cambrian::evolve

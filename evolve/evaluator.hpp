@@ -48,6 +48,7 @@ class Evaluator {
     struct Counters {
         std::uint64_t programs_compiled = 0;
         std::uint64_t programs_reused = 0;
+        std::uint64_t memory_splits = 0;  ///< Waits of networks for others that filled the memory.
     };
     [[nodiscard]] Counters counters() const;
 

@@ -47,6 +47,7 @@ const std::vector<PopulationOutput>& PopulationRunner::run(std::span<const Genom
         stage_.upload(genomes, groups_.order().subspan(begin, end - begin));
         run_wave(genomes, begin, end, request);
         collect(begin, end);
+        if (end < genomes.size()) ++splits_;
         begin = end;
     }
     return outputs_;
@@ -149,6 +150,7 @@ void PopulationRunner::run_group(StructureProgram& program, std::size_t wave, st
                 {output_buffers_[i].get(),
                  static_cast<std::int64_t>(position - wave) * outputs_[i].elements});
         program.program->run(static_cast<std::int64_t>(count), inputs_, bound_outputs_);
+        if (program.per_individual && position + count < end) ++splits_;
     }
     cache_.set_bytes(program.program->peak_bytes(static_cast<std::int64_t>(piece)));
 }

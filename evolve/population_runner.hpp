@@ -44,6 +44,8 @@ class PopulationRunner {
 
     [[nodiscard]] std::uint64_t programs_compiled() const { return compiled_; }
     [[nodiscard]] std::uint64_t programs_reused() const { return reused_; }
+    /// Times that networks had to wait for others because memory did not hold all at once.
+    [[nodiscard]] std::uint64_t memory_splits() const { return splits_; }
 
   private:
     StructureProgram& program_for(const Genome& genome, const GenomeStructure& structure,
@@ -66,6 +68,7 @@ class PopulationRunner {
     GenomeGroups groups_;
     std::uint64_t compiled_ = 0;
     std::uint64_t reused_ = 0;
+    std::uint64_t splits_ = 0;
     std::vector<float> reals_;
     std::vector<std::int32_t> integers_;
     std::vector<Binding> inputs_;

@@ -209,9 +209,12 @@ TEST(Family, StaysUnderTheMemoryLimit) {
     constexpr std::int64_t limit = 512 * 1024;
     const auto little = make_cpu_backend({.math = Math::strict, .memory_limit = limit});
     const auto plenty = make_cpu_backend({.math = Math::strict});
-    expect_same(Evaluator(*little, *task, 1, Family::interpreted).evaluate(pointers(genomes), {}),
-                Evaluator(*plenty, *task, 1, Family::interpreted).evaluate(pointers(genomes), {}));
+    Evaluator in_parts(*little, *task, 1, Family::interpreted);
+    Evaluator at_once(*plenty, *task, 1, Family::interpreted);
+    expect_same(in_parts.evaluate(pointers(genomes), {}), at_once.evaluate(pointers(genomes), {}));
     EXPECT_LE(little->memory().used, limit);
+    EXPECT_GT(in_parts.counters().memory_splits, 0U);
+    EXPECT_EQ(at_once.counters().memory_splits, 0U);
 }
 
 TEST(Family, SteadyWorkAllocatesNothing) {
