@@ -51,14 +51,18 @@ void ComputeThread::run() {
             return;
         }
         const double waited = std::chrono::duration<double>(Clock::now() - idle).count();
-        const Job job = std::move(jobs_.front());
+        std::optional<Job> job = std::move(jobs_.front());
         jobs_.pop_front();
         lock.unlock();
-        JobResult result = workshop_.work(job);
+        JobResult result = workshop_.work(*job);
         result.seconds.wait = waited;
         lock.lock();
         results_.push_back(std::move(result));
         finished_.notify_one();
+        // The owner does not wait until all that a job held is let go.
+        lock.unlock();
+        job.reset();
+        lock.lock();
     }
 }
 

@@ -50,6 +50,7 @@ Dispatcher::Dispatcher(Communicator& communicator, Backend& backend, const Exper
       peers_(static_cast<std::size_t>(communicator.size())),
       seconds_(peers_.size()),
       workshop_(backend, experiment),
+      threads_(communicator.size() > 1 ? experiment.distribution.threads : 1),
       last_progress_(Clock::now()),
       variation_(experiment.seed, experiment.variation) {
     CAMBRIAN_EXPECT(communicator.rank() == own_rank);
@@ -157,7 +158,7 @@ void Dispatcher::work_inline() {
 
 void Dispatcher::work_with_others() {
     for (Peer& entry : peers_) {
-        std::erase_if(entry.has, [&](Hash128 hash) { return !round_->parents.find(hash); });
+        take_stock(entry);
     }
     while (!round_->board.done() && !interrupted()) {
         feed_workers();
@@ -166,6 +167,16 @@ void Dispatcher::work_with_others() {
         take_own_results();
         watch_leases();
         report_progress();
+    }
+}
+
+void Dispatcher::take_stock(Peer& worker) const {
+    std::erase_if(worker.has, [&](Hash128 hash) { return !round_->parents.contains(hash); });
+    for (Hash128 hash : std::exchange(worker.made, {})) {
+        // Most of a generation is dead by now.
+        if (round_->parents.contains(hash) && worker.has.insert(hash).second) {
+            worker.survivors.push_back(hash);
+        }
     }
 }
 
@@ -315,6 +326,9 @@ ShardOrder Dispatcher::order_for(Peer& worker, const Shard& shard) {
     ShardOrder order;
     order.shard = shard.id;
     order.generation = round_->generation;
+    order.survivors = std::exchange(worker.survivors, {});
+    order.births.reserve(shard.items.size());
+    std::vector<Hash128> unknown;
     for (std::size_t item : shard.items) {
         const evolve::Birth& birth = round_->births[item];
         order.births.push_back(birth);
@@ -326,11 +340,21 @@ ShardOrder Dispatcher::order_for(Peer& worker, const Shard& shard) {
         }
         for (const evolve::Parent& parent : birth.parents) {
             if (worker.has.insert(parent.genome).second) {
-                order.parents.push_back(evolve::encode(*round_->parents.find(parent.genome)));
+                unknown.push_back(parent.genome);
             }
         }
     }
+    order.parents = encoded(unknown);
     return order;
+}
+
+std::vector<std::vector<std::byte>> Dispatcher::encoded(std::span<const Hash128> hashes) {
+    std::vector<std::vector<std::byte>> genomes(hashes.size());
+    threads_.for_each(static_cast<std::int64_t>(hashes.size()), [&](std::int64_t i, int) {
+        const auto index = static_cast<std::size_t>(i);
+        genomes[index] = evolve::encode(*round_->parents.find(hashes[index]));
+    });
+    return genomes;
 }
 
 SharedGenome Dispatcher::child_of(std::size_t item) {

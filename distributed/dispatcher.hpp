@@ -19,6 +19,7 @@
 #include "cambrian/distributed/run.hpp"
 #include "cambrian/distributed/shard_board.hpp"
 #include "cambrian/distributed/workshop.hpp"
+#include "cambrian/engine/core/thread_pool.hpp"
 
 namespace cambrian::distributed {
 
@@ -79,7 +80,9 @@ class Dispatcher {
         std::uint64_t damaged = 0;  ///< Messages that could not be read.
         Hello hello;
         Clock::time_point heard;
-        std::unordered_set<Hash128, Hash128Hasher> has;  ///< Genomes it was sent or made.
+        std::unordered_set<Hash128, Hash128Hasher> has;  ///< Living genomes it was sent or made.
+        std::vector<Hash128> made;       ///< What it made since the last generation began.
+        std::vector<Hash128> survivors;  ///< Of what it made, to be told with the next shard.
     };
     /// The generation in progress.
     struct Round {
@@ -108,11 +111,15 @@ class Dispatcher {
 
     void work_inline();
     void work_with_others();
+    /// Compares what a rank has with what lives.
+    void take_stock(Peer& worker) const;
     [[nodiscard]] Job job_of(const Shard& shard) const;
     void feed_own_thread();
     void feed_workers();
     void issue_to(int rank);
     [[nodiscard]] ShardOrder order_for(Peer& peer, const Shard& shard);
+    /// Bytes of living genomes, written on all threads.
+    [[nodiscard]] std::vector<std::vector<std::byte>> encoded(std::span<const Hash128> hashes);
     [[nodiscard]] SharedGenome child_of(std::size_t item);
     void take_own_results();
     void take_result(JobResult result);
@@ -140,7 +147,8 @@ class Dispatcher {
     Hello hello_;
     std::vector<Peer> peers_;
     std::vector<WorkSeconds> seconds_;
-    Workshop workshop_;  ///< Before whatever holds genomes that it made.
+    Workshop workshop_;   ///< Before whatever holds genomes that it made.
+    ThreadPool threads_;  ///< Of the coordinator's thread, beside those of the workshop.
     std::optional<Round> round_;
     std::uint64_t next_shard_ = 1;
     Clock::time_point last_progress_;

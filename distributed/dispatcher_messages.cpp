@@ -93,15 +93,14 @@ void Dispatcher::take_request(int rank, Request request) {
     worker.room = std::min(worker.room + std::min(request.room, largest_room), largest_room);
     for (ShardResult& result : request.results) {
         const std::size_t births = result.outcomes.size();
-        std::vector<Hash128> made;
-        made.reserve(births);
-        for (const evolve::Outcome& outcome : result.outcomes) {
-            made.push_back(outcome.genome);
+        if (experiment_.distribution.exchange != Exchange::genomes) {
+            for (const evolve::Outcome& outcome : result.outcomes) {
+                worker.made.push_back(outcome.genome);
+            }
         }
         deliver(rank, result.shard, std::move(result.outcomes), {});
         seconds_[static_cast<std::size_t>(rank)] += result.seconds;
         note_speed(rank, result.seconds, births);
-        worker.has.insert(made.begin(), made.end());
     }
 }
 

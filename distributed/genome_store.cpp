@@ -49,6 +49,10 @@ SharedGenome GenomeStore::find(Hash128 hash) const {
     return entry == 0 ? nullptr : entries_[entry - 1].genome;
 }
 
+bool GenomeStore::contains(Hash128 hash) const {
+    return !table_.empty() && table_[place(hash)] != 0;
+}
+
 void GenomeStore::keep_only(std::span<const Hash128> hashes) {
     GenomeStore kept;
     kept.entries_.reserve(hashes.size());

@@ -18,13 +18,14 @@ using SharedGenome = std::shared_ptr<const evolve::Genome>;
 /// Bytes a genome takes in memory, roughly.
 [[nodiscard]] std::uint64_t footprint(const evolve::Genome& genome);
 
-/// Every living genome by content hash: what rank 0 owns. A flat table, for every birth looks its
-/// parents up in it.
+/// Genomes by content hash, as the living ones that rank 0 owns. A flat table, for every birth
+/// looks its parents up in it.
 class GenomeStore {
   public:
     void add(Hash128 hash, SharedGenome genome);
     /// Null when it is not there.
     [[nodiscard]] SharedGenome find(Hash128 hash) const;
+    [[nodiscard]] bool contains(Hash128 hash) const;
     /// Drops all genomes but these.
     void keep_only(std::span<const Hash128> hashes);
     [[nodiscard]] std::size_t size() const { return entries_.size(); }
@@ -53,7 +54,7 @@ class GenomeCache {
     /// Null on a miss; a hit becomes the most recently used.
     [[nodiscard]] SharedGenome find(Hash128 hash);
     /// A generation begins: drops what none of the last `kept_generations` used, which is dead or
-    /// can be asked for. Most of what a worker makes is never a parent.
+    /// can be asked for.
     void begin_generation();
     static constexpr std::uint64_t kept_generations = 8;
     [[nodiscard]] std::uint64_t bytes() const { return bytes_; }

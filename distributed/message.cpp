@@ -12,7 +12,7 @@ namespace cambrian::distributed {
 namespace {
 
 constexpr std::uint32_t frame_magic = 0x474D4243;  // "CBMG"
-constexpr std::uint32_t frame_version = 1;
+constexpr std::uint32_t frame_version = 2;
 constexpr std::size_t header_bytes = 32;
 
 template <typename T>
@@ -266,6 +266,7 @@ void write(ArchiveWriter& archive, const ShardOrder& message) {
         archive.write(child.redrawn);
     }
     write_all(archive, message.parents);
+    write_all(archive, message.survivors);
 }
 
 void read(ArchiveReader& archive, ShardOrder& message) {
@@ -285,6 +286,7 @@ void read(ArchiveReader& archive, ShardOrder& message) {
         archive.fail("a shard has another number of children than births");
     }
     read_all(archive, message.parents);
+    read_all(archive, message.survivors);
 }
 
 void write(ArchiveWriter& archive, const GenomeRequest& message) {

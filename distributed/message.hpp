@@ -71,6 +71,7 @@ struct ShardOrder {
     std::vector<evolve::Birth> births;
     std::vector<ShippedGenome> children;  ///< One for each birth, or none: the worker makes them.
     std::vector<std::vector<std::byte>> parents;  ///< Genomes this worker has not been sent yet.
+    std::vector<Hash128> survivors;  ///< Children of this worker that live, where not told before.
     bool operator==(const ShardOrder&) const = default;
 };
 

@@ -8,7 +8,7 @@
 #include <list>
 #include <set>
 #include <string>
-#include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include "cambrian/distributed/compute_thread.hpp"
@@ -17,6 +17,7 @@
 #include "cambrian/distributed/rank_log.hpp"
 #include "cambrian/distributed/run.hpp"
 #include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/core/thread_pool.hpp"
 
 namespace cambrian::distributed {
 
@@ -48,6 +49,7 @@ class Worker {
           hello_(introduce(experiment, backend)),
           log_(experiment.directory, communicator.rank()),
           workshop_(backend, experiment),
+          threads_(experiment.distribution.threads),
           cache_(limits.cache_bytes),
           compute_(workshop_) {}
 
@@ -76,7 +78,8 @@ class Worker {
     /// A shard whose parents are not all here yet.
     struct Waiting {
         ShardOrder order;
-        std::unordered_map<Hash128, SharedGenome, Hash128Hasher> parents;  ///< Null while missing.
+        GenomeStore parents;
+        std::unordered_set<Hash128, Hash128Hasher> missing;
     };
 
     void ask(std::uint32_t room, std::vector<ShardResult> results) {
@@ -94,7 +97,7 @@ class Worker {
                 continue;
             }
             for (std::size_t i = 0; i < result->genomes.size(); ++i) {
-                cache_.add(result->outcomes[i].genome, result->genomes[i]);
+                made_.add(result->outcomes[i].genome, std::move(result->genomes[i]));
             }
             evaluated_ += result->outcomes.size();
             result->seconds.communicate = std::exchange(communicate_, 0.0);
@@ -156,44 +159,69 @@ class Worker {
         log_.line(fmt::format("ignored a message of kind {}", static_cast<unsigned>(message.kind)));
     }
 
-    Hash128 learn(std::span<const std::byte> bytes) {
-        auto genome =
-            std::make_shared<const evolve::Genome>(evolve::decode_genome(bytes, "the coordinator"));
-        const Hash128 hash = evolve::content_hash(*genome);
-        for (Waiting& waiting : waiting_) {
-            if (const auto at = waiting.parents.find(hash); at != waiting.parents.end()) {
-                at->second = genome;
+    /// Genomes from the coordinator, for whichever shards wait for them and for later ones. Each is
+    /// read, checked and named by its content on one of all threads.
+    void learn(std::span<const std::vector<std::byte>> genomes) {
+        std::vector<std::pair<Hash128, SharedGenome>> learnt(genomes.size());
+        threads_.for_each(static_cast<std::int64_t>(genomes.size()), [&](std::int64_t i, int) {
+            const auto index = static_cast<std::size_t>(i);
+            auto genome = std::make_shared<const evolve::Genome>(
+                evolve::decode_genome(genomes[index], "the coordinator"));
+            learnt[index] = {evolve::content_hash(*genome), std::move(genome)};
+        });
+        for (auto& [hash, genome] : learnt) {
+            for (Waiting& waiting : waiting_) {
+                if (waiting.missing.erase(hash) > 0) {
+                    waiting.parents.add(hash, genome);
+                }
             }
+            cache_.add(hash, std::move(genome));
         }
-        cache_.add(hash, std::move(genome));
-        return hash;
     }
 
     void take_shard(ShardOrder order) {
+        GenomeStore dead;
+        if (std::exchange(generation_, order.generation) != order.generation) {
+            dead = begin_generation(order.survivors);
+        }
         accept_shard(std::move(order));
-        // When the compute thread has something to do: freeing the dead of a generation takes long.
-        if (std::exchange(cached_generation_, generation_) != generation_) {
-            cache_.begin_generation();
+        // Only now, when the compute thread has something to do, are the dead freed.
+    }
+
+    /// Keeps the survivors among this rank's children; the others are returned.
+    GenomeStore begin_generation(std::span<const Hash128> survivors) {
+        cache_.begin_generation();
+        for (Hash128 hash : survivors) {
+            if (SharedGenome genome = made_.find(hash)) {
+                cache_.add(hash, std::move(genome));
+            }
+        }
+        return std::exchange(made_, GenomeStore{});
+    }
+
+    /// Looks up the parents of a shard, once each.
+    void find_parents(std::span<const evolve::Birth> births, Waiting& waiting) {
+        for (const evolve::Birth& birth : births) {
+            for (const evolve::Parent& parent : birth.parents) {
+                if (waiting.parents.contains(parent.genome)) {
+                    continue;
+                }
+                if (SharedGenome genome = cache_.find(parent.genome)) {
+                    waiting.parents.add(parent.genome, std::move(genome));
+                } else {
+                    waiting.missing.insert(parent.genome);
+                }
+            }
         }
     }
 
     void accept_shard(ShardOrder order) {
-        generation_ = order.generation;
         Waiting& waiting = waiting_.emplace_back();
         try {
             if (order.children.empty()) {
-                for (const evolve::Birth& birth : order.births) {
-                    for (const evolve::Parent& parent : birth.parents) {
-                        const auto [at, added] = waiting.parents.try_emplace(parent.genome);
-                        if (added) {
-                            at->second = cache_.find(parent.genome);
-                        }
-                    }
-                }
+                find_parents(order.births, waiting);
             }
-            for (const std::vector<std::byte>& bytes : order.parents) {
-                learn(bytes);
-            }
+            learn(order.parents);
             if (!order.children.empty()) {
                 begin(order, waiting);
                 waiting_.pop_back();
@@ -212,20 +240,14 @@ class Worker {
 
     void request_missing(const Waiting& waiting) {
         GenomeRequest request;
-        for (const auto& [hash, genome] : waiting.parents) {
-            if (!genome) {
-                request.hashes.push_back(hash);
-            }
-        }
+        request.hashes.assign(waiting.missing.begin(), waiting.missing.end());
         if (!request.hashes.empty()) {
             send(communicator_, coordinator_rank, request);
         }
     }
 
     void take_genomes(const GenomeReply& reply) {
-        for (const std::vector<std::byte>& bytes : reply.genomes) {
-            learn(bytes);
-        }
+        learn(reply.genomes);
         begin_complete();
         for (Hash128 hash : reply.gone) {
             drop_waiting_for(hash);
@@ -235,8 +257,7 @@ class Worker {
     /// Shards whose parents died belong to a generation that is over.
     void drop_waiting_for(Hash128 hash) {
         for (auto at = waiting_.begin(); at != waiting_.end();) {
-            const auto parent = at->parents.find(hash);
-            if (parent == at->parents.end() || parent->second) {
+            if (!at->missing.contains(hash)) {
                 ++at;
                 continue;
             }
@@ -248,9 +269,7 @@ class Worker {
 
     void begin_complete() {
         for (auto at = waiting_.begin(); at != waiting_.end();) {
-            const bool complete = std::all_of(at->parents.begin(), at->parents.end(),
-                                              [](const auto& entry) { return entry.second; });
-            if (complete) {
+            if (at->missing.empty()) {
                 begin(at->order, *at);
                 at = waiting_.erase(at);
             } else {
@@ -273,7 +292,7 @@ class Worker {
             }
             std::transform(
                 item.birth.parents.begin(), item.birth.parents.end(), item.parents.begin(),
-                [&](const evolve::Parent& parent) { return waiting.parents.at(parent.genome); });
+                [&](const evolve::Parent& parent) { return waiting.parents.find(parent.genome); });
         }
         held_.insert(order.shard);
         compute_.submit(std::move(job));
@@ -310,12 +329,13 @@ class Worker {
     WorkerLimits limits_;
     Hello hello_;
     RankLog log_;
-    Workshop workshop_;  ///< Before whatever holds genomes that it made.
-    GenomeCache cache_;
+    Workshop workshop_;   ///< Before whatever holds genomes that it made.
+    ThreadPool threads_;  ///< Of the rank's thread, beside those of the workshop.
+    GenomeCache cache_;   ///< Living genomes that this rank was sent or made.
+    GenomeStore made_;    ///< Children of this generation; who of them lives is known at its end.
     std::list<Waiting> waiting_;
     std::set<std::uint64_t> held_;  ///< Shards on this rank: waiting or with the compute thread.
     std::uint64_t generation_ = 0;  ///< Of the last shard.
-    std::uint64_t cached_generation_ = 0;  ///< For which the cache was tidied up.
     std::uint64_t evaluated_ = 0;
     double communicate_ = 0.0;
     double silence_ = 0.0;

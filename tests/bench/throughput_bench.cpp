@@ -20,7 +20,8 @@
 // A whole run on a task that costs nothing: what is left of a generation besides its evaluation.
 // `ms_1`, `ms_20` and `ms_50` are generations of those ages, `vary_50` the birth of the children of
 // a 50th generation, `cpu_50` the processor time of the process in it and `main_50` that of the
-// coordinator's thread alone, which does not depend on who else uses the machine.
+// coordinator's thread alone, which does not depend on who else uses the machine. `worker` is the
+// mean of a generation on the thread of a worker that talks to the coordinator.
 namespace cambrian::distributed {
 namespace {
 
@@ -171,11 +172,13 @@ void generations_of_a_free_task(benchmark::State& state) {
         RecordedNetwork network(ranks);
         const std::atomic<int> interrupt{0};
         std::vector<std::jthread> workers;
+        std::atomic<double> worker{0.0};
         for (int rank = 1; rank < ranks; ++rank) {
             workers.emplace_back([&, rank] {
                 const auto backend = make_cpu_backend({.threads = threads});
                 Communicator communicator = network.communicator(rank);
                 run_worker(communicator, *backend, experiment, interrupt);
+                worker = 1e3 * processor_seconds(CLOCK_THREAD_CPUTIME_ID);
             });
         }
         const auto backend = make_cpu_backend({.threads = threads});
@@ -190,6 +193,7 @@ void generations_of_a_free_task(benchmark::State& state) {
         state.counters["ms_50"] = Watch::around(watch.wall, 50);
         state.counters["main_50"] = Watch::around(watch.main, 50);
         state.counters["cpu_50"] = Watch::around(watch.cpu, 50);
+        state.counters["worker"] = worker / static_cast<double>(watch.wall.size());
         state.counters["vary_50"] = Watch::around(watch.vary, 50);
         state.counters["worst_ms"] = *std::max_element(watch.wall.begin() + 20, watch.wall.end());
         std::filesystem::remove_all(place);
@@ -202,6 +206,9 @@ BENCHMARK(generations_of_a_free_task)
     ->Args({10'000, 16, 1})
     ->Args({10'000, 1, 2})
     ->Args({10'000, 8, 2})
+    ->Args({40'000, 1, 1})
+    ->Args({40'000, 1, 2})
+    ->Args({40'000, 1, 4})
     ->Iterations(1)
     ->Unit(benchmark::kMillisecond)
     ->UseRealTime();
