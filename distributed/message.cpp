@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <bit>
 #include <cstring>
 #include <limits>
 
@@ -37,39 +38,178 @@ T get(const std::byte*& at) {
         why));
 }
 
-void write_birth(ArchiveWriter& archive, const evolve::Birth& birth) {
-    archive.write(birth.id);
-    archive.write(static_cast<std::uint8_t>(birth.recipe));
-    archive.write(static_cast<std::uint64_t>(birth.parents.size()));
-    for (const evolve::Parent& parent : birth.parents) {
-        archive.write(parent.birth);
-        archive.write(parent.genome);
-        archive.write(parent.fitness);
+/// Words of many small things, written as one block: an archive takes long over single values.
+class WordWriter {
+  public:
+    explicit WordWriter(std::size_t words) { bytes_.reserve(sizeof(std::uint64_t) * words); }
+
+    void write(std::uint64_t word) {
+        bytes_.resize(bytes_.size() + sizeof word);
+        std::byte* at = bytes_.data() + bytes_.size() - sizeof word;
+        put(at, word);
     }
+    void write(double value) { write(std::bit_cast<std::uint64_t>(value)); }
+    void write(Hash128 hash) {
+        write(hash.high);
+        write(hash.low);
+    }
+    void write(std::span<const double> values) {
+        write(static_cast<std::uint64_t>(values.size()));
+        for (double value : values) {
+            write(value);
+        }
+    }
+    [[nodiscard]] std::span<const std::byte> bytes() const { return bytes_; }
+
+  private:
+    std::vector<std::byte> bytes_;
+};
+
+/// Reads a block of words from an archive within its bounds.
+class WordReader {
+  public:
+    explicit WordReader(ArchiveReader& archive) : archive_(archive) {
+        archive.read(bytes_);
+        rest_ = bytes_;
+    }
+
+    /// A count of things of at least `smallest` words each, checked against what is left.
+    std::uint64_t count(std::uint64_t smallest) {
+        const std::uint64_t things = word();
+        if (things > rest_.size() / (sizeof(std::uint64_t) * smallest)) {
+            archive_.fail("a count does not fit into the words that are left");
+        }
+        return things;
+    }
+    std::uint64_t word() {
+        if (rest_.size() < sizeof(std::uint64_t)) {
+            archive_.fail("a block of words ends too early");
+        }
+        const std::byte* at = rest_.data();
+        rest_ = rest_.subspan(sizeof(std::uint64_t));
+        return get<std::uint64_t>(at);
+    }
+    double real() { return std::bit_cast<double>(word()); }
+    Hash128 hash() {
+        const std::uint64_t high = word();
+        return {high, word()};
+    }
+    void read(std::vector<double>& values) {
+        values.resize(count(1));
+        for (double& value : values) {
+            value = real();
+        }
+    }
+    void finish() const {
+        if (!rest_.empty()) {
+            archive_.fail("a block of words has words left over");
+        }
+    }
+    [[noreturn]] void fail(std::string_view why) const { archive_.fail(why); }
+
+  private:
+    ArchiveReader& archive_;
+    std::vector<std::byte> bytes_;
+    std::span<const std::byte> rest_;
+};
+
+constexpr std::size_t birth_words = 3;  ///< Of one without parents.
+constexpr std::size_t parent_words = 4;
+constexpr std::size_t outcome_words = 12;  ///< Of one without values in its arrays.
+
+void write_births(ArchiveWriter& archive, std::span<const evolve::Birth> births) {
+    WordWriter words(1 + births.size() * (birth_words + evolve::Parents::most * parent_words));
+    words.write(static_cast<std::uint64_t>(births.size()));
+    for (const evolve::Birth& birth : births) {
+        words.write(birth.id);
+        words.write(static_cast<std::uint64_t>(birth.recipe));
+        words.write(static_cast<std::uint64_t>(birth.parents.size()));
+        for (const evolve::Parent& parent : birth.parents) {
+            words.write(parent.birth);
+            words.write(parent.genome);
+            words.write(parent.fitness);
+        }
+    }
+    archive.write(words.bytes());
 }
 
-evolve::Birth read_birth(ArchiveReader& archive) {
+evolve::Birth read_birth(WordReader& words) {
     evolve::Birth birth;
-    archive.read(birth.id);
-    std::uint8_t recipe = 0;
-    archive.read(recipe);
-    if (recipe > static_cast<std::uint8_t>(evolve::Recipe::vary)) {
-        archive.fail("a birth has an unknown recipe");
+    birth.id = words.word();
+    const std::uint64_t recipe = words.word();
+    if (recipe > static_cast<std::uint64_t>(evolve::Recipe::vary)) {
+        words.fail("a birth has an unknown recipe");
     }
     birth.recipe = static_cast<evolve::Recipe>(recipe);
-    const std::uint64_t parents = archive.read_count(32);
+    const std::uint64_t parents = words.count(parent_words);
     const bool orphan = birth.recipe != evolve::Recipe::sample && parents == 0;
     if (orphan || parents > evolve::Parents::most) {
-        archive.fail("a birth has an impossible number of parents");
+        words.fail("a birth has an impossible number of parents");
     }
     for (std::uint64_t i = 0; i < parents; ++i) {
         evolve::Parent parent;
-        archive.read(parent.birth);
-        archive.read(parent.genome);
-        archive.read(parent.fitness);
+        parent.birth = words.word();
+        parent.genome = words.hash();
+        parent.fitness = words.real();
         birth.parents.push_back(parent);
     }
     return birth;
+}
+
+void read_births(ArchiveReader& archive, std::vector<evolve::Birth>& births) {
+    WordReader words(archive);
+    const std::uint64_t count = words.count(birth_words);
+    births.reserve(count);
+    for (std::uint64_t i = 0; i < count; ++i) {
+        births.push_back(read_birth(words));
+    }
+    words.finish();
+}
+
+void write_outcomes(ArchiveWriter& archive, std::span<const evolve::Outcome> outcomes) {
+    WordWriter words(1 + outcomes.size() * (outcome_words + 2));
+    words.write(static_cast<std::uint64_t>(outcomes.size()));
+    for (const evolve::Outcome& outcome : outcomes) {
+        words.write(outcome.id);
+        words.write(static_cast<std::uint64_t>(outcome.status));
+        words.write(outcome.fitness);
+        words.write(std::span<const double>(outcome.objectives));
+        words.write(std::span<const double>(outcome.behaviour));
+        words.write(std::span<const double>(outcome.per_sample));
+        words.write(outcome.evaluations);
+        words.write(outcome.env_steps);
+        words.write(outcome.parameters);
+        words.write(static_cast<std::uint64_t>(outcome.redrawn));
+        words.write(outcome.genome);
+    }
+    archive.write(words.bytes());
+}
+
+void read_outcomes(ArchiveReader& archive, std::vector<evolve::Outcome>& outcomes) {
+    WordReader words(archive);
+    outcomes.resize(words.count(outcome_words));
+    for (evolve::Outcome& outcome : outcomes) {
+        outcome.id = words.word();
+        const std::uint64_t status = words.word();
+        if (status > static_cast<std::uint64_t>(evolve::Status::failed)) {
+            words.fail("an outcome has an unknown status");
+        }
+        outcome.status = static_cast<evolve::Status>(status);
+        outcome.fitness = words.real();
+        words.read(outcome.objectives);
+        words.read(outcome.behaviour);
+        words.read(outcome.per_sample);
+        outcome.evaluations = words.word();
+        outcome.env_steps = words.word();
+        outcome.parameters = words.word();
+        const std::uint64_t redrawn = words.word();
+        if (redrawn > std::numeric_limits<std::uint32_t>::max()) {
+            words.fail("an outcome was redrawn too often");
+        }
+        outcome.redrawn = static_cast<std::uint32_t>(redrawn);
+        outcome.genome = words.hash();
+    }
+    words.finish();
 }
 
 void write_seconds(ArchiveWriter& archive, const WorkSeconds& seconds) {
@@ -231,10 +371,7 @@ void write(ArchiveWriter& archive, const Request& message) {
     archive.write(static_cast<std::uint64_t>(message.results.size()));
     for (const ShardResult& result : message.results) {
         archive.write(result.shard);
-        archive.write(static_cast<std::uint64_t>(result.outcomes.size()));
-        for (const evolve::Outcome& outcome : result.outcomes) {
-            write_outcome(archive, outcome);
-        }
+        write_outcomes(archive, result.outcomes);
         write_seconds(archive, result.seconds);
     }
 }
@@ -244,11 +381,7 @@ void read(ArchiveReader& archive, Request& message) {
     message.results.resize(archive.read_count(48));
     for (ShardResult& result : message.results) {
         archive.read(result.shard);
-        const std::uint64_t outcomes = archive.read_count(smallest_outcome);
-        result.outcomes.reserve(outcomes);
-        for (std::uint64_t i = 0; i < outcomes; ++i) {
-            result.outcomes.push_back(read_outcome(archive));
-        }
+        read_outcomes(archive, result.outcomes);
         read_seconds(archive, result.seconds);
     }
 }
@@ -256,10 +389,7 @@ void read(ArchiveReader& archive, Request& message) {
 void write(ArchiveWriter& archive, const ShardOrder& message) {
     archive.write(message.shard);
     archive.write(message.generation);
-    archive.write(static_cast<std::uint64_t>(message.births.size()));
-    for (const evolve::Birth& birth : message.births) {
-        write_birth(archive, birth);
-    }
+    write_births(archive, message.births);
     archive.write(static_cast<std::uint64_t>(message.children.size()));
     for (const ShippedGenome& child : message.children) {
         archive.write(std::span<const std::byte>(child.bytes));
@@ -272,11 +402,7 @@ void write(ArchiveWriter& archive, const ShardOrder& message) {
 void read(ArchiveReader& archive, ShardOrder& message) {
     archive.read(message.shard);
     archive.read(message.generation);
-    const std::uint64_t births = archive.read_count(17);
-    message.births.reserve(births);
-    for (std::uint64_t i = 0; i < births; ++i) {
-        message.births.push_back(read_birth(archive));
-    }
+    read_births(archive, message.births);
     message.children.resize(archive.read_count(12));
     for (ShippedGenome& child : message.children) {
         archive.read(child.bytes);
