@@ -73,6 +73,19 @@ vec4 interpret_activate(vec4 x, int code) {
     return y;
 }
 
+// Eight outputs at once: one invocation has nothing else to do while an operation is under way.
+void interpret_activate_two(inout vec4 a, inout vec4 b, int code) {
+    if (code == 4) {
+        [[unroll]] for (int i = 0; i < 4; ++i) {
+            a[i] = CAMBRIAN_CALL(tanh)(a[i]);
+            b[i] = CAMBRIAN_CALL(tanh)(b[i]);
+        }
+    } else {
+        a = interpret_activate(a, code);
+        b = interpret_activate(b, code);
+    }
+}
+
 // sum += weights x over the words [source, source + width) of the memory, in ascending order; the
 // four weights of each lie side by side from weights.at[first].
 #define INTERPRET_PRODUCT(sum, source, width, first)                         \
@@ -96,6 +109,47 @@ vec4 interpret_activate(vec4 x, int code) {
             sum = sum + weights.at[product_at] * x.x;                        \
             if (rest > 1) sum = sum + weights.at[product_at + 1] * x.y;      \
             if (rest > 2) sum = sum + weights.at[product_at + 2] * x.z;      \
+        }                                                                    \
+    }
+// The same for two blocks of four outputs.
+#define INTERPRET_PRODUCT_TWO(sum_a, sum_b, source, width, first_a, first_b) \
+    {                                                                        \
+        int a_at = first_a;                                                  \
+        int b_at = first_b;                                                  \
+        for (int k = 0; k < (width) >> 2; ++k) {                             \
+            const vec4 x = INTERPRET_WORDS(((source) >> 2) + k);             \
+            const vec4 a_0 = weights.at[a_at];                               \
+            const vec4 b_0 = weights.at[b_at];                               \
+            const vec4 a_1 = weights.at[a_at + 1];                           \
+            const vec4 b_1 = weights.at[b_at + 1];                           \
+            const vec4 a_2 = weights.at[a_at + 2];                           \
+            const vec4 b_2 = weights.at[b_at + 2];                           \
+            const vec4 a_3 = weights.at[a_at + 3];                           \
+            const vec4 b_3 = weights.at[b_at + 3];                           \
+            sum_a = sum_a + a_0 * x.x;                                       \
+            sum_b = sum_b + b_0 * x.x;                                       \
+            sum_a = sum_a + a_1 * x.y;                                       \
+            sum_b = sum_b + b_1 * x.y;                                       \
+            sum_a = sum_a + a_2 * x.z;                                       \
+            sum_b = sum_b + b_2 * x.z;                                       \
+            sum_a = sum_a + a_3 * x.w;                                       \
+            sum_b = sum_b + b_3 * x.w;                                       \
+            a_at += 4;                                                       \
+            b_at += 4;                                                       \
+        }                                                                    \
+        const int rest = (width) & 3;                                        \
+        if (rest > 0) {                                                      \
+            const vec4 x = INTERPRET_WORDS(((source) + (width)) >> 2);       \
+            sum_a = sum_a + weights.at[a_at] * x.x;                          \
+            sum_b = sum_b + weights.at[b_at] * x.x;                          \
+            if (rest > 1) {                                                  \
+                sum_a = sum_a + weights.at[a_at + 1] * x.y;                  \
+                sum_b = sum_b + weights.at[b_at + 1] * x.y;                  \
+            }                                                                \
+            if (rest > 2) {                                                  \
+                sum_a = sum_a + weights.at[a_at + 2] * x.z;                  \
+                sum_b = sum_b + weights.at[b_at + 2] * x.z;                  \
+            }                                                                \
         }                                                                    \
     }
 // Element i of the vector that begins at word `first` of the memory.
@@ -132,8 +186,21 @@ void INTERPRET_NAME(Tape tape, PackedWeights weights, in float row[INTERPRET_INP
         const int packed = tail.z >> 2;
         const float detail = intBitsToFloat(tail.w);
         switch (head.x) {
-            case tape_dense:
-                for (int block = 0; block < blocks; ++block) {
+            case tape_dense: {
+                int block = 0;
+                for (; block + 1 < blocks; block += 2) {
+                    const int first = packed + block * (inputs + 1);
+                    const int second = first + inputs + 1;
+                    precise vec4 a = vec4(0.0);
+                    precise vec4 b = vec4(0.0);
+                    INTERPRET_PRODUCT_TWO(a, b, from, inputs, first, second);
+                    a = a + weights.at[first + inputs];
+                    b = b + weights.at[second + inputs];
+                    interpret_activate_two(a, b, tail.w);
+                    INTERPRET_WORDS((to >> 2) + block) = a;
+                    INTERPRET_WORDS((to >> 2) + block + 1) = b;
+                }
+                if (block < blocks) {
                     const int first = packed + block * (inputs + 1);
                     precise vec4 sum = vec4(0.0);
                     INTERPRET_PRODUCT(sum, from, inputs, first);
@@ -141,6 +208,7 @@ void INTERPRET_NAME(Tape tape, PackedWeights weights, in float row[INTERPRET_INP
                     INTERPRET_WORDS((to >> 2) + block) = interpret_activate(sum, tail.w);
                 }
                 break;
+            }
             case tape_rnn:
                 for (int block = 0; block < blocks; ++block) {
                     const int first = packed + block * (inputs + outputs + 1);
