@@ -37,6 +37,7 @@ ShardOrder some_order() {
                     {2, evolve::Recipe::carry, {{1, {5, 6}, 0.5}}},
                     {3, evolve::Recipe::vary, {{1, {5, 6}, 0.5}, {2, {7, 8}, -1.0}}}};
     order.parents = {{std::byte{1}, std::byte{2}}, {}};
+    order.survivors = {{5, 6}};
     return order;
 }
 
@@ -78,6 +79,32 @@ TEST(Message, AnyOtherLengthIsAnInputError) {
     std::vector<std::byte> longer = whole;
     longer.push_back(std::byte{0});
     EXPECT_THROW(static_cast<void>(decode_message<ShardOrder>(longer, "rank 1")), InputError);
+}
+
+/// Changes each byte of a body in turn and seals it again, so that only the readers' bounds are
+/// left.
+template <typename T>
+void expect_bounded(const T& message) {
+    const std::vector<std::byte> whole = encode_message(message);
+    const std::span<const std::byte> body = detail::unseal(T::kind, whole, "rank 1");
+    std::size_t refused = 0;
+    for (std::size_t at = 0; at < body.size(); ++at) {
+        for (unsigned change : {0x01U, 0x10U, 0xFFU}) {
+            std::vector<std::byte> bad(body.begin(), body.end());
+            bad[at] ^= std::byte{static_cast<unsigned char>(change)};
+            try {
+                EXPECT_NE(decode_message<T>(detail::seal(T::kind, bad), "rank 1"), message);
+            } catch (const InputError&) {
+                ++refused;
+            }
+        }
+    }
+    EXPECT_GT(refused, 0U);
+}
+
+TEST(Message, BodiesWithAGoodChecksumAreStillReadWithinBounds) {
+    expect_bounded(some_request());
+    expect_bounded(some_order());
 }
 
 TEST(Message, AnotherKindIsRefusedWithTheSender) {
