@@ -55,7 +55,7 @@ void ComputeThread::run() {
         jobs_.pop_front();
         lock.unlock();
         JobResult result = workshop_.work(*job);
-        result.seconds.wait = waited;
+        result.cost.wait = waited;
         lock.lock();
         results_.push_back(std::move(result));
         finished_.notify_one();

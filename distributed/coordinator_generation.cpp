@@ -274,9 +274,9 @@ void Coordinator::commit(Generation&& generation, GenerationReport report) {
     const std::vector<RankSeconds> ranks = dispatcher_.take_seconds();
     for (const RankSeconds& rank : ranks) {
         const double share = 1.0 / static_cast<double>(ranks.size());
-        report.evaluate_seconds += share * rank.seconds.evaluate;
-        report.vary_seconds += share * rank.seconds.vary;
-        report.wait_seconds += share * rank.seconds.wait;
+        report.evaluate_seconds += share * rank.cost.evaluate;
+        report.vary_seconds += share * rank.cost.vary;
+        report.wait_seconds += share * rank.cost.wait;
     }
     // With the generation go its dead, so that they are freed over there too.
     const auto done = std::make_shared<const Generation>(std::move(generation));

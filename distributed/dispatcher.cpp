@@ -203,7 +203,7 @@ std::optional<JobResult> Dispatcher::evaluate_alone(SharedGenome genome,
 std::vector<RankSeconds> Dispatcher::take_seconds() {
     std::vector<RankSeconds> taken;
     for (std::size_t rank = 0; rank < seconds_.size(); ++rank) {
-        taken.push_back({static_cast<int>(rank), std::exchange(seconds_[rank], WorkSeconds{})});
+        taken.push_back({static_cast<int>(rank), std::exchange(seconds_[rank], ShardCost{})});
     }
     return taken;
 }
@@ -263,8 +263,8 @@ ShardLimits Dispatcher::limits(int rank) const {
     return limits;
 }
 
-void Dispatcher::note_speed(int rank, const WorkSeconds& seconds, std::size_t births) {
-    const double now = seconds.evaluate + seconds.vary;
+void Dispatcher::note_speed(int rank, const ShardCost& cost, std::size_t births) {
+    const double now = cost.evaluate + cost.vary;
     if (std::isfinite(now) && now > 0.0 && births > 0) {
         Speed& speed = peer(rank).speed;
         speed.seconds = 0.5 * speed.seconds + now;
@@ -386,8 +386,8 @@ void Dispatcher::take_result(JobResult result) {
         fail_shard(own_rank, result.shard, describe(result.failure));
         return;
     }
-    seconds_[own_rank] += result.seconds;
-    note_speed(own_rank, result.seconds, result.outcomes.size());
+    seconds_[own_rank] += result.cost;
+    note_speed(own_rank, result.cost, result.outcomes.size());
     deliver(own_rank, result.shard, std::move(result.outcomes), std::move(result.genomes));
 }
 

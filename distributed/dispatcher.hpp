@@ -138,7 +138,7 @@ class Dispatcher {
     void warn_of_failure(evolve::BirthId id, const std::string& text);
     void fail_shard(int rank, std::uint64_t shard, const std::string& text);
     void report_progress();
-    void note_speed(int rank, const WorkSeconds& seconds, std::size_t births);
+    void note_speed(int rank, const ShardCost& cost, std::size_t births);
 
     Communicator& communicator_;
     const Experiment& experiment_;
@@ -146,7 +146,7 @@ class Dispatcher {
     const std::atomic<int>& interrupt_;
     Hello hello_;
     std::vector<Peer> peers_;
-    std::vector<WorkSeconds> seconds_;
+    std::vector<ShardCost> seconds_;
     Workshop workshop_;   ///< Before whatever holds genomes that it made.
     ThreadPool threads_;  ///< Of the coordinator's thread, beside those of the workshop.
     std::optional<Round> round_;

@@ -99,8 +99,8 @@ void Dispatcher::take_request(int rank, Request request) {
             }
         }
         deliver(rank, result.shard, std::move(result.outcomes), {});
-        seconds_[static_cast<std::size_t>(rank)] += result.seconds;
-        note_speed(rank, result.seconds, births);
+        seconds_[static_cast<std::size_t>(rank)] += result.cost;
+        note_speed(rank, result.cost, births);
     }
 }
 

@@ -42,7 +42,7 @@ class AppendFile {
 /// Seconds of one rank in one generation.
 struct RankSeconds {
     int rank = 0;
-    WorkSeconds seconds;
+    ShardCost cost;
 };
 
 /// generations.csv, individuals.csv and timings.csv of a run directory. The first two depend on the

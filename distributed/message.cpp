@@ -212,18 +212,22 @@ void read_outcomes(ArchiveReader& archive, std::vector<evolve::Outcome>& outcome
     words.finish();
 }
 
-void write_seconds(ArchiveWriter& archive, const WorkSeconds& seconds) {
-    archive.write(seconds.evaluate);
-    archive.write(seconds.vary);
-    archive.write(seconds.wait);
-    archive.write(seconds.communicate);
+void write_cost(ArchiveWriter& archive, const ShardCost& cost) {
+    archive.write(cost.evaluate);
+    archive.write(cost.vary);
+    archive.write(cost.wait);
+    archive.write(cost.communicate);
+    archive.write(cost.programs_compiled);
+    archive.write(cost.memory_splits);
 }
 
-void read_seconds(ArchiveReader& archive, WorkSeconds& seconds) {
-    archive.read(seconds.evaluate);
-    archive.read(seconds.vary);
-    archive.read(seconds.wait);
-    archive.read(seconds.communicate);
+void read_cost(ArchiveReader& archive, ShardCost& cost) {
+    archive.read(cost.evaluate);
+    archive.read(cost.vary);
+    archive.read(cost.wait);
+    archive.read(cost.communicate);
+    archive.read(cost.programs_compiled);
+    archive.read(cost.memory_splits);
 }
 
 void write_all(ArchiveWriter& archive, const std::vector<std::vector<std::byte>>& blocks) {
@@ -256,11 +260,13 @@ void read_all(ArchiveReader& archive, std::vector<Hash128>& hashes) {
 
 }  // namespace
 
-WorkSeconds& WorkSeconds::operator+=(const WorkSeconds& other) {
+ShardCost& ShardCost::operator+=(const ShardCost& other) {
     evaluate += other.evaluate;
     vary += other.vary;
     wait += other.wait;
     communicate += other.communicate;
+    programs_compiled += other.programs_compiled;
+    memory_splits += other.memory_splits;
     return *this;
 }
 
@@ -372,7 +378,7 @@ void write(ArchiveWriter& archive, const Request& message) {
     for (const ShardResult& result : message.results) {
         archive.write(result.shard);
         write_outcomes(archive, result.outcomes);
-        write_seconds(archive, result.seconds);
+        write_cost(archive, result.cost);
     }
 }
 
@@ -382,7 +388,7 @@ void read(ArchiveReader& archive, Request& message) {
     for (ShardResult& result : message.results) {
         archive.read(result.shard);
         read_outcomes(archive, result.outcomes);
-        read_seconds(archive, result.seconds);
+        read_cost(archive, result.cost);
     }
 }
 

@@ -16,15 +16,17 @@
 // XXH3-64 checksum in front of a cereal body, read within bounds.
 namespace cambrian::distributed {
 
-/// Seconds a rank spent on one shard.
-struct WorkSeconds {
-    double evaluate = 0.0;
-    double vary = 0.0;         ///< Building children: splice, mutation, hashing.
-    double wait = 0.0;         ///< Idle before the shard.
-    double communicate = 0.0;  ///< Encoding, decoding and handing over messages.
+/// What one shard took of a rank.
+struct ShardCost {
+    double evaluate = 0.0;     ///< Seconds.
+    double vary = 0.0;         ///< Seconds of building children: splice, mutation, hashing.
+    double wait = 0.0;         ///< Seconds idle before the shard.
+    double communicate = 0.0;  ///< Seconds of encoding, decoding and handing over messages.
+    std::uint64_t programs_compiled = 0;
+    std::uint64_t memory_splits = 0;  ///< Parts beyond the first, where memory did not hold all.
 
-    WorkSeconds& operator+=(const WorkSeconds& other);
-    bool operator==(const WorkSeconds&) const = default;
+    ShardCost& operator+=(const ShardCost& other);
+    bool operator==(const ShardCost&) const = default;
 };
 
 /// The first words of a worker: the coordinator checks that both run the same thing.
@@ -44,7 +46,7 @@ struct Hello {
 struct ShardResult {
     std::uint64_t shard = 0;
     std::vector<evolve::Outcome> outcomes;
-    WorkSeconds seconds;
+    ShardCost cost;
     bool operator==(const ShardResult&) const = default;
 };
 

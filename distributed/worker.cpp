@@ -100,8 +100,8 @@ class Worker {
                 made_.add(result->outcomes[i].genome, std::move(result->genomes[i]));
             }
             evaluated_ += result->outcomes.size();
-            result->seconds.communicate = std::exchange(communicate_, 0.0);
-            ready.push_back({result->shard, std::move(result->outcomes), result->seconds});
+            result->cost.communicate = std::exchange(communicate_, 0.0);
+            ready.push_back({result->shard, std::move(result->outcomes), result->cost});
         }
         if (room > 0) {
             const Clock::time_point start = Clock::now();

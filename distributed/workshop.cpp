@@ -40,10 +40,14 @@ JobResult Workshop::work(const Job& job) {
     try {
         const Clock::time_point start = Clock::now();
         make_children(job, result);
-        result.seconds.vary = seconds_since(start);
+        result.cost.vary = seconds_since(start);
         const Clock::time_point built = Clock::now();
+        const evolve::Evaluator::Counters before = evaluator_.counters();
         evaluate(job, result);
-        result.seconds.evaluate = seconds_since(built);
+        const evolve::Evaluator::Counters after = evaluator_.counters();
+        result.cost.programs_compiled = after.programs_compiled - before.programs_compiled;
+        result.cost.memory_splits = after.memory_splits - before.memory_splits;
+        result.cost.evaluate = seconds_since(built);
     } catch (...) {
         result.outcomes.clear();
         result.genomes.clear();

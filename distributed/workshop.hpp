@@ -36,7 +36,7 @@ struct JobResult {
     std::uint64_t shard = 0;
     std::vector<evolve::Outcome> outcomes;
     std::vector<SharedGenome> genomes;
-    WorkSeconds seconds;
+    ShardCost cost;
     std::exception_ptr failure;
 };
 

@@ -125,7 +125,7 @@ TEST(Run, WritesTheDocumentedColumns) {
                                                  "0,30,"));
     EXPECT_EQ(std::count(generations.begin(), generations.end(), '\n'), 9);
     EXPECT_THAT(text_of(experiment.directory / "timings.csv"),
-                testing::StartsWith("generation,rank,evaluate,vary,wait,communicate\n0,0,"));
+                testing::StartsWith("generation,rank,evaluate,vary,wait,communicate,compiled,splits\n0,0,"));
     EXPECT_THAT(text_of(experiment.directory / "status.json"), HasSubstr("\"state\": \"done\""));
     EXPECT_THAT(text_of(experiment.directory / "config.json"), HasSubstr("\"fingerprint\""));
     EXPECT_EQ(launched.reporter.reports.size(), 8U);
