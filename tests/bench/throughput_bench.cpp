@@ -145,7 +145,7 @@ void births_of_a_generation(benchmark::State& state) {
         JobResult result = workshop.work(job);
         result.genomes.resize(population / 4);
         parents = std::move(result.genomes);
-        return result.seconds.vary;
+        return result.cost.vary;
     };
     while (round < 20) next();
     for (auto _ : state) state.SetIterationTime(next());
