@@ -80,7 +80,12 @@ struct CacheHeader {
 static_assert(sizeof(CacheHeader) == 24);
 constexpr std::uint64_t most_cached_bytes = std::uint64_t{1} << 26U;
 
-std::optional<Code> read_cached(const std::filesystem::path& path) {
+/// Of the code and of the text it was compiled from: a file under another's name is no match.
+std::uint64_t checksum_of(std::span<const std::byte> code, const std::string& hash) {
+    return Hasher().add(std::string_view(hash)).add(hash64(code)).hash64();
+}
+
+std::optional<Code> read_cached(const std::filesystem::path& path, const std::string& hash) {
     std::error_code ignored;
     if (!std::filesystem::is_regular_file(path, ignored)) return std::nullopt;
     std::vector<std::byte> bytes;
@@ -95,18 +100,18 @@ std::optional<Code> read_cached(const std::filesystem::path& path) {
     const std::span code_bytes = std::span<const std::byte>(bytes).subspan(sizeof header);
     const bool whole = header.magic == CacheHeader{}.magic && code_bytes.size() % 4 == 0 &&
                        header.words == code_bytes.size() / 4 && header.words > 0 &&
-                       header.checksum == hash64(code_bytes);
+                       header.checksum == checksum_of(code_bytes, hash);
     if (!whole) return std::nullopt;
     Code code(header.words);
     std::memcpy(code.data(), code_bytes.data(), code_bytes.size());
     return code;
 }
 
-void write_cached(const std::filesystem::path& path, const Code& code) {
+void write_cached(const std::filesystem::path& path, const std::string& hash, const Code& code) {
     const auto code_bytes = std::as_bytes(std::span(code));
     CacheHeader header;
     header.words = code.size();
-    header.checksum = hash64(code_bytes);
+    header.checksum = checksum_of(code_bytes, hash);
     std::vector<std::byte> bytes(sizeof header + code_bytes.size());
     std::memcpy(bytes.data(), &header, sizeof header);
     std::memcpy(bytes.data() + sizeof header, code_bytes.data(), code_bytes.size());
@@ -144,13 +149,13 @@ const Code& ShaderCompiler::compile(std::string_view name, const std::string& te
     if (const auto found = compiled_.find(hash); found != compiled_.end()) return found->second;
     if (!dump_directory_.empty()) dump(name, text, hash);
     if (!cache_directory_.empty())
-        if (std::optional<Code> cached = read_cached(cache_file(hash)))
+        if (std::optional<Code> cached = read_cached(cache_file(hash), hash))
             return compiled_.emplace(hash, std::move(*cached)).first->second;
     const auto start = std::chrono::steady_clock::now();
     Code code = compile_glsl(name, full);
     seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     ++compilations_;
-    if (!cache_directory_.empty()) write_cached(cache_file(hash), code);
+    if (!cache_directory_.empty()) write_cached(cache_file(hash), hash, code);
     return compiled_.emplace(hash, std::move(code)).first->second;
 }
 

@@ -96,6 +96,19 @@ TEST_F(ShaderCompilerTest, ReplacesDamagedFiles) {
     }
 }
 
+TEST_F(ShaderCompilerTest, TakesNoFileOfAnotherText) {
+    static_cast<void>(ShaderCompiler(folder_.string(), "").compile("doubling", doubling));
+    const fs::path first = only_file();
+    const std::string other = doubling + "// Another text.\n";
+    const fs::path aside = folder_.string() + "-aside";
+    fs::rename(first, aside);
+    static_cast<void>(ShaderCompiler(folder_.string(), "").compile("other", other));
+    fs::rename(aside, only_file());
+    ShaderCompiler compiler(folder_.string(), "");
+    static_cast<void>(compiler.compile("other", other));
+    EXPECT_EQ(compiler.compilations(), 1) << "the code of another text was taken";
+}
+
 TEST_F(ShaderCompilerTest, ACacheThatCannotBeWrittenOnlyCostsTime) {
     overwrite(folder_, "a file, no folder");
     ShaderCompiler compiler((folder_ / "cache").string(), "");
