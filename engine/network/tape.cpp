@@ -375,11 +375,6 @@ void pack(std::span<const TapePacking> packings, std::span<const float> weights,
     }
 }
 
-bool has_tape(const Blueprint&) {
-    // Every layer type has its overload of TapeLayers::write, or this file does not compile.
-    return true;
-}
-
 Tape make_tape(const Network& network) {
     Tape tape;
     TapeWriter writer;

@@ -82,8 +82,8 @@ void pack(std::span<const TapePacking> packings, std::span<const float> weights,
 class TapeWriter {
   public:
     /// Appends the tape of a blueprint that a Network was or could be built from, with all widths
-    /// resolved, and the packings that fill its capacity.weights words; → what it needs. Contract:
-    /// has_tape.
+    /// resolved, and the packings that fill its capacity.weights words; → what it needs. Every
+    /// layer type has a tape form, or tape.cpp does not compile.
     TapeCapacity write(const Blueprint& blueprint, std::vector<std::int32_t>& words,
                        std::vector<TapePacking>& packings);
 
@@ -119,9 +119,6 @@ class TapeWriter {
     std::int64_t memory_ = 0;
 };
 
-/// Whether every layer and link of a blueprint has a tape form.
-[[nodiscard]] bool has_tape(const Blueprint& blueprint);
-/// Contract: has_tape.
 [[nodiscard]] Tape make_tape(const Network& network);
 /// Writes a genome's weights in the order of its tape. `packed` has capacity.weights words and is
 /// filled whole.

@@ -39,17 +39,6 @@ const int tape_project_add = 8;
 const int tape_load_state = 9;
 const int tape_store_state = 10;
 
-float interpret_gelu(float x) {
-    precise float cube = (x * x) * x;
-    precise float inner = x + 0.044715F * cube;
-    precise float scaled = 0.797884561F * inner;
-    precise float bend = CAMBRIAN_CALL(tanh)(scaled);
-    precise float half_x = 0.5F * x;
-    precise float lifted = 1.0F + bend;
-    precise float product = half_x * lifted;
-    return product;
-}
-
 // An activation by its gene code, on four outputs.
 vec4 interpret_activate(vec4 x, int code) {
     precise vec4 y = x;
@@ -58,10 +47,10 @@ vec4 interpret_activate(vec4 x, int code) {
             [[unroll]] for (int i = 0; i < 4; ++i) y[i] = activation_relu(x[i]);
             break;
         case 2:
-            [[unroll]] for (int i = 0; i < 4; ++i) y[i] = x[i] * CAMBRIAN_CALL(sigmoid)(x[i]);
+            [[unroll]] for (int i = 0; i < 4; ++i) y[i] = activation_silu(x[i]);
             break;
         case 3:
-            [[unroll]] for (int i = 0; i < 4; ++i) y[i] = interpret_gelu(x[i]);
+            [[unroll]] for (int i = 0; i < 4; ++i) y[i] = activation_gelu(x[i]);
             break;
         case 4:
             [[unroll]] for (int i = 0; i < 4; ++i) y[i] = CAMBRIAN_CALL(tanh)(x[i]);
