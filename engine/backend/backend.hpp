@@ -31,11 +31,14 @@ class Program {
   public:
     virtual ~Program() = default;
     /// Runs for `population` individuals (>= 1; 1 for a graph without a population axis). One
-    /// binding for each input and output, in order. Throws InputError for data errors (a gather out
-    /// of range).
+    /// binding for each input and output, in order. Outputs lie apart from everything else that is
+    /// bound, only the new content of an input (Graph::update) may be bound right where the input
+    /// is. Throws InputError for data errors (a gather out of range), and DeviceError, before
+    /// anything is allocated, when the temporaries do not fit beside what is in use.
     virtual void run(std::int64_t population, std::span<const Binding> inputs,
                      std::span<const Binding> outputs) = 0;
-    /// Bytes of temporaries a run with that population needs beyond its bindings.
+    /// Bytes of temporaries a run with that population needs beyond its bindings: exactly what it
+    /// allocates, all programs of a backend sharing them.
     [[nodiscard]] virtual std::int64_t peak_bytes(std::int64_t population) const = 0;
 };
 
@@ -81,6 +84,9 @@ class Backend {
     };  ///< Bytes; limit 0 = none.
     [[nodiscard]] virtual Memory memory() const = 0;
     [[nodiscard]] virtual ArithmeticFingerprint describe() const = 0;
+    /// Neighbouring individuals that may wait for each other where they take different ways through
+    /// an interpreter, at most; 1: none do. About speed alone.
+    [[nodiscard]] virtual std::int64_t lockstep() const { return 1; }
 };
 
 /// Compiles and runs a graph once on host tensors: inputs in order, a per-individual input with an

@@ -15,6 +15,7 @@ const uint fraction_mask = 0x007FFFFFU;
 const uint magnitude_mask = 0x7FFFFFFFU;
 const uint sign_mask = 0x80000000U;
 const uint one_bits = 0x3F800000U;
+const uint sqrt_half_bits = 0x3F3504F3U;
 const uint not_a_number_bits = 0x7FC00000U;
 const uint least_not_a_number = 0x7F800001U;
 // The negative number nearest to zero that is not subnormal.
@@ -143,14 +144,20 @@ CAMBRIAN_ELEMENTARY(rsqrt)(float x) {
     return bits_to_float(bits - least_not_a_number < fraction_mask ? not_a_number_bits : of_negative);
 }
 
-// e^(x - shift * ln 2) for an integer shift next to x / ln 2: between 0.7 and 1.42.
-CAMBRIAN_ELEMENTARY(exp_fraction)(float x, float shift) {
-    CAMBRIAN_PRECISE float r_0 = x - shift * ln_2_high;
-    CAMBRIAN_PRECISE float r = r_0 - shift * ln_2_low;
+// (e^r - 1 - r) / (r r) for |r| <= 0.35.
+CAMBRIAN_ELEMENTARY(exp_series)(float r) {
     CAMBRIAN_PRECISE float p_4 = 0.00836959109F + r * 0.0013951693F;
     CAMBRIAN_PRECISE float p_3 = 0.0416661873F + r * p_4;
     CAMBRIAN_PRECISE float p_2 = 0.166665137F + r * p_3;
     CAMBRIAN_PRECISE float p_1 = 0.5F + r * p_2;
+    return p_1;
+}
+
+// e^(x - shift * ln 2) for an integer shift next to x / ln 2: between 0.7 and 1.42.
+CAMBRIAN_ELEMENTARY(exp_fraction)(float x, float shift) {
+    CAMBRIAN_PRECISE float r_0 = x - shift * ln_2_high;
+    CAMBRIAN_PRECISE float r = r_0 - shift * ln_2_low;
+    CAMBRIAN_PRECISE float p_1 = CAMBRIAN_CALL(exp_series)(r);
     CAMBRIAN_PRECISE float above_one = r + (r * r) * p_1;
     CAMBRIAN_PRECISE float result = 1.0F + above_one;
     return result;
@@ -178,15 +185,14 @@ CAMBRIAN_ELEMENTARY(exp)(float x) {
     return bits_to_float(magnitude_bits > exponent_mask ? not_a_number_bits : result_bits);
 }
 
-// ln x for a positive normal x.
-CAMBRIAN_ELEMENTARY(log_inside)(float x) {
-    uint bits = float_to_bits(x);
-    // Fractions from sqrt(1/2) to sqrt(2): the carry of the addition selects the exponent.
-    uint moved = bits + (one_bits - 0x3F3504F3U);
-    int exponent = int(moved >> 23) - 127;
-    CAMBRIAN_PRECISE float fraction = bits_to_float((moved & fraction_mask) + 0x3F3504F3U);
-    CAMBRIAN_PRECISE float f = fraction - 1.0F;
-    CAMBRIAN_PRECISE float scale = float(exponent);
+// The fraction of x in [sqrt(1/2), sqrt(2)): the carry of the addition selects the exponent, which
+// is that of `moved`.
+CAMBRIAN_ELEMENTARY(centred_fraction)(uint moved) {
+    return bits_to_float((moved & fraction_mask) + sqrt_half_bits);
+}
+
+// (ln(1 + f) - f + f f / 2) / (f f f) for 1 + f between sqrt(1/2) and sqrt(2).
+CAMBRIAN_ELEMENTARY(log_series)(float f) {
     CAMBRIAN_PRECISE float p_8 = -0.117908537F + f * 0.069152005F;
     CAMBRIAN_PRECISE float p_7 = 0.118735895F + f * p_8;
     CAMBRIAN_PRECISE float p_6 = -0.123842157F + f * p_7;
@@ -195,6 +201,15 @@ CAMBRIAN_ELEMENTARY(log_inside)(float x) {
     CAMBRIAN_PRECISE float p_3 = 0.20002231F + f * p_4;
     CAMBRIAN_PRECISE float p_2 = -0.249999866F + f * p_3;
     CAMBRIAN_PRECISE float p_1 = 0.333333105F + f * p_2;
+    return p_1;
+}
+
+// ln x for a positive normal x.
+CAMBRIAN_ELEMENTARY(log_inside)(float x) {
+    uint moved = float_to_bits(x) + (one_bits - sqrt_half_bits);
+    CAMBRIAN_PRECISE float scale = float(int(moved >> 23) - 127);
+    CAMBRIAN_PRECISE float f = CAMBRIAN_CALL(centred_fraction)(moved) - 1.0F;
+    CAMBRIAN_PRECISE float p_1 = CAMBRIAN_CALL(log_series)(f);
     CAMBRIAN_PRECISE float square = f * f;
     CAMBRIAN_PRECISE float cubic = (square * f) * p_1 + scale * ln_2_low;
     CAMBRIAN_PRECISE float tail = cubic - 0.5F * square;
@@ -364,4 +379,165 @@ CAMBRIAN_ELEMENTARY(erf)(float x) {
     uint value = (bits & exponent_mask) == 0U ? 0U : chosen_bits;
     uint with_sign = value | (bits & sign_mask);
     return bits_to_float(magnitude_bits > exponent_mask ? not_a_number_bits : with_sign);
+}
+
+// ln(1 + x). What the sum 1 + x lost is added to its logarithm; near 0 it is not formed at all.
+CAMBRIAN_ELEMENTARY(log1p)(float x) {
+    uint bits = float_to_bits(x);
+    CAMBRIAN_PRECISE float sum = 1.0F + x;
+    CAMBRIAN_PRECISE float lost_of_one = 1.0F - (sum - x);
+    CAMBRIAN_PRECISE float lost_of_x = x - (sum - 1.0F);
+    CAMBRIAN_PRECISE float lost = x > 1.0F ? lost_of_one : lost_of_x;
+    CAMBRIAN_PRECISE float divisor = sum > 1.0e9F ? 1.0e9F : sum;
+    uint moved = float_to_bits(sum) + (one_bits - sqrt_half_bits);
+    CAMBRIAN_PRECISE float far_fraction = CAMBRIAN_CALL(centred_fraction)(moved) - 1.0F;
+    CAMBRIAN_PRECISE float far_scale = float(int(moved >> 23) - 127);
+    CAMBRIAN_PRECISE float far_rest = lost * CAMBRIAN_CALL(reciprocal_inside)(divisor);
+    uint is_near = (x > -0.29F ? 1U : 0U) & (x < 0.41F ? 1U : 0U);
+    CAMBRIAN_PRECISE float f = is_near != 0U ? x : far_fraction;
+    CAMBRIAN_PRECISE float scale = is_near != 0U ? 0.0F : far_scale;
+    CAMBRIAN_PRECISE float rest = is_near != 0U ? 0.0F : far_rest;
+    CAMBRIAN_PRECISE float p_1 = CAMBRIAN_CALL(log_series)(f);
+    CAMBRIAN_PRECISE float square = f * f;
+    CAMBRIAN_PRECISE float cubic = (square * f) * p_1 + (scale * ln_2_low + rest);
+    CAMBRIAN_PRECISE float tail = cubic - 0.5F * square;
+    CAMBRIAN_PRECISE float body = f + tail;
+    CAMBRIAN_PRECISE float result = scale * ln_2_high + body;
+    // Small arguments are their own result; this also keeps the sign of zero.
+    uint signed_zero = bits & sign_mask;
+    uint small = (bits & exponent_mask) == 0U ? signed_zero : bits;
+    uint inside = float_to_bits(result);
+    uint finite = (bits & magnitude_mask) < 0x33000000U ? small : inside;
+    uint minus_one = sign_mask | one_bits;
+    uint with_pole = bits == minus_one ? sign_mask | exponent_mask : finite;
+    uint with_infinity = bits == exponent_mask ? exponent_mask : with_pole;
+    uint of_less = bits > minus_one ? not_a_number_bits : with_infinity;
+    return bits_to_float(bits - least_not_a_number < fraction_mask ? not_a_number_bits : of_less);
+}
+
+// e^x - 1 as 2 (2^(k-1) (1 + r + ..) - 1/2), all but the rest of order r r added without loss.
+CAMBRIAN_ELEMENTARY(expm1)(float x) {
+    uint bits = float_to_bits(x);
+    CAMBRIAN_PRECISE float above = x < -20.0F ? -20.0F : x;
+    CAMBRIAN_PRECISE float inside = above > 89.0F ? 89.0F : above;
+    CAMBRIAN_PRECISE float shifted = inside * log2_e + rounding_shift;
+    CAMBRIAN_PRECISE float shift = shifted - rounding_shift;
+    CAMBRIAN_PRECISE float r_0 = inside - shift * ln_2_high;
+    CAMBRIAN_PRECISE float shift_low = shift * ln_2_low;
+    CAMBRIAN_PRECISE float r = r_0 - shift_low;
+    CAMBRIAN_PRECISE float r_lost = (r_0 - r) - shift_low;
+    CAMBRIAN_PRECISE float series = CAMBRIAN_CALL(exp_series)(r);
+    CAMBRIAN_PRECISE float rest = (r * r) * series + (r_lost + r_lost * r);
+    uint exponent = (float_to_bits(shifted) - rounding_shift_bits - 1U) << 23;
+    CAMBRIAN_PRECISE float half_power = bits_to_float(one_bits + exponent);
+    CAMBRIAN_PRECISE float whole = half_power - 0.5F;
+    CAMBRIAN_PRECISE float part = half_power * r;
+    CAMBRIAN_PRECISE float sum = whole + part;
+    CAMBRIAN_PRECISE float whole_of_sum = sum - part;
+    CAMBRIAN_PRECISE float sum_lost = (whole - whole_of_sum) + (part - (sum - whole_of_sum));
+    CAMBRIAN_PRECISE float half_result = sum + (sum_lost + half_power * rest);
+    CAMBRIAN_PRECISE float result = 2.0F * half_result;
+    // Small arguments are their own result; this also keeps the sign of zero.
+    uint signed_zero = bits & sign_mask;
+    uint small = (bits & exponent_mask) == 0U ? signed_zero : bits;
+    uint magnitude_bits = bits & magnitude_mask;
+    uint result_bits = float_to_bits(result);
+    uint value = magnitude_bits < 0x33000000U ? small : result_bits;
+    return bits_to_float(magnitude_bits > exponent_mask ? not_a_number_bits : value);
+}
+
+// The rest of the product a b after its rounding to `product`.
+CAMBRIAN_ELEMENTARY(product_lost)(float a, float b, float product) {
+    CAMBRIAN_PRECISE float a_high = bits_to_float(float_to_bits(a) & 0xFFFFF000U);
+    CAMBRIAN_PRECISE float a_low = a - a_high;
+    CAMBRIAN_PRECISE float b_high = bits_to_float(float_to_bits(b) & 0xFFFFF000U);
+    CAMBRIAN_PRECISE float b_low = b - b_high;
+    CAMBRIAN_PRECISE float lost_0 = a_high * b_high - product;
+    CAMBRIAN_PRECISE float lost_1 = lost_0 + a_high * b_low;
+    CAMBRIAN_PRECISE float lost_2 = lost_1 + a_low * b_high;
+    CAMBRIAN_PRECISE float lost_3 = lost_2 + a_low * b_low;
+    return lost_3;
+}
+
+// x^y for a positive normal x and a finite y, as e^(y ln x) with ln x and its product with y in two
+// floats each: ln x = k ln 2 + ln c + 2 artanh s with s = (m - c) / (m + c), for the fraction m and
+// the nearest of three centres c.
+CAMBRIAN_ELEMENTARY(pow_inside)(float x, float y) {
+    uint moved = float_to_bits(x) + (one_bits - sqrt_half_bits);
+    CAMBRIAN_PRECISE float scale = float(int(moved >> 23) - 127);
+    CAMBRIAN_PRECISE float fraction = CAMBRIAN_CALL(centred_fraction)(moved);
+    uint low = fraction < 0.891F ? 1U : 0U;
+    uint high = fraction > 1.1224F ? 1U : 0U;
+    CAMBRIAN_PRECISE float centre_0 = low != 0U ? 0.796875F : 1.0F;
+    CAMBRIAN_PRECISE float centre = high != 0U ? 1.265625F : centre_0;
+    CAMBRIAN_PRECISE float log_centre_0 = low != 0U ? -0.227050781F : 0.0F;
+    CAMBRIAN_PRECISE float log_centre = high != 0U ? 0.235565186F : log_centre_0;
+    CAMBRIAN_PRECISE float log_centre_low_0 = low != 0U ? -6.66938535e-06F : 0.0F;
+    CAMBRIAN_PRECISE float log_centre_low = high != 0U ? 8.85765892e-07F : log_centre_low_0;
+    CAMBRIAN_PRECISE float distance = fraction - centre;
+    CAMBRIAN_PRECISE float divisor = fraction + centre;
+    CAMBRIAN_PRECISE float divisor_lost = fraction - (divisor - centre);
+    CAMBRIAN_PRECISE float inverse = CAMBRIAN_CALL(reciprocal_inside)(divisor);
+    CAMBRIAN_PRECISE float s = distance * inverse;
+    CAMBRIAN_PRECISE float product = s * divisor;
+    CAMBRIAN_PRECISE float product_rest = CAMBRIAN_CALL(product_lost)(s, divisor, product);
+    CAMBRIAN_PRECISE float remainder = ((distance - product) - product_rest) - s * divisor_lost;
+    CAMBRIAN_PRECISE float s_low = remainder * inverse;
+    CAMBRIAN_PRECISE float z = s * s;
+    CAMBRIAN_PRECISE float series = z * (0.333333343F + z * (0.2F + z * 0.142857149F));
+    CAMBRIAN_PRECISE float constants_low = scale * ln_2_low + log_centre_low;
+    CAMBRIAN_PRECISE float log_rest = 2.0F * (s_low + s * series) + constants_low;
+    CAMBRIAN_PRECISE float constants = scale * ln_2_high + log_centre;
+    CAMBRIAN_PRECISE float log_sum = constants + 2.0F * s;
+    CAMBRIAN_PRECISE float log_lost = (constants - log_sum) + 2.0F * s;
+    CAMBRIAN_PRECISE float log_tail = log_lost + log_rest;
+    CAMBRIAN_PRECISE float log_high = log_sum + log_tail;
+    CAMBRIAN_PRECISE float log_low = (log_sum - log_high) + log_tail;
+    // Beyond 2^33 every power of another number than 1 is zero or infinite.
+    CAMBRIAN_PRECISE float y_below = y > 8589934592.0F ? 8589934592.0F : y;
+    CAMBRIAN_PRECISE float power = y_below < -8589934592.0F ? -8589934592.0F : y_below;
+    CAMBRIAN_PRECISE float argument = power * log_high;
+    CAMBRIAN_PRECISE float argument_lost = CAMBRIAN_CALL(product_lost)(power, log_high, argument);
+    CAMBRIAN_PRECISE float argument_rest = argument_lost + power * log_low;
+    CAMBRIAN_PRECISE float above = argument < -104.0F ? -104.0F : argument;
+    CAMBRIAN_PRECISE float inside = above > 90.0F ? 90.0F : above;
+    CAMBRIAN_PRECISE float rest = inside == argument ? argument_rest : 0.0F;
+    CAMBRIAN_PRECISE float shifted = inside * log2_e + rounding_shift;
+    CAMBRIAN_PRECISE float shift = shifted - rounding_shift;
+    CAMBRIAN_PRECISE float power_of_e = CAMBRIAN_CALL(exp_fraction)(inside, shift);
+    CAMBRIAN_PRECISE float corrected = power_of_e + power_of_e * rest;
+    int exponent = int(float_to_bits(shifted) - rounding_shift_bits);
+    return CAMBRIAN_CALL(scale_by_power)(corrected, exponent);
+}
+
+// x^y with the special values of C's pow.
+CAMBRIAN_ELEMENTARY(pow)(float x, float y) {
+    uint x_bits = float_to_bits(x);
+    uint y_bits = float_to_bits(y);
+    uint x_magnitude = x_bits & magnitude_mask;
+    uint y_magnitude = y_bits & magnitude_mask;
+    uint x_field = x_bits & exponent_mask;
+    CAMBRIAN_PRECISE float base = bits_to_float(x_magnitude);
+    uint inside = float_to_bits(CAMBRIAN_CALL(pow_inside)(base, y));
+    // A base of zero or infinity gives one of the two.
+    uint grows = (x_field == 0U ? 0U : 1U) ^ (y_bits >> 31);
+    uint of_extreme = grows != 0U ? exponent_mask : 0U;
+    uint extreme = (x_field == 0U ? 1U : 0U) | (x_field == exponent_mask ? 1U : 0U);
+    uint magnitude = extreme != 0U ? of_extreme : inside;
+    // Bits of y below its unit: none in an integer; the bit of the unit is that of an odd one.
+    int places = 150 - int(y_magnitude >> 23);
+    int places_below = places > 24 ? 24 : places;
+    uint unit = 1U << uint(places_below < 0 ? 0 : places_below);
+    uint y_fraction = (y_bits & fraction_mask) | (fraction_mask + 1U);
+    uint fractional = (y_fraction & (unit - 1U)) != 0U ? 1U : 0U;
+    uint beyond = places < 0 ? 1U : 0U;
+    uint odd_unit = (y_fraction & unit) != 0U ? 1U : 0U;
+    uint odd = odd_unit & (1U - fractional) & (1U - beyond);
+    uint with_sign = odd != 0U ? magnitude | (x_bits & sign_mask) : magnitude;
+    uint negative = (x_bits >> 31) & (1U - extreme);
+    uint invalid = (negative & fractional & (1U - beyond)) | (x_magnitude > exponent_mask ? 1U : 0U) |
+                   (y_magnitude > exponent_mask ? 1U : 0U);
+    uint checked = invalid != 0U ? not_a_number_bits : with_sign;
+    uint one = (x_bits == one_bits ? 1U : 0U) | ((y_bits & exponent_mask) == 0U ? 1U : 0U);
+    return bits_to_float(one != 0U ? one_bits : checked);
 }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <set>
 
+#include "cambrian/engine/graph/data_checks.hpp"
+
 namespace cambrian {
 namespace {
 
@@ -78,7 +80,8 @@ bool ChainFinder::is_row_reduction(std::size_t index) const {
 /// Elementwise, or a change of shape that is none for the elements.
 bool ChainFinder::is_elementwise(std::size_t index) const {
     const Node& node = graph_.nodes()[index];
-    if (row(node.op).elementwise || node.op == Op::broadcast) return true;
+    if (row(node.op).elementwise) return !may_divide_by_zero(graph_, node);
+    if (node.op == Op::broadcast) return true;
     return node.op == Op::reshape &&
            alike(graph_.value(graph_.operands(node)[0]).shape, result(index).shape);
 }
@@ -163,8 +166,17 @@ std::optional<ChainRegion> ChainFinder::grow(std::size_t root, bool reductions) 
         add_operands(node);
     }
     if (growth.work < 2 || growth.reduces != reductions) return std::nullopt;
-    return ChainRegion{{growth.members.begin(), growth.members.end()},
-                       {growth.operands.begin(), growth.operands.end()}};
+    return ChainRegion{{growth.members.begin(), growth.members.end()}, operands_of(growth)};
+}
+
+/// In the order of their first use, so that regions that compute the same have equal bodies.
+std::vector<ValueId> ChainFinder::operands_of(const Growth& growth) const {
+    std::vector<ValueId> operands;
+    for (const std::size_t node : growth.members)
+        for (const ValueId id : graph_.operands(graph_.nodes()[node]))
+            if (growth.operands.contains(id) && std::ranges::find(operands, id) == operands.end())
+                operands.push_back(id);
+    return operands;
 }
 
 std::optional<ChainRegion> ChainFinder::find(std::size_t root) const {

@@ -42,6 +42,7 @@ class ChainFinder {
     [[nodiscard]] bool fits_rows(std::size_t node, Growth& growth) const;
     [[nodiscard]] bool take(std::size_t node, Growth& growth) const;
     [[nodiscard]] std::optional<ChainRegion> grow(std::size_t root, bool reductions) const;
+    [[nodiscard]] std::vector<ValueId> operands_of(const Growth& growth) const;
 
     const Graph& graph_;
     ChainRules rules_;

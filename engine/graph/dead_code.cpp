@@ -109,7 +109,10 @@ Graph rebuild(const Graph& graph, std::span<const ValueId> outputs,
             copy.copy(node);
         }
     }
-    copy.output(outputs);
+    if (outputs.data() == graph.outputs().data())
+        copy.outputs();
+    else
+        copy.output(outputs);
     return result;
 }
 

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "cambrian/engine/graph/in_place.hpp"
 #include "cambrian/engine/graph/plan.hpp"
 
 // Checks a plan against the graph alone: lifetimes are counted anew from the placements, not taken
@@ -93,11 +94,48 @@ std::optional<std::string> find_missing(const Graph& graph, const Plan& plan) {
     return std::nullopt;
 }
 
+/// Whether a node may write where an input lies that it reads itself.
+bool writes_in_place(const Graph& graph, const Plan& plan, const Node& node, ValueId input) {
+    Liveness live;
+    for (std::uint32_t id = 0; id < graph.value_count(); ++id) {
+        const Placement& placement = plan.values[id];
+        live.roots.push_back(root_of(plan, ValueId{id}));
+        live.offsets.push_back(placement.kind == Kind::alias ? placement.offset : 0);
+    }
+    return reads_in_place(graph, live, node, input);
+}
+
+/// A node or a copy at the end that reads an input after its new content was written there.
+std::optional<std::string> find_lost_input(const Graph& graph, const Plan& plan,
+                                           const Update& update) {
+    const ValueId input = graph.inputs()[update.input];
+    const ValueId value = root_of(plan, graph.outputs()[update.output]);
+    const Placement& placement = plan.values[static_cast<std::size_t>(value)];
+    const auto reads = [&](ValueId id) { return root_of(plan, id) == input; };
+    const std::string replaced = "input " + label(graph, input) + " is replaced by " +
+                                 label(graph, value) + " before it is ";
+    for (const Update& other : graph.updates())
+        if (reads(graph.outputs()[other.output])) return replaced + "copied to an output";
+    if (placement.kind != Kind::output || placement.index != update.output) return std::nullopt;
+
+    const auto written = static_cast<std::size_t>(&graph.producer(value) - graph.nodes().data());
+    for (std::size_t i = written; i < graph.nodes().size(); ++i) {
+        const Node& node = graph.nodes()[i];
+        if (!is_run(node, plan) || !std::ranges::any_of(graph.operands(node), reads)) continue;
+        if (i > written || !writes_in_place(graph, plan, node, input))
+            return replaced + "read by node " + std::to_string(i);
+    }
+    if (std::ranges::any_of(graph.outputs(), reads)) return replaced + "copied to an output";
+    return std::nullopt;
+}
+
 }  // namespace
 
 std::optional<std::string> find_overlap(const Graph& graph, const Plan& plan) {
     if (auto problem = find_missing(graph, plan)) return problem;
     if (auto problem = find_misplaced(graph, plan)) return problem;
+    for (const Update& update : graph.updates())
+        if (auto problem = find_lost_input(graph, plan, update)) return problem;
     const std::vector<Occupied> ranges = occupied_ranges(graph, plan);
     for (std::size_t i = 0; i < ranges.size(); ++i)
         for (std::size_t j = i + 1; j < ranges.size() && ranges[j].first <= ranges[i].last; ++j) {

@@ -100,14 +100,13 @@ Graph fuse_chains(const Graph& graph, const ChainRules& rules) {
         if (const auto region = regions.find(i); region != regions.end()) {
             copy_chain(graph, region->second, finder, result, copy);
         } else if (copied[i] && node.op == Op::scan) {
-            ScanAttribute scan = std::get<ScanAttribute>(node.attributes);
-            scan.body = std::make_shared<const Graph>(fuse_chains(*scan.body, rules));
-            copy.copy(node, std::move(scan));
+            const auto pass = [&](const Graph& body) { return fuse_chains(body, rules); };
+            copy.copy(node, with_body(node, pass));
         } else if (copied[i]) {
             copy.copy(node);
         }
     }
-    copy.output(graph.outputs());
+    copy.outputs();
     return result;
 }
 

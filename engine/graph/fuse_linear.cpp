@@ -32,14 +32,12 @@ class LinearFusion {
             if (const Fusion& fusion = fusions_[i]; fusion.product != nullptr) {
                 append(fusion, node, result, copy);
             } else if (node.op == Op::scan) {
-                ScanAttribute scan = std::get<ScanAttribute>(node.attributes);
-                scan.body = std::make_shared<const Graph>(fuse_linear(*scan.body));
-                copy.copy(node, std::move(scan));
+                copy.copy(node, with_body(node, cambrian::fuse_linear));
             } else if (!absorbed_[i]) {
                 copy.copy(node);
             }
         }
-        copy.output(graph_.outputs());
+        copy.outputs();
         return result;
     }
 

@@ -104,7 +104,7 @@ class ReverseSweep {
         if (rule.gradient != nullptr)
             apply_rule(node, operands, results, upstream);
         else
-            sweep_lowering(node, operands, upstream[0]);
+            sweep_lowering(node, operands, upstream);
     }
 
     void apply_rule(const Node& node, std::span<const Var> operands, std::span<const Var> results,
@@ -119,12 +119,14 @@ class ReverseSweep {
             if (!is_nothing(gradients[i])) add(operands[i], gradients[i]);
     }
 
-    void sweep_lowering(const Node& node, std::span<const Var> operands, Var upstream) {
+    void sweep_lowering(const Node& node, std::span<const Var> operands,
+                        std::span<const Var> upstream) {
         const std::size_t first = graph_.nodes().size();
-        const Var lowered = row(node.op).lowering(graph_, operands, node.attributes);
+        const std::vector<Var> lowered = row(node.op).lowering(graph_, operands, node.attributes);
         const std::size_t last = graph_.nodes().size();
         spread_dependence(first, last);
-        add(lowered, upstream);
+        for (std::size_t i = 0; i < lowered.size(); ++i)
+            if (!is_nothing(upstream[i])) add(lowered[i], upstream[i]);
         sweep(first, last);
     }
 

@@ -114,11 +114,58 @@ void Graph::mark_inputs(const std::vector<bool>& per_individual) {
         for (const ValueId id : operands(node)) operand_marks.push_back(value(id).per_individual);
         mark_scan_body(scan, scan_body_marks(scan, std::move(operand_marks)));
     }
+    for (const Update& update : updates_) check_update(update, "");
 }
 
 void Graph::output(Var value) {
     CAMBRIAN_ASSERT(value.graph == this && static_cast<std::size_t>(value.id) < values_.size());
     outputs_.push_back(value.id);
+}
+
+void Graph::update(Var input, Var value, std::source_location where) {
+    CAMBRIAN_ASSERT(input.graph == this);
+    const std::string place =
+        " at " + std::string(where.file_name()) + ":" + std::to_string(where.line());
+    const auto found = std::ranges::find(inputs_, input.id);
+    if (found == inputs_.end())
+        throw ShapeError("update: v" + std::to_string(static_cast<std::uint32_t>(input.id)) +
+                         " is no input (only what the caller binds can be replaced) pass an input" +
+                         place);
+    const Update declared{static_cast<std::uint32_t>(found - inputs_.begin()),
+                          static_cast<std::uint32_t>(outputs_.size())};
+    if (std::ranges::find(updates_, declared.input, &Update::input) != updates_.end())
+        throw ShapeError("update: input " + input_name(declared.input) +
+                         " has a new content already (two values cannot both replace it) declare "
+                         "one of them as an output" +
+                         place);
+    output(value);
+    try {
+        check_update(declared, place);
+    } catch (const ShapeError&) {
+        outputs_.pop_back();
+        throw;
+    }
+    updates_.push_back(declared);
+}
+
+void Graph::check_update(const Update& update, const std::string& where) const {
+    const ValueInfo& old = value(inputs_[update.input]);
+    const ValueInfo& next = value(outputs_[update.output]);
+    const std::string problem = "update: input " + input_name(update.input) + ", " +
+                                std::string(name(old.type)) + " " + old.shape.text() +
+                                ", cannot become " + std::string(name(next.type)) + " " +
+                                next.shape.text();
+    if (old.type != next.type || old.shape != next.shape)
+        throw ShapeError(problem +
+                         " (type and shape are those of the buffer) reshape or cast the " +
+                         "value" + where);
+    if (old.per_individual != next.per_individual)
+        throw ShapeError(problem + " (" +
+                         (old.per_individual ? "every individual has its own input and all would "
+                                               "share the value"
+                                             : "all individuals share the input and each would "
+                                               "have its own value") +
+                         ") give both a population axis or neither" + where);
 }
 
 const std::string& Graph::input_name(std::size_t index) const {

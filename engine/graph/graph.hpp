@@ -28,6 +28,13 @@ struct Node {
     std::source_location where;
 };
 
+/// An output that becomes the content of an input, by their positions.
+struct Update {
+    std::uint32_t input = 0;
+    std::uint32_t output = 0;
+    bool operator==(const Update&) const = default;
+};
+
 /// A static-shape dataflow graph, described for one individual. Values carry a mark that says
 /// whether each individual has its own (see over_population.hpp); shapes never contain the
 /// population. Copyable; nodes are only ever appended.
@@ -45,6 +52,11 @@ class Graph {
     void mark_inputs(const std::vector<bool>& per_individual);
     /// Marks a value as the next output of the graph (outputs may repeat).
     void output(Var value);
+    /// Marks a value as the next output and declares that it replaces the content of an input: the
+    /// caller may bind the same buffer for both. Every node reads the input as it was before the
+    /// run. Throws ShapeError unless `input` is an input of this graph that nothing else replaces,
+    /// of the value's type, shape and, over a population, mark.
+    void update(Var input, Var value, std::source_location where = std::source_location::current());
 
     [[nodiscard]] std::span<const Node> nodes() const { return nodes_; }
     [[nodiscard]] const Node& node(NodeId id) const { return nodes_[static_cast<std::size_t>(id)]; }
@@ -60,10 +72,13 @@ class Graph {
     }
     [[nodiscard]] std::span<const ValueId> inputs() const { return inputs_; }
     [[nodiscard]] std::span<const ValueId> outputs() const { return outputs_; }
+    [[nodiscard]] std::span<const Update> updates() const { return updates_; }
     [[nodiscard]] const std::string& input_name(std::size_t index) const;
 
   private:
+    friend class GraphCopy;
     void append_results(Node& node);
+    void check_update(const Update& update, const std::string& where) const;
 
     std::vector<Node> nodes_;
     std::deque<ValueInfo> values_;  ///< A deque: Var::shape() stays valid while the graph grows.
@@ -71,6 +86,7 @@ class Graph {
     std::vector<ValueId> operands_;
     std::vector<ValueId> inputs_;
     std::vector<ValueId> outputs_;
+    std::vector<Update> updates_;
 };
 
 /// A value of a graph under construction: what layers and tasks compute with.
@@ -89,5 +105,7 @@ void verify(const Graph& graph);
 
 /// Readable listing, one node a line: `v7 real [5, 16] * = matmul(v3, v6) {transpose_right}`.
 [[nodiscard]] std::string dump(const Graph& graph);
+/// The same for Graphviz: a box for each node, bodies of scans and chains as clusters.
+[[nodiscard]] std::string dump_dot(const Graph& graph);
 
 }  // namespace cambrian

@@ -24,6 +24,11 @@ std::vector<Var> GraphCopy::operands(const Node& node) const {
     return operands;
 }
 
+void GraphCopy::outputs() {
+    output(source_.outputs());
+    target_.updates_ = source_.updates_;
+}
+
 void GraphCopy::output(std::span<const ValueId> outputs) {
     for (const ValueId id : outputs) target_.output(mapped(id));
 }

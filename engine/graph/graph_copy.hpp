@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -21,7 +22,10 @@ class GraphCopy {
     void map(ValueId from, Var to) { values_[static_cast<std::size_t>(from)] = to; }
     [[nodiscard]] Var mapped(ValueId id) const { return values_[static_cast<std::size_t>(id)]; }
     [[nodiscard]] std::vector<Var> operands(const Node& node) const;
-    /// Marks what `outputs` of the source became as outputs of the target.
+    /// Marks what the outputs of the source became as outputs of the target, with the updates. All
+    /// inputs must have been copied.
+    void outputs();
+    /// Marks what some values of the source became as outputs of the target.
     void output(std::span<const ValueId> outputs);
 
   private:
@@ -29,5 +33,13 @@ class GraphCopy {
     Graph& target_;
     std::vector<Var> values_;
 };
+
+/// The attributes of a scan with its body passed through a pass.
+template <class Pass>
+[[nodiscard]] ScanAttribute with_body(const Node& node, const Pass& pass) {
+    ScanAttribute scan = std::get<ScanAttribute>(node.attributes);
+    scan.body = std::make_shared<const Graph>(pass(*scan.body));
+    return scan;
+}
 
 }  // namespace cambrian

@@ -1,6 +1,8 @@
 #include <algorithm>
 
+#include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/graph/graph_copy.hpp"
+#include "cambrian/engine/graph/ops.hpp"
 #include "cambrian/engine/graph/passes.hpp"
 
 namespace cambrian {
@@ -12,6 +14,19 @@ bool needs_lowering(const Node& node, const HasKernel& has_kernel) {
     if (node.op == Op::scan)
         return cambrian::needs_lowering(*std::get<ScanAttribute>(node.attributes).body, has_kernel);
     return row(node.op).lowering != nullptr && !has_kernel(node.op);
+}
+
+/// The value, which one of the operands marks as every individual's own: a lowering may leave
+/// operands out of a result.
+Var for_each(Var value, std::span<const Var> operands) {
+    if (value.info().per_individual) return value;
+    const auto marked = std::ranges::find_if(operands, [](const Var& operand) {
+        return operand.info().per_individual && operand.shape().elements() > 0;
+    });
+    CAMBRIAN_ASSERT(marked != operands.end());
+    const Var flat = reshape(*marked, {-1});
+    const Var first = reshape(slice(flat, 0, 0, 1), Shape{});
+    return select(equal(first, first), value, value);
 }
 
 }  // namespace
@@ -29,15 +44,20 @@ Graph lower(const Graph& graph, const std::function<bool(Op)>& has_kernel) {
         if (!needs_lowering(node, has_kernel)) {
             copy.copy(node);
         } else if (node.op == Op::scan) {
-            ScanAttribute scan = std::get<ScanAttribute>(node.attributes);
-            scan.body = std::make_shared<const Graph>(lower(*scan.body, has_kernel));
-            copy.copy(node, std::move(scan));
+            const auto pass = [&](const Graph& body) { return lower(body, has_kernel); };
+            copy.copy(node, with_body(node, pass));
         } else {
-            copy.map(ValueId{node.first_result},
-                     row(node.op).lowering(result, copy.operands(node), node.attributes));
+            const std::vector<Var> operands = copy.operands(node);
+            const std::vector<Var> lowered =
+                row(node.op).lowering(result, operands, node.attributes);
+            for (std::uint32_t i = 0; i < node.result_count; ++i) {
+                const ValueId id{node.first_result + i};
+                copy.map(id, graph.value(id).per_individual ? for_each(lowered[i], operands)
+                                                            : lowered[i]);
+            }
         }
     }
-    copy.output(graph.outputs());
+    copy.outputs();
     // A lowering may hold fused ops itself: linear becomes a matmul, a sum and an activate.
     return lower(result, has_kernel);
 }

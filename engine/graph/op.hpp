@@ -42,6 +42,9 @@ enum class Op : std::uint8_t {
     cos,
     tanh,
     sigmoid,
+    erf,
+    log1p,
+    expm1,
     is_finite,
     logical_not,
     cast,
@@ -51,6 +54,7 @@ enum class Op : std::uint8_t {
     sub,
     mul,
     div,
+    pow,
     min,
     max,
     less,
@@ -62,6 +66,8 @@ enum class Op : std::uint8_t {
     reduce_sum,
     reduce_max,
     argmax,
+    cumsum,
+    sort,
     // movement
     reshape,
     permute,
@@ -69,16 +75,30 @@ enum class Op : std::uint8_t {
     slice,
     pad,
     concat,
+    flip,
+    patches,
+    patches_add,
+    // storage formats
+    encode,
+    decode,
     // contraction, indexing, control
     matmul,
     gather,
     scatter_add,
+    gather_along,
+    scatter_add_along,
     scan,
     interpret,
     // fused: each is its lowering; a backend may own a faster kernel
     activate,
     linear,
     chain,
+    topk,
+    conv,
+    attention,
+    attention_gradient,
+    selective_scan,
+    selective_scan_gradient,
     count_,
 };
 inline constexpr std::size_t op_count = static_cast<std::size_t>(Op::count_);
@@ -89,7 +109,7 @@ inline constexpr std::array<std::string_view, 6> activation_names{"linear", "rel
                                                                   "gelu",   "tanh", "sigmoid"};
 [[nodiscard]] std::string_view name(Activation activation);
 
-/// Attributes of one axis: reductions, argmax, concat.
+/// Attributes of one axis: reductions, argmax, concat, flip, gather_along.
 struct AxisAttribute {
     int axis = 0;
     bool keep = false;
@@ -145,6 +165,99 @@ struct LengthAttribute {
     bool operator==(const LengthAttribute&) const = default;
 };
 
+/// Running sums along an axis: result i is the sum of elements 0 to i (exclusive: 0 to i - 1), from
+/// the first to the last; reverse: of elements i (exclusive: i + 1) to the last, from the last.
+struct CumsumAttribute {
+    int axis = 0;
+    bool exclusive = false;
+    bool reverse = false;
+    bool operator==(const CumsumAttribute&) const = default;
+};
+/// A stable order along an axis; NaN counts as above every number. Results: the sorted elements and
+/// the index (integer) each came from.
+struct SortAttribute {
+    int axis = 0;
+    bool descending = false;
+    bool operator==(const SortAttribute&) const = default;
+};
+/// The `count` largest along an axis, largest first, ties by index. Results like sort's.
+struct TopkAttribute {
+    int axis = 0;
+    std::int64_t count = 0;
+    bool operator==(const TopkAttribute&) const = default;
+};
+/// The extent of the result along the axis that indices point into.
+struct ScatterAlongAttribute {
+    int axis = 0;
+    std::int64_t extent = 0;
+    bool operator==(const ScatterAlongAttribute&) const = default;
+};
+
+/// Windows that slide over the last `rank` axes (1 to 3) of a value: window o starts at element
+/// o × stride − before and its tap t lies t × dilation further. Extents of the result:
+/// (extent + before + after − dilation × (kernel − 1) − 1) / stride + 1, rounded down.
+struct Window {
+    static constexpr int max_rank = 3;
+    using Extents = std::array<std::int64_t, max_rank>;
+    int rank = 1;
+    Extents kernel{1, 1, 1};
+    Extents stride{1, 1, 1};
+    Extents dilation{1, 1, 1};
+    Extents before{};
+    Extents after{};
+    bool operator==(const Window&) const = default;
+};
+/// What a window reads outside of its operand.
+enum class Padding : std::uint8_t { zero, lowest };
+/// patches: [.., s1 .. sr] → [.., taps, o1 .. or], tap positions row-major. patches_add, its
+/// adjoint: [.., taps, o1 .. or] → [.., extents], taps of one element added in order of tap.
+struct PatchesAttribute {
+    Window window;
+    Padding padding = Padding::zero;  ///< Of patches.
+    Window::Extents extents{};        ///< Of the result of patches_add.
+    bool operator==(const PatchesAttribute&) const = default;
+};
+/// Operands: x [N.., C, s1 .. sr], weights [O, C / groups, k1 .. kr] and, with the flag, bias [O] →
+/// [N.., O, o1 .. or].
+struct ConvAttribute {
+    Window window;
+    std::int64_t groups = 1;
+    bool bias = false;
+    bool operator==(const ConvAttribute&) const = default;
+};
+
+/// Formats numbers are stored in. Codes are packed from the low bits of a word on, rows (last axis)
+/// padded to whole words with zeros.
+enum class NumberFormat : std::uint8_t { f16, bf16, f8_e4m3, f8_e5m2, i8 };
+[[nodiscard]] std::string_view name(NumberFormat format);
+/// encode: real [.., length] → integer [.., words]; decode: the way back.
+struct FormatAttribute {
+    NumberFormat format = NumberFormat::f16;
+    std::int64_t length = 0;
+    bool operator==(const FormatAttribute&) const = default;
+};
+
+/// Operands: q [.., Hq, Sq, D], k [.., Hk, Sk, D], v [.., Hk, Sk, E], Hq a multiple of Hk (query
+/// head h reads head h / (Hq / Hk)); with `valid` an integer scalar: how many of the Sk keys count
+/// (below 0 none, above Sk all). Query i sees key j iff j < valid and, causal, j ≤ i + valid − Sq.
+/// Results: o [.., Hq, Sq, E] and the log-sum-exp of the scaled scores [.., Hq, Sq]; a query that
+/// sees no key gives zeros and −∞.
+struct AttentionAttribute {
+    double scale = 1.0;
+    bool causal = false;
+    bool valid = false;
+    bool operator==(const AttentionAttribute&) const = default;
+};
+
+/// How a continuous state space becomes steps: zero-order hold, or Euler (the input weight is Δ B).
+enum class Discretization : std::uint8_t { zero_order_hold, euler };
+/// Operands: u [.., L, D], raw Δ [.., L, D], log of −A [D, N], B [.., L, N], C [.., L, N], skip
+/// [D], state [.., D, N]. Results: y [.., L, D] and the state after the last step.
+struct SelectiveScanAttribute {
+    Discretization discretization = Discretization::zero_order_hold;
+    bool operator==(const SelectiveScanAttribute&) const = default;
+};
+
 /// A loop over `length` steps. Operands: carries, then sequences (leading axis = step), then
 /// invariants. The body's inputs are in that order (a sequence without its leading axis); its
 /// outputs are the new carries, then the stacked results. Results: final carries, then each stacked
@@ -159,6 +272,15 @@ struct ScanAttribute {
     int alive_carry = -1;  ///< Index of a boolean carry; once it is all false for an individual,
                            ///< the body must be the identity on every carry, so a backend may stop.
                            ///< Needs a scan without stacked results.
+    /// Of the gradient; k > 0 cuts the walk into chunks of k steps, the last one perhaps shorter,
+    /// and no gradient flows from one into the one before: the carries that enter steps k, 2k, ..
+    /// in the order they are walked count as constants. Initial carries have gradients of the first
+    /// chunk alone, sequences and invariants those of every step.
+    std::int64_t truncate = 0;
+    /// Of the gradient; k > 0 keeps only the carries before steps 0, k, 2k, .. in the order they
+    /// are walked, and computes each segment of k steps anew when the gradient comes by. Equal to
+    /// the plain gradient but for the order in which steps are added up for an invariant.
+    std::int64_t checkpoint_every = 0;
 };
 
 /// A matrix product with an epilogue. Operands: left, right, then bias [n] and the gene code of an
@@ -180,13 +302,17 @@ struct ChainAttribute {
 struct InterpretAttribute {
     std::int64_t outputs = 0;  ///< Width of the network's output.
     std::int64_t memory = 0;   ///< Words of working memory that the longest tape needs for one row.
+    std::int64_t weights = 0;  ///< Packed words of the largest network: about the work of a row.
     bool operator==(const InterpretAttribute&) const = default;
 };
 
-using Attributes = std::variant<std::monostate, AxisAttribute, ShapeAttribute, PermuteAttribute,
-                                SliceAttribute, PadAttribute, CastAttribute, MatmulAttribute,
-                                ConstantAttribute, InputAttribute, LengthAttribute, ScanAttribute,
-                                LinearAttribute, ChainAttribute, InterpretAttribute>;
+using Attributes =
+    std::variant<std::monostate, AxisAttribute, ShapeAttribute, PermuteAttribute, SliceAttribute,
+                 PadAttribute, CastAttribute, MatmulAttribute, ConstantAttribute, InputAttribute,
+                 LengthAttribute, ScanAttribute, LinearAttribute, ChainAttribute,
+                 InterpretAttribute, CumsumAttribute, SortAttribute, TopkAttribute,
+                 ScatterAlongAttribute, PatchesAttribute, ConvAttribute, FormatAttribute,
+                 AttentionAttribute, SelectiveScanAttribute>;
 
 /// Type, shape and population axis of one value.
 struct ValueInfo {
@@ -243,9 +369,11 @@ struct OpRow {
     bool differentiable = true;
     bool elementwise = false;  ///< Reads and writes the same position of every (broadcast) operand.
     bool strict_safe = true;   ///< Bit-equal on every backend under engine.math = strict.
-    /// The graph of primitives a fused op stands for; null for a primitive.
-    Var (*lowering)(Graph& graph, std::span<const Var> operands,
-                    const Attributes& attributes) = nullptr;
+    bool exact = false;        ///< Adds no elements up: bit-equal on every backend in any math.
+    bool may_fail = false;     ///< Reports data errors at run time, such as an index out of range.
+    /// Appends the primitives a fused op stands for and returns its results; null for a primitive.
+    std::vector<Var> (*lowering)(Graph& graph, std::span<const Var> operands,
+                                 const Attributes& attributes) = nullptr;
     /// Number of results; null means one.
     std::size_t (*result_count)(const Attributes& attributes) = nullptr;
     std::string_view meaning;  ///< One line for documentation, with the formula.

@@ -1,4 +1,5 @@
 #include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/graph/data_checks.hpp"
 #include "cambrian/engine/graph/op_rules.hpp"
 #include "cambrian/engine/graph/ops.hpp"
 
@@ -34,6 +35,9 @@ void check_chain(const ChainAttribute& chain, const OperandInfos& operands) {
         chain.body->inputs().size() != operands.size())
         reject("the body does not fit the operands",
                "give the body one input for each operand and one output");
+    for (const Node& node : chain.body->nodes())
+        if (may_divide_by_zero(*chain.body, node))
+            reject("the body divides integers", "divide by a constant or outside of the chain");
     for (std::size_t i = 0; i < operands.size(); ++i) {
         const ValueInfo& input = chain.body->value(chain.body->inputs()[i]);
         if (input.type != operands[i].type || input.shape != operands[i].shape)
@@ -62,8 +66,9 @@ void check_interpret(const InterpretAttribute& interpret, const OperandInfos& op
         reject(
             "rows " + rows.text() + " and state " + state.text() + " differ before their last axis",
             "pass as many states as rows");
-    if (interpret.outputs < 1 || interpret.memory < rows[-1])
-        reject("the outputs or the memory are too few", "take both from the tape's capacity");
+    if (interpret.outputs < 1 || interpret.memory < rows[-1] || interpret.weights < 1)
+        reject("the outputs, the memory or the weights are too few",
+               "take them from the tape's capacity");
 }
 
 }  // namespace
@@ -83,13 +88,14 @@ ValueType type_rule::linear(const OperandInfos& operands, const Attributes& attr
     return real(product_operands(operands), attributes, result);
 }
 
-Var lower_linear(Graph& graph, std::span<const Var> operands, const Attributes& attributes) {
+std::vector<Var> lower_linear(Graph& graph, std::span<const Var> operands,
+                              const Attributes& attributes) {
     const auto& linear = attribute<LinearAttribute>(attributes);
     Var value = graph.add(Op::matmul, operands.first(2), linear.product);
     std::size_t next = 2;
     if (linear.bias) value = value + operands[next++];
     if (linear.activation) value = activate(value, operands[next]);
-    return value;
+    return {value};
 }
 
 Shape shape_rule::chain(const OperandInfos& operands, const Attributes& attributes, std::size_t) {
@@ -105,12 +111,25 @@ ValueType type_rule::chain(const OperandInfos& operands, const Attributes& attri
     return chain.body->value(chain.body->outputs()[0]).type;
 }
 
-Var lower_chain(Graph& graph, std::span<const Var> operands, const Attributes& attributes) {
-    return inline_graph(graph, *attribute<ChainAttribute>(attributes).body, operands)[0];
+std::vector<Var> lower_chain(Graph& graph, std::span<const Var> operands,
+                             const Attributes& attributes) {
+    return inline_graph(graph, *attribute<ChainAttribute>(attributes).body, operands);
 }
 
 std::size_t interpret_result_count(const Attributes&) {
     return 2;
+}
+
+std::size_t two_results(const Attributes&) {
+    return 2;
+}
+
+std::size_t attention_gradient_result_count(const Attributes&) {
+    return 3;
+}
+
+std::size_t selective_scan_gradient_result_count(const Attributes&) {
+    return 7;
 }
 
 Shape shape_rule::interpret(const OperandInfos& operands, const Attributes& attributes,

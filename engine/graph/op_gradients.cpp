@@ -1,3 +1,5 @@
+#include <numbers>
+
 #include "cambrian/engine/graph/op_rules.hpp"
 #include "cambrian/engine/graph/ops.hpp"
 
@@ -61,6 +63,20 @@ void sigmoid(GradientContext& c) {
     c.accumulate(0, c.upstream() * slope);
 }
 
+void erf(GradientContext& c) {
+    const Var bell = cambrian::exp(-square(c.operand()));
+    c.accumulate(0, (2.0 * std::numbers::inv_sqrtpi) * c.upstream() * bell);
+}
+
+void log1p(GradientContext& c) {
+    c.accumulate(0, c.upstream() / (1.0 + c.operand()));
+}
+
+void expm1(GradientContext& c) {
+    // Not result + 1, which has lost what a small e^x is.
+    c.accumulate(0, c.upstream() * cambrian::exp(c.operand()));
+}
+
 void cast(GradientContext& c) {
     c.accumulate(0, c.upstream());
 }
@@ -84,6 +100,20 @@ void div(GradientContext& c) {
     const Var share = c.upstream() / c.operand(1);
     c.accumulate(0, share);
     if (c.wants(1)) c.accumulate(1, -(share * c.result()));
+}
+
+void pow(GradientContext& c) {
+    const Var base = c.operand(0);
+    const Var exponent = c.operand(1);
+    const Var zero = constant(*base.graph, 0.0);
+    if (c.wants(0)) {
+        const Var slope = exponent * cambrian::pow(base, exponent - 1.0);
+        c.accumulate(0, where_false(equal(exponent, zero), c.upstream() * slope));
+    }
+    if (c.wants(1)) {
+        const Var slope = c.result() * cambrian::log(base);
+        c.accumulate(1, where_false(equal(base, zero), c.upstream() * slope));
+    }
 }
 
 void min(GradientContext& c) {

@@ -26,7 +26,18 @@ const T& attribute(const Attributes& attributes) {
     return *found;
 }
 
+/// Counts a negative axis from the end; one that is out of range is left for the shape rule to
+/// report.
+[[nodiscard]] constexpr int from_start(int axis, int rank) {
+    return axis < 0 && axis + rank >= 0 ? axis + rank : axis;
+}
+
 namespace shape_rule {
+/// Throws the reason unless the shape has the axis.
+void check_axis(const Shape& shape, int axis);
+/// The shape with another extent of one axis.
+Shape with_extent(const Shape& shape, int axis, std::int64_t extent);
+
 Shape input(const OperandInfos&, const Attributes&, std::size_t);
 Shape constant(const OperandInfos&, const Attributes&, std::size_t);
 Shape iota(const OperandInfos&, const Attributes&, std::size_t);
@@ -49,6 +60,21 @@ Shape scan(const OperandInfos&, const Attributes&, std::size_t);
 Shape linear(const OperandInfos&, const Attributes&, std::size_t);
 Shape chain(const OperandInfos&, const Attributes&, std::size_t);
 Shape interpret(const OperandInfos&, const Attributes&, std::size_t);
+Shape cumsum(const OperandInfos&, const Attributes&, std::size_t);
+Shape sort(const OperandInfos&, const Attributes&, std::size_t);
+Shape flip(const OperandInfos&, const Attributes&, std::size_t);
+Shape patches(const OperandInfos&, const Attributes&, std::size_t);
+Shape patches_add(const OperandInfos&, const Attributes&, std::size_t);
+Shape encode(const OperandInfos&, const Attributes&, std::size_t);
+Shape decode(const OperandInfos&, const Attributes&, std::size_t);
+Shape gather_along(const OperandInfos&, const Attributes&, std::size_t);
+Shape scatter_add_along(const OperandInfos&, const Attributes&, std::size_t);
+Shape topk(const OperandInfos&, const Attributes&, std::size_t);
+Shape conv(const OperandInfos&, const Attributes&, std::size_t);
+Shape attention(const OperandInfos&, const Attributes&, std::size_t);
+Shape attention_gradient(const OperandInfos&, const Attributes&, std::size_t);
+Shape selective_scan(const OperandInfos&, const Attributes&, std::size_t);
+Shape selective_scan_gradient(const OperandInfos&, const Attributes&, std::size_t);
 }  // namespace shape_rule
 
 namespace type_rule {
@@ -76,6 +102,17 @@ ValueType scan(const OperandInfos&, const Attributes&, std::size_t);
 ValueType linear(const OperandInfos&, const Attributes&, std::size_t);
 ValueType chain(const OperandInfos&, const Attributes&, std::size_t);
 ValueType interpret(const OperandInfos&, const Attributes&, std::size_t);
+ValueType sort(const OperandInfos&, const Attributes&, std::size_t);
+ValueType encode(const OperandInfos&, const Attributes&, std::size_t);
+ValueType decode(const OperandInfos&, const Attributes&, std::size_t);
+ValueType gather_along(const OperandInfos&, const Attributes&, std::size_t);
+ValueType scatter_add_along(const OperandInfos&, const Attributes&, std::size_t);
+ValueType topk(const OperandInfos&, const Attributes&, std::size_t);
+ValueType conv(const OperandInfos&, const Attributes&, std::size_t);
+ValueType attention(const OperandInfos&, const Attributes&, std::size_t);
+ValueType attention_gradient(const OperandInfos&, const Attributes&, std::size_t);
+ValueType selective_scan(const OperandInfos&, const Attributes&, std::size_t);
+ValueType selective_scan_gradient(const OperandInfos&, const Attributes&, std::size_t);
 }  // namespace type_rule
 
 namespace gradient_rule {
@@ -90,11 +127,15 @@ void sin(GradientContext&);
 void cos(GradientContext&);
 void tanh(GradientContext&);
 void sigmoid(GradientContext&);
+void erf(GradientContext&);
+void log1p(GradientContext&);
+void expm1(GradientContext&);
 void cast(GradientContext&);
 void add(GradientContext&);
 void sub(GradientContext&);
 void mul(GradientContext&);
 void div(GradientContext&);
+void pow(GradientContext&);
 void min(GradientContext&);
 void max(GradientContext&);
 void select(GradientContext&);
@@ -110,18 +151,45 @@ void matmul(GradientContext&);
 void gather(GradientContext&);
 void scatter_add(GradientContext&);
 void scan(GradientContext&);
+void cumsum(GradientContext&);
+void sort(GradientContext&);
+void flip(GradientContext&);
+void patches(GradientContext&);
+void patches_add(GradientContext&);
+void conv(GradientContext&);
+void gather_along(GradientContext&);
+void scatter_add_along(GradientContext&);
+void topk(GradientContext&);
+void attention(GradientContext&);
+void selective_scan(GradientContext&);
 }  // namespace gradient_rule
 
 /// Results of a scan: its carries and stacked values.
 std::size_t scan_result_count(const Attributes& attributes);
 
 /// Selects by integer code from the six activation functions; any other code is linear.
-Var lower_activate(Graph& graph, std::span<const Var> operands, const Attributes& attributes);
+std::vector<Var> lower_activate(Graph& graph, std::span<const Var> operands,
+                                const Attributes& attributes);
 /// matmul, then the bias added and the activation applied where there are any.
-Var lower_linear(Graph& graph, std::span<const Var> operands, const Attributes& attributes);
+std::vector<Var> lower_linear(Graph& graph, std::span<const Var> operands,
+                              const Attributes& attributes);
 /// The nodes of the body.
-Var lower_chain(Graph& graph, std::span<const Var> operands, const Attributes& attributes);
+std::vector<Var> lower_chain(Graph& graph, std::span<const Var> operands,
+                             const Attributes& attributes);
 /// The output and the new state.
 std::size_t interpret_result_count(const Attributes& attributes);
+
+std::vector<Var> lower_topk(Graph&, std::span<const Var>, const Attributes&);
+std::vector<Var> lower_conv(Graph&, std::span<const Var>, const Attributes&);
+std::vector<Var> lower_attention(Graph&, std::span<const Var>, const Attributes&);
+std::vector<Var> lower_attention_gradient(Graph&, std::span<const Var>, const Attributes&);
+std::vector<Var> lower_selective_scan(Graph&, std::span<const Var>, const Attributes&);
+std::vector<Var> lower_selective_scan_gradient(Graph&, std::span<const Var>, const Attributes&);
+/// Of sort, topk, attention and selective_scan.
+std::size_t two_results(const Attributes& attributes);
+/// Gradients of q, k and v.
+std::size_t attention_gradient_result_count(const Attributes& attributes);
+/// Gradients of the seven operands.
+std::size_t selective_scan_gradient_result_count(const Attributes& attributes);
 
 }  // namespace cambrian

@@ -21,6 +21,10 @@ const ValueInfo& output_info(const Graph& body, std::size_t index) {
 void check_numbers(const ScanAttribute& scan, std::size_t operands) {
     if (scan.body == nullptr || scan.carries < 0 || scan.sequences < 0 || scan.length < 1)
         reject("a scan needs a body and at least one step", "pass a length of 1 or more");
+    if (scan.truncate < 0 || scan.checkpoint_every < 0)
+        reject("truncate " + std::to_string(scan.truncate) + " and checkpoint_every " +
+                   std::to_string(scan.checkpoint_every) + " are numbers of steps",
+               "use 0 for neither");
     const auto [carries, sequences] = counts(scan);
     if (carries + sequences > operands || scan.body->inputs().size() != operands)
         reject("the body has " + std::to_string(scan.body->inputs().size()) +
@@ -46,6 +50,8 @@ Shape step_shape(const ScanAttribute& scan, const OperandInfos& operands, std::s
 
 void check_body(const ScanAttribute& scan, const OperandInfos& operands) {
     const Graph& body = *scan.body;
+    if (!body.updates().empty())
+        reject("the body updates an input", "let it output a new carry instead");
     for (std::size_t i = 0; i < operands.size(); ++i) {
         const ValueInfo& input = body.value(body.inputs()[i]);
         const Shape shape = step_shape(scan, operands, i);

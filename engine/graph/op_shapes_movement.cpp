@@ -3,7 +3,6 @@
 
 // Shape rules of the ops that only move elements.
 namespace cambrian::shape_rule {
-namespace {
 
 void check_axis(const Shape& shape, int axis) {
     if (axis < 0 || axis >= shape.rank())
@@ -19,8 +18,6 @@ Shape with_extent(const Shape& shape, int axis, std::int64_t extent) {
         extents[static_cast<std::size_t>(i)] = i == axis ? extent : shape[i];
     return Shape(std::span(extents.data(), static_cast<std::size_t>(shape.rank())));
 }
-
-}  // namespace
 
 Shape reshape(const OperandInfos& operands, const Attributes& attributes, std::size_t) {
     const Shape& target = attribute<ShapeAttribute>(attributes).shape;

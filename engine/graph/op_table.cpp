@@ -53,7 +53,7 @@ template <class Gradient>
 constexpr OpRow unary(Op op, std::string_view name, TypeRule& types, Gradient&& gradient,
                       std::string_view meaning) {
     OpRow row = general(op, name, 1, shape::same, types, gradient, meaning);
-    row.elementwise = true;
+    row.elementwise = row.exact = true;
     return row;
 }
 
@@ -61,17 +61,61 @@ template <class Gradient>
 constexpr OpRow broadcasting(Op op, std::string_view name, int arity, TypeRule& types,
                              Gradient&& gradient, std::string_view meaning) {
     OpRow row = general(op, name, arity, shape::broadcast_operands, types, gradient, meaning);
-    row.elementwise = true;
+    row.elementwise = row.exact = true;
+    return row;
+}
+
+/// Ops that move, choose or make elements and add none up.
+constexpr OpRow exact(OpRow row) {
+    row.exact = true;
+    return row;
+}
+
+constexpr OpRow may_fail(OpRow row) {
+    row.may_fail = true;
+    return row;
+}
+
+using LoweringRule = std::vector<Var>(Graph&, std::span<const Var>, const Attributes&);
+
+/// An op that is its lowering; it is differentiated through it unless it has a rule of its own.
+constexpr OpRow fused(Op op, std::string_view name, int arity, ShapeRule& shapes, TypeRule& types,
+                      LoweringRule& lowering, std::string_view meaning) {
+    return {.op = op,
+            .name = name,
+            .arity = arity,
+            .shape = shapes,
+            .type = types,
+            .lowering = lowering,
+            .meaning = meaning};
+}
+
+/// A fused op with a shorter gradient than that of its lowering.
+constexpr OpRow differentiated(OpRow row, GradientRule& gradient) {
+    row.gradient = gradient;
+    return row;
+}
+
+constexpr OpRow several(OpRow row, std::size_t (&count)(const Attributes&)) {
+    row.result_count = count;
+    return row;
+}
+
+constexpr OpRow several(OpRow row, std::size_t (&count)(const Attributes&),
+                        GradientRule& gradient) {
+    row.result_count = count;
+    row.gradient = gradient;
     return row;
 }
 
 constexpr std::array<OpRow, op_count> rows{
     source(Op::input, "input", shape::input, type::input, "bound by the caller at run time"),
     source(Op::constant, "constant", shape::constant, type::constant, "a tensor held by the graph"),
-    source(Op::iota, "iota", shape::iota, type::integer, "0, 1, .. length - 1"),
-    general(Op::random, "random", 2, shape::random, type::random, no_gradient,
-            "uniforms in [0, 1): draw d of id i is word d % 4 of philox({d / 4 low, d / 4 high, i, "
-            "0}, key)"),
+    exact(source(Op::iota, "iota", shape::iota, type::integer, "0, 1, .. length - 1")),
+    exact(general(
+        Op::random, "random", 2, shape::random, type::random, no_gradient,
+        "uniforms in [0, 1): draw d of id i is word d % 4 of philox({d / 4 low, d / 4 high, i, "
+        "0}, key)")),
 
     unary(Op::neg, "neg", type::numeric, grad::neg, "-x"),
     unary(Op::abs, "abs", type::numeric, grad::abs, "|x|; gradient sign(x), 0 at 0"),
@@ -87,6 +131,10 @@ constexpr std::array<OpRow, op_count> rows{
     unary(Op::cos, "cos", type::real, grad::cos, "cosine of radians"),
     unary(Op::tanh, "tanh", type::real, grad::tanh, "hyperbolic tangent"),
     unary(Op::sigmoid, "sigmoid", type::real, grad::sigmoid, "1 / (1 + e^-x)"),
+    unary(Op::erf, "erf", type::real, grad::erf,
+          "2 / sqrt(pi) times the integral of e^(-t t) from 0 to x"),
+    unary(Op::log1p, "log1p", type::real, grad::log1p, "ln(1 + x), exact near 0"),
+    unary(Op::expm1, "expm1", type::real, grad::expm1, "e^x - 1, exact near 0"),
     unary(Op::is_finite, "is_finite", type::real_test, no_gradient, "neither infinite nor NaN"),
     unary(Op::logical_not, "logical_not", type::boolean, no_gradient, "not x"),
     unary(Op::cast, "cast", type::cast, grad::cast,
@@ -97,7 +145,10 @@ constexpr std::array<OpRow, op_count> rows{
     broadcasting(Op::add, "add", 2, type::numeric, grad::add, "a + b"),
     broadcasting(Op::sub, "sub", 2, type::numeric, grad::sub, "a - b"),
     broadcasting(Op::mul, "mul", 2, type::numeric, grad::mul, "a b"),
-    broadcasting(Op::div, "div", 2, type::real, grad::div, "a / b, IEEE"),
+    may_fail(broadcasting(Op::div, "div", 2, type::numeric, grad::div,
+                          "a / b, IEEE; of integers toward zero, a divisor of 0 is an InputError")),
+    broadcasting(Op::pow, "pow", 2, type::real, grad::pow,
+                 "a^b with the special values of C; its gradient for b is 0 where a = 0"),
     broadcasting(Op::min, "min", 2, type::numeric, grad::min, "a < b ? a : b; ties and NaN take b"),
     broadcasting(Op::max, "max", 2, type::numeric, grad::max, "a > b ? a : b; ties and NaN take b"),
     broadcasting(Op::less, "less", 2, type::numeric_test, no_gradient, "a < b"),
@@ -108,31 +159,54 @@ constexpr std::array<OpRow, op_count> rows{
 
     general(Op::reduce_sum, "reduce_sum", 1, shape::reduce, type::numeric, grad::reduce_sum,
             "sum along an axis, from its first element to its last; 0 when empty"),
-    general(Op::reduce_max, "reduce_max", 1, shape::reduce_nonempty, type::numeric,
-            grad::reduce_max,
-            "first maximum along an axis: m = x0, then x > m ? x : m; its gradient goes there"),
-    general(Op::argmax, "argmax", 1, shape::reduce_nonempty, type::index_of, no_gradient,
-            "index of the element reduce_max takes"),
+    exact(general(
+        Op::reduce_max, "reduce_max", 1, shape::reduce_nonempty, type::numeric, grad::reduce_max,
+        "first maximum along an axis: m = x0, then x > m ? x : m; its gradient goes there")),
+    exact(general(Op::argmax, "argmax", 1, shape::reduce_nonempty, type::index_of, no_gradient,
+                  "index of the element reduce_max takes")),
+    general(Op::cumsum, "cumsum", 1, shape::cumsum, type::numeric, grad::cumsum,
+            "running sums along an axis, in order; see CumsumAttribute"),
+    exact(
+        several(general(Op::sort, "sort", 1, shape::sort, type::sort, grad::sort,
+                        "elements of an axis in a stable order, NaN above all, and their indices"),
+                two_results)),
 
-    general(Op::reshape, "reshape", 1, shape::reshape, type::same, grad::reshape,
-            "the same elements, other extents"),
-    general(Op::permute, "permute", 1, shape::permute, type::same, grad::permute,
-            "axis i is operand axis order[i]"),
-    general(Op::broadcast, "broadcast", 1, shape::broadcast, type::same, grad::broadcast,
-            "repeats axes of extent 1 and adds leading axes"),
-    general(Op::slice, "slice", 1, shape::slice, type::same, grad::slice,
-            "elements [start, start + length) of an axis"),
-    general(Op::pad, "pad", 1, shape::pad, type::same, grad::pad,
-            "zeros before and after one axis"),
-    general(Op::concat, "concat", -1, shape::concat, type::same, grad::concat,
-            "parts joined along an axis"),
+    exact(general(Op::reshape, "reshape", 1, shape::reshape, type::same, grad::reshape,
+                  "the same elements, other extents")),
+    exact(general(Op::permute, "permute", 1, shape::permute, type::same, grad::permute,
+                  "axis i is operand axis order[i]")),
+    exact(general(Op::broadcast, "broadcast", 1, shape::broadcast, type::same, grad::broadcast,
+                  "repeats axes of extent 1 and adds leading axes")),
+    exact(general(Op::slice, "slice", 1, shape::slice, type::same, grad::slice,
+                  "elements [start, start + length) of an axis")),
+    exact(general(Op::pad, "pad", 1, shape::pad, type::same, grad::pad,
+                  "zeros before and after one axis")),
+    exact(general(Op::concat, "concat", -1, shape::concat, type::same, grad::concat,
+                  "parts joined along an axis")),
+    exact(
+        general(Op::flip, "flip", 1, shape::flip, type::same, grad::flip, "an axis from its end")),
+    exact(general(Op::patches, "patches", 1, shape::patches, type::real, grad::patches,
+                  "windows over the last axes, one row a tap; see PatchesAttribute")),
+    general(Op::patches_add, "patches_add", 1, shape::patches_add, type::real, grad::patches_add,
+            "taps added back to the elements they were read from, in order of tap"),
+    exact(general(Op::encode, "encode", 1, shape::encode, type::encode, no_gradient,
+                  "numbers as codes of a storage format, nearest, ties to even; see NumberFormat")),
+    exact(general(Op::decode, "decode", 1, shape::decode, type::decode, no_gradient,
+                  "codes of a storage format as numbers")),
 
     general(Op::matmul, "matmul", 2, shape::matmul, type::real, grad::matmul,
             "sum over k of a[.., m, k] b[.., k, n], k ascending from 0; leading axes broadcast"),
-    general(Op::gather, "gather", 2, shape::gather, type::gather, grad::gather,
-            "rows of a table at indices"),
-    general(Op::scatter_add, "scatter_add", 2, shape::scatter_add, type::scatter_add,
-            grad::scatter_add, "rows added into zeros at indices, in index order"),
+    may_fail(exact(general(Op::gather, "gather", 2, shape::gather, type::gather, grad::gather,
+                           "rows of a table at indices"))),
+    may_fail(general(Op::scatter_add, "scatter_add", 2, shape::scatter_add, type::scatter_add,
+                     grad::scatter_add, "rows added into zeros at indices, in index order")),
+    may_fail(exact(
+        general(Op::gather_along, "gather_along", 2, shape::gather_along, type::gather_along,
+                grad::gather_along,
+                "elements of an axis at indices: y[.., i, ..] = x[.., index[.., i, ..], ..]"))),
+    may_fail(general(Op::scatter_add_along, "scatter_add_along", 2, shape::scatter_add_along,
+                     type::scatter_add_along, grad::scatter_add_along,
+                     "elements added into zeros along an axis at indices, in order of position")),
     OpRow{.op = Op::scan,
           .name = "scan",
           .arity = -1,
@@ -177,6 +251,36 @@ constexpr std::array<OpRow, op_count> rows{
           .type = type::chain,
           .lowering = lower_chain,
           .meaning = "elementwise nodes and reductions along the last axis as one node"},
+    several(fused(Op::topk, "topk", 1, shape::topk, type::topk, lower_topk,
+                  "the largest elements of an axis, largest first, ties by index, and their "
+                  "indices"),
+            two_results, grad::topk),
+    differentiated(
+        fused(Op::conv, "conv", -1, shape::conv, type::conv, lower_conv,
+              "sum over channels of a group and taps of weights x, plus bias; see ConvAttribute"),
+        grad::conv),
+    several(
+        fused(Op::attention, "attention", -1, shape::attention, type::attention, lower_attention,
+              "softmax(scale q k^T) v over the keys each query sees, and the log-sum-exp of "
+              "its scores"),
+        two_results, grad::attention),
+    several(
+        fused(Op::attention_gradient, "attention_gradient", -1, shape::attention_gradient,
+              type::attention_gradient, lower_attention_gradient,
+              "gradients of q, k and v from q, k, v, log-sum-exp, the upstream of o, d = sum(do o) "
+              "- dlse and valid: with P = exp(scale q k^T - lse): dv = P^T do, ds = P (do v^T - d),"
+              " dq = scale ds k, dk = scale ds^T q"),
+        attention_gradient_result_count),
+    several(fused(Op::selective_scan, "selective_scan", 7, shape::selective_scan,
+                  type::selective_scan, lower_selective_scan,
+                  "h = exp(d a) h + w B u, y = sum over n of C h + skip u, with d = softplus(raw), "
+                  "a = -exp(log) and w = (exp(d a) - 1) / a (zero-order hold) or d (Euler)"),
+            two_results, grad::selective_scan),
+    several(fused(Op::selective_scan_gradient, "selective_scan_gradient", 9,
+                  shape::selective_scan_gradient, type::selective_scan_gradient,
+                  lower_selective_scan_gradient,
+                  "gradients of the seven operands from them and the upstreams of y and state"),
+            selective_scan_gradient_result_count),
 };
 
 constexpr bool covers_every_op() {

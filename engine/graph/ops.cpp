@@ -109,6 +109,15 @@ Var tanh(Var x, Where where) {
 Var sigmoid(Var x, Where where) {
     return unary(Op::sigmoid, x, where);
 }
+Var erf(Var x, Where where) {
+    return unary(Op::erf, x, where);
+}
+Var log1p(Var x, Where where) {
+    return unary(Op::log1p, x, where);
+}
+Var expm1(Var x, Where where) {
+    return unary(Op::expm1, x, where);
+}
 Var square(Var x, Where where) {
     return binary(Op::mul, x, x, where);
 }
@@ -122,6 +131,12 @@ Var stop_gradient(Var x, Where where) {
     return unary(Op::stop_gradient, x, where);
 }
 
+Var pow(Var a, Var b, Where where) {
+    return binary(Op::pow, a, b, where);
+}
+Var pow(Var a, double b, Where where) {
+    return binary(Op::pow, a, number(a, b), where);
+}
 Var min(Var a, Var b, Where where) {
     return binary(Op::min, a, b, where);
 }

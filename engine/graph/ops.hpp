@@ -27,6 +27,7 @@ Var operator-(Operand x);
 Var operator+(Operand a, Operand b);
 Var operator-(Operand a, Operand b);
 Var operator*(Operand a, Operand b);
+/// Integers are divided toward zero, and a divisor of 0 is an InputError at run time.
 Var operator/(Operand a, Operand b);
 Var operator+(Operand a, double b);
 Var operator+(double a, Operand b);
@@ -51,8 +52,17 @@ Var sin(Var x, Where where = Where::current());
 Var cos(Var x, Where where = Where::current());
 Var tanh(Var x, Where where = Where::current());
 Var sigmoid(Var x, Where where = Where::current());
+/// 2 / sqrt(pi) times the integral of e^(-t t) from 0 to x.
+Var erf(Var x, Where where = Where::current());
+/// ln(1 + x), exact near 0.
+Var log1p(Var x, Where where = Where::current());
+/// e^x - 1, exact near 0.
+Var expm1(Var x, Where where = Where::current());
 Var square(Var x, Where where = Where::current());
 Var is_finite(Var x, Where where = Where::current());
+/// a^b with the special values of C's pow. Its gradient for b is 0 where a = 0, NaN where a < 0.
+Var pow(Var a, Var b, Where where = Where::current());
+Var pow(Var a, double b, Where where = Where::current());
 Var min(Var a, Var b, Where where = Where::current());
 Var max(Var a, Var b, Where where = Where::current());
 /// a < b, boolean.
@@ -127,11 +137,17 @@ struct ScanResult {
     std::vector<Var> carries;  ///< Final values.
     std::vector<Var> stacked;  ///< [length, ...] each.
 };
+/// How far a gradient walks back through a scan and what it keeps; see ScanAttribute.
+struct GradientSteps {
+    std::int64_t truncate = 0;
+    std::int64_t checkpoint_every = 0;
+};
 /// Appends a loop; see ScanAttribute. `length` is needed when there are no sequences (else it must
 /// agree).
 ScanResult scan(Graph body, std::span<const Var> carries, std::span<const Var> sequences,
                 std::span<const Var> invariants, std::int64_t length, bool reverse = false,
-                int alive_carry = -1, Where where = Where::current());
+                int alive_carry = -1, GradientSteps gradient_steps = {},
+                Where where = Where::current());
 
 /// Copies the nodes of `source` into `target` with source's inputs replaced by `inputs` (shapes and
 /// types must agree); returns source's outputs as values of target.

@@ -61,14 +61,14 @@ Var activate(Var x, Var code, Where where) {
     return x.graph->add(Op::activate, operands, {}, where);
 }
 
-Var lower_activate(Graph& graph, std::span<const Var> operands, const Attributes&) {
+std::vector<Var> lower_activate(Graph& graph, std::span<const Var> operands, const Attributes&) {
     Var result = operands[0];
     for (std::size_t code = 1; code < activation_names.size(); ++code) {
         const Var wanted = constant(graph, static_cast<double>(code), ValueType::integer);
         const Var value = activate(operands[0], static_cast<Activation>(code));
         result = select(equal(operands[1], wanted), value, result);
     }
-    return result;
+    return {result};
 }
 
 Var softmax(Var x, int axis, Where where) {
@@ -88,7 +88,7 @@ Var log_softmax(Var x, int axis, Where where) {
 
 ScanResult scan(Graph body, std::span<const Var> carries, std::span<const Var> sequences,
                 std::span<const Var> invariants, std::int64_t length, bool reverse, int alive_carry,
-                Where where) {
+                GradientSteps gradient_steps, Where where) {
     std::vector<Var> operands(carries.begin(), carries.end());
     operands.insert(operands.end(), sequences.begin(), sequences.end());
     operands.insert(operands.end(), invariants.begin(), invariants.end());
@@ -100,6 +100,8 @@ ScanResult scan(Graph body, std::span<const Var> carries, std::span<const Var> s
     attribute.sequences = static_cast<int>(sequences.size());
     attribute.reverse = reverse;
     attribute.alive_carry = alive_carry;
+    attribute.truncate = gradient_steps.truncate;
+    attribute.checkpoint_every = gradient_steps.checkpoint_every;
     const std::size_t results = body.outputs().size();
     attribute.body = std::make_shared<const Graph>(std::move(body));
 

@@ -8,12 +8,6 @@
 namespace cambrian {
 namespace {
 
-/// Counts a negative axis from the end; one that is out of range is left for the shape rule to
-/// report.
-int from_start(int axis, int rank) {
-    return axis < 0 && axis + rank >= 0 ? axis + rank : axis;
-}
-
 Var along(Op op, Var x, int axis, bool keep, Where where) {
     return x.graph->add(op, std::span(&x, 1), AxisAttribute{from_start(axis, x.rank()), keep},
                         where);

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -15,6 +16,23 @@ namespace cambrian {
 /// holds by construction.
 [[nodiscard]] Graph over_population(const Graph& graph,
                                     std::span<const std::size_t> per_individual_inputs);
+
+/// With nodes of known operands replaced by what they compute, and with nodes that algebra makes
+/// superfluous left out (a product with 1, a reshape of a reshape, a select by a known condition,
+/// an explicit broadcast where the op broadcasts itself). Not a bit changes: only ops that are
+/// exact in any math are folded, by the f32 reference kernels, and only into at most 4096 elements;
+/// what would be a data error is left to the run. Also inside scan bodies.
+[[nodiscard]] Graph fold_constants(const Graph& graph);
+
+/// With nodes that compute the same (op, attributes, operands; constants by their bits) merged into
+/// the first of them. Random numbers are a function of key and id, so equal draws are one. Also
+/// inside scan bodies.
+[[nodiscard]] Graph eliminate_common_subexpressions(const Graph& graph);
+
+/// With nodes of scan bodies that every step would compute anew from invariants moved in front of
+/// the scan. Views and numbers stay where they are read; ops that report data errors stay in the
+/// body of a scan that may take no step (alive_carry).
+[[nodiscard]] Graph hoist_invariants(const Graph& graph);
 
 /// Without nodes that no output needs. Inputs stay, in order. Also inside scan bodies.
 [[nodiscard]] Graph eliminate_dead_code(const Graph& graph);
@@ -45,5 +63,36 @@ struct ChainRules {
 /// no chain of every individual, numbers excepted. Single nodes stay as they are. Also in scan
 /// bodies. The values do not change.
 [[nodiscard]] Graph fuse_chains(const Graph& graph, const ChainRules& rules);
+
+/// With a copy of every input that replaces one and is replaced itself (a swap): no order of copies
+/// at the end would do.
+[[nodiscard]] Graph separate_updates(const Graph& graph);
+
+/// The same nodes in the order that needs the smaller arena: at every step the node that frees most
+/// beyond what it needs (ties: the one that came first), unless the order as it was needs no more.
+/// New contents of inputs wait for the readers of the old ones, where they can. Also inside scan
+/// bodies.
+[[nodiscard]] Graph schedule(const Graph& graph);
+
+/// With cheap values (elementwise, chains, movement) that are kept over the node where most memory
+/// is in use computed anew for their late readers instead, largest first, as long as each lowers
+/// the plan's peak and the arena of one individual is above that many bytes. The same nodes of the
+/// same operands: not a bit changes.
+[[nodiscard]] Graph rematerialize(const Graph& graph, std::int64_t most_bytes_per_individual);
+
+/// What a backend wants of its graphs.
+struct OptimizeOptions {
+    /// Fused ops for which it is false are replaced by their lowering.
+    std::function<bool(Op)> has_kernel = {};
+    bool fuse_linear = false;
+    std::optional<ChainRules> chains = {};  ///< None: no chains.
+    /// Bytes of temporaries of one individual above which cheap ones are computed again; 0: never.
+    std::int64_t most_bytes_per_individual = 0;
+};
+
+/// The passes of every backend in their order: fold, merge what is equal, hoist, remove what is
+/// dead, lower (and the first ones again), fuse, compute again, schedule. The result is verified;
+/// inputs and outputs stay as they are, in number, order, type, shape and mark.
+[[nodiscard]] Graph optimize(const Graph& graph, const OptimizeOptions& options);
 
 }  // namespace cambrian

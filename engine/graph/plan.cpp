@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "cambrian/engine/core/contract.hpp"
-#include "cambrian/engine/graph/liveness.hpp"
+#include "cambrian/engine/graph/in_place.hpp"
 
 namespace cambrian {
 namespace {
@@ -90,14 +90,26 @@ std::vector<ValueId> place_outside_arena(const Graph& graph, const Liveness& liv
     for (std::uint32_t i = 0; i < graph.inputs().size(); ++i)
         values[static_cast<std::size_t>(graph.inputs()[i])] = {Kind::input, i, {}, 0};
 
+    // A computed value, or the one it is a view of, is written straight into its binding. Updates
+    // come first: there a copy at the end would cost most.
     std::vector<bool> in_output(graph.value_count(), false);
-    for (std::uint32_t i = 0; i < graph.outputs().size(); ++i) {
-        const auto id = static_cast<std::size_t>(graph.outputs()[i]);
-        const bool computed = std::ranges::binary_search(temporaries, graph.outputs()[i]);
-        if (!computed || in_output[id]) continue;
-        values[id] = {Kind::output, i, {}, 0};
-        in_output[id] = true;
-    }
+    const auto place = [&](std::uint32_t output) {
+        const ValueId value = graph.outputs()[output];
+        const auto id = static_cast<std::size_t>(value);
+        const ValueId root = live.roots[id];
+        const bool whole = live.offsets[id] == 0 && graph.value(root).shape.elements() ==
+                                                        graph.value(value).shape.elements();
+        if (!std::ranges::binary_search(temporaries, root) || !whole ||
+            in_output[static_cast<std::size_t>(root)])
+            return;
+        values[static_cast<std::size_t>(root)] = {Kind::output, output, {}, 0};
+        in_output[static_cast<std::size_t>(root)] = true;
+    };
+    for (const Update& update : graph.updates())
+        if (replaces_directly(graph, live, update)) place(update.output);
+    for (std::uint32_t i = 0; i < graph.outputs().size(); ++i)
+        if (std::ranges::find(graph.updates(), i, &Update::output) == graph.updates().end())
+            place(i);
     std::erase_if(temporaries,
                   [&](ValueId id) { return bool{in_output[static_cast<std::size_t>(id)]}; });
     return temporaries;

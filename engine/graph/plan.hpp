@@ -16,17 +16,21 @@ namespace cambrian {
 /// - a node whose results are all `unused` or `alias` is skipped; every other node is run and
 /// writes each
 ///   of its results where the result is placed (results of a scan that is run are never `unused`);
-/// - after the last node, output position o is finished already when its value is `Kind::output`
-/// with
-///   index o; in every other case (an input, a constant, an alias, a repeated output) the executor
-///   copies the value from where it is placed to the binding of o. Such values stay alive to the
-///   end.
+/// - after the last node, output position o is finished already when its value, or the one that is
+///   an alias of, is `Kind::output` with index o; in every other case (an input, a constant, a part
+///   of a value, a repeated output) the executor copies the value from where it is placed to the
+///   binding of o, first to the outputs that replace no input and then to those that do. Such
+///   values stay alive to the end.
+/// The binding of an output that replaces an input may be the input's own: the planner writes there
+/// directly only when nothing reads the old content any more, or only the writing node does,
+/// element by element. A kernel of an elementwise op or of a chain without reductions thus may find
+/// its result exactly where an operand of as many elements lies.
 struct Placement {
     enum class Kind : std::uint8_t {
-        unused,    ///< Nothing needs it.
-        input,     ///< Bound by the caller: `index` is the input's position.
-        output,    ///< Bound by the caller: `index` is the first output position it fills. Later
-                   ///< nodes may read it there.
+        unused,  ///< Nothing needs it.
+        input,   ///< Bound by the caller: `index` is the input's position.
+        output,  ///< Bound by the caller: `index` is the output position it fills. Later nodes may
+                 ///< read it there.
         constant,  ///< Owned by the program.
         arena,     ///< `offset` in the arena: per-individual values in units of one individual's
                    ///< elements.
@@ -55,12 +59,16 @@ struct Plan {
 };
 
 /// Best-fit interval allocation over the node order; operands that die at a node are released after
-/// its results are placed, so a result never overlaps an operand of its own node.
+/// its results are placed, so a result never overlaps an operand of its own node in the arena.
+/// Contract: no input that is replaced replaces one (separate_updates).
 [[nodiscard]] Plan plan(const Graph& graph);
 /// The same placement with no two values sharing elements: what `plan` is tested against.
 [[nodiscard]] Plan plan_without_reuse(const Graph& graph);
-/// Describes the first pair of values that are alive together and overlap, or nothing when the plan
-/// is sound.
+/// Readable listing of the plan of a graph and of its scan bodies: place, bytes (of one individual
+/// where each has its own) and lifetime of every value.
+[[nodiscard]] std::string dump_plan(const Graph& graph);
+/// Describes the first pair of values that are alive together and overlap, or the first input that
+/// is replaced while it is still read, or nothing when the plan is sound.
 [[nodiscard]] std::optional<std::string> find_overlap(const Graph& graph, const Plan& plan);
 
 }  // namespace cambrian

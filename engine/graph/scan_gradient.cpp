@@ -2,6 +2,7 @@
 
 #include "cambrian/engine/graph/op_rules.hpp"
 #include "cambrian/engine/graph/ops.hpp"
+#include "cambrian/engine/graph/scan_segments.hpp"
 
 // The gradient of scan: a second forward scan keeps every carry as it was before its step, then a
 // scan in the other direction recomputes each step and differentiates it.
@@ -135,10 +136,40 @@ class ScanGradient {
     std::vector<Var> sequences_;
 };
 
+/// Differentiates what computes the same as the scan and has the gradient that is asked for.
+void differentiate_instead(GradientContext& context) {
+    ScanParts parts{attribute<ScanAttribute>(context.attributes()), {}};
+    // Values of their own to differentiate by: an operand may depend on another one.
+    for (std::size_t i = 0; i < context.operand_count(); ++i)
+        parts.operands.push_back(stop_gradient(context.operand(i)));
+    const std::vector<Var> leaves = parts.operands;
+    const std::vector<Var> results = in_segments(with_cuts(std::move(parts)));
+
+    std::vector<Var> values;
+    std::vector<Var> upstream;
+    for (std::size_t i = 0; i < results.size(); ++i) {
+        if (!context.arrived(i)) continue;
+        values.push_back(results[i]);
+        upstream.push_back(context.upstream(i));
+    }
+    std::vector<std::size_t> wanted;
+    std::vector<Var> with_respect_to;
+    for (std::size_t i = 0; i < leaves.size(); ++i) {
+        if (!context.wants(i) || !is_real(leaves[i])) continue;
+        wanted.push_back(i);
+        with_respect_to.push_back(leaves[i]);
+    }
+    const std::vector<Var> gradients = gradient(values, upstream, with_respect_to);
+    for (std::size_t i = 0; i < wanted.size(); ++i) context.accumulate(wanted[i], gradients[i]);
+}
+
 }  // namespace
 
 void gradient_rule::scan(GradientContext& context) {
-    ScanGradient(context).run();
+    if (has_gradient_steps(attribute<ScanAttribute>(context.attributes())))
+        differentiate_instead(context);
+    else
+        ScanGradient(context).run();
 }
 
 }  // namespace cambrian

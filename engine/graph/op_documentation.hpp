@@ -1,0 +1,28 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "cambrian/engine/graph/op.hpp"
+
+namespace cambrian {
+
+/// What a reader wants to know of an op beside its row of the op table.
+struct OpDocumentation {
+    Op op = Op::count_;
+    std::string_view operands;  ///< Names, in order.
+    std::string_view results;
+    std::string_view shapes;  ///< The shape rule in words.
+    std::string_view types;   ///< The type rule in words.
+    std::string_view source;  ///< Where the definition comes from.
+};
+
+/// One for each op in enumerator order (checked at compile time).
+[[nodiscard]] std::span<const OpDocumentation, op_count> op_documentation();
+
+/// How an op meets the population, and where its gradient comes from, in words.
+[[nodiscard]] std::string_view batch_text(const OpRow& row);
+[[nodiscard]] std::string_view gradient_text(const OpRow& row);
+
+}  // namespace cambrian

@@ -1,0 +1,17 @@
+#pragma once
+
+#include "cambrian/engine/graph/ops.hpp"
+
+// Numbers in the formats they are stored in: computed in f32 and rounded once, when stored.
+namespace cambrian {
+
+/// The f32 value of every number of x [.., length] as a code of the format, nearest, ties to even:
+/// integer [.., words], each row packed from the low bits of its words on and padded with zeros.
+/// Beyond the largest of a format lies infinity, in f8_e4m3 NaN; i8 limits to +-127. It has no
+/// gradient.
+Var encode(Var x, NumberFormat format, Where where = Where::current());
+
+/// The way back: words [.., words] to real [.., length].
+Var decode(Var words, NumberFormat format, std::int64_t length, Where where = Where::current());
+
+}  // namespace cambrian

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <optional>
+
+#include "cambrian/engine/graph/ops.hpp"
+
+// Losses of classes by index.
+namespace cambrian {
+
+/// log Σ exp(x) along an axis, shifted by the largest element.
+Var log_sum_exp(Var x, int axis = -1, bool keep = false, Where where = Where::current());
+
+enum class LossForm : std::uint8_t {
+    mean,  ///< Over the targets that count; 0 when none does.
+    sum,
+    each,  ///< One loss a target, 0 for one that does not count.
+};
+struct LossOptions {
+    LossForm form = LossForm::mean;
+    std::optional<std::int32_t> ignored{};  ///< Targets of this index do not count.
+};
+/// Negative log-likelihood: −x[.., target] of log-probabilities [.., classes] and integer targets
+/// [..]. A target that is no class is an InputError at run time.
+Var nll(Var log_probabilities, Var targets, const LossOptions& options = {},
+        Where where = Where::current());
+/// log Σ exp(x) − x[.., target] of logits [.., classes] and integer targets [..]: nll of
+/// log_softmax without storing it.
+Var cross_entropy(Var logits, Var targets, const LossOptions& options = {},
+                  Where where = Where::current());
+
+}  // namespace cambrian

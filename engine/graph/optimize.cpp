@@ -1,0 +1,28 @@
+#include "cambrian/engine/graph/passes.hpp"
+
+namespace cambrian {
+namespace {
+
+/// Passes that make a graph smaller and know nothing of a backend.
+Graph simplified(const Graph& graph) {
+    return eliminate_dead_code(
+        hoist_invariants(eliminate_common_subexpressions(fold_constants(graph))));
+}
+
+}  // namespace
+
+Graph optimize(const Graph& graph, const OptimizeOptions& options) {
+    Graph result = simplified(graph);
+    if (needs_lowering(result, options.has_kernel))
+        result = simplified(lower(result, options.has_kernel));
+    if (options.fuse_linear) result = fuse_linear(result);
+    if (options.chains) result = fuse_chains(result, *options.chains);
+    result = separate_updates(eliminate_dead_code(result));
+    if (options.most_bytes_per_individual > 0)
+        result = rematerialize(result, options.most_bytes_per_individual);
+    result = schedule(result);
+    verify(result);
+    return result;
+}
+
+}  // namespace cambrian
