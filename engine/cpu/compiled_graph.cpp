@@ -133,6 +133,7 @@ Ref CompiledGraph::place(const Graph& graph, std::size_t value) {
             return {input_slot(placement.index), 0,
                     info.per_individual ? boundary_.input_strides[placement.index] : 0};
         case Placement::Kind::output: {
+            if (replaces_shared(graph, placement.index)) return place_shared(graph, value, 0);
             const std::int64_t stride = boundary_.output_strides[placement.index];
             const bool direct = info.per_individual ||
                                 (stride == 0 && (in_shared_phase_[value] || boundary_.is_body));
@@ -229,24 +230,51 @@ void CompiledGraph::add_step(const Graph& graph, const Node& node) {
     }
 }
 
-// Values that do not lie where an output is wanted: inputs, constants, repeated outputs, aliases.
+// Shared values are computed before the blocks, which may still read the input that is replaced.
+bool CompiledGraph::replaces_shared(const Graph& graph, std::size_t output) const {
+    return !only_shared_ && !boundary_.is_body && boundary_.output_strides[output] == 0 &&
+           std::ranges::find(graph.updates(), output, &Update::output) != graph.updates().end();
+}
+
+// Values that do not lie where an output is wanted: inputs, constants, repeated outputs, parts of
+// others. What replaces an input comes last: another output may show its old content.
 void CompiledGraph::add_output_copies(const Graph& graph) {
-    for (std::size_t i = 0; i < graph.outputs().size(); ++i) {
-        const ValueId id = graph.outputs()[i];
-        const Ref& source = refs_[index_of(id)];
-        const Ref target{output_slot(i), 0, boundary_.output_strides[i]};
-        if (source.slot == target.slot) {
-            CAMBRIAN_ASSERT(source.offset == 0);
-            continue;
-        }
-        const bool per_individual = target.stride != 0;
-        Entries& phase = in_shared_phase_[index_of(id)]        ? shared_steps_
-                         : per_individual || boundary_.is_body ? block_steps_
-                                                               : once_steps_;
-        phase.push_back(
-            {make_copy(target, source, graph.value(id).shape.elements(), per_individual),
-             per_individual});
+    std::vector<bool> replaces(graph.outputs().size(), false);
+    for (const Update& update : graph.updates()) {
+        replaces[update.output] = true;
     }
+    for (const bool last : {false, true}) {
+        for (std::size_t i = 0; i < replaces.size(); ++i) {
+            if (replaces[i] == last) {
+                add_output_copy(graph, i);
+            }
+        }
+    }
+}
+
+void CompiledGraph::add_output_copy(const Graph& graph, std::size_t index) {
+    const ValueId id = graph.outputs()[index];
+    const std::int64_t elements = graph.value(id).shape.elements();
+    Ref source = refs_[index_of(id)];
+    const Ref target{output_slot(index), 0, boundary_.output_strides[index]};
+    if (source.slot == target.slot) {
+        CAMBRIAN_ASSERT(source.offset == 0);
+        return;
+    }
+    const bool per_individual = target.stride != 0;
+    Entries* phase = in_shared_phase_[index_of(id)]        ? &shared_steps_
+                     : per_individual || boundary_.is_body ? &block_steps_
+                                                           : &once_steps_;
+    if (replaces_shared(graph, index)) {
+        if (phase == &once_steps_) {
+            const Ref kept{shared_slot, shared_words_, 0};
+            shared_words_ += whole_lines(elements);
+            once_steps_.push_back({make_copy(kept, source, elements, false), false});
+            source = kept;
+        }
+        phase = &last_steps_;
+    }
+    phase->push_back({make_copy(target, source, elements, per_individual), per_individual});
 }
 
 Ref CompiledGraph::reserve(std::int64_t elements, bool per_individual) {

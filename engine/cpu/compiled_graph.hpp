@@ -48,6 +48,8 @@ class CompiledGraph {
     void run_block(Frame& frame, std::int64_t count) const { run(block_steps_, frame, count); }
     /// What only one block has to do: outputs that all individuals share.
     void run_once(Frame& frame) const { run(once_steps_, frame, 1); }
+    /// After all blocks: new contents of inputs that all individuals share.
+    void run_last(Frame& frame) const { run(last_steps_, frame, 1); }
 
     [[nodiscard]] std::uint32_t input_slot(std::size_t index) const {
         return first_input_slot + static_cast<std::uint32_t>(index);
@@ -81,6 +83,8 @@ class CompiledGraph {
     void fill_constants(const Graph& graph);
     void add_step(const Graph& graph, const Node& node);
     void add_output_copies(const Graph& graph);
+    void add_output_copy(const Graph& graph, std::size_t index);
+    [[nodiscard]] bool replaces_shared(const Graph& graph, std::size_t output) const;
     static void run(const Entries& entries, Frame& frame, std::int64_t count);
 
     const PlanTree* tree_;
@@ -103,6 +107,7 @@ class CompiledGraph {
     Entries shared_steps_;
     Entries block_steps_;
     Entries once_steps_;
+    Entries last_steps_;
 };
 
 }  // namespace cambrian::cpu

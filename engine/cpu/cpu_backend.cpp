@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "cambrian/engine/backend/arithmetic_version.hpp"
+#include "cambrian/engine/backend/program_dump.hpp"
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/cpu/cpu_program.hpp"
@@ -79,12 +80,21 @@ void read(const Buffer& source, std::int64_t first, std::span<Value> values) {
 class CpuBackend : public Backend {
   public:
     explicit CpuBackend(const CpuOptions& options)
-        : math_(options.math), resources_(options.threads, options.memory_limit) {}
+        : math_(options.math),
+          dump_directory_(options.dump_directory),
+          resources_(options.threads, options.memory_limit) {}
 
     std::unique_ptr<Program> compile(const Graph& graph) override {
-        return needs_lowering(graph, has_kernel)
-                   ? std::make_unique<CpuProgram>(lower(graph, has_kernel), math_, resources_)
-                   : std::make_unique<CpuProgram>(graph, math_, resources_);
+        OptimizeOptions options;
+        options.has_kernel = [this](Op op) { return has_kernel(op, math_); };
+        // One individual at least has to fit.
+        options.most_bytes_per_individual = resources_.account.limit;
+        const Graph optimized = optimize(graph, options);
+        auto program = std::make_unique<CpuProgram>(optimized, math_, resources_);
+        write_program_dump(
+            dump_directory_, programs_++, optimized,
+            std::to_string(program->peak_bytes(1)) + " bytes of temporaries for one individual");
+        return program;
     }
     std::unique_ptr<Buffer> allocate(ValueType type, std::int64_t elements) override {
         return std::make_unique<CpuBuffer>(resources_.account, type, elements);
@@ -132,6 +142,8 @@ class CpuBackend : public Backend {
 
   private:
     Math math_;
+    std::string dump_directory_;
+    std::int64_t programs_ = 0;  ///< Compiled.
     Resources resources_;
 };
 

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 
 #include "cambrian/engine/backend/backend.hpp"
 
@@ -11,6 +12,8 @@ struct CpuOptions {
     int threads = 1;  ///< At least 1. Never changes a bit of the results.
     Math math = Math::fast;
     std::int64_t memory_limit = 0;  ///< Bytes; 0 = none.
+    /// Graph and plan of every program are written there; empty: none.
+    std::string dump_directory = {};
 };
 
 /// Runs graphs in blocks of individuals whose size depends on shapes only, spread over a thread

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "cambrian/engine/core/contract.hpp"
+#include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/cpu/float_guard.hpp"
 
 namespace cambrian::cpu {
@@ -29,6 +30,18 @@ std::byte* Scratch::grown(Memory& memory, std::int64_t bytes) {
     return memory.data();
 }
 
+std::int64_t Scratch::growth(std::size_t workers, std::int64_t worker_bytes,
+                             std::int64_t shared_bytes) const {
+    const auto more = [](const Memory& memory, std::int64_t bytes) {
+        return std::max<std::int64_t>(0, bytes - memory.bytes());
+    };
+    std::int64_t bytes = more(shared_, shared_bytes);
+    for (std::size_t worker = 0; worker < workers; ++worker) {
+        bytes += more(workers_[worker], worker_bytes);
+    }
+    return bytes;
+}
+
 CpuProgram::CpuProgram(const Graph& graph, Math math, Resources& resources)
     : resources_(&resources),
       tree_(plan_tree(graph)),
@@ -36,7 +49,8 @@ CpuProgram::CpuProgram(const Graph& graph, Math math, Resources& resources)
       outputs_(ports(graph, graph.outputs())),
       compiled_(graph, tree_, block_size(tree_),
                 {.input_strides = strides(inputs_), .output_strides = strides(outputs_)}, math,
-                resources.account) {
+                resources.account),
+      updates_(graph.updates().begin(), graph.updates().end()) {
     for (std::size_t i = 0; i < inputs_.size(); ++i) {
         inputs_[i].slot = compiled_.input_slot(i);
     }
@@ -81,19 +95,46 @@ std::int64_t CpuProgram::peak_bytes(std::int64_t population) const {
     return compiled_.shared_bytes() + workers * compiled_.frame_bytes();
 }
 
-void CpuProgram::bind(std::int64_t population, std::span<const Port> ports,
-                      std::span<const Binding> bindings) {
-    CAMBRIAN_ASSERT(bindings.size() == ports.size());
-    for (std::size_t i = 0; i < ports.size(); ++i) {
-        const Port& port = ports[i];
-        const auto* buffer = dynamic_cast<const CpuBuffer*>(bindings[i].buffer);
-        CAMBRIAN_ASSERT(buffer != nullptr);
-        CAMBRIAN_ASSERT(buffer->type() == port.type);
-        const std::int64_t words = port.stride != 0 ? population * port.elements : port.elements;
-        const std::int64_t first = bindings[i].first;
-        CAMBRIAN_ASSERT(first >= 0 && words <= buffer->elements() - first);
-        bound_.push_back(
-            {buffer->data() + first * word_bytes, port.stride * word_bytes, port.slot});
+CpuProgram::Bound CpuProgram::bound(std::int64_t population, const Port& port,
+                                    const Binding& binding) {
+    const auto* buffer = dynamic_cast<const CpuBuffer*>(binding.buffer);
+    CAMBRIAN_ASSERT(buffer != nullptr);
+    CAMBRIAN_ASSERT(buffer->type() == port.type);
+    const std::int64_t words = port.stride != 0 ? population * port.elements : port.elements;
+    CAMBRIAN_ASSERT(binding.first >= 0 && words <= buffer->elements() - binding.first);
+    ranges_.push_back({buffer, binding.first, words});
+    return {buffer->data() + binding.first * word_bytes, port.stride * word_bytes, port.slot};
+}
+
+void CpuProgram::bind(std::int64_t population, std::span<const Binding> inputs,
+                      std::span<const Binding> outputs) {
+    CAMBRIAN_ASSERT(inputs.size() == inputs_.size() && outputs.size() == outputs_.size());
+    bound_.clear();
+    ranges_.clear();
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+        bound_.push_back(bound(population, inputs_[i], inputs[i]));
+    }
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+        bound_.push_back(bound(population, outputs_[i], outputs[i]));
+    }
+    if (ranges_ == apart_) {
+        return;
+    }
+    const std::span<const BoundRange> ranges(ranges_);
+    require_apart(ranges.first(inputs.size()), ranges.subspan(inputs.size()), updates_);
+    apart_ = ranges_;
+}
+
+void CpuProgram::require_memory(std::size_t workers, std::int64_t population) const {
+    const auto& [used, limit] = resources_->account;
+    const std::int64_t more =
+        resources_->scratch.growth(workers, compiled_.frame_bytes(), compiled_.shared_bytes());
+    if (limit > 0 && more > limit - used) {
+        throw DeviceError(
+            "cannot run " + std::to_string(population) + " individuals at once (temporaries of " +
+            std::to_string(peak_bytes(population)) + " bytes take " + std::to_string(more) +
+            " more, and " + std::to_string(used) + " of the limit of " + std::to_string(limit) +
+            " bytes are in use) raise the memory limit or evaluate fewer at once");
     }
 }
 
@@ -130,10 +171,9 @@ void CpuProgram::run(std::int64_t population, std::span<const Binding> inputs,
                      std::span<const Binding> outputs) {
     CAMBRIAN_ASSERT(population >= 1);
     population_ = population;
-    bound_.clear();
-    bind(population, inputs_, inputs);
-    bind(population, outputs_, outputs);
+    bind(population, inputs, outputs);
     const std::int64_t blocks = block_count(population);
+    require_memory(used_workers(blocks), population);
     prepare_frames(used_workers(blocks));
     {
         const FloatGuard rules;
@@ -142,6 +182,8 @@ void CpuProgram::run(std::int64_t population, std::span<const Binding> inputs,
     }
     resources_->pool.for_each(blocks,
                               [this](std::int64_t block, int worker) { run_block(block, worker); });
+    const FloatGuard rules;
+    compiled_.run_last(frames_[0]);
 }
 
 }  // namespace cambrian::cpu

@@ -3,6 +3,7 @@
 #include <memory>
 #include <vector>
 
+#include "cambrian/engine/backend/binding_check.hpp"
 #include "cambrian/engine/core/thread_pool.hpp"
 #include "cambrian/engine/cpu/compiled_graph.hpp"
 
@@ -18,6 +19,9 @@ class Scratch {
         return grown(workers_[index], bytes);
     }
     [[nodiscard]] std::byte* shared(std::int64_t bytes) { return grown(shared_, bytes); }
+    /// Bytes that the account would count more with so many for each of the first workers.
+    [[nodiscard]] std::int64_t growth(std::size_t workers, std::int64_t worker_bytes,
+                                      std::int64_t shared_bytes) const;
 
   private:
     std::byte* grown(Memory& memory, std::int64_t bytes);
@@ -64,8 +68,10 @@ class CpuProgram : public Program {
     static std::vector<std::int64_t> strides(const std::vector<Port>& ports);
     [[nodiscard]] std::size_t used_workers(std::int64_t blocks) const;
     [[nodiscard]] std::int64_t block_count(std::int64_t population) const;
-    void bind(std::int64_t population, std::span<const Port> ports,
-              std::span<const Binding> bindings);
+    void bind(std::int64_t population, std::span<const Binding> inputs,
+              std::span<const Binding> outputs);
+    [[nodiscard]] Bound bound(std::int64_t population, const Port& port, const Binding& binding);
+    void require_memory(std::size_t workers, std::int64_t population) const;
     void prepare_frames(std::size_t workers);
     void bind_frame(Frame& frame, std::int64_t first_individual) const;
     void run_block(std::int64_t block, int worker);
@@ -76,7 +82,10 @@ class CpuProgram : public Program {
     std::vector<Port> outputs_;
     CompiledGraph compiled_;
     std::vector<Frame> frames_;
+    std::vector<Update> updates_;
     std::vector<Bound> bound_;
+    std::vector<BoundRange> ranges_;  ///< Of this run ...
+    std::vector<BoundRange> apart_;   ///< ... and of the last one that was checked.
     std::int64_t population_ = 0;
 };
 

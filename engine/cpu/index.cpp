@@ -1,8 +1,7 @@
 #include <algorithm>
 #include <cstring>
-#include <string>
 
-#include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/backend/index_check.hpp"
 #include "cambrian/engine/core/random.hpp"
 #include "cambrian/engine/cpu/kernel_table.hpp"
 
@@ -11,14 +10,6 @@ namespace cambrian::cpu {
 namespace {
 
 using Int = std::int32_t;
-
-void check_index(Int index, std::int64_t rows, const char* op) {
-    if (index < 0 || index >= rows) {
-        throw InputError("index " + std::to_string(index) + " is out of range (" + op + " over " +
-                         std::to_string(rows) + " rows) use indices from 0 to " +
-                         std::to_string(rows - 1));
-    }
-}
 
 std::int64_t row_elements(const Shape& shape, std::int64_t rows) {
     return rows == 0 ? 0 : shape.elements() / rows;
@@ -40,7 +31,7 @@ class GatherStep : public Step {
             const Int* indices = frame.at<Int>(indices_) + i * indices_.stride;
             Word* result = frame.at<Word>(result_) + i * result_.stride;
             for (std::int64_t j = 0; j < count_; ++j) {
-                check_index(indices[j], rows_, "gather");
+                check_index(Op::gather, indices[j], rows_);
                 std::copy_n(table + indices[j] * row_, row_, result + j * row_);
             }
         }
@@ -69,7 +60,7 @@ class ScatterAddStep : public Step {
             Element* result = frame.at<Element>(result_) + i * result_.stride;
             std::fill_n(result, rows_ * row_, Element{0});
             for (std::int64_t j = 0; j < count_; ++j) {
-                check_index(indices[j], rows_, "scatter_add");
+                check_index(Op::scatter_add, indices[j], rows_);
                 Element* row = result + indices[j] * row_;
                 for (std::int64_t k = 0; k < row_; ++k) {
                     row[k] = static_cast<Element>(static_cast<Sum>(row[k]) +

@@ -17,7 +17,8 @@ class InterpretStep : public Step {
           rows_(site.operands[2]),
           state_(site.operands[3]),
           outputs_(site.results[0]),
-          new_state_(site.results[1]) {
+          new_state_(site.results[1]),
+          per_individual_(site.per_individual) {
         const auto& interpret = site.attribute<InterpretAttribute>();
         const Shape& rows = site.operand(2).shape;
         run_.inputs = rows[-1];
@@ -40,20 +41,22 @@ class InterpretStep : public Step {
         const std::int64_t state_words = count_ * run_.capacity.state;
         for (std::int64_t i = 0; i < count; ++i) {
             float* const outputs = frame.at<float>(outputs_) + i * outputs_.stride;
-            if (!frame.is_alive(i)) {
+            float* const state = frame.at<float>(new_state_) + i * new_state_.stride;
+            std::copy_n(frame.at<float>(state_) + i * state_.stride, state_words, state);
+            // What all individuals share is needed by those that are alive.
+            if (per_individual_ && !frame.is_alive(i)) {
                 std::fill_n(outputs, count_ * run_.outputs, 0.0F);
                 continue;
             }
             run.tape = frame.at<std::int32_t>(tape_) + i * tape_.stride;
             run.weights = frame.at<float>(weights_) + i * weights_.stride;
-            float* const state = frame.at<float>(new_state_) + i * new_state_.stride;
-            std::copy_n(frame.at<float>(state_) + i * state_.stride, state_words, state);
             run_tape(run, frame.at<float>(rows_) + i * rows_.stride, count_, outputs, state);
         }
     }
 
   private:
     Ref tape_, weights_, rows_, state_, outputs_, new_state_, memory_, staging_;
+    bool per_individual_;
     TapeRun run_;
     std::int64_t count_ = 0;
 };

@@ -5,7 +5,9 @@
 
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/elementary.hpp"
+#include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/cpu/lift.hpp"
+#include "cambrian/engine/graph/data_checks.hpp"
 
 namespace cambrian::cpu {
 
@@ -19,6 +21,12 @@ constexpr Int wrap(std::uint32_t x) {
 }
 constexpr std::uint32_t bits(Int x) {
     return static_cast<std::uint32_t>(x);
+}
+
+// Toward zero.
+Int quotient(Int a, Int b) {
+    if (b == 0) throw InputError(std::string(division_by_zero));
+    return b == -1 ? wrap(0U - bits(a)) : a / b;
 }
 
 bool finite(float x) {
@@ -52,6 +60,7 @@ struct KernelRow {
     RowSet integer{};
     RowSet boolean{};
     StepFactory make = nullptr;
+    bool only_fast = false;  ///< Not the bits of the lowering, which strict math takes.
 };
 
 constexpr KernelRow real(Op op, RowSet rows) {
@@ -68,6 +77,10 @@ constexpr KernelRow words(Op op, RowSet rows) {
 }
 constexpr KernelRow special(Op op, StepFactory make) {
     return {.op = op, .kernel = Kernel::factory, .make = make};
+}
+/// For a fused op whose kernel sums in an order of its own.
+constexpr KernelRow fast(Op op, StepFactory make) {
+    return {.op = op, .kernel = Kernel::factory, .make = make, .only_fast = true};
 }
 constexpr KernelRow lowered(Op op) {
     return {.op = op, .kernel = Kernel::lowered};
@@ -119,6 +132,9 @@ constexpr std::array<KernelRow, op_count> kernel_rows{
     real(Op::cos, lift<float(float)>([](float x) { return elementary::cos(x); })),
     real(Op::tanh, lift<float(float)>([](float x) { return elementary::tanh(x); })),
     real(Op::sigmoid, lift<float(float)>([](float x) { return elementary::sigmoid(x); })),
+    real(Op::erf, lift<float(float)>([](float x) { return elementary::erf(x); })),
+    real(Op::log1p, lift<float(float)>([](float x) { return elementary::log1p(x); })),
+    real(Op::expm1, lift<float(float)>([](float x) { return elementary::expm1(x); })),
     real(Op::is_finite, lift<Int(float)>([](float x) -> Int { return finite(x); })),
     boolean(Op::logical_not, lift<Int(Int)>([](Int x) -> Int { return x == 0; })),
     special(Op::cast, make_cast),
@@ -129,8 +145,11 @@ constexpr std::array<KernelRow, op_count> kernel_rows{
                      lift<Int(Int, Int)>([](Int a, Int b) { return wrap(bits(a) - bits(b)); })),
     numeric(Op::mul, lift<float(float, float)>([](float a, float b) { return a * b; }),
                      lift<Int(Int, Int)>([](Int a, Int b) { return wrap(bits(a) * bits(b)); })),
-    real(Op::div,
-         lift<float(float, float)>([](float a, float b) { return elementary::divide(a, b); })),
+    numeric(Op::div,
+            lift<float(float, float)>([](float a, float b) { return elementary::divide(a, b); }),
+            lift<Int(Int, Int)>([](Int a, Int b) { return quotient(a, b); })),
+    real(Op::pow,
+         lift<float(float, float)>([](float a, float b) { return elementary::pow(a, b); })),
     numeric(Op::min, lift<float(float, float)>([](float a, float b) { return a < b ? a : b; }),
                      lift<Int(Int, Int)>([](Int a, Int b) { return a < b ? a : b; })),
     numeric(Op::max, lift<float(float, float)>([](float a, float b) { return a > b ? a : b; }),
@@ -150,20 +169,35 @@ constexpr std::array<KernelRow, op_count> kernel_rows{
     special(Op::reduce_sum, make_reduce_sum),
     special(Op::reduce_max, make_reduce_max),
     special(Op::argmax, make_argmax),
+    special(Op::cumsum, make_cumsum),
+    special(Op::sort, make_sort),
     special(Op::reshape, make_reshape),
     special(Op::permute, make_permute),
     special(Op::broadcast, make_broadcast),
     special(Op::slice, make_slice),
     special(Op::pad, make_pad),
     special(Op::concat, make_concat),
+    special(Op::flip, make_flip),
+    special(Op::patches, make_patches),
+    special(Op::patches_add, make_patches_add),
+    special(Op::encode, make_encode),
+    special(Op::decode, make_decode),
     special(Op::matmul, make_matmul),
     special(Op::gather, make_gather),
     special(Op::scatter_add, make_scatter_add),
+    special(Op::gather_along, make_gather_along),
+    special(Op::scatter_add_along, make_scatter_add_along),
     special(Op::scan, make_scan),
     special(Op::interpret, make_interpret),
     special(Op::activate, make_activate),
     lowered(Op::linear),
     lowered(Op::chain),
+    special(Op::topk, make_topk),
+    special(Op::conv, make_conv),
+    fast(Op::attention, make_attention),
+    fast(Op::attention_gradient, make_attention_gradient),
+    special(Op::selective_scan, make_selective_scan),
+    fast(Op::selective_scan_gradient, make_selective_scan_gradient),
 };
 // clang-format on
 
@@ -187,8 +221,9 @@ const RowSet& rows_for(const KernelRow& row, ValueType type) {
 
 }  // namespace
 
-bool has_kernel(Op op) {
-    return kernel_rows[static_cast<std::size_t>(op)].kernel != Kernel::lowered;
+bool has_kernel(Op op, Math math) {
+    const KernelRow& row = kernel_rows[static_cast<std::size_t>(op)];
+    return row.kernel != Kernel::lowered && !(row.only_fast && math == Math::strict);
 }
 
 std::unique_ptr<Step> make_step(const Site& site) {

@@ -9,8 +9,9 @@ namespace cambrian::cpu {
 /// The step of a node, from the row of its op. Null for what needs none (inputs, constants).
 [[nodiscard]] std::unique_ptr<Step> make_step(const Site& site);
 
-/// Whether the backend runs an op as it is; any other is replaced by its lowering first.
-[[nodiscard]] bool has_kernel(Op op);
+/// Whether the backend runs an op as it is; any other is replaced by its lowering first. Under
+/// strict math a kernel counts only when its bits are those of the lowering.
+[[nodiscard]] bool has_kernel(Op op, Math math);
 
 // Kernels that are more than a lifted scalar function, one factory each.
 std::unique_ptr<Step> make_iota(const Site& site);
@@ -27,8 +28,23 @@ std::unique_ptr<Step> make_concat(const Site& site);
 std::unique_ptr<Step> make_matmul(const Site& site);
 std::unique_ptr<Step> make_gather(const Site& site);
 std::unique_ptr<Step> make_scatter_add(const Site& site);
+std::unique_ptr<Step> make_patches(const Site& site);
+std::unique_ptr<Step> make_patches_add(const Site& site);
+std::unique_ptr<Step> make_conv(const Site& site);
+std::unique_ptr<Step> make_cumsum(const Site& site);
+std::unique_ptr<Step> make_sort(const Site& site);
+std::unique_ptr<Step> make_topk(const Site& site);
+std::unique_ptr<Step> make_flip(const Site& site);
+std::unique_ptr<Step> make_gather_along(const Site& site);
+std::unique_ptr<Step> make_scatter_add_along(const Site& site);
 std::unique_ptr<Step> make_scan(const Site& site);
 std::unique_ptr<Step> make_interpret(const Site& site);
+std::unique_ptr<Step> make_encode(const Site& site);
+std::unique_ptr<Step> make_decode(const Site& site);
 std::unique_ptr<Step> make_activate(const Site& site);
+std::unique_ptr<Step> make_attention(const Site& site);
+std::unique_ptr<Step> make_attention_gradient(const Site& site);
+std::unique_ptr<Step> make_selective_scan(const Site& site);
+std::unique_ptr<Step> make_selective_scan_gradient(const Site& site);
 
 }  // namespace cambrian::cpu

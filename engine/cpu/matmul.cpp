@@ -1,7 +1,6 @@
-#include <cblas.h>
-
 #include <vector>
 
+#include "cambrian/engine/cpu/blas.hpp"
 #include "cambrian/engine/cpu/compiled_graph.hpp"
 #include "cambrian/engine/cpu/kernel_table.hpp"
 #include "cambrian/engine/cpu/nest.hpp"
@@ -116,12 +115,11 @@ class MatmulStep : public Step {
     }
 
     void blas(const float* a, const float* b, float* c) const {
-        const auto m = static_cast<blasint>(m_);
-        const auto n = static_cast<blasint>(n_);
-        const auto k = static_cast<blasint>(k_);
-        cblas_sgemm(CblasRowMajor, flags_.transpose_left ? CblasTrans : CblasNoTrans,
-                    flags_.transpose_right ? CblasTrans : CblasNoTrans, m, n, k, 1.0F, a,
-                    flags_.transpose_left ? m : k, b, flags_.transpose_right ? k : n, 0.0F, c, n);
+        BlasProduct{.m = m_,
+                    .n = n_,
+                    .k = k_,
+                    .transpose_a = flags_.transpose_left,
+                    .transpose_b = flags_.transpose_right}(a, b, c);
     }
 
     MatmulAttribute flags_;

@@ -100,6 +100,15 @@ std::unique_ptr<Step> make_slice(const Site& site) {
         strides);
 }
 
+std::unique_ptr<Step> make_flip(const Site& site) {
+    const auto axis = static_cast<std::size_t>(site.attribute<AxisAttribute>().axis);
+    const Shape& shape = site.operand(0).shape;
+    AxisStrides strides = row_major_strides(shape);
+    const std::int64_t last = (shape.extents()[axis] - 1) * strides[axis];
+    strides[axis] = -strides[axis];
+    return make_view_copy(site, moved(site.operands[0], last), strides);
+}
+
 std::unique_ptr<Step> make_pad(const Site& site) {
     const auto& pad = site.attribute<PadAttribute>();
     const Shape& shape = site.operand(0).shape;

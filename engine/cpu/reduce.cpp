@@ -1,25 +1,11 @@
 #include <algorithm>
 
 #include "cambrian/engine/cpu/kernel_table.hpp"
+#include "cambrian/engine/cpu/split.hpp"
 
 namespace cambrian::cpu {
 
 namespace {
-
-/// A tensor seen as [outer, length, inner] around the reduced axis.
-struct Split {
-    std::int64_t outer = 1;
-    std::int64_t length = 1;
-    std::int64_t inner = 1;
-
-    Split(const Shape& shape, int axis) {
-        const auto extents = shape.extents();
-        for (int i = 0; i < shape.rank(); ++i) {
-            const std::int64_t extent = extents[static_cast<std::size_t>(i)];
-            (i < axis ? outer : i == axis ? length : inner) *= extent;
-        }
-    }
-};
 
 /// Walks the outer positions of all individuals, as one run where they lie evenly in memory.
 class ReduceStep : public Step {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "cambrian/engine/backend/binding_check.hpp"
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/cpu/reference_kernels.hpp"
 #include "cambrian/engine/graph/passes.hpp"
@@ -56,6 +57,10 @@ class ReferenceProgram final : public Program {
         CAMBRIAN_ASSERT(population >= 1);
         CAMBRIAN_ASSERT(inputs.size() == graph_.inputs().size() &&
                         outputs.size() == graph_.outputs().size());
+        require_apart(ranges(population, inputs, graph_.inputs()),
+                      ranges(population, outputs, graph_.outputs()), graph_.updates());
+        // Every individual reads its inputs as they were before the run.
+        std::vector<std::vector<Elements>> results;
         for (std::int64_t individual = 0; individual < population; ++individual) {
             std::vector<Elements> values;
             for (std::size_t i = 0; i < inputs.size(); ++i) {
@@ -64,11 +69,14 @@ class ReferenceProgram final : public Program {
             }
             std::vector<const Elements*> pointers;
             for (const Elements& value : values) pointers.push_back(&value);
-            const std::vector<Elements> results = reference::evaluate(graph_, precision_, pointers);
-            for (std::size_t i = 0; i < outputs.size(); ++i)
-                std::ranges::copy(results[i],
-                                  bound(outputs[i], graph_.outputs()[i], individual).begin());
+            results.push_back(reference::evaluate(graph_, precision_, pointers));
         }
+        for (std::size_t individual = 0; individual < results.size(); ++individual)
+            for (std::size_t i = 0; i < outputs.size(); ++i)
+                std::ranges::copy(
+                    results[individual][i],
+                    bound(outputs[i], graph_.outputs()[i], static_cast<std::int64_t>(individual))
+                        .begin());
     }
 
     [[nodiscard]] std::int64_t peak_bytes(std::int64_t) const override {
@@ -87,6 +95,19 @@ class ReferenceProgram final : public Program {
         CAMBRIAN_ASSERT(buffer != nullptr && buffer->type() == info.type);
         const std::int64_t count = info.shape.elements();
         return buffer->range(binding.first + (info.per_individual ? individual * count : 0), count);
+    }
+
+    [[nodiscard]] std::vector<BoundRange> ranges(std::int64_t population,
+                                                 std::span<const Binding> bindings,
+                                                 std::span<const ValueId> ids) const {
+        std::vector<BoundRange> result;
+        for (std::size_t i = 0; i < ids.size(); ++i) {
+            const ValueInfo& info = graph_.value(ids[i]);
+            const std::int64_t words = info.shape.elements();
+            result.push_back({bindings[i].buffer, bindings[i].first,
+                              info.per_individual ? population * words : words});
+        }
+        return result;
     }
 
     Graph graph_;

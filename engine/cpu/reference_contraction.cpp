@@ -1,28 +1,12 @@
 #include <algorithm>
 
-#include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/backend/index_check.hpp"
 #include "cambrian/engine/core/random.hpp"
 #include "cambrian/engine/cpu/reference_kernels.hpp"
 
 // Reductions, contractions, indexing and random numbers.
 namespace cambrian::reference {
 namespace {
-
-/// Sum of two numbers of the call's type.
-double sum_of(const Call& call, double a, double b) {
-    if (call.result_info().type == ValueType::integer)
-        return wrapped(static_cast<std::int64_t>(a) + static_cast<std::int64_t>(b));
-    return sum(a, b, call.precision);
-}
-
-std::size_t checked_row(const Call& call, double index, std::int64_t rows) {
-    if (index < 0.0 || index >= static_cast<double>(rows))
-        throw InputError(std::string(name(call.node.op)) + " index " +
-                         std::to_string(static_cast<std::int64_t>(index)) +
-                         " is out of range (there are " + std::to_string(rows) +
-                         " rows) use an index from 0 to " + std::to_string(rows - 1));
-    return static_cast<std::size_t>(index);
-}
 
 /// Position of the first maximum along an axis.
 std::size_t first_maximum(const Call& call, const AxisView& view, std::size_t o, std::size_t i) {
@@ -93,12 +77,17 @@ void matmul(const Call& call) {
     }
 }
 
+std::size_t checked_index(const Call& call, double index, std::int64_t extent) {
+    check_index(call.node.op, static_cast<std::int64_t>(index), extent);
+    return static_cast<std::size_t>(index);
+}
+
 void gather(const Call& call) {
     const std::int64_t rows = call.operand_info(0).shape[0];
     const std::size_t width =
         rows == 0 ? 0 : call.operand(0).size() / static_cast<std::size_t>(rows);
     for (std::size_t i = 0; i < call.operand(1).size(); ++i) {
-        const std::size_t from = checked_row(call, call.operand(1)[i], rows);
+        const std::size_t from = checked_index(call, call.operand(1)[i], rows);
         for (std::size_t j = 0; j < width; ++j)
             call.result()[i * width + j] = call.operand(0)[from * width + j];
     }
@@ -109,7 +98,7 @@ void scatter_add(const Call& call) {
     const std::size_t count = call.operand(1).size();
     const std::size_t width = count == 0 ? 0 : call.operand(0).size() / count;
     for (std::size_t i = 0; i < count; ++i) {
-        const std::size_t to = checked_row(call, call.operand(1)[i], rows);
+        const std::size_t to = checked_index(call, call.operand(1)[i], rows);
         for (std::size_t j = 0; j < width; ++j) {
             double& target = call.result()[to * width + j];
             target = sum_of(call, target, call.operand(0)[i * width + j]);

@@ -1,5 +1,7 @@
 #include "cambrian/engine/core/elementary.hpp"
+#include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/cpu/reference_kernels.hpp"
+#include "cambrian/engine/graph/data_checks.hpp"
 
 namespace cambrian::reference {
 namespace {
@@ -71,6 +73,11 @@ constexpr auto add = [](auto a, auto b) { return a + b; };
 constexpr auto sub = [](auto a, auto b) { return a - b; };
 constexpr auto mul = [](auto a, auto b) { return a * b; };
 
+std::int64_t integer_quotient(std::int64_t a, std::int64_t b) {
+    if (b == 0) throw InputError(std::string(division_by_zero));
+    return a / b;
+}
+
 struct Row {
     Op op;
     Kernel kernel;
@@ -100,14 +107,23 @@ constexpr std::array rows{
                              [](float x) { return elementary::tanh(x); }>},
     Row{Op::sigmoid, real_unary<[](double x) { return 1.0 / (1.0 + std::exp(-x)); },
                                 [](float x) { return elementary::sigmoid(x); }>},
+    Row{Op::erf, real_unary<[](double x) { return std::erf(x); },
+                            [](float x) { return elementary::erf(x); }>},
+    Row{Op::log1p, real_unary<[](double x) { return std::log1p(x); },
+                              [](float x) { return elementary::log1p(x); }>},
+    Row{Op::expm1, real_unary<[](double x) { return std::expm1(x); },
+                              [](float x) { return elementary::expm1(x); }>},
     Row{Op::is_finite, exact_unary<[](double x) { return std::isfinite(x) ? 1.0 : 0.0; }>},
     Row{Op::logical_not, exact_unary<[](double x) { return x == 0.0 ? 1.0 : 0.0; }>},
     Row{Op::add, arithmetic<add, add, add>},
     Row{Op::sub, arithmetic<sub, sub, sub>},
     Row{Op::mul, arithmetic<mul, mul, mul>},
-    Row{Op::div, arithmetic<[](double a, double b) { return a / b; },
-                            [](float a, float b) { return elementary::divide(a, b); },
-                            [](std::int64_t, std::int64_t) { return std::int64_t{0}; }>},
+    Row{Op::div,
+        arithmetic<[](double a, double b) { return a / b; },
+                   [](float a, float b) { return elementary::divide(a, b); }, integer_quotient>},
+    Row{Op::pow,
+        arithmetic<[](double a, double b) { return std::pow(a, b); },
+                   [](float a, float b) { return elementary::pow(a, b); }, integer_quotient>},
     Row{Op::min, choice<[](double a, double b) { return a < b ? a : b; }>},
     Row{Op::max, choice<[](double a, double b) { return b < a ? a : b; }>},
     Row{Op::less, choice<[](double a, double b) { return a < b; }>},

@@ -29,8 +29,17 @@ constexpr std::array rows{
     Row{Op::matmul, matmul},
     Row{Op::gather, gather},
     Row{Op::scatter_add, scatter_add},
+    Row{Op::cumsum, cumsum},
+    Row{Op::sort, sort},
+    Row{Op::flip, flip},
+    Row{Op::gather_along, gather_along},
+    Row{Op::scatter_add_along, scatter_add_along},
+    Row{Op::patches, patches},
+    Row{Op::patches_add, patches_add},
     Row{Op::scan, scan},
     Row{Op::interpret, interpret},
+    Row{Op::encode, encode},
+    Row{Op::decode, decode},
 };
 
 Elements constant_elements(const ConstantAttribute& constant, Precision precision) {
@@ -93,7 +102,13 @@ void scan(const Call& call) {
     for (std::size_t i = 0; i < carries; ++i) state.push_back(call.operand(i));
     std::vector<Elements> steps(sequences);
     std::vector<const Elements*> inputs(call.operands.begin(), call.operands.end());
-    for (std::int64_t t = 0; t < scan.length; ++t) {
+    // A body whose individual is done changes nothing and reports no data error.
+    const auto is_done = [&] {
+        return scan.alive_carry >= 0 &&
+               std::ranges::all_of(state[static_cast<std::size_t>(scan.alive_carry)],
+                                   [](double flag) { return flag == 0.0; });
+    };
+    for (std::int64_t t = 0; t < scan.length && !is_done(); ++t) {
         const auto step = static_cast<std::size_t>(scan.reverse ? scan.length - 1 - t : t);
         for (std::size_t i = 0; i < carries; ++i) inputs[i] = &state[i];
         for (std::size_t i = 0; i < sequences; ++i) {

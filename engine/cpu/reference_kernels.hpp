@@ -54,8 +54,17 @@ void concat(const Call& call);
 void matmul(const Call& call);
 void gather(const Call& call);
 void scatter_add(const Call& call);
+void cumsum(const Call& call);
+void sort(const Call& call);
+void flip(const Call& call);
+void gather_along(const Call& call);
+void scatter_add_along(const Call& call);
+void patches(const Call& call);
+void patches_add(const Call& call);
 void scan(const Call& call);
 void interpret(const Call& call);
+void encode(const Call& call);
+void decode(const Call& call);
 
 /// The kernel of an elementwise arithmetic or logic op, or null.
 [[nodiscard]] Kernel elementwise_kernel(Op op);
@@ -83,6 +92,14 @@ void interpret(const Call& call);
 [[nodiscard]] inline double wrapped(std::int64_t x) {
     return static_cast<double>(static_cast<std::int32_t>(static_cast<std::uint32_t>(x)));
 }
+/// Sum of two numbers of the call's result type.
+[[nodiscard]] inline double sum_of(const Call& call, double a, double b) {
+    if (call.result_info().type == ValueType::integer)
+        return wrapped(static_cast<std::int64_t>(a) + static_cast<std::int64_t>(b));
+    return sum(a, b, call.precision);
+}
+/// The index as a position in [0, extent); throws InputError when it is not one.
+[[nodiscard]] std::size_t checked_index(const Call& call, double index, std::int64_t extent);
 
 /// Position of the element of a broadcast operand that a result element reads.
 class BroadcastIndex {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "cambrian/engine/graph/ops_norms.hpp"
 #include "cambrian/engine/layers/layer.hpp"
 #include "cambrian/engine/layers/width.hpp"
 
@@ -42,10 +43,8 @@ struct LayerNorm {
     }
 
     [[nodiscard]] Var build(Var x, const LayerOperands& operands) const {
-        const Var centred = x - reduce_mean(x, -1, true);
-        const Var variance = reduce_mean(square(centred), -1, true);
-        const Var scaled = centred * rsqrt(variance + static_cast<double>(epsilon));
-        return scaled * operands.parameters[0] + operands.parameters[1];
+        return layer_norm(x, operands.parameters[0], operands.parameters[1],
+                          static_cast<double>(epsilon));
     }
 
     bool operator==(const LayerNorm&) const = default;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "cambrian/engine/graph/ops_norms.hpp"
 #include "cambrian/engine/layers/layer.hpp"
 #include "cambrian/engine/layers/width.hpp"
 
@@ -40,8 +41,7 @@ struct RmsNorm {
     }
 
     [[nodiscard]] Var build(Var x, const LayerOperands& operands) const {
-        const Var mean_square = reduce_mean(square(x), -1, true);
-        return x * rsqrt(mean_square + static_cast<double>(epsilon)) * operands.parameters[0];
+        return rms_norm(x, operands.parameters[0], static_cast<double>(epsilon));
     }
 
     bool operator==(const RmsNorm&) const = default;

@@ -47,7 +47,8 @@ std::int32_t narrow(std::int64_t value) {
     return static_cast<std::int32_t>(value);
 }
 
-/// The smallest power of two, or one and a half of one, that is enough.
+}  // namespace
+
 std::int64_t generous(std::int64_t value, std::int64_t minimum) {
     std::int64_t size = minimum;
     while (size < value)
@@ -55,8 +56,6 @@ std::int64_t generous(std::int64_t value, std::int64_t minimum) {
             std::has_single_bit(static_cast<std::uint64_t>(size)) ? size + size / 2 : size / 3 * 4;
     return size;
 }
-
-}  // namespace
 
 TapeCapacity TapeCapacity::joined(const TapeCapacity& other) const {
     return {.words = std::max(words, other.words),
@@ -68,8 +67,8 @@ TapeCapacity TapeCapacity::joined(const TapeCapacity& other) const {
 TapeCapacity TapeCapacity::rounded() const {
     return {.words = generous(words, 64),
             .weights = generous(weights, 256),
-            .state = state == 0 ? 0 : generous(state, 16),
-            .memory = generous(memory, 64)};
+            .state = state == 0 ? 0 : generous(state, 32),
+            .memory = generous(memory, 96)};
 }
 
 /// Writes the instructions of layers.

@@ -41,6 +41,10 @@ struct TapeInstruction {
 };
 inline constexpr std::int64_t tape_instruction_words = 8;
 
+/// The smallest power of two from a minimum on, or one and a half of one, that is enough: few
+/// different sizes occur while what they are for grows.
+[[nodiscard]] std::int64_t generous(std::int64_t value, std::int64_t minimum);
+
 /// What a tape needs; a compiled graph serves every tape that fits.
 struct TapeCapacity {
     std::int64_t words = 0;    ///< Of the tape.
@@ -51,7 +55,9 @@ struct TapeCapacity {
     /// Each the larger of both.
     [[nodiscard]] TapeCapacity joined(const TapeCapacity& other) const;
     /// Rounded up, each to a power of two or one and a half of one from a generous minimum (no
-    /// state stays none), so that few different ones occur while networks grow. Multiples of 4.
+    /// state stays none), so that few different ones occur while networks grow: a GPU idles while
+    /// its driver compiles for another memory or state, and is slow for a second after it.
+    /// Multiples of 4.
     [[nodiscard]] TapeCapacity rounded() const;
 };
 

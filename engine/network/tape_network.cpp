@@ -18,9 +18,10 @@ TapeNetwork::TapeNetwork(std::int64_t input_features, std::int64_t output_featur
 StepResult TapeNetwork::interpret(Var rows, Var state, const NetworkOperands& operands) const {
     const std::array values{operands.activations, operands.weights, rows, state};
     Graph& graph = *rows.graph;
-    const Var output =
-        graph.add(Op::interpret, values,
-                  InterpretAttribute{.outputs = output_features_, .memory = capacity_.memory});
+    const Var output = graph.add(
+        Op::interpret, values,
+        InterpretAttribute{
+            .outputs = output_features_, .memory = capacity_.memory, .weights = capacity_.weights});
     return {.output = output,
             .state = {{&graph, ValueId{static_cast<std::uint32_t>(output.id) + 1}}}};
 }

@@ -8,8 +8,9 @@
 namespace cambrian {
 
 /// Any network whose tape fits a capacity, as one op of a graph: operands.activations is the tape,
-/// integer [capacity.words], operands.weights the packed weights [capacity.weights]. A graph made
-/// with it never changes when networks mutate.
+/// integer [capacity.words], operands.weights the packed weights, [capacity.weights] or more where
+/// networks share one vector and each tape says where its own begin. A graph made with it never
+/// changes when networks mutate.
 class TapeNetwork final : public NetworkForm {
   public:
     /// @param capacity as TapeCapacity::rounded gives it: multiples of four.

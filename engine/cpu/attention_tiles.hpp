@@ -1,0 +1,46 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "cambrian/engine/graph/attention_sizes.hpp"
+#include "cambrian/engine/graph/op.hpp"
+
+namespace cambrian::cpu {
+
+/// An attention of one individual, cut into tiles of queries by keys.
+struct AttentionTiles {
+    static constexpr std::int64_t most_rows = 128;
+    static constexpr std::int64_t most_keys = 128;
+
+    AttentionTiles(const AttentionSizes& extents, const AttentionAttribute& attribute)
+        : sizes(extents), scale(static_cast<float>(attribute.scale)), causal(attribute.causal) {}
+
+    /// Row r sees the keys below this one, of `count` keys that count.
+    [[nodiscard]] std::int64_t end(std::int64_t row, std::int64_t count) const {
+        if (!causal) return count;
+        return std::clamp<std::int64_t>(row % sizes.queries + 1 + count - sizes.queries, 0, count);
+    }
+    /// The same for a tile: what its row with the most keys sees.
+    [[nodiscard]] std::int64_t end(std::int64_t first, std::int64_t rows,
+                                   std::int64_t count) const {
+        const std::int64_t last = first + rows - 1;
+        const bool one_head = first / sizes.queries == last / sizes.queries;
+        return one_head ? end(last, count) : end(sizes.queries - 1, count);
+    }
+    /// Scores of a whole tile.
+    [[nodiscard]] std::int64_t tile_words() const {
+        return std::min(most_rows, sizes.rows) * std::min(most_keys, sizes.keys);
+    }
+
+    AttentionSizes sizes;
+    float scale;
+    bool causal;
+};
+
+/// s[i] = e^(s[i] - shift) for i < seen, else 0.
+void exponentials(float* s, std::int64_t seen, std::int64_t count, float shift);
+[[nodiscard]] float largest_of(const float* s, std::int64_t count);  ///< −∞ when there are none.
+[[nodiscard]] float sum_of(const float* s, std::int64_t count);
+
+}  // namespace cambrian::cpu

@@ -1,0 +1,103 @@
+#include "cambrian/engine/train/optimizer.hpp"
+
+#include <cmath>
+
+#include "cambrian/engine/core/contract.hpp"
+
+namespace cambrian {
+namespace {
+
+/// Everything one step of one parameter has to do with.
+struct Step {
+    const StepScalars& scalars;
+    Var value;
+    Var gradient;
+    std::span<const Var> moments;
+    bool decays;
+
+    [[nodiscard]] Var decayed_gradient(double weight_decay) const {
+        return decays && weight_decay != 0.0 ? gradient + weight_decay * value : gradient;
+    }
+};
+
+/// factor × before + (1 − factor) × now.
+Var moving_average(Var before, Var now, double factor) {
+    return factor * before + (1.0 - factor) * now;
+}
+
+/// 1 / (1 − betaᵗ), with the difference taken where it does not cancel.
+Var bias_correction(Var step, double beta) {
+    return -1.0 / expm1(std::log(beta) * step);
+}
+
+UpdatedParameter run(const Sgd& sgd, const Step& step) {
+    const Var gradient = step.decayed_gradient(sgd.weight_decay);
+    const Var rate = step.scalars.learning_rate;
+    if (sgd.momentum == 0.0) return {step.value - rate * gradient, {}};
+    const Var momentum = sgd.momentum * step.moments[0] + gradient;
+    const Var direction = sgd.nesterov ? gradient + sgd.momentum * momentum : momentum;
+    return {step.value - rate * direction, {momentum}};
+}
+
+UpdatedParameter run(const Adam& adam, const Step& step) {
+    const Var gradient = adam.decoupled ? step.gradient : step.decayed_gradient(adam.weight_decay);
+    const Var rate = step.scalars.learning_rate;
+    const Var mean = moving_average(step.moments[0], gradient, adam.beta1);
+    const Var variance = moving_average(step.moments[1], square(gradient), adam.beta2);
+    const Var mean_rate = rate * bias_correction(step.scalars.step, adam.beta1);
+    const Var deviation = sqrt(variance * bias_correction(step.scalars.step, adam.beta2));
+    Var value = step.value;
+    if (adam.decoupled && step.decays && adam.weight_decay != 0.0)
+        value = value * (1.0 - adam.weight_decay * rate);
+    return {value - mean_rate * mean / (deviation + adam.epsilon), {mean, variance}};
+}
+
+UpdatedParameter run(const RmsProp& rms, const Step& step) {
+    const Var gradient = step.decayed_gradient(rms.weight_decay);
+    const Var variance = moving_average(step.moments[0], square(gradient), rms.alpha);
+    const Var change = step.scalars.learning_rate * gradient / (sqrt(variance) + rms.epsilon);
+    return {step.value - change, {variance}};
+}
+
+std::size_t moments_of(const Sgd& sgd) {
+    return sgd.momentum == 0.0 ? 0 : 1;
+}
+std::size_t moments_of(const Adam&) {
+    return 2;
+}
+std::size_t moments_of(const RmsProp&) {
+    return 1;
+}
+
+}  // namespace
+
+std::size_t moment_count(const Optimizer& optimizer) {
+    return std::visit([](const auto& kind) { return moments_of(kind); }, optimizer);
+}
+
+UpdatedParameter update(const Optimizer& optimizer, const StepScalars& scalars, Var value,
+                        Var gradient, std::span<const Var> moments, bool decays) {
+    CAMBRIAN_ASSERT(moments.size() == moment_count(optimizer));
+    const Step step{scalars, value, gradient, moments, decays};
+    return std::visit([&](const auto& kind) { return run(kind, step); }, optimizer);
+}
+
+ClippedGradients measure_norm(std::span<const Var> gradients) {
+    CAMBRIAN_ASSERT(!gradients.empty());
+    Var squares = sum_all(square(gradients[0]));
+    for (const Var gradient : gradients.subspan(1)) squares = squares + sum_all(square(gradient));
+    const Var norm = sqrt(squares);
+    return {{gradients.begin(), gradients.end()}, norm, is_finite(norm)};
+}
+
+ClippedGradients clip_norm(std::span<const Var> gradients, double largest_norm) {
+    CAMBRIAN_ASSERT(largest_norm > 0.0);
+    ClippedGradients clipped = measure_norm(gradients);
+    // PyTorch's guard against a norm of zero, so that its results can be compared.
+    const Var share = largest_norm / (clipped.norm + 1e-6);
+    const Var scale = min(share, constant(*share.graph, 1.0));
+    for (Var& gradient : clipped.gradients) gradient = gradient * scale;
+    return clipped;
+}
+
+}  // namespace cambrian

@@ -1,0 +1,73 @@
+#pragma once
+
+#include <span>
+#include <variant>
+#include <vector>
+
+#include "cambrian/engine/graph/ops.hpp"
+
+// Optimizers as graphs: one step of one parameter tensor of one individual. With g the gradient, p
+// the parameter, t the step counted from 1 and r the learning rate.
+namespace cambrian {
+
+/// g' = g + weight_decay p; m' = momentum m + g'; p' = p − r m', or with nesterov
+/// p − r (g' + momentum m'). Without momentum p' = p − r g'.
+struct Sgd {
+    double momentum = 0.0;
+    bool nesterov = false;
+    double weight_decay = 0.0;
+};
+
+/// m' = β₁ m + (1 − β₁) g; v' = β₂ v + (1 − β₂) g²;
+/// p' = p − r m' / (1 − β₁ᵗ) / (√(v' / (1 − β₂ᵗ)) + ε)   (Kingma and Ba, 2015).
+/// Weight decay is added to the gradient, or, decoupled (AdamW: Loshchilov and Hutter, 2019), takes
+/// r weight_decay p off the parameter.
+struct Adam {
+    double beta1 = 0.9;
+    double beta2 = 0.999;
+    double epsilon = 1e-8;
+    double weight_decay = 0.0;
+    bool decoupled = false;
+};
+
+/// v' = α v + (1 − α) g²; p' = p − r g / (√v' + ε), after g is given the weight decay.
+struct RmsProp {
+    double alpha = 0.99;
+    double epsilon = 1e-8;
+    double weight_decay = 0.0;
+};
+
+using Optimizer = std::variant<Sgd, Adam, RmsProp>;
+
+/// Tensors of a parameter's shape, zeros at first, that an optimizer remembers for it.
+[[nodiscard]] std::size_t moment_count(const Optimizer& optimizer);
+
+/// What a step knows beside its tensors: real scalars, shared or one for each individual.
+struct StepScalars {
+    Var learning_rate;
+    Var step;  ///< Counted from 1.
+};
+
+struct UpdatedParameter {
+    Var value;
+    std::vector<Var> moments;
+};
+
+/// One step. Gradient and moments have the shape of the value; without `decays` the weight decay is
+/// left out.
+[[nodiscard]] UpdatedParameter update(const Optimizer& optimizer, const StepScalars& scalars,
+                                      Var value, Var gradient, std::span<const Var> moments,
+                                      bool decays = true);
+
+struct ClippedGradients {
+    std::vector<Var> gradients;
+    Var norm;    ///< Of all gradients together, before clipping; rank 0.
+    Var finite;  ///< Whether the norm is finite; boolean, rank 0.
+};
+
+/// Scales all gradients of an individual by min(1, largest_norm / (norm + 1e-6)).
+[[nodiscard]] ClippedGradients clip_norm(std::span<const Var> gradients, double largest_norm);
+/// The norm alone: the gradients stay as they are.
+[[nodiscard]] ClippedGradients measure_norm(std::span<const Var> gradients);
+
+}  // namespace cambrian
