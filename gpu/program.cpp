@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "cambrian/engine/backend/binding_check.hpp"
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/gpu/program_graph.hpp"
@@ -52,7 +53,8 @@ GpuProgram::GpuProgram(const Graph& graph, Resources& resources, RunState& state
     : resources_(resources),
       state_(state),
       inputs_(ports(graph, graph.inputs())),
-      outputs_(ports(graph, graph.outputs())) {
+      outputs_(ports(graph, graph.outputs())),
+      updates_(graph.updates().begin(), graph.updates().end()) {
     const Graph passed = run_passes(graph, resources);
     compiled_ = std::make_unique<CompiledGraph>(passed, resources, boundary(inputs_, outputs_));
     if (std::vector<StatusSite> sites = compiled_->status_sites(); !sites.empty()) {
@@ -115,8 +117,33 @@ void GpuProgram::find_key(std::int64_t population, std::span<const Binding> inpu
     for (std::size_t i = 0; i < outputs.size(); ++i) {
         key_.push_back(bound(outputs_[i], outputs[i], population).address(outputs[i].first));
     }
+    require_memory(population);
     key_[1] = state_.scratch.hold(peak_bytes(population));
     key_.push_back(resources_.heap.generation());
+}
+
+void GpuProgram::require_memory(std::int64_t population) const {
+    const std::int64_t more = peak_bytes(population) - state_.scratch.bytes();
+    const std::int64_t limit = resources_.heap.limit();
+    const std::int64_t used = resources_.heap.used();
+    if (limit > 0 && more > limit - used) {
+        throw DeviceError(fmt::format(
+            "cannot run {} individuals at once (temporaries of {} bytes take {} more, and {} of "
+            "the limit of {} bytes are in use) raise the memory limit or evaluate fewer at once",
+            population, peak_bytes(population), more, used, limit));
+    }
+}
+
+void GpuProgram::require_apart(std::int64_t population, std::span<const Binding> inputs,
+                               std::span<const Binding> outputs) const {
+    const auto ranges = [&](std::span<const Port> ports, std::span<const Binding> bindings) {
+        std::vector<BoundRange> result;
+        for (std::size_t i = 0; i < ports.size(); ++i) {
+            result.push_back({bindings[i].buffer, bindings[i].first, ports[i].words(population)});
+        }
+        return result;
+    };
+    cambrian::require_apart(ranges(inputs_, inputs), ranges(outputs_, outputs), updates_);
 }
 
 void GpuProgram::run(std::int64_t population, std::span<const Binding> inputs,
@@ -130,23 +157,23 @@ void GpuProgram::run(std::int64_t population, std::span<const Binding> inputs,
             population, compiled_->widest_stride()));
     }
     find_key(population, inputs, outputs);
-    Recording& current = recording();
+    ++runs_;
+    Recording* found = find_recording();
+    if (found == nullptr) {
+        require_apart(population, inputs, outputs);
+        found = &oldest_recording();
+        record(*found);
+    }
+    Recording& current = *found;
+    current.last_run = runs_;
     const VkCommandBuffer commands = current.recorder.commands();
     finish(current, resources_.transfer.submit({&commands, 1}), inputs, outputs);
 }
 
-GpuProgram::Recording& GpuProgram::recording() {
-    ++runs_;
+GpuProgram::Recording* GpuProgram::find_recording() const {
     const auto same = std::ranges::find_if(
         recordings_, [this](const auto& candidate) { return candidate->key == key_; });
-    if (same != recordings_.end()) {
-        (*same)->last_run = runs_;
-        return **same;
-    }
-    Recording& chosen = oldest_recording();
-    chosen.last_run = runs_;
-    record(chosen);
-    return chosen;
+    return same == recordings_.end() ? nullptr : same->get();
 }
 
 GpuProgram::Recording& GpuProgram::oldest_recording() {

@@ -18,6 +18,8 @@ class Scratch {
     explicit Scratch(Transfer& transfer) : transfer_(transfer) {}
     /// The address of at least so many bytes. Throws DeviceError when there are not as many.
     [[nodiscard]] std::uint64_t hold(std::int64_t bytes);
+    /// Bytes that are held.
+    [[nodiscard]] std::int64_t bytes() const { return memory_.bytes(); }
 
   private:
     Transfer& transfer_;
@@ -73,7 +75,11 @@ class GpuProgram : public Program {
     /// generation}.
     void find_key(std::int64_t population, std::span<const Binding> inputs,
                   std::span<const Binding> outputs);
-    [[nodiscard]] Recording& recording();
+    void require_memory(std::int64_t population) const;
+    void require_apart(std::int64_t population, std::span<const Binding> inputs,
+                       std::span<const Binding> outputs) const;
+    /// A recording of the key, or null.
+    [[nodiscard]] Recording* find_recording() const;
     [[nodiscard]] Recording& oldest_recording();
     void record(Recording& recording);
     void plan_readback(Recording& recording) const;
@@ -84,6 +90,7 @@ class GpuProgram : public Program {
     RunState& state_;
     std::vector<Port> inputs_;
     std::vector<Port> outputs_;
+    std::vector<Update> updates_;
     std::unique_ptr<CompiledGraph> compiled_;
     std::shared_ptr<StatusWords> status_;  ///< Null for a program without data errors.
     std::vector<std::uint64_t> key_;

@@ -5,6 +5,7 @@
 
 #include "cambrian/engine/backend/arithmetic_version.hpp"
 #include "cambrian/engine/core/contract.hpp"
+#include "cambrian/gpu/codegen/row_kernel.hpp"
 #include "cambrian/gpu/codegen/shader_compiler.hpp"
 #include "cambrian/gpu/program.hpp"
 #include "cambrian/gpu/vulkan/device.hpp"
@@ -44,6 +45,7 @@ class VulkanBackend : public Backend {
                      .fuse = options.fuse,
                      .dump_directory = options.dump_directory,
                      .longest_dispatch = options.longest_dispatch,
+                     .most_turns = options.most_turns,
                      .matmul_tile = options.matmul_tile} {}
 
     std::unique_ptr<Program> compile(const Graph& graph) override {
@@ -85,6 +87,8 @@ class VulkanBackend : public Backend {
                 .math = fast ? "fast" : "strict",
                 .build = std::string(arithmetic_version)};
     }
+
+    [[nodiscard]] std::int64_t lockstep() const override { return row_group_width; }
 
     [[nodiscard]] VulkanStatistics statistics() const {
         return {.submits = device_.submits(),

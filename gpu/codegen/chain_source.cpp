@@ -3,39 +3,67 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
+#include <bit>
 
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/gpu/codegen/expressions.hpp"
 #include "cambrian/gpu/codegen/shader_texts.hpp"
+#include "cambrian/gpu/vulkan/recorder.hpp"
 
 namespace cambrian::gpu {
 namespace {
 
-std::string literal_of(const Node& node) {
-    const Tensor& tensor = *std::get<ConstantAttribute>(node.attributes).value;
+std::uint32_t word_of(const Node& constant) {
+    const Tensor& tensor = *std::get<ConstantAttribute>(constant.attributes).value;
     CAMBRIAN_ASSERT(tensor.shape.rank() == 0);
     const double value = tensor.elements[0];
-    if (tensor.type == ValueType::real) return literal(static_cast<float>(value));
-    const auto integer = static_cast<std::int32_t>(value);
-    if (integer == std::numeric_limits<std::int32_t>::min()) return "int(0x80000000U)";
-    return integer < 0 ? fmt::format("({})", integer) : std::to_string(integer);
+    if (tensor.type == ValueType::real)
+        return std::bit_cast<std::uint32_t>(static_cast<float>(value));
+    return std::bit_cast<std::uint32_t>(static_cast<std::int32_t>(value));
 }
+
+/// Words of the push block that a kernel may use.
+constexpr std::size_t push_words = vulkan::Push::first_group;
 
 /// Ops whose result has the elements of its operand.
 bool passes_on(Op op) {
-    return op == Op::broadcast || op == Op::reshape;
+    return op == Op::broadcast || op == Op::reshape || op == Op::stop_gradient;
 }
 
 }  // namespace
 
+std::size_t first_number(const Graph& body) {
+    // As in the push blocks of shaders/chain_rows.glsl and chain_elements.glsl.
+    constexpr std::size_t before_rows = 3;
+    constexpr std::size_t before_views = 5;
+    return reduces_rows(body) ? before_rows : before_views + body.inputs().size() + 1;
+}
+
+std::vector<std::uint32_t> pushed_numbers(const Graph& body) {
+    std::vector<std::uint32_t> words;
+    for (const Node& node : body.nodes())
+        if (node.op == Op::constant && first_number(body) + words.size() < push_words)
+            words.push_back(word_of(node));
+    return words;
+}
+
 ChainWriter::ChainWriter(const Graph& body) : body_(body), names_(body.value_count()) {
     for (std::size_t i = 0; i < body.inputs().size(); ++i)
         rename(body.inputs()[i], fmt::format("operand_{}", i));
+    const bool rows = reduces_rows(body);
+    std::size_t number = first_number(body);
+    std::size_t variable = 0;
     for (const Node& node : body.nodes()) {
-        if (node.op == Op::constant) rename(ValueId{node.first_result}, literal_of(node));
-        if (node.op == Op::constant || node.op == Op::input) continue;
-        rename(ValueId{node.first_result}, fmt::format("v{}", node.first_result));
+        const ValueId id{node.first_result};
+        if (node.op == Op::constant) {
+            const std::string word = number < push_words ? fmt::format("push.word[{}]", number++)
+                                                         : fmt::format("0x{:08X}U", word_of(node));
+            rename(id, from_word(body.value(id).type, word));
+        } else if (!rows && passes_on(node.op)) {
+            rename(id, name(body.operands(node)[0]));
+        } else if (node.op != Op::input) {
+            rename(id, fmt::format("v{}", variable++));
+        }
     }
 }
 
@@ -54,8 +82,8 @@ std::string ChainWriter::statement(ValueId id) const {
     const ValueType type = body_.value(id).type;
     const std::string value =
         passes_on(node.op) ? operands[0] : expression(node.op, operands, types, type);
-    return fmt::format("{} v{} = {};  // {}\n", glsl_type(type), static_cast<std::uint32_t>(id),
-                       value, cambrian::name(node.op));
+    return fmt::format("{} {} = {};  // {}\n", glsl_type(type), name(id), value,
+                       cambrian::name(node.op));
 }
 
 std::string ChainWriter::word(ValueId id) const {
@@ -93,7 +121,7 @@ std::string elementwise_chain_source(const Graph& body) {
                             ChainWriter::from_word(type, fmt::format("words[{}]", i + 1)));
     }
     for (const Node& node : body.nodes())
-        if (node.op != Op::input && node.op != Op::constant)
+        if (node.op != Op::input && node.op != Op::constant && !passes_on(node.op))
             text += "    " + writer.statement(ValueId{node.first_result});
     text += fmt::format("    return {};\n}}\n\n", writer.word(body.outputs()[0]));
     return text + std::string(shader_text("chain_elements.glsl"));

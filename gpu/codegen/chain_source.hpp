@@ -7,15 +7,22 @@
 #include "cambrian/engine/graph/graph.hpp"
 
 // GLSL of chains (Op::chain). Texts depend on the ops, on types and on which operands have one
-// element for each column, never on extents: equal chains of any size share one pipeline.
+// element for each column, never on extents or numbers: equal chains of any size share one
+// pipeline.
 namespace cambrian::gpu {
+
+/// Where the numbers of a body (its constants) begin among the words of the push block: the kernel
+/// reads them there, so that its text does not depend on them. What finds no room is a literal.
+[[nodiscard]] std::size_t first_number(const Graph& body);
+/// Their words, in the order of their constants.
+[[nodiscard]] std::vector<std::uint32_t> pushed_numbers(const Graph& body);
 
 /// Statements of a body, one value at a time, and the names its values have.
 class ChainWriter {
   public:
     explicit ChainWriter(const Graph& body);
 
-    /// What other statements call a value: a variable, or a literal.
+    /// What other statements call a value: a variable, a pushed number or a literal.
     [[nodiscard]] const std::string& name(ValueId id) const;
     void rename(ValueId id, std::string name) { names_[static_cast<std::size_t>(id)] = name; }
     /// `float v7 = op_mul(a0, v6);  // mul` for the node of a value that is no input or constant.

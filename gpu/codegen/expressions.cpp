@@ -37,6 +37,9 @@ constexpr std::array expression_rows{
     ExpressionRow{Op::cos, "op_cos"},
     ExpressionRow{Op::tanh, "op_tanh"},
     ExpressionRow{Op::sigmoid, "op_sigmoid"},
+    ExpressionRow{Op::erf, "op_erf"},
+    ExpressionRow{Op::log1p, "op_log1p"},
+    ExpressionRow{Op::expm1, "op_expm1"},
     ExpressionRow{Op::is_finite, "op_is_finite"},
     ExpressionRow{Op::logical_not, "op_logical_not"},
     ExpressionRow{Op::cast, as_it_is},  // Or a conversion, by the types.
@@ -45,6 +48,7 @@ constexpr std::array expression_rows{
     ExpressionRow{Op::sub, "op_sub"},
     ExpressionRow{Op::mul, "op_mul"},
     ExpressionRow{Op::div, "op_div"},
+    ExpressionRow{Op::pow, "op_pow"},
     ExpressionRow{Op::min, "op_min"},
     ExpressionRow{Op::max, "op_max"},
     ExpressionRow{Op::less, "op_less"},

@@ -121,8 +121,8 @@ std::int64_t row_operations(const RowSite& site) {
     if (std::holds_alternative<AxisAttribute>(site.node.attributes))
         return std::max(elements, row_elements(site.shape(0), site.has(0)));
     // Each weight of a network that is data takes part once, about.
-    if (std::holds_alternative<InterpretAttribute>(site.node.attributes))
-        return op.cost * site.shape(1).elements();
+    if (const auto* network = std::get_if<InterpretAttribute>(&site.node.attributes))
+        return op.cost * network->weights;
     return elements * op.cost;
 }
 

@@ -52,8 +52,9 @@ class RowWriter {
         for (const Node& node : body_.nodes()) {
             const ValueId id{node.first_result};
             if (node.op == Op::input || !plan_.kept[index_of(id)]) continue;
-            text_ += fmt::format("    {} kept_{}[vectors];\n",
-                                 info(id).type == ValueType::real ? "vec4" : "ivec4", index_of(id));
+            text_ +=
+                fmt::format("    {} kept_{}[vectors];\n",
+                            info(id).type == ValueType::real ? "vec4" : "ivec4", names_.name(id));
         }
     }
 
@@ -173,7 +174,7 @@ class RowWriter {
             if (!needed[index_of(id)]) continue;
             const std::string& name = names_.name(id);
             const std::string_view type = glsl_type(info(id).type);
-            const std::string kept = fmt::format("kept_{}[vector][word]", index_of(id));
+            const std::string kept = fmt::format("kept_{}[vector][word]", name);
             text_ += "            ";
             if (is_input) {
                 const std::string word =
@@ -191,8 +192,8 @@ class RowWriter {
     }
 
     void declare_fold(const Node& node) {
-        const std::uint32_t value = node.first_result;
-        const bool real = info(ValueId{value}).type == ValueType::real;
+        const std::string& value = names_.name(ValueId{node.first_result});
+        const bool real = info(ValueId{node.first_result}).type == ValueType::real;
         const bool sum = node.op == Op::reduce_sum;
         // Adding -0 changes nothing, +0 would change -0.
         const std::string_view start =
@@ -204,7 +205,7 @@ class RowWriter {
 
     void write_fold(const Node& node) {
         const std::string& x = names_.name(body_.operands(node)[0]);
-        const std::uint32_t value = node.first_result;
+        const std::string& value = names_.name(ValueId{node.first_result});
         if (node.op == Op::reduce_sum) {
             text_ += fmt::format("            fold_{0} += {1};\n", value, x);
             return;
@@ -220,13 +221,13 @@ class RowWriter {
     }
 
     void finish_fold(const Node& node) {
-        const std::uint32_t value = node.first_result;
-        const std::string_view type = glsl_type(info(ValueId{value}).type);
+        const std::string& value = names_.name(ValueId{node.first_result});
+        const std::string_view type = glsl_type(info(ValueId{node.first_result}).type);
         if (node.op == Op::reduce_sum)
-            text_ += fmt::format("    {0} v{1} = row_sum(fold_{1});  // {2}\n", type, value,
+            text_ += fmt::format("    {0} {1} = row_sum(fold_{1});  // {2}\n", type, value,
                                  cambrian::name(node.op));
         else
-            text_ += fmt::format("    {0} v{1} = row_maximum(fold_{1}, at_{1});  // {2}\n", type,
+            text_ += fmt::format("    {0} {1} = row_maximum(fold_{1}, at_{1});  // {2}\n", type,
                                  value, cambrian::name(node.op));
     }
 

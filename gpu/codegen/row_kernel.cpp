@@ -49,17 +49,18 @@ RowText RowKernelText::finish() {
         const View& alive = carry_views_[static_cast<std::size_t>(scan_.alive_carry)];
         return alive.scalar ? alive.name : alive.name + "[0]";
     };
-    std::string text = fmt::format(
-        "// A scan over rows: {} rows, {} words and about {} operations "
-        "a step for each.\n",
-        analysis_.rows, analysis_.row_words, analysis_.operations);
+    // Nothing here of the number of rows or of the size of a network that is data: one pipeline
+    // serves all.
+    std::string text = "// A scan over rows.\n";
     text += place_function;
     text += writer_.functions();
     text += "\nvoid main() {\n";
     text += "    const uint lane = group() * gl_WorkGroupSize.x + gl_LocalInvocationIndex;\n";
     text += fmt::format("    if (lane >= push.word[{}]) return;\n", RowPush::lanes);
-    text += fmt::format("    const uint individual = lane / {}u;\n", analysis_.rows);
-    text += fmt::format("    const uint row = lane - individual * {}u;\n", analysis_.rows);
+    text += fmt::format(
+        "    const uint individual = lane / push.word[{0}];\n"
+        "    const uint row = lane - individual * push.word[{0}];\n",
+        RowPush::rows);
     text += writer_.before_loop();
     text += loads_;
     text += fmt::format(

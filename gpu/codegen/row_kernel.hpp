@@ -83,6 +83,7 @@ struct RowPush {
     static constexpr std::size_t read_place = 4;  ///< Of carries: 0, 1 or 2.
     static constexpr std::size_t write_place = 5;
     static constexpr std::size_t length = 6;  ///< Of the whole scan.
+    static constexpr std::size_t rows = 7;    ///< Of an individual.
 };
 
 /// The GLSL text of a scan. Contract: the analysis found no obstacle.

@@ -53,6 +53,7 @@ class RowStep final : public Step {
         push.word[RowPush::population] = static_cast<std::uint32_t>(frame.population);
         push.word[RowPush::lanes] = static_cast<std::uint32_t>(lanes);
         push.word[RowPush::length] = static_cast<std::uint32_t>(length_);
+        push.word[RowPush::rows] = static_cast<std::uint32_t>(rows_);
         table_->prepare(recorder, frame, push);
         const std::int64_t most = std::max<std::int64_t>(steps_of_dispatch(lanes), 1);
         const std::int64_t dispatches = std::max<std::int64_t>((length_ + most - 1) / most, 1);

@@ -72,6 +72,7 @@ namespace row_write {
 void constant(RowWriter& writer, const Node& node);
 void iota(RowWriter& writer, const Node& node);
 void elementwise(RowWriter& writer, const Node& node);
+void div(RowWriter& writer, const Node& node);
 void logical_not(RowWriter& writer, const Node& node);
 void cast(RowWriter& writer, const Node& node);
 void logical_and(RowWriter& writer, const Node& node);

@@ -2,9 +2,12 @@
 #include <array>
 
 #include "cambrian/engine/core/contract.hpp"
+#include "cambrian/engine/graph/data_checks.hpp"
 #include "cambrian/gpu/codegen/expressions.hpp"
 #include "cambrian/gpu/codegen/row_ops.hpp"
 #include "cambrian/gpu/codegen/row_writer.hpp"
+#include "cambrian/gpu/codegen/shader_texts.hpp"
+#include "cambrian/gpu/kernels/compiled_graph.hpp"
 
 // Ops that compute. Their order of operations is that of the CPU kernels.
 namespace cambrian::gpu {
@@ -77,6 +80,20 @@ void write_expressions(RowWriter& writer, const Node& node, std::vector<View> op
 
 void row_write::elementwise(RowWriter& writer, const Node& node) {
     write_expressions(writer, node, writer.operands(node));
+}
+
+void row_write::div(RowWriter& writer, const Node& node) {
+    if (!may_divide_by_zero(writer.graph(), node)) return elementwise(writer, node);
+    writer.need_functions("status", shader_text("status.glsl"));
+    writer.reports = true;
+    const std::vector<View> operands = writer.operands(node);
+    writer.begin_step();  // A scan without steps divides nothing.
+    writer.each(operands[1].shape, 1, [&](std::span<const Index> at) {
+        writer.line("if ({} == 0) report(Words(place({}u, 0u)), {}u, 0u);",
+                    writer.element(operands[1], at), writer.status_entry,
+                    static_cast<std::uint32_t>(DataError::division_by_zero));
+    });
+    write_expressions(writer, node, operands);
 }
 
 void row_write::logical_not(RowWriter& writer, const Node& node) {

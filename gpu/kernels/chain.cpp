@@ -43,6 +43,9 @@ class ElementChainStep : public Step {
           views_(site),
           name_(chain_name(*site.attribute<ChainAttribute>().body)),
           text_(elementwise_chain_source(*site.attribute<ChainAttribute>().body)),
+          numbers_(pushed_numbers(*site.attribute<ChainAttribute>().body)),
+          first_number_(
+              static_cast<std::ptrdiff_t>(first_number(*site.attribute<ChainAttribute>().body))),
           // A software device gains nothing from vectors and compiles four times as much for them.
           may_be_wide_(!resources_.device.limits().software && fits_vectors(axes_)) {
         CAMBRIAN_ASSERT(views_.places.size() <= most_views);
@@ -60,15 +63,16 @@ class ElementChainStep : public Step {
         vulkan::Push push;
         for (std::size_t view = 0; view < touched.size(); ++view) {
             push.address[view] = touched[view].address;
-            push.word[4 + view] = static_cast<std::uint32_t>(inner.strides[view]);
+            push.word[5 + view] = static_cast<std::uint32_t>(inner.strides[view]);
         }
         if (axes_.axes().size() > 1) push.address[table_address] = frame.address(table_);
         push.word[0] = static_cast<std::uint32_t>(total / width);
         push.word[1] = static_cast<std::uint32_t>(inner.extent / width);
-        push.word[2] = static_cast<std::uint32_t>(axes_.axes().size() - 1);
-        const MagicNumbers numbers(std::max(push.word[1], 1U));
-        push.word[11] = numbers.magic;
-        push.word[12] = numbers.shifts;
+        const MagicNumbers magic(std::max(push.word[1], 1U));
+        push.word[2] = magic.magic;
+        push.word[3] = magic.shifts;
+        push.word[4] = static_cast<std::uint32_t>(axes_.axes().size() - 1);
+        std::ranges::copy(numbers_, push.word.begin() + first_number_);
         const std::span<const vulkan::Range> all(touched);
         const std::uint32_t items_of_group = plain_group_width(resources_) * items_each(wide);
         recorder.dispatch(pipeline(wide), push, groups_for(total / width, items_of_group),
@@ -108,6 +112,8 @@ class ElementChainStep : public Step {
     ChainViews views_;
     std::string name_;
     std::string text_;
+    std::vector<std::uint32_t> numbers_;  ///< In the push block from the word `first_number_` on.
+    std::ptrdiff_t first_number_;
     bool may_be_wide_;
     Place table_{};
     /// Made when first needed: most chains need one of the two.

@@ -56,6 +56,7 @@ struct CompiledGraph::State {
     [[nodiscard]] Place place_output(const Placement& placement, const ValueInfo& info);
     void add_step(const Graph& graph, const Node& node, CompiledGraph& owner);
     void add_output_copies(const Graph& graph);
+    void add_output_copy(const Graph& graph, std::size_t index);
     void upload_constants();
     [[nodiscard]] bool needs_step(const Node& node, const Graph& graph) const;
     [[nodiscard]] Place reserve(std::int64_t elements, bool per_individual);
@@ -182,20 +183,33 @@ void CompiledGraph::State::add_step(const Graph& source, const Node& next, Compi
     }
 }
 
-// Values that do not lie where an output is wanted: inputs, constants, repeated outputs, aliases.
+// Values that do not lie where an output is wanted: inputs, constants, repeated outputs, parts of
+// others. What replaces an input comes last: another output may show its old content.
 void CompiledGraph::State::add_output_copies(const Graph& source) {
-    for (std::size_t i = 0; i < source.outputs().size(); ++i) {
-        const ValueId id = source.outputs()[i];
-        const Place target{output_slot(i), 0, 0, boundary.output_strides[i]};
-        const Place& place = places[index_of(id)];
-        CAMBRIAN_ASSERT(place.slot != target.slot || place.offset == 0);
-        if (place.slot == target.slot) {
-            continue;
+    std::vector<bool> replaces(source.outputs().size(), false);
+    for (const Update& update : source.updates()) {
+        replaces[update.output] = true;
+    }
+    for (const bool last : {false, true}) {
+        for (std::size_t i = 0; i < replaces.size(); ++i) {
+            if (replaces[i] == last) {
+                add_output_copy(source, i);
+            }
         }
-        if (auto step = make_place_copy(resources, target, place, source.value(id).shape.elements(),
-                                        target.stride != 0)) {
-            steps.push_back(std::move(step));
-        }
+    }
+}
+
+void CompiledGraph::State::add_output_copy(const Graph& source, std::size_t index) {
+    const ValueId id = source.outputs()[index];
+    const Place target{output_slot(index), 0, 0, boundary.output_strides[index]};
+    const Place& place = places[index_of(id)];
+    CAMBRIAN_ASSERT(place.slot != target.slot || place.offset == 0);
+    if (place.slot == target.slot) {
+        return;
+    }
+    if (auto step = make_place_copy(resources, target, place, source.value(id).shape.elements(),
+                                    target.stride != 0)) {
+        steps.push_back(std::move(step));
     }
 }
 

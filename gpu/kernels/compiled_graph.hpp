@@ -28,6 +28,7 @@ struct Resources {
     bool fuse = true;
     std::string dump_directory;
     double longest_dispatch = 0.25;  ///< Seconds, see VulkanOptions.
+    std::int64_t most_turns = 0;     ///< See VulkanOptions.
     std::string matmul_tile;         ///< See VulkanOptions.
 };
 
@@ -37,7 +38,14 @@ struct Resources {
                                                       std::span<const std::uint32_t> constants);
 
 /// Codes of data errors in the status word; 0 is none.
-enum class DataError : std::uint32_t { none, gather_out_of_range, scatter_out_of_range };
+enum class DataError : std::uint32_t {
+    none,
+    gather_out_of_range,
+    scatter_out_of_range,
+    gather_along_out_of_range,
+    scatter_along_out_of_range,
+    division_by_zero
+};
 
 /// What one pair of status words can report, to put its code and index into words.
 struct StatusSite {

@@ -1,8 +1,9 @@
 #include <array>
-#include <string>
+#include <vector>
 
 #include "cambrian/engine/core/contract.hpp"
-#include "cambrian/gpu/codegen/expressions.hpp"
+#include "cambrian/engine/graph/data_checks.hpp"
+#include "cambrian/gpu/codegen/word_functions.hpp"
 #include "cambrian/gpu/kernels/walk.hpp"
 
 namespace cambrian::gpu {
@@ -33,32 +34,27 @@ std::vector<Walk::View> elementwise_views(const Site& site) {
     return views;
 }
 
-// The op's expression between words: reals come and go as their bits.
-std::string expression_of_words(const Site& site) {
-    constexpr std::array<std::string_view, 3> words{"a", "b", "c"};
-    std::vector<std::string> operands;
+WordFunction function_of(const Site& site) {
     std::vector<ValueType> types;
-    for (std::size_t i = 0; i < site.operands.size(); ++i) {
-        types.push_back(site.operand(i).type);
-        const std::string_view from = types.back() == ValueType::real ? "uintBitsToFloat(" : "int(";
-        operands.push_back(std::string(from) + std::string(words[i]) + ")");
-    }
-    const ValueType result = site.result().type;
-    const std::string_view to = result == ValueType::real ? "floatBitsToUint(" : "uint(";
-    return std::string(to) + expression(site.node.op, operands, types, result) + ")";
+    for (std::size_t i = 0; i < site.operands.size(); ++i) types.push_back(site.operand(i).type);
+    return word_function(site.node.op, types, site.result().type);
 }
 
 class ElementwiseStep : public Step {
   public:
     explicit ElementwiseStep(const Site& site)
         : walk_(site.owner, site.per_individual, elementwise_nest(site), elementwise_views(site),
-                name(site.node.op), expression_of_words(site)) {}
+                name(site.node.op), function_of(site)) {
+        if (may_divide_by_zero(site.graph, site.node)) divisors_ = make_divisor_check(site);
+    }
 
     void record(vulkan::Recorder& recorder, const Frame& frame) const override {
+        if (divisors_ && !walk_.empty()) divisors_->record(recorder, frame);
         walk_.record(recorder, frame);
     }
 
   private:
+    std::unique_ptr<Step> divisors_;  ///< Looks for zeros where there may be any.
     Walk walk_;
 };
 

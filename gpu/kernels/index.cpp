@@ -12,69 +12,46 @@ std::int64_t row_elements(const Shape& shape, std::int64_t rows) {
     return rows == 0 ? 0 : shape.elements() / rows;
 }
 
-/// What gather and scatter_add have in common: rows of words, found by integers.
-class IndexStep : public Step {
+class GatherStep : public Step {
   public:
-    /// @param rows that indices may name; `row` words each.
-    IndexStep(const Site& site, std::int64_t rows, std::int64_t row)
+    explicit GatherStep(const Site& site)
         : resources_(site.owner.resources()),
           per_individual_(site.per_individual),
-          source_(site.operands[0]),
+          table_(site.operands[0]),
           indices_(site.operands[1]),
           result_(site.results[0]),
           status_(site.owner.status()),
-          source_elements_(site.operand(0).shape.elements()),
+          rows_(site.operand(0).shape[0]),
+          row_(row_elements(site.operand(0).shape, rows_)),
           count_(site.operand(1).shape.elements()),
-          result_elements_(site.result().shape.elements()),
-          rows_(rows),
-          row_(row) {}
-
-  protected:
-    void dispatch(vulkan::Recorder& recorder, const Frame& frame, const vulkan::Pipeline& pipeline,
-                  DataError code, std::int64_t items, std::int64_t row_items,
-                  std::int64_t begin = 0, std::int64_t end = 0) const {
-        if (items == 0) return;
-        vulkan::Push push;
-        push.address = {frame.address(result_), frame.address(source_), frame.address(indices_),
-                        frame.address(status_)};
-        const std::array words{
-            items,          row_items,      count_,          rows_, static_cast<std::int64_t>(code),
-            result_.stride, source_.stride, indices_.stride, begin, end};
-        std::ranges::transform(words, push.word.begin(),
-                               [](std::int64_t w) { return static_cast<std::uint32_t>(w); });
-        // The status words are exchanged atomically and read when all is done.
-        const std::array reads{frame.range(source_, source_elements_),
-                               frame.range(indices_, count_)};
-        const std::array writes{frame.range(result_, result_elements_)};
-        recorder.dispatch(pipeline, push, groups_for(items, plain_group_width(resources_)), reads,
-                          writes);
-    }
-
-    [[nodiscard]] std::int64_t individuals(const Frame& frame) const {
-        return per_individual_ ? frame.population : 1;
-    }
-
-    Resources& resources_;
-    bool per_individual_;
-    Place source_, indices_, result_, status_;
-    std::int64_t source_elements_, count_, result_elements_, rows_, row_;
-};
-
-class GatherStep : public IndexStep {
-  public:
-    explicit GatherStep(const Site& site)
-        : IndexStep(site, site.operand(0).shape[0],
-                    row_elements(site.operand(0).shape, site.operand(0).shape[0])),
           narrow_(pipeline(1)),
           wide_(resources_.device.limits().software || row_ % vector_words != 0
                     ? nullptr
                     : &pipeline(vector_words)) {}
 
     void record(vulkan::Recorder& recorder, const Frame& frame) const override {
-        const bool wide = wide_ != nullptr && aligned(frame, source_) && aligned(frame, result_);
-        const std::int64_t width = wide ? vector_words : 1;
-        dispatch(recorder, frame, wide ? *wide_ : narrow_, DataError::gather_out_of_range,
-                 individuals(frame) * count_ * row_ / width, row_ / width);
+        const bool wide = wide_ != nullptr && aligned(frame, table_) && aligned(frame, result_);
+        const std::int64_t row_items = row_ / (wide ? vector_words : 1);
+        const std::int64_t items = (per_individual_ ? frame.population : 1) * count_ * row_items;
+        if (items == 0) return;
+        vulkan::Push push;
+        push.address = {frame.address(result_), frame.address(table_), frame.address(indices_),
+                        frame.address(status_)};
+        const std::array words{items,
+                               row_items,
+                               count_,
+                               rows_,
+                               static_cast<std::int64_t>(DataError::gather_out_of_range),
+                               result_.stride,
+                               table_.stride,
+                               indices_.stride};
+        std::ranges::transform(words, push.word.begin(),
+                               [](std::int64_t w) { return static_cast<std::uint32_t>(w); });
+        // The status words are exchanged atomically and read when all is done.
+        const std::array reads{frame.range(table_, rows_ * row_), frame.range(indices_, count_)};
+        const std::array writes{frame.range(result_, count_ * row_)};
+        recorder.dispatch(wide ? *wide_ : narrow_, push,
+                          groups_for(items, plain_group_width(resources_)), reads, writes);
     }
 
   private:
@@ -88,33 +65,12 @@ class GatherStep : public IndexStep {
                frame.address(place) % (vector_words * word_bytes) == 0;
     }
 
+    Resources& resources_;
+    bool per_individual_;
+    Place table_, indices_, result_, status_;
+    std::int64_t rows_, row_, count_;
     const vulkan::Pipeline& narrow_;
     const vulkan::Pipeline* wide_;
-};
-
-class ScatterAddStep : public IndexStep {
-  public:
-    explicit ScatterAddStep(const Site& site)
-        : IndexStep(site, site.result().shape[0],
-                    row_elements(site.result().shape, site.result().shape[0])),
-          pipeline_(
-              static_pipeline(resources_, "scatter_add",
-                              std::array{plain_group_width(resources_),
-                                         site.operand(0).type == ValueType::real ? 1U : 0U})) {}
-
-    void record(vulkan::Recorder& recorder, const Frame& frame) const override {
-        const std::int64_t step = most_turns(resources_);
-        std::int64_t begin = 0;
-        do {
-            dispatch(recorder, frame, pipeline_, DataError::scatter_out_of_range,
-                     individuals(frame) * result_elements_, row_, begin,
-                     std::min(begin + step, count_));
-            begin += step;
-        } while (begin < count_);
-    }
-
-  private:
-    const vulkan::Pipeline& pipeline_;
 };
 
 class IotaStep : public Step {
@@ -181,10 +137,6 @@ class RandomStep : public Step {
 
 std::unique_ptr<Step> make_gather(const Site& site) {
     return std::make_unique<GatherStep>(site);
-}
-
-std::unique_ptr<Step> make_scatter_add(const Site& site) {
-    return std::make_unique<ScatterAddStep>(site);
 }
 
 std::unique_ptr<Step> make_iota(const Site& site) {

@@ -10,6 +10,7 @@ struct KernelRow {
     Op op = Op::count_;
     bool present = false;
     StepFactory make = nullptr;  ///< Null: inputs and constants are placed, not computed.
+    bool only_fast = false;      ///< Not the bits of the lowering, which strict math takes.
 };
 
 constexpr KernelRow placed(Op op) {
@@ -18,6 +19,16 @@ constexpr KernelRow placed(Op op) {
 
 constexpr KernelRow kernel(Op op, StepFactory make) {
     return {op, true, make};
+}
+
+/// For a fused op whose kernel sums in an order of its own.
+constexpr KernelRow fast(Op op, StepFactory make) {
+    return {op, true, make, true};
+}
+
+/// Replaced by its lowering before a graph is compiled.
+constexpr KernelRow lowered(Op op) {
+    return {op, false, nullptr};
 }
 
 constexpr std::array<KernelRow, op_count> kernel_rows{
@@ -39,6 +50,9 @@ constexpr std::array<KernelRow, op_count> kernel_rows{
     kernel(Op::cos, make_elementwise),
     kernel(Op::tanh, make_elementwise),
     kernel(Op::sigmoid, make_elementwise),
+    kernel(Op::erf, make_elementwise),
+    kernel(Op::log1p, make_elementwise),
+    kernel(Op::expm1, make_elementwise),
     kernel(Op::is_finite, make_elementwise),
     kernel(Op::logical_not, make_elementwise),
     kernel(Op::cast, make_elementwise),
@@ -47,6 +61,7 @@ constexpr std::array<KernelRow, op_count> kernel_rows{
     kernel(Op::sub, make_elementwise),
     kernel(Op::mul, make_elementwise),
     kernel(Op::div, make_elementwise),
+    kernel(Op::pow, make_elementwise),
     kernel(Op::min, make_elementwise),
     kernel(Op::max, make_elementwise),
     kernel(Op::less, make_elementwise),
@@ -57,20 +72,35 @@ constexpr std::array<KernelRow, op_count> kernel_rows{
     kernel(Op::reduce_sum, make_reduce),
     kernel(Op::reduce_max, make_reduce),
     kernel(Op::argmax, make_reduce),
+    kernel(Op::cumsum, make_cumsum),
+    kernel(Op::sort, make_sort),
     kernel(Op::reshape, make_copy),
     kernel(Op::permute, make_copy),
     kernel(Op::broadcast, make_copy),
     kernel(Op::slice, make_copy),
     kernel(Op::pad, make_pad),
     kernel(Op::concat, make_concat),
+    kernel(Op::flip, make_flip),
+    kernel(Op::patches, make_patches),
+    kernel(Op::patches_add, make_patches),
+    kernel(Op::encode, make_encode),
+    kernel(Op::decode, make_decode),
     kernel(Op::matmul, make_matmul),
     kernel(Op::gather, make_gather),
     kernel(Op::scatter_add, make_scatter_add),
+    kernel(Op::gather_along, make_gather_along),
+    kernel(Op::scatter_add_along, make_scatter_add_along),
     kernel(Op::scan, make_scan),
     kernel(Op::interpret, make_interpret),
     kernel(Op::activate, make_elementwise),
     kernel(Op::linear, make_matmul),
-    kernel(Op::chain, make_chain),
+    fast(Op::chain, make_chain),
+    kernel(Op::topk, make_topk),
+    lowered(Op::conv),
+    fast(Op::attention, make_attention),
+    fast(Op::attention_gradient, make_attention_gradient),
+    lowered(Op::selective_scan),
+    lowered(Op::selective_scan_gradient),
 };
 
 constexpr bool covers_every_op() {
@@ -85,8 +115,9 @@ static_assert(covers_every_op(), "an op has no row or a row is out of order");
 
 }  // namespace
 
-bool has_kernel(Op op) {
-    return kernel_rows[static_cast<std::size_t>(op)].present;
+bool has_kernel(Op op, Math math) {
+    const KernelRow& row = kernel_rows[static_cast<std::size_t>(op)];
+    return row.present && !(row.only_fast && math == Math::strict);
 }
 
 std::unique_ptr<Step> make_step(const Site& site) {

@@ -2,6 +2,7 @@
 #include <variant>
 #include <vector>
 
+#include "cambrian/gpu/codegen/word_functions.hpp"
 #include "cambrian/gpu/kernels/transpose.hpp"
 #include "cambrian/gpu/kernels/walk.hpp"
 
@@ -41,7 +42,7 @@ Walk copy_walk(const Site& site, const Shape& extents, const Side& result, const
             nest_of(site, extents, result, operand),
             {{result.place, result.elements}, {operand.place, operand.elements}},
             "copy",
-            "a"};
+            copy_function};
 }
 
 /// Copies to disjoint parts of one result, which may run at the same time.

@@ -44,6 +44,8 @@ struct RowTiling {
         row_threads = few <= 32 ? few : std::max({32U, many, threads_for(most_words)});
         row_threads = std::min(row_threads, most_threads);
         vectors = (all + row_threads - 1) / row_threads;
+        // Rows that are no whole vectors come in many lengths: few pipelines for all of them.
+        if (width == 1) vectors = std::bit_ceil(vectors);
         in_registers = vectors * width <= most_words;
         if (!in_registers) vectors = 1;
         whole = in_registers && row_threads * vectors == all;
@@ -77,7 +79,9 @@ class RowChainStep : public Step {
           views_(site),
           name_("row_" + chain_name(body)),
           text_(row_chain_source(body, plan_, tiling_.in_registers,
-                                 !resources_.device.limits().software)) {
+                                 !resources_.device.limits().software)),
+          numbers_(pushed_numbers(body)),
+          first_number_(static_cast<std::ptrdiff_t>(first_number(body))) {
         CAMBRIAN_EXPECT(resources_.math == Math::fast);
         CAMBRIAN_ASSERT(views_.places.size() <= most_views);
         find_runs(site, body);
@@ -95,6 +99,7 @@ class RowChainStep : public Step {
         push.word[0] = static_cast<std::uint32_t>(rows);
         push.word[1] = static_cast<std::uint32_t>(plan_.row_length);
         push.word[2] = static_cast<std::uint32_t>(axes_.axes().size());
+        std::ranges::copy(numbers_, push.word.begin() + first_number_);
         const std::span<const vulkan::Range> all(touched);
         recorder.dispatch(pipeline(aligned_in(touched)), push,
                           groups_for(rows, tiling_.group_threads / tiling_.row_threads),
@@ -147,6 +152,8 @@ class RowChainStep : public Step {
     ChainViews views_;
     std::string name_;
     std::string text_;
+    std::vector<std::uint32_t> numbers_;  ///< In the push block from the word `first_number_` on.
+    std::ptrdiff_t first_number_;
     std::vector<bool> runs_;  ///< Of views.
     bool may_be_aligned_ = false;
     Place table_{};

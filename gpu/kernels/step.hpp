@@ -76,11 +76,14 @@ using StepFactory = std::unique_ptr<Step> (*)(const Site& site);
 
 /// The step of a node, from the row of its op (kernel_table.cpp). Null for what needs none.
 [[nodiscard]] std::unique_ptr<Step> make_step(const Site& site);
-/// Whether the backend runs an op as it is; any other is replaced by its lowering first.
-[[nodiscard]] bool has_kernel(Op op);
+/// Whether the backend runs an op as it is; any other is replaced by its lowering first. Under
+/// strict math a kernel counts only when its bits are those of the lowering.
+[[nodiscard]] bool has_kernel(Op op, Math math);
 
 // Factories, one file each (movement.cpp, reduce.cpp, index.cpp, random.cpp, matmul.cpp, ...).
 std::unique_ptr<Step> make_elementwise(const Site& site);
+/// Reports an integer divisor of zero, the second operand of div.
+std::unique_ptr<Step> make_divisor_check(const Site& site);
 std::unique_ptr<Step> make_iota(const Site& site);
 std::unique_ptr<Step> make_random(const Site& site);
 std::unique_ptr<Step> make_reduce(const Site& site);  ///< reduce_sum, reduce_max, argmax.
@@ -90,10 +93,21 @@ std::unique_ptr<Step> make_concat(const Site& site);
 std::unique_ptr<Step> make_matmul(const Site& site);  ///< matmul and linear.
 std::unique_ptr<Step> make_gather(const Site& site);
 std::unique_ptr<Step> make_scatter_add(const Site& site);
+std::unique_ptr<Step> make_cumsum(const Site& site);
+std::unique_ptr<Step> make_sort(const Site& site);
+std::unique_ptr<Step> make_topk(const Site& site);
+std::unique_ptr<Step> make_flip(const Site& site);
+std::unique_ptr<Step> make_gather_along(const Site& site);
+std::unique_ptr<Step> make_scatter_add_along(const Site& site);
+std::unique_ptr<Step> make_patches(const Site& site);  ///< patches and patches_add.
 std::unique_ptr<Step> make_chain(const Site& site);
+std::unique_ptr<Step> make_attention(const Site& site);
+std::unique_ptr<Step> make_attention_gradient(const Site& site);
 /// One kernel for all steps where every row goes its own way (codegen/row_kernel.hpp), else the
 /// body's steps recorded again and again.
 std::unique_ptr<Step> make_scan(const Site& site);
 std::unique_ptr<Step> make_interpret(const Site& site);
+std::unique_ptr<Step> make_encode(const Site& site);
+std::unique_ptr<Step> make_decode(const Site& site);
 
 }  // namespace cambrian::gpu

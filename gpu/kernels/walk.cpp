@@ -8,7 +8,6 @@
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/gpu/codegen/shader_compiler.hpp"
-#include "cambrian/gpu/codegen/shader_texts.hpp"
 
 namespace cambrian::gpu {
 namespace {
@@ -52,21 +51,19 @@ std::uint32_t plain_group_width(const Resources& resources) {
 }
 
 std::int64_t most_turns(const Resources& resources) {
+    if (resources.most_turns > 0) return resources.most_turns;
     return resources.device.limits().software ? 32768 : std::int64_t{1} << 22;
 }
 
 Walk::Walk(CompiledGraph& owner, bool per_individual, const cpu::Nest& nest,
-           std::vector<View> views, std::string_view name, std::string_view function)
+           std::vector<View> views, std::string_view name, WordFunction function)
     : resources_(owner.resources()),
       per_individual_(per_individual),
       nest_(nest),
       views_(std::move(views)),
-      name_(name) {
+      name_(function.chosen_late ? "elementwise" : name),
+      function_(function) {
     CAMBRIAN_EXPECT(views_.size() >= 2 && views_.size() <= cpu::Nest::max_views);
-    text_ = fmt::format(
-        "#define CAMBRIAN_OPERANDS {}\nuint apply(uint a, uint b, uint c) {{\n    return {};\n}}\n",
-        views_.size() - 1, function);
-    text_ += shader_text("elementwise.glsl");
     // A software device gains nothing from vectors and compiles four times as much for them.
     may_be_wide_ = !resources_.device.limits().software && fits_vectors(nest_, views_.size());
     if (nest_.axis_count > 1 && !nest_.empty) table_ = owner.table(outer_axes(nest_));
@@ -84,10 +81,11 @@ bool Walk::wide_in(const Frame& frame, std::int64_t total) const {
 const vulkan::Pipeline& Walk::pipeline(bool wide) const {
     const vulkan::Pipeline*& made = pipelines_[wide ? 1 : 0];
     if (made == nullptr) {
-        const std::array<std::uint32_t, 2> constants{plain_group_width(resources_),
-                                                     wide ? std::uint32_t{vector_words} : 1U};
-        made =
-            &resources_.pipelines.get(name_, resources_.compiler.compile(name_, text_), constants);
+        const std::array<std::uint32_t, 4> constants{
+            plain_group_width(resources_), wide ? std::uint32_t{vector_words} : 1U,
+            static_cast<std::uint32_t>(views_.size() - 1), function_.constant()};
+        made = &resources_.pipelines.get(
+            name_, resources_.compiler.compile("elementwise", elementwise_source()), constants);
     }
     return *made;
 }
@@ -123,6 +121,7 @@ void Walk::record(vulkan::Recorder& recorder, const Frame& frame,
     }
     if (nest_.axis_count > 1) push.address[table_address] = frame.address(table_);
     push.word[2] = static_cast<std::uint32_t>(nest_.axis_count - 1);
+    push.word[3] = function_.number;
     const bool wide = wide_in(frame, total);
     dispatch(recorder, push, wide, total, reads, writes);
     const std::int64_t rest = wide ? total % vector_words : 0;

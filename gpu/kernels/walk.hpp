@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cambrian/engine/cpu/nest.hpp"
+#include "cambrian/gpu/codegen/word_functions.hpp"
 #include "cambrian/gpu/kernels/compiled_graph.hpp"
 #include "cambrian/gpu/kernels/step.hpp"
 
@@ -23,9 +24,9 @@ class Walk {
         std::int64_t elements = 0;  ///< Of one individual, from the place on, that may be touched.
     };
 
-    /// @param function GLSL expression of `a`, `b`, `c`: the words of the operands.
+    /// @param function of the words of the operands (codegen/word_functions.hpp).
     Walk(CompiledGraph& owner, bool per_individual, const cpu::Nest& nest, std::vector<View> views,
-         std::string_view name, std::string_view function);
+         std::string_view name, WordFunction function);
 
     void record(vulkan::Recorder& recorder, const Frame& frame) const;
     /// With what the recorder is to order it by: nothing for a part of a step whose first dispatch
@@ -48,7 +49,7 @@ class Walk {
     cpu::Nest nest_;
     std::vector<View> views_;
     std::string name_;
-    std::string text_;
+    WordFunction function_;
     Place table_{};
     bool may_be_wide_ = false;
     /// Made when first needed: most walks need one of the two.

@@ -1,8 +1,8 @@
 // A chain of elementwise ops over nested loops of any strides (gpu/kernels/chain.cpp). The text
 // before this one is chain_axes.glsl and
 //   uint chain(uint[])  the word of the result from the words of the operands
-// Push: addresses {result, operands .., table at 7}; words {items, items in a row, outer axes, -,
-// inner strides of the views from 4, magic numbers of the items in a row from 11}.
+// Push: addresses {result, operands .., table at 7}; words {items, items in a row, its magic numbers,
+// outer axes, inner strides of the views, numbers of the chain}.
 
 // Words of one item: 4 where rows are whole, aligned vectors, else 1.
 layout(constant_id = 1) const uint width = 1U;
@@ -10,16 +10,16 @@ layout(constant_id = 1) const uint width = 1U;
 layout(constant_id = 2) const uint items_each = 1U;
 
 void find_offsets(uint item, out uint offsets[CAMBRIAN_VIEWS]) {
-    uint outer_axes = push.word[2];
-    uint outer = outer_axes == 0U ? 0U : quotient(item, push.word[11], push.word[12]);
+    uint outer_axes = push.word[4];
+    uint outer = outer_axes == 0U ? 0U : quotient(item, push.word[2], push.word[3]);
     uint position = (item - outer * push.word[1]) * width;
     [[unroll]] for (uint view = 0U; view < CAMBRIAN_VIEWS; ++view)
-        offsets[view] = position * push.word[4U + view];
+        offsets[view] = position * push.word[5U + view];
     add_offsets(outer, outer_axes, offsets);
 }
 
 uvec4 load_vector(uint view, uint offset) {
-    if (push.word[4U + view] == 0U) return uvec4(Words(push.address[view]).at[offset]);
+    if (push.word[5U + view] == 0U) return uvec4(Words(push.address[view]).at[offset]);
     return Words4(push.address[view]).at[offset / 4U];
 }
 

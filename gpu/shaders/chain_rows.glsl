@@ -3,7 +3,8 @@
 // of `width` words. A reduction folds each thread's elements, then pairs of threads, pairs of pairs
 // up to 32 threads, then those blocks in order: the tree depends on the length of the row alone, not
 // on how threads tell each other their words.
-// Push: addresses {result, operands .., table at 7}; words {rows, words in a row, axes}.
+// Push: addresses {result, operands .., table at 7}; words {rows, words in a row, axes, numbers
+// of the chain}.
 #extension GL_KHR_shader_subgroup_basic : require
 #extension GL_KHR_shader_subgroup_shuffle : require
 

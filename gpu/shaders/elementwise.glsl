@@ -1,13 +1,13 @@
 // One result word from up to three operand words, over nested loops of any strides (gpu/kernels/
-// walk.hpp). The text before this one defines
-//   CAMBRIAN_OPERANDS  how many operands there are
-//   uint apply(uint, uint, uint)  the result of their words
-// Push: addresses {result, operands, -, -, -, table}; words {items, items in a row, outer axes, -,
+// walk.hpp). The text before this one (gpu/codegen/word_functions.cpp) defines
+//   uint apply(uint, uint, uint)  the result of their words, by constant 3 or by the function
+// Push: addresses {result, operands, -, -, -, table}; words {items, items in a row, outer axes, function,
 // inner strides of result and operands}. The table holds {extent, strides} of the outer axes, the
 // innermost of them first.
 
 // Words of one item: 4 where rows are whole, aligned vectors, else 1.
 layout(constant_id = 1) const uint width = 1U;
+layout(constant_id = 2) const uint operands = 1U;
 
 uvec4 strides_of_axis(Words table, uint axis) {
     uint at = 5U * axis + 1U;
@@ -39,15 +39,19 @@ uvec4 load_vector(uint view, uint offset, uint stride) {
 
 void store_word(uvec4 offsets) {
     uint a = load(1U, offsets.y);
-    uint b = CAMBRIAN_OPERANDS > 1 ? load(2U, offsets.z) : 0U;
-    uint c = CAMBRIAN_OPERANDS > 2 ? load(3U, offsets.w) : 0U;
+    uint b = 0U;
+    uint c = 0U;
+    if (operands > 1U) b = load(2U, offsets.z);
+    if (operands > 2U) c = load(3U, offsets.w);
     Words(push.address[0]).at[offsets.x] = apply(a, b, c);
 }
 
 void store_vector(uvec4 offsets, uvec4 inner) {
     uvec4 a = load_vector(1U, offsets.y, inner.y);
-    uvec4 b = CAMBRIAN_OPERANDS > 1 ? load_vector(2U, offsets.z, inner.z) : uvec4(0U);
-    uvec4 c = CAMBRIAN_OPERANDS > 2 ? load_vector(3U, offsets.w, inner.w) : uvec4(0U);
+    uvec4 b = uvec4(0U);
+    uvec4 c = uvec4(0U);
+    if (operands > 1U) b = load_vector(2U, offsets.z, inner.z);
+    if (operands > 2U) c = load_vector(3U, offsets.w, inner.w);
     Words4(push.address[0]).at[offsets.x / 4U] =
         uvec4(apply(a.x, b.x, c.x), apply(a.y, b.y, c.y), apply(a.z, b.z, c.z),
               apply(a.w, b.w, c.w));

@@ -75,13 +75,20 @@ void interpret_activate_two(inout vec4 a, inout vec4 b, int code) {
     }
 }
 
-// sum += weights x over the words [source, source + width) of the memory, in ascending order; the
-// four weights of each lie side by side from weights.at[first].
-#define INTERPRET_PRODUCT(sum, source, width, first)                         \
+// Four words of the memory, or of the state: of the vector that begins at a word, those from 4k on.
+// What lies behind the end of a state does not matter.
+#define INTERPRET_FROM_MEMORY(first, k) INTERPRET_WORDS(((first) >> 2) + (k))
+#define INTERPRET_OF_STATE(i) state[min(i, INTERPRET_STATE - 1)]
+#define INTERPRET_FROM_STATE(first, k)                                                          \
+    vec4(state[(first) + 4 * (k)], INTERPRET_OF_STATE((first) + 4 * (k) + 1),                   \
+         INTERPRET_OF_STATE((first) + 4 * (k) + 2), INTERPRET_OF_STATE((first) + 4 * (k) + 3))
+// sum += weights x over a vector of that width, in ascending order; the four weights of each word
+// lie side by side from weights.at[first].
+#define INTERPRET_PRODUCT(sum, FROM, source, width, first)                   \
     {                                                                        \
         int product_at = first;                                              \
         for (int k = 0; k < (width) >> 2; ++k) {                             \
-            const vec4 x = INTERPRET_WORDS(((source) >> 2) + k);             \
+            const vec4 x = FROM(source, k);                                  \
             const vec4 weight_0 = weights.at[product_at];                    \
             const vec4 weight_1 = weights.at[product_at + 1];                \
             const vec4 weight_2 = weights.at[product_at + 2];                \
@@ -94,52 +101,80 @@ void interpret_activate_two(inout vec4 a, inout vec4 b, int code) {
         }                                                                    \
         const int rest = (width) & 3;                                        \
         if (rest > 0) {                                                      \
-            const vec4 x = INTERPRET_WORDS(((source) + (width)) >> 2);       \
+            const vec4 x = FROM(source, (width) >> 2);                       \
             sum = sum + weights.at[product_at] * x.x;                        \
             if (rest > 1) sum = sum + weights.at[product_at + 1] * x.y;      \
             if (rest > 2) sum = sum + weights.at[product_at + 2] * x.z;      \
         }                                                                    \
     }
-// The same for two blocks of four outputs.
-#define INTERPRET_PRODUCT_TWO(sum_a, sum_b, source, width, first_a, first_b) \
-    {                                                                        \
-        int a_at = first_a;                                                  \
-        int b_at = first_b;                                                  \
-        for (int k = 0; k < (width) >> 2; ++k) {                             \
-            const vec4 x = INTERPRET_WORDS(((source) >> 2) + k);             \
-            const vec4 a_0 = weights.at[a_at];                               \
-            const vec4 b_0 = weights.at[b_at];                               \
-            const vec4 a_1 = weights.at[a_at + 1];                           \
-            const vec4 b_1 = weights.at[b_at + 1];                           \
-            const vec4 a_2 = weights.at[a_at + 2];                           \
-            const vec4 b_2 = weights.at[b_at + 2];                           \
-            const vec4 a_3 = weights.at[a_at + 3];                           \
-            const vec4 b_3 = weights.at[b_at + 3];                           \
-            sum_a = sum_a + a_0 * x.x;                                       \
-            sum_b = sum_b + b_0 * x.x;                                       \
-            sum_a = sum_a + a_1 * x.y;                                       \
-            sum_b = sum_b + b_1 * x.y;                                       \
-            sum_a = sum_a + a_2 * x.z;                                       \
-            sum_b = sum_b + b_2 * x.z;                                       \
-            sum_a = sum_a + a_3 * x.w;                                       \
-            sum_b = sum_b + b_3 * x.w;                                       \
-            a_at += 4;                                                       \
-            b_at += 4;                                                       \
-        }                                                                    \
-        const int rest = (width) & 3;                                        \
-        if (rest > 0) {                                                      \
-            const vec4 x = INTERPRET_WORDS(((source) + (width)) >> 2);       \
-            sum_a = sum_a + weights.at[a_at] * x.x;                          \
-            sum_b = sum_b + weights.at[b_at] * x.x;                          \
-            if (rest > 1) {                                                  \
-                sum_a = sum_a + weights.at[a_at + 1] * x.y;                  \
-                sum_b = sum_b + weights.at[b_at + 1] * x.y;                  \
-            }                                                                \
-            if (rest > 2) {                                                  \
-                sum_a = sum_a + weights.at[a_at + 2] * x.z;                  \
-                sum_b = sum_b + weights.at[b_at + 2] * x.z;                  \
-            }                                                                \
-        }                                                                    \
+// The same for two blocks of four outputs: one alone leaves an invocation waiting.
+#define INTERPRET_PRODUCT_TWO(sum_a, sum_b, FROM, source, width, first_a, first_b) \
+    {                                                                              \
+        int a_at = first_a;                                                        \
+        int b_at = first_b;                                                        \
+        for (int k = 0; k < (width) >> 2; ++k) {                                   \
+            const vec4 x = FROM(source, k);                                        \
+            const vec4 a_0 = weights.at[a_at];                                     \
+            const vec4 b_0 = weights.at[b_at];                                     \
+            const vec4 a_1 = weights.at[a_at + 1];                                 \
+            const vec4 b_1 = weights.at[b_at + 1];                                 \
+            const vec4 a_2 = weights.at[a_at + 2];                                 \
+            const vec4 b_2 = weights.at[b_at + 2];                                 \
+            const vec4 a_3 = weights.at[a_at + 3];                                 \
+            const vec4 b_3 = weights.at[b_at + 3];                                 \
+            sum_a = sum_a + a_0 * x.x;                                             \
+            sum_b = sum_b + b_0 * x.x;                                             \
+            sum_a = sum_a + a_1 * x.y;                                             \
+            sum_b = sum_b + b_1 * x.y;                                             \
+            sum_a = sum_a + a_2 * x.z;                                             \
+            sum_b = sum_b + b_2 * x.z;                                             \
+            sum_a = sum_a + a_3 * x.w;                                             \
+            sum_b = sum_b + b_3 * x.w;                                             \
+            a_at += 4;                                                             \
+            b_at += 4;                                                             \
+        }                                                                          \
+        const int rest = (width) & 3;                                              \
+        if (rest > 0) {                                                            \
+            const vec4 x = FROM(source, (width) >> 2);                             \
+            sum_a = sum_a + weights.at[a_at] * x.x;                                \
+            sum_b = sum_b + weights.at[b_at] * x.x;                                \
+            if (rest > 1) {                                                        \
+                sum_a = sum_a + weights.at[a_at + 1] * x.y;                        \
+                sum_b = sum_b + weights.at[b_at + 1] * x.y;                        \
+            }                                                                      \
+            if (rest > 2) {                                                        \
+                sum_a = sum_a + weights.at[a_at + 2] * x.z;                        \
+                sum_b = sum_b + weights.at[b_at + 2] * x.z;                        \
+            }                                                                      \
+        }                                                                          \
+    }
+// total = TERM(word 0) + TERM(word 1) + .. over a vector of that width, read four words at a time.
+#define INTERPRET_SUM(total, TERM, source, width)                  \
+    {                                                              \
+        const vec4 first_four = INTERPRET_FROM_MEMORY(source, 0);  \
+        total = TERM(first_four.x);                                \
+        if ((width) > 1) total = total + TERM(first_four.y);       \
+        if ((width) > 2) total = total + TERM(first_four.z);       \
+        if ((width) > 3) total = total + TERM(first_four.w);       \
+        for (int at = 4; at < (width); at += 4) {                  \
+            const vec4 x = INTERPRET_FROM_MEMORY(source, at >> 2); \
+            total = total + TERM(x.x);                             \
+            if (at + 1 < (width)) total = total + TERM(x.y);       \
+            if (at + 2 < (width)) total = total + TERM(x.z);       \
+            if (at + 3 < (width)) total = total + TERM(x.w);       \
+        }                                                          \
+    }
+#define INTERPRET_VALUE(x) (x)
+#define INTERPRET_SQUARE(x) (x) * (x)
+#define INTERPRET_SQUARE_OF_CENTRED(x) ((x)-mean) * ((x)-mean)
+// The first words of the state from `first` on become those of the vector at `source`.
+#define INTERPRET_SAVE(first, source, width)                             \
+    for (int at = 0; at < (width); at += 4) {                            \
+        const vec4 x = INTERPRET_FROM_MEMORY(source, at >> 2);           \
+        state[(first) + at] = x.x;                                       \
+        if (at + 1 < (width)) state[(first) + at + 1] = x.y;             \
+        if (at + 2 < (width)) state[(first) + at + 2] = x.z;             \
+        if (at + 3 < (width)) state[(first) + at + 3] = x.w;             \
     }
 // Element i of the vector that begins at word `first` of the memory.
 #define INTERPRET_AT(first, i) INTERPRET_WORDS(((first) + (i)) >> 2)[((first) + (i)) & 3]
@@ -163,9 +198,12 @@ void INTERPRET_NAME(Tape tape, PackedWeights weights, in float row[INTERPRET_INP
 
     int position = 0;
     ivec4 head = tape.at[0];
+    ivec4 tail = tape.at[1];
     while (head.x != tape_end) {
-        const ivec4 tail = tape.at[position + 1];
+        // Asked for now, there by the time this instruction is done.
         position += 2;
+        const ivec4 next_head = tape.at[position];
+        const ivec4 next_tail = tape.at[position + 1];
         const int to = head.y;
         const int from = head.z;
         const int other = head.w;
@@ -182,7 +220,7 @@ void INTERPRET_NAME(Tape tape, PackedWeights weights, in float row[INTERPRET_INP
                     const int second = first + inputs + 1;
                     precise vec4 a = vec4(0.0);
                     precise vec4 b = vec4(0.0);
-                    INTERPRET_PRODUCT_TWO(a, b, from, inputs, first, second);
+                    INTERPRET_PRODUCT_TWO(a, b, INTERPRET_FROM_MEMORY, from, inputs, first, second);
                     a = a + weights.at[first + inputs];
                     b = b + weights.at[second + inputs];
                     interpret_activate_two(a, b, tail.w);
@@ -192,33 +230,49 @@ void INTERPRET_NAME(Tape tape, PackedWeights weights, in float row[INTERPRET_INP
                 if (block < blocks) {
                     const int first = packed + block * (inputs + 1);
                     precise vec4 sum = vec4(0.0);
-                    INTERPRET_PRODUCT(sum, from, inputs, first);
+                    INTERPRET_PRODUCT(sum, INTERPRET_FROM_MEMORY, from, inputs, first);
                     sum = sum + weights.at[first + inputs];
                     INTERPRET_WORDS((to >> 2) + block) = interpret_activate(sum, tail.w);
                 }
                 break;
             }
-            case tape_rnn:
-                for (int block = 0; block < blocks; ++block) {
+            case tape_rnn: {
+                int block = 0;
+                for (; block + 1 < blocks; block += 2) {
+                    const int first = packed + block * (inputs + outputs + 1);
+                    const int second = first + inputs + outputs + 1;
+                    precise vec4 a = vec4(0.0);
+                    precise vec4 b = vec4(0.0);
+                    INTERPRET_PRODUCT_TWO(a, b, INTERPRET_FROM_MEMORY, from, inputs, first, second);
+                    precise vec4 memory_a = vec4(0.0);
+                    precise vec4 memory_b = vec4(0.0);
+                    INTERPRET_PRODUCT_TWO(memory_a, memory_b, INTERPRET_FROM_STATE, other, outputs,
+                                          first + inputs, second + inputs);
+                    a = a + memory_a;
+                    b = b + memory_b;
+                    a = a + weights.at[first + inputs + outputs];
+                    b = b + weights.at[second + inputs + outputs];
+                    interpret_activate_two(a, b, 4);
+                    INTERPRET_WORDS((to >> 2) + block) = a;
+                    INTERPRET_WORDS((to >> 2) + block + 1) = b;
+                }
+                if (block < blocks) {
                     const int first = packed + block * (inputs + outputs + 1);
                     precise vec4 sum = vec4(0.0);
-                    INTERPRET_PRODUCT(sum, from, inputs, first);
+                    INTERPRET_PRODUCT(sum, INTERPRET_FROM_MEMORY, from, inputs, first);
                     precise vec4 memory_sum = vec4(0.0);
-                    for (int k = 0; k < outputs; ++k)
-                        memory_sum = memory_sum + weights.at[first + inputs + k] * state[other + k];
+                    INTERPRET_PRODUCT(memory_sum, INTERPRET_FROM_STATE, other, outputs,
+                                      first + inputs);
                     sum = sum + memory_sum;
                     sum = sum + weights.at[first + inputs + outputs];
                     INTERPRET_WORDS((to >> 2) + block) = interpret_activate(sum, 4);
                 }
-                for (int i = 0; i < outputs; ++i) state[other + i] = INTERPRET_AT(to, i);
+                INTERPRET_SAVE(other, to, outputs);
                 break;
+            }
             case tape_rms_norm: {
-                const float first_value = INTERPRET_AT(from, 0);
-                precise float total = first_value * first_value;
-                for (int i = 1; i < inputs; ++i) {
-                    const float value = INTERPRET_AT(from, i);
-                    total = total + value * value;
-                }
+                precise float total;
+                INTERPRET_SUM(total, INTERPRET_SQUARE, from, inputs);
                 precise float mean = total * intBitsToFloat(other);
                 precise float shifted = mean + detail;
                 const float scale = CAMBRIAN_CALL(rsqrt)(shifted);
@@ -230,15 +284,11 @@ void INTERPRET_NAME(Tape tape, PackedWeights weights, in float row[INTERPRET_INP
                 break;
             }
             case tape_layer_norm: {
-                precise float total = INTERPRET_AT(from, 0);
-                for (int i = 1; i < inputs; ++i) total = total + INTERPRET_AT(from, i);
+                precise float total;
+                INTERPRET_SUM(total, INTERPRET_VALUE, from, inputs);
                 precise float mean = total * intBitsToFloat(other);
-                precise float first_value = INTERPRET_AT(from, 0) - mean;
-                precise float squares = first_value * first_value;
-                for (int i = 1; i < inputs; ++i) {
-                    precise float value = INTERPRET_AT(from, i) - mean;
-                    squares = squares + value * value;
-                }
+                precise float squares;
+                INTERPRET_SUM(squares, INTERPRET_SQUARE_OF_CENTRED, from, inputs);
                 precise float variance = squares * intBitsToFloat(other);
                 precise float shifted = variance + detail;
                 const float scale = CAMBRIAN_CALL(rsqrt)(shifted);
@@ -283,22 +333,38 @@ void INTERPRET_NAME(Tape tape, PackedWeights weights, in float row[INTERPRET_INP
                     INTERPRET_WORDS((to >> 2) + block) = y;
                 }
                 break;
-            case tape_project_add:
-                for (int block = 0; block < blocks; ++block) {
+            case tape_project_add: {
+                int block = 0;
+                for (; block + 1 < blocks; block += 2) {
+                    const int first = packed + block * inputs;
+                    precise vec4 a = vec4(0.0);
+                    precise vec4 b = vec4(0.0);
+                    INTERPRET_PRODUCT_TWO(a, b, INTERPRET_FROM_MEMORY, from, inputs, first,
+                                          first + inputs);
+                    a = INTERPRET_WORDS((other >> 2) + block) + a;
+                    b = INTERPRET_WORDS((other >> 2) + block + 1) + b;
+                    INTERPRET_WORDS((to >> 2) + block) = a;
+                    INTERPRET_WORDS((to >> 2) + block + 1) = b;
+                }
+                if (block < blocks) {
                     precise vec4 sum = vec4(0.0);
-                    INTERPRET_PRODUCT(sum, from, inputs, packed + block * inputs);
+                    INTERPRET_PRODUCT(sum, INTERPRET_FROM_MEMORY, from, inputs,
+                                      packed + block * inputs);
                     sum = INTERPRET_WORDS((other >> 2) + block) + sum;
                     INTERPRET_WORDS((to >> 2) + block) = sum;
                 }
                 break;
+            }
             case tape_load_state:
-                for (int i = 0; i < outputs; ++i) INTERPRET_AT(to, i) = state[other + i];
+                for (int block = 0; block < blocks; ++block)
+                    INTERPRET_WORDS((to >> 2) + block) = INTERPRET_FROM_STATE(other, block);
                 break;
             case tape_store_state:
-                for (int i = 0; i < inputs; ++i) state[other + i] = INTERPRET_AT(from, i);
+                INTERPRET_SAVE(other, from, inputs);
                 break;
         }
-        head = tape.at[position];
+        head = next_head;
+        tail = next_tail;
     }
     [[unroll]] for (int i = 0; i < INTERPRET_OUTPUTS; ++i)
         result[i] = INTERPRET_AT(head.z, i);

@@ -49,6 +49,9 @@ float op_sin(float x) { return own_sin(x); }
 float op_cos(float x) { return own_cos(x); }
 float op_tanh(float x) { return own_tanh(x); }
 float op_sigmoid(float x) { return own_sigmoid(x); }
+float op_erf(float x) { return own_erf(x); }
+float op_log1p(float x) { return own_log1p(x); }
+float op_expm1(float x) { return own_expm1(x); }
 
 int op_is_finite(float x) {
     return int((floatBitsToUint(x) & exponent_mask) != exponent_mask);
@@ -84,6 +87,14 @@ float op_mul(float a, float b) {
 }
 int op_mul(int a, int b) { return int(uint(a) * uint(b)); }
 float op_div(float a, float b) { return own_divide(a, b); }
+// Toward zero; a divisor of 0, which is reported elsewhere, gives 0. Divides magnitudes: what a
+// device makes of a quotient of negative integers may differ.
+int op_div(int a, int b) {
+    uint quotient = uint(op_abs(a)) / (b == 0 ? 1U : uint(op_abs(b)));
+    uint with_sign = (a ^ b) < 0 ? 0U - quotient : quotient;
+    return int(b == 0 ? 0U : with_sign);
+}
+float op_pow(float a, float b) { return own_pow(a, b); }
 
 // a < b by the sign of their difference, which is exact where it matters: some devices keep subnormal
 // numbers in arithmetic but compare them as zeros. Never true with a NaN.
