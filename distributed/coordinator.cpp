@@ -75,13 +75,12 @@ Coordinator::Coordinator(Communicator& communicator, Backend& backend, const Exp
       arithmetic_(arithmetic_of(backend)),
       identity_(run_identity(experiment)),
       dispatcher_(communicator, backend, experiment, reporter, interrupt),
-      variation_(experiment.seed, experiment.variation),
       memory_limit_(backend.memory().limit),
-      pool_(communicator.size() > 1 ? experiment.distribution.threads : 1),
+      living_(dispatcher_.genome_maker(), dispatcher_.threads()),
       writer_(writer_room) {}
 
 RunResult Coordinator::run(Start start) {
-    check_memory(variation_.settings().founder, memory_limit_);
+    check_memory(experiment_.variation.founder, memory_limit_);
     try {
         open(start);
         write_status("running", 0, "");
@@ -124,7 +123,6 @@ void Coordinator::open(Start start) {
     std::filesystem::create_directories(directory_->path() / "logs");
     directory_->write_config(experiment_.resolved_json, fingerprint_);
     log_ = std::make_unique<GenerationLog>(directory_->path(), lengths, last_);
-    strategy_state_ = strategy_->save();
     checkpoint_generation_ = strategy_->generation();
 }
 
@@ -146,24 +144,14 @@ void Coordinator::restore(Checkpoint&& checkpoint) {
                          " holds a checkpoint that contradicts itself (its generations "
                          "differ) use an older one");
     }
-    GenomeStore store;
-    std::vector<evolve::Outcome> living;
-    for (LivingMember& member : checkpoint.living) {
-        store.add(member.outcome.genome, std::move(member.genome));
-        living.push_back(std::move(member.outcome));
-    }
-    sort_by_id(living);
-    for (const evolve::Member& member : strategy->living()) {
-        const evolve::Outcome* outcome = find(living, member.birth);
-        if (outcome == nullptr || outcome->genome != member.genome) {
-            throw InputError(
-                fmt::format("{} holds a checkpoint that contradicts itself (member {} "
-                            "is missing) use an older one",
-                            source, member.birth));
-        }
+    Living living(dispatcher_.genome_maker(), dispatcher_.threads());
+    if (const auto missing = living.restore(strategy->living(), std::move(checkpoint.living))) {
+        throw InputError(
+            fmt::format("{} holds a checkpoint that contradicts itself (member {} "
+                        "is missing) use an older one",
+                        source, *missing));
     }
     strategy_ = std::move(strategy);
-    store_ = std::move(store);
     living_ = std::move(living);
     champion_ = std::move(checkpoint.champion);
     last_ = checkpoint.last;
@@ -266,10 +254,10 @@ void Coordinator::checkpoint() {
     state.identity_json = identity_;
     state.arithmetic = arithmetic_;
     state.generation = strategy_->generation();
-    state.strategy = strategy_state_;
-    for (const evolve::Member& member : strategy_->living()) {
-        state.living.push_back({outcome_of(member.birth), store_.find(member.genome)});
-        CAMBRIAN_ASSERT(state.living.back().genome != nullptr);
+    state.strategy = strategy_->save();
+    const SharedGenomes genomes = living_.genomes();
+    for (std::size_t place = 0; place < living_.size(); ++place) {
+        state.living.push_back({living_[place].outcome, (*genomes)[place]});
     }
     state.champion = champion_;
     state.last = last_;

@@ -12,11 +12,10 @@
 #include "cambrian/distributed/checkpoint.hpp"
 #include "cambrian/distributed/dispatcher.hpp"
 #include "cambrian/distributed/generation_log.hpp"
-#include "cambrian/distributed/genome_store.hpp"
+#include "cambrian/distributed/living.hpp"
 #include "cambrian/distributed/run.hpp"
 #include "cambrian/distributed/run_directory.hpp"
 #include "cambrian/distributed/writer_thread.hpp"
-#include "cambrian/engine/core/thread_pool.hpp"
 #include "cambrian/evolve/strategy.hpp"
 
 namespace cambrian::distributed {
@@ -37,10 +36,9 @@ class Coordinator {
     struct Generation {
         std::uint64_t number = 0;
         std::vector<evolve::Birth> births;
-        std::vector<evolve::Outcome> outcomes;
-        std::vector<SharedGenome> genomes;  ///< Those that rank 0 has.
-        std::vector<int> ranks;             ///< Who evaluated each.
+        Harvest harvest{0};
         Clock::time_point begun;
+        std::shared_ptr<const void> dead;  ///< Freed with it.
     };
 
     void open(Start start);
@@ -52,14 +50,9 @@ class Coordinator {
     [[nodiscard]] bool advance();
     [[nodiscard]] bool evaluate(Generation& generation);
     void refuse_total_failure(const Generation& generation) const;
-    void adopt_survivors(const Generation& generation);
-    [[nodiscard]] SharedGenome genome_of(const Generation& generation, std::size_t index) const;
-    /// The outcome of a birth among some in id order, or null.
-    [[nodiscard]] static const evolve::Outcome* find(std::span<const evolve::Outcome> outcomes,
-                                                     evolve::BirthId birth);
-    static void sort_by_id(std::vector<evolve::Outcome>& outcomes);
-    /// The outcome of a living member.
-    [[nodiscard]] const evolve::Outcome& outcome_of(evolve::BirthId birth) const;
+    /// Evaluates some of the births, by place; the others are carried with their outcomes.
+    [[nodiscard]] bool evaluate_some(Generation& generation, std::span<const std::size_t> places);
+    [[nodiscard]] SharedGenome genome_of(const Generation& generation, std::size_t index);
     [[nodiscard]] GenerationReport summarise(const Generation& generation) const;
     /// False when interrupted.
     [[nodiscard]] bool judge_champion(const Generation& generation, GenerationReport& report);
@@ -95,14 +88,11 @@ class Coordinator {
     std::string arithmetic_;
     const std::string identity_;
     Dispatcher dispatcher_;  ///< Before the directory: whatever fails there stops the workers.
-    evolve::Variation variation_;
     const std::int64_t memory_limit_;
     std::unique_ptr<RunDirectory> directory_;
     std::unique_ptr<GenerationLog> log_;
     std::unique_ptr<evolve::Strategy> strategy_;
-    std::vector<std::byte> strategy_state_;  ///< After the last completed generation.
-    GenomeStore store_;
-    std::vector<evolve::Outcome> living_;  ///< Of the living members, in id order.
+    Living living_;
     std::optional<Champion> champion_;
     bool champion_on_disk_ = false;  ///< Or on its way.
     std::optional<GenerationReport> last_;
@@ -113,7 +103,6 @@ class Coordinator {
     std::atomic<double> checkpoint_cost_ = 0.0;  ///< Seconds the last one took.
     std::atomic<bool> checkpoint_running_ = false;
     std::uint64_t checkpoint_generation_ = 0;
-    ThreadPool pool_;
     WriterThread writer_;  ///< Last: finishes before what it writes is gone.
 };
 

@@ -46,7 +46,7 @@ bool Coordinator::advance() {
     Generation generation;
     generation.begun = Clock::now();
     generation.number = strategy_->generation();
-    generation.births = strategy_->ask();
+    generation.births = strategy_->ask(dispatcher_.threads());
     if (!evaluate(generation)) {
         return false;
     }
@@ -55,52 +55,64 @@ bool Coordinator::advance() {
     if (!judge_champion(generation, report)) {
         return false;
     }
-    strategy_->tell(generation.outcomes);
-    adopt_survivors(generation);
-    strategy_state_ = strategy_->save();
+    strategy_->tell(generation.harvest.outcomes);
+    living_.succeed(strategy_->living(), generation.births, generation.harvest);
     commit(std::move(generation), report);
     return true;
 }
 
 bool Coordinator::evaluate(Generation& generation) {
-    const std::size_t count = generation.births.size();
-    generation.outcomes.resize(count);
-    generation.genomes.resize(count);
-    generation.ranks.resize(count);
-    std::vector<evolve::Birth> pending;
     std::vector<std::size_t> places;
-    pending.reserve(count);
-    places.reserve(count);
-    for (std::size_t i = 0; i < count; ++i) {
-        const evolve::Birth& birth = generation.births[i];
-        if (birth.recipe != evolve::Recipe::carry || reevaluate_) {
-            pending.push_back(birth);
+    places.reserve(generation.births.size());
+    for (std::size_t i = 0; i < generation.births.size(); ++i) {
+        if (generation.births[i].recipe != evolve::Recipe::carry || reevaluate_) {
             places.push_back(i);
+        }
+    }
+    if (places.size() < generation.births.size()) {
+        return evaluate_some(generation, places);
+    }
+    auto harvest = dispatcher_.evaluate(generation.number, generation.births, living_);
+    if (harvest) {
+        generation.harvest = std::move(*harvest);
+    }
+    return harvest.has_value();
+}
+
+bool Coordinator::evaluate_some(Generation& generation, std::span<const std::size_t> places) {
+    std::vector<evolve::Birth> pending;
+    pending.reserve(places.size());
+    for (std::size_t place : places) {
+        pending.push_back(generation.births[place]);
+    }
+    auto some = dispatcher_.evaluate(generation.number, pending, living_);
+    if (!some) {
+        return false;
+    }
+    Harvest& all = generation.harvest = Harvest(generation.births.size());
+    std::size_t next = 0;
+    for (std::size_t i = 0; i < generation.births.size(); ++i) {
+        if (next < places.size() && places[next] == i) {
+            all.outcomes[i] = std::move(some->outcomes[next]);
+            all.genomes[i] = std::move(some->genomes[next]);
+            all.ranks[i] = some->ranks[next];
+            ++next;
             continue;
         }
-        evolve::Outcome& outcome = generation.outcomes[i];
-        outcome = outcome_of(birth.parents.front().birth);
+        const evolve::Birth& birth = generation.births[i];
+        evolve::Outcome& outcome = all.outcomes[i];
+        outcome = living_[birth.parents.front().member].outcome;
         outcome.id = birth.id;
         outcome.evaluations = 0;
         outcome.env_steps = 0;
         outcome.redrawn = 0;
-    }
-    auto deliveries = dispatcher_.evaluate(generation.number, pending, store_);
-    if (!deliveries) {
-        return false;
-    }
-    for (std::size_t i = 0; i < places.size(); ++i) {
-        Delivery& delivery = (*deliveries)[i];
-        generation.outcomes[places[i]] = std::move(delivery.outcome);
-        generation.genomes[places[i]] = std::move(delivery.genome);
-        generation.ranks[places[i]] = delivery.rank;
     }
     return true;
 }
 
 void Coordinator::refuse_total_failure(const Generation& generation) const {
     const bool all_failed = std::all_of(
-        generation.outcomes.begin(), generation.outcomes.end(),
+        generation.harvest.outcomes.begin(), generation.harvest.outcomes.end(),
         [](const evolve::Outcome& outcome) { return outcome.status == evolve::Status::failed; });
     if (all_failed) {
         throw Error(
@@ -110,78 +122,11 @@ void Coordinator::refuse_total_failure(const Generation& generation) const {
     }
 }
 
-const evolve::Outcome* Coordinator::find(std::span<const evolve::Outcome> outcomes,
-                                         evolve::BirthId birth) {
-    const auto at = std::lower_bound(
-        outcomes.begin(), outcomes.end(), birth,
-        [](const evolve::Outcome& outcome, evolve::BirthId id) { return outcome.id < id; });
-    return at == outcomes.end() || at->id != birth ? nullptr : &*at;
-}
-
-void Coordinator::sort_by_id(std::vector<evolve::Outcome>& outcomes) {
-    std::sort(outcomes.begin(), outcomes.end(),
-              [](const evolve::Outcome& a, const evolve::Outcome& b) { return a.id < b.id; });
-}
-
-const evolve::Outcome& Coordinator::outcome_of(evolve::BirthId birth) const {
-    const evolve::Outcome* outcome = find(living_, birth);
-    CAMBRIAN_ASSERT(outcome != nullptr);
-    return *outcome;
-}
-
-SharedGenome Coordinator::genome_of(const Generation& generation, std::size_t index) const {
-    const evolve::Outcome& outcome = generation.outcomes[index];
-    if (SharedGenome known = store_.find(outcome.genome)) {
-        return known;
-    }
-    SharedGenome genome = generation.genomes[index];
-    if (!genome) {
-        std::vector<const evolve::Genome*> parents;
-        for (const evolve::Parent& parent : generation.births[index].parents) {
-            parents.push_back(store_.find(parent.genome).get());
-            CAMBRIAN_ASSERT(parents.back() != nullptr);
-        }
-        genome = std::make_shared<const evolve::Genome>(
-            variation_.materialise(generation.births[index], parents).genome);
-    }
-    const int rank = generation.ranks[index];
-    if (rank != 0 && evolve::content_hash(*genome) != outcome.genome) {
-        throw Error(
-            fmt::format("rank {} made another child of birth {} than rank 0 (its build or "
-                        "its memory differs) run without that host",
-                        rank, outcome.id));
-    }
-    return genome;
-}
-
-void Coordinator::adopt_survivors(const Generation& generation) {
-    const std::span<const evolve::Member> members = strategy_->living();
-    std::vector<evolve::Outcome> living;
-    std::vector<std::size_t> born;  ///< In this generation.
-    std::vector<Hash128> hashes;
-    living.reserve(members.size());
-    born.reserve(members.size());
-    hashes.reserve(members.size());
-    for (const evolve::Member& member : members) {
-        if (const evolve::Outcome* outcome = find(generation.outcomes, member.birth)) {
-            living.push_back(*outcome);
-            born.push_back(static_cast<std::size_t>(outcome - generation.outcomes.data()));
-        } else {
-            living.push_back(outcome_of(member.birth));
-        }
-        hashes.push_back(member.genome);
-    }
-    std::vector<SharedGenome> genomes(born.size());
-    pool_.for_each(static_cast<std::int64_t>(born.size()), [&](std::int64_t i, int) {
-        const auto index = static_cast<std::size_t>(i);
-        genomes[index] = genome_of(generation, born[index]);
-    });
-    for (std::size_t i = 0; i < born.size(); ++i) {
-        store_.add(generation.outcomes[born[i]].genome, std::move(genomes[i]));
-    }
-    store_.keep_only(hashes);
-    sort_by_id(living);
-    living_ = std::move(living);
+SharedGenome Coordinator::genome_of(const Generation& generation, std::size_t index) {
+    const Harvest& harvest = generation.harvest;
+    return dispatcher_.genome_maker().genome_of(generation.births[index], harvest.outcomes[index],
+                                                harvest.genomes[index], harvest.ranks[index],
+                                                *living_.genomes());
 }
 
 GenerationReport Coordinator::summarise(const Generation& generation) const {
@@ -192,7 +137,7 @@ GenerationReport Coordinator::summarise(const Generation& generation) const {
     report.best = report.mean = report.worst = evolve::worst_fitness;
     double sum = 0.0;
     std::uint64_t count = 0;
-    for (const evolve::Outcome& outcome : generation.outcomes) {
+    for (const evolve::Outcome& outcome : generation.harvest.outcomes) {
         report.evaluations += outcome.evaluations;
         report.env_steps += outcome.env_steps;
         report.redrawn += outcome.redrawn;
@@ -204,20 +149,20 @@ GenerationReport Coordinator::summarise(const Generation& generation) const {
         sum += outcome.fitness;
         ++count;
     }
-    if (const auto best = fittest(generation.outcomes)) {
-        report.best = generation.outcomes[*best].fitness;
-        report.parameters = generation.outcomes[*best].parameters;
+    if (const auto best = fittest(generation.harvest.outcomes)) {
+        report.best = generation.harvest.outcomes[*best].fitness;
+        report.parameters = generation.harvest.outcomes[*best].parameters;
         report.mean = sum / static_cast<double>(count);
     }
     return report;
 }
 
 bool Coordinator::judge_champion(const Generation& generation, GenerationReport& report) {
-    const auto best = fittest(generation.outcomes);
+    const auto best = fittest(generation.harvest.outcomes);
     if (!best) {
         return true;
     }
-    const evolve::Outcome& outcome = generation.outcomes[*best];
+    const evolve::Outcome& outcome = generation.harvest.outcomes[*best];
     const std::uint64_t every = experiment_.validation.every;
     const bool due = every > 0 && (generation.number + 1) % every == 0;
     const SharedGenome genome = genome_of(generation, *best);
@@ -255,7 +200,7 @@ bool Coordinator::judge_last() {
         return true;
     }
     const evolve::Member& best = strategy_->living().front();
-    const SharedGenome genome = store_.find(best.genome);
+    const SharedGenome genome = living_.genomes()->front();
     if (!validate(genome, *last_)) {
         return false;
     }
@@ -278,10 +223,12 @@ void Coordinator::commit(Generation&& generation, GenerationReport report) {
         report.vary_seconds += share * rank.cost.vary;
         report.wait_seconds += share * rank.cost.wait;
     }
-    // With the generation go its dead, so that they are freed over there too.
+    // With the generation go the dead, so that they are freed over there too.
+    generation.dead = living_.take_dead();
     const auto done = std::make_shared<const Generation>(std::move(generation));
-    writer_.submit(
-        [this, done, report, ranks] { log_->append(report, done->births, done->outcomes, ranks); });
+    writer_.submit([this, done, report, ranks] {
+        log_->append(report, done->births, done->harvest.outcomes, ranks);
+    });
     last_ = report;
     reporter_.generation_done(report);
 }

@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "cambrian/distributed/blocks.hpp"
 #include "cambrian/distributed/hello.hpp"
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
@@ -29,6 +30,8 @@ constexpr double longest_shard_seconds = 0.1;
 constexpr double shortest_shard_seconds = 0.001;
 /// The same for a GPU, which gets its share in one piece where that is not too long.
 constexpr double longest_gpu_shard_seconds = 1.0;
+/// Births or outcomes that a thread copies at once.
+constexpr std::size_t block_of_births = 1024;
 /// Births in a shard while nobody knows how long one takes.
 constexpr std::size_t first_shard = 16;
 constexpr double longest_gather_seconds = 10.0;
@@ -125,25 +128,25 @@ std::string Dispatcher::title(int rank) {
                             : fmt::format("rank {}", rank);
 }
 
-std::optional<std::vector<Delivery>> Dispatcher::evaluate(std::uint64_t generation,
-                                                          std::span<const evolve::Birth> births,
-                                                          const GenomeStore& parents) {
+std::optional<Harvest> Dispatcher::evaluate(std::uint64_t generation,
+                                            std::span<const evolve::Birth> births, Living& living) {
     const auto shard_size = static_cast<std::size_t>(experiment_.distribution.shard_size);
-    round_.emplace(Round{generation, births, parents,
+    round_.emplace(Round{generation, births, living,
                          ShardBoard(births.size(), next_shard_, shard_size),
-                         std::vector<Delivery>(births.size())});
+                         Harvest(births.size())});
     if (compute_) {
         work_with_others();
     } else {
         work_inline();
     }
     next_shard_ = round_->board.next_shard();
-    Round round = std::move(*round_);
+    const bool done = round_->board.done();
+    Harvest harvest = std::move(round_->harvest);
     round_.reset();
-    if (!round.board.done()) {
+    if (!done) {
         return std::nullopt;
     }
-    return std::move(round.deliveries);
+    return harvest;
 }
 
 void Dispatcher::work_inline() {
@@ -157,8 +160,8 @@ void Dispatcher::work_inline() {
 }
 
 void Dispatcher::work_with_others() {
-    for (Peer& entry : peers_) {
-        take_stock(entry);
+    for (int rank = 1; rank < communicator_.size(); ++rank) {
+        take_stock(rank);
     }
     while (!round_->board.done() && !interrupted()) {
         feed_workers();
@@ -170,21 +173,32 @@ void Dispatcher::work_with_others() {
     }
 }
 
-void Dispatcher::take_stock(Peer& worker) const {
-    std::erase_if(worker.has, [&](Hash128 hash) { return !round_->parents.contains(hash); });
-    for (Hash128 hash : std::exchange(worker.made, {})) {
-        // Most of a generation is dead by now.
-        if (round_->parents.contains(hash) && worker.has.insert(hash).second) {
-            worker.survivors.push_back(hash);
+void Dispatcher::take_stock(int rank) {
+    Peer& worker = peer(rank);
+    const Living& living = round_->living;
+    const std::vector<char> had = std::exchange(worker.has, std::vector<char>(living.size(), 0));
+    worker.can_make.assign(living.size(), 0);
+    for (std::size_t place = 0; place < living.size(); ++place) {
+        const Living::Member& member = living[place];
+        const evolve::Parents& parents = member.birth.parents;
+        const bool had_parents =
+            std::all_of(parents.begin(), parents.end(), [&](const evolve::Parent& parent) {
+                return parent.member < had.size() && had[parent.member] != 0;
+            });
+        if (member.birth.recipe == evolve::Recipe::carry) {
+            worker.has[place] = !parents.empty() && had_parents ? 1 : 0;
+        } else if (member.rank == rank && experiment_.distribution.exchange != Exchange::genomes) {
+            worker.has[place] = 1;
+            worker.survivors.push_back(member.outcome.genome);
+        } else {
+            worker.can_make[place] = had_parents ? 1 : 0;
         }
     }
 }
 
 std::optional<JobResult> Dispatcher::evaluate_alone(SharedGenome genome,
                                                     const evolve::EvaluationRound& round) {
-    Job job{0, round, {}};
-    WorkItem& item = job.items.emplace_back();
-    item.child = std::move(genome);
+    Job job{0, round, {evolve::Birth{}}, nullptr, {{std::move(genome), 0}}};
     if (!compute_) {
         return workshop_.work(job);
     }
@@ -277,17 +291,12 @@ Dispatcher::Clock::time_point Dispatcher::lease_end() const {
                               experiment_.distribution.lease_seconds));
 }
 
-Job Dispatcher::job_of(const Shard& shard) const {
-    Job job{shard.id, {evolve::Phase::train, round_->generation}, {}};
-    job.items.reserve(shard.items.size());
-    for (std::size_t index : shard.items) {
-        WorkItem& item = job.items.emplace_back();
-        item.birth = round_->births[index];
-        for (std::size_t i = 0; i < item.birth.parents.size(); ++i) {
-            item.parents[i] = round_->parents.find(item.birth.parents[i].genome);
-            CAMBRIAN_ASSERT(item.parents[i] != nullptr);
-        }
-    }
+Job Dispatcher::job_of(const Shard& shard) {
+    Job job{shard.id, {evolve::Phase::train, round_->generation}, {}, {}, {}};
+    job.parents = round_->living.genomes();
+    job.births.resize(shard.items.size());
+    for_each_index(threads_, shard.items.size(), block_of_births,
+                   [&](std::size_t i) { job.births[i] = round_->births[shard.items[i]]; });
     return job;
 }
 
@@ -300,76 +309,6 @@ void Dispatcher::feed_own_thread() {
         }
         compute_->submit(job_of(*shard));
     }
-}
-
-void Dispatcher::feed_workers() {
-    for (int rank = 1; rank < communicator_.size(); ++rank) {
-        if (serving(peer(rank))) {
-            issue_to(rank);
-        }
-    }
-}
-
-void Dispatcher::issue_to(int rank) {
-    Peer& worker = peer(rank);
-    while (worker.room > 0 && has_room(rank)) {
-        const auto shard = round_->board.issue(rank, limits(rank), lease_end());
-        if (!shard) {
-            return;
-        }
-        send(communicator_, rank, order_for(worker, *shard));
-        --worker.room;
-    }
-}
-
-ShardOrder Dispatcher::order_for(Peer& worker, const Shard& shard) {
-    ShardOrder order;
-    order.shard = shard.id;
-    order.generation = round_->generation;
-    order.survivors = std::exchange(worker.survivors, {});
-    order.births.reserve(shard.items.size());
-    std::vector<Hash128> unknown;
-    for (std::size_t item : shard.items) {
-        const evolve::Birth& birth = round_->births[item];
-        order.births.push_back(birth);
-        if (experiment_.distribution.exchange == Exchange::genomes) {
-            const SharedGenome child = child_of(item);
-            order.children.push_back(
-                {evolve::encode(*child), round_->deliveries[item].outcome.redrawn});
-            continue;
-        }
-        for (const evolve::Parent& parent : birth.parents) {
-            if (worker.has.insert(parent.genome).second) {
-                unknown.push_back(parent.genome);
-            }
-        }
-    }
-    order.parents = encoded(unknown);
-    return order;
-}
-
-std::vector<std::vector<std::byte>> Dispatcher::encoded(std::span<const Hash128> hashes) {
-    std::vector<std::vector<std::byte>> genomes(hashes.size());
-    threads_.for_each(static_cast<std::int64_t>(hashes.size()), [&](std::int64_t i, int) {
-        const auto index = static_cast<std::size_t>(i);
-        genomes[index] = evolve::encode(*round_->parents.find(hashes[index]));
-    });
-    return genomes;
-}
-
-SharedGenome Dispatcher::child_of(std::size_t item) {
-    Delivery& delivery = round_->deliveries[item];
-    if (!delivery.genome) {
-        const evolve::Birth& birth = round_->births[item];
-        std::vector<const evolve::Genome*> parents;
-        for (const evolve::Parent& parent : birth.parents) {
-            parents.push_back(round_->parents.find(parent.genome).get());
-        }
-        evolve::Offspring offspring = variation_.materialise(birth, parents);
-        delivery.outcome.redrawn = offspring.redrawn;
-        delivery.genome = std::make_shared<const evolve::Genome>(std::move(offspring.genome));
-    }
-    return delivery.genome;
 }
 
 void Dispatcher::take_own_results() {
@@ -425,19 +364,22 @@ void Dispatcher::deliver(int rank, std::uint64_t shard, std::vector<evolve::Outc
         }
     }
     round_->board.close(shard);
-    for (std::size_t i = 0; i < outcomes.size(); ++i) {
-        const std::size_t item = issued->items[i];
-        if (!round_->board.accept(item)) {
-            continue;
+    const std::vector<std::size_t>& items = issued->items;
+    std::vector<char> wanted(items.size());
+    std::transform(items.begin(), items.end(), wanted.begin(),
+                   [this](std::size_t item) { return round_->board.accept(item) ? 1 : 0; });
+    Harvest& harvest = round_->harvest;
+    for_each_index(threads_, items.size(), block_of_births, [&](std::size_t i) {
+        if (wanted[i] == 0) {
+            return;
         }
-        Delivery& delivery = round_->deliveries[item];
-        delivery.outcome = std::move(outcomes[i]);
-        delivery.outcome.evaluations = 1;
-        delivery.rank = rank;
+        harvest.outcomes[items[i]] = std::move(outcomes[i]);
+        harvest.outcomes[items[i]].evaluations = 1;
+        harvest.ranks[items[i]] = rank;
         if (!genomes.empty()) {
-            delivery.genome = std::move(genomes[i]);
+            harvest.genomes[items[i]] = std::move(genomes[i]);
         }
-    }
+    });
 }
 
 void Dispatcher::warn_of_failure(evolve::BirthId id, const std::string& text) {
@@ -464,11 +406,12 @@ void Dispatcher::fail_shard(int rank, std::uint64_t shard, const std::string& te
     for (std::size_t item : round_->board.fail(shard)) {
         const evolve::BirthId id = round_->births[item].id;
         if (round_->board.accept(item)) {
-            Delivery& delivery = round_->deliveries[item];
-            delivery = Delivery{};
-            delivery.outcome.id = id;
-            delivery.outcome.status = evolve::Status::failed;
-            delivery.rank = rank;
+            evolve::Outcome& outcome = round_->harvest.outcomes[item];
+            outcome = evolve::Outcome{};
+            outcome.id = id;
+            outcome.status = evolve::Status::failed;
+            round_->harvest.genomes[item] = nullptr;
+            round_->harvest.ranks[item] = rank;
             warn_of_failure(id, text);
         }
     }

@@ -7,14 +7,13 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <unordered_set>
 #include <vector>
 
 #include "cambrian/distributed/communicator.hpp"
 #include "cambrian/distributed/compute_thread.hpp"
 #include "cambrian/distributed/experiment.hpp"
 #include "cambrian/distributed/generation_log.hpp"
-#include "cambrian/distributed/genome_store.hpp"
+#include "cambrian/distributed/living.hpp"
 #include "cambrian/distributed/message.hpp"
 #include "cambrian/distributed/run.hpp"
 #include "cambrian/distributed/shard_board.hpp"
@@ -22,13 +21,6 @@
 #include "cambrian/engine/core/thread_pool.hpp"
 
 namespace cambrian::distributed {
-
-/// An outcome, who found it, and the child where rank 0 has it.
-struct Delivery {
-    evolve::Outcome outcome;
-    SharedGenome genome;
-    int rank = 0;
-};
 
 /// The coordinator's hands: gives births to workers and to its own compute thread, watches leases,
 /// and collects outcomes. Tells the workers to stop when it is destroyed.
@@ -47,16 +39,20 @@ class Dispatcher {
     /// Warns where ranks of one host use the same GPU.
     void warn_of_sharing();
 
-    /// Outcomes of the births, in their order; nothing when interrupted. `parents` holds every
-    /// genome the births name.
-    [[nodiscard]] std::optional<std::vector<Delivery>> evaluate(
-        std::uint64_t generation, std::span<const evolve::Birth> births,
-        const GenomeStore& parents);
+    /// What becomes of the births, by their places; nothing when interrupted. `living` are the
+    /// parents they name, and the successors of those of the call before.
+    [[nodiscard]] std::optional<Harvest> evaluate(std::uint64_t generation,
+                                                  std::span<const evolve::Birth> births,
+                                                  Living& living);
     /// Evaluates one genome on this rank; nothing when interrupted.
     [[nodiscard]] std::optional<JobResult> evaluate_alone(SharedGenome genome,
                                                           const evolve::EvaluationRound& round);
     /// Seconds of every rank since the last call.
     [[nodiscard]] std::vector<RankSeconds> take_seconds();
+    /// Of the coordinator's thread, beside those that work on shards.
+    [[nodiscard]] ThreadPool& threads() { return threads_; }
+    /// What this rank makes genomes with, beside its shards. They die before the dispatcher.
+    [[nodiscard]] GenomeMaker genome_maker() { return {&variation_, &workshop_.genomes()}; }
     /// What the workers' logs will say of the end.
     void set_farewell(std::string reason) { farewell_ = std::move(reason); }
 
@@ -80,19 +76,30 @@ class Dispatcher {
         std::uint64_t damaged = 0;  ///< Messages that could not be read.
         Hello hello;
         Clock::time_point heard;
-        std::unordered_set<Hash128, Hash128Hasher> has;  ///< Living genomes it was sent or made.
-        std::vector<Hash128> made;       ///< What it made since the last generation began.
+        std::vector<char> has;           ///< Living genomes it was sent or made, by place.
+        std::vector<char> can_make;      ///< Those whose parents it has.
         std::vector<Hash128> survivors;  ///< Of what it made, to be told with the next shard.
     };
     /// The generation in progress.
     struct Round {
         std::uint64_t generation = 0;
         std::span<const evolve::Birth> births;
-        const GenomeStore& parents;
+        Living& living;
         ShardBoard board;
-        std::vector<Delivery> deliveries;
+        Harvest harvest;
         std::uint64_t failures = 0;  ///< Births that could not be evaluated.
     };
+    /// An order that is not written yet: what goes into it by place among the living.
+    struct Draft {
+        int rank = 0;
+        Shard shard;
+        std::vector<Hash128> survivors;
+        std::vector<std::uint32_t> parents;
+        std::vector<std::uint32_t> recipes;  ///< Of `parents`, those that travel as recipes,
+        std::vector<std::uint32_t> genomes;  ///< and those that travel as bytes.
+    };
+    /// Bytes of living genomes by place, those that orders need.
+    using EncodedGenomes = std::vector<std::vector<std::byte>>;
 
     [[nodiscard]] bool interrupted() const { return interrupt_.load() != 0; }
     [[nodiscard]] Peer& peer(int rank) { return peers_[static_cast<std::size_t>(rank)]; }
@@ -111,16 +118,20 @@ class Dispatcher {
 
     void work_inline();
     void work_with_others();
-    /// Compares what a rank has with what lives.
-    void take_stock(Peer& worker) const;
-    [[nodiscard]] Job job_of(const Shard& shard) const;
+    /// Finds out what a rank has of what lives, and what it can make.
+    void take_stock(int rank);
+    [[nodiscard]] Job job_of(const Shard& shard);
     void feed_own_thread();
     void feed_workers();
-    void issue_to(int rank);
-    [[nodiscard]] ShardOrder order_for(Peer& peer, const Shard& shard);
-    /// Bytes of living genomes, written on all threads.
-    [[nodiscard]] std::vector<std::vector<std::byte>> encoded(std::span<const Hash128> hashes);
-    [[nodiscard]] SharedGenome child_of(std::size_t item);
+    /// The next order for a rank that wants one.
+    [[nodiscard]] std::optional<Draft> next_draft(int rank);
+    [[nodiscard]] Draft draft_of(int rank, Shard shard);
+    /// Writes orders on all threads and sends them.
+    void send_orders(std::vector<Draft>& drafts);
+    [[nodiscard]] EncodedGenomes encode_for(std::span<const Draft> drafts);
+    [[nodiscard]] ShardOrder order_of(const Draft& draft, const EncodedGenomes& encoded) const;
+    /// Makes the children of a shard here.
+    void make_children(const Shard& shard);
     void take_own_results();
     void take_result(JobResult result);
 

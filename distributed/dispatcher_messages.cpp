@@ -7,7 +7,7 @@
 #include "cambrian/distributed/hello.hpp"
 #include "cambrian/engine/core/error.hpp"
 
-// The coordinator's ears: what workers say.
+// The coordinator's ears: what workers say. dispatcher_orders.cpp holds what they are told.
 namespace cambrian::distributed {
 
 namespace {
@@ -55,7 +55,7 @@ void Dispatcher::dispatch(const Message& message) {
             welcome(rank, decode_message<Hello>(message.payload, source));
             return;
         case MessageKind::request:
-            take_request(rank, decode_message<Request>(message.payload, source));
+            take_request(rank, decode_request(message.payload, source, threads_));
             return;
         case MessageKind::heartbeat:
             for (std::uint64_t shard : decode_message<Heartbeat>(message.payload, source).shards) {
@@ -93,11 +93,6 @@ void Dispatcher::take_request(int rank, Request request) {
     worker.room = std::min(worker.room + std::min(request.room, largest_room), largest_room);
     for (ShardResult& result : request.results) {
         const std::size_t births = result.outcomes.size();
-        if (experiment_.distribution.exchange != Exchange::genomes) {
-            for (const evolve::Outcome& outcome : result.outcomes) {
-                worker.made.push_back(outcome.genome);
-            }
-        }
         deliver(rank, result.shard, std::move(result.outcomes), {});
         seconds_[static_cast<std::size_t>(rank)] += result.cost;
         note_speed(rank, result.cost, births);
@@ -121,12 +116,12 @@ void Dispatcher::answer(int rank, const GenomeRequest& request) {
     GenomeReply reply;
     std::size_t bytes = 0;
     for (Hash128 hash : request.hashes) {
-        const SharedGenome genome = round_ ? round_->parents.find(hash) : nullptr;
-        if (!genome) {
+        const auto place = round_ ? round_->living.find(hash) : std::nullopt;
+        if (!place) {
             reply.gone.push_back(hash);
             continue;
         }
-        reply.genomes.push_back(evolve::encode(*genome));
+        reply.genomes.push_back(evolve::encode(*(*round_->living.genomes())[*place]));
         bytes += reply.genomes.back().size();
         if (bytes > reply_bytes) {
             send(communicator_, rank, std::exchange(reply, {}));

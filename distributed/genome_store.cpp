@@ -4,7 +4,18 @@
 #include <bit>
 #include <utility>
 
+#include "cambrian/engine/core/contract.hpp"
+
 namespace cambrian::distributed {
+
+ParentGenomes::ParentGenomes(const evolve::Birth& birth, std::span<const SharedGenome> list)
+    : count_(birth.parents.size()) {
+    for (std::size_t i = 0; i < count_; ++i) {
+        CAMBRIAN_ASSERT(birth.parents[i].member < list.size());
+        genomes_[i] = list[birth.parents[i].member].get();
+        CAMBRIAN_ASSERT(genomes_[i] != nullptr);
+    }
+}
 
 std::uint64_t footprint(const evolve::Genome& genome) {
     constexpr std::uint64_t slot_bytes = sizeof(std::optional<Slot>) + sizeof(evolve::Gene);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <list>
@@ -9,17 +10,32 @@
 #include <vector>
 
 #include "cambrian/engine/core/hash.hpp"
+#include "cambrian/evolve/birth.hpp"
 #include "cambrian/evolve/genome.hpp"
 
 namespace cambrian::distributed {
 
 using SharedGenome = std::shared_ptr<const evolve::Genome>;
+/// A list of genomes by place, that several hold while births name places in it.
+using SharedGenomes = std::shared_ptr<const std::vector<SharedGenome>>;
+
+/// The genomes of a birth's parents, which are at Parent::member of a list.
+class ParentGenomes {
+  public:
+    ParentGenomes(const evolve::Birth& birth, std::span<const SharedGenome> list);
+    [[nodiscard]] std::span<const evolve::Genome* const> span() const {
+        return std::span(genomes_).first(count_);
+    }
+
+  private:
+    std::array<const evolve::Genome*, evolve::Parents::most> genomes_{};
+    std::size_t count_;
+};
 
 /// Bytes a genome takes in memory, roughly.
 [[nodiscard]] std::uint64_t footprint(const evolve::Genome& genome);
 
-/// Genomes by content hash, as the living ones that rank 0 owns. A flat table, for every birth
-/// looks its parents up in it.
+/// Genomes by content hash, in a flat table.
 class GenomeStore {
   public:
     void add(Hash128 hash, SharedGenome genome);

@@ -2,10 +2,15 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 #include <limits>
+#include <optional>
+#include <utility>
 
+#include "cambrian/distributed/blocks.hpp"
+#include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
 
 namespace cambrian::distributed {
@@ -13,7 +18,7 @@ namespace cambrian::distributed {
 namespace {
 
 constexpr std::uint32_t frame_magic = 0x474D4243;  // "CBMG"
-constexpr std::uint32_t frame_version = 2;
+constexpr std::uint32_t frame_version = 3;
 constexpr std::size_t header_bytes = 32;
 
 template <typename T>
@@ -41,12 +46,13 @@ T get(const std::byte*& at) {
 /// Words of many small things, written as one block: an archive takes long over single values.
 class WordWriter {
   public:
-    explicit WordWriter(std::size_t words) { bytes_.reserve(sizeof(std::uint64_t) * words); }
+    /// @param words that will be written, or more.
+    explicit WordWriter(std::size_t words)
+        : bytes_(sizeof(std::uint64_t) * words), at_(bytes_.data()) {}
 
     void write(std::uint64_t word) {
-        bytes_.resize(bytes_.size() + sizeof word);
-        std::byte* at = bytes_.data() + bytes_.size() - sizeof word;
-        put(at, word);
+        CAMBRIAN_EXPECT(at_ + sizeof word <= bytes_.data() + bytes_.size());
+        put(at_, word);
     }
     void write(double value) { write(std::bit_cast<std::uint64_t>(value)); }
     void write(Hash128 hash) {
@@ -59,10 +65,11 @@ class WordWriter {
             write(value);
         }
     }
-    [[nodiscard]] std::span<const std::byte> bytes() const { return bytes_; }
+    [[nodiscard]] std::span<const std::byte> bytes() const { return {bytes_.data(), at_}; }
 
   private:
     std::vector<std::byte> bytes_;
+    std::byte* at_;
 };
 
 /// Reads a block of words from an archive within its bounds.
@@ -117,7 +124,43 @@ constexpr std::size_t birth_words = 3;  ///< Of one without parents.
 constexpr std::size_t parent_words = 4;
 constexpr std::size_t outcome_words = 12;  ///< Of one without values in its arrays.
 
-void write_births(ArchiveWriter& archive, std::span<const evolve::Birth> births) {
+void write_parent(WordWriter& words, const evolve::Parent& parent) {
+    words.write(parent.birth);
+    words.write(parent.genome);
+    words.write(parent.fitness);
+}
+
+evolve::Parent read_parent(WordReader& words) {
+    evolve::Parent parent;
+    parent.birth = words.word();
+    parent.genome = words.hash();
+    parent.fitness = words.real();
+    return parent;
+}
+
+void write_parents(ArchiveWriter& archive, std::span<const evolve::Parent> parents) {
+    WordWriter words(1 + parents.size() * parent_words);
+    words.write(static_cast<std::uint64_t>(parents.size()));
+    for (const evolve::Parent& parent : parents) {
+        write_parent(words, parent);
+    }
+    archive.write(words.bytes());
+}
+
+void read_parents(ArchiveReader& archive, std::vector<evolve::Parent>& parents) {
+    WordReader words(archive);
+    parents.resize(words.count(parent_words));
+    for (std::size_t i = 0; i < parents.size(); ++i) {
+        parents[i] = read_parent(words);
+        parents[i].member = static_cast<std::uint32_t>(i);
+    }
+    words.finish();
+}
+
+/// Births whose parents are places in a list that both sides have, or births with their parents.
+enum class ParentsAs : std::uint8_t { places, themselves };
+
+void write_births(ArchiveWriter& archive, std::span<const evolve::Birth> births, ParentsAs form) {
     WordWriter words(1 + births.size() * (birth_words + evolve::Parents::most * parent_words));
     words.write(static_cast<std::uint64_t>(births.size()));
     for (const evolve::Birth& birth : births) {
@@ -125,15 +168,41 @@ void write_births(ArchiveWriter& archive, std::span<const evolve::Birth> births)
         words.write(static_cast<std::uint64_t>(birth.recipe));
         words.write(static_cast<std::uint64_t>(birth.parents.size()));
         for (const evolve::Parent& parent : birth.parents) {
-            words.write(parent.birth);
-            words.write(parent.genome);
-            words.write(parent.fitness);
+            if (form == ParentsAs::places) {
+                words.write(std::uint64_t{parent.member});
+            } else {
+                write_parent(words, parent);
+            }
         }
     }
     archive.write(words.bytes());
 }
 
-evolve::Birth read_birth(WordReader& words) {
+/// What places refer to; nothing where parents are there themselves.
+using ParentList = std::optional<std::span<const evolve::Parent>>;
+
+evolve::Parent read_listed(WordReader& words, std::span<const evolve::Parent> list) {
+    const std::uint64_t place = words.word();
+    if (place >= list.size()) {
+        words.fail("a birth has a parent that is not in the list");
+    }
+    return list[place];
+}
+
+/// The least and the most parents that a recipe takes.
+std::pair<std::uint64_t, std::uint64_t> parents_of(evolve::Recipe recipe) {
+    switch (recipe) {
+        case evolve::Recipe::sample:
+            return {0, 0};
+        case evolve::Recipe::carry:
+            return {1, 1};
+        case evolve::Recipe::vary:
+            break;
+    }
+    return {1, evolve::Parents::most};
+}
+
+evolve::Birth read_birth(WordReader& words, const ParentList& list) {
     evolve::Birth birth;
     birth.id = words.word();
     const std::uint64_t recipe = words.word();
@@ -141,33 +210,37 @@ evolve::Birth read_birth(WordReader& words) {
         words.fail("a birth has an unknown recipe");
     }
     birth.recipe = static_cast<evolve::Recipe>(recipe);
-    const std::uint64_t parents = words.count(parent_words);
-    const bool orphan = birth.recipe != evolve::Recipe::sample && parents == 0;
-    if (orphan || parents > evolve::Parents::most) {
+    const std::uint64_t parents = words.count(list ? 1 : parent_words);
+    const auto [least, most] = parents_of(birth.recipe);
+    if (parents < least || parents > most) {
         words.fail("a birth has an impossible number of parents");
     }
     for (std::uint64_t i = 0; i < parents; ++i) {
-        evolve::Parent parent;
-        parent.birth = words.word();
-        parent.genome = words.hash();
-        parent.fitness = words.real();
-        birth.parents.push_back(parent);
+        birth.parents.push_back(list ? read_listed(words, *list) : read_parent(words));
     }
     return birth;
 }
 
-void read_births(ArchiveReader& archive, std::vector<evolve::Birth>& births) {
+void read_births(ArchiveReader& archive, std::vector<evolve::Birth>& births,
+                 const ParentList& list) {
     WordReader words(archive);
     const std::uint64_t count = words.count(birth_words);
     births.reserve(count);
     for (std::uint64_t i = 0; i < count; ++i) {
-        births.push_back(read_birth(words));
+        births.push_back(read_birth(words, list));
     }
     words.finish();
 }
 
-void write_outcomes(ArchiveWriter& archive, std::span<const evolve::Outcome> outcomes) {
-    WordWriter words(1 + outcomes.size() * (outcome_words + 2));
+/// Outcomes in a block, which one thread reads: a few tens of microseconds.
+constexpr std::size_t block_of_outcomes = 512;
+
+void write_block(ArchiveWriter& archive, std::span<const evolve::Outcome> outcomes) {
+    std::size_t values = 0;
+    for (const evolve::Outcome& outcome : outcomes) {
+        values += outcome.objectives.size() + outcome.behaviour.size() + outcome.per_sample.size();
+    }
+    WordWriter words(1 + outcomes.size() * outcome_words + values);
     words.write(static_cast<std::uint64_t>(outcomes.size()));
     for (const evolve::Outcome& outcome : outcomes) {
         words.write(outcome.id);
@@ -185,31 +258,53 @@ void write_outcomes(ArchiveWriter& archive, std::span<const evolve::Outcome> out
     archive.write(words.bytes());
 }
 
-void read_outcomes(ArchiveReader& archive, std::vector<evolve::Outcome>& outcomes) {
-    WordReader words(archive);
-    outcomes.resize(words.count(outcome_words));
-    for (evolve::Outcome& outcome : outcomes) {
-        outcome.id = words.word();
-        const std::uint64_t status = words.word();
-        if (status > static_cast<std::uint64_t>(evolve::Status::failed)) {
-            words.fail("an outcome has an unknown status");
-        }
-        outcome.status = static_cast<evolve::Status>(status);
-        outcome.fitness = words.real();
-        words.read(outcome.objectives);
-        words.read(outcome.behaviour);
-        words.read(outcome.per_sample);
-        outcome.evaluations = words.word();
-        outcome.env_steps = words.word();
-        outcome.parameters = words.word();
-        const std::uint64_t redrawn = words.word();
-        if (redrawn > std::numeric_limits<std::uint32_t>::max()) {
-            words.fail("an outcome was redrawn too often");
-        }
-        outcome.redrawn = static_cast<std::uint32_t>(redrawn);
-        outcome.genome = words.hash();
+void write_outcomes(ArchiveWriter& archive, std::span<const evolve::Outcome> outcomes) {
+    archive.write(
+        static_cast<std::uint64_t>((outcomes.size() + block_of_outcomes - 1) / block_of_outcomes));
+    for (std::size_t first = 0; first < outcomes.size(); first += block_of_outcomes) {
+        write_block(archive,
+                    outcomes.subspan(first, std::min(block_of_outcomes, outcomes.size() - first)));
     }
-    words.finish();
+}
+
+void read_outcome(WordReader& words, evolve::Outcome& outcome) {
+    outcome.id = words.word();
+    const std::uint64_t status = words.word();
+    if (status > static_cast<std::uint64_t>(evolve::Status::failed)) {
+        words.fail("an outcome has an unknown status");
+    }
+    outcome.status = static_cast<evolve::Status>(status);
+    outcome.fitness = words.real();
+    words.read(outcome.objectives);
+    words.read(outcome.behaviour);
+    words.read(outcome.per_sample);
+    outcome.evaluations = words.word();
+    outcome.env_steps = words.word();
+    outcome.parameters = words.word();
+    const std::uint64_t redrawn = words.word();
+    if (redrawn > std::numeric_limits<std::uint32_t>::max()) {
+        words.fail("an outcome was redrawn too often");
+    }
+    outcome.redrawn = static_cast<std::uint32_t>(redrawn);
+    outcome.genome = words.hash();
+}
+
+void read_outcomes(ArchiveReader& archive, std::vector<evolve::Outcome>& outcomes,
+                   ThreadPool& threads) {
+    std::vector<WordReader> blocks;
+    std::vector<std::size_t> ends;
+    std::size_t all = 0;
+    for (std::uint64_t left = archive.read_count(sizeof(std::uint64_t)); left > 0; --left) {
+        all += blocks.emplace_back(archive).count(outcome_words);
+        ends.push_back(all);
+    }
+    outcomes.resize(all);
+    for_each_index(threads, blocks.size(), 1, [&](std::size_t block) {
+        for (std::size_t i = block == 0 ? 0 : ends[block - 1]; i < ends[block]; ++i) {
+            read_outcome(blocks[block], outcomes[i]);
+        }
+        blocks[block].finish();
+    });
 }
 
 void write_cost(ArchiveWriter& archive, const ShardCost& cost) {
@@ -382,33 +477,42 @@ void write(ArchiveWriter& archive, const Request& message) {
     }
 }
 
-void read(ArchiveReader& archive, Request& message) {
+void read(ArchiveReader& archive, Request& message, ThreadPool& threads) {
     archive.read(message.room);
     message.results.resize(archive.read_count(48));
     for (ShardResult& result : message.results) {
         archive.read(result.shard);
-        read_outcomes(archive, result.outcomes);
+        read_outcomes(archive, result.outcomes, threads);
         read_cost(archive, result.cost);
     }
+}
+
+void read(ArchiveReader& archive, Request& message) {
+    ThreadPool alone(1);
+    read(archive, message, alone);
 }
 
 void write(ArchiveWriter& archive, const ShardOrder& message) {
     archive.write(message.shard);
     archive.write(message.generation);
-    write_births(archive, message.births);
+    write_parents(archive, message.parents);
+    write_births(archive, message.births, ParentsAs::places);
+    write_births(archive, message.recipes, ParentsAs::themselves);
     archive.write(static_cast<std::uint64_t>(message.children.size()));
     for (const ShippedGenome& child : message.children) {
         archive.write(std::span<const std::byte>(child.bytes));
         archive.write(child.redrawn);
     }
-    write_all(archive, message.parents);
+    write_all(archive, message.genomes);
     write_all(archive, message.survivors);
 }
 
 void read(ArchiveReader& archive, ShardOrder& message) {
     archive.read(message.shard);
     archive.read(message.generation);
-    read_births(archive, message.births);
+    read_parents(archive, message.parents);
+    read_births(archive, message.births, message.parents);
+    read_births(archive, message.recipes, std::nullopt);
     message.children.resize(archive.read_count(12));
     for (ShippedGenome& child : message.children) {
         archive.read(child.bytes);
@@ -417,7 +521,7 @@ void read(ArchiveReader& archive, ShardOrder& message) {
     if (!message.children.empty() && message.children.size() != message.births.size()) {
         archive.fail("a shard has another number of children than births");
     }
-    read_all(archive, message.parents);
+    read_all(archive, message.genomes);
     read_all(archive, message.survivors);
 }
 
@@ -474,5 +578,14 @@ void read(ArchiveReader& archive, Stop& message) {
 }
 
 }  // namespace detail
+
+Request decode_request(std::span<const std::byte> payload, std::string_view source,
+                       ThreadPool& threads) {
+    ArchiveReader archive(detail::unseal(Request::kind, payload, source), std::string(source));
+    Request request;
+    detail::read(archive, request, threads);
+    archive.finish();
+    return request;
+}
 
 }  // namespace cambrian::distributed

@@ -9,6 +9,7 @@
 
 #include "cambrian/distributed/communicator.hpp"
 #include "cambrian/engine/core/hash.hpp"
+#include "cambrian/engine/core/thread_pool.hpp"
 #include "cambrian/engine/io/archive.hpp"
 #include "cambrian/evolve/birth.hpp"
 
@@ -65,19 +66,24 @@ struct ShippedGenome {
     bool operator==(const ShippedGenome&) const = default;
 };
 
-/// Births to evaluate.
+/// Births to evaluate. What a worker has travels as a name, what it can make itself as a recipe,
+/// and only the rest as bytes.
 struct ShardOrder {
     static constexpr MessageKind kind = MessageKind::shard;
     std::uint64_t shard = 0;
     std::uint64_t generation = 0;
-    std::vector<evolve::Birth> births;
+    /// Each once: all that the births name, and where that is most of the living, all the living.
+    std::vector<evolve::Parent> parents;
+    std::vector<evolve::Birth> births;  ///< Parent::member is a place in `parents`.
+    /// How some of `parents` were born, in their order: this worker has what they were made of.
+    std::vector<evolve::Birth> recipes;
+    std::vector<std::vector<std::byte>> genomes;  ///< Of the parents that it can get nowhere else.
     std::vector<ShippedGenome> children;  ///< One for each birth, or none: the worker makes them.
-    std::vector<std::vector<std::byte>> parents;  ///< Genomes this worker has not been sent yet.
     std::vector<Hash128> survivors;  ///< Children of this worker that live, where not told before.
     bool operator==(const ShardOrder&) const = default;
 };
 
-/// Parents that fell out of the worker's cache.
+/// Parents that a worker lacks against expectation, as when they fell out of its cache.
 struct GenomeRequest {
     static constexpr MessageKind kind = MessageKind::genome_request;
     std::vector<Hash128> hashes;
@@ -131,6 +137,7 @@ void write(ArchiveWriter& archive, const ShardFailure& message);
 void write(ArchiveWriter& archive, const Stop& message);
 void read(ArchiveReader& archive, Hello& message);
 void read(ArchiveReader& archive, Request& message);
+void read(ArchiveReader& archive, Request& message, ThreadPool& threads);
 void read(ArchiveReader& archive, ShardOrder& message);
 void read(ArchiveReader& archive, GenomeRequest& message);
 void read(ArchiveReader& archive, GenomeReply& message);
@@ -161,6 +168,10 @@ template <typename T>
     archive.finish();
     return message;
 }
+
+/// decode_message<Request> on several threads, for one with many outcomes.
+[[nodiscard]] Request decode_request(std::span<const std::byte> payload, std::string_view source,
+                                     ThreadPool& threads);
 
 template <typename T>
 void send(Communicator& communicator, int to, const T& message) {

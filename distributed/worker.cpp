@@ -3,14 +3,16 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <exception>
 #include <list>
 #include <set>
 #include <string>
-#include <unordered_set>
+#include <unordered_map>
 #include <utility>
 
+#include "cambrian/distributed/blocks.hpp"
 #include "cambrian/distributed/compute_thread.hpp"
 #include "cambrian/distributed/hello.hpp"
 #include "cambrian/distributed/message.hpp"
@@ -50,6 +52,7 @@ class Worker {
           log_(experiment.directory, communicator.rank()),
           workshop_(backend, experiment),
           threads_(experiment.distribution.threads),
+          variation_(experiment.seed, experiment.variation),
           cache_(limits.cache_bytes),
           compute_(workshop_) {}
 
@@ -78,8 +81,25 @@ class Worker {
     /// A shard whose parents are not all here yet.
     struct Waiting {
         ShardOrder order;
-        GenomeStore parents;
-        std::unordered_set<Hash128, Hash128Hasher> missing;
+        std::shared_ptr<std::vector<SharedGenome>> parents =
+            std::make_shared<std::vector<SharedGenome>>();
+        /// Places of parents, by what belongs there.
+        std::unordered_map<Hash128, std::set<std::uint32_t>, Hash128Hasher> missing;
+
+        void fill(Hash128 hash, const SharedGenome& genome) {
+            if (const auto at = missing.find(hash); at != missing.end()) {
+                for (std::uint32_t place : at->second) {
+                    (*parents)[place] = genome;
+                }
+                missing.erase(at);
+            }
+        }
+    };
+    /// How to make the parent at a place.
+    struct Recipe {
+        std::size_t place = 0;
+        evolve::Birth birth;  ///< Parent::member is a place among the ingredients.
+        std::array<SharedGenome, evolve::Parents::most> ingredients;
     };
 
     void ask(std::uint32_t room, std::vector<ShardResult> results) {
@@ -163,17 +183,14 @@ class Worker {
     /// read, checked and named by its content on one of all threads.
     void learn(std::span<const std::vector<std::byte>> genomes) {
         std::vector<std::pair<Hash128, SharedGenome>> learnt(genomes.size());
-        threads_.for_each(static_cast<std::int64_t>(genomes.size()), [&](std::int64_t i, int) {
-            const auto index = static_cast<std::size_t>(i);
+        for_each_index(threads_, genomes.size(), 1, [&](std::size_t index) {
             auto genome = std::make_shared<const evolve::Genome>(
                 evolve::decode_genome(genomes[index], "the coordinator"));
             learnt[index] = {evolve::content_hash(*genome), std::move(genome)};
         });
         for (auto& [hash, genome] : learnt) {
             for (Waiting& waiting : waiting_) {
-                if (waiting.missing.erase(hash) > 0) {
-                    waiting.parents.add(hash, genome);
-                }
+                waiting.fill(hash, genome);
             }
             cache_.add(hash, std::move(genome));
         }
@@ -199,40 +216,92 @@ class Worker {
         return std::exchange(made_, GenomeStore{});
     }
 
-    /// Looks up the parents of a shard, once each.
-    void find_parents(std::span<const evolve::Birth> births, Waiting& waiting) {
-        for (const evolve::Birth& birth : births) {
+    /// Looks up the parents of a shard, once each, and makes what it can; the rest is missing.
+    void find_parents(Waiting& waiting) {
+        const std::vector<evolve::Parent>& wanted = waiting.order.parents;
+        std::vector<SharedGenome>& parents = *waiting.parents;
+        parents.resize(wanted.size());
+        for (std::size_t place = 0; place < wanted.size(); ++place) {
+            parents[place] = cache_.find(wanted[place].genome);
+        }
+        make_parents(waiting.order, parents);
+        // Those that no birth names are here to be parents' parents, and never asked for.
+        for (const evolve::Birth& birth : waiting.order.births) {
             for (const evolve::Parent& parent : birth.parents) {
-                if (waiting.parents.contains(parent.genome)) {
-                    continue;
-                }
-                if (SharedGenome genome = cache_.find(parent.genome)) {
-                    waiting.parents.add(parent.genome, std::move(genome));
-                } else {
-                    waiting.missing.insert(parent.genome);
+                if (!parents[parent.member]) {
+                    waiting.missing[parent.genome].insert(parent.member);
                 }
             }
         }
     }
 
+    /// Makes parents once more, as they were made elsewhere, from what is still here.
+    void make_parents(const ShardOrder& order, std::vector<SharedGenome>& parents) {
+        std::vector<Recipe> recipes;
+        recipes.reserve(order.recipes.size());
+        std::size_t place = 0;
+        for (const evolve::Birth& birth : order.recipes) {
+            while (place < parents.size() && order.parents[place].birth != birth.id) {
+                ++place;
+            }
+            if (place == parents.size()) {
+                throw InputError(fmt::format(
+                    "a shard from the coordinator is refused (its recipe {} is of none of its "
+                    "parents) check that every rank runs the same program",
+                    birth.id));
+            }
+            if (Recipe recipe{place, birth, {}}; !parents[place] && find_ingredients(recipe)) {
+                recipes.push_back(std::move(recipe));
+            }
+            ++place;  // Two recipes of one parent would be made at the same time.
+        }
+        for_each_index(threads_, recipes.size(), block_of_genomes, [&](std::size_t i) {
+            const Recipe& recipe = recipes[i];
+            auto genome = std::make_shared<const evolve::Genome>(
+                variation_
+                    .materialise(recipe.birth,
+                                 ParentGenomes(recipe.birth, recipe.ingredients).span())
+                    .genome);
+            // Where it is another one, the coordinator is asked, and finds out who is wrong.
+            if (evolve::content_hash(*genome) == order.parents[recipe.place].genome) {
+                parents[recipe.place] = std::move(genome);
+            }
+        });
+        for (const Recipe& recipe : recipes) {
+            if (parents[recipe.place]) {
+                cache_.add(order.parents[recipe.place].genome, parents[recipe.place]);
+            }
+        }
+    }
+
+    bool find_ingredients(Recipe& recipe) {
+        const evolve::Parents named = std::exchange(recipe.birth.parents, {});
+        for (evolve::Parent parent : named) {
+            SharedGenome genome = cache_.find(parent.genome);
+            if (!genome) {
+                return false;
+            }
+            parent.member = static_cast<std::uint32_t>(recipe.birth.parents.size());
+            recipe.ingredients[parent.member] = std::move(genome);
+            recipe.birth.parents.push_back(parent);
+        }
+        return true;
+    }
+
     void accept_shard(ShardOrder order) {
+        if (!order.children.empty()) {
+            begin(std::move(order), nullptr);
+            return;
+        }
         Waiting& waiting = waiting_.emplace_back();
+        waiting.order = std::move(order);
         try {
-            if (order.children.empty()) {
-                find_parents(order.births, waiting);
-            }
-            learn(order.parents);
-            if (!order.children.empty()) {
-                begin(order, waiting);
-                waiting_.pop_back();
-                return;
-            }
+            find_parents(waiting);
+            learn(std::exchange(waiting.order.genomes, {}));
         } catch (...) {
             waiting_.pop_back();
             throw;
         }
-        order.parents.clear();
-        waiting.order = std::move(order);
         held_.insert(waiting.order.shard);
         request_missing(waiting);
         begin_complete();
@@ -240,7 +309,9 @@ class Worker {
 
     void request_missing(const Waiting& waiting) {
         GenomeRequest request;
-        request.hashes.assign(waiting.missing.begin(), waiting.missing.end());
+        for (const auto& [hash, places] : waiting.missing) {
+            request.hashes.push_back(hash);
+        }
         if (!request.hashes.empty()) {
             send(communicator_, coordinator_rank, request);
         }
@@ -270,7 +341,7 @@ class Worker {
     void begin_complete() {
         for (auto at = waiting_.begin(); at != waiting_.end();) {
             if (at->missing.empty()) {
-                begin(at->order, *at);
+                begin(std::move(at->order), std::move(at->parents));
                 at = waiting_.erase(at);
             } else {
                 ++at;
@@ -278,22 +349,16 @@ class Worker {
         }
     }
 
-    void begin(const ShardOrder& order, const Waiting& waiting) {
-        Job job{order.shard, {evolve::Phase::train, order.generation}, {}};
-        job.items.reserve(order.births.size());
-        for (std::size_t i = 0; i < order.births.size(); ++i) {
-            WorkItem& item = job.items.emplace_back();
-            item.birth = order.births[i];
-            if (!order.children.empty()) {
-                item.child = std::make_shared<const evolve::Genome>(
-                    evolve::decode_genome(order.children[i].bytes, "the coordinator"));
-                item.redrawn = order.children[i].redrawn;
-                continue;
-            }
-            std::transform(
-                item.birth.parents.begin(), item.birth.parents.end(), item.parents.begin(),
-                [&](const evolve::Parent& parent) { return waiting.parents.find(parent.genome); });
-        }
+    void begin(ShardOrder&& order, SharedGenomes parents) {
+        Job job{order.shard, {evolve::Phase::train, order.generation}, {}, {}, {}};
+        job.births = std::move(order.births);
+        job.parents = std::move(parents);
+        job.children.resize(order.children.size());
+        for_each_index(threads_, order.children.size(), 1, [&](std::size_t i) {
+            job.children[i] = {std::make_shared<const evolve::Genome>(evolve::decode_genome(
+                                   order.children[i].bytes, "the coordinator")),
+                               order.children[i].redrawn};
+        });
         held_.insert(order.shard);
         compute_.submit(std::move(job));
     }
@@ -331,8 +396,9 @@ class Worker {
     RankLog log_;
     Workshop workshop_;   ///< Before whatever holds genomes that it made.
     ThreadPool threads_;  ///< Of the rank's thread, beside those of the workshop.
-    GenomeCache cache_;   ///< Living genomes that this rank was sent or made.
-    GenomeStore made_;    ///< Children of this generation; who of them lives is known at its end.
+    evolve::Variation variation_;
+    GenomeCache cache_;  ///< Living genomes that this rank was sent or made.
+    GenomeStore made_;   ///< Children of this generation; who of them lives is known at its end.
     std::list<Waiting> waiting_;
     std::set<std::uint64_t> held_;  ///< Shards on this rank: waiting or with the compute thread.
     std::uint64_t generation_ = 0;  ///< Of the last shard.

@@ -1,7 +1,6 @@
 #include "cambrian/distributed/workshop.hpp"
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <cmath>
 #include <utility>
@@ -56,27 +55,26 @@ JobResult Workshop::work(const Job& job) {
     return result;
 }
 
-SharedGenome Workshop::child_of(const WorkItem& item, GenomePool::Blank& blank,
+SharedGenome Workshop::child_of(const Job& job, std::size_t index, GenomePool::Blank& blank,
                                 evolve::Outcome& outcome) const {
-    if (item.birth.recipe == evolve::Recipe::carry && item.parents.front()) {
-        outcome.genome = item.birth.parents.front().genome;
-        return item.parents.front();
+    if (!job.children.empty()) {
+        outcome.redrawn = job.children[index].redrawn;
+        outcome.genome = evolve::content_hash(*job.children[index].genome);
+        return job.children[index].genome;
     }
-    SharedGenome child = item.child;
-    outcome.redrawn = item.redrawn;
-    if (!child) {
-        const std::array<const evolve::Genome*, evolve::Parents::most> parents{
-            item.parents[0].get(), item.parents[1].get()};
-        outcome.redrawn = variation_.materialise(
-            item.birth, std::span(parents).first(item.birth.parents.size()), *blank);
-        child = std::move(blank);
+    const evolve::Birth& birth = job.births[index];
+    if (birth.recipe == evolve::Recipe::carry) {
+        outcome.genome = birth.parents.front().genome;
+        return (*job.parents)[birth.parents.front().member];
     }
-    outcome.genome = evolve::content_hash(*child);
-    return child;
+    const ParentGenomes parents(birth, *job.parents);
+    outcome.redrawn = variation_.materialise(birth, parents.span(), *blank);
+    outcome.genome = evolve::content_hash(*blank);
+    return std::move(blank);
 }
 
 void Workshop::make_children(const Job& job, JobResult& result) {
-    const std::size_t count = job.items.size();
+    const std::size_t count = job.births.size();
     result.outcomes.resize(count);
     result.genomes.resize(count);
     const auto make = [&](std::int64_t block, int) {
@@ -85,8 +83,8 @@ void Workshop::make_children(const Job& job, JobResult& result) {
         std::vector<GenomePool::Blank> blanks = genomes_.take(end - first);
         for (std::size_t i = first; i < end; ++i) {
             evolve::Outcome& outcome = result.outcomes[i];
-            outcome.id = job.items[i].birth.id;
-            result.genomes[i] = child_of(job.items[i], blanks[i - first], outcome);
+            outcome.id = job.births[i].id;
+            result.genomes[i] = child_of(job, i, blanks[i - first], outcome);
             outcome.parameters = result.genomes[i]->weights.size();
         }
     };

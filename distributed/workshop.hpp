@@ -1,6 +1,6 @@
 #pragma once
 
-#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <string>
@@ -16,22 +16,22 @@
 
 namespace cambrian::distributed {
 
-/// A birth with everything it needs.
-struct WorkItem {
-    evolve::Birth birth;
-    std::array<SharedGenome, evolve::Parents::most> parents;  ///< In the order of the birth's.
-    SharedGenome child;         ///< Set where the child travelled whole.
-    std::uint32_t redrawn = 0;  ///< Of a child that travelled whole.
+/// A child that was made elsewhere.
+struct ReadyChild {
+    SharedGenome genome;
+    std::uint32_t redrawn = 0;
 };
 
 /// A shard ready to be worked on.
 struct Job {
     std::uint64_t shard = 0;
     evolve::EvaluationRound round;
-    std::vector<WorkItem> items;
+    std::vector<evolve::Birth> births;
+    SharedGenomes parents;             ///< Parent::member is a place here.
+    std::vector<ReadyChild> children;  ///< One for each birth, or none: they are made here.
 };
 
-/// What became of a job: outcomes and genomes in the order of its items, or what it threw.
+/// What became of a job: outcomes and genomes in the order of its births, or what it threw.
 struct JobResult {
     std::uint64_t shard = 0;
     std::vector<evolve::Outcome> outcomes;
@@ -48,9 +48,11 @@ class Workshop {
 
     /// Never throws what an evaluation throws: that is JobResult::failure.
     [[nodiscard]] JobResult work(const Job& job);
+    /// Where the memory of its children comes from and goes to.
+    [[nodiscard]] GenomePool& genomes() { return genomes_; }
 
   private:
-    [[nodiscard]] SharedGenome child_of(const WorkItem& item, GenomePool::Blank& blank,
+    [[nodiscard]] SharedGenome child_of(const Job& job, std::size_t index, GenomePool::Blank& blank,
                                         evolve::Outcome& outcome) const;
     void make_children(const Job& job, JobResult& result);
     void evaluate(const Job& job, JobResult& result);

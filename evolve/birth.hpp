@@ -26,8 +26,9 @@ enum class Recipe : std::uint8_t {
 
 struct Parent {
     BirthId birth = 0;
-    Hash128 genome;  ///< Content hash: where the genome is found.
+    Hash128 genome;  ///< Content hash: what the genome is.
     double fitness = 0.0;
+    std::uint32_t member = 0;  ///< Place among those who were asked for: Strategy::living().
     bool operator==(const Parent&) const = default;
 };
 

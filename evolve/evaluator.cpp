@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <optional>
@@ -98,20 +99,31 @@ void judge(Evaluation& evaluation, double fitness) {
     }
 }
 
-std::vector<Evaluation> evaluations_from(const std::vector<PopulationOutput>& outputs,
-                                         const Layout& layout, std::size_t count) {
-    std::vector<Evaluation> result(count);
-    const PopulationOutput* per_sample = layout.per_sample ? &outputs.back() : nullptr;
-    for (std::size_t i = 0; i < count; ++i) {
-        if (layout.env_steps)
-            result[i].env_steps = static_cast<std::uint64_t>(outputs[1].integers[i]);
-        if (per_sample != nullptr) {
-            const auto width = static_cast<std::size_t>(per_sample->elements);
-            const auto first = per_sample->reals.begin() + static_cast<std::ptrdiff_t>(i * width);
-            result[i].per_sample.assign(first, first + static_cast<std::ptrdiff_t>(width));
-        }
-        judge(result[i], static_cast<double>(outputs[0].reals[i]));
+Evaluation evaluation_from(const std::vector<PopulationOutput>& outputs, const Layout& layout,
+                           std::size_t index) {
+    Evaluation result;
+    if (layout.env_steps) result.env_steps = static_cast<std::uint64_t>(outputs[1].integers[index]);
+    if (layout.per_sample) {
+        const PopulationOutput& samples = outputs.back();
+        const auto width = static_cast<std::size_t>(samples.elements);
+        const auto first = samples.reals.begin() + static_cast<std::ptrdiff_t>(index * width);
+        result.per_sample.assign(first, first + static_cast<std::ptrdiff_t>(width));
     }
+    judge(result, static_cast<double>(outputs[0].reals[index]));
+    return result;
+}
+
+std::vector<Evaluation> evaluations_from(const std::vector<PopulationOutput>& outputs,
+                                         const Layout& layout, std::size_t count,
+                                         ThreadPool& threads) {
+    constexpr std::size_t at_once = 256;
+    std::vector<Evaluation> result(count);
+    const std::size_t parts = (count + at_once - 1) / at_once;
+    threads.for_each(static_cast<std::int64_t>(parts), [&](std::int64_t part, int) {
+        const std::size_t first = static_cast<std::size_t>(part) * at_once;
+        for (std::size_t i = first; i < std::min(first + at_once, count); ++i)
+            result[i] = evaluation_from(outputs, layout, i);
+    });
     return result;
 }
 
@@ -171,7 +183,7 @@ std::vector<Evaluation> Evaluator::State::on_backend(std::span<const Genome* con
     const auto& outputs = runner.run(
         genomes,
         {.variant = static_cast<std::int64_t>(round.phase), .build = build, .shared = shared});
-    return evaluations_from(outputs, layout, genomes.size());
+    return evaluations_from(outputs, layout, genomes.size(), runner.threads());
 }
 
 std::vector<Evaluation> Evaluator::State::on_host(std::span<const Genome* const> genomes,

@@ -32,11 +32,13 @@ class GenomeGroups {
         std::size_t end = 0;
     };
 
-    void arrange(std::span<const GenomeStructure> structures);
+    /// @param lockstep of the backend: so many neighbours share a path where that is affordable.
+    void arrange(std::span<const GenomeStructure> structures, std::int64_t lockstep);
 
     /// Genomes by position: classes of tapes first, in each those of one path side by side, the
-    /// cheap before the dear, so that neighbours do the same and take about as long; then the
-    /// graphs.
+    /// dear before the cheap, so that neighbours do the same and take about as long, and nothing
+    /// long begins last; then the graphs. The last genome of a path is repeated where the next path
+    /// would begin in the middle of neighbours that wait for each other.
     [[nodiscard]] std::span<const std::uint32_t> order() const { return order_; }
     [[nodiscard]] const Group& group_at(std::size_t position) const {
         return groups_[group_of_[order_[position]]];
@@ -46,13 +48,27 @@ class GenomeGroups {
     [[nodiscard]] std::size_t end_of_program(std::size_t position) const;
 
   private:
+    /// Tapes of one class and path: [first, last) of the sorted groups.
+    struct Run {
+        std::size_t first = 0;
+        std::size_t last = 0;
+        std::size_t size_class = 0;
+        std::size_t count = 0;     ///< Genomes.
+        std::int64_t dearest = 0;  ///< Cost of its most expensive tape.
+    };
+
     void find(std::span<const GenomeStructure> structures);
-    void place();
+    void sort();
+    /// A multiple of this begins every path.
+    [[nodiscard]] std::size_t grain(std::int64_t lockstep) const;
+    void place(std::size_t grain);
+    void fill_gaps();
 
     std::vector<std::uint32_t> buckets_;   ///< Hash table of groups.
     std::vector<std::uint32_t> group_of_;  ///< Of every genome.
     std::vector<Group> groups_;
     std::vector<std::uint32_t> sorted_;  ///< Groups.
+    std::vector<Run> runs_;              ///< Of sorted groups, in the order of positions.
     std::vector<std::uint32_t> order_;
     std::array<std::size_t, TapeShelf::class_count> class_ends_{};
 };

@@ -5,8 +5,19 @@
 #include "cambrian/engine/core/contract.hpp"
 
 namespace cambrian::evolve {
+namespace {
 
-std::span<const GenomeStructure> OperandStage::read(std::span<const Genome* const> genomes) {
+constexpr std::int64_t least_pool = 1024;
+
+/// Whether a position holds the genome of the one before it.
+bool repeats(std::span<const std::uint32_t> order, std::size_t position) {
+    return position > 0 && order[position] == order[position - 1];
+}
+
+}  // namespace
+
+std::span<const GenomeStructure> OperandStage::read(std::span<const Genome* const> genomes,
+                                                    std::int64_t most_words) {
     reader_.clear();
     structures_.resize(genomes.size());
     read_index_.resize(genomes.size());
@@ -14,16 +25,23 @@ std::span<const GenomeStructure> OperandStage::read(std::span<const Genome* cons
     const bool interpreted = family_ == Family::interpreted;
     const auto entries =
         shelf_.read(interpreted ? genomes : std::span<const Genome* const>{}, threads_);
+    std::int64_t packed = 0;
     for (std::size_t i = 0; i < genomes.size(); ++i) {
-        if (interpreted && entries[i])
-            structures_[i] = {.hash = entries[i]->hash,
-                              .size_class = entries[i]->size_class,
-                              .path = entries[i]->path,
-                              .cost = entries[i]->cost};
-        else
+        if (!interpreted || !entries[i]) {
             read_graph(i, genomes[i]->blueprint);
+            continue;
+        }
+        const TapeShelf::Entry& entry = *entries[i];
+        structures_[i] = {.hash = entry.hash,
+                          .size_class = entry.size_class,
+                          .path = entry.path,
+                          .cost = entry.cost};
+        packed += entry.cost;
     }
     read_.push_back(end_of_read());
+    // Also where no network has weights: what programs share is never empty.
+    if (packed > pool_ || pool_ == 0)
+        pool_ = std::max(pool_, std::min(generous(packed, least_pool), most_words));
     return structures_;
 }
 
@@ -43,15 +61,16 @@ std::int64_t OperandStage::words(const Genome& genome, const GenomeStructure& st
     if (structure.size_class == as_graph)
         return static_cast<std::int64_t>(genome.weights.size() + 2 * genome.blueprint.slots.size() +
                                          8);
-    const TapeCapacity& capacity = shelf_.capacity(structure.size_class);
-    return capacity.weights + capacity.words;
+    return structure.cost + shelf_.capacity(structure.size_class).words;
 }
 
 void OperandStage::upload(std::span<const Genome* const> genomes,
                           std::span<const std::uint32_t> order) {
     place(genomes, order);
     write_tapes(genomes, order);
-    Buffer& buffer = weight_buffer_.hold(backend_, weight_words_);
+    pool_ = std::max(pool_, end_of_tapes_.weights);
+    Buffer& buffer =
+        weight_buffer_.hold(backend_, tapes_ > 0 ? std::max(pool_, weight_words_) : weight_words_);
     if (tapes_ > 0)
         backend_.upload(
             buffer, 0,
@@ -83,8 +102,9 @@ void OperandStage::place(std::span<const Genome* const> genomes,
     for (const std::uint32_t genome : order) {
         const std::size_t size_class = structures_[genome].size_class;
         if (size_class == as_graph) break;
+        if (repeats(order, tapes_)) next.weights = places_.back().weights;
         places_.push_back(next);
-        next.weights += shelf_.capacity(size_class).weights;
+        next.weights += structures_[genome].cost;
         next.activations += shelf_.capacity(size_class).words;
         ++tapes_;
     }
@@ -113,9 +133,6 @@ void OperandStage::place_graph(const Place& from, const Place& to) {
 void OperandStage::write_tapes(std::span<const Genome* const> genomes,
                                std::span<const std::uint32_t> order) {
     if (tapes_ == 0) return;
-    const auto capacity = [&](std::size_t position) -> const TapeCapacity& {
-        return shelf_.capacity(structures_[order[position]].size_class);
-    };
     const auto words = static_cast<std::size_t>(end_of_tapes_.activations);
     const auto weights = static_cast<std::size_t>(end_of_tapes_.weights);
     if (tape_words_.size() < words) tape_words_.resize(words);
@@ -125,19 +142,30 @@ void OperandStage::write_tapes(std::span<const Genome* const> genomes,
     threads_.for_each(static_cast<std::int64_t>(items), [&](std::int64_t item, int) {
         const std::size_t first = static_cast<std::size_t>(item) * at_once;
         for (std::size_t i = first; i < std::min(first + at_once, tapes_); ++i)
-            shelf_.write(order[i], genomes[order[i]]->weights,
-                         std::span(tape_words_)
-                             .subspan(static_cast<std::size_t>(places_[i].activations),
-                                      static_cast<std::size_t>(capacity(i).words)),
-                         std::span(packed_).subspan(static_cast<std::size_t>(places_[i].weights),
-                                                    static_cast<std::size_t>(capacity(i).weights)));
+            write_tape(*genomes[order[i]], order, i);
     });
+}
+
+void OperandStage::write_tape(const Genome& genome, std::span<const std::uint32_t> order,
+                              std::size_t position) {
+    const std::uint32_t index = order[position];
+    const GenomeStructure& structure = structures_[index];
+    const Place& place = places_[position];
+    shelf_.write_tape(
+        index, place.weights,
+        std::span(tape_words_)
+            .subspan(static_cast<std::size_t>(place.activations),
+                     static_cast<std::size_t>(shelf_.capacity(structure.size_class).words)));
+    if (repeats(order, position)) return;
+    shelf_.pack_weights(index, genome.weights,
+                        std::span(packed_).subspan(static_cast<std::size_t>(place.weights),
+                                                   static_cast<std::size_t>(structure.cost)));
 }
 
 void OperandStage::bind(std::size_t position, bool interpreted,
                         std::vector<Binding>& bindings) const {
     const Place& place = places_[position];
-    bindings.push_back({weight_buffer_.get(), place.weights});
+    bindings.push_back({weight_buffer_.get(), interpreted ? 0 : place.weights});
     bindings.push_back({activation_buffer_.get(), place.activations});
     if (!interpreted) bindings.push_back({enabled_buffer_.get(), place.enabled});
 }

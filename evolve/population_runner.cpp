@@ -19,10 +19,15 @@ std::int64_t share_of_memory(const Backend& backend) {
     return limit > 0 ? limit / 4 : unlimited_bytes;
 }
 
-/// Names the interpreter of a capacity among the structures.
-Hash128 key_of(const TapeCapacity& capacity) {
-    const std::array<std::int64_t, 5> words{-1, capacity.words, capacity.weights, capacity.state,
-                                            capacity.memory};
+/// Operands of a wave are counted in 30 bits: tapes hold places among weights as integers.
+std::int64_t most_operand_words(const Backend& backend) {
+    return std::min(share_of_memory(backend) / word_bytes, std::int64_t{1} << 30);
+}
+
+/// Names the interpreter of a capacity and of so many weights among the structures.
+Hash128 key_of(const TapeCapacity& capacity, std::int64_t pool) {
+    const std::array<std::int64_t, 6> words{
+        -1, capacity.words, capacity.weights, capacity.state, capacity.memory, pool};
     return hash128(std::as_bytes(std::span(words)));
 }
 
@@ -38,16 +43,17 @@ const std::vector<PopulationOutput>& PopulationRunner::run(std::span<const Genom
                                                            const PopulationRequest& request) {
     outputs_.clear();
     if (genomes.empty()) return outputs_;
-    groups_.arrange(stage_.read(genomes));
+    groups_.arrange(stage_.read(genomes, most_operand_words(backend_)), backend_.lockstep());
     prepare_outputs(
         program_for(*genomes[groups_.order()[0]], groups_.group_at(0).structure, request),
         genomes.size());
-    for (std::size_t begin = 0; begin < genomes.size();) {
+    const std::size_t positions = groups_.order().size();
+    for (std::size_t begin = 0; begin < positions;) {
         const std::size_t end = wave_end(genomes, begin);
         stage_.upload(genomes, groups_.order().subspan(begin, end - begin));
         run_wave(genomes, begin, end, request);
         collect(begin, end);
-        if (end < genomes.size()) ++splits_;
+        if (end < positions) ++splits_;
         begin = end;
     }
     return outputs_;
@@ -58,16 +64,16 @@ StructureProgram& PopulationRunner::program_for(const Genome& genome,
                                                 const PopulationRequest& request) {
     const bool graph = structure.size_class == as_graph;
     const TapeCapacity capacity = graph ? TapeCapacity{} : stage_.capacity(structure.size_class);
-    const ProgramKey key{.structure = graph ? structure.hash : key_of(capacity),
+    const ProgramKey key{.structure = graph ? structure.hash : key_of(capacity, stage_.pool()),
                          .variant = request.variant};
     if (StructureProgram* found = cache_.find(key)) {
         ++reused_;
         return *found;
     }
     ++compiled_;
-    return cache_.insert(
-        key, graph ? compile_graph(backend_, genome.blueprint, request.build)
-                   : compile_interpreter(backend_, genome.blueprint, capacity, request.build));
+    return cache_.insert(key, graph ? compile_graph(backend_, genome.blueprint, request.build)
+                                    : compile_interpreter(backend_, genome.blueprint, capacity,
+                                                          stage_.pool(), request.build));
 }
 
 void PopulationRunner::prepare_outputs(const StructureProgram& program, std::size_t networks) {
@@ -89,16 +95,15 @@ void PopulationRunner::prepare_outputs(const StructureProgram& program, std::siz
 
 std::size_t PopulationRunner::wave_end(std::span<const Genome* const> genomes,
                                        std::size_t begin) const {
-    const std::int64_t room = share_of_memory(backend_);
+    const std::int64_t room = most_operand_words(backend_);
     std::int64_t output_elements = 0;
     for (const PopulationOutput& output : outputs_) output_elements += output.elements;
-    std::int64_t bytes = 0;
+    std::int64_t words = 0;
     std::size_t end = begin;
-    for (; end < genomes.size(); ++end) {
+    for (; end < groups_.order().size(); ++end) {
         const Genome& genome = *genomes[groups_.order()[end]];
-        const std::int64_t operands = stage_.words(genome, groups_.group_at(end).structure);
-        bytes += (operands + output_elements) * word_bytes;
-        if (bytes > room && end > begin) break;
+        words += stage_.words(genome, groups_.group_at(end).structure) + output_elements;
+        if (words > room && end > begin) break;
     }
     return end;
 }

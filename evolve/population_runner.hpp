@@ -42,6 +42,7 @@ class PopulationRunner {
     [[nodiscard]] const std::vector<PopulationOutput>& run(std::span<const Genome* const> genomes,
                                                            const PopulationRequest& request);
 
+    [[nodiscard]] ThreadPool& threads() { return threads_; }
     [[nodiscard]] std::uint64_t programs_compiled() const { return compiled_; }
     [[nodiscard]] std::uint64_t programs_reused() const { return reused_; }
     /// Times that networks had to wait for others because memory did not hold all at once.

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "cambrian/engine/core/thread_pool.hpp"
 #include "cambrian/evolve/birth.hpp"
 
 namespace cambrian::evolve {
@@ -23,10 +24,13 @@ struct Member {
 class Strategy {
   public:
     virtual ~Strategy() = default;
-    /// The births of the next generation, in id order.
-    [[nodiscard]] virtual std::vector<Birth> ask() = 0;
+    /// The births of the next generation, in id order: a function of what was told, made on any
+    /// number of threads.
+    [[nodiscard]] virtual std::vector<Birth> ask(ThreadPool& threads) const = 0;
+    /// The same on the caller's thread.
+    [[nodiscard]] std::vector<Birth> ask() const;
     virtual void tell(std::span<const Outcome> outcomes) = 0;
-    /// Members that ask() may name as parents, best first.
+    /// Members that ask() may name as parents, best first; Parent::member is a place here.
     [[nodiscard]] virtual std::span<const Member> living() const = 0;
     /// Number of the generation that ask() gives next, from 0.
     [[nodiscard]] virtual std::uint64_t generation() const = 0;

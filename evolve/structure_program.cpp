@@ -16,7 +16,7 @@ std::int64_t at_least_one(std::int64_t count) {
     return std::max<std::int64_t>(1, count);
 }
 
-/// Compiles a graph over a population whose first inputs are the operands of the networks.
+/// Compiles a graph over a population; some of its inputs are operands that each network has.
 void finish(Backend& backend, const Graph& graph, std::span<const std::size_t> operands,
             StructureProgram& result) {
     const Graph population = eliminate_dead_code(over_population(graph, operands));
@@ -56,19 +56,20 @@ StructureProgram compile_graph(Backend& backend, const Blueprint& blueprint,
 }
 
 StructureProgram compile_interpreter(Backend& backend, const Blueprint& blueprint,
-                                     const TapeCapacity& capacity, const BuildOutputs& build) {
+                                     const TapeCapacity& capacity, std::int64_t pool,
+                                     const BuildOutputs& build) {
     const TapeNetwork network(blueprint.input_features, blueprint.output_features, capacity);
     StructureProgram result;
     result.interpreted = true;
-    result.weights = capacity.weights;
+    result.weights = pool;
     result.activations = capacity.words;
 
     Graph graph;
-    const Var weights = graph.input("weights", ValueType::real, Shape{capacity.weights});
+    const Var weights = graph.input("weights", ValueType::real, Shape{pool});
     const Var tape = graph.input("tape", ValueType::integer, Shape{capacity.words});
     const NetworkOperands operands{.weights = weights, .activations = tape, .enabled = tape};
     for (const Var output : build(graph, network, operands)) graph.output(output);
-    constexpr std::array<std::size_t, 2> inputs{0, 1};
+    constexpr std::array<std::size_t, 1> inputs{1};
     finish(backend, graph, inputs, result);
     return result;
 }

@@ -12,7 +12,8 @@
 namespace cambrian::evolve {
 
 /// A graph compiled for many networks, all of one structure or all whose tapes fit, and the sizes
-/// of what is bound to it: weights, activations and enabled flags, or packed weights and a tape.
+/// of what is bound to it: weights, activations and enabled flags of each, or the packed weights of
+/// all and the tape of each.
 struct StructureProgram {
     struct Output {
         ValueType type = ValueType::real;
@@ -35,9 +36,10 @@ using BuildOutputs = std::function<std::vector<Var>(Graph& graph, const NetworkF
 /// For every network of the structure of a blueprint.
 [[nodiscard]] StructureProgram compile_graph(Backend& backend, const Blueprint& blueprint,
                                              const BuildOutputs& build);
-/// For every network between the widths of a blueprint whose tape fits a capacity.
+/// For every network between the widths of a blueprint whose tape fits a capacity and whose packed
+/// weights lie among `pool` words that all share.
 [[nodiscard]] StructureProgram compile_interpreter(Backend& backend, const Blueprint& blueprint,
-                                                   const TapeCapacity& capacity,
+                                                   const TapeCapacity& capacity, std::int64_t pool,
                                                    const BuildOutputs& build);
 
 }  // namespace cambrian::evolve

@@ -1,6 +1,7 @@
 #include "cambrian/evolve/tape_shelf.hpp"
 
 #include <algorithm>
+#include <cstddef>
 
 #include "cambrian/engine/core/contract.hpp"
 
@@ -83,18 +84,31 @@ std::optional<TapeShelf::Entry> TapeShelf::read_genome(Part& part, const Bluepri
                  .hash = hash128(std::as_bytes(std::span(part.words).subspan(first_word)))};
 }
 
-void TapeShelf::write(std::size_t index, std::span<const float> weights,
-                      std::span<std::int32_t> tape, std::span<float> packed) const {
+std::pair<TapeShelf::Place, TapeShelf::Place> TapeShelf::places_of(std::size_t index) const {
     CAMBRIAN_EXPECT(index < entries_.size() && entries_[index]);
-    const Part& part = parts_[index / part_size];
+    const std::vector<Place>& ends = parts_[index / part_size].ends;
     const std::size_t inside = index % part_size;
-    const Place from = inside == 0 ? Place{} : part.ends[inside - 1];
-    const Place& to = part.ends[inside];
-    const auto words = std::span(part.words).subspan(from.words, to.words - from.words);
+    return {inside == 0 ? Place{} : ends[inside - 1], ends[inside]};
+}
+
+void TapeShelf::write_tape(std::size_t index, std::int64_t first_weight,
+                           std::span<std::int32_t> tape) const {
+    constexpr std::size_t weights_word = offsetof(TapeInstruction, weights) / sizeof(std::int32_t);
+    CAMBRIAN_EXPECT(first_weight >= 0 && first_weight % 4 == 0 && first_weight <= INT32_MAX);
+    const auto [from, to] = places_of(index);
+    const auto words =
+        std::span(parts_[index / part_size].words).subspan(from.words, to.words - from.words);
     CAMBRIAN_ASSERT(words.size() <= tape.size());
     std::ranges::copy(words, tape.begin());
-    pack(std::span(part.packings).subspan(from.packings, to.packings - from.packings), weights,
-         packed);
+    for (std::size_t i = weights_word; i < words.size(); i += tape_instruction_words)
+        tape[i] += static_cast<std::int32_t>(first_weight);
+}
+
+void TapeShelf::pack_weights(std::size_t index, std::span<const float> weights,
+                             std::span<float> packed) const {
+    const auto [from, to] = places_of(index);
+    const std::span packings(parts_[index / part_size].packings);
+    pack(packings.subspan(from.packings, to.packings - from.packings), weights, packed);
 }
 
 }  // namespace cambrian::evolve

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "cambrian/engine/core/hash.hpp"
@@ -21,7 +22,7 @@ class TapeShelf {
     struct Entry {
         std::size_t size_class = 0;
         std::uint64_t path = 0;  ///< Of the first instructions, op and activation.
-        std::int64_t cost = 0;   ///< Packed weights: about the work of a row.
+        std::int64_t cost = 0;   ///< Words of packed weights: about the work of a row.
         Hash128 hash;            ///< Of the tape: networks with equal ones run exactly alike.
     };
 
@@ -33,11 +34,14 @@ class TapeShelf {
     [[nodiscard]] const TapeCapacity& capacity(std::size_t size_class) const {
         return capacities_[size_class];
     }
-    /// Writes a network, by its position among those read, to where a program reads it: a tape of
-    /// capacity.words, packed weights of capacity.weights. What lies behind its own words stays.
-    /// For any thread. Contract: it has an entry.
-    void write(std::size_t index, std::span<const float> weights, std::span<std::int32_t> tape,
-               std::span<float> packed) const;
+    /// Writes the tape of a network, by its position among those read, to where a program reads it:
+    /// capacity.words, of which those behind its own stay as they are. Its weights begin at a
+    /// multiple of 4 in those of all. For any thread. Contract: it has an entry.
+    void write_tape(std::size_t index, std::int64_t first_weight,
+                    std::span<std::int32_t> tape) const;
+    /// Packs its weights into entry.cost words. For any thread. Contract: it has an entry.
+    void pack_weights(std::size_t index, std::span<const float> weights,
+                      std::span<float> packed) const;
 
   private:
     struct Place {
@@ -52,6 +56,8 @@ class TapeShelf {
         std::vector<Place> ends;  ///< Of each genome.
         std::array<TapeCapacity, class_count> capacities;
     };
+    /// Of the part of a network: where its words and packings begin, and where they end.
+    [[nodiscard]] std::pair<Place, Place> places_of(std::size_t index) const;
     static void read_part(Part& part, std::span<const Genome* const> genomes,
                           std::span<std::optional<Entry>> entries);
     static std::optional<Entry> read_genome(Part& part, const Blueprint& blueprint);
