@@ -70,7 +70,7 @@ int evaluate_command(const CommandContext& context, const EvaluateOptions& optio
     evolve::check_task_fits(*task, network.genome.blueprint);
     const Phase phase = chosen_phase(options.phase, *task);
     DeviceSettings settings = device_settings(config.effective->at("engine"), RankPlace{});
-    require_gpu_for(settings, options.dump, options.profile);
+    require_backend_for(settings, options.dump, options.profile);
     const auto backend = make_backend(settings);
     evolve::Evaluator evaluator(
         *backend, *task, experiment.seed,

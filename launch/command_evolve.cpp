@@ -81,8 +81,8 @@ Engine make_engine(const Json& section, const EvolveOptions& options,
         Engine engine;
         engine.settings = device_settings(section, place);
         if (coordinator || engine.settings.backend == "vulkan")
-            require_gpu_for(engine.settings, dump_directory(options.dump, communicator),
-                            options.profile);
+            require_backend_for(engine.settings, dump_directory(options.dump, communicator),
+                                options.profile);
         engine.backend = make_backend(engine.settings);
         return engine;
     } catch (const Error& error) {

@@ -75,6 +75,8 @@ struct SpliceOptions {
 [[nodiscard]] int validate_command(const CommandContext& context, const std::string& config,
                                    const std::vector<std::string>& overrides);
 [[nodiscard]] int devices_command(const CommandContext& context, bool json);
+/// Prints every op of the graph: operands, shapes, types, gradient, formula, source.
+[[nodiscard]] int ops_command(const CommandContext& context, bool json);
 [[nodiscard]] int explain_command(const CommandContext& context, const std::string& key);
 
 /// Ends an error with the exit code it stands for, also for launch/mpi, which reads it from the

@@ -153,8 +153,10 @@ DeviceSettings device_settings(const Json& engine, RankPlace place, const HostDe
     return settings;
 }
 
-void require_gpu_for(DeviceSettings& settings, const std::string& dump_directory, bool profile) {
-    if (settings.backend != "vulkan" && (profile || !dump_directory.empty())) {
+void require_backend_for(DeviceSettings& settings, const std::string& dump_directory,
+                         bool profile) {
+    const bool dumps = settings.backend != "reference";
+    if ((profile && settings.backend != "vulkan") || (!dump_directory.empty() && !dumps)) {
         throw ConfigError(fmt::format(
             "{} has nothing to tell (this rank computes on the {} backend) set engine.backend to "
             "vulkan, or leave it out",
@@ -173,10 +175,13 @@ std::string profile_text(Backend& backend) {
 
 std::unique_ptr<Backend> make_backend(const DeviceSettings& settings) {
     if (settings.backend == "reference") return make_reference_backend(Precision::f32);
-    if (settings.backend == "cpu")
-        return make_cpu_backend({settings.threads, settings.math, settings.memory_limit});
-    if (settings.cache_is_named) require_folder("engine.cache_directory", settings.cache_directory);
     if (!settings.dump_directory.empty()) require_folder("--dump", settings.dump_directory);
+    if (settings.backend == "cpu")
+        return make_cpu_backend({.threads = settings.threads,
+                                 .math = settings.math,
+                                 .memory_limit = settings.memory_limit,
+                                 .dump_directory = settings.dump_directory});
+    if (settings.cache_is_named) require_folder("engine.cache_directory", settings.cache_directory);
     VulkanOptions options;
     options.uuid = settings.gpu.uuid;
     options.math = settings.math;

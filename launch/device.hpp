@@ -26,7 +26,7 @@ struct DeviceSettings {
     VulkanDeviceInfo gpu;           ///< Of "vulkan".
     std::string cache_directory;    ///< Of "vulkan"; empty: none.
     bool cache_is_named = false;    ///< By the config: it must take files.
-    std::string dump_directory;     ///< Of "vulkan"; empty: none.
+    std::string dump_directory;     ///< Of "vulkan" and "cpu"; empty: none.
     bool profile = false;           ///< Of "vulkan".
 
     /// The GPU as the table of ranks shows it; empty for the other backends.
@@ -45,9 +45,9 @@ struct DeviceSettings {
 /// DeviceError when the device fails.
 [[nodiscard]] std::unique_ptr<Backend> make_backend(const DeviceSettings& settings);
 
-/// Takes over what --dump and --profile ask for. Throws ConfigError when they ask for something and
-/// the backend is no GPU.
-void require_gpu_for(DeviceSettings& settings, const std::string& dump_directory, bool profile);
+/// Takes over what --dump and --profile ask for. Throws ConfigError when the backend has nothing to
+/// dump (the reference) or no kernels to time (all but a GPU).
+void require_backend_for(DeviceSettings& settings, const std::string& dump_directory, bool profile);
 /// The kernels of a GPU with their times, most expensive first, as lines of a table. Contract: the
 /// backend was made with DeviceSettings::profile.
 [[nodiscard]] std::string profile_text(Backend& backend);

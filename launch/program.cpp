@@ -43,6 +43,7 @@ class CommandLine {
         add_validate();
         add_explain();
         add_devices();
+        add_ops();
     }
 
     int run(std::vector<std::string> arguments) {
@@ -76,7 +77,7 @@ class CommandLine {
     }
 
     static void add_gpu_flags(CLI::App& sub, std::string& dump, bool& profile) {
-        sub.add_option("--dump", dump, "Write graphs and generated shaders of the GPU there")
+        sub.add_option("--dump", dump, "Write graphs, plans and generated shaders there")
             ->type_name("DIRECTORY");
         sub.add_flag("--profile", profile,
                      "Print the time of each GPU kernel at the end (slows a run down)");
@@ -234,6 +235,14 @@ class CommandLine {
         sub.add_flag("--json", devices_json_, "Print JSON");
     }
 
+    void add_ops() {
+        CLI::App& sub = add("ops", "List every operation a graph can hold, with its rules",
+                            "  cambrian ops\n"
+                            "  cambrian ops --json",
+                            [this] { return ops_command(context_, ops_json_); });
+        sub.add_flag("--json", ops_json_, "Print JSON");
+    }
+
     CommandContext context_;
     CLI::App app_;
     std::function<int()> command_;
@@ -246,6 +255,7 @@ class CommandLine {
     SpliceOptions splice_;
     std::string key_;
     bool devices_json_ = false;
+    bool ops_json_ = false;
 };
 
 }  // namespace
