@@ -47,9 +47,11 @@ void shelve(benchmark::State& state) {
         const auto width = static_cast<std::size_t>(most.weights);
         tape.resize(words * genomes.size());
         packed.resize(width * genomes.size());
-        for (std::size_t i = 0; i < genomes.size(); ++i)
-            shelf.write(i, genomes[i].weights, std::span(tape).subspan(i * words, words),
-                        std::span(packed).subspan(i * width, width));
+        for (std::size_t i = 0; i < genomes.size(); ++i) {
+            shelf.write_tape(i, static_cast<std::int64_t>(i * width),
+                             std::span(tape).subspan(i * words, words));
+            shelf.pack_weights(i, genomes[i].weights, std::span(packed).subspan(i * width, width));
+        }
     }
     state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(population));
     state.counters["weights"] = weights / static_cast<double>(population);

@@ -113,19 +113,21 @@ Experiment free_experiment(const std::filesystem::path& directory, std::uint64_t
 
 /// Births of one generation from parents of the generation before.
 Job births(const std::vector<SharedGenome>& parents, std::uint64_t count, std::uint64_t round) {
-    Job job{round, {evolve::Phase::train, round}, {}};
+    Job job{round, {evolve::Phase::train, round}, {}, {}, {}};
+    job.parents = std::make_shared<const std::vector<SharedGenome>>(parents);
     RandomStream rng(random_key(1, "bench"), round);
     const auto choices = static_cast<std::uint32_t>(parents.size());
     for (std::uint64_t i = 0; i < count; ++i) {
-        WorkItem& item = job.items.emplace_back();
-        item.birth.id = round * count + i;
+        evolve::Birth& birth = job.births.emplace_back();
+        birth.id = round * count + i;
         if (parents.empty()) continue;
-        item.birth.recipe = evolve::Recipe::vary;
+        birth.recipe = evolve::Recipe::vary;
         const std::size_t wanted = rng.chance(0.25F) ? 2 : 1;
         for (std::size_t parent = 0; parent < wanted; ++parent) {
-            item.birth.parents.push_back(
-                {.birth = 0, .genome = {}, .fitness = 2.0 - static_cast<double>(parent)});
-            item.parents[parent] = parents[rng.index(choices)];
+            birth.parents.push_back({.birth = 0,
+                                     .genome = {},
+                                     .fitness = 2.0 - static_cast<double>(parent),
+                                     .member = rng.index(choices)});
         }
     }
     return job;

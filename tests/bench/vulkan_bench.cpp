@@ -24,6 +24,7 @@
 #include "cambrian/gpu/kernels/matmul_tile.hpp"
 #include "cambrian/gpu/vulkan/device.hpp"
 #include "cambrian/gpu/vulkan_backend.hpp"
+#include "vulkan_attention_bench.hpp"
 #include "vulkan_family_bench.hpp"
 #include "vulkan_rollout_bench.hpp"
 
@@ -285,6 +286,7 @@ void run(const Arguments& arguments) {
     }
     for (const Case& measured : streaming_cases(arguments.scale))
         if (wanted(measured)) measure(measured, options, arguments.runs);
+    measure_attention(options, arguments.scale, arguments.runs, arguments.only);
     measure_rollouts(options, arguments.scale, arguments.runs, arguments.only);
     measure_evolution(options, arguments.scale, arguments.runs, arguments.only);
 }

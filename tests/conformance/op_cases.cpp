@@ -1,5 +1,7 @@
 #include "op_cases.hpp"
 
+#include <algorithm>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "cambrian/engine/core/random.hpp"
@@ -36,7 +38,8 @@ void add_unary(Cases& cases) {
         {Op::rsqrt, Range::positive},    {Op::reciprocal, Range::nonzero},
         {Op::sin, Range::wide},          {Op::cos, Range::wide},
         {Op::tanh, Range::wide},         {Op::sigmoid, Range::wide},
-        {Op::stop_gradient, Range::wide}};
+        {Op::erf, Range::wide},          {Op::log1p, Range::positive},
+        {Op::expm1, Range::wide},        {Op::stop_gradient, Range::wide}};
     for (const auto& [op, range] : real_ops)
         for (const Shape& shape : odd_shapes)
             cases.push_back({op, {{range, shape}}, {}, {{shape}}});
@@ -84,6 +87,11 @@ void add_binary(Cases& cases) {
                              {{result, ValueType::integer}}});
         }
         cases.push_back({Op::div, {{Range::wide, left}, {Range::nonzero, right}}, {}, {{result}}});
+        cases.push_back({Op::pow, {{Range::positive, left}, {Range::wide, right}}, {}, {{result}}});
+        cases.push_back({Op::div,
+                         {{Range::integers, left}, {Range::one_digit, right}},
+                         {},
+                         {{result, ValueType::integer}}});
         for (const Op op : {Op::less, Op::equal}) {
             cases.push_back({op,
                              {{Range::wide, left}, {Range::wide, right}},
@@ -381,7 +389,9 @@ void add_interpret(Cases& cases) {
                           {Range::wide, {tape.capacity.weights}},
                           {Range::wide, rows},
                           {Range::wide, state}},
-                         InterpretAttribute{.outputs = outputs, .memory = tape.capacity.memory},
+                         InterpretAttribute{.outputs = outputs,
+                                            .memory = tape.capacity.memory,
+                                            .weights = tape.capacity.weights},
                          {{with_last(rows, outputs)}, {state}}});
     }
 }
@@ -403,6 +413,11 @@ std::string OpCase::label() const {
 
 std::vector<OpCase> op_cases() {
     Cases cases = scan_cases();
+    std::ranges::move(order_cases(), std::back_inserter(cases));
+    std::ranges::move(attention_cases(), std::back_inserter(cases));
+    std::ranges::move(window_cases(), std::back_inserter(cases));
+    std::ranges::move(selective_scan_cases(), std::back_inserter(cases));
+    std::ranges::move(format_cases(), std::back_inserter(cases));
     for (auto* add :
          {add_sources, add_unary, add_binary, add_reductions, add_reshapes, add_pieces, add_matmul,
           add_indexing, add_activations, add_linear, add_chain, add_interpret})
@@ -435,6 +450,9 @@ Tensor draw_operand(const OperandCase& operand, std::uint64_t seed) {
                 break;
             case Range::integers:
                 element = static_cast<double>(rng.index(100)) - 50.0;
+                break;
+            case Range::one_digit:
+                element = static_cast<double>(side) * (1.0 + rng.index(9));
                 break;
             case Range::index:
                 element = rng.index(static_cast<std::uint32_t>(operand.bound));

@@ -9,14 +9,15 @@ namespace cambrian::test {
 
 /// Where the elements of an operand are drawn from, so that the op is smooth there.
 enum class Range {
-    wide,      ///< Reals in [-2, 2).
-    positive,  ///< Reals in [0.5, 2.5).
-    nonzero,   ///< Reals of both signs, 0.5 to 2.5 from zero.
-    off_grid,  ///< Reals 0.1 to 0.4 above an integer of both signs.
-    integers,  ///< Integers in [-50, 50).
-    index,     ///< Integers in [0, bound).
-    fixed,     ///< The integer `bound`.
-    given,     ///< The integers `elements`, for every individual.
+    wide,       ///< Reals in [-2, 2).
+    positive,   ///< Reals in [0.5, 2.5).
+    nonzero,    ///< Reals of both signs, 0.5 to 2.5 from zero.
+    off_grid,   ///< Reals 0.1 to 0.4 above an integer of both signs.
+    integers,   ///< Integers in [-50, 50).
+    one_digit,  ///< Integers of both signs, 1 to 9 from zero.
+    index,      ///< Integers in [0, bound).
+    fixed,      ///< The integer `bound`.
+    given,      ///< The integers `elements`, for every individual.
     boolean,
 };
 
@@ -45,8 +46,23 @@ struct OpCase {
 /// At least one case for every op.
 [[nodiscard]] std::vector<OpCase> op_cases();
 
+/// The cases of attention and of its gradient.
+[[nodiscard]] std::vector<OpCase> attention_cases();
+
+/// Codes of storage formats.
+[[nodiscard]] std::vector<OpCase> format_cases();
+
 /// The cases of scan, whose bodies need more room to write.
 [[nodiscard]] std::vector<OpCase> scan_cases();
+
+/// The cases of selective_scan and of its gradient.
+[[nodiscard]] std::vector<OpCase> selective_scan_cases();
+
+/// Running sums, orders and elements by index along an axis.
+[[nodiscard]] std::vector<OpCase> order_cases();
+
+/// Windows over one to three axes.
+[[nodiscard]] std::vector<OpCase> window_cases();
 
 /// Elements for one operand of a case, of one individual; the same for equal arguments.
 [[nodiscard]] Tensor draw_operand(const OperandCase& operand, std::uint64_t seed);

@@ -62,7 +62,7 @@ Graph case_graph(const OpCase& op_case, bool with_gradients) {
     return graph;
 }
 
-std::vector<std::vector<std::size_t>> population_variants(const OpCase& op_case) {
+PopulationVariants population_variants(const OpCase& op_case) {
     std::vector<std::size_t> all;
     for (std::size_t i = 0; i < op_case.operands.size(); ++i) all.push_back(i);
     if (all.size() < 2) return {all, {}};
@@ -106,8 +106,13 @@ void expect_elements_equal(const std::vector<double>& actual, const std::vector<
 }
 
 void expect_batch_independent(Backend& backend, const OpCase& op_case) {
+    expect_batch_independent(backend, op_case, population_variants(op_case));
+}
+
+void expect_batch_independent(Backend& backend, const OpCase& op_case,
+                              const PopulationVariants& variants) {
     SCOPED_TRACE(op_case.label());
-    for (const auto& variant : population_variants(op_case)) {
+    for (const auto& variant : variants) {
         const Graph graph = over_population(case_graph(op_case, true), variant);
         const std::vector<Tensor> inputs = case_inputs(graph, op_case, population_size);
         const std::vector<Tensor> together = evaluate(backend, graph, population_size, inputs);
@@ -126,9 +131,14 @@ void expect_batch_independent(Backend& backend, const OpCase& op_case) {
 }
 
 void expect_equal_to_reference(Backend& backend, const OpCase& op_case, double tolerance) {
+    expect_equal_to_reference(backend, op_case, tolerance, population_variants(op_case));
+}
+
+void expect_equal_to_reference(Backend& backend, const OpCase& op_case, double tolerance,
+                               const PopulationVariants& variants) {
     SCOPED_TRACE(op_case.label());
     const auto reference = make_reference_backend(Precision::f32);
-    for (const auto& variant : population_variants(op_case)) {
+    for (const auto& variant : variants) {
         const Graph graph = over_population(case_graph(op_case, true), variant);
         const std::vector<Tensor> inputs = case_inputs(graph, op_case, population_size);
         const std::vector<Tensor> actual = evaluate(backend, graph, population_size, inputs);

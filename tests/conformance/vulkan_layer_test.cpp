@@ -16,17 +16,36 @@
 namespace cambrian::test {
 namespace {
 
-/// Backends that all tests share, so that they share pipelines.
+VulkanOptions unfused(Math math) {
+    VulkanOptions options = test_vulkan_options(math);
+    options.fuse = false;
+    return options;
+}
+
+struct Pair {
+    Backend& strict;
+    Backend& fast;
+};
+
+/// Backends that all tests share, so that they share pipelines. Layers run op by op: fused, each
+/// would be several kernels of its own. Networks are fused, most of them under one kind of math.
 struct VulkanBackends {
     std::unique_ptr<Backend> strict = make_vulkan_backend(test_vulkan_options(Math::strict));
     std::unique_ptr<Backend> fast = make_vulkan_backend(test_vulkan_options(Math::fast));
+    std::unique_ptr<Backend> unfused_strict = make_vulkan_backend(unfused(Math::strict));
+    std::unique_ptr<Backend> unfused_fast = make_vulkan_backend(unfused(Math::fast));
+
+    [[nodiscard]] Pair for_layers() const { return {*unfused_strict, *unfused_fast}; }
+    [[nodiscard]] Pair for_networks() const { return {*strict, *unfused_fast}; }
 };
 
 class VulkanBackendsEnvironment : public testing::Environment {
   public:
     void TearDown() override {
         if (!backends_) return;
-        for (const Backend* backend : {backends_->strict.get(), backends_->fast.get()}) {
+        for (const Backend* backend :
+             {backends_->strict.get(), backends_->fast.get(), backends_->unfused_strict.get(),
+              backends_->unfused_fast.get()}) {
             const std::int64_t pipelines = vulkan_statistics(*backend).pipelines;
             std::cout << pipelines << " pipelines for all layers and networks with "
                       << backend->describe().math << " math\n";
@@ -52,13 +71,14 @@ VulkanBackends& backends() {
 }
 
 /// Strict math gives the bits of the CPU, fast math is near the double precision reference.
-void expect_conforms(const Graph& graph, std::int64_t population, std::span<const Tensor> inputs) {
+void expect_conforms(const Pair& backends, const Graph& graph, std::int64_t population,
+                     std::span<const Tensor> inputs) {
     const auto cpu = make_cpu_backend({.threads = 2, .math = Math::strict});
     const auto reference = make_reference_backend(Precision::f64);
     const auto expected = evaluate(*cpu, graph, population, inputs);
-    const auto strict = evaluate(*backends().strict, graph, population, inputs);
+    const auto strict = evaluate(backends.strict, graph, population, inputs);
     const auto exact = evaluate(*reference, graph, population, inputs);
-    const auto fast = evaluate(*backends().fast, graph, population, inputs);
+    const auto fast = evaluate(backends.fast, graph, population, inputs);
     for (std::size_t i = 0; i < expected.size(); ++i) {
         SCOPED_TRACE("output " + std::to_string(i));
         expect_elements_equal(strict[i].elements, expected[i].elements, 0.0);
@@ -117,17 +137,20 @@ class VulkanLayerConformance : public testing::Test {
 TYPED_TEST_SUITE(VulkanLayerConformance, AsTypes<AnyLayer::Variant>::Types);
 
 TYPED_TEST(VulkanLayerConformance, ForwardForOneAndForAPopulation) {
-    expect_conforms(this->bench_.graph(), 1, this->bench_.values());
-    expect_conforms(this->bench_.over_population(), 5, this->bench_.values(5));
+    expect_conforms(backends().for_layers(), this->bench_.graph(), 1, this->bench_.values());
+    expect_conforms(backends().for_layers(), this->bench_.over_population(), 5,
+                    this->bench_.values(5));
 }
 
 TYPED_TEST(VulkanLayerConformance, BackwardForOneAndForAPopulation) {
-    expect_conforms(this->bench_.gradients(), 1, this->bench_.values());
-    expect_conforms(this->gradients_over_population(), 5, this->bench_.values(5));
+    expect_conforms(backends().for_layers(), this->bench_.gradients(), 1, this->bench_.values());
+    expect_conforms(backends().for_layers(), this->gradients_over_population(), 5,
+                    this->bench_.values(5));
 }
 
 TYPED_TEST(VulkanLayerConformance, IndividualsAreTheSameBitsAloneAndAmongSeven) {
-    for (Backend* backend : {backends().strict.get(), backends().fast.get()}) {
+    const Pair pair = backends().for_layers();
+    for (Backend* backend : {&pair.strict, &pair.fast}) {
         expect_independent(*backend, this->bench_.over_population(), 7, this->bench_.values(7));
         expect_independent(*backend, this->gradients_over_population(), 7, this->bench_.values(7));
     }
@@ -184,10 +207,18 @@ TEST(VulkanNetworks, ForwardAndBackwardForAPopulation) {
     for (const std::string_view json : networks) {
         SCOPED_TRACE(json);
         const NetworkCase some(json, 5);
-        expect_conforms(some.graph, 5, some.inputs);
-        expect_independent(*backends().strict, some.graph, 5, some.inputs);
-        expect_independent(*backends().fast, some.graph, 5, some.inputs);
+        const Pair pair = backends().for_networks();
+        expect_conforms(pair, some.graph, 5, some.inputs);
+        expect_independent(pair.strict, some.graph, 5, some.inputs);
+        expect_independent(pair.fast, some.graph, 5, some.inputs);
     }
+}
+
+TEST(VulkanNetworks, NormsAndSoftmaxAreFusedUnderFastMath) {
+    const NetworkCase some(networks[2], 5);
+    const Pair pair{*backends().strict, *backends().fast};
+    expect_conforms(pair, some.graph, 5, some.inputs);
+    expect_independent(pair.fast, some.graph, 5, some.inputs);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "cambrian/engine/cpu/cpu_backend.hpp"
+#include "cambrian/engine/cpu/reference.hpp"
 #include "cambrian/engine/graph/ops.hpp"
 #include "cambrian/engine/graph/passes.hpp"
 #include "cambrian/tests/support/vulkan_device.hpp"
@@ -15,13 +16,21 @@
 namespace cambrian::test {
 namespace {
 
-/// One backend for each math and both ways of fusing, so that all tests share pipelines.
+VulkanOptions unfused(Math math) {
+    VulkanOptions options = test_vulkan_options(math);
+    options.fuse = false;
+    return options;
+}
+
+/// Backends that all tests share, so that they share pipelines. The cases of the op table run op by
+/// op: fused, nearly every case would be a kernel of its own, which says little about its op.
 class VulkanConformance : public testing::Test {
   protected:
     static void SetUpTestSuite() { backends_ = new Backends; }
     static void TearDownTestSuite() {
         // Drivers compile slowly: shapes and counts must never be part of a pipeline.
-        for (const Backend* backend : {backends_->strict.get(), backends_->fast.get()}) {
+        for (const Backend* backend :
+             {backends_->strict.get(), backends_->fast.get(), backends_->fused.get()}) {
             const std::int64_t pipelines = vulkan_statistics(*backend).pipelines;
             std::cout << pipelines << " pipelines for all ops with " << backend->describe().math
                       << " math\n";
@@ -32,29 +41,59 @@ class VulkanConformance : public testing::Test {
 
     static Backend& strict() { return *backends_->strict; }
     static Backend& fast() { return *backends_->fast; }
+    static Backend& fused() { return *backends_->fused; }
 
   private:
     struct Backends {
-        std::unique_ptr<Backend> strict = make_vulkan_backend(test_vulkan_options(Math::strict));
-        std::unique_ptr<Backend> fast = make_vulkan_backend(test_vulkan_options(Math::fast));
+        std::unique_ptr<Backend> strict = make_vulkan_backend(unfused(Math::strict));
+        std::unique_ptr<Backend> fast = make_vulkan_backend(unfused(Math::fast));
+        std::unique_ptr<Backend> fused = make_vulkan_backend(test_vulkan_options(Math::strict));
     };
     static inline Backends* backends_ = nullptr;
 };
 
+/// Whoever interprets networks has one for each individual, or one for all: each other way to share
+/// its operands would be one more kernel for every case.
+PopulationVariants variants_of(const OpCase& op_case) {
+    PopulationVariants variants = population_variants(op_case);
+    if (op_case.op == Op::interpret) variants.resize(2);
+    return variants;
+}
+
 TEST_F(VulkanConformance, StrictMathEqualsTheReferenceInEveryBit) {
-    for (const OpCase& op_case : op_cases()) expect_equal_to_reference(strict(), op_case, 0.0);
+    for (const OpCase& op_case : op_cases())
+        expect_equal_to_reference(strict(), op_case, 0.0, variants_of(op_case));
 }
 
 TEST_F(VulkanConformance, FastMathIsWithinRoundingOfTheReference) {
-    for (const OpCase& op_case : op_cases()) expect_equal_to_reference(fast(), op_case, 1e-5);
+    for (const OpCase& op_case : op_cases())
+        expect_equal_to_reference(fast(), op_case, 1e-5, variants_of(op_case));
 }
 
 TEST_F(VulkanConformance, StrictIndividualsDoNotDependOnTheirPopulation) {
-    for (const OpCase& op_case : op_cases()) expect_batch_independent(strict(), op_case);
+    for (const OpCase& op_case : op_cases())
+        expect_batch_independent(strict(), op_case, variants_of(op_case));
 }
 
 TEST_F(VulkanConformance, FastIndividualsDoNotDependOnTheirPopulation) {
-    for (const OpCase& op_case : op_cases()) expect_batch_independent(fast(), op_case);
+    for (const OpCase& op_case : op_cases())
+        expect_batch_independent(fast(), op_case, variants_of(op_case));
+}
+
+TEST_F(VulkanConformance, ScansOfOneKernelEqualTheReferenceInEveryBit) {
+    constexpr std::int64_t population = 7;
+    const auto reference = make_reference_backend(Precision::f32);
+    for (const OpCase& op_case : op_cases()) {
+        if (op_case.op != Op::scan) continue;
+        SCOPED_TRACE(op_case.label());
+        const std::vector<std::size_t> own = population_variants(op_case).front();
+        const Graph graph = over_population(case_graph(op_case, false), own);
+        const std::vector<Tensor> inputs = case_inputs(graph, op_case, population);
+        const std::vector<Tensor> actual = evaluate(fused(), graph, population, inputs);
+        const std::vector<Tensor> expected = evaluate(*reference, graph, population, inputs);
+        for (std::size_t i = 0; i < actual.size(); ++i)
+            expect_elements_equal(actual[i].elements, expected[i].elements, 0.0);
+    }
 }
 
 /// Inputs of a graph for a population, drawn as for the cases of the op table.
@@ -101,7 +140,7 @@ TEST_F(VulkanConformance, OddShapesGiveTheBitsOfTheCpu) {
             graph.output(concat(std::array{x * bias, x, slice(x, 1, 0, 1)}, 1));
             graph.output(pad(permute(w, {1, 0}), 1, 2, 1));
             graph.output(matmul(x + bias, x, true, false));
-            expect_bits_of_the_cpu(strict(), graph, 3);
+            expect_bits_of_the_cpu(fused(), graph, 3);
         }
 }
 
@@ -124,7 +163,7 @@ TEST_F(VulkanConformance, EveryRankAndEveryAxisBroadcasts) {
             graph.output(select(chosen, x, y));
             graph.output(exp(x) / (y + 3.0));
             if (axis < rank) graph.output(reduce_sum(x * y, static_cast<int>(axis)));
-            expect_bits_of_the_cpu(strict(), graph, 3);
+            expect_bits_of_the_cpu(fused(), graph, 3);
         }
     }
 }
@@ -151,12 +190,13 @@ std::vector<bool> signs_of_zeros(const Tensor& tensor) {
 TEST_F(VulkanConformance, AllFloatClassesPassElementwiseOpsLikeOnTheCpu) {
     Graph graph;
     const Var x = graph.input("x", ValueType::real, {17});
-    for (const Op op :
-         {Op::neg, Op::abs, Op::sign, Op::round, Op::floor, Op::exp, Op::log, Op::sqrt, Op::rsqrt,
-          Op::reciprocal, Op::sin, Op::cos, Op::tanh, Op::sigmoid, Op::is_finite})
+    for (const Op op : {Op::neg, Op::abs, Op::sign, Op::round, Op::floor, Op::exp, Op::log,
+                        Op::sqrt, Op::rsqrt, Op::reciprocal, Op::sin, Op::cos, Op::tanh,
+                        Op::sigmoid, Op::erf, Op::log1p, Op::expm1, Op::is_finite})
         graph.output(graph.add(op, std::array{x}));
     const Var column = reshape(x, {17, 1});
-    for (const Op op : {Op::add, Op::sub, Op::mul, Op::div, Op::min, Op::max, Op::less, Op::equal})
+    for (const Op op :
+         {Op::add, Op::sub, Op::mul, Op::div, Op::pow, Op::min, Op::max, Op::less, Op::equal})
         graph.output(graph.add(op, std::array{column, x}));
     const double huge = 3.4e38;
     const double infinity = std::numeric_limits<double>::infinity();

@@ -33,10 +33,12 @@ ShardOrder some_order() {
     ShardOrder order;
     order.shard = 8;
     order.generation = 3;
-    order.births = {{1, evolve::Recipe::sample, {}},
-                    {2, evolve::Recipe::carry, {{1, {5, 6}, 0.5}}},
-                    {3, evolve::Recipe::vary, {{1, {5, 6}, 0.5}, {2, {7, 8}, -1.0}}}};
-    order.parents = {{std::byte{1}, std::byte{2}}, {}};
+    order.parents = {{1, {5, 6}, 0.5, 0}, {2, {7, 8}, -1.0, 1}};
+    order.births = {{3, evolve::Recipe::sample, {}},
+                    {4, evolve::Recipe::carry, {order.parents[1]}},
+                    {5, evolve::Recipe::vary, {order.parents[0], order.parents[1]}}};
+    order.recipes = {{2, evolve::Recipe::vary, {{0, {9, 10}, 0.25}}}};
+    order.genomes = {{std::byte{1}, std::byte{2}}, {}};
     order.survivors = {{5, 6}};
     return order;
 }
@@ -59,6 +61,19 @@ TEST(Message, EveryKindReadsBackAsItWasWritten) {
     expect_round_trip(Heartbeat{{1, 2, 3}});
     expect_round_trip(ShardFailure{5, "it threw", true});
     expect_round_trip(Stop{"the run has ended"});
+}
+
+TEST(Message, OutcomesAreReadTheSameOnManyThreads) {
+    Request request = some_request();
+    std::vector<evolve::Outcome>& outcomes = request.results.front().outcomes;
+    for (std::uint64_t id = 100; id < 5000; ++id) {
+        outcomes.push_back(some_outcome());
+        outcomes.back().id = id;
+        outcomes.back().per_sample.resize(id % 3, 0.5);
+    }
+    ThreadPool threads(3);
+    EXPECT_EQ(decode_request(encode_message(request), "rank 1", threads), request);
+    expect_round_trip(request);
 }
 
 TEST(Message, AnyChangedByteIsAnInputError) {
@@ -126,6 +141,11 @@ TEST(Message, BirthsWithImpossibleParentsAreRefused) {
     orphan.births[1].parents.clear();
     EXPECT_THROW(
         static_cast<void>(decode_message<ShardOrder>(encode_message(orphan), "the coordinator")),
+        InputError);
+    ShardOrder stranger = some_order();
+    stranger.parents.pop_back();
+    EXPECT_THROW(
+        static_cast<void>(decode_message<ShardOrder>(encode_message(stranger), "the coordinator")),
         InputError);
     ShardOrder uneven = some_order();
     uneven.children.resize(2);

@@ -4,8 +4,11 @@
 #include <gtest/gtest.h>
 #include <immintrin.h>
 
+#include <nlohmann/json.hpp>
+
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/cpu/reference.hpp"
+#include "cambrian/engine/network/tape.hpp"
 #include "cambrian/tests/engine/random_graph.hpp"
 
 namespace cambrian {
@@ -137,6 +140,53 @@ TEST(CpuBackend, StopsAScanWhenNobodyIsAlive) {
     const std::vector<Tensor> inputs{Tensor(ValueType::real, Shape{4}, {3, 1, 7, 2})};
     EXPECT_THAT(evaluate(*cpu, countdown(), 4, inputs)[0].elements,
                 ::testing::ElementsAre(3, 1, 7, 2));
+}
+
+/// Adds up what one network that all share says of a sequence, for the individuals that live.
+Graph sum_of_a_shared_network(const Tape& tape) {
+    Graph body;
+    const Var alive = body.input("alive", ValueType::boolean, {});
+    const Var sum = body.input("sum", ValueType::real, {1, 1});
+    const Var row = body.input("row", ValueType::real, {1, 1});
+    const Var words = body.input("tape", ValueType::integer, {tape.capacity.words});
+    const Var weights = body.input("weights", ValueType::real, {tape.capacity.weights});
+    const Var state = body.input("state", ValueType::real, {1, 1});
+    const Var said = body.add(
+        Op::interpret, std::array{words, weights, row, state},
+        InterpretAttribute{
+            .outputs = 1, .memory = tape.capacity.memory, .weights = tape.capacity.weights});
+    body.output(alive);
+    body.output(select(alive, sum + said, sum));
+    Graph graph;
+    const std::vector<Var> carries{graph.input("alive", ValueType::boolean, {}, true),
+                                   graph.constant(Tensor(ValueType::real, {1, 1}))};
+    const Var rows = graph.input("rows", ValueType::real, {3, 1, 1});
+    const std::vector<Var> invariants{
+        graph.input("tape", ValueType::integer, {tape.capacity.words}),
+        graph.input("weights", ValueType::real, {tape.capacity.weights}),
+        graph.constant(Tensor(ValueType::real, {1, 1}))};
+    graph.output(
+        scan(std::move(body), carries, std::array{rows}, invariants, 3, false, 0).carries[1]);
+    return graph;
+}
+
+TEST(CpuBackend, RunsASharedNetworkForThoseThatLive) {
+    const Tape tape = make_tape(Network(
+        blueprint_from_json(nlohmann::json::parse(R"({"layers": [{"type": "dense"}]})"), 1, 1)));
+    const Graph graph = sum_of_a_shared_network(tape);
+    Tensor weights(ValueType::real, Shape{tape.capacity.weights});
+    std::ranges::fill(weights.elements, 0.5);
+    const std::vector<Tensor> inputs{
+        Tensor(ValueType::boolean, Shape{2}, {0, 1}),
+        Tensor(ValueType::real, Shape{3, 1, 1}, {1, 2, 3}),
+        Tensor(ValueType::integer, Shape{tape.capacity.words},
+               std::vector<double>(tape.words.begin(), tape.words.end())),
+        weights};
+    const auto sums = evaluate(*strict_backend(), graph, 2, inputs)[0].elements;
+    const auto reference = make_reference_backend(Precision::f32);
+    EXPECT_EQ(sums, evaluate(*reference, graph, 2, inputs)[0].elements);
+    EXPECT_EQ(sums[0], 0.0);
+    EXPECT_GT(sums[1], 0.0);
 }
 
 TEST(CpuBackend, KeepsSubnormalNumbersWhateverTheCallerHasSet) {

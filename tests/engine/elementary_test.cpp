@@ -6,6 +6,8 @@
 #include <limits>
 #include <vector>
 
+#include "cambrian/engine/core/random.hpp"
+
 namespace cambrian {
 namespace {
 
@@ -97,6 +99,12 @@ TEST(Elementary, SigmoidIsAccurate) {
 TEST(Elementary, ErfIsAccurate) {
     EXPECT_ACCURATE(erf, std::erf(x));
 }
+TEST(Elementary, Log1pIsAccurate) {
+    EXPECT_ACCURATE(log1p, std::log1p(x));
+}
+TEST(Elementary, Expm1IsAccurate) {
+    EXPECT_ACCURATE(expm1, std::expm1(x));
+}
 TEST(Elementary, SinIsAccurateBelow8192) {
     EXPECT_ACCURATE(sin, std::sin(x), 8192.0F);
 }
@@ -125,12 +133,67 @@ TEST(Elementary, DivideIsExactWhenTheQuotientIs) {
     }
 }
 
+double exact_power(float x, float y) {
+    const auto wide = [](float z) { return static_cast<long double>(without_subnormal(z)); };
+    return static_cast<double>(std::pow(wide(x), wide(y)));
+}
+
+void expect_power(double ulp, float x, float y) {
+    EXPECT_LE(error_in_ulp(elementary::pow(x, y), exact_power(x, y)), ulp) << x << " to the " << y;
+}
+
+TEST(Elementary, PowIsAccurate) {
+    RandomStream random(RandomKey{7}, 0);
+    const auto from = [&](float low, float high) { return low + (high - low) * random.uniform(); };
+    for (int i = 0; i < 200000; ++i) {
+        // Any base, and one near 1; exponents for results over the whole range.
+        const float far = std::exp2(from(-126.0F, 126.0F));
+        const float near = 1.0F + from(-0.5F, 1.0F) * std::exp2(from(-23.0F, 0.0F));
+        for (const float x : {far, near}) {
+            const float y = from(-130.0F, 130.0F) / std::log2(x);
+            if (std::isfinite(y)) expect_power(2.0, x, y);
+        }
+        expect_power(2.0, -far, std::round(from(-8.0F, 8.0F)));
+        const std::uint32_t any_x = random.bits();
+        const std::uint32_t any_y = random.bits();
+        expect_power(2.0, elementary::bits_to_float(any_x), elementary::bits_to_float(any_y));
+    }
+}
+
+TEST(Elementary, PowHasTheSpecialValuesOfC) {
+    const std::vector<float> values{0.0F,           0x1p-149F,     0x1p-126F,
+                                    0.3F,           0.5F,          1.0F,
+                                    1.5F,           2.0F,          2.5F,
+                                    3.0F,           7.0F,          1e10F,
+                                    8388607.5F,     8388607.0F,    8388608.0F,
+                                    16777215.0F,    16777216.0F,   16777218.0F,
+                                    0x1.fffffep-1F, 0x1.000002p0F, 0x1.fffffep127F,
+                                    infinity,       not_a_number};
+    for (const float x : values)
+        for (const float y : values)
+            for (const float a : {x, -x})
+                for (const float b : {y, -y}) expect_power(2.0, a, b);
+    EXPECT_EQ(elementary::pow(not_a_number, 0.0F), 1.0F);
+    EXPECT_EQ(elementary::pow(1.0F, not_a_number), 1.0F);
+    EXPECT_EQ(elementary::pow(-1.0F, -infinity), 1.0F);
+    EXPECT_EQ(elementary::pow(-2.0F, 3.0F), -8.0F);
+    EXPECT_EQ(elementary::pow(-0.0F, -3.0F), -infinity);
+    EXPECT_EQ(elementary::pow(-0.0F, -2.0F), infinity);
+    EXPECT_EQ(elementary::pow(-infinity, 3.0F), -infinity);
+    EXPECT_TRUE(std::isnan(elementary::pow(-2.0F, 0.5F)));
+}
+
 TEST(Elementary, SpecialValuesFollowIeee) {
     EXPECT_EQ(elementary::exp(-infinity), 0.0F);
     EXPECT_EQ(elementary::exp(89.0F), infinity);
     EXPECT_EQ(elementary::log(0.0F), -infinity);
     EXPECT_TRUE(std::isnan(elementary::log(-1.0F)));
     EXPECT_TRUE(std::isnan(elementary::sqrt(-1.0F)));
+    EXPECT_EQ(elementary::log1p(-1.0F), -infinity);
+    EXPECT_TRUE(std::isnan(elementary::log1p(-1.5F)));
+    EXPECT_EQ(elementary::expm1(-infinity), -1.0F);
+    EXPECT_EQ(elementary::expm1(89.0F), infinity);
+    EXPECT_EQ(elementary::erf(-infinity), -1.0F);
     EXPECT_EQ(elementary::reciprocal(-0.0F), -infinity);
     EXPECT_EQ(elementary::reciprocal(infinity), 0.0F);
     EXPECT_EQ(elementary::divide(1.0F, 0.0F), infinity);
@@ -189,6 +252,10 @@ TEST(Elementary, VectorAndScalarCodeGiveTheSameBits) {
     expect_one_result([](float x) { return elementary::tanh(x); });
     expect_one_result([](float x) { return elementary::sigmoid(x); });
     expect_one_result([](float x) { return elementary::erf(x); });
+    expect_one_result([](float x) { return elementary::log1p(x); });
+    expect_one_result([](float x) { return elementary::expm1(x); });
+    expect_one_result([](float x) { return elementary::pow(x, 1.7F); });
+    expect_one_result([](float x) { return elementary::pow(-1.7F, x); });
 }
 
 }  // namespace

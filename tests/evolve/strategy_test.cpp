@@ -36,6 +36,26 @@ void advance(Strategy& subject, int generations) {
     }
 }
 
+TEST(EliteStrategy, AsksTheSameOnManyThreads) {
+    const auto subject = make_elite_strategy(1, {.size = 5000, .elite_fraction = 0.1}, 0.5F);
+    advance(*subject, 2);
+    ThreadPool threads(3);
+    EXPECT_EQ(subject->ask(threads), subject->ask());
+}
+
+TEST(EliteStrategy, NamesParentsByTheirPlace) {
+    const auto subject = strategy();
+    advance(*subject, 2);
+    for (const Birth& birth : subject->ask()) {
+        for (const Parent& parent : birth.parents) {
+            const Member& member = subject->living()[parent.member];
+            EXPECT_EQ(parent.birth, member.birth);
+            EXPECT_EQ(parent.genome, member.genome);
+            EXPECT_EQ(parent.fitness, member.fitness);
+        }
+    }
+}
+
 TEST(EliteStrategy, StartsWithFounders) {
     const auto subject = strategy();
     const std::vector<Birth> births = subject->ask();

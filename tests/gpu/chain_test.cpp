@@ -205,7 +205,7 @@ TEST_P(ElementChain, AnIndividualIsTheSameInAnyPopulation) {
 }
 
 TEST_P(ElementChain, RandomGraphs) {
-    for (std::uint64_t seed = 0; seed < 12; ++seed) {
+    for (std::uint64_t seed = 0; seed < 4; ++seed) {
         Graph graph;
         RandomStream rng(random_key(seed, "random chain"), 0);
         std::vector<Var> values{graph.input("a", ValueType::real, {3, 4}, true),
@@ -262,13 +262,12 @@ TEST_P(RowChain, OddLengths) {
         expect_one_chain(graph, true);
         expect_near(backend(GetParam()), graph, 2, random_inputs(graph, 2));
     };
-    // Each length of each chain is a pipeline of its own: all lengths for two of them.
-    for (const std::int64_t length : row_lengths) {
-        check(build_softmax, length);
-        check(build_layer_norm, length);
-    }
-    for (const Build build : {build_log_softmax, build_rms_norm, build_cross_entropy})
-        for (const std::int64_t length : {17, 1024}) check(build, length);
+    // Each length of each chain is a pipeline of its own: all lengths for one of them.
+    for (const std::int64_t length : row_lengths) check(build_layer_norm, length);
+    check(build_softmax, 1024);
+    for (const Build build :
+         {build_softmax, build_log_softmax, build_rms_norm, build_cross_entropy})
+        check(build, 17);
 }
 
 TEST_P(RowChain, RowsThatFitNoRegisters) {

@@ -5,6 +5,7 @@
 
 #include "cambrian/engine/graph/ops.hpp"
 #include "cambrian/gpu/codegen/expressions.hpp"
+#include "cambrian/gpu/codegen/word_functions.hpp"
 #include "word_support.hpp"
 
 // Every elementwise op on the device against the CPU backend: no bit differs, whatever the operand.
@@ -113,7 +114,8 @@ std::vector<Signature> unary_ops() {
     std::vector<Signature> all;
     for (const Op op : {Op::neg, Op::abs, Op::sign, Op::round, Op::floor, Op::exp, Op::log,
                         Op::sqrt, Op::rsqrt, Op::reciprocal, Op::sin, Op::cos, Op::tanh,
-                        Op::sigmoid, Op::is_finite, Op::stop_gradient})
+                        Op::sigmoid, Op::erf, Op::log1p, Op::expm1, Op::is_finite,
+                        Op::stop_gradient})
         all.push_back({op, {real}});
     for (const Op op : {Op::neg, Op::abs, Op::sign, Op::stop_gradient})
         all.push_back({op, {integer}});
@@ -127,6 +129,7 @@ std::vector<Signature> binary_ops() {
     for (const Op op : {Op::add, Op::sub, Op::mul, Op::min, Op::max, Op::less, Op::equal})
         for (const ValueType type : {real, integer}) all.push_back({op, {type, type}});
     all.push_back({Op::div, {real, real}});
+    all.push_back({Op::pow, {real, real}});
     for (const Op op : {Op::equal, Op::logical_and, Op::logical_or})
         all.push_back({op, {boolean, boolean}});
     for (const ValueType type : {real, integer, boolean})
@@ -226,6 +229,31 @@ TEST(Expressions, AreCallsOnTheirOperands) {
               "op_real_to_integer(x)");
     EXPECT_EQ(gpu::expression(Op::cast, std::vector<std::string>{"x"}, std::vector{real}, real),
               "x");
+}
+
+TEST(WordFunctions, OpsThatComputeTheSameOfWordsShareOne) {
+    const std::vector one_real{real};
+    const std::vector one_boolean{boolean};
+    const std::vector two_integers{integer, integer};
+    EXPECT_EQ(gpu::word_function(Op::stop_gradient, one_real, real), gpu::copy_function);
+    EXPECT_EQ(gpu::word_function(Op::cast, one_boolean, integer), gpu::copy_function);
+    EXPECT_EQ(gpu::word_function(Op::equal, std::vector{boolean, boolean}, boolean),
+              gpu::word_function(Op::equal, two_integers, boolean));
+    EXPECT_NE(gpu::word_function(Op::add, std::vector{real, real}, real),
+              gpu::word_function(Op::add, two_integers, integer));
+}
+
+TEST(WordFunctions, AreCasesOfOneText) {
+    const auto is_case = [](const gpu::WordFunction& function, const std::string& expression) {
+        return gpu::elementwise_source().find("case " + std::to_string(function.number) +
+                                              "U: return " + expression + ";") != std::string::npos;
+    };
+    const gpu::WordFunction tanh = gpu::word_function(Op::tanh, std::vector{real}, real);
+    EXPECT_TRUE(is_case(tanh, "floatBitsToUint(op_tanh(uintBitsToFloat(a)))"));
+    EXPECT_EQ(tanh.constant(), tanh.number);
+    const gpu::WordFunction sign = gpu::word_function(Op::sign, std::vector{integer}, integer);
+    EXPECT_TRUE(is_case(sign, "uint(op_sign(int(a)))"));
+    EXPECT_TRUE(sign.chosen_late);
 }
 
 }  // namespace

@@ -75,6 +75,27 @@ TEST(VulkanFamily, MutantsBalanceAsOnTheCpu) {
     expect_the_evaluations_of_the_cpu(*task, 60, Math::strict);
 }
 
+TEST(VulkanFamily, MoreWeightsNeedNoNewPipeline) {
+    const auto task = task_of(
+        R"({"type": "cart_pole", "episodes": 2, "steps": 40, "validation": {"episodes": 2}})");
+    const auto vulkan = make_vulkan_backend(test::test_vulkan_options(Math::strict));
+    Evaluator evaluator(*vulkan, *task, 3, Family::interpreted);
+    const auto evaluate = [&](std::string_view layers) {
+        const Blueprint blueprint =
+            blueprint_from_json(nlohmann::json::parse(layers), task->signature().observations,
+                                task->signature().outputs);
+        RandomStream rng(random_key(5, "test.family"), 0);
+        const std::vector<Genome> genomes{sample_genome(blueprint, rng, 0)};
+        (void)evaluator.evaluate(pointers(genomes), {});
+    };
+    evaluate(R"({"layers": [{"type": "dense", "out": 6}, {"type": "dense"}]})");
+    const std::int64_t pipelines = vulkan_statistics(*vulkan).pipelines;
+    evaluate(R"({"layers": [{"type": "dense", "out": 24}, {"type": "dense", "out": 24},
+                            {"type": "dense"}]})");
+    EXPECT_EQ(evaluator.counters().programs_compiled, 2U);
+    EXPECT_EQ(vulkan_statistics(*vulkan).pipelines, pipelines);
+}
+
 TEST(VulkanFamily, MutantsSolveXorAsOnTheCpu) {
     expect_the_evaluations_of_the_cpu(*task_of(R"({"type": "xor"})"), 60, Math::strict);
 }

@@ -104,6 +104,7 @@ TEST_F(FaultTest, ALostDeviceIsADeviceErrorOfEveryLaterCall) {
             std::optional<Fault> fault;
             const auto backend = make_vulkan_backend(options_);
             const auto kept = backend->allocate(ValueType::real, 100);
+            const auto result = backend->allocate(ValueType::real, 100);
             Graph graph;
             graph.output(tanh(graph.input("x", ValueType::real, {100})) + 1.0);
             const auto program = backend->compile(graph);
@@ -126,7 +127,7 @@ TEST_F(FaultTest, ALostDeviceIsADeviceErrorOfEveryLaterCall) {
             EXPECT_THROW(backend->upload(*kept, 0, std::span<const float>(values)), DeviceError);
             EXPECT_THROW(backend->download(*kept, 0, std::span<float>(values)), DeviceError);
             EXPECT_THROW(program->run(1, std::vector<Binding>{{kept.get()}},
-                                      std::vector<Binding>{{kept.get()}}),
+                                      std::vector<Binding>{{result.get()}}),
                          DeviceError);
         }
 }

@@ -188,7 +188,9 @@ TEST(VulkanMatmul, HasTheSameBitsWithEveryTileAndLayout) {
     for (const std::string& tile : tested_tiles()) {
         SCOPED_TRACE(tile);
         const auto backend = backend_of(Math::strict, tile);
-        for (std::size_t transposes = 0; transposes < 4; ++transposes)
+        // Each pair of layouts is a kernel: every pair with one tile, each layout with the others.
+        const std::size_t step = tile == tested_tiles().front() ? 1 : 3;
+        for (std::size_t transposes = 0; transposes < 4; transposes += step)
             for (const auto& [m, n, k] : {std::array{20, 36, 44}, {132, 260, 20}, {19, 37, 43}})
                 expect_bits_of_reference(*backend, product_case(m, n, k, transposes, Shared::none),
                                          2);

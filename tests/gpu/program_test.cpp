@@ -229,6 +229,8 @@ TEST(VulkanBackend, DumpsGraphsAndTellsTimes) {
     std::ifstream file(directory / "program-0.txt");
     const std::string text{std::istreambuf_iterator<char>(file), {}};
     EXPECT_THAT(text, AllOf(HasSubstr("= input"), HasSubstr("bytes of temporaries")));
+    EXPECT_TRUE(std::filesystem::exists(directory / "program-0.plan.txt"));
+    EXPECT_TRUE(std::filesystem::exists(directory / "program-0.dot"));
     const std::vector<KernelTime> times = take_kernel_times(*backend);
     ASSERT_FALSE(times.empty());
     for (const KernelTime& time : times) {

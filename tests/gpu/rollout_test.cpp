@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdlib>
 #include <string>
 #include <vector>
@@ -59,7 +60,7 @@ TEST(Rollout, PerceptronsWithEveryActivation) {
 }
 
 TEST(Rollout, OneEpisodeOfOneIndividual) {
-    expect_the_bits_of_the_cpu(test::multilayer_perceptron(5), 1, 50, 1);
+    expect_the_bits_of_the_cpu(test::multilayer_perceptron(16), 1, 50, 1);
 }
 
 TEST(Rollout, ALinearPolicyIsOnlyAHead) {
@@ -118,7 +119,7 @@ TEST(Rollout, WholeEpisodesOfAPopulationDifferInNoBit) {
 }
 
 TEST(Rollout, CutIntoDispatchesItGivesTheSameBits) {
-    const Rollout rollout(R"({"layers": [{"type": "rnn", "hidden": 5}, {"type": "dense"}]})", 3,
+    const Rollout rollout(R"({"layers": [{"type": "rnn", "hidden": 7}, {"type": "dense"}]})", 3,
                           50);
     VulkanOptions options = test::test_vulkan_options(Math::strict);
     const auto whole = make_vulkan_backend(options);
@@ -135,7 +136,9 @@ TEST(Rollout, CutIntoDispatchesItGivesTheSameBits) {
 /// Networks of different structures as data, each individual one of them, on the same sequences.
 class Interpreted {
   public:
-    explicit Interpreted(const std::vector<std::string>& networks) {
+    /// @param sharing individuals whose weights lie in one vector for all, or 0: each has its own.
+    explicit Interpreted(const std::vector<std::string>& networks, std::int64_t sharing = 0)
+        : sharing_(sharing) {
         for (const std::string& text : networks) {
             networks_.emplace_back(blueprint_from_json(nlohmann::json::parse(text), 4, 2));
             tapes_.push_back(make_tape(networks_.back()));
@@ -145,12 +148,13 @@ class Interpreted {
         const TapeNetwork form(4, 2, capacity_);
         Graph single;
         const NetworkOperands operands{
-            .weights = single.input("weights", ValueType::real, {capacity_.weights}),
+            .weights = single.input("weights", ValueType::real,
+                                    {capacity_.weights * std::max<std::int64_t>(1, sharing)}),
             .activations = single.input("tape", ValueType::integer, {capacity_.words}),
             .enabled = single.input("enabled", ValueType::boolean, {1})};
         single.output(form.sequence(single.input("x", ValueType::real, {5, 9, 4}), operands));
-        constexpr std::array<std::size_t, 2> own{0, 1};
-        graph_ = over_population(single, own);
+        constexpr std::array<std::size_t, 2> own{1, 0};
+        graph_ = over_population(single, std::span(own).first(sharing > 0 ? 1 : 2));
     }
 
     [[nodiscard]] const Graph& graph() const { return graph_; }
@@ -172,18 +176,32 @@ class Interpreted {
             std::ranges::copy(tapes_[structure].words,
                               words.elements.begin() + i * capacity_.words);
         }
+        if (sharing_ > 0) {
+            weights.shape = {weights.shape.elements()};
+            for (std::int64_t i = 0; i < population; ++i) move_weights(words, i);
+        }
         return {weights, words, Tensor(ValueType::boolean, {1}), x};
     }
 
   private:
+    /// Makes the tape of an individual say where its weights are among those of all.
+    void move_weights(Tensor& words, std::int64_t individual) const {
+        const Tape& tape = tapes_[static_cast<std::size_t>(individual) % tapes_.size()];
+        constexpr std::size_t weights_word = offsetof(TapeInstruction, weights) / sizeof(int);
+        const auto first = static_cast<std::size_t>(individual * capacity_.words);
+        for (std::size_t i = weights_word; i < tape.words.size(); i += tape_instruction_words)
+            words.elements[first + i] += static_cast<double>(individual * capacity_.weights);
+    }
+
+    std::int64_t sharing_;
     std::vector<Network> networks_;
     std::vector<Tape> tapes_;
     TapeCapacity capacity_;
     Graph graph_;
 };
 
-void expect_interpreted_bits(const std::vector<std::string>& networks) {
-    const Interpreted interpreted(networks);
+void expect_interpreted_bits(const std::vector<std::string>& networks, std::int64_t sharing = 0) {
+    const Interpreted interpreted(networks, sharing);
     const auto cpu = make_cpu_backend({.threads = 2, .math = Math::strict});
     const auto vulkan = make_vulkan_backend(test::test_vulkan_options(Math::strict));
     const std::vector<Tensor> inputs = interpreted.inputs(23);
@@ -208,6 +226,13 @@ TEST(Rollout, NetworksThatAreDataKeepTheirState) {
                         {"type": "dense", "out": 6, "activation": "tanh"}, {"type": "dense"}],
              "links": [{"source": 1, "target": 0, "kind": "backward"}]})",
                              test::multilayer_perceptron(9)});
+}
+
+TEST(Rollout, NetworksThatAreDataMayShareOneVectorOfWeights) {
+    expect_interpreted_bits(
+        {test::multilayer_perceptron(6),
+         R"({"layers": [{"type": "rnn", "hidden": 5}, {"type": "rms_norm"}, {"type": "dense"}]})"},
+        23);
 }
 
 TEST(Rollout, AnIndividualDoesNotSeeItsPopulation) {

@@ -210,14 +210,17 @@ TEST(DeviceSettings, AShareOfMemoryIsDividedByTheRanksOnTheGpu) {
     EXPECT_EQ(limit(engine("vulkan", 0, 12345), {0, 4}), 12345);
 }
 
-TEST(DeviceSettings, DumpAndProfileNeedAGpu) {
+TEST(DeviceSettings, DumpAndProfileNeedABackendThatCan) {
     DeviceSettings settings;
     settings.backend = "cpu";
-    EXPECT_NO_THROW(require_gpu_for(settings, "", false));
-    EXPECT_THROW(require_gpu_for(settings, "shaders", false), ConfigError);
-    EXPECT_THROW(require_gpu_for(settings, "", true), ConfigError);
+    EXPECT_NO_THROW(require_backend_for(settings, "", false));
+    EXPECT_THROW(require_backend_for(settings, "", true), ConfigError);
+    EXPECT_NO_THROW(require_backend_for(settings, "programs", false));
+    EXPECT_EQ(settings.dump_directory, "programs");
+    settings.backend = "reference";
+    EXPECT_THROW(require_backend_for(settings, "programs", false), ConfigError);
     settings.backend = "vulkan";
-    require_gpu_for(settings, "shaders", true);
+    require_backend_for(settings, "shaders", true);
     EXPECT_EQ(settings.dump_directory, "shaders");
     EXPECT_TRUE(settings.profile);
 }

@@ -1,7 +1,9 @@
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "cambrian/engine/graph/op.hpp"
 #include "launch_support.hpp"
 
 namespace cambrian::launch {
@@ -26,7 +28,7 @@ std::string sample(const std::string& name) {
 
 TEST(Program, EverySubCommandHelpsWithExamples) {
     for (const std::string command : {"evolve", "resume", "evaluate", "infer", "inspect", "compare",
-                                      "splice", "validate", "explain"}) {
+                                      "splice", "validate", "explain", "ops"}) {
         const Result result = run({command, "--help"});
         EXPECT_EQ(result.code, 0) << command;
         EXPECT_THAT(result.out, HasSubstr("Examples:\n  ")) << command;
@@ -52,7 +54,7 @@ TEST(Program, NamesTheNearestCommand) {
     EXPECT_EQ(result.code, 2);
     EXPECT_EQ(result.err,
               "cambrian: error: evolv is not a command (known: evolve, resume, evaluate, infer, "
-              "inspect, compare, splice, validate, explain, devices) did you mean evolve?\n");
+              "inspect, compare, splice, validate, explain, devices, ops) did you mean evolve?\n");
     EXPECT_THAT(run({"fly"}).err, HasSubstr("see 'cambrian --help'"));
     const Result seed = run({"splice", "a", "b", "-o", "c", "--seed", "-3"});
     EXPECT_EQ(seed.code, 2);
@@ -98,12 +100,42 @@ TEST(Program, DevicesListsWhatIsThere) {
     EXPECT_TRUE(json.at("gpus_without_driver").is_array());
 }
 
-TEST(Program, DumpWithoutAGpuIsAnError) {
+TEST(Program, DumpWritesGraphPlanAndDot) {
     const TemporaryDirectory directory;
-    const Result result = run({"evolve", write_xor(directory), "--set", "engine.backend=cpu",
-                               "--dump", directory.file("shaders")});
+    const Result result =
+        run({"evolve", write_xor(directory), "--set", "engine.backend=cpu", "--set",
+             "run.stop.generations=1", "--dump", directory.file("programs")});
+    EXPECT_EQ(result.code, 0) << result.err;
+    const auto text = [&](const std::string& file) {
+        std::ifstream stream(directory.file("programs/" + file));
+        return std::string(std::istreambuf_iterator<char>(stream), {});
+    };
+    EXPECT_THAT(text("program-0.txt"), HasSubstr("bytes of temporaries"));
+    EXPECT_THAT(text("program-0.plan.txt"), HasSubstr("bytes of each individual"));
+    EXPECT_THAT(text("program-0.dot"), testing::StartsWith("digraph"));
+}
+
+TEST(Program, DumpOfTheReferenceIsAnError) {
+    const TemporaryDirectory directory;
+    const Result result = run({"evolve", write_xor(directory), "--set", "engine.backend=reference",
+                               "--dump", directory.file("programs")});
     EXPECT_EQ(result.code, 2);
     EXPECT_THAT(result.err, HasSubstr("--dump has nothing to tell"));
+}
+
+TEST(Program, OpsListsEveryOpWithAllItsTexts) {
+    const Result text = run({"ops"});
+    EXPECT_EQ(text.code, 0);
+    EXPECT_THAT(text.out, testing::StartsWith("input\n"));
+    const Result result = run({"ops", "--json"});
+    EXPECT_EQ(result.code, 0);
+    const auto json = nlohmann::json::parse(result.out);
+    ASSERT_EQ(json.size(), op_count);
+    for (const auto& op : json) {
+        for (const auto& [title, value] : op.items())
+            EXPECT_NE(value.get<std::string>(), "") << title << " of " << op.at("name");
+        EXPECT_THAT(text.out, HasSubstr("\n  formula      " + op.at("formula").get<std::string>()));
+    }
 }
 
 TEST(Program, BadConfigsEndWithTwoAndNameTheKey) {

@@ -1,0 +1,82 @@
+#include <benchmark/benchmark.h>
+
+#include <memory>
+#include <vector>
+
+#include "cambrian/engine/core/random.hpp"
+#include "cambrian/engine/cpu/cpu_backend.hpp"
+#include "cambrian/engine/graph/gradient.hpp"
+#include "cambrian/engine/graph/ops_attention.hpp"
+#include "cambrian/engine/graph/passes.hpp"
+
+// Causal attention of one individual on one thread: the kernel in tiles beside the lowering, which
+// stores every score. Counted are the products of the keys that are seen.
+namespace cambrian {
+namespace {
+
+constexpr std::int64_t heads = 4;
+constexpr std::int64_t width = 64;
+
+Graph attention_graph(std::int64_t length, bool with_gradient) {
+    Graph graph;
+    std::vector<Var> qkv;
+    for (const char* name : {"q", "k", "v"})
+        qkv.push_back(graph.input(name, ValueType::real, {heads, length, width}));
+    const Var output = attention(qkv[0], qkv[1], qkv[2], {.causal = true}).output;
+    if (with_gradient)
+        for (const Var g : gradient(sum_all(output), qkv)) graph.output(g);
+    else
+        graph.output(output);
+    return graph;
+}
+
+void run(benchmark::State& state, const Graph& graph, double products) {
+    const auto backend = make_cpu_backend({});
+    const auto program = backend->compile(graph);
+    std::vector<std::unique_ptr<Buffer>> buffers;
+    const auto bind = [&](std::span<const ValueId> values) {
+        std::vector<Binding> bindings;
+        for (const ValueId id : values) {
+            std::vector<float> numbers(static_cast<std::size_t>(graph.value(id).shape.elements()));
+            RandomStream(random_key(1, "bench"), buffers.size()).fill_normal(numbers);
+            buffers.push_back(
+                backend->allocate(ValueType::real, static_cast<std::int64_t>(numbers.size())));
+            backend->upload(*buffers.back(), 0, std::span<const float>(numbers));
+            bindings.push_back({buffers.back().get(), 0});
+        }
+        return bindings;
+    };
+    const std::vector<Binding> inputs = bind(graph.inputs());
+    const std::vector<Binding> outputs = bind(graph.outputs());
+    for (auto iteration : state) program->run(1, inputs, outputs);
+    const auto length = static_cast<double>(state.range(0));
+    state.counters["flops"] = benchmark::Counter(products * heads * length * length * width,
+                                                 benchmark::Counter::kIsIterationInvariantRate);
+}
+
+Graph as_lowering(const Graph& graph) {
+    return lower(graph, [](Op op) { return row(op).lowering == nullptr; });
+}
+
+// A product of causal scores has 2 × length² × width / 2 operations: two forward, seven with the
+// gradient.
+void causal_attention(benchmark::State& state) {
+    run(state, attention_graph(state.range(0), false), 2.0);
+}
+void causal_attention_lowered(benchmark::State& state) {
+    run(state, as_lowering(attention_graph(state.range(0), false)), 2.0);
+}
+void causal_attention_gradient(benchmark::State& state) {
+    run(state, attention_graph(state.range(0), true), 7.0);
+}
+void causal_attention_gradient_lowered(benchmark::State& state) {
+    run(state, as_lowering(attention_graph(state.range(0), true)), 7.0);
+}
+
+BENCHMARK(causal_attention)->Arg(256)->Arg(1024)->Unit(benchmark::kMillisecond);
+BENCHMARK(causal_attention_lowered)->Arg(256)->Arg(1024)->Unit(benchmark::kMillisecond);
+BENCHMARK(causal_attention_gradient)->Arg(256)->Arg(1024)->Unit(benchmark::kMillisecond);
+BENCHMARK(causal_attention_gradient_lowered)->Arg(256)->Arg(1024)->Unit(benchmark::kMillisecond);
+
+}  // namespace
+}  // namespace cambrian
