@@ -3,9 +3,10 @@
 //   CAMBRIAN_CODEC(type, name)  declares a function of that name
 //   uint, float_to_bits, bits_to_float and the constants of elementary.inl
 // A number goes to the nearest of its format, ties to the even code, subnormal ones included. What
-// rounds beyond the largest is infinite; f8_e4m3 has no infinity and takes its NaN, the unsaturated
-// conversion of the OCP 8-bit floating point specification 1.0. Every NaN gets one positive code,
-// and codes of NaN give one NaN. i8 rounds and limits to +-127; its NaN is 0.
+// lies beyond the largest becomes the largest; an infinity stays one, but f8_e4m3 has none and limits
+// it too (the saturated conversion of the OCP 8-bit floating point specification 1.0 where that
+// hides no infinity). Every NaN gets one positive code, and codes of NaN give one NaN. i8 rounds and
+// limits to +-127; its NaN is 0.
 
 // All formats: row(number, name, bits of a code).
 #define CAMBRIAN_NUMBER_FORMATS(row) \
@@ -23,7 +24,7 @@ CAMBRIAN_CODEC(uint, rounded_quotient)(uint value, uint places) {
 
 // The code of x in a format with a sign, an exponent of some bias and a fraction.
 CAMBRIAN_CODEC(uint, encode_small_float)(float x, int bias, int fraction_bits, uint sign,
-                                         uint largest, uint beyond, uint not_a_number) {
+                                         uint largest, uint infinity, uint not_a_number) {
     uint bits = float_to_bits(x);
     uint magnitude = bits & magnitude_mask;
     int x_field = int(magnitude >> 23);
@@ -36,10 +37,10 @@ CAMBRIAN_CODEC(uint, encode_small_float)(float x, int bias, int fraction_bits, u
     uint exponent = uint(field < 1 ? 0 : field - 1) << uint(fraction_bits);
     // The unit of the fraction counts the exponent up by one, and so does a carry.
     uint code = exponent + rounded_quotient(fraction, uint(places > 26 ? 26 : places));
-    uint limited = code > largest ? beyond : code;
+    uint limit = magnitude == exponent_mask ? infinity : largest;
+    uint limited = code > largest ? limit : code;
     uint with_sign = (bits >> 31) != 0U ? limited | sign : limited;
-    bool invalid = magnitude > exponent_mask || limited == not_a_number;
-    return invalid ? not_a_number : with_sign;
+    return magnitude > exponent_mask ? not_a_number : with_sign;
 }
 
 // The number of a code; `infinity` is that of the positive one, or `sign` where there is none.
@@ -73,7 +74,7 @@ CAMBRIAN_CODEC(float, decode_bf16)(uint code) {
 }
 
 CAMBRIAN_CODEC(uint, encode_f8_e4m3)(float x) {
-    return encode_small_float(x, 7, 3, 0x80U, 0x7EU, 0x7FU, 0x7FU);
+    return encode_small_float(x, 7, 3, 0x80U, 0x7EU, 0x7EU, 0x7FU);
 }
 CAMBRIAN_CODEC(float, decode_f8_e4m3)(uint code) {
     return decode_small_float(code, 7, 3, 0x80U, 0x7EU, 0x80U);

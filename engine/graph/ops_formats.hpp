@@ -7,8 +7,8 @@ namespace cambrian {
 
 /// The f32 value of every number of x [.., length] as a code of the format, nearest, ties to even:
 /// integer [.., words], each row packed from the low bits of its words on and padded with zeros.
-/// Beyond the largest of a format lies infinity, in f8_e4m3 NaN; i8 limits to +-127. It has no
-/// gradient.
+/// What lies beyond the largest of a format becomes the largest; infinities stay where it has them.
+/// i8 limits to +-127. It has no gradient.
 Var encode(Var x, NumberFormat format, Where where = Where::current());
 
 /// The way back: words [.., words] to real [.., length].
