@@ -1,5 +1,7 @@
 #include "cambrian/engine/graph/data_checks.hpp"
 
+#include <algorithm>
+
 namespace cambrian {
 
 bool may_divide_by_zero(const Graph& graph, const Node& node) {
@@ -9,6 +11,15 @@ bool may_divide_by_zero(const Graph& graph, const Node& node) {
     const Node& producer = graph.producer(divisor);
     if (producer.op != Op::constant || graph.value(divisor).shape.rank() != 0) return true;
     return std::get<ConstantAttribute>(producer.attributes).value->elements[0] == 0.0;
+}
+
+bool may_fail(const Graph& graph, const Node& node) {
+    if (node.op == Op::scan) {
+        const Graph& body = *std::get<ScanAttribute>(node.attributes).body;
+        return std::ranges::any_of(body.nodes(),
+                                   [&](const Node& inner) { return may_fail(body, inner); });
+    }
+    return node.op == Op::div ? may_divide_by_zero(graph, node) : row(node.op).may_fail;
 }
 
 }  // namespace cambrian

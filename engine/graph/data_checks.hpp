@@ -14,4 +14,8 @@ inline constexpr std::string_view division_by_zero =
 /// but a number other than 0. Such a node is no part of a chain.
 [[nodiscard]] bool may_divide_by_zero(const Graph& graph, const Node& node);
 
+/// Whether a node, or one in the body of a scan, may report a data error at run time. What such an
+/// op checks is its second operand.
+[[nodiscard]] bool may_fail(const Graph& graph, const Node& node);
+
 }  // namespace cambrian

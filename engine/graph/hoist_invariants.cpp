@@ -21,15 +21,6 @@ bool is_free(const Graph& graph, const Node& node) {
     return node.op == Op::broadcast || node.op == Op::iota || alias_of(graph, node).has_value();
 }
 
-bool may_fail(const Graph& graph, const Node& node) {
-    if (node.op == Op::scan) {
-        const Graph& body = *std::get<ScanAttribute>(node.attributes).body;
-        return std::ranges::any_of(body.nodes(),
-                                   [&](const Node& inner) { return may_fail(body, inner); });
-    }
-    return node.op == Op::div ? may_divide_by_zero(graph, node) : row(node.op).may_fail;
-}
-
 /// Which nodes of a body are computed before the loop.
 std::vector<bool> hoisted_nodes(const ScanAttribute& scan) {
     const Graph& body = *scan.body;

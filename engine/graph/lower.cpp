@@ -20,12 +20,13 @@ bool needs_lowering(const Node& node, const HasKernel& has_kernel) {
 /// operands out of a result.
 Var for_each(Var value, std::span<const Var> operands) {
     if (value.info().per_individual) return value;
-    const auto marked = std::ranges::find_if(operands, [](const Var& operand) {
-        return operand.info().per_individual && operand.shape().elements() > 0;
-    });
+    const auto marked = std::ranges::find_if(
+        operands, [](const Var& operand) { return operand.info().per_individual; });
     CAMBRIAN_ASSERT(marked != operands.end());
-    const Var flat = reshape(*marked, {-1});
-    const Var first = reshape(slice(flat, 0, 0, 1), Shape{});
+    const Var flat = reshape(*marked, {marked->shape().elements()});
+    // An operand may have no elements; then their sum is there.
+    const Var first = flat.shape()[0] > 0 ? reshape(slice(flat, 0, 0, 1), Shape{})
+                                          : reduce_sum(cast(flat, ValueType::integer), 0);
     return select(equal(first, first), value, value);
 }
 

@@ -1,9 +1,11 @@
 #include "cambrian/engine/graph/marks.hpp"
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
 #include "cambrian/engine/core/contract.hpp"
+#include "cambrian/engine/core/error.hpp"
 
 namespace cambrian {
 namespace {
@@ -14,6 +16,17 @@ std::vector<bool> operand_marks(const Graph& graph, const Node& node,
     for (const ValueId id : graph.operands(node))
         marks.push_back(values[static_cast<std::size_t>(id)]);
     return marks;
+}
+
+/// Individuals that are done wait for others of their block, so what they share must wait too.
+void require_shared_carries_stay(const ScanAttribute& scan, const std::vector<bool>& body_inputs) {
+    if (scan.alive_carry < 0 || !body_inputs[static_cast<std::size_t>(scan.alive_carry)]) return;
+    for (std::size_t i = 0; i < static_cast<std::size_t>(scan.carries); ++i)
+        if (!body_inputs[i] && scan.body->outputs()[i] != scan.body->inputs()[i])
+            throw ShapeError(
+                "carry " + std::to_string(i) +
+                " of a scan cannot be shared (it changes, and individuals end at "
+                "different steps) select its old value where the alive carry is false");
 }
 
 }  // namespace
@@ -66,6 +79,7 @@ std::vector<bool> scan_result_marks(const ScanAttribute& scan,
 }
 
 void mark_scan_body(ScanAttribute& scan, const std::vector<bool>& body_inputs) {
+    require_shared_carries_stay(scan, body_inputs);
     const auto same = [&](std::size_t i) {
         return scan.body->value(scan.body->inputs()[i]).per_individual == body_inputs[i];
     };

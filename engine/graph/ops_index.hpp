@@ -7,8 +7,8 @@ namespace cambrian {
 
 /// Running sums along an axis, in order: element i is the sum of elements 0 to i, exclusive of
 /// those before i (0 for the first). Reverse: of elements i to the last, added from the last one.
-/// Under fast math a GPU adds reals up as a tree whose form depends on the shape alone; under strict
-/// math, and on the CPU, one after the other.
+/// Under fast math a GPU adds reals up as a tree whose form depends on the shape alone; under
+/// strict math, and on the CPU, one after the other.
 Var cumsum(Var x, int axis, bool exclusive = false, bool reverse = false,
            Where where = Where::current());
 

@@ -9,7 +9,7 @@ namespace {
 /// What the targets pick: which of them count, and the elements of x there.
 struct Picked {
     std::optional<Var> counts{};  ///< Boolean, where some may not count.
-    Var elements;               ///< Those at class 0 for a target that does not count.
+    Var elements;                 ///< Those at class 0 for a target that does not count.
 };
 
 Picked pick(Var x, Var targets, const LossOptions& options, Where where) {

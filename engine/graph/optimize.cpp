@@ -12,7 +12,7 @@ Graph simplified(const Graph& graph) {
 }  // namespace
 
 Graph optimize(const Graph& graph, const OptimizeOptions& options) {
-    Graph result = simplified(graph);
+    Graph result = simplified(guard_finished(graph));
     if (needs_lowering(result, options.has_kernel))
         result = simplified(lower(result, options.has_kernel));
     if (options.fuse_linear) result = fuse_linear(result);

@@ -17,6 +17,13 @@ namespace cambrian {
 [[nodiscard]] Graph over_population(const Graph& graph,
                                     std::span<const std::size_t> per_individual_inputs);
 
+/// With data errors in the bodies of scans that may stop early (alive_carry) left to individuals
+/// that are alive: what an op checks is replaced by something harmless for the others, as the block
+/// that they share goes on. So an error never depends on who shares the block. Also in inner scans.
+[[nodiscard]] Graph guard_finished(const Graph& graph);
+/// The same of one such body alone, which then may run beyond its end.
+[[nodiscard]] Graph guard_body(const Graph& body, int alive_carry);
+
 /// With nodes of known operands replaced by what they compute, and with nodes that algebra makes
 /// superfluous left out (a product with 1, a reshape of a reshape, a select by a known condition,
 /// an explicit broadcast where the op broadcasts itself). Not a bit changes: only ops that are

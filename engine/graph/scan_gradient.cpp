@@ -1,7 +1,9 @@
+#include <memory>
 #include <utility>
 
 #include "cambrian/engine/graph/op_rules.hpp"
 #include "cambrian/engine/graph/ops.hpp"
+#include "cambrian/engine/graph/passes.hpp"
 #include "cambrian/engine/graph/scan_segments.hpp"
 
 // The gradient of scan: a second forward scan keeps every carry as it was before its step, then a
@@ -19,10 +21,18 @@ Var declare(Graph& body, Var value, bool sequence) {
     return body.input("", value.info().type, sequence ? Shape(shape.extents().subspan(1)) : shape);
 }
 
+/// The gradient walks every step, also those behind the end of an individual, where nothing may
+/// fail.
+ScanAttribute guarded(const GradientContext& context) {
+    ScanAttribute scan = attribute<ScanAttribute>(context.attributes());
+    if (scan.alive_carry >= 0)
+        scan.body = std::make_shared<const Graph>(guard_body(*scan.body, scan.alive_carry));
+    return scan;
+}
+
 class ScanGradient {
   public:
-    explicit ScanGradient(GradientContext& context)
-        : c_(context), scan_(attribute<ScanAttribute>(context.attributes())) {
+    explicit ScanGradient(GradientContext& context) : c_(context), scan_(guarded(context)) {
         for (std::size_t i = 0; i < c_.operand_count(); ++i) operands_.push_back(c_.operand(i));
     }
 
@@ -138,7 +148,7 @@ class ScanGradient {
 
 /// Differentiates what computes the same as the scan and has the gradient that is asked for.
 void differentiate_instead(GradientContext& context) {
-    ScanParts parts{attribute<ScanAttribute>(context.attributes()), {}};
+    ScanParts parts{guarded(context), {}};
     // Values of their own to differentiate by: an operand may depend on another one.
     for (std::size_t i = 0; i < context.operand_count(); ++i)
         parts.operands.push_back(stop_gradient(context.operand(i)));

@@ -179,6 +179,32 @@ TEST(ScanGradientSteps, OperandsMayDependOnEachOther) {
     EXPECT_NEAR(gradient_of({.checkpoint_every = 2}), gradient_of({}), 1e-12);
 }
 
+TEST(ScanGradientSteps, WalksBeyondTheEndOfAnIndividualWithoutItsErrors) {
+    const auto gradient_of = [](GradientSteps steps) {
+        Graph body;
+        const Var alive = body.input("alive", ValueType::boolean, {});
+        const Var left = body.input("left", ValueType::integer, {});
+        const Var carry = body.input("carry", ValueType::real, {});
+        const Var factor = body.input("factor", ValueType::real, {});
+        const Var quotient = cast(constant(body, 6.0, ValueType::integer) / left, ValueType::real);
+        const Var next = left - cast(alive, ValueType::integer);
+        body.output(less(0.0, next));
+        body.output(next);
+        body.output(select(alive, carry * factor * quotient, carry));
+        Graph graph;
+        const Var x = graph.input("x", ValueType::real, {});
+        const Var two = constant(graph, 2.0, ValueType::integer);
+        const ScanResult result = scan(std::move(body), std::array{less(0.0, two), two, x}, {},
+                                       std::array{x}, 5, false, 0, steps);
+        graph.output(gradient(result.carries[2], std::array{x})[0]);
+        const std::array inputs{Tensor::scalar(0.5)};
+        return evaluate(*make_reference_backend(Precision::f64), graph, 1, inputs)[0].elements[0];
+    };
+    // x (3 x) (6 x), twice, then the end.
+    EXPECT_NEAR(gradient_of({}), 54.0 * 0.25, 1e-12);
+    EXPECT_NEAR(gradient_of({.checkpoint_every = 2}), 54.0 * 0.25, 1e-12);
+}
+
 TEST(ScanGradientSteps, NegativeNumbersAreRefused) {
     Graph body;
     const Var carry = body.input("carry", ValueType::real, {});

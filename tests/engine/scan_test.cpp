@@ -1,11 +1,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <functional>
 
 #include "cambrian/engine/backend/backend.hpp"
 #include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/cpu/cpu_backend.hpp"
 #include "cambrian/engine/cpu/reference.hpp"
 #include "cambrian/engine/graph/gradient.hpp"
 #include "cambrian/engine/graph/ops.hpp"
@@ -117,6 +119,61 @@ TEST(Scan, SpreadsThePopulationThroughItsCarries) {
     verify(graph);
 }
 
+/// Divides by a counter that ends at 0, and looks up a row at it: of an individual, or in a scan
+/// inside. Individual i is alive for i + 1 steps; after them both would fail.
+Graph failing_afterwards(bool inside) {
+    Graph inner;
+    {
+        const Var sum = inner.input("sum", ValueType::integer, {});
+        const Var count = inner.input("count", ValueType::integer, {});
+        const Var table = inner.input("table", ValueType::integer, {4});
+        const Var twelve = constant(inner, 12.0, ValueType::integer);
+        inner.output(sum + twelve / count + gather(table, count - 1.0));
+        inner.output(count);
+        inner.output(table);
+    }
+    Graph body;
+    const Var alive = body.input("alive", ValueType::boolean, {});
+    const Var count = body.input("count", ValueType::integer, {});
+    const Var sum = body.input("sum", ValueType::integer, {});
+    const Var table = body.input("table", ValueType::integer, {4});
+    const std::array step{sum, count, table};
+    const Var next =
+        inside ? scan(inner, step, {}, {}, 2).carries[0] : inline_graph(body, inner, step)[0];
+    const Var less_count = count - cast(alive, ValueType::integer);
+    body.output(less(0.0, less_count));
+    body.output(less_count);
+    body.output(select(alive, next, sum));
+
+    Graph graph;
+    const Var start = graph.input("start", ValueType::integer, {}, true);
+    const Var rows = graph.input("rows", ValueType::integer, {4});
+    const Var zero = constant(graph, 0.0, ValueType::integer);
+    const ScanResult result =
+        scan(body, std::array{less(0.0, start), start, zero}, {}, std::array{rows}, 4, false, 0);
+    graph.output(result.carries[2]);
+    return graph;
+}
+
+TEST(Scan, AnIndividualThatIsDoneFailsForNobody) {
+    const Tensor starts(ValueType::integer, Shape{4}, {1, 2, 3, 4});
+    const Tensor rows(ValueType::integer, Shape{4}, {1, 10, 100, 1000});
+    const auto backend = make_cpu_backend({});
+    for (const bool inside : {false, true}) {
+        const auto results =
+            evaluate(*backend, failing_afterwards(inside), 4, std::array{starts, rows});
+        const double rounds = inside ? 2.0 : 1.0;
+        EXPECT_THAT(results[0].elements,
+                    ElementsAre(rounds * 13, rounds * 29, rounds * 133, rounds * 1136));
+    }
+    const Tensor none(ValueType::integer, Shape{1}, {0});
+    EXPECT_EQ(
+        evaluate(*backend, failing_afterwards(false), 1, std::array{none, rows})[0].elements[0], 0);
+    const Tensor beyond(ValueType::integer, Shape{1}, {5});
+    EXPECT_THROW((void)evaluate(*backend, failing_afterwards(true), 1, std::array{beyond, rows}),
+                 InputError);
+}
+
 class ScanErrors : public ::testing::Test {
   protected:
     Graph graph_;
@@ -174,6 +231,24 @@ TEST_F(ScanErrors, AllowAnEarlyStopOnlyWithoutStackedResults) {
                 HasSubstr("stacked results"));
     EXPECT_THAT(message_of([&] { scan(body, std::array{flag_}, {}, {}, 3, false, 1); }),
                 HasSubstr("not a boolean carry"));
+}
+
+TEST_F(ScanErrors, LetNothingSharedChangeWhileIndividualsEnd) {
+    Graph body;
+    const Var alive = body.input("alive", ValueType::boolean, {});
+    const Var count = body.input("count", ValueType::real, {});
+    body.output(logical_and(alive, less(count, 3.0)));
+    body.output(count + 1.0);
+    const Var own = graph_.input("own", ValueType::boolean, {}, true);
+
+    EXPECT_THAT(message_of([&] {
+                    scan(body, std::array{own, number_}, {}, {}, 5, false, 0);
+                }),
+                HasSubstr("carry 1 of a scan cannot be shared"));
+    EXPECT_EQ(message_of([&] {
+                  scan(body, std::array{flag_, number_}, {}, {}, 5, false, 0);
+              }),
+              "no error");
 }
 
 }  // namespace
