@@ -288,6 +288,10 @@ Ref CompiledGraph::scratch(std::int64_t words) {
     return {scratch_slot, 0, 0};
 }
 
+void CompiledGraph::part_scratch(std::int64_t words) {
+    part_words_ = std::max(part_words_, words);
+}
+
 std::size_t CompiledGraph::add_body(const Graph& body, Boundary boundary) {
     bodies_.push_back(std::make_unique<CompiledGraph>(body, tree_->bodies[scans_seen_ - 1], block_,
                                                       std::move(boundary), math_, *account_));
@@ -304,6 +308,14 @@ std::int64_t CompiledGraph::frame_bytes() const {
     std::int64_t bytes = words * word_bytes;
     for (const auto& body : bodies_) {
         bytes += body->frame_bytes();
+    }
+    return bytes;
+}
+
+std::int64_t CompiledGraph::part_bytes() const {
+    std::int64_t bytes = whole_lines(part_words_) * word_bytes;
+    for (const auto& body : bodies_) {
+        bytes = std::max(bytes, body->part_bytes());
     }
     return bytes;
 }

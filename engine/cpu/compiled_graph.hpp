@@ -33,8 +33,10 @@ class CompiledGraph {
     CompiledGraph(const Graph& graph, const PlanTree& tree, std::int64_t block, Boundary boundary,
                   Math math, MemoryAccount& account);
 
-    /// Bytes of one worker's frame, bodies included.
+    /// Bytes of one worker's frame, bodies included, without what parts of steps use.
     [[nodiscard]] std::int64_t frame_bytes() const;
+    /// What each thread of a team has for the parts of steps, those of bodies included.
+    [[nodiscard]] std::int64_t part_bytes() const;
     [[nodiscard]] std::int64_t shared_bytes() const;
     [[nodiscard]] std::int64_t constant_bytes() const { return constants_.bytes(); }
     [[nodiscard]] bool has_block_steps() const { return !block_steps_.empty(); }
@@ -64,6 +66,8 @@ class CompiledGraph {
     [[nodiscard]] Ref reserve(std::int64_t elements, bool per_individual);
     /// Memory for use inside one step.
     [[nodiscard]] Ref scratch(std::int64_t words);
+    /// Makes sure that each part of a step finds so many words (see for_each_part).
+    void part_scratch(std::int64_t words);
     /// Compiles the body of the next scan; returns its position in a frame's bodies.
     std::size_t add_body(const Graph& body, Boundary boundary);
     [[nodiscard]] const CompiledGraph& body(std::size_t index) const { return *bodies_[index]; }
@@ -99,6 +103,7 @@ class CompiledGraph {
     std::int64_t arena_words_ = 0;
     std::int64_t private_words_ = 0;
     std::int64_t scratch_words_ = 0;
+    std::int64_t part_words_ = 0;
     std::int64_t shared_words_ = 0;
     std::int64_t constant_words_ = 0;
     std::size_t scans_seen_ = 0;  ///< Scans up to the node a step is being made for.

@@ -1,6 +1,7 @@
 #include "cambrian/engine/cpu/cpu_program.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
@@ -30,16 +31,15 @@ std::byte* Scratch::grown(Memory& memory, std::int64_t bytes) {
     return memory.data();
 }
 
-std::int64_t Scratch::growth(std::size_t workers, std::int64_t worker_bytes,
-                             std::int64_t shared_bytes) const {
-    const auto more = [](const Memory& memory, std::int64_t bytes) {
-        return std::max<std::int64_t>(0, bytes - memory.bytes());
+std::int64_t Scratch::growth(const RunBytes& bytes) const {
+    const auto more = [](const Memory& memory, std::int64_t needed) {
+        return std::max<std::int64_t>(0, needed - memory.bytes());
     };
-    std::int64_t bytes = more(shared_, shared_bytes);
-    for (std::size_t worker = 0; worker < workers; ++worker) {
-        bytes += more(workers_[worker], worker_bytes);
+    std::int64_t result = more(shared_, bytes.shared);
+    for (std::size_t worker = 0; worker < bytes.threads; ++worker) {
+        result += more(workers_[worker], bytes.worker(worker));
     }
-    return bytes;
+    return result;
 }
 
 CpuProgram::CpuProgram(const Graph& graph, Math math, Resources& resources)
@@ -85,14 +85,19 @@ std::int64_t CpuProgram::block_count(std::int64_t population) const {
                                        : 0;
 }
 
-// Any thread of the pool may take a block; a single block stays on the caller.
-std::size_t CpuProgram::used_workers(std::int64_t blocks) const {
-    return blocks > 1 ? static_cast<std::size_t>(resources_->pool.threads()) : 1;
+// Any thread of the pool may take a block; a single block stays on the caller, and its steps may
+// have parts for the others.
+RunBytes CpuProgram::run_bytes(std::int64_t blocks) const {
+    const auto threads = static_cast<std::size_t>(resources_->pool.threads());
+    return {.shared = compiled_.shared_bytes(),
+            .part = compiled_.part_bytes(),
+            .frame = compiled_.frame_bytes(),
+            .threads = threads,
+            .frames = blocks > 1 ? threads : 1};
 }
 
 std::int64_t CpuProgram::peak_bytes(std::int64_t population) const {
-    const auto workers = static_cast<std::int64_t>(used_workers(block_count(population)));
-    return compiled_.shared_bytes() + workers * compiled_.frame_bytes();
+    return run_bytes(block_count(population)).total();
 }
 
 CpuProgram::Bound CpuProgram::bound(std::int64_t population, const Port& port,
@@ -125,28 +130,31 @@ void CpuProgram::bind(std::int64_t population, std::span<const Binding> inputs,
     apart_ = ranges_;
 }
 
-void CpuProgram::require_memory(std::size_t workers, std::int64_t population) const {
+void CpuProgram::require_memory(const RunBytes& bytes, std::int64_t population) const {
     const auto& [used, limit] = resources_->account;
-    const std::int64_t more =
-        resources_->scratch.growth(workers, compiled_.frame_bytes(), compiled_.shared_bytes());
+    const std::int64_t more = resources_->scratch.growth(bytes);
     if (limit > 0 && more > limit - used) {
-        throw DeviceError(
-            "cannot run " + std::to_string(population) + " individuals at once (temporaries of " +
-            std::to_string(peak_bytes(population)) + " bytes take " + std::to_string(more) +
-            " more, and " + std::to_string(used) + " of the limit of " + std::to_string(limit) +
-            " bytes are in use) raise the memory limit or evaluate fewer at once");
+        throw DeviceError("cannot run " + std::to_string(population) +
+                          " individuals at once (temporaries of " + std::to_string(bytes.total()) +
+                          " bytes take " + std::to_string(more) + " more, and " +
+                          std::to_string(used) + " of the limit of " + std::to_string(limit) +
+                          " bytes are in use) raise the memory limit or evaluate fewer at once");
     }
 }
 
-void CpuProgram::prepare_frames(std::size_t workers) {
-    std::byte* shared = resources_->scratch.shared(compiled_.shared_bytes());
-    const std::int64_t bytes = compiled_.frame_bytes();
-    for (std::size_t worker = 0; worker < workers; ++worker) {
+void CpuProgram::prepare_frames(const RunBytes& bytes) {
+    std::byte* shared = resources_->scratch.shared(bytes.shared);
+    part_scratch_.resize(bytes.threads);
+    for (std::size_t worker = 0; worker < bytes.threads; ++worker) {
+        part_scratch_[worker] = resources_->scratch.worker(worker, bytes.worker(worker));
+    }
+    for (std::size_t worker = 0; worker < bytes.frames; ++worker) {
         if (frames_.size() <= worker) {
             frames_.push_back(compiled_.make_frame());
         }
-        std::byte* memory = resources_->scratch.worker(worker, bytes);
+        std::byte* memory = part_scratch_[worker] + bytes.part;
         compiled_.place_frame(frames_[worker], memory, shared);
+        frames_[worker].team = {nullptr, std::span(part_scratch_).subspan(worker, 1)};
     }
 }
 
@@ -173,17 +181,22 @@ void CpuProgram::run(std::int64_t population, std::span<const Binding> inputs,
     population_ = population;
     bind(population, inputs, outputs);
     const std::int64_t blocks = block_count(population);
-    require_memory(used_workers(blocks), population);
-    prepare_frames(used_workers(blocks));
-    {
-        const FloatGuard rules;
-        bind_frame(frames_[0], 0);
-        compiled_.run_shared(frames_[0]);
+    const RunBytes bytes = run_bytes(blocks);
+    require_memory(bytes, population);
+    prepare_frames(bytes);
+    const FloatGuard rules;
+    Frame& own = frames_[0];
+    const Team all{&resources_->pool, part_scratch_};
+    const Team alone = std::exchange(own.team, all);
+    bind_frame(own, 0);
+    compiled_.run_shared(own);
+    if (blocks > 1) {
+        own.team = alone;
     }
     resources_->pool.for_each(blocks,
                               [this](std::int64_t block, int worker) { run_block(block, worker); });
-    const FloatGuard rules;
-    compiled_.run_last(frames_[0]);
+    own.team = all;
+    compiled_.run_last(own);
 }
 
 }  // namespace cambrian::cpu

@@ -9,6 +9,23 @@
 
 namespace cambrian::cpu {
 
+/// What a run takes for its temporaries: the first workers have frames.
+struct RunBytes {
+    std::int64_t shared = 0;
+    std::int64_t part = 0;   ///< Of each thread, for the parts of steps.
+    std::int64_t frame = 0;  ///< Of each frame.
+    std::size_t threads = 0;
+    std::size_t frames = 0;
+
+    [[nodiscard]] std::int64_t worker(std::size_t index) const {
+        return part + (index < frames ? frame : 0);
+    }
+    [[nodiscard]] std::int64_t total() const {
+        return shared + static_cast<std::int64_t>(threads) * part +
+               static_cast<std::int64_t>(frames) * frame;
+    }
+};
+
 /// Temporaries that all programs of a backend use in turn; grown to the largest need.
 class Scratch {
   public:
@@ -19,9 +36,8 @@ class Scratch {
         return grown(workers_[index], bytes);
     }
     [[nodiscard]] std::byte* shared(std::int64_t bytes) { return grown(shared_, bytes); }
-    /// Bytes that the account would count more with so many for each of the first workers.
-    [[nodiscard]] std::int64_t growth(std::size_t workers, std::int64_t worker_bytes,
-                                      std::int64_t shared_bytes) const;
+    /// Bytes that the account would count more.
+    [[nodiscard]] std::int64_t growth(const RunBytes& bytes) const;
 
   private:
     std::byte* grown(Memory& memory, std::int64_t bytes);
@@ -66,13 +82,13 @@ class CpuProgram : public Program {
 
     static std::vector<Port> ports(const Graph& graph, std::span<const ValueId> ids);
     static std::vector<std::int64_t> strides(const std::vector<Port>& ports);
-    [[nodiscard]] std::size_t used_workers(std::int64_t blocks) const;
+    [[nodiscard]] RunBytes run_bytes(std::int64_t blocks) const;
     [[nodiscard]] std::int64_t block_count(std::int64_t population) const;
     void bind(std::int64_t population, std::span<const Binding> inputs,
               std::span<const Binding> outputs);
     [[nodiscard]] Bound bound(std::int64_t population, const Port& port, const Binding& binding);
-    void require_memory(std::size_t workers, std::int64_t population) const;
-    void prepare_frames(std::size_t workers);
+    void require_memory(const RunBytes& bytes, std::int64_t population) const;
+    void prepare_frames(const RunBytes& bytes);
     void bind_frame(Frame& frame, std::int64_t first_individual) const;
     void run_block(std::int64_t block, int worker);
 
@@ -82,6 +98,7 @@ class CpuProgram : public Program {
     std::vector<Port> outputs_;
     CompiledGraph compiled_;
     std::vector<Frame> frames_;
+    std::vector<std::byte*> part_scratch_;  ///< One for each thread.
     std::vector<Update> updates_;
     std::vector<Bound> bound_;
     std::vector<BoundRange> ranges_;  ///< Of this run ...

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <vector>
 
 #include "cambrian/engine/cpu/blas.hpp"
@@ -12,6 +13,8 @@ namespace {
 
 /// Multiplications from which a call of OpenBLAS is faster than the ordered product.
 constexpr std::int64_t blas_multiplications = 131072;
+/// Multiplications that are worth another thread.
+constexpr std::int64_t part_multiplications = 262144;
 
 Shape batch_of(const Shape& shape) {
     return Shape(shape.extents().first(static_cast<std::size_t>(shape.rank() - 2)));
@@ -111,7 +114,13 @@ class MatmulStep : public Step {
             b = packed;
         }
         const MatrixView left = flags_.transpose_left ? MatrixView{a, 1, m_} : MatrixView{a, k_, 1};
-        ordered_product(left, {b, n_, 1}, c, rows, n_, k_);
+        const std::int64_t part_rows =
+            std::max<std::int64_t>(part_multiplications / std::max<std::int64_t>(n_ * k_, 1), 16);
+        for_each_part(frame.team, (rows + part_rows - 1) / part_rows, [&](std::int64_t part) {
+            const std::int64_t first = part * part_rows;
+            ordered_product({left.data + first * left.row, left.row, left.column}, {b, n_, 1},
+                            c + first * n_, std::min(part_rows, rows - first), n_, k_);
+        });
     }
 
     void blas(const float* a, const float* b, float* c) const {

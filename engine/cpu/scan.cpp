@@ -71,6 +71,7 @@ class ScanStep : public Step {
 
     void run(Frame& frame, std::int64_t count) const override {
         Frame& body = frame.bodies[body_];
+        body.team = frame.team;
         for (const Slices& invariant : invariants_) {
             body.slots[invariant.slot] = place(frame, invariant.ref);
         }
