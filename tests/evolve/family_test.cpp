@@ -203,6 +203,28 @@ TEST(Family, LargeNetworksRunInClassesOrAsGraphs) {
     EXPECT_EQ(interpreted.counters().programs_compiled, 4U);
 }
 
+TEST(Family, NetworksWithoutWeightsAreInterpretedToo) {
+    const auto task = make_callback_task(3, 3, [](Population& population) {
+        const std::vector<float> outputs = population.outputs(std::vector<float>{1, 2, 3}, 1);
+        std::vector<double> largest;
+        for (std::size_t i = 0; i < population.size(); ++i)
+            largest.push_back(static_cast<double>(outputs[3 * i + 2]));
+        return largest;
+    });
+    const Genome bare = testing::genome_for(*task, R"({"layers": [{"type": "softmax"}]})", 1);
+    ASSERT_TRUE(bare.weights.empty());
+    const auto backend = make_cpu_backend({.math = Math::strict});
+    for (const std::uint64_t others : {0U, 3U}) {
+        std::vector<Genome> genomes = mutants(*task, small, others);
+        genomes.push_back(bare);
+        Evaluator graphs(*backend, *task, 1, Family::graph);
+        Evaluator interpreted(*backend, *task, 1, Family::interpreted);
+        const auto evaluations = interpreted.evaluate(pointers(genomes), {});
+        expect_same(evaluations, graphs.evaluate(pointers(genomes), {}));
+        EXPECT_NEAR(evaluations.back().fitness, 0.66524096, 1e-6);
+    }
+}
+
 TEST(Family, StaysUnderTheMemoryLimit) {
     const auto task = testing::standard_task(R"({"type": "xor"})");
     const std::vector<Genome> genomes = mutants(*task, small, 2000);
