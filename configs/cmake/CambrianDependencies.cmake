@@ -36,9 +36,11 @@ endfunction()
 
 cambrian_find_library(xxhash xxhash.h xxhash libxxhash-dev)
 cambrian_find_library(zstd zstd.h zstd libzstd-dev)
-# The serial variant: one call is one thread, individuals are spread over our own pool.
-cambrian_find_library(openblas cblas.h openblas libopenblas-serial-dev openblas-serial
-                      x86_64-linux-gnu/openblas-serial)
+if(CAMBRIAN_BENCHMARKS)
+  # What our products are set beside; the serial variant, because benchmarks spread calls themselves.
+  cambrian_find_library(openblas cblas.h openblas libopenblas-serial-dev openblas-serial
+                        x86_64-linux-gnu/openblas-serial)
+endif()
 
 if(CAMBRIAN_VULKAN)
   # Headers only: the loader is opened at run time.

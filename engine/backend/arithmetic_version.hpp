@@ -7,6 +7,6 @@ namespace cambrian {
 /// Version of the arithmetic of every backend (ArithmeticFingerprint::build): changes whenever the
 /// bits of any op or random number change. One for all, since strict math promises equal bits on
 /// all of them.
-inline constexpr std::string_view arithmetic_version = "2";
+inline constexpr std::string_view arithmetic_version = "3";
 
 }  // namespace cambrian

@@ -47,7 +47,7 @@ struct ArithmeticFingerprint {
     std::string kind;  ///< "cpu", "reference", "vulkan".
     std::string
         device;  ///< Processor or GPU name; empty under strict math, where it does not matter.
-    std::string library;  ///< BLAS version and core, or driver; empty under strict math.
+    std::string library;  ///< Kernels of contractions, or driver; empty under strict math.
     std::string math;     ///< "fast" or "strict".
     std::string build;    ///< Version of the arithmetic: changes when any kernel's bits change.
     bool operator==(const ArithmeticFingerprint&) const = default;
@@ -56,7 +56,7 @@ struct ArithmeticFingerprint {
 
 /// Which contractions a program may use. Elementwise functions are the same in both.
 enum class Math : std::uint8_t {
-    fast,    ///< Vendor contractions (OpenBLAS): repeatable on one kind of device.
+    fast,    ///< Contractions in the order of the device: repeatable on one kind of it.
     strict,  ///< Ordered multiply-then-add: bit-equal on every device.
 };
 

@@ -3,18 +3,18 @@
 
 #include "cambrian/engine/core/elementary.hpp"
 #include "cambrian/engine/cpu/attention_tiles.hpp"
-#include "cambrian/engine/cpu/blas.hpp"
 #include "cambrian/engine/cpu/compiled_graph.hpp"
+#include "cambrian/engine/cpu/gemm.hpp"
 #include "cambrian/engine/cpu/kernel_table.hpp"
 
-// attention and attention_gradient under fast math: tiles of scores that never leave the cache,
-// with products by OpenBLAS. How they are cut depends on shapes and on the keys that count.
+// attention and attention_gradient under fast math: tiles of scores that never leave the cache. How
+// they are cut depends on shapes and on the keys that count.
 namespace cambrian::cpu {
 namespace {
 
 constexpr float infinity = std::numeric_limits<float>::infinity();
 
-/// Runs one key head of one individual after the other.
+/// Runs parts of the key heads of individuals, each with scratch of its own.
 class AttentionStep : public Step {
   public:
     /// @param tensors that are operands; `valid` follows them where there is one.
@@ -29,14 +29,20 @@ class AttentionStep : public Step {
     }
 
     void run(Frame& frame, std::int64_t count) const override {
-        for (std::int64_t i = 0; i < count; ++i)
-            for (std::int64_t head = 0; head < tiles_.sizes.key_heads; ++head) {
-                std::array<float*, most_tensors> at{};
-                for (std::size_t t = 0; t < tensors_.size(); ++t)
-                    at[t] = frame.at<float>(tensors_[t].ref) + i * tensors_[t].ref.stride +
-                            head * tensors_[t].words;
-                run_head(at, counted(frame, i), frame);
-            }
+        const std::int64_t heads = tiles_.sizes.key_heads;
+        for_each_part(
+            frame.team, count * heads * parts_, [&](std::int64_t index, std::byte* scratch) {
+                const std::int64_t part = index % parts_;
+                const std::int64_t head = index / parts_ % heads;
+                const std::int64_t individual = index / parts_ / heads;
+                Pointers at{};
+                for (std::size_t t = 0; t < tensors_.size(); ++t) {
+                    const Ref& ref = tensors_[t].ref;
+                    at[t] =
+                        frame.at<float>(ref) + individual * ref.stride + head * tensors_[t].words;
+                }
+                run_part(at, part, counted(frame, individual), reinterpret_cast<float*>(scratch));
+            });
     }
 
   protected:
@@ -44,9 +50,22 @@ class AttentionStep : public Step {
     using Pointers = std::array<float*, most_tensors>;
 
     /// @param at operands, then results, of the key head.
-    virtual void run_head(const Pointers& at, std::int64_t count, const Frame& frame) const = 0;
+    virtual void run_part(const Pointers& at, std::int64_t part, std::int64_t count,
+                          float* scratch) const = 0;
+
+    /// Words that the products of a tile use.
+    [[nodiscard]] std::int64_t gemm_words() const {
+        const std::int64_t width = std::max(tiles_.sizes.width, tiles_.sizes.value_width);
+        const std::int64_t rows = std::min(AttentionTiles::most_rows, tiles_.sizes.rows);
+        const std::int64_t keys = std::min(AttentionTiles::most_keys, tiles_.sizes.keys);
+        const Gemm scores{.m = rows, .n = keys, .k = width};
+        const Gemm by_rows{.m = rows, .n = width, .k = keys};
+        const Gemm by_keys{.m = keys, .n = width, .k = rows};
+        return std::max({scores.enough_words(), by_rows.enough_words(), by_keys.enough_words()});
+    }
 
     AttentionTiles tiles_;
+    std::int64_t parts_ = 1;  ///< Of a key head.
 
   private:
     struct Tensor {
@@ -74,8 +93,10 @@ class AttentionStep : public Step {
 /// below it, and the values weighted by them.
 class ForwardStep : public AttentionStep {
   public:
-    explicit ForwardStep(const Site& site)
-        : AttentionStep(site, 3), scores_(site.owner.scratch(tiles_.tile_words())) {}
+    explicit ForwardStep(const Site& site) : AttentionStep(site, 3) {
+        parts_ = (tiles_.sizes.rows + AttentionTiles::most_rows - 1) / AttentionTiles::most_rows;
+        site.owner.part_scratch(tiles_.tile_words() + gemm_words());
+    }
 
   private:
     /// Rows of a tile, from the first on.
@@ -87,37 +108,34 @@ class ForwardStep : public AttentionStep {
         std::array<float, AttentionTiles::most_rows> sum;
     };
 
-    void run_head(const Pointers& at, std::int64_t count, const Frame& frame) const override {
-        const float* q = at[0];
-        const float* k = at[1];
-        const float* v = at[2];
-        float* output = at[3];
-        float* log_sum = at[4];
+    void run_part(const Pointers& at, std::int64_t part, std::int64_t count,
+                  float* scores) const override {
         const AttentionSizes& sizes = tiles_.sizes;
-        float* scores = frame.at<float>(scores_);
-        for (std::int64_t first = 0; first < sizes.rows; first += AttentionTiles::most_rows) {
-            Rows rows;
-            rows.first = first;
-            rows.count = std::min(AttentionTiles::most_rows, sizes.rows - first);
-            rows.output = output + first * sizes.value_width;
-            rows.largest.fill(-infinity);
-            rows.sum.fill(0.0F);
-            std::fill_n(rows.output, rows.count * sizes.value_width, 0.0F);
-            const std::int64_t end = tiles_.end(first, rows.count, count);
-            for (std::int64_t key = 0; key < end; key += AttentionTiles::most_keys) {
-                const std::int64_t keys = std::min(AttentionTiles::most_keys, end - key);
-                BlasProduct{.m = rows.count,
-                            .n = keys,
-                            .k = sizes.width,
-                            .transpose_b = true,
-                            .factor = tiles_.scale}(q + first * sizes.width, k + key * sizes.width,
-                                                    scores);
-                weigh(rows, scores, key, keys, count);
-                BlasProduct{.m = rows.count, .n = sizes.value_width, .k = keys, .adds = true}(
-                    scores, v + key * sizes.value_width, rows.output);
-            }
-            finish(rows, log_sum + first);
+        const std::int64_t first = part * AttentionTiles::most_rows;
+        const float* q = at[0] + first * sizes.width;
+        float* scratch = scores + tiles_.tile_words();
+        Rows rows;
+        rows.first = first;
+        rows.count = std::min(AttentionTiles::most_rows, sizes.rows - first);
+        rows.output = at[3] + first * sizes.value_width;
+        rows.largest.fill(-infinity);
+        rows.sum.fill(0.0F);
+        std::fill_n(rows.output, rows.count * sizes.value_width, 0.0F);
+        const std::int64_t end = tiles_.end(first, rows.count, count);
+        for (std::int64_t key = 0; key < end; key += AttentionTiles::most_keys) {
+            const std::int64_t keys = std::min(AttentionTiles::most_keys, end - key);
+            const float* k = at[1] + key * sizes.width;
+            const float* v = at[2] + key * sizes.value_width;
+            Gemm{.m = rows.count,
+                 .n = keys,
+                 .k = sizes.width,
+                 .transpose_b = true,
+                 .factor = tiles_.scale}(scratch, q, k, scores);
+            weigh(rows, scores, key, keys, count);
+            Gemm{.m = rows.count, .n = sizes.value_width, .k = keys, .adds = true}(scratch, scores,
+                                                                                   v, rows.output);
         }
+        finish(rows, at[4] + first);
     }
 
     /// Scores of a tile become weights, and what the rows hold is brought below the new largest
@@ -154,18 +172,18 @@ class ForwardStep : public AttentionStep {
             for (std::int64_t i = 0; i < width; ++i) rows.output[r * width + i] *= factor;
         }
     }
-
-    Ref scores_;
 };
 
 /// Weights again from the saved log-sum-exp, tile by tile.
 class GradientStep : public AttentionStep {
   public:
-    explicit GradientStep(const Site& site)
-        : AttentionStep(site, 6), scores_(site.owner.scratch(2 * tiles_.tile_words())) {}
+    explicit GradientStep(const Site& site) : AttentionStep(site, 6) {
+        site.owner.part_scratch(2 * tiles_.tile_words() + gemm_words());
+    }
 
   private:
-    void run_head(const Pointers& at, std::int64_t count, const Frame& frame) const override {
+    void run_part(const Pointers& at, std::int64_t, std::int64_t count,
+                  float* scratch) const override {
         const AttentionSizes& sizes = tiles_.sizes;
         std::fill_n(at[6], sizes.rows * sizes.width, 0.0F);
         std::fill_n(at[7], sizes.keys * sizes.width, 0.0F);
@@ -175,7 +193,7 @@ class GradientStep : public AttentionStep {
                 const std::int64_t rows = std::min(AttentionTiles::most_rows, sizes.rows - first);
                 const std::int64_t end = tiles_.end(first, rows, count);
                 const std::int64_t keys = std::min(AttentionTiles::most_keys, end - key);
-                if (keys > 0) run_tile(at, {first, rows, key, keys}, count, frame);
+                if (keys > 0) run_tile(at, {first, rows, key, keys}, count, scratch);
             }
     }
 
@@ -186,8 +204,7 @@ class GradientStep : public AttentionStep {
         std::int64_t keys;
     };
 
-    void run_tile(const Pointers& at, const Tile& tile, std::int64_t count,
-                  const Frame& frame) const {
+    void run_tile(const Pointers& at, const Tile& tile, std::int64_t count, float* weights) const {
         const std::int64_t width = tiles_.sizes.width;
         const std::int64_t value_width = tiles_.sizes.value_width;
         const float* q = at[0] + tile.first * width;
@@ -195,14 +212,14 @@ class GradientStep : public AttentionStep {
         const float* v = at[2] + tile.key * value_width;
         const float* upstream = at[4] + tile.first * value_width;
         const auto& [first, rows, key, keys] = tile;
-        float* weights = frame.at<float>(scores_);
         float* by_score = weights + tiles_.tile_words();
+        float* scratch = by_score + tiles_.tile_words();
         const float scale = tiles_.scale;
 
-        BlasProduct{.m = rows, .n = keys, .k = width, .transpose_b = true, .factor = scale}(
-            q, k, weights);
-        BlasProduct{.m = rows, .n = keys, .k = value_width, .transpose_b = true}(upstream, v,
-                                                                                 by_score);
+        Gemm{.m = rows, .n = keys, .k = width, .transpose_b = true, .factor = scale}(scratch, q, k,
+                                                                                     weights);
+        Gemm{.m = rows, .n = keys, .k = value_width, .transpose_b = true}(scratch, upstream, v,
+                                                                          by_score);
         for (std::int64_t r = 0; r < rows; ++r) {
             float* own = weights + r * keys;
             const std::int64_t seen =
@@ -212,16 +229,13 @@ class GradientStep : public AttentionStep {
             float* gradient = by_score + r * keys;
             for (std::int64_t i = 0; i < keys; ++i) gradient[i] = own[i] * (gradient[i] - offset);
         }
-        BlasProduct{.m = keys, .n = value_width, .k = rows, .transpose_a = true, .adds = true}(
-            weights, upstream, at[8] + key * value_width);
-        BlasProduct{.m = rows, .n = width, .k = keys, .factor = scale, .adds = true}(
-            by_score, k, at[6] + first * width);
-        BlasProduct{
-            .m = keys, .n = width, .k = rows, .transpose_a = true, .factor = scale, .adds = true}(
-            by_score, q, at[7] + key * width);
+        Gemm{.m = keys, .n = value_width, .k = rows, .transpose_a = true, .adds = true}(
+            scratch, weights, upstream, at[8] + key * value_width);
+        Gemm{.m = rows, .n = width, .k = keys, .factor = scale, .adds = true}(
+            scratch, by_score, k, at[6] + first * width);
+        Gemm{.m = keys, .n = width, .k = rows, .transpose_a = true, .factor = scale, .adds = true}(
+            scratch, by_score, q, at[7] + key * width);
     }
-
-    Ref scores_;
 };
 
 }  // namespace

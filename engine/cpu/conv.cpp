@@ -9,6 +9,9 @@ namespace cambrian::cpu {
 
 namespace {
 
+/// Multiplications that are worth another thread.
+constexpr std::int64_t part_multiplications = 262144;
+
 std::int64_t divide_up(std::int64_t a, std::int64_t b) {
     return (a + b - 1) / b;
 }
@@ -47,32 +50,44 @@ class ConvStep : public Step {
         run_length_ = joins ? joined : width;
         // The last vector of a run is read, not stored, beyond its end.
         sums_offset_ = channels_ * planes_.words() + tile_columns();
-        scratch_ = site.owner.scratch(sums_offset_ + tiles_.most_rows * tile_columns());
+        site.owner.part_scratch(sums_offset_ + tiles_.most_rows * tile_columns());
+        const std::int64_t multiplications =
+            outputs_ * geometry_.windows() * static_cast<std::int64_t>(offsets_.size());
+        part_matrices_ =
+            divide_up(part_multiplications, std::max<std::int64_t>(multiplications, 1));
     }
 
     void run(Frame& frame, std::int64_t count) const override {
-        const std::int64_t depth = static_cast<std::int64_t>(offsets_.size());
-        for (std::int64_t i = 0; i < count; ++i) {
-            const float* x = frame.at<float>(x_) + i * x_.stride;
-            const float* weights = frame.at<float>(weights_) + i * weights_.stride;
-            const float* bias = conv_.bias ? frame.at<float>(bias_) + i * bias_.stride : nullptr;
-            float* result = frame.at<float>(result_) + i * result_.stride;
-            float* scratch = frame.at<float>(scratch_);
-            for (std::int64_t matrix = 0; matrix < matrices_; ++matrix) {
-                for (std::int64_t channel = 0; channel < channels_; ++channel) {
-                    planes_.write(x, scratch + channel * planes_.words());
-                    x += geometry_.elements();
-                }
-                const std::int64_t first = matrix % conv_.groups * outputs_;
-                multiply(scratch, weights + first * depth, bias == nullptr ? nullptr : bias + first,
-                         result);
-                result += outputs_ * geometry_.windows();
-            }
-        }
+        const std::int64_t all = count * matrices_;
+        for_each_part(frame.team, divide_up(all, part_matrices_),
+                      [&](std::int64_t part, std::byte* scratch) {
+                          const std::int64_t first = part * part_matrices_;
+                          const std::int64_t end = std::min(all, first + part_matrices_);
+                          for (std::int64_t matrix = first; matrix < end; ++matrix) {
+                              run_matrix(frame, matrix / matrices_, matrix % matrices_,
+                                         reinterpret_cast<float*>(scratch));
+                          }
+                      });
     }
 
   private:
     [[nodiscard]] std::int64_t tile_columns() const { return tiles_.most_vectors * tiles_.lanes; }
+
+    void run_matrix(const Frame& frame, std::int64_t individual, std::int64_t matrix,
+                    float* scratch) const {
+        const auto at = [&](const Ref& ref) {
+            return frame.at<float>(ref) + individual * ref.stride;
+        };
+        const float* x = at(x_) + matrix * channels_ * geometry_.elements();
+        for (std::int64_t channel = 0; channel < channels_; ++channel) {
+            planes_.write(x, scratch + channel * planes_.words());
+            x += geometry_.elements();
+        }
+        const std::int64_t first = matrix % conv_.groups * outputs_;
+        const auto depth = static_cast<std::int64_t>(offsets_.size());
+        multiply(scratch, at(weights_) + first * depth, conv_.bias ? at(bias_) + first : nullptr,
+                 at(result_) + matrix * outputs_ * geometry_.windows());
+    }
 
     void multiply(float* scratch, const float* weights, const float* bias, float* result) const {
         const auto& [depth, height, width] = geometry_.positions;
@@ -139,11 +154,12 @@ class ConvStep : public Step {
     }
 
     ConvAttribute conv_;
-    Ref x_, weights_, bias_, result_, scratch_;
+    Ref x_, weights_, bias_, result_;
     WindowGeometry geometry_;
     WindowPlanes planes_;
     std::int64_t channels_, outputs_;  ///< Of one group.
     std::int64_t matrices_;            ///< Images times groups.
+    std::int64_t part_matrices_ = 1;   ///< That one thread takes at a time.
     bool is_fused_;
     const ConvTiles& tiles_;
     std::vector<std::int64_t> offsets_;           ///< One for each channel and tap.

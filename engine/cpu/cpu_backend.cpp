@@ -1,7 +1,5 @@
 #include "cambrian/engine/cpu/cpu_backend.hpp"
 
-#include <cblas.h>
-
 #include <algorithm>
 #include <fstream>
 
@@ -11,6 +9,7 @@
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/cpu/cpu_program.hpp"
 #include "cambrian/engine/cpu/float_guard.hpp"
+#include "cambrian/engine/cpu/gemm.hpp"
 #include "cambrian/engine/cpu/kernel_table.hpp"
 #include "cambrian/engine/graph/passes.hpp"
 
@@ -132,10 +131,7 @@ class CpuBackend : public Backend {
                                           .build = std::string(arithmetic_version)};
         if (math_ == Math::fast) {
             fingerprint.device = processor_name();
-            // OpenBLAS assembles this text in a buffer of its own, so only one thread may ask.
-            static const std::string library =
-                std::string(openblas_get_config()) + " on " + openblas_get_corename();
-            fingerprint.library = library;
+            fingerprint.library = Gemm::name;
         }
         return fingerprint;
     }

@@ -17,8 +17,8 @@ struct CpuOptions {
 };
 
 /// Runs graphs in blocks of individuals whose size depends on shapes only, spread over a thread
-/// pool; contractions through serial OpenBLAS (fast, above a size that depends on shapes only) or
-/// ordered loops. Throws DeviceError when the processor lacks the instructions the build needs.
+/// pool; contractions by fused multiply-adds over blocks of k (fast, see cpu/gemm.hpp) or in order
+/// (strict). Throws DeviceError when the processor lacks the instructions the build needs.
 [[nodiscard]] std::unique_ptr<Backend> make_cpu_backend(const CpuOptions& options);
 
 }  // namespace cambrian

@@ -1,8 +1,9 @@
 #include <algorithm>
 #include <vector>
 
-#include "cambrian/engine/cpu/blas.hpp"
 #include "cambrian/engine/cpu/compiled_graph.hpp"
+#include "cambrian/engine/cpu/gemm.hpp"
+#include "cambrian/engine/cpu/gemm_tile.hpp"
 #include "cambrian/engine/cpu/kernel_table.hpp"
 #include "cambrian/engine/cpu/nest.hpp"
 #include "cambrian/engine/cpu/product.hpp"
@@ -11,10 +12,12 @@ namespace cambrian::cpu {
 
 namespace {
 
-/// Multiplications from which a call of OpenBLAS is faster than the ordered product.
-constexpr std::int64_t blas_multiplications = 131072;
 /// Multiplications that are worth another thread.
 constexpr std::int64_t part_multiplications = 262144;
+/// Multiplications from which a product has enough parts of its own.
+constexpr std::int64_t large_multiplications = 4194304;
+/// Products that are enough parts, however large each is.
+constexpr std::int64_t enough_products = 16;
 
 Shape batch_of(const Shape& shape) {
     return Shape(shape.extents().first(static_cast<std::size_t>(shape.rank() - 2)));
@@ -37,6 +40,7 @@ std::vector<std::int64_t> matrix_offsets(const Shape& operand, const Shape& resu
     return offsets;
 }
 
+/// What both orders of summation share: which matrices are multiplied.
 class MatmulStep : public Step {
   public:
     explicit MatmulStep(const Site& site)
@@ -50,9 +54,6 @@ class MatmulStep : public Step {
         const Shape& left = site.operand(0).shape;
         const Shape& right = site.operand(1).shape;
         const Shape& shape = site.result().shape;
-        if (shape.elements() == 0) {
-            return;
-        }
         // One right matrix for all left ones: their rows are the rows of one matrix.
         if (right.elements() == n_ * k_ && !flags_.transpose_left &&
             left.elements() == shape.elements() / n_ * k_) {
@@ -65,83 +66,174 @@ class MatmulStep : public Step {
                 matrices_.push_back({left_offsets[i], right_offsets[i]});
             }
         }
-        uses_blas_ = site.math == Math::fast && k_ > 0 && m_ * n_ * k_ >= blas_multiplications;
-        if (!uses_blas_ && flags_.transpose_right) {
+    }
+
+  protected:
+    struct Matrices {
+        std::int64_t left;
+        std::int64_t right;
+    };
+    /// Of one product.
+    struct Operands {
+        const float* a;
+        const float* b;
+        float* c;
+    };
+
+    /// Whether the rows of all individuals are those of one matrix times one shared matrix. Rows do
+    /// not see each other, so no result depends on the number of individuals.
+    [[nodiscard]] bool rows_continue() const {
+        return matrices_.size() == 1 && right_.stride == 0 && !flags_.transpose_left &&
+               left_.stride == m_ * k_ && result_.stride == m_ * n_;
+    }
+    [[nodiscard]] Operands operands(const Frame& frame, std::int64_t product) const {
+        const auto count = static_cast<std::int64_t>(matrices_.size());
+        const std::int64_t individual = count == 1 ? product : product / count;
+        const Matrices& matrices =
+            matrices_[static_cast<std::size_t>(product - individual * count)];
+        return {frame.at<float>(left_) + individual * left_.stride + matrices.left,
+                frame.at<float>(right_) + individual * right_.stride + matrices.right,
+                frame.at<float>(result_) + individual * result_.stride +
+                    (product - individual * count) * m_ * n_};
+    }
+
+    MatmulAttribute flags_;
+    Ref left_, right_, result_;
+    std::int64_t m_, n_, k_;
+    std::vector<Matrices> matrices_;
+};
+
+class OrderedStep : public MatmulStep {
+  public:
+    explicit OrderedStep(const Site& site) : MatmulStep(site) {
+        if (flags_.transpose_right) {
             packed_ = site.owner.scratch(n_ * k_);
         }
     }
 
     void run(Frame& frame, std::int64_t count) const override {
-        const float* left = frame.at<float>(left_);
-        const float* right = frame.at<float>(right_);
-        float* result = frame.at<float>(result_);
-        if (!uses_blas_ && matrices_.size() == 1 && rows_continue()) {
-            ordered(frame, left, right, result, m_ * count);
+        if (rows_continue()) {
+            multiply(frame, operands(frame, 0), m_ * count);
             return;
         }
-        for (std::int64_t i = 0; i < count; ++i) {
-            float* c = result + i * result_.stride;
-            for (const Matrices& matrices : matrices_) {
-                const float* a = left + i * left_.stride + matrices.left;
-                const float* b = right + i * right_.stride + matrices.right;
-                if (uses_blas_) {
-                    blas(a, b, c);
-                } else {
-                    ordered(frame, a, b, c, m_);
-                }
-                c += m_ * n_;
-            }
+        const std::int64_t products = count * static_cast<std::int64_t>(matrices_.size());
+        for (std::int64_t product = 0; product < products; ++product) {
+            multiply(frame, operands(frame, product), m_);
         }
     }
 
   private:
-    struct Matrices {
-        std::int64_t left;
-        std::int64_t right;
-    };
-
-    /// Whether the rows of all individuals are those of one matrix times one shared matrix. Rows of
-    /// an ordered product do not see each other, so no result depends on the number of individuals.
-    [[nodiscard]] bool rows_continue() const {
-        return right_.stride == 0 && !flags_.transpose_left && left_.stride == m_ * k_ &&
-               result_.stride == m_ * n_;
-    }
-
-    void ordered(Frame& frame, const float* a, const float* b, float* c, std::int64_t rows) const {
+    void multiply(Frame& frame, const Operands& operands, std::int64_t rows) const {
+        auto [a, b, c] = operands;
         if (flags_.transpose_right) {
             float* packed = frame.at<float>(packed_);
             transpose(b, packed, n_, k_);
             b = packed;
         }
         const MatrixView left = flags_.transpose_left ? MatrixView{a, 1, m_} : MatrixView{a, k_, 1};
+        const MatrixView right{b, n_, 1};
+        float* const result = c;
         const std::int64_t part_rows =
             std::max<std::int64_t>(part_multiplications / std::max<std::int64_t>(n_ * k_, 1), 16);
         for_each_part(frame.team, (rows + part_rows - 1) / part_rows, [&](std::int64_t part) {
             const std::int64_t first = part * part_rows;
-            ordered_product({left.data + first * left.row, left.row, left.column}, {b, n_, 1},
-                            c + first * n_, std::min(part_rows, rows - first), n_, k_);
+            ordered_product({left.data + first * left.row, left.row, left.column}, right,
+                            result + first * n_, std::min(part_rows, rows - first), n_, k_);
         });
     }
 
-    void blas(const float* a, const float* b, float* c) const {
-        BlasProduct{.m = m_,
-                    .n = n_,
-                    .k = k_,
-                    .transpose_a = flags_.transpose_left,
-                    .transpose_b = flags_.transpose_right}(a, b, c);
+    Ref packed_;
+};
+
+class FastStep : public MatmulStep {
+  public:
+    explicit FastStep(const Site& site)
+        : MatmulStep(site),
+          gemm_{.m = m_,
+                .n = n_,
+                .k = k_,
+                .transpose_a = flags_.transpose_left,
+                .transpose_b = flags_.transpose_right},
+          multiplications_(std::max<std::int64_t>(m_ * n_ * k_, 1)) {
+        Gemm largest = gemm_;
+        if (rows_continue()) {
+            largest.m *= site.owner.block();
+        }
+        scratch_ = site.owner.scratch(largest.scratch_words());
+        site.owner.part_scratch(
+            std::max(largest.part_words(), gemm_.scratch_words() + gemm_.part_words()));
+        if (gemm_.is_one_tile()) {
+            kernel_ = flags_.transpose_right ? transposed_kernel(m_) : plain_kernel(m_, n_);
+        }
     }
 
-    MatmulAttribute flags_;
-    Ref left_, right_, result_, packed_;
-    std::int64_t m_, n_, k_;
-    std::vector<Matrices> matrices_;
-    bool uses_blas_ = false;
+    void run(Frame& frame, std::int64_t count) const override {
+        float* scratch = frame.at<float>(scratch_);
+        if (rows_continue()) {
+            const auto [a, b, c] = operands(frame, 0);
+            Gemm all = gemm_;
+            all.m *= count;
+            all(frame.team, scratch, a, b, c);
+            return;
+        }
+        const std::int64_t products = count * static_cast<std::int64_t>(matrices_.size());
+        if (products < enough_products && multiplications_ >= large_multiplications) {
+            for (std::int64_t product = 0; product < products; ++product) {
+                const auto [a, b, c] = operands(frame, product);
+                gemm_(frame.team, scratch, a, b, c);
+            }
+            return;
+        }
+        const std::int64_t group = (part_multiplications + multiplications_ - 1) / multiplications_;
+        for_each_part(frame.team, (products + group - 1) / group,
+                      [&](std::int64_t part, std::byte* own) {
+                          const std::int64_t first = part * group;
+                          run_products(frame, first, std::min(first + group, products),
+                                       reinterpret_cast<float*>(own));
+                      });
+    }
+
+  private:
+    void run_products(const Frame& frame, std::int64_t first, std::int64_t end,
+                      float* scratch) const {
+        if (kernel_ == nullptr) {
+            for (std::int64_t product = first; product < end; ++product) {
+                const auto [a, b, c] = operands(frame, product);
+                gemm_(scratch, a, b, c);
+            }
+            return;
+        }
+        GemmTile tile{.a_row = flags_.transpose_left ? 1 : k_,
+                      .a_step = flags_.transpose_left ? m_ : 1,
+                      .b_step = flags_.transpose_right ? k_ : n_,
+                      .depth = k_,
+                      .c_row = n_,
+                      .columns = n_};
+        for (std::int64_t product = first; product < end; ++product) {
+            const auto [a, b, c] = operands(frame, product);
+            tile.a = a;
+            tile.b = b;
+            tile.c = c;
+            kernel_(tile);
+        }
+    }
+
+    Gemm gemm_;
+    std::int64_t multiplications_;
+    Ref scratch_;
+    GemmKernel kernel_ = nullptr;  ///< Of products that are one tile.
 };
 
 }  // namespace
 
 std::unique_ptr<Step> make_matmul(const Site& site) {
-    return std::make_unique<MatmulStep>(site);
+    if (site.result().shape.elements() == 0) {
+        return nullptr;
+    }
+    if (site.math == Math::strict) {
+        return std::make_unique<OrderedStep>(site);
+    }
+    return std::make_unique<FastStep>(site);
 }
 
 }  // namespace cambrian::cpu

@@ -4,72 +4,61 @@
 
 #include <cstddef>
 
+#include "cambrian/engine/cpu/lanes.hpp"
+#include "cambrian/engine/cpu/transpose_tile.hpp"
+#include "cambrian/engine/cpu/unrolled.hpp"
+
 namespace cambrian::cpu {
 
 namespace {
-
-constexpr std::int64_t lanes = 8;
-
-/// First element of a vector of a row.
-constexpr std::int64_t lane(std::size_t vector) {
-    return static_cast<std::int64_t>(vector) * lanes;
-}
-
-/// All lanes below `count`.
-__m256i lane_mask(std::int64_t count) {
-    const __m256i index = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
-    return _mm256_cmpgt_epi32(_mm256_set1_epi32(static_cast<int>(count)), index);
-}
 
 /// A tile of c: `rows` rows of `vectors` whole vectors, kept in registers over all k.
 template <std::size_t rows, std::size_t vectors>
 void whole_tile(const MatrixView& a, const MatrixView& b, float* c, std::int64_t n,
                 std::int64_t k) {
     __m256 sums[rows][vectors];
-    for (auto& row : sums) {
-        for (__m256& sum : row) {
-            sum = _mm256_setzero_ps();
-        }
-    }
+    unrolled<rows>([&](auto r) __attribute__((always_inline)) {
+        unrolled<vectors>([&](auto v)
+                              __attribute__((always_inline)) { sums[r][v] = _mm256_setzero_ps(); });
+    });
     for (std::int64_t step = 0; step < k; ++step) {
         __m256 right[vectors];
-        for (std::size_t v = 0; v < vectors; ++v) {
+        unrolled<vectors>([&](auto v) __attribute__((always_inline)) {
             right[v] = _mm256_loadu_ps(b.data + step * b.row + lane(v));
-        }
-        for (std::size_t r = 0; r < rows; ++r) {
-            const __m256 left =
-                _mm256_set1_ps(a.data[static_cast<std::int64_t>(r) * a.row + step * a.column]);
-            for (std::size_t v = 0; v < vectors; ++v) {
+        });
+        unrolled<rows>([&](auto r) __attribute__((always_inline)) {
+            const __m256 left = _mm256_set1_ps(
+                a.data[static_cast<std::int64_t>(r.value) * a.row + step * a.column]);
+            unrolled<vectors>([&](auto v) __attribute__((always_inline)) {
                 sums[r][v] = _mm256_add_ps(sums[r][v], _mm256_mul_ps(left, right[v]));
-            }
-        }
+            });
+        });
     }
-    for (std::size_t r = 0; r < rows; ++r) {
-        for (std::size_t v = 0; v < vectors; ++v) {
-            _mm256_storeu_ps(c + static_cast<std::int64_t>(r) * n + lane(v), sums[r][v]);
-        }
-    }
+    unrolled<rows>([&](auto r) __attribute__((always_inline)) {
+        unrolled<vectors>([&](auto v) __attribute__((always_inline)) {
+            _mm256_storeu_ps(c + static_cast<std::int64_t>(r.value) * n + lane(v), sums[r][v]);
+        });
+    });
 }
 
 /// The same for the last, incomplete vector of the rows.
 template <std::size_t rows>
 void edge_tile(const MatrixView& a, const MatrixView& b, float* c, std::int64_t n, std::int64_t k,
-               __m256i mask) {
+               std::int64_t count) {
+    const __m256i mask = lane_mask(count);
     __m256 sums[rows];
-    for (__m256& sum : sums) {
-        sum = _mm256_setzero_ps();
-    }
+    unrolled<rows>([&](auto r) __attribute__((always_inline)) { sums[r] = _mm256_setzero_ps(); });
     for (std::int64_t step = 0; step < k; ++step) {
         const __m256 right = _mm256_maskload_ps(b.data + step * b.row, mask);
-        for (std::size_t r = 0; r < rows; ++r) {
-            const __m256 left =
-                _mm256_set1_ps(a.data[static_cast<std::int64_t>(r) * a.row + step * a.column]);
+        unrolled<rows>([&](auto r) __attribute__((always_inline)) {
+            const __m256 left = _mm256_set1_ps(
+                a.data[static_cast<std::int64_t>(r.value) * a.row + step * a.column]);
             sums[r] = _mm256_add_ps(sums[r], _mm256_mul_ps(left, right));
-        }
+        });
     }
-    for (std::size_t r = 0; r < rows; ++r) {
-        _mm256_maskstore_ps(c + static_cast<std::int64_t>(r) * n, mask, sums[r]);
-    }
+    unrolled<rows>([&](auto r) __attribute__((always_inline)) {
+        store_first(c + static_cast<std::int64_t>(r.value) * n, sums[r], count);
+    });
 }
 
 /// `rows` rows of c, in tiles of `vectors` vectors while they fit.
@@ -84,35 +73,16 @@ void row_band(const MatrixView& a, const MatrixView& b, float* c, std::int64_t n
         whole_tile<rows, 1>(a, right(), c + column, n, k);
     }
     if (column < n) {
-        edge_tile<rows>(a, right(), c + column, n, k, lane_mask(n - column));
+        edge_tile<rows>(a, right(), c + column, n, k, n - column);
     }
 }
 
 /// A square of `lanes` rows of `from` as columns of `to`.
 void transpose_tile(const float* from, std::int64_t from_row, float* to, std::int64_t to_row) {
-    __m256 rows[lanes];
-    // Row r and row r + 4 side by side, so that the rest stays inside halves.
-    for (std::int64_t r = 0; r < lanes / 2; ++r) {
-        const float* low = from + r * from_row;
-        const float* high = low + lanes / 2 * from_row;
-        const auto pair = [&](std::int64_t column) {
-            return _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(low + column)),
-                                        _mm_loadu_ps(high + column), 1);
-        };
-        rows[r] = pair(0);
-        rows[r + lanes / 2] = pair(lanes / 2);
-    }
-    for (std::int64_t half = 0; half < lanes; half += lanes / 2) {
-        const __m256 a = _mm256_unpacklo_ps(rows[half], rows[half + 1]);
-        const __m256 b = _mm256_unpackhi_ps(rows[half], rows[half + 1]);
-        const __m256 c = _mm256_unpacklo_ps(rows[half + 2], rows[half + 3]);
-        const __m256 d = _mm256_unpackhi_ps(rows[half + 2], rows[half + 3]);
-        float* out = to + half * to_row;
-        _mm256_storeu_ps(out, _mm256_shuffle_ps(a, c, _MM_SHUFFLE(1, 0, 1, 0)));
-        _mm256_storeu_ps(out + to_row, _mm256_shuffle_ps(a, c, _MM_SHUFFLE(3, 2, 3, 2)));
-        _mm256_storeu_ps(out + 2 * to_row, _mm256_shuffle_ps(b, d, _MM_SHUFFLE(1, 0, 1, 0)));
-        _mm256_storeu_ps(out + 3 * to_row, _mm256_shuffle_ps(b, d, _MM_SHUFFLE(3, 2, 3, 2)));
-    }
+    const auto columns = load_transposed([&](std::int64_t row) { return from + row * from_row; });
+    unrolled<static_cast<std::size_t>(lanes)>([&](auto column) {
+        _mm256_storeu_ps(to + std::int64_t{column} * to_row, columns.vectors[column]);
+    });
 }
 
 }  // namespace

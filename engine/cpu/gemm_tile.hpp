@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstdint>
+
+namespace cambrian::cpu {
+
+/// A tile of C from one block of k: every element is one chain of fused multiply-adds from 0 over
+/// ascending k, times `factor`, stored or added to C. So no bit depends on how C is cut.
+struct GemmTile {
+    const float* a = nullptr;  ///< Element (r, p) at a[r × a_row + p × a_step].
+    std::int64_t a_row = 0;
+    std::int64_t a_step = 0;
+    const float* b = nullptr;  ///< Element (p, j) at b[p × b_step + j].
+    std::int64_t b_step = 0;
+    std::int64_t depth = 0;
+    float* c = nullptr;  ///< Element (r, j) at c[r × c_row + j].
+    std::int64_t c_row = 0;
+    std::int64_t columns = 0;
+    float factor = 1.0F;
+    bool adds = false;
+
+    static constexpr std::int64_t most_rows = 6;
+    static constexpr std::int64_t most_columns = 16;
+
+    /// Of a tile whose operands are not packed: few rows leave registers for more.
+    static constexpr std::int64_t plain_columns(std::int64_t rows) {
+        return rows == 1 ? 64 : rows <= 3 ? 32 : most_columns;
+    }
+};
+
+/// Computes a tile of as many rows and columns as it was chosen for.
+using GemmKernel = void (*)(const GemmTile& tile);
+
+/// Packed rows lie behind each other for every p (a_row 1, a_step most_rows), and packed B has
+/// most_columns columns whatever the tile has: those beyond are read and not stored.
+/// @param rows, columns from 1 to most_rows and most_columns.
+[[nodiscard]] GemmKernel packed_kernel(std::int64_t rows, std::int64_t columns);
+/// The same from packed B and any A.
+[[nodiscard]] GemmKernel half_packed_kernel(std::int64_t rows, std::int64_t columns);
+/// The same from any A and B, up to plain_columns(rows) columns; reads no column beyond.
+[[nodiscard]] GemmKernel plain_kernel(std::int64_t rows, std::int64_t columns);
+/// The same from a B that lies transposed, element (p, j) at b[j × b_step + p]; any columns.
+[[nodiscard]] GemmKernel transposed_kernel(std::int64_t rows);
+
+}  // namespace cambrian::cpu
