@@ -148,6 +148,17 @@ void Graph::update(Var input, Var value, std::source_location where) {
     updates_.push_back(declared);
 }
 
+void Graph::capture(std::string_view name, Var value, std::source_location where) {
+    CAMBRIAN_ASSERT(value.graph == this && static_cast<std::size_t>(value.id) < values_.size());
+    if (name.empty() || std::ranges::find(captures_, name, &Capture::name) != captures_.end())
+        throw ShapeError("capture: the name '" + std::string(name) + "' cannot be given to v" +
+                         std::to_string(static_cast<std::uint32_t>(value.id)) +
+                         (name.empty() ? " (it is empty)" : " (another value has it)") +
+                         " give every captured value a name of its own at " + where.file_name() +
+                         ":" + std::to_string(where.line()));
+    captures_.push_back({std::string(name), value.id});
+}
+
 void Graph::check_update(const Update& update, const std::string& where) const {
     const ValueInfo& old = value(inputs_[update.input]);
     const ValueInfo& next = value(outputs_[update.output]);

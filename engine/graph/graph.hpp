@@ -35,6 +35,12 @@ struct Update {
     bool operator==(const Update&) const = default;
 };
 
+/// A value with a name of its own.
+struct Capture {
+    std::string name;
+    ValueId value{};
+};
+
 /// A static-shape dataflow graph, described for one individual. Values carry a mark that says
 /// whether each individual has its own (see over_population.hpp); shapes never contain the
 /// population. Copyable; nodes are only ever appended.
@@ -58,6 +64,14 @@ class Graph {
     /// of the value's type, shape and, over a population, mark.
     void update(Var input, Var value, std::source_location where = std::source_location::current());
 
+    /// Names a value, so that it can be asked for after a run (captures.hpp). A name alone costs
+    /// nothing: it keeps no node alive and stops no fusion. Throws ShapeError when another value of
+    /// this graph has the name.
+    void capture(std::string_view name, Var value,
+                 std::source_location where = std::source_location::current());
+    /// Leaves the values without names: of a body that is copied for something else.
+    void forget_captures() { captures_.clear(); }
+
     [[nodiscard]] std::span<const Node> nodes() const { return nodes_; }
     [[nodiscard]] const Node& node(NodeId id) const { return nodes_[static_cast<std::size_t>(id)]; }
     [[nodiscard]] const Node& producer(ValueId id) const {
@@ -73,6 +87,7 @@ class Graph {
     [[nodiscard]] std::span<const ValueId> inputs() const { return inputs_; }
     [[nodiscard]] std::span<const ValueId> outputs() const { return outputs_; }
     [[nodiscard]] std::span<const Update> updates() const { return updates_; }
+    [[nodiscard]] std::span<const Capture> captures() const { return captures_; }
     [[nodiscard]] const std::string& input_name(std::size_t index) const;
 
   private:
@@ -87,6 +102,7 @@ class Graph {
     std::vector<ValueId> inputs_;
     std::vector<ValueId> outputs_;
     std::vector<Update> updates_;
+    std::vector<Capture> captures_;
 };
 
 /// A value of a graph under construction: what layers and tasks compute with.

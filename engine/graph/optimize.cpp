@@ -1,3 +1,6 @@
+#include <algorithm>
+
+#include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/graph/passes.hpp"
 
 namespace cambrian {
@@ -7,6 +10,16 @@ namespace {
 Graph simplified(const Graph& graph) {
     return eliminate_dead_code(
         hoist_invariants(eliminate_common_subexpressions(fold_constants(graph))));
+}
+
+/// What a caller binds, as both graphs declare it.
+[[maybe_unused]] bool same_boundary(const Graph& a, const Graph& b) {
+    const auto same = [&](std::span<const ValueId> of_a, std::span<const ValueId> of_b) {
+        return std::ranges::equal(of_a, of_b,
+                                  [&](ValueId x, ValueId y) { return a.value(x) == b.value(y); });
+    };
+    return same(a.inputs(), b.inputs()) && same(a.outputs(), b.outputs()) &&
+           std::ranges::equal(a.updates(), b.updates());
 }
 
 }  // namespace
@@ -22,6 +35,7 @@ Graph optimize(const Graph& graph, const OptimizeOptions& options) {
         result = rematerialize(result, options.most_bytes_per_individual);
     result = schedule(result);
     verify(result);
+    CAMBRIAN_ENSURE(same_boundary(graph, result));
     return result;
 }
 

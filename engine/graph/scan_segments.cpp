@@ -30,6 +30,8 @@ struct Roles {
 ScanResult append(Graph body, const ScanAttribute& like, std::span<const Var> carries,
                   std::span<const Var> sequences, std::span<const Var> invariants,
                   std::int64_t length) {
+    // These scans are of the gradient: the names are those of the scan that it belongs to.
+    body.forget_captures();
     return scan(std::move(body), carries, sequences, invariants, length, like.reverse,
                 like.alive_carry);
 }

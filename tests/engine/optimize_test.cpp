@@ -11,6 +11,7 @@
 #include "cambrian/engine/graph/ops.hpp"
 #include "cambrian/engine/graph/passes.hpp"
 #include "cambrian/tests/engine/random_graph.hpp"
+#include "cambrian/tests/engine/update_support.hpp"
 
 namespace cambrian {
 namespace {
@@ -355,6 +356,27 @@ TEST(Optimize, ChangesNoBitOfRandomGraphs) {
                          inputs, 2);
         const Graph once = optimize(random.graph, {.has_kernel = none});
         EXPECT_LE(work(optimize(once, {.has_kernel = none})), work(once));
+    }
+}
+
+TEST(Optimize, KeepsWhatTheCallerBinds) {
+    OptimizeOptions options;
+    options.has_kernel = [](Op) { return false; };
+    options.fuse_linear = true;
+    options.chains = ChainRules{.reductions = true};
+    options.most_bytes_per_individual = 64;
+    const auto infos = [](const Graph& graph, std::span<const ValueId> ids) {
+        std::vector<ValueInfo> result;
+        for (const ValueId id : ids) result.push_back(graph.value(id));
+        return result;
+    };
+    for (std::uint64_t seed = 0; seed < 200; ++seed) {
+        RandomGraph random(seed);
+        test::declare_updates(random.graph);
+        const Graph result = optimize(random.graph, options);
+        EXPECT_EQ(infos(result, result.inputs()), infos(random.graph, random.graph.inputs()));
+        EXPECT_EQ(infos(result, result.outputs()), infos(random.graph, random.graph.outputs()));
+        EXPECT_TRUE(std::ranges::equal(result.updates(), random.graph.updates()));
     }
 }
 
