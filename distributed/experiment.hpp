@@ -2,11 +2,13 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <optional>
 #include <string>
 
+#include "cambrian/engine/backend/backend.hpp"
 #include "cambrian/evolve/family.hpp"
 #include "cambrian/evolve/strategy.hpp"
 #include "cambrian/evolve/task.hpp"
@@ -31,6 +33,8 @@ struct DistributionSettings {
     double lease_seconds = 60.0;
     bool mixed = false;  ///< Ranks with different arithmetic fingerprints are allowed.
     int threads = 1;     ///< That make children on this rank, the caller included.
+    /// Makes the backend that evaluates what the rank's own has no memory for; null: it fails.
+    std::function<std::unique_ptr<Backend>()> fallback;
     std::string device;  ///< The GPU of this rank, for the table of ranks; empty: none.
 };
 

@@ -27,7 +27,7 @@ constexpr const char* generations_header =
 constexpr const char* individuals_header =
     "generation,id,recipe,parents,status,fitness,evaluations,env_steps,parameters,redrawn,genome\n";
 constexpr const char* timings_header =
-    "generation,rank,evaluate,vary,wait,communicate,compiled,splits\n";
+    "generation,rank,evaluate,vary,wait,communicate,compiled,splits,fallbacks\n";
 
 [[noreturn]] void refuse(const std::filesystem::path& path, const char* what) {
     throw InputError(fmt::format("{} cannot be {} ({}) check the disk and its permissions",
@@ -159,9 +159,9 @@ void GenerationLog::append(const GenerationReport& report, std::span<const evolv
     }
     for (const RankSeconds& rank : seconds) {
         fmt::format_to(std::back_inserter(timings_.pending()),
-                       "{},{},{:.6f},{:.6f},{:.6f},{:.6f},{},{}\n", report.generation, rank.rank,
+                       "{},{},{:.6f},{:.6f},{:.6f},{:.6f},{},{},{}\n", report.generation, rank.rank,
                        rank.cost.evaluate, rank.cost.vary, rank.cost.wait, rank.cost.communicate,
-                       rank.cost.programs_compiled, rank.cost.memory_splits);
+                       rank.cost.programs_compiled, rank.cost.memory_splits, rank.cost.fallbacks);
     }
     // generations.csv last: a line there means the generation's other lines are there too.
     timings_.flush();

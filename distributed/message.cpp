@@ -314,6 +314,7 @@ void write_cost(ArchiveWriter& archive, const ShardCost& cost) {
     archive.write(cost.communicate);
     archive.write(cost.programs_compiled);
     archive.write(cost.memory_splits);
+    archive.write(cost.fallbacks);
 }
 
 void read_cost(ArchiveReader& archive, ShardCost& cost) {
@@ -323,6 +324,7 @@ void read_cost(ArchiveReader& archive, ShardCost& cost) {
     archive.read(cost.communicate);
     archive.read(cost.programs_compiled);
     archive.read(cost.memory_splits);
+    archive.read(cost.fallbacks);
 }
 
 void write_all(ArchiveWriter& archive, const std::vector<std::vector<std::byte>>& blocks) {
@@ -362,6 +364,7 @@ ShardCost& ShardCost::operator+=(const ShardCost& other) {
     communicate += other.communicate;
     programs_compiled += other.programs_compiled;
     memory_splits += other.memory_splits;
+    fallbacks += other.fallbacks;
     return *this;
 }
 

@@ -25,6 +25,7 @@ struct ShardCost {
     double communicate = 0.0;  ///< Seconds of encoding, decoding and handing over messages.
     std::uint64_t programs_compiled = 0;
     std::uint64_t memory_splits = 0;  ///< Parts beyond the first, where memory did not hold all.
+    std::uint64_t fallbacks = 0;  ///< Shards that another backend evaluated, for want of memory.
 
     ShardCost& operator+=(const ShardCost& other);
     bool operator==(const ShardCost&) const = default;

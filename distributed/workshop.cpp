@@ -31,7 +31,19 @@ Workshop::Workshop(Backend& backend, const Experiment& experiment)
       evaluator_(backend, *experiment.task, experiment.seed,
                  evolve::family_of(experiment.family, experiment.variation.mutation),
                  experiment.distribution.threads),
-      threads_(experiment.distribution.threads) {}
+      threads_(experiment.distribution.threads) {
+    if (!experiment.distribution.fallback) {
+        return;
+    }
+    make_fallback_ = [&experiment] {
+        Fallback made{experiment.distribution.fallback(), nullptr};
+        made.evaluator = std::make_unique<evolve::Evaluator>(
+            *made.backend, *experiment.task, experiment.seed,
+            evolve::family_of(experiment.family, experiment.variation.mutation),
+            experiment.distribution.threads);
+        return made;
+    };
+}
 
 JobResult Workshop::work(const Job& job) {
     JobResult result;
@@ -92,13 +104,29 @@ void Workshop::make_children(const Job& job, JobResult& result) {
                       make);
 }
 
+std::vector<evolve::Evaluation> Workshop::evaluations(
+    std::span<const evolve::Genome* const> genomes, const Job& job, JobResult& result) {
+    try {
+        return evaluator_.evaluate(genomes, job.round);
+    } catch (const OutOfMemoryError&) {
+        if (!make_fallback_) {
+            throw;
+        }
+    }
+    if (!fallback_.evaluator) {
+        fallback_ = make_fallback_();
+    }
+    ++result.cost.fallbacks;
+    return fallback_.evaluator->evaluate(genomes, job.round);
+}
+
 void Workshop::evaluate(const Job& job, JobResult& result) {
     std::vector<const evolve::Genome*> genomes;
     genomes.reserve(result.genomes.size());
     for (const SharedGenome& genome : result.genomes) {
         genomes.push_back(genome.get());
     }
-    std::vector<evolve::Evaluation> evaluations = evaluator_.evaluate(genomes, job.round);
+    std::vector<evolve::Evaluation> evaluations = this->evaluations(genomes, job, result);
     CAMBRIAN_ASSERT(evaluations.size() == genomes.size());
     for (std::size_t i = 0; i < evaluations.size(); ++i) {
         evolve::Outcome& outcome = result.outcomes[i];

@@ -3,6 +3,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <functional>
+#include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -56,9 +59,19 @@ class Workshop {
                                         evolve::Outcome& outcome) const;
     void make_children(const Job& job, JobResult& result);
     void evaluate(const Job& job, JobResult& result);
+    /// By the rank's backend, or by the fallback where that one has no memory.
+    [[nodiscard]] std::vector<evolve::Evaluation> evaluations(
+        std::span<const evolve::Genome* const> genomes, const Job& job, JobResult& result);
 
+    /// Where a rank evaluates what its own backend has no memory for.
+    struct Fallback {
+        std::unique_ptr<Backend> backend;
+        std::unique_ptr<evolve::Evaluator> evaluator;
+    };
     GenomePool genomes_;
     evolve::Variation variation_;
+    std::function<Fallback()> make_fallback_;  ///< Null: there is none.
+    Fallback fallback_;                        ///< Made when it is needed first.
     evolve::Evaluator evaluator_;
     ThreadPool threads_;
 };

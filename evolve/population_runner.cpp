@@ -139,10 +139,10 @@ void PopulationRunner::check_group(const StructureProgram& program,
 void PopulationRunner::run_group(StructureProgram& program, std::size_t wave, std::size_t begin,
                                  std::size_t end, std::span<const Binding> shared) {
     std::size_t piece = program.per_individual ? end - begin : 1;
-    const auto [used, limit] = backend_.memory();
-    if (limit > 0)
+    const Backend::Memory memory = backend_.memory();
+    if (memory.limit > 0)
         while (piece > 1 && program.program->peak_bytes(static_cast<std::int64_t>(piece)) >
-                                limit - used + program.bytes)
+                                memory.limit - memory.used + program.bytes)
             piece = (piece + 1) / 2;
     for (std::size_t position = begin; position < end; position += piece) {
         const std::size_t count = std::min(piece, end - position);

@@ -26,8 +26,9 @@ std::int64_t bytes_of(std::int64_t elements) {
 }  // namespace
 
 DeviceBuffer::DeviceBuffer(Transfer& transfer, ValueType type, std::int64_t elements)
-    : memory_(transfer, bytes_of(elements)), type_(type), elements_(elements) {
+    : transfer_(transfer), memory_(transfer, bytes_of(elements)), type_(type), elements_(elements) {
     transfer.clear(memory_);
+    ++transfer.live().buffers;
 }
 
 std::uint64_t DeviceBuffer::address(std::int64_t first) const {

@@ -21,6 +21,9 @@ struct Readback {
 class DeviceBuffer : public Buffer {
   public:
     DeviceBuffer(Transfer& transfer, ValueType type, std::int64_t elements);
+    ~DeviceBuffer() override { --transfer_.live().buffers; }
+    DeviceBuffer(const DeviceBuffer&) = delete;
+    DeviceBuffer& operator=(const DeviceBuffer&) = delete;
 
     [[nodiscard]] ValueType type() const override { return type_; }
     [[nodiscard]] std::int64_t elements() const override { return elements_; }
@@ -47,6 +50,7 @@ class DeviceBuffer : public Buffer {
     [[nodiscard]] std::span<const Mirror> mirrors(std::int64_t first, std::int64_t count) const;
 
   private:
+    Transfer& transfer_;
     Memory memory_;
     ValueType type_;
     std::int64_t elements_;

@@ -6,8 +6,10 @@
 #include <limits>
 
 #include "cambrian/engine/backend/binding_check.hpp"
+#include "cambrian/engine/backend/retry.hpp"
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/core/poison.hpp"
 #include "cambrian/gpu/program_graph.hpp"
 
 namespace cambrian::gpu {
@@ -31,6 +33,12 @@ std::uint64_t Scratch::hold(std::int64_t bytes) {
         memory_ = Memory(transfer_, bytes);
     }
     return memory_.address();
+}
+
+void RunState::trim() {
+    transfer_.release();
+    scratch.release();
+    transfer_.heap().trim();
 }
 
 struct GpuProgram::Recording {
@@ -61,9 +69,11 @@ GpuProgram::GpuProgram(const Graph& graph, Resources& resources, RunState& state
         status_ = std::make_shared<StatusWords>(resources.transfer, std::move(sites));
     }
     write_dump(passed, *compiled_, resources, state_.programs++);
+    ++resources.transfer.live().programs;
 }
 
 GpuProgram::~GpuProgram() {
+    --resources_.transfer.live().programs;
     for (const auto& recording : recordings_) {
         if (recording->readback) {
             state_.readback_bytes -= recording->readback->block.bytes();
@@ -156,6 +166,21 @@ void GpuProgram::run(std::int64_t population, std::span<const Binding> inputs,
             "kernel can count) evaluate fewer individuals at once",
             population, compiled_->widest_stride()));
     }
+    Recording* current = nullptr;
+    vulkan::Ticket ticket = 0;
+    retry_once(
+        [&] {
+            current = &recording_for(population, inputs, outputs);
+            const VkCommandBuffer commands = current->recorder.commands();
+            ticket = resources_.transfer.submit({&commands, 1});
+        },
+        [this] { state_.trim(); });
+    finish(*current, ticket, inputs, outputs);
+}
+
+GpuProgram::Recording& GpuProgram::recording_for(std::int64_t population,
+                                                 std::span<const Binding> inputs,
+                                                 std::span<const Binding> outputs) {
     find_key(population, inputs, outputs);
     ++runs_;
     Recording* found = find_recording();
@@ -164,10 +189,8 @@ void GpuProgram::run(std::int64_t population, std::span<const Binding> inputs,
         found = &oldest_recording();
         record(*found);
     }
-    Recording& current = *found;
-    current.last_run = runs_;
-    const VkCommandBuffer commands = current.recorder.commands();
-    finish(current, resources_.transfer.submit({&commands, 1}), inputs, outputs);
+    found->last_run = runs_;
+    return *found;
 }
 
 GpuProgram::Recording* GpuProgram::find_recording() const {
@@ -205,6 +228,9 @@ void GpuProgram::record(Recording& recording) {
     plan_readback(recording);
     vulkan::Recorder& recorder = recording.recorder;
     recorder.begin();
+    if (resources_.transfer.poisons()) {
+        recorder.fill(key_[1], static_cast<std::uint64_t>(peak_bytes(population)), poison_word);
+    }
     compiled_->record(recorder, frame);
     for (const Recording::Part& part : recording.parts) {
         recorder.copy(

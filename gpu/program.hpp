@@ -20,6 +20,8 @@ class Scratch {
     [[nodiscard]] std::uint64_t hold(std::int64_t bytes);
     /// Bytes that are held.
     [[nodiscard]] std::int64_t bytes() const { return memory_.bytes(); }
+    /// Gives it back; the next run takes what it needs.
+    void release() { memory_ = Memory(); }
 
   private:
     Transfer& transfer_;
@@ -28,7 +30,10 @@ class Scratch {
 
 /// What programs share beyond what their kernels are made from.
 struct RunState {
-    explicit RunState(Transfer& transfer) : scratch(transfer), errors(transfer) {}
+    explicit RunState(Transfer& transfer)
+        : scratch(transfer), errors(transfer), transfer_(transfer) {}
+    /// Waits for everything and gives back what no program needs between its runs.
+    void trim();
 
     Scratch scratch;
     DataErrors errors;
@@ -36,6 +41,9 @@ struct RunState {
     std::int64_t dispatches = 0;      ///< Recorded.
     std::int64_t readback_bytes = 0;  ///< Of all recordings together.
     std::int64_t programs = 0;        ///< Compiled.
+
+  private:
+    Transfer& transfer_;
 };
 
 /// Runs a compiled graph: its commands are recorded once for each set of addresses and submitted
@@ -78,6 +86,9 @@ class GpuProgram : public Program {
     void require_memory(std::int64_t population) const;
     void require_apart(std::int64_t population, std::span<const Binding> inputs,
                        std::span<const Binding> outputs) const;
+    /// The recording of a run, made anew where there is none.
+    [[nodiscard]] Recording& recording_for(std::int64_t population, std::span<const Binding> inputs,
+                                           std::span<const Binding> outputs);
     /// A recording of the key, or null.
     [[nodiscard]] Recording* find_recording() const;
     [[nodiscard]] Recording& oldest_recording();

@@ -7,6 +7,7 @@
 
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/core/poison.hpp"
 #include "cambrian/gpu/kernels/step.hpp"
 
 namespace cambrian::gpu {
@@ -29,7 +30,11 @@ bool inside(const vulkan::Block& block, std::uint64_t address) {
 Memory::Memory(Transfer& transfer, std::int64_t bytes)
     : transfer_(&transfer),
       block_(
-          transfer.heap().allocate(vulkan::MemoryKind::device, std::max(bytes, std::int64_t{4}))) {}
+          transfer.heap().allocate(vulkan::MemoryKind::device, std::max(bytes, std::int64_t{4}))) {
+    if (transfer.poisons()) {
+        transfer.fill(*this, poison_word);
+    }
+}
 
 Memory::Memory(Memory&& other) noexcept
     : transfer_(std::exchange(other.transfer_, nullptr)),
@@ -77,15 +82,28 @@ void from_words(ValueType type, const std::byte* words, std::span<Value> values)
 }
 
 Transfer::Transfer(vulkan::Device& device, vulkan::Heap& heap, vulkan::PipelineLibrary& pipelines,
-                   int threads)
-    : device_(device), heap_(heap), pipelines_(pipelines), threads_(threads) {}
+                   Options options)
+    : device_(device),
+      heap_(heap),
+      pipelines_(pipelines),
+      threads_(options.threads),
+      poisons_(options.poison) {}
 
 Transfer::~Transfer() {
     device_.settle(device_.last());
 }
 
-void Transfer::clear(const Memory& memory) {
-    clears_.push_back({memory.address(), static_cast<std::uint64_t>(memory.bytes())});
+void Transfer::fill(const Memory& memory, std::uint32_t word) {
+    fills_.push_back({{memory.address(), static_cast<std::uint64_t>(memory.bytes())}, word});
+}
+
+void Transfer::release() {
+    device_.wait(submit({}));
+    device_.wait(device_.last());
+    pieces_.clear();
+    current_ = 0;
+    commands_.clear();
+    readback_ = vulkan::Block();
 }
 
 void Transfer::next_piece() {
@@ -176,8 +194,8 @@ vulkan::Recorder& Transfer::record_pending() {
     commands.last_use = pending_use;
     vulkan::Recorder& recorder = *commands.recorder;
     recorder.begin();
-    for (const vulkan::Range& range : clears_) {
-        recorder.fill(range.address, range.bytes, 0);
+    for (const Filling& filling : fills_) {
+        recorder.fill(filling.range.address, filling.range.bytes, filling.word);
     }
     record_copies(commands);
     return recorder;
@@ -185,7 +203,7 @@ vulkan::Recorder& Transfer::record_pending() {
 
 vulkan::Ticket Transfer::submit(std::span<const VkCommandBuffer> commands) {
     std::vector<VkCommandBuffer> all;
-    const bool writes = !clears_.empty() || !copies_.empty();
+    const bool writes = !fills_.empty() || !copies_.empty();
     if (writes) {
         vulkan::Recorder& recorder = record_pending();
         recorder.end();
@@ -197,7 +215,7 @@ vulkan::Ticket Transfer::submit(std::span<const VkCommandBuffer> commands) {
     }
     const vulkan::Ticket ticket = device_.submit(all);
     // Not before: what could not be submitted waits for the next submission.
-    clears_.clear();
+    fills_.clear();
     copies_.clear();
     const auto mark = [ticket](auto& user) {
         if (user.last_use == pending_use) {
@@ -238,10 +256,25 @@ void Transfer::download(const Memory& memory, std::int64_t first, ValueType type
     }
 }
 
-void Transfer::retire(const vulkan::Block& block, vulkan::Ticket last_use) {
-    std::erase_if(clears_, [&](const vulkan::Range& r) { return inside(block, r.address); });
+void Transfer::drop_pending(const vulkan::Block& block) noexcept {
+    std::erase_if(fills_, [&](const Filling& fill) { return inside(block, fill.range.address); });
     std::erase_if(copies_, [&](const Copy& copy) { return inside(block, copy.to); });
+}
+
+void Transfer::retire(const vulkan::Block& block, vulkan::Ticket last_use) noexcept {
+    drop_pending(block);
     device_.settle(std::max(last_use, last_flush_));
+    if (!poisons_) {
+        return;
+    }
+    try {
+        const auto bytes = static_cast<std::uint64_t>(block.bytes());
+        fills_.push_back({{block.address(), bytes}, poison_word});
+        device_.wait(submit({}));
+    } catch (const std::exception&) {
+        // Of a device that fails nothing is read any more.
+        drop_pending(block);
+    }
 }
 
 template void Transfer::upload(const Memory&, std::int64_t, ValueType, std::span<const float>);

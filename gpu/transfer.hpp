@@ -50,15 +50,19 @@ void from_words(ValueType type, const std::byte* words, std::span<Value> values)
 /// become one copy. Staging is a ring of pieces that are used again when the device has read them.
 class Transfer {
   public:
-    /// @param threads write large uploads to staging memory together.
+    struct Options {
+        int threads = 1;      ///< That write large uploads to staging memory together.
+        bool poison = false;  ///< New and freed device memory is filled with poison (poison.hpp).
+    };
     Transfer(vulkan::Device& device, vulkan::Heap& heap, vulkan::PipelineLibrary& pipelines,
-             int threads);
+             Options options);
     ~Transfer();
     Transfer(const Transfer&) = delete;
     Transfer& operator=(const Transfer&) = delete;
 
     /// Fills with zeros, before all uploads of the next submission.
-    void clear(const Memory& memory);
+    void clear(const Memory& memory) { fill(memory, 0); }
+    void fill(const Memory& memory, std::uint32_t word);
     /// Writes words from position `first` on.
     template <class Value>
     void upload(const Memory& memory, std::int64_t first, ValueType type,
@@ -72,6 +76,17 @@ class Transfer {
     void download(const Memory& memory, std::int64_t first, ValueType type,
                   std::span<Value> values);
 
+    /// Submits what is pending, waits for everything and gives staging memory back.
+    void release();
+
+    /// What lives of a backend.
+    struct Live {
+        std::int64_t buffers = 0;
+        std::int64_t programs = 0;
+    };
+    [[nodiscard]] Live& live() { return live_; }
+    [[nodiscard]] const Live& live() const { return live_; }
+    [[nodiscard]] bool poisons() const { return poisons_; }
     [[nodiscard]] vulkan::Device& device() const { return device_; }
     [[nodiscard]] vulkan::Heap& heap() const { return heap_; }
 
@@ -106,16 +121,23 @@ class Transfer {
     void record_small_copies(Commands& commands, std::span<const Copy> copies);
     [[nodiscard]] Commands& free_commands();
     /// Waits for the last use and drops what is pending for a block that ends.
-    void retire(const vulkan::Block& block, vulkan::Ticket last_use);
+    void retire(const vulkan::Block& block, vulkan::Ticket last_use) noexcept;
+    void drop_pending(const vulkan::Block& block) noexcept;
 
     vulkan::Device& device_;
     vulkan::Heap& heap_;
     vulkan::PipelineLibrary& pipelines_;
     ThreadPool threads_;
+    bool poisons_;
+    Live live_;
     std::vector<Piece> pieces_;
     std::size_t current_ = 0;
     std::vector<Commands> commands_;
-    std::vector<vulkan::Range> clears_;
+    struct Filling {
+        vulkan::Range range;
+        std::uint32_t word = 0;
+    };
+    std::vector<Filling> fills_;
     std::vector<Copy> copies_;
     vulkan::Block readback_;
     vulkan::Ticket last_flush_ = 0;  ///< The last submission that wrote anything.

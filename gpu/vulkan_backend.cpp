@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <string>
+#include <type_traits>
 
 #include "cambrian/engine/backend/arithmetic_version.hpp"
+#include "cambrian/engine/backend/retry.hpp"
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/gpu/codegen/row_kernel.hpp"
 #include "cambrian/gpu/codegen/shader_compiler.hpp"
@@ -34,7 +36,8 @@ class VulkanBackend : public Backend {
           heap_(device_, memory_limit(options, device_.limits())),
           pipelines_(device_, options.cache_directory),
           compiler_(options.cache_directory, options.dump_directory),
-          transfer_(device_, heap_, pipelines_, options.threads),
+          transfer_(device_, heap_, pipelines_,
+                    {.threads = options.threads, .poison = options.poison}),
           state_(transfer_),
           resources_{.device = device_,
                      .heap = heap_,
@@ -50,11 +53,11 @@ class VulkanBackend : public Backend {
 
     std::unique_ptr<Program> compile(const Graph& graph) override {
         device_.require_alive();
-        return std::make_unique<GpuProgram>(graph, resources_, state_);
+        return retried([&] { return std::make_unique<GpuProgram>(graph, resources_, state_); });
     }
     std::unique_ptr<Buffer> allocate(ValueType type, std::int64_t elements) override {
         device_.require_alive();
-        return std::make_unique<DeviceBuffer>(transfer_, type, elements);
+        return retried([&] { return std::make_unique<DeviceBuffer>(transfer_, type, elements); });
     }
 
     void upload(Buffer& buffer, std::int64_t first, std::span<const float> values) override {
@@ -77,7 +80,18 @@ class VulkanBackend : public Backend {
         read(buffer, first, values);
     }
 
-    [[nodiscard]] Memory memory() const override { return {heap_.used(), heap_.limit()}; }
+    [[nodiscard]] Memory memory() const override {
+        return {.used = heap_.used(),
+                .limit = heap_.limit(),
+                .pooled = heap_.pooled(),
+                .buffers = transfer_.live().buffers,
+                .programs = transfer_.live().programs,
+                .allocations = heap_.driver_allocations()};
+    }
+    void trim() override {
+        device_.require_alive();
+        state_.trim();
+    }
 
     [[nodiscard]] ArithmeticFingerprint describe() const override {
         const bool fast = resources_.math == Math::fast;
@@ -98,11 +112,16 @@ class VulkanBackend : public Backend {
                 .pipelines = pipelines_.made(),
                 .compilations = compiler_.compilations()};
     }
-    [[nodiscard]] std::vector<KernelTime> take_times() {
+    [[nodiscard]] std::vector<KernelTime> take_profile() override {
         return device_.profile() == nullptr ? std::vector<KernelTime>() : device_.profile()->take();
     }
 
   private:
+    template <class Action>
+    std::invoke_result_t<Action> retried(const Action& action) {
+        return retry_once(action, [this] { state_.trim(); });
+    }
+
     template <class Value>
     void write(Buffer& target, std::int64_t first, std::span<const Value> values) {
         device_.require_alive();
@@ -110,7 +129,7 @@ class VulkanBackend : public Backend {
         const auto count = static_cast<std::int64_t>(values.size());
         buffer.require_inside(first, count);
         buffer.written(first, count);
-        transfer_.upload(buffer.memory(), first, buffer.type(), values);
+        retried([&] { transfer_.upload(buffer.memory(), first, buffer.type(), values); });
     }
 
     template <class Value>
@@ -119,6 +138,13 @@ class VulkanBackend : public Backend {
         const auto& buffer = dynamic_cast<const DeviceBuffer&>(source);
         const auto count = static_cast<std::int64_t>(values.size());
         buffer.require_inside(first, count);
+        retried([&] { read_words(buffer, first, values); });
+        state_.errors.check();
+    }
+
+    template <class Value>
+    void read_words(const DeviceBuffer& buffer, std::int64_t first, std::span<Value> values) {
+        const auto count = static_cast<std::int64_t>(values.size());
         const auto mirrors = buffer.mirrors(first, count);
         for (const DeviceBuffer::Mirror& mirror : mirrors) {
             device_.wait(mirror.ticket);
@@ -132,7 +158,6 @@ class VulkanBackend : public Backend {
         if (mirrors.empty()) {
             transfer_.download(buffer.memory(), first, buffer.type(), values);
         }
-        state_.errors.check();
     }
 
     vulkan::Device device_;
@@ -154,10 +179,6 @@ std::unique_ptr<Backend> make_vulkan_backend(const VulkanOptions& options) {
 
 VulkanStatistics vulkan_statistics(const Backend& backend) {
     return dynamic_cast<const gpu::VulkanBackend&>(backend).statistics();
-}
-
-std::vector<KernelTime> take_kernel_times(Backend& backend) {
-    return dynamic_cast<gpu::VulkanBackend&>(backend).take_times();
 }
 
 }  // namespace cambrian

@@ -41,8 +41,11 @@ struct VulkanOptions {
     std::string cache_directory;    ///< For pipelines and compiled shaders; empty: none is kept.
     std::string dump_directory;  ///< Graphs and generated shaders are written there; empty: none.
     bool profile = false;        ///< Timestamps around every dispatch.
-    bool validation = false;     ///< The Khronos layer, which must be installed.
-    bool fuse = true;            ///< Chains and whole scans as one kernel each.
+    /// New and freed memory, and temporaries before every run, are filled with NaNs, so that
+    /// results show a read of what was never written. Slow.
+    bool poison = false;
+    bool validation = false;  ///< The Khronos layer, which must be installed.
+    bool fuse = true;         ///< Chains and whole scans as one kernel each.
     /// Seconds, estimated: a scan in one kernel is cut at fixed steps into dispatches below this,
     /// with the same bits.
     double longest_dispatch = 0.25;
@@ -68,20 +71,11 @@ struct VulkanStatistics {
     std::int64_t submits = 0;       ///< Command buffers handed to the device in one call each.
     std::int64_t dispatches = 0;    ///< Recorded.
     std::int64_t recordings = 0;    ///< Programs recorded anew; a steady run is not.
-    std::int64_t allocations = 0;   ///< Of device memory from the driver.
+    std::int64_t allocations = 0;   ///< Of device and transfer memory from the driver.
     std::int64_t pipelines = 0;     ///< Made, from a cache or not.
     std::int64_t compilations = 0;  ///< GLSL texts compiled, not found in the cache.
 };
 /// Contract: the backend is one of make_vulkan_backend.
 [[nodiscard]] VulkanStatistics vulkan_statistics(const Backend& backend);
-
-/// Device seconds by kernel since the last call, most expensive first; empty without
-/// VulkanOptions::profile.
-struct KernelTime {
-    std::string kernel;
-    std::int64_t dispatches = 0;
-    double seconds = 0.0;
-};
-[[nodiscard]] std::vector<KernelTime> take_kernel_times(Backend& backend);
 
 }  // namespace cambrian

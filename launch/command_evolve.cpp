@@ -104,6 +104,8 @@ int run_rank(const CommandContext& context, const EvolveOptions& options,
         make_engine(job.config.effective->at("engine"), options, communicator, place);
     experiment.distribution.threads = engine.settings.threads;
     experiment.distribution.device = engine.settings.device_text();
+    experiment.distribution.fallback =
+        fallback_of(job.config.effective->at("engine"), engine.settings, place);
     Backend& backend = *engine.backend;
     if (!coordinator) {
         distributed::run_worker(communicator, backend, experiment, interrupt);

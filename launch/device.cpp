@@ -153,23 +153,61 @@ DeviceSettings device_settings(const Json& engine, RankPlace place, const HostDe
     return settings;
 }
 
+std::function<std::unique_ptr<Backend>()> fallback_of(const Json& engine,
+                                                      const DeviceSettings& settings,
+                                                      RankPlace place) {
+    if (engine.at("fallback") == "none") return {};
+    if (settings.math != Math::strict && !engine.at("mixed").get<bool>())
+        throw ConfigError(
+            "engine.fallback is cpu (under math fast a result would depend on who has computed "
+            "it) set engine.math to strict, or engine.mixed to true");
+    if (settings.backend != "vulkan") return {};
+    const std::int64_t limit = memory_bytes("80%", host_memory(), place.local_size);
+    return [threads = settings.threads, math = settings.math, limit] {
+        return make_cpu_backend({.threads = threads, .math = math, .memory_limit = limit});
+    };
+}
+
 void require_backend_for(DeviceSettings& settings, const std::string& dump_directory,
                          bool profile) {
-    const bool dumps = settings.backend != "reference";
-    if ((profile && settings.backend != "vulkan") || (!dump_directory.empty() && !dumps)) {
-        throw ConfigError(fmt::format(
-            "{} has nothing to tell (this rank computes on the {} backend) set engine.backend to "
-            "vulkan, or leave it out",
-            profile ? "--profile" : "--dump", settings.backend));
+    if (settings.backend == "reference" && (profile || !dump_directory.empty())) {
+        throw ConfigError(
+            fmt::format("{} has nothing to tell (this rank computes on the reference backend) set "
+                        "engine.backend to cpu or vulkan, or leave it out",
+                        profile ? "--profile" : "--dump"));
     }
     settings.dump_directory = dump_directory;
     settings.profile = profile;
 }
 
 std::string profile_text(Backend& backend) {
-    std::string text = fmt::format("  {:>12} {:>12}  kernel\n", "seconds", "dispatches");
-    for (const KernelTime& time : take_kernel_times(backend))
-        text += fmt::format("  {:>12.6f} {:>12}  {}\n", time.seconds, time.dispatches, time.kernel);
+    constexpr std::size_t most_rows = 60;
+    constexpr double gigabyte = 1e9;
+    std::string text = fmt::format("  {:>12} {:>12} {:>10} {:>8}  {}\n", "seconds", "calls", "GB",
+                                   "GB/s", "kernel");
+    const auto line = [&](const KernelTime& time) {
+        const double gigabytes = static_cast<double>(time.bytes) / gigabyte;
+        text += fmt::format("  {:>12.6f} {:>12} {:>10.3f} {:>8.1f}  {}\n", time.seconds,
+                            time.dispatches, gigabytes,
+                            time.seconds > 0.0 ? gigabytes / time.seconds : 0.0, time.kernel);
+    };
+    const std::vector<KernelTime> times = backend.take_profile();
+    KernelTime rest;
+    KernelTime all{.kernel = "all"};
+    for (std::size_t i = 0; i < times.size(); ++i) {
+        if (i < most_rows) line(times[i]);
+        for (KernelTime* sum : {&all, i < most_rows ? nullptr : &rest}) {
+            if (sum == nullptr) continue;
+            sum->dispatches += times[i].dispatches;
+            sum->seconds += times[i].seconds;
+            sum->bytes += times[i].bytes;
+        }
+    }
+    if (times.size() > most_rows) {
+        rest.kernel = fmt::format("{} more", times.size() - most_rows);
+        line(rest);
+    }
+    line(all);
     return text;
 }
 
@@ -180,7 +218,8 @@ std::unique_ptr<Backend> make_backend(const DeviceSettings& settings) {
         return make_cpu_backend({.threads = settings.threads,
                                  .math = settings.math,
                                  .memory_limit = settings.memory_limit,
-                                 .dump_directory = settings.dump_directory});
+                                 .dump_directory = settings.dump_directory,
+                                 .profile = settings.profile});
     if (settings.cache_is_named) require_folder("engine.cache_directory", settings.cache_directory);
     VulkanOptions options;
     options.uuid = settings.gpu.uuid;

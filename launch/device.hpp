@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -27,7 +28,7 @@ struct DeviceSettings {
     std::string cache_directory;    ///< Of "vulkan"; empty: none.
     bool cache_is_named = false;    ///< By the config: it must take files.
     std::string dump_directory;     ///< Of "vulkan" and "cpu"; empty: none.
-    bool profile = false;           ///< Of "vulkan".
+    bool profile = false;           ///< Of "vulkan" and "cpu".
 
     /// The GPU as the table of ranks shows it; empty for the other backends.
     [[nodiscard]] std::string device_text() const;
@@ -45,11 +46,17 @@ struct DeviceSettings {
 /// DeviceError when the device fails.
 [[nodiscard]] std::unique_ptr<Backend> make_backend(const DeviceSettings& settings);
 
-/// Takes over what --dump and --profile ask for. Throws ConfigError when the backend has nothing to
-/// dump (the reference) or no kernels to time (all but a GPU).
+/// What makes the backend for work that a GPU has no memory for (engine.fallback); null where there
+/// is none or none is needed. Throws ConfigError where results would depend on it.
+[[nodiscard]] std::function<std::unique_ptr<Backend>()> fallback_of(const Json& engine,
+                                                                    const DeviceSettings& settings,
+                                                                    RankPlace place);
+
+/// Takes over what --dump and --profile ask for. Throws ConfigError for the reference, which has
+/// nothing to dump and whose time nobody should take.
 void require_backend_for(DeviceSettings& settings, const std::string& dump_directory, bool profile);
-/// The kernels of a GPU with their times, most expensive first, as lines of a table. Contract: the
-/// backend was made with DeviceSettings::profile.
+/// Time and traffic of the kernels of a GPU or of the steps of the CPU, most expensive first, as
+/// lines of a table. Contract: the backend was made with DeviceSettings::profile.
 [[nodiscard]] std::string profile_text(Backend& backend);
 
 /// The backend that a config asks for on a rank: the one it names, or the entry of its list at the

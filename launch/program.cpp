@@ -80,7 +80,7 @@ class CommandLine {
         sub.add_option("--dump", dump, "Write graphs, plans and generated shaders there")
             ->type_name("DIRECTORY");
         sub.add_flag("--profile", profile,
-                     "Print the time of each GPU kernel at the end (slows a run down)");
+                     "Print time and traffic of each kernel of rank 0 at the end (slows a run down)");
     }
 
     std::string chosen() const {

@@ -33,8 +33,11 @@ class Program {
     /// Runs for `population` individuals (>= 1; 1 for a graph without a population axis). One
     /// binding for each input and output, in order. Outputs lie apart from everything else that is
     /// bound, only the new content of an input (Graph::update) may be bound right where the input
-    /// is. Throws InputError for data errors (a gather out of range), and DeviceError, before
-    /// anything is allocated, when the temporaries do not fit beside what is in use.
+    /// is; bindings without elements meet nothing. Throws DeviceError, before anything is
+    /// allocated, when the temporaries do not fit beside what is in use. Throws InputError for data
+    /// errors (a gather out of range); some elements of the outputs are then those of this run and
+    /// some are as they were, and so is what is updated in place: whoever wants to go on fills them
+    /// anew.
     virtual void run(std::int64_t population, std::span<const Binding> inputs,
                      std::span<const Binding> outputs) = 0;
     /// Bytes of temporaries a run with that population needs beyond its bindings: exactly what it
@@ -60,7 +63,19 @@ enum class Math : std::uint8_t {
     strict,  ///< Ordered multiply-then-add: bit-equal on every device.
 };
 
-/// Compiles graphs and owns memory. Not thread-safe; one per rank.
+/// Time and traffic of one kernel or op over all its calls since the profile was taken last.
+struct KernelTime {
+    std::string kernel;
+    std::int64_t dispatches = 0;  ///< Of a GPU; calls on a CPU.
+    double seconds = 0.0;         ///< Of the device; on a CPU of all threads together.
+    std::int64_t bytes = 0;       ///< Of the operands it read and the results it wrote.
+};
+
+/// Compiles graphs and owns memory. Not thread-safe; one per rank. Whatever it made must end before
+/// it does.
+///
+/// Where a device or the system has no memory left, a call waits for what is pending, gives back
+/// what is held for speed alone, and tries once more before it throws OutOfMemoryError.
 class Backend {
   public:
     virtual ~Backend() = default;
@@ -79,10 +94,21 @@ class Backend {
                           std::span<std::int32_t> values) = 0;
 
     struct Memory {
-        std::int64_t used = 0;
-        std::int64_t limit = 0;
-    };  ///< Bytes; limit 0 = none.
+        std::int64_t used = 0;      ///< Bytes of buffers, programs and temporaries.
+        std::int64_t limit = 0;     ///< Of used; 0 = none.
+        std::int64_t pooled = 0;    ///< Bytes held beside them, for what is allocated next.
+        std::int64_t buffers = 0;   ///< That live.
+        std::int64_t programs = 0;  ///< That live.
+        std::int64_t allocations =
+            0;  ///< From the system or driver, so far: a pool serves the rest.
+    };
     [[nodiscard]] virtual Memory memory() const = 0;
+    /// Waits for pending work and gives back what is held for speed alone: temporaries between runs
+    /// and pooled memory. The next runs allocate it again.
+    virtual void trim() {}
+    /// What ran since the last call, most expensive first; empty unless the backend was made with
+    /// a profile.
+    [[nodiscard]] virtual std::vector<KernelTime> take_profile() { return {}; }
     [[nodiscard]] virtual ArithmeticFingerprint describe() const = 0;
     /// Neighbouring individuals that may wait for each other where they take different ways through
     /// an interpreter, at most; 1: none do. About speed alone.

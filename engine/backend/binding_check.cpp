@@ -8,7 +8,9 @@ namespace cambrian {
 namespace {
 
 bool overlap(const BoundRange& a, const BoundRange& b) {
-    return a.buffer == b.buffer && a.first < b.first + b.words && b.first < a.first + a.words;
+    // Nothing lies inside an empty range, wherever it is.
+    return a.buffer == b.buffer && a.words > 0 && b.words > 0 && a.first < b.first + b.words &&
+           b.first < a.first + a.words;
 }
 
 }  // namespace

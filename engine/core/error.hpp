@@ -37,4 +37,10 @@ class DeviceError : public Error {
     using Error::Error;
 };
 
+/// A device or the system has no more memory, after everything that could be given back was.
+class OutOfMemoryError : public DeviceError {
+  public:
+    using DeviceError::DeviceError;
+};
+
 }  // namespace cambrian

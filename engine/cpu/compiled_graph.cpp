@@ -55,8 +55,13 @@ PlanTree plan_tree(const Graph& graph) {
 }
 
 CompiledGraph::CompiledGraph(const Graph& graph, const PlanTree& tree, std::int64_t block,
-                             Boundary boundary, Math math, MemoryAccount& account)
-    : tree_(&tree), block_(block), boundary_(std::move(boundary)), math_(math), account_(&account) {
+                             Boundary boundary, Math math, MemoryAccount& account, Profile* profile)
+    : tree_(&tree),
+      block_(block),
+      boundary_(std::move(boundary)),
+      math_(math),
+      account_(&account),
+      profile_(profile) {
     find_needed(graph);
     find_phases(graph);
     place_values(graph);
@@ -225,6 +230,9 @@ void CompiledGraph::add_step(const Graph& graph, const Node& node) {
                     math_,
                     *this};
     if (auto step = make_step(site)) {
+        if (profile_ != nullptr) {
+            step = profile_->timed(std::move(step), site, boundary_.is_body);
+        }
         Entries& phase = in_shared_phase_[node.first_result] ? shared_steps_ : block_steps_;
         phase.push_back({std::move(step), per_individual});
     }
@@ -274,7 +282,11 @@ void CompiledGraph::add_output_copy(const Graph& graph, std::size_t index) {
         }
         phase = &last_steps_;
     }
-    phase->push_back({make_copy(target, source, elements, per_individual), per_individual});
+    auto step = make_copy(target, source, elements, per_individual);
+    if (profile_ != nullptr && !boundary_.is_body) {
+        step = profile_->timed_copy(std::move(step), elements);
+    }
+    phase->push_back({std::move(step), per_individual});
 }
 
 Ref CompiledGraph::reserve(std::int64_t elements, bool per_individual) {
@@ -294,7 +306,8 @@ void CompiledGraph::part_scratch(std::int64_t words) {
 
 std::size_t CompiledGraph::add_body(const Graph& body, Boundary boundary) {
     bodies_.push_back(std::make_unique<CompiledGraph>(body, tree_->bodies[scans_seen_ - 1], block_,
-                                                      std::move(boundary), math_, *account_));
+                                                      std::move(boundary), math_, *account_,
+                                                      profile_));
     return bodies_.size() - 1;
 }
 

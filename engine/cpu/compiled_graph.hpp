@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cambrian/engine/cpu/memory.hpp"
+#include "cambrian/engine/cpu/profile.hpp"
 #include "cambrian/engine/cpu/step.hpp"
 #include "cambrian/engine/graph/plan.hpp"
 
@@ -30,8 +31,9 @@ struct Boundary {
 /// depend on shared values only are computed once before the blocks; the rest block by block.
 class CompiledGraph {
   public:
+    /// @param profile counts what the steps do; null: nobody does.
     CompiledGraph(const Graph& graph, const PlanTree& tree, std::int64_t block, Boundary boundary,
-                  Math math, MemoryAccount& account);
+                  Math math, MemoryAccount& account, Profile* profile);
 
     /// Bytes of one worker's frame, bodies included, without what parts of steps use.
     [[nodiscard]] std::int64_t frame_bytes() const;
@@ -96,6 +98,7 @@ class CompiledGraph {
     Boundary boundary_;
     Math math_;
     MemoryAccount* account_;
+    Profile* profile_;
     std::vector<Ref> refs_;              ///< One for each value.
     std::vector<bool> needed_;           ///< One for each value.
     std::vector<bool> in_shared_phase_;  ///< One for each value.

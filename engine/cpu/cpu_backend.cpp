@@ -5,6 +5,7 @@
 
 #include "cambrian/engine/backend/arithmetic_version.hpp"
 #include "cambrian/engine/backend/program_dump.hpp"
+#include "cambrian/engine/backend/retry.hpp"
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/cpu/cpu_program.hpp"
@@ -79,24 +80,15 @@ void read(const Buffer& source, std::int64_t first, std::span<Value> values) {
 class CpuBackend : public Backend {
   public:
     explicit CpuBackend(const CpuOptions& options)
-        : math_(options.math),
-          dump_directory_(options.dump_directory),
-          resources_(options.threads, options.memory_limit) {}
+        : math_(options.math), dump_directory_(options.dump_directory), resources_(options) {}
 
     std::unique_ptr<Program> compile(const Graph& graph) override {
-        OptimizeOptions options;
-        options.has_kernel = [this](Op op) { return has_kernel(op, math_); };
-        // One individual at least has to fit.
-        options.most_bytes_per_individual = resources_.account.limit;
-        const Graph optimized = optimize(graph, options);
-        auto program = std::make_unique<CpuProgram>(optimized, math_, resources_);
-        write_program_dump(
-            dump_directory_, programs_++, optimized,
-            std::to_string(program->peak_bytes(1)) + " bytes of temporaries for one individual");
-        return program;
+        return retry_once([&] { return compile_once(graph); }, [this] { trim(); });
     }
     std::unique_ptr<Buffer> allocate(ValueType type, std::int64_t elements) override {
-        return std::make_unique<CpuBuffer>(resources_.account, type, elements);
+        return retry_once(
+            [&] { return std::make_unique<CpuBuffer>(resources_.account, type, elements); },
+            [this] { trim(); });
     }
 
     void upload(Buffer& buffer, std::int64_t first, std::span<const float> values) override {
@@ -120,7 +112,17 @@ class CpuBackend : public Backend {
     }
 
     [[nodiscard]] Memory memory() const override {
-        return {resources_.account.used, resources_.account.limit};
+        const MemoryAccount& account = resources_.account;
+        return {.used = account.used,
+                .limit = account.limit,
+                .pooled = account.pool.pooled(),
+                .buffers = account.buffers,
+                .programs = account.programs,
+                .allocations = account.pool.allocations()};
+    }
+    void trim() override { resources_.trim(); }
+    [[nodiscard]] std::vector<KernelTime> take_profile() override {
+        return resources_.profile ? resources_.profile->take() : std::vector<KernelTime>();
     }
 
     [[nodiscard]] ArithmeticFingerprint describe() const override {
@@ -137,6 +139,19 @@ class CpuBackend : public Backend {
     }
 
   private:
+    std::unique_ptr<Program> compile_once(const Graph& graph) {
+        OptimizeOptions options;
+        options.has_kernel = [this](Op op) { return has_kernel(op, math_); };
+        // One individual at least has to fit.
+        options.most_bytes_per_individual = resources_.account.limit;
+        const Graph optimized = optimize(graph, options);
+        auto program = std::make_unique<CpuProgram>(optimized, math_, resources_);
+        write_program_dump(
+            dump_directory_, programs_++, optimized,
+            std::to_string(program->peak_bytes(1)) + " bytes of temporaries for one individual");
+        return program;
+    }
+
     Math math_;
     std::string dump_directory_;
     std::int64_t programs_ = 0;  ///< Compiled.

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -14,6 +15,13 @@ struct CpuOptions {
     std::int64_t memory_limit = 0;  ///< Bytes; 0 = none.
     /// Graph and plan of every program are written there; empty: none.
     std::string dump_directory = {};
+    bool profile = false;  ///< Times every step (Backend::take_profile).
+    /// Freed memory, and temporaries before every run, are filled with NaNs, so that results show
+    /// a read of what was never written. Slow.
+    bool poison = false;
+    /// For tests: asked before memory for buffers, constants or temporaries is taken from the
+    /// system; true: there is none.
+    std::function<bool()> refuse_memory = {};
 };
 
 /// Runs graphs in blocks of individuals whose size depends on shapes only, spread over a thread

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "cambrian/engine/backend/retry.hpp"
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/cpu/float_guard.hpp"
@@ -26,9 +27,34 @@ std::int64_t block_size(const PlanTree& tree) {
 std::byte* Scratch::grown(Memory& memory, std::int64_t bytes) {
     if (memory.bytes() < bytes) {
         memory = Memory();
-        memory = Memory(*account_, bytes);
+        memory = Memory(*account_, bytes, Fill::anything);
+    } else if (account_->poison) {
+        memory.poison();
     }
     return memory.data();
+}
+
+void Scratch::release() {
+    shared_ = Memory();
+    for (Memory& memory : workers_) {
+        memory = Memory();
+    }
+}
+
+Resources::Resources(const CpuOptions& options)
+    : pool(options.threads), scratch(account, options.threads) {
+    account.limit = options.memory_limit;
+    account.poison = options.poison;
+    account.pool.set_most_held(options.memory_limit);
+    account.pool.set_refusal(options.refuse_memory);
+    if (options.profile) {
+        profile.emplace();
+    }
+}
+
+void Resources::trim() {
+    scratch.release();
+    account.pool.trim();
 }
 
 std::int64_t Scratch::growth(const RunBytes& bytes) const {
@@ -49,7 +75,7 @@ CpuProgram::CpuProgram(const Graph& graph, Math math, Resources& resources)
       outputs_(ports(graph, graph.outputs())),
       compiled_(graph, tree_, block_size(tree_),
                 {.input_strides = strides(inputs_), .output_strides = strides(outputs_)}, math,
-                resources.account),
+                resources.account, resources.profiled()),
       updates_(graph.updates().begin(), graph.updates().end()) {
     for (std::size_t i = 0; i < inputs_.size(); ++i) {
         inputs_[i].slot = compiled_.input_slot(i);
@@ -58,6 +84,7 @@ CpuProgram::CpuProgram(const Graph& graph, Math math, Resources& resources)
         outputs_[i].slot = compiled_.output_slot(i);
     }
     bound_.reserve(inputs_.size() + outputs_.size());
+    ++resources.account.programs;
 }
 
 std::vector<CpuProgram::Port> CpuProgram::ports(const Graph& graph, std::span<const ValueId> ids) {
@@ -131,7 +158,8 @@ void CpuProgram::bind(std::int64_t population, std::span<const Binding> inputs,
 }
 
 void CpuProgram::require_memory(const RunBytes& bytes, std::int64_t population) const {
-    const auto& [used, limit] = resources_->account;
+    const std::int64_t used = resources_->account.used;
+    const std::int64_t limit = resources_->account.limit;
     const std::int64_t more = resources_->scratch.growth(bytes);
     if (limit > 0 && more > limit - used) {
         throw DeviceError("cannot run " + std::to_string(population) +
@@ -175,15 +203,16 @@ void CpuProgram::run_block(std::int64_t block, int worker) {
     }
 }
 
-void CpuProgram::run(std::int64_t population, std::span<const Binding> inputs,
-                     std::span<const Binding> outputs) {
-    CAMBRIAN_ASSERT(population >= 1);
+void CpuProgram::prepare(std::int64_t population, std::span<const Binding> inputs,
+                         std::span<const Binding> outputs) {
     population_ = population;
     bind(population, inputs, outputs);
-    const std::int64_t blocks = block_count(population);
-    const RunBytes bytes = run_bytes(blocks);
+    const RunBytes bytes = run_bytes(block_count(population));
     require_memory(bytes, population);
     prepare_frames(bytes);
+}
+
+void CpuProgram::compute(std::int64_t blocks) {
     const FloatGuard rules;
     Frame& own = frames_[0];
     const Team all{&resources_->pool, part_scratch_};
@@ -197,6 +226,19 @@ void CpuProgram::run(std::int64_t population, std::span<const Binding> inputs,
                               [this](std::int64_t block, int worker) { run_block(block, worker); });
     own.team = all;
     compiled_.run_last(own);
+}
+
+void CpuProgram::run(std::int64_t population, std::span<const Binding> inputs,
+                     std::span<const Binding> outputs) {
+    CAMBRIAN_ASSERT(population >= 1);
+    retry_once([&] { prepare(population, inputs, outputs); }, [this] { resources_->trim(); });
+    try {
+        compute(block_count(population));
+    } catch (const std::bad_alloc&) {
+        throw OutOfMemoryError(
+            "cannot run " + std::to_string(population) +
+            " individuals at once (the system is out of memory) evaluate fewer at once");
+    }
 }
 
 }  // namespace cambrian::cpu

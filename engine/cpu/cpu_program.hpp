@@ -1,11 +1,14 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "cambrian/engine/backend/binding_check.hpp"
 #include "cambrian/engine/core/thread_pool.hpp"
 #include "cambrian/engine/cpu/compiled_graph.hpp"
+#include "cambrian/engine/cpu/cpu_backend.hpp"
+#include "cambrian/engine/cpu/profile.hpp"
 
 namespace cambrian::cpu {
 
@@ -36,6 +39,8 @@ class Scratch {
         return grown(workers_[index], bytes);
     }
     [[nodiscard]] std::byte* shared(std::int64_t bytes) { return grown(shared_, bytes); }
+    /// Gives all of it back; the next run takes what it needs.
+    void release();
     /// Bytes that the account would count more.
     [[nodiscard]] std::int64_t growth(const RunBytes& bytes) const;
 
@@ -52,15 +57,21 @@ struct Resources {
     MemoryAccount account;
     ThreadPool pool;
     Scratch scratch;
+    std::optional<Profile> profile;
 
-    Resources(int threads, std::int64_t memory_limit)
-        : account{.limit = memory_limit}, pool(threads), scratch(account, threads) {}
+    explicit Resources(const CpuOptions& options);
+    [[nodiscard]] Profile* profiled() { return profile ? &*profile : nullptr; }
+    /// Gives back what no program needs between its runs.
+    void trim();
 };
 
 /// Runs a compiled graph over blocks of individuals, the items of the thread pool.
 class CpuProgram : public Program {
   public:
     CpuProgram(const Graph& graph, Math math, Resources& resources);
+    ~CpuProgram() override { --resources_->account.programs; }
+    CpuProgram(const CpuProgram&) = delete;
+    CpuProgram& operator=(const CpuProgram&) = delete;
 
     void run(std::int64_t population, std::span<const Binding> inputs,
              std::span<const Binding> outputs) override;
@@ -89,6 +100,10 @@ class CpuProgram : public Program {
     [[nodiscard]] Bound bound(std::int64_t population, const Port& port, const Binding& binding);
     void require_memory(const RunBytes& bytes, std::int64_t population) const;
     void prepare_frames(const RunBytes& bytes);
+    /// Everything before the first step: where it fails, nothing has changed.
+    void prepare(std::int64_t population, std::span<const Binding> inputs,
+                 std::span<const Binding> outputs);
+    void compute(std::int64_t blocks);
     void bind_frame(Frame& frame, std::int64_t first_individual) const;
     void run_block(std::int64_t block, int worker);
 

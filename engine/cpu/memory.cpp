@@ -1,6 +1,6 @@
 #include "cambrian/engine/cpu/memory.hpp"
 
-#include <cstdlib>
+#include <algorithm>
 #include <cstring>
 #include <limits>
 #include <string>
@@ -8,6 +8,7 @@
 
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/core/poison.hpp"
 
 namespace cambrian::cpu {
 
@@ -27,7 +28,7 @@ std::int64_t word_count_bytes(std::int64_t elements) {
 
 }  // namespace
 
-Memory::Memory(MemoryAccount& account, std::int64_t bytes) : account_(&account) {
+Memory::Memory(MemoryAccount& account, std::int64_t bytes, Fill fill) : account_(&account) {
     const std::int64_t rounded = (bytes + boundary - 1) / boundary * boundary;
     if (account.limit > 0 && rounded > account.limit - account.used) {
         throw DeviceError(
@@ -38,16 +39,24 @@ Memory::Memory(MemoryAccount& account, std::int64_t bytes) : account_(&account) 
     if (rounded == 0) {
         return;
     }
-    data_ = static_cast<std::byte*>(
-        std::aligned_alloc(static_cast<std::size_t>(boundary), static_cast<std::size_t>(rounded)));
+    data_ = account.pool.take(rounded);
     if (data_ == nullptr) {
-        throw DeviceError(
-            "cannot allocate " + std::to_string(rounded) +
-            " bytes (the system is out of memory) evaluate fewer individuals at once");
+        throw OutOfMemoryError("cannot allocate " + std::to_string(rounded) +
+                               " bytes (the system is out of memory, " +
+                               std::to_string(account.used) +
+                               " bytes are in use here) evaluate fewer individuals at once");
     }
-    std::memset(data_, 0, static_cast<std::size_t>(rounded));
     bytes_ = rounded;
     account.used += rounded;
+    if (fill == Fill::zeros) {
+        std::memset(data_, 0, static_cast<std::size_t>(rounded));
+    } else if (account.poison) {
+        poison();
+    }
+}
+
+void Memory::poison() const {
+    std::fill_n(reinterpret_cast<std::uint32_t*>(data_), bytes_ / word_bytes, poison_word);
 }
 
 Memory::Memory(Memory&& other) noexcept
@@ -65,11 +74,19 @@ Memory& Memory::operator=(Memory&& other) noexcept {
 Memory::~Memory() {
     if (data_ != nullptr) {
         account_->used -= bytes_;
-        std::free(data_);  // NOLINT(cppcoreguidelines-no-malloc): pairs with aligned_alloc
+        if (account_->poison) {
+            poison();
+        }
+        account_->pool.give(data_, bytes_);
     }
 }
 
 CpuBuffer::CpuBuffer(MemoryAccount& account, ValueType type, std::int64_t elements)
-    : memory_(account, word_count_bytes(elements)), type_(type), elements_(elements) {}
+    : account_(&account),
+      memory_(account, word_count_bytes(elements)),
+      type_(type),
+      elements_(elements) {
+    ++account.buffers;
+}
 
 }  // namespace cambrian::cpu

@@ -17,11 +17,15 @@ constexpr std::int64_t bytes_per_element = sizeof(double);
 
 class ReferenceBuffer final : public Buffer {
   public:
-    ReferenceBuffer(ValueType type, std::int64_t elements, std::int64_t& used)
-        : type_(type), elements_(static_cast<std::size_t>(elements)), used_(used) {
-        used_ += elements * bytes_per_element;
+    ReferenceBuffer(ValueType type, std::int64_t elements, Backend::Memory& memory)
+        : type_(type), elements_(static_cast<std::size_t>(elements)), memory_(memory) {
+        memory_.used += elements * bytes_per_element;
+        ++memory_.buffers;
     }
-    ~ReferenceBuffer() override { used_ -= elements() * bytes_per_element; }
+    ~ReferenceBuffer() override {
+        memory_.used -= elements() * bytes_per_element;
+        --memory_.buffers;
+    }
     ReferenceBuffer(const ReferenceBuffer&) = delete;
     ReferenceBuffer& operator=(const ReferenceBuffer&) = delete;
 
@@ -44,13 +48,18 @@ class ReferenceBuffer final : public Buffer {
   private:
     ValueType type_;
     Elements elements_;
-    std::int64_t& used_;
+    Backend::Memory& memory_;
 };
 
 class ReferenceProgram final : public Program {
   public:
-    ReferenceProgram(Graph graph, Precision precision)
-        : graph_(std::move(graph)), precision_(precision) {}
+    ReferenceProgram(Graph graph, Precision precision, Backend::Memory& memory)
+        : graph_(std::move(graph)), precision_(precision), memory_(memory) {
+        ++memory_.programs;
+    }
+    ~ReferenceProgram() override { --memory_.programs; }
+    ReferenceProgram(const ReferenceProgram&) = delete;
+    ReferenceProgram& operator=(const ReferenceProgram&) = delete;
 
     void run(std::int64_t population, std::span<const Binding> inputs,
              std::span<const Binding> outputs) override {
@@ -112,6 +121,7 @@ class ReferenceProgram final : public Program {
 
     Graph graph_;
     Precision precision_;
+    Backend::Memory& memory_;
 };
 
 class ReferenceBackend final : public Backend {
@@ -120,11 +130,11 @@ class ReferenceBackend final : public Backend {
 
     [[nodiscard]] std::unique_ptr<Program> compile(const Graph& graph) override {
         const auto has_kernel = [](Op op) { return reference::kernel(op) != nullptr; };
-        return std::make_unique<ReferenceProgram>(lower(graph, has_kernel), precision_);
+        return std::make_unique<ReferenceProgram>(lower(graph, has_kernel), precision_, memory_);
     }
     [[nodiscard]] std::unique_ptr<Buffer> allocate(ValueType type, std::int64_t elements) override {
         CAMBRIAN_ASSERT(elements >= 0);
-        return std::make_unique<ReferenceBuffer>(type, elements, used_);
+        return std::make_unique<ReferenceBuffer>(type, elements, memory_);
     }
     void upload(Buffer& buffer, std::int64_t first, std::span<const float> values) override {
         write(buffer, first, values);
@@ -145,7 +155,7 @@ class ReferenceBackend final : public Backend {
                   std::span<std::int32_t> values) override {
         read(buffer, first, values);
     }
-    [[nodiscard]] Memory memory() const override { return {used_, 0}; }
+    [[nodiscard]] Memory memory() const override { return memory_; }
     [[nodiscard]] ArithmeticFingerprint describe() const override {
         return {"reference", "", "", "strict", precision_ == Precision::f32 ? "f32" : "f64"};
     }
@@ -170,7 +180,7 @@ class ReferenceBackend final : public Backend {
     }
 
     Precision precision_;
-    std::int64_t used_ = 0;
+    Memory memory_;
 };
 
 }  // namespace

@@ -27,9 +27,4 @@ VulkanStatistics vulkan_statistics(const Backend&) {
     return {};
 }
 
-std::vector<KernelTime> take_kernel_times(Backend&) {
-    CAMBRIAN_ASSERT(false);
-    return {};
-}
-
 }  // namespace cambrian

@@ -138,12 +138,12 @@ void Device::State::check(VkResult result, std::string_view call) {
     if (result == VK_ERROR_DEVICE_LOST && lost_in.empty()) lost_in = call;
     require_alive();
     if (result >= VK_SUCCESS) return;
-    const bool memory =
-        result == VK_ERROR_OUT_OF_DEVICE_MEMORY || result == VK_ERROR_OUT_OF_HOST_MEMORY;
-    throw DeviceError(physical.info.name + " failed (" + std::string(call) + ": " +
-                      result_name(result) +
-                      (memory ? ") evaluate fewer individuals at once or lower the memory limit"
-                              : ") update the driver or choose another device"));
+    const std::string problem = physical.info.name + " failed (" + std::string(call) + ": " +
+                                std::string(result_name(result)) + ") ";
+    if (result == VK_ERROR_OUT_OF_DEVICE_MEMORY || result == VK_ERROR_OUT_OF_HOST_MEMORY)
+        throw OutOfMemoryError(problem +
+                               "evaluate fewer individuals at once or lower the memory limit");
+    throw DeviceError(problem + "update the driver or choose another device");
 }
 
 }  // namespace cambrian::vulkan

@@ -108,28 +108,27 @@ std::int64_t Heap::new_slab_bytes(MemoryKind kind, std::int64_t bytes) const {
     return std::max(bytes, size);
 }
 
+bool Heap::try_slab(MemoryKind kind, std::int64_t bytes) {
+    bool no_memory = false;
+    try {
+        slabs_.push_back(std::make_unique<Slab>(device_, kind, bytes, no_memory));
+    } catch (const OutOfMemoryError&) {
+        if (!no_memory) throw;
+    }
+    return !no_memory;
+}
+
 Heap::Slab* Heap::add_slab(MemoryKind kind, std::int64_t bytes) {
     const bool counts = kind == MemoryKind::device;
     if (counts && limit_ > 0 && bytes > limit_ - device_slab_bytes_) trim();
-    for (bool last_try : {false, true}) {
-        const std::int64_t size = last_try ? bytes : new_slab_bytes(kind, bytes);
-        bool no_memory = false;
-        try {
-            slabs_.push_back(std::make_unique<Slab>(device_, kind, size, no_memory));
-            break;
-        } catch (const DeviceError&) {
-            if (!no_memory) throw;
-            if (last_try) {
-                throw DeviceError(
-                    "cannot allocate " + bytes_text(bytes) + " of " +
-                    (counts ? "device" : "transfer") + " memory (" + device_.limits().device_name +
-                    " has no more, " + std::to_string(used_) + " of its " +
-                    bytes_text(device_.limits().memory_bytes) +
-                    " are in use here) evaluate fewer individuals at once or let fewer ranks "
-                    "share the device");
-            }
-            trim();
-        }
+    const std::int64_t size = new_slab_bytes(kind, bytes);
+    if (!try_slab(kind, size) && (size == bytes || !try_slab(kind, bytes))) {
+        throw OutOfMemoryError(
+            "cannot allocate " + bytes_text(bytes) + " of " + (counts ? "device" : "transfer") +
+            " memory (" + device_.limits().device_name + " has no more, " + std::to_string(used_) +
+            " of its " + bytes_text(device_.limits().memory_bytes) +
+            " are in use here) evaluate fewer individuals at once or let fewer ranks share the "
+            "device");
     }
     ++driver_allocations_;
     Slab* slab = slabs_.back().get();

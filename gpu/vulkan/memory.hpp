@@ -51,14 +51,16 @@ class Heap {
     Heap(const Heap&) = delete;
     Heap& operator=(const Heap&) = delete;
 
-    /// Contents are undefined. Throws DeviceError when the limit would be passed or the driver has
-    /// no more; then nothing has changed.
+    /// Contents are undefined. Throws DeviceError when the limit would be passed, and
+    /// OutOfMemoryError when the driver has no more; then nothing has changed.
     [[nodiscard]] Block allocate(MemoryKind kind, std::int64_t bytes);
     /// Returns empty slabs to the driver.
     void trim();
 
     [[nodiscard]] std::int64_t used() const { return used_; }  ///< Bytes in device blocks.
     [[nodiscard]] std::int64_t limit() const { return limit_; }
+    /// Bytes of device memory from the driver that no block is in.
+    [[nodiscard]] std::int64_t pooled() const { return device_slab_bytes_ - used_; }
     [[nodiscard]] std::int64_t driver_allocations() const { return driver_allocations_; }
     /// Changes when memory goes back to the driver: command buffers recorded before may name
     /// buffers that are no more, even where the same addresses are in use again.
@@ -78,6 +80,8 @@ class Heap {
     void release(const Block& block) noexcept;
     /// The slab and the offset of the smallest gap that fits; null when none does.
     [[nodiscard]] Slab* find_gap(MemoryKind kind, std::int64_t bytes, std::int64_t& offset) const;
+    /// False when the driver has no memory for it.
+    [[nodiscard]] bool try_slab(MemoryKind kind, std::int64_t bytes);
     [[nodiscard]] Slab* add_slab(MemoryKind kind, std::int64_t bytes);
     [[nodiscard]] std::int64_t new_slab_bytes(MemoryKind kind, std::int64_t bytes) const;
 

@@ -30,12 +30,13 @@ Device::Profile::~Profile() {
 }
 
 void Device::Profile::begin(VkCommandBuffer commands) {
-    recordings_[commands].kernels.clear();
+    recordings_[commands].commands.clear();
 }
 
-void Device::Profile::before(VkCommandBuffer commands, std::string_view kernel) {
+void Device::Profile::before(VkCommandBuffer commands, std::string_view kernel,
+                             std::uint64_t bytes) {
     Recording& recording = recordings_[commands];
-    const std::size_t command = recording.kernels.size();
+    const std::size_t command = recording.commands.size();
     const std::size_t pool = command / commands_per_pool;
     if (pool == recording.pools.size()) recording.pools.push_back(make_pool(device_));
     const auto query = static_cast<std::uint32_t>(2 * (command % commands_per_pool));
@@ -43,15 +44,15 @@ void Device::Profile::before(VkCommandBuffer commands, std::string_view kernel) 
         device_.functions().vkCmdResetQueryPool(commands, recording.pools[pool], 0,
                                                 2 * commands_per_pool);
     }
-    recording.kernels.emplace_back(kernel);
+    recording.commands.push_back({std::string(kernel), bytes});
     device_.functions().vkCmdWriteTimestamp(commands, VK_PIPELINE_STAGE_TOP_OF_PIPE_BIT,
                                             recording.pools[pool], query);
 }
 
 void Device::Profile::after(VkCommandBuffer commands) {
     const Recording& recording = recordings_[commands];
-    CAMBRIAN_EXPECT(!recording.kernels.empty());
-    const std::size_t command = recording.kernels.size() - 1;
+    CAMBRIAN_EXPECT(!recording.commands.empty());
+    const std::size_t command = recording.commands.size() - 1;
     device_.functions().vkCmdWriteTimestamp(
         commands, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT,
         recording.pools[command / commands_per_pool],
@@ -62,8 +63,8 @@ void Device::Profile::collect(VkCommandBuffer commands) {
     const auto found = recordings_.find(commands);
     if (found == recordings_.end()) return;
     const Recording& recording = found->second;
-    for (std::size_t first = 0; first < recording.kernels.size(); first += commands_per_pool) {
-        const std::size_t count = std::min(commands_per_pool, recording.kernels.size() - first);
+    for (std::size_t first = 0; first < recording.commands.size(); first += commands_per_pool) {
+        const std::size_t count = std::min(commands_per_pool, recording.commands.size() - first);
         std::vector<std::uint64_t> ticks(2 * count);
         device_.check(device_.functions().vkGetQueryPoolResults(
                           device_.handle(), recording.pools[first / commands_per_pool], 0,
@@ -72,8 +73,10 @@ void Device::Profile::collect(VkCommandBuffer commands) {
                           VK_QUERY_RESULT_64_BIT | VK_QUERY_RESULT_WAIT_BIT),
                       "vkGetQueryPoolResults");
         for (std::size_t i = 0; i < count; ++i) {
-            Sum& sum = sums_[recording.kernels[first + i]];
+            const auto& [kernel, bytes] = recording.commands[first + i];
+            Sum& sum = sums_[kernel];
             ++sum.dispatches;
+            sum.bytes += bytes;
             sum.seconds += static_cast<double>(ticks[2 * i + 1] - ticks[2 * i]) *
                            device_.limits().timestamp_nanoseconds * seconds_per_nanosecond;
         }
@@ -91,7 +94,8 @@ void Device::Profile::forget(VkCommandBuffer commands) noexcept {
 std::vector<KernelTime> Device::Profile::take() {
     std::vector<KernelTime> times;
     for (const auto& [kernel, sum] : std::exchange(sums_, {}))
-        times.push_back({kernel, sum.dispatches, sum.seconds});
+        times.push_back(
+            {kernel, sum.dispatches, sum.seconds, static_cast<std::int64_t>(sum.bytes)});
     std::stable_sort(times.begin(), times.end(), [](const KernelTime& a, const KernelTime& b) {
         return a.seconds > b.seconds;
     });

@@ -24,7 +24,8 @@ class Device::Profile {
     /// A command buffer is recorded anew.
     void begin(VkCommandBuffer commands);
     /// Around one command of the recording.
-    void before(VkCommandBuffer commands, std::string_view kernel);
+    /// @param bytes it reads and writes.
+    void before(VkCommandBuffer commands, std::string_view kernel, std::uint64_t bytes);
     void after(VkCommandBuffer commands);
     /// Adds the times of a command buffer that has run.
     void collect(VkCommandBuffer commands);
@@ -36,13 +37,18 @@ class Device::Profile {
 
   private:
     /// Queries of one command buffer: two for each command, in pools of a fixed size.
+    struct Command {
+        std::string kernel;
+        std::uint64_t bytes = 0;
+    };
     struct Recording {
         std::vector<VkQueryPool> pools;
-        std::vector<std::string> kernels;  ///< Of each command.
+        std::vector<Command> commands;
     };
     struct Sum {
         std::int64_t dispatches = 0;
         double seconds = 0.0;
+        std::uint64_t bytes = 0;
     };
 
     Device& device_;

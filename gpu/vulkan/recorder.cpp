@@ -49,6 +49,12 @@ void add(std::vector<Range>& ranges, const Range& range) {
     ranges.push_back(range);
 }
 
+std::uint64_t bytes_of(std::span<const Range> ranges) {
+    std::uint64_t bytes = 0;
+    for (const Range& range : ranges) bytes += range.bytes;
+    return bytes;
+}
+
 void memory_barrier(const Functions& functions, VkCommandBuffer commands,
                     VkPipelineStageFlags to_stages, VkAccessFlags to_accesses) {
     VkMemoryBarrier barrier{};
@@ -111,7 +117,7 @@ void Recorder::dispatch(const Pipeline& pipeline, const Push& push, std::uint64_
     }
     Push part = push;
     const std::uint64_t most = device_.limits().most_groups;
-    before(pipeline.name());
+    before(pipeline.name(), bytes_of(reads) + bytes_of(writes));
     for (std::uint64_t first = 0; first < groups; first += most) {
         ++dispatches_;
         part.word[Push::first_group] = static_cast<std::uint32_t>(first);
@@ -135,7 +141,7 @@ void Recorder::copy(std::uint64_t from, std::uint64_t to, std::uint64_t bytes) {
     region.srcOffset = source.offset;
     region.dstOffset = target.offset;
     region.size = bytes;
-    before("copy");
+    before("copy", 2 * bytes);
     device_.functions().vkCmdCopyBuffer(commands_, source.buffer, target.buffer, 1, &region);
     after();
 }
@@ -154,10 +160,12 @@ void Recorder::copy(std::span<const Copy> copies) {
         reach(written, copy.to, copy.bytes);
     }
     if (copies.empty()) return;
+    std::uint64_t bytes = 0;
+    for (const Copy& copy : copies) bytes += 2 * copy.bytes;
     read.bytes -= read.address;
     written.bytes -= written.address;
     order({&read, 1}, {&written, 1});
-    before("copy");
+    before("copy", bytes);
     std::vector<VkBufferCopy> regions;
     for (std::size_t i = 0; i < copies.size();) {
         const VkBuffer source = device_.addresses().find(copies[i].from, copies[i].bytes).buffer;
@@ -181,7 +189,7 @@ void Recorder::fill(std::uint64_t address, std::uint64_t bytes, std::uint32_t wo
     const AddressBook::Location target = device_.addresses().find(address, bytes);
     const Range written{address, bytes};
     order({}, {&written, 1});
-    before("fill");
+    before("fill", bytes);
     device_.functions().vkCmdFillBuffer(commands_, target.buffer, target.offset, bytes, word);
     after();
 }
@@ -209,8 +217,8 @@ void Recorder::barrier() {
     touched_.written.clear();
 }
 
-void Recorder::before(std::string_view kernel) {
-    if (device_.profile() != nullptr) device_.profile()->before(commands_, kernel);
+void Recorder::before(std::string_view kernel, std::uint64_t bytes) {
+    if (device_.profile() != nullptr) device_.profile()->before(commands_, kernel, bytes);
 }
 
 void Recorder::after() {

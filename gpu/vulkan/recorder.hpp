@@ -77,7 +77,7 @@ class Recorder {
     };
     void order(std::span<const Range> reads, std::span<const Range> writes);
     /// Around a command: its times, with a profile on.
-    void before(std::string_view kernel);
+    void before(std::string_view kernel, std::uint64_t bytes);
     void after();
 
     Device& device_;

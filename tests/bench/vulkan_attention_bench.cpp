@@ -83,10 +83,10 @@ void measure(const AttentionCase& measured, VulkanOptions options, int runs) {
         backend->download(*outputs.bindings[0].buffer, 0, std::span<float>(&first, 1));
     };
     run(2);
-    static_cast<void>(take_kernel_times(*backend));
+    static_cast<void>(backend->take_profile());
     run(runs);
     double seconds = 0.0;
-    const std::vector<KernelTime> kernels = take_kernel_times(*backend);
+    const std::vector<KernelTime> kernels = backend->take_profile();
     for (const KernelTime& kernel : kernels) seconds += kernel.seconds / runs;
     fmt::print("{:<52} {:>9.3f} ms {:>8.3f} TFLOP/s\n", measured.name(), seconds * 1e3,
                measured.flops() / seconds * 1e-12);

@@ -244,13 +244,13 @@ void measure(const Case& measured, VulkanOptions options, int runs) {
     for (int i = 0; i < 2; ++i)
         program->run(measured.population, inputs.bindings, outputs.bindings);
     finish();
-    static_cast<void>(take_kernel_times(*backend));
+    static_cast<void>(backend->take_profile());
     const double start = seconds_now();
     for (int i = 0; i < runs; ++i)
         program->run(measured.population, inputs.bindings, outputs.bindings);
     finish();
     const double wall = (seconds_now() - start) / runs;
-    report(measured, options.matmul_tile, take_kernel_times(*backend), wall, runs);
+    report(measured, options.matmul_tile, backend->take_profile(), wall, runs);
 }
 
 void measure_tiles(const Case& measured, VulkanOptions options, int runs) {

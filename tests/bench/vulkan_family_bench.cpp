@@ -167,9 +167,9 @@ void measure(const std::string& name, VulkanOptions options, Family family,
     options.profile = true;
     Evolution profiled(options, family, population);
     for (int i = 0; i < warm_up; ++i) static_cast<void>(profiled.generation());
-    static_cast<void>(take_kernel_times(profiled.backend()));
+    static_cast<void>(profiled.backend().take_profile());
     for (int i = 0; i < runs; ++i) static_cast<void>(profiled.generation());
-    for (const KernelTime& kernel : take_kernel_times(profiled.backend()))
+    for (const KernelTime& kernel : profiled.backend().take_profile())
         fmt::print("    {:>10.4f} ms in {:>5.1f}  {}\n", kernel.seconds / runs * 1e3,
                    static_cast<double>(kernel.dispatches) / runs, kernel.kernel);
     std::fflush(stdout);

@@ -121,9 +121,9 @@ void measure(const RolloutCase& measured, VulkanOptions options, int runs) {
     options.profile = true;
     RolloutRun run(measured, options);
     run.run();
-    static_cast<void>(take_kernel_times(run.backend()));
+    static_cast<void>(run.backend().take_profile());
     for (int i = 0; i < runs; ++i) run.run();
-    for (const KernelTime& kernel : take_kernel_times(run.backend()))
+    for (const KernelTime& kernel : run.backend().take_profile())
         fmt::print("    {:>10.4f} ms in {:>3}  {}\n", kernel.seconds / runs * 1e3,
                    kernel.dispatches / runs, kernel.kernel);
     std::fflush(stdout);

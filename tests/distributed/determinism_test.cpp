@@ -124,8 +124,10 @@ TEST(Run, WritesTheDocumentedColumns) {
                                                  "parameters,species,env_steps,redrawn,invalid\n"
                                                  "0,30,"));
     EXPECT_EQ(std::count(generations.begin(), generations.end(), '\n'), 9);
-    EXPECT_THAT(text_of(experiment.directory / "timings.csv"),
-                testing::StartsWith("generation,rank,evaluate,vary,wait,communicate,compiled,splits\n0,0,"));
+    EXPECT_THAT(
+        text_of(experiment.directory / "timings.csv"),
+        testing::StartsWith(
+            "generation,rank,evaluate,vary,wait,communicate,compiled,splits,fallbacks\n0,0,"));
     EXPECT_THAT(text_of(experiment.directory / "status.json"), HasSubstr("\"state\": \"done\""));
     EXPECT_THAT(text_of(experiment.directory / "config.json"), HasSubstr("\"fingerprint\""));
     EXPECT_EQ(launched.reporter.reports.size(), 8U);

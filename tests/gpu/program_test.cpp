@@ -231,14 +231,14 @@ TEST(VulkanBackend, DumpsGraphsAndTellsTimes) {
     EXPECT_THAT(text, AllOf(HasSubstr("= input"), HasSubstr("bytes of temporaries")));
     EXPECT_TRUE(std::filesystem::exists(directory / "program-0.plan.txt"));
     EXPECT_TRUE(std::filesystem::exists(directory / "program-0.dot"));
-    const std::vector<KernelTime> times = take_kernel_times(*backend);
+    const std::vector<KernelTime> times = backend->take_profile();
     ASSERT_FALSE(times.empty());
     for (const KernelTime& time : times) {
         EXPECT_FALSE(time.kernel.empty());
         EXPECT_GE(time.dispatches, 1);
         EXPECT_GE(time.seconds, 0.0);
     }
-    EXPECT_TRUE(take_kernel_times(*backend).empty());
+    EXPECT_TRUE(backend->take_profile().empty());
 }
 
 TEST(VulkanBackend, FusingChangesNoBit) {

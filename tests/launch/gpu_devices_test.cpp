@@ -214,15 +214,32 @@ TEST(DeviceSettings, DumpAndProfileNeedABackendThatCan) {
     DeviceSettings settings;
     settings.backend = "cpu";
     EXPECT_NO_THROW(require_backend_for(settings, "", false));
-    EXPECT_THROW(require_backend_for(settings, "", true), ConfigError);
-    EXPECT_NO_THROW(require_backend_for(settings, "programs", false));
+    EXPECT_NO_THROW(require_backend_for(settings, "programs", true));
     EXPECT_EQ(settings.dump_directory, "programs");
+    EXPECT_TRUE(settings.profile);
     settings.backend = "reference";
+    EXPECT_THROW(require_backend_for(settings, "", true), ConfigError);
     EXPECT_THROW(require_backend_for(settings, "programs", false), ConfigError);
     settings.backend = "vulkan";
     require_backend_for(settings, "shaders", true);
     EXPECT_EQ(settings.dump_directory, "shaders");
     EXPECT_TRUE(settings.profile);
+}
+
+TEST(DeviceSettings, AFallbackIsOfGpusAndChangesNoResult) {
+    const auto fallback = [](const char* chosen, Math math, bool mixed, const char* backend) {
+        DeviceSettings settings;
+        settings.backend = backend;
+        settings.math = math;
+        return fallback_of({{"fallback", chosen}, {"mixed", mixed}}, settings, {});
+    };
+    EXPECT_FALSE(fallback("none", Math::fast, false, "vulkan"));
+    EXPECT_FALSE(fallback("cpu", Math::strict, false, "cpu"));
+    EXPECT_THROW(fallback("cpu", Math::fast, false, "vulkan"), ConfigError);
+    EXPECT_TRUE(fallback("cpu", Math::fast, true, "vulkan"));
+    const auto made = fallback("cpu", Math::strict, false, "vulkan")();
+    EXPECT_EQ(made->describe().kind, "cpu");
+    EXPECT_EQ(made->describe().math, "strict");
 }
 
 TEST(DeviceSettings, FoldersThatAreNamedMustTakeFiles) {

@@ -123,6 +123,17 @@ TEST(Program, DumpOfTheReferenceIsAnError) {
     EXPECT_THAT(result.err, HasSubstr("--dump has nothing to tell"));
 }
 
+TEST(Program, ProfileIsATableOfTimeAndTraffic) {
+    const TemporaryDirectory directory;
+    const Result result =
+        run({"evolve", write_xor(directory), "--set", "engine.backend=cpu", "--set",
+             "run.stop.generations=1", "--set", "engine.family=graph", "--profile"});
+    EXPECT_EQ(result.code, 0) << result.err;
+    EXPECT_THAT(result.out, testing::ContainsRegex("seconds +calls +GB +GB/s +kernel"));
+    EXPECT_THAT(result.out, testing::ContainsRegex("[0-9]+\\.[0-9]{6} +[1-9][0-9]* .*matmul"));
+    EXPECT_THAT(result.out, testing::ContainsRegex("[1-9][0-9]* +[0-9.]+ +[0-9.]+  all\n"));
+}
+
 TEST(Program, OpsListsEveryOpWithAllItsTexts) {
     const Result text = run({"ops"});
     EXPECT_EQ(text.code, 0);
