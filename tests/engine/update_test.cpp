@@ -298,5 +298,24 @@ TEST(UpdateRun, BindingOneBufferTwiceNeedsTheDeclaration) {
     }
 }
 
+TEST(UpdateRun, BindingsWithoutElementsMeetNothing) {
+    for (const auto& backend : backends()) {
+        Graph graph;
+        const Var none = graph.input("none", ValueType::real, {0});
+        const Var x = graph.input("x", ValueType::real, {4});
+        graph.output(none * 2.0);
+        graph.output(x * 2.0);
+        const auto program = backend->compile(graph);
+        const auto buffer = backend->allocate(ValueType::real, 4);
+        const auto doubled = backend->allocate(ValueType::real, 4);
+        const std::array in{Binding{buffer.get(), 2}, Binding{buffer.get(), 0}};
+        // Empty ranges right inside an input and inside another output.
+        for (const Binding& empty : {Binding{buffer.get(), 2}, Binding{doubled.get(), 2}}) {
+            const std::array out{empty, Binding{doubled.get(), 0}};
+            EXPECT_NO_THROW(program->run(1, in, out));
+        }
+    }
+}
+
 }  // namespace
 }  // namespace cambrian
