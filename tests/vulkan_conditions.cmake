@@ -12,6 +12,6 @@ if(CAMBRIAN_REAL_LOADER)
   set_target_properties(cambrian_faulty_loader PROPERTIES
     LIBRARY_OUTPUT_DIRECTORY ${CAMBRIAN_FAULTY_LOADER_DIRECTORY} PREFIX "" OUTPUT_NAME libvulkan SUFFIX .so.1)
   add_test(NAME gpu.faulty_loader COMMAND cambrian_gpu_tests --gtest_filter=FaultTest.*)
-  set_tests_properties(gpu.faulty_loader PROPERTIES LABELS gpu TIMEOUT 300 ${makes_pipelines}
+  set_tests_properties(gpu.faulty_loader PROPERTIES LABELS gpu TIMEOUT 900 ${makes_pipelines}
     ENVIRONMENT "LD_LIBRARY_PATH=${CAMBRIAN_FAULTY_LOADER_DIRECTORY};CAMBRIAN_FAULTY_LOADER=1;CAMBRIAN_TEST_VALIDATION=0")
 endif()

@@ -8,12 +8,12 @@ namespace cambrian::test {
 namespace {
 
 TEST(CpuConformance, StrictMathEqualsTheReferenceInEveryBit) {
-    const auto backend = make_cpu_backend({.threads = 2, .math = Math::strict});
+    const auto backend = make_cpu_backend({.threads = 2, .math = Math::strict, .poison = true});
     for (const OpCase& op_case : op_cases()) expect_equal_to_reference(*backend, op_case, 0.0);
 }
 
 TEST(CpuConformance, FastMathIsWithinRoundingOfTheReference) {
-    const auto backend = make_cpu_backend({.threads = 1, .math = Math::fast});
+    const auto backend = make_cpu_backend({.threads = 1, .math = Math::fast, .poison = true});
     for (const OpCase& op_case : op_cases()) expect_equal_to_reference(*backend, op_case, 1e-5);
 }
 

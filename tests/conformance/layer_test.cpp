@@ -33,7 +33,7 @@ std::vector<std::unique_ptr<Backend>> single_precision_backends() {
     std::vector<std::unique_ptr<Backend>> backends;
     backends.push_back(make_reference_backend(Precision::f32));
     backends.push_back(make_cpu_backend({.threads = 2, .math = Math::fast}));
-    backends.push_back(make_cpu_backend({.threads = 2, .math = Math::strict}));
+    backends.push_back(make_cpu_backend({.threads = 2, .math = Math::strict, .poison = true}));
     return backends;
 }
 

@@ -37,7 +37,7 @@ TEST(Fallback, WorkWithoutMemoryIsDoneElsewhereAndCounted) {
     static_cast<void>(run_with(experiment, 1000000));
     const std::string expected = results_of(experiment.directory);
     EXPECT_EQ(fallbacks_of(experiment), 0);
-    for (const int allocations : {0, 12}) {
+    for (const int allocations : {0, 3}) {
         experiment.directory = place.path() / std::to_string(allocations);
         static_cast<void>(run_with(experiment, allocations));
         EXPECT_EQ(results_of(experiment.directory), expected) << allocations;

@@ -2,6 +2,7 @@
 // of libvulkan.so.1 through LD_LIBRARY_PATH, so that a whole program can be tested.
 //   CAMBRIAN_FAULT_CALL    a function of a device: vkQueueSubmit, vkWaitSemaphores,
 //   vkAllocateMemory ... CAMBRIAN_FAULT_AT      which call of it fails, from 1
+//   CAMBRIAN_FAULT_COUNT   how many calls fail from there on, 1 unless it is set
 //   CAMBRIAN_FAULT_RESULT  what it returns: -4 is VK_ERROR_DEVICE_LOST, and every later call fails
 //   too
 #define VK_NO_PROTOTYPES
@@ -19,8 +20,11 @@ long number(const char* name, long otherwise) {
     return text == nullptr ? otherwise : std::strtol(text, nullptr, 10);
 }
 
-/// Whether this call is the one to fail; the environment is read anew, so that a test may change
-/// it.
+/// Calls that have failed.
+std::atomic<int> fired{0};
+
+/// Whether this call is one of those that fail; the environment is read anew, so that a test may
+/// change it.
 VkResult fault(const char* name) {
     static std::atomic<long> calls{0};
     static std::atomic<bool> lost{false};
@@ -32,7 +36,9 @@ VkResult fault(const char* name) {
     }
     if (lost) return VK_ERROR_DEVICE_LOST;
     if (std::strcmp(chosen, name) != 0) return VK_SUCCESS;
-    if (++calls != number("CAMBRIAN_FAULT_AT", 1)) return VK_SUCCESS;
+    const long behind = ++calls - number("CAMBRIAN_FAULT_AT", 1);
+    if (behind < 0 || behind >= number("CAMBRIAN_FAULT_COUNT", 1)) return VK_SUCCESS;
+    ++fired;
     const auto result =
         static_cast<VkResult>(number("CAMBRIAN_FAULT_RESULT", VK_ERROR_DEVICE_LOST));
     lost = result == VK_ERROR_DEVICE_LOST;
@@ -95,6 +101,11 @@ VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL device_function(VkDevice device, const 
 }
 
 }  // namespace
+
+/// How many calls have failed since this was asked last.
+extern "C" __attribute__((visibility("default"))) int cambrian_faults_fired() {
+    return fired.exchange(0);
+}
 
 extern "C" __attribute__((visibility("default"))) PFN_vkVoidFunction vkGetInstanceProcAddr(
     VkInstance instance, const char* name) {

@@ -55,6 +55,7 @@ VulkanOptions test_vulkan_options(Math math) {
     options.on_validation_message = fail_test;
     const std::string turns = environment("CAMBRIAN_TEST_TURNS");
     if (!turns.empty()) options.most_turns = std::stoll(turns);
+    options.poison = environment("CAMBRIAN_TEST_POISON") == "1";
     const std::string cache = environment("CAMBRIAN_TEST_CACHE");
     options.cache_directory =
         cache.empty() ? (std::filesystem::temp_directory_path() / "cambrian_test_cache").string()
