@@ -32,7 +32,8 @@ Row row_of(std::int32_t code) {
     return activation_rows[known ? static_cast<std::size_t>(code) : 0].contiguous[1];
 }
 
-/// One look-up of the code for each individual, outside the loop over its elements.
+/// One look-up of the code for each run of individuals that have the same, whose elements are one
+/// row: a row of few elements would wait for every function to end.
 class ActivateStep : public Step {
   public:
     explicit ActivateStep(const Site& site)
@@ -44,14 +45,13 @@ class ActivateStep : public Step {
     void run(Frame& frame, std::int64_t count) const override {
         const std::int32_t* codes = frame.at<std::int32_t>(code_);
         Pointers pointers{frame.at<Word>(result_), frame.at<Word>(operand_)};
-        if (code_.stride == 0 && operand_.stride == elements_ && result_.stride == elements_) {
-            row_of (*codes)(pointers, count * elements_, {1, 1});
-            return;
-        }
-        for (std::int64_t i = 0; i < count; ++i) {
-            row_of(codes[i * code_.stride])(pointers, elements_, {1, 1});
-            pointers[0] += result_.stride;
-            pointers[1] += operand_.stride;
+        const bool joins = operand_.stride == elements_ && result_.stride == elements_;
+        for (std::int64_t i = 0, end = 0; i < count; i = end) {
+            const std::int32_t code = codes[i * code_.stride];
+            for (end = i + 1; joins && end < count && codes[end * code_.stride] == code;) ++end;
+            row_of(code)(pointers, (end - i) * elements_, {1, 1});
+            pointers[0] += (end - i) * result_.stride;
+            pointers[1] += (end - i) * operand_.stride;
         }
     }
 

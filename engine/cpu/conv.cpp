@@ -1,7 +1,9 @@
 #include <algorithm>
 
 #include "cambrian/engine/cpu/compiled_graph.hpp"
+#include "cambrian/engine/cpu/conv_plane.hpp"
 #include "cambrian/engine/cpu/conv_tile.hpp"
+#include "cambrian/engine/cpu/gemm.hpp"
 #include "cambrian/engine/cpu/kernel_table.hpp"
 #include "cambrian/engine/cpu/window_planes.hpp"
 
@@ -41,16 +43,9 @@ class ConvStep : public Step {
                 offsets_.push_back(channel * planes_.words() + planes_.offset(tap));
             }
         }
-        const auto& [depth, height, width] = geometry_.positions;
-        const std::int64_t joined = (height - 1) * planes_.row() + width;
-        // Rows as one run compute what lies between them too.
-        const bool joins =
-            divide_up(joined, tiles_.lanes) <= height * divide_up(width, tiles_.lanes);
-        run_rows_ = joins ? height : 1;
-        run_length_ = joins ? joined : width;
-        // The last vector of a run is read, not stored, beyond its end.
-        sums_offset_ = channels_ * planes_.words() + tile_columns();
-        site.owner.part_scratch(sums_offset_ + tiles_.most_rows * tile_columns());
+        const std::int64_t words = outputs_ == 1 ? place_vectors() : place_runs();
+        gemm_ = {.m = outputs_, .n = geometry_.windows(), .k = channels_, .adds = conv_.bias};
+        site.owner.part_scratch(is_product() ? gemm_.scratch_words() + gemm_.part_words() : words);
         const std::int64_t multiplications =
             outputs_ * geometry_.windows() * static_cast<std::int64_t>(offsets_.size());
         part_matrices_ =
@@ -73,20 +68,63 @@ class ConvStep : public Step {
   private:
     [[nodiscard]] std::int64_t tile_columns() const { return tiles_.most_vectors * tiles_.lanes; }
 
+    /// A window of one element everywhere: the channels are the windows as they lie.
+    [[nodiscard]] bool is_product() const { return is_fused_ && geometry_.is_identity(); }
+
+    /// Both return the words of scratch.
+    std::int64_t place_runs() {
+        const auto& [depth, height, width] = geometry_.positions;
+        const std::int64_t joined = (height - 1) * planes_.row() + width;
+        // Rows as one run compute what lies between them too.
+        const bool joins =
+            divide_up(joined, tiles_.lanes) <= height * divide_up(width, tiles_.lanes);
+        run_rows_ = joins ? height : 1;
+        run_length_ = joins ? joined : width;
+        // The last vector of a run is read, not stored, beyond its end.
+        sums_offset_ = channels_ * planes_.words() + tile_columns();
+        return sums_offset_ + tiles_.most_rows * tile_columns();
+    }
+    std::int64_t place_vectors() {
+        constexpr std::int64_t lanes = 8;
+        const auto& [depth, height, width] = geometry_.positions;
+        for (std::int64_t row = 0; row < depth * height; ++row) {
+            const std::int64_t window =
+                row / height * planes_.slab() + row % height * planes_.row();
+            for (std::int64_t x = 0; x < width; x += lanes) {
+                vectors_.push_back({window + x, row * width + x, std::min(lanes, width - x)});
+            }
+        }
+        return channels_ * planes_.words() + lanes;
+    }
+
     void run_matrix(const Frame& frame, std::int64_t individual, std::int64_t matrix,
                     float* scratch) const {
         const auto at = [&](const Ref& ref) {
             return frame.at<float>(ref) + individual * ref.stride;
         };
         const float* x = at(x_) + matrix * channels_ * geometry_.elements();
+        const std::int64_t first = matrix % conv_.groups * outputs_;
+        const auto depth = static_cast<std::int64_t>(offsets_.size());
+        const float* weights = at(weights_) + first * depth;
+        const float* bias = conv_.bias ? at(bias_) + first : nullptr;
+        float* result = at(result_) + matrix * outputs_ * geometry_.windows();
+        if (is_product()) {
+            for (std::int64_t output = 0; bias != nullptr && output < outputs_; ++output) {
+                std::fill_n(result + output * geometry_.windows(), geometry_.windows(),
+                            bias[output]);
+            }
+            gemm_(scratch, weights, x, result);
+            return;
+        }
         for (std::int64_t channel = 0; channel < channels_; ++channel) {
             planes_.write(x, scratch + channel * planes_.words());
             x += geometry_.elements();
         }
-        const std::int64_t first = matrix % conv_.groups * outputs_;
-        const auto depth = static_cast<std::int64_t>(offsets_.size());
-        multiply(scratch, at(weights_) + first * depth, conv_.bias ? at(bias_) + first : nullptr,
-                 at(result_) + matrix * outputs_ * geometry_.windows());
+        if (outputs_ == 1) {
+            ConvPlane{offsets_, weights, scratch, bias, result}.run(vectors_, is_fused_);
+        } else {
+            multiply(scratch, weights, bias, result);
+        }
     }
 
     void multiply(float* scratch, const float* weights, const float* bias, float* result) const {
@@ -165,6 +203,8 @@ class ConvStep : public Step {
     std::vector<std::int64_t> offsets_;           ///< One for each channel and tap.
     std::int64_t run_rows_ = 1, run_length_ = 0;  ///< Windows that are multiplied as one row.
     std::int64_t sums_offset_ = 0;
+    std::vector<ConvVector> vectors_;  ///< All windows, where there is one output.
+    Gemm gemm_;
 };
 
 }  // namespace

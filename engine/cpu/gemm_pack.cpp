@@ -36,12 +36,16 @@ void pack_words(const Panel& panel, std::int64_t first) {
 template <std::int64_t width>
 [[gnu::always_inline]] inline void pack_square(const Panel& panel, std::int64_t line,
                                                std::int64_t p) {
-    const auto columns = load_transposed([&](std::int64_t r) {
-        return panel.from.data + std::min(line + r, width - 1) * panel.from.row + p;
-    });
+    constexpr std::int64_t half = 4;
     float* to = panel.to + p * width + line;
-    unrolled<static_cast<std::size_t>(lanes)>(
-        [&](auto i) { _mm256_storeu_ps(to + std::int64_t{i} * width, columns.vectors[i]); });
+    for (std::int64_t first = 0; first < lanes; first += half) {
+        const auto columns = load_transposed([&](std::int64_t r) {
+            return panel.from.data + std::min(line + r, width - 1) * panel.from.row + p + first;
+        });
+        unrolled<static_cast<std::size_t>(half)>([&](auto i) {
+            _mm256_storeu_ps(to + (first + std::int64_t{i}) * width, columns.vectors[i]);
+        });
+    }
 }
 
 /// Of lines whose words for successive p are neighbours. Where a vector is wider than the panel, it

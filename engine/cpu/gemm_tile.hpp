@@ -42,4 +42,18 @@ using GemmKernel = void (*)(const GemmTile& tile);
 /// The same from a B that lies transposed, element (p, j) at b[j × b_step + p]; any columns.
 [[nodiscard]] GemmKernel transposed_kernel(std::int64_t rows);
 
+/// Products of one row and few columns each, where B lies transposed: sums of several products lie
+/// side by side in a vector.
+struct GemmRows {
+    const float* a = nullptr;  ///< Element p of product i at a[i × a_step + p].
+    std::int64_t a_step = 0;
+    const float* b = nullptr;  ///< Element (p, j) of product i at b[i × b_step + j × depth + p].
+    std::int64_t b_step = 0;
+    float* c = nullptr;  ///< Element j of product i at c[i × columns + j].
+    std::int64_t columns = 0;
+    std::int64_t depth = 0;
+
+    void run(std::int64_t products) const;
+};
+
 }  // namespace cambrian::cpu

@@ -16,6 +16,8 @@ namespace {
 constexpr std::int64_t part_multiplications = 262144;
 /// Multiplications from which a product has enough parts of its own.
 constexpr std::int64_t large_multiplications = 4194304;
+/// Columns that leave most of a vector empty.
+constexpr std::int64_t narrow_columns = 8;
 /// Products that are enough parts, however large each is.
 constexpr std::int64_t enough_products = 16;
 
@@ -159,10 +161,12 @@ class FastStep : public MatmulStep {
         if (rows_continue()) {
             largest.m *= site.owner.block();
         }
+        const bool is_one = rows_continue() || (!site.per_individual && matrices_.size() == 1);
         scratch_ = site.owner.scratch(largest.scratch_words());
-        site.owner.part_scratch(
-            std::max(largest.part_words(), gemm_.scratch_words() + gemm_.part_words()));
+        site.owner.part_scratch(largest.part_words() + (is_one ? 0 : gemm_.scratch_words()));
         if (gemm_.is_one_tile()) {
+            is_narrow_ = m_ == 1 && n_ < narrow_columns && flags_.transpose_right &&
+                         matrices_.size() == 1 && result_.stride == n_;
             kernel_ = flags_.transpose_right ? transposed_kernel(m_) : plain_kernel(m_, n_);
         }
     }
@@ -177,7 +181,7 @@ class FastStep : public MatmulStep {
             return;
         }
         const std::int64_t products = count * static_cast<std::int64_t>(matrices_.size());
-        if (products < enough_products && multiplications_ >= large_multiplications) {
+        if (cuts_products(products)) {
             for (std::int64_t product = 0; product < products; ++product) {
                 const auto [a, b, c] = operands(frame, product);
                 gemm_(frame.team, scratch, a, b, c);
@@ -194,8 +198,21 @@ class FastStep : public MatmulStep {
     }
 
   private:
+    /// Whether threads share the inside of every product, instead of taking products each.
+    [[nodiscard]] bool cuts_products(std::int64_t products) const {
+        if (products == 1) {
+            return kernel_ == nullptr || multiplications_ >= part_multiplications;
+        }
+        return products < enough_products && multiplications_ >= large_multiplications;
+    }
+
     void run_products(const Frame& frame, std::int64_t first, std::int64_t end,
                       float* scratch) const {
+        if (is_narrow_) {
+            const auto [a, b, c] = operands(frame, first);
+            GemmRows{a, left_.stride, b, right_.stride, c, n_, k_}.run(end - first);
+            return;
+        }
         if (kernel_ == nullptr) {
             for (std::int64_t product = first; product < end; ++product) {
                 const auto [a, b, c] = operands(frame, product);
@@ -222,6 +239,7 @@ class FastStep : public MatmulStep {
     std::int64_t multiplications_;
     Ref scratch_;
     GemmKernel kernel_ = nullptr;  ///< Of products that are one tile.
+    bool is_narrow_ = false;       ///< Whether sums of several products fit a vector.
 };
 
 }  // namespace

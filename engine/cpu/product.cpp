@@ -79,10 +79,14 @@ void row_band(const MatrixView& a, const MatrixView& b, float* c, std::int64_t n
 
 /// A square of `lanes` rows of `from` as columns of `to`.
 void transpose_tile(const float* from, std::int64_t from_row, float* to, std::int64_t to_row) {
-    const auto columns = load_transposed([&](std::int64_t row) { return from + row * from_row; });
-    unrolled<static_cast<std::size_t>(lanes)>([&](auto column) {
-        _mm256_storeu_ps(to + std::int64_t{column} * to_row, columns.vectors[column]);
-    });
+    constexpr std::int64_t half = 4;
+    for (std::int64_t first = 0; first < lanes; first += half) {
+        const auto columns =
+            load_transposed([&](std::int64_t row) { return from + row * from_row + first; });
+        unrolled<static_cast<std::size_t>(half)>([&](auto column) {
+            _mm256_storeu_ps(to + (first + std::int64_t{column}) * to_row, columns.vectors[column]);
+        });
+    }
 }
 
 }  // namespace

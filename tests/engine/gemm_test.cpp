@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cambrian/engine/core/random.hpp"
+#include "cambrian/engine/cpu/gemm_tile.hpp"
 
 namespace cambrian {
 namespace {
@@ -154,6 +155,27 @@ TEST(Gemm, GivesARowTheSameBitsAloneAndAmongOthers) {
                     EXPECT_TRUE(same_bits(c, std::span(expected).last(c.size())))
                         << m << " rows, n = " << n << ", k = " << k;
                 }
+            }
+        }
+    }
+}
+
+TEST(Gemm, SumsOfManySmallProductsHaveTheBitsOfEach) {
+    constexpr std::int64_t products = 13;
+    for (const std::int64_t n : {1, 2, 3, 7, 8}) {
+        for (const std::int64_t k : {1, 3, 4, 7, 16, 256}) {
+            const auto a = normals(products * k, 1);
+            const auto b = normals(products * k * n, 2);
+            std::vector<float> c(static_cast<std::size_t>(products * n), nan);
+            cpu::GemmRows{a.data(), k, b.data(), n * k, c.data(), n, k}.run(products);
+            const Gemm one{.m = 1, .n = n, .k = k, .transpose_b = true};
+            for (std::int64_t i = 0; i < products; ++i) {
+                const std::vector<float> own_a(a.begin() + i * k, a.begin() + (i + 1) * k);
+                const std::vector<float> own_b(b.begin() + i * n * k, b.begin() + (i + 1) * n * k);
+                EXPECT_TRUE(same_bits(product(one, own_a, own_b),
+                                      std::span(c).subspan(static_cast<std::size_t>(i * n),
+                                                           static_cast<std::size_t>(n))))
+                    << "product " << i << ", n = " << n << ", k = " << k;
             }
         }
     }
