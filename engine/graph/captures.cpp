@@ -62,9 +62,8 @@ class Exposure {
 
   private:
     void find(const std::string& name, Var value) {
-        const auto wanted = std::ranges::find(names_, name);
-        if (wanted != names_.end())
-            found_[static_cast<std::size_t>(wanted - names_.begin())] = value;
+        for (std::size_t i = 0; i < names_.size(); ++i)
+            if (names_[i] == name) found_[i] = value;
     }
 
     void copy_scan(const Node& node) {

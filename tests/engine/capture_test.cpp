@@ -66,6 +66,12 @@ TEST(Capture, SaysWhichNameIsMeant) {
                 ThrowsMessage<ShapeError>(HasSubstr("did you mean 'twice'?")));
 }
 
+TEST(Capture, ANameMayBeAskedForTwice) {
+    const Graph seen = with_captures(running_sum(), std::vector<std::string>{"last", "last"});
+    ASSERT_EQ(seen.outputs().size(), 3U);
+    EXPECT_EQ(seen.outputs()[1], seen.outputs()[2]);
+}
+
 TEST(Capture, ANameAloneChangesNothing) {
     Graph plain;
     Graph named;
