@@ -2,9 +2,7 @@
 
 namespace cambrian::cpu {
 
-namespace {
-
-Row pick(const RowSet& rows, const Nest::Strides& strides, std::size_t operands) {
+Row pick_row(const RowSet& rows, const Nest::Strides& strides, std::size_t operands) {
     unsigned mask = 0;
     for (std::size_t view = 0; view < operands; ++view) {
         const std::int64_t stride = strides[view + 1];
@@ -16,6 +14,8 @@ Row pick(const RowSet& rows, const Nest::Strides& strides, std::size_t operands)
     return strides[0] == 1 ? rows.contiguous[mask] : rows.strided;
 }
 
+namespace {
+
 class ElementwiseStep : public Step {
   public:
     ElementwiseStep(const Site& site, const RowSet& rows)
@@ -24,7 +24,7 @@ class ElementwiseStep : public Step {
         for (std::size_t i = 0; i < site.operands.size(); ++i) {
             refs_[i + 1] = site.operands[i];
         }
-        row_ = pick(rows, nest_.inner().strides, site.operands.size());
+        row_ = pick_row(rows, nest_.inner().strides, site.operands.size());
     }
 
     void run(Frame& frame, std::int64_t count) const override {
@@ -32,9 +32,10 @@ class ElementwiseStep : public Step {
         for (std::size_t view = 0; view < views_; ++view) {
             pointers[view] = frame.at<Word>(refs_[view]);
         }
-        for_each_row(nest_, count, pointers, [&](const Pointers& at, std::int64_t length) {
-            row_(at, length, nest_.inner().strides);
-        });
+        for_each_row(nest_, count, frame.team, pointers,
+                     [&](const Pointers& at, std::int64_t length) {
+                         row_(at, length, nest_.inner().strides);
+                     });
     }
 
   private:

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <tuple>
 #include <utility>
 
@@ -92,6 +93,9 @@ constexpr RowSet lift(Function) {
     using Lifted = detail::Lift<Function, Signature>;
     return Lifted::rows(std::make_integer_sequence<unsigned, 1U << Lifted::arity>{});
 }
+
+/// The loop for operands that advance by these words; the result advances by strides[0].
+[[nodiscard]] Row pick_row(const RowSet& rows, const Nest::Strides& strides, std::size_t operands);
 
 /// An elementwise step over the rows of a scalar function.
 [[nodiscard]] std::unique_ptr<Step> make_elementwise(const Site& site, const RowSet& rows);

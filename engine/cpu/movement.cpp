@@ -59,9 +59,10 @@ void CopyStep::run(Frame& frame, std::int64_t count) const {
     }
     for (const Copy& copy : copies_) {
         const Pointers pointers{frame.at<Word>(copy.result), frame.at<Word>(copy.operand)};
-        for_each_row(copy.nest, count, pointers, [&](const Pointers& at, std::int64_t length) {
-            copy_row(at, length, copy.nest.inner().strides);
-        });
+        for_each_row(copy.nest, count, frame.team, pointers,
+                     [&](const Pointers& at, std::int64_t length) {
+                         copy_row(at, length, copy.nest.inner().strides);
+                     });
     }
 }
 

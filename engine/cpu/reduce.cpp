@@ -1,6 +1,9 @@
 #include <algorithm>
+#include <array>
 
+#include "cambrian/engine/cpu/add.hpp"
 #include "cambrian/engine/cpu/kernel_table.hpp"
+#include "cambrian/engine/cpu/row_fold.hpp"
 #include "cambrian/engine/cpu/split.hpp"
 
 namespace cambrian::cpu {
@@ -20,6 +23,7 @@ class ReduceStep : public Step {
         std::int64_t count;           ///< Outer positions.
         std::int64_t operand_stride;  ///< Words between them.
         std::int64_t result_stride;
+        std::int64_t columns;  ///< Of the inner positions, from where operand and result point to.
     };
 
     template <class Element, class Result, class Body>
@@ -29,16 +33,45 @@ class ReduceStep : public Step {
         const std::int64_t words = split_.length * split_.inner;
         const bool even = operand_.stride == split_.outer * words &&
                           result_.stride == split_.outer * split_.inner;
+        const auto spread_run = [&](const Element* x, Result* y, const Run& run) {
+            spread(frame.team, run, [&](std::int64_t row, std::int64_t column, const Run& part) {
+                body(x + row * run.operand_stride + column, y + row * run.result_stride + column,
+                     part);
+            });
+        };
         if (even) {
-            body(operand, result, Run{count * split_.outer, words, split_.inner});
+            spread_run(operand, result, {count * split_.outer, words, split_.inner, split_.inner});
         } else if (split_.outer == 1) {
-            body(operand, result, Run{count, operand_.stride, result_.stride});
+            spread_run(operand, result, {count, operand_.stride, result_.stride, split_.inner});
         } else {
             for (std::int64_t i = 0; i < count; ++i) {
-                body(operand + i * operand_.stride, result + i * result_.stride,
-                     Run{split_.outer, words, split_.inner});
+                spread_run(operand + i * operand_.stride, result + i * result_.stride,
+                           {split_.outer, words, split_.inner, split_.inner});
             }
         }
+    }
+
+    /// Calls work(row, column, part) for parts of a run: of its rows, or of the columns of few.
+    template <class Work>
+    void spread(const Team& team, const Run& run, const Work& work) const {
+        constexpr std::int64_t part_elements = 32768;
+        constexpr std::int64_t unit = 16;
+        const std::int64_t words = std::max<std::int64_t>(1, split_.length * split_.inner);
+        const bool by_rows = run.count >= 2 * unit || run.columns < 2 * unit;
+        const std::int64_t extent = by_rows ? run.count : run.columns;
+        const std::int64_t each =
+            std::max<std::int64_t>(1, by_rows ? words : words / run.columns * run.count);
+        const std::int64_t size = std::max(unit, part_elements / each / unit * unit);
+        if (team.pool == nullptr || extent <= size) {
+            work(0, 0, run);
+            return;
+        }
+        for_each_part(team, (extent + size - 1) / size, [&](std::int64_t index) {
+            const std::int64_t first = index * size;
+            Run part = run;
+            (by_rows ? part.count : part.columns) = std::min(size, extent - first);
+            work(by_rows ? first : 0, by_rows ? 0 : first, part);
+        });
     }
 
     Split split_;
@@ -49,20 +82,15 @@ class ReduceStep : public Step {
 template <class Element>
 struct Sum {
     using Type = Element;
-    static Element fold(Element sum, Element x) {
-        if constexpr (std::is_same_v<Element, float>) {
-            return sum + x;
-        } else {
-            return static_cast<Element>(static_cast<std::uint32_t>(sum) +
-                                        static_cast<std::uint32_t>(x));
-        }
-    }
+    static Element fold(Element sum, Element x) { return add(sum, x); }
+    static constexpr auto rows = [](auto... arguments) { fold_sum(arguments...); };
 };
 
 template <class Element>
 struct Max {
     using Type = Element;
     static Element fold(Element largest, Element x) { return x > largest ? x : largest; }
+    static constexpr auto rows = [](auto... arguments) { fold_max(arguments...); };
 };
 
 // Sums have one order everywhere: from the first element of the axis to its last.
@@ -89,36 +117,23 @@ class FoldStep : public ReduceStep {
   private:
     void fill_empty(Element* result, Run run) const {
         for (std::int64_t i = 0; i < run.count; ++i) {
-            std::fill_n(result + i * run.result_stride, split_.inner, Element{0});
+            std::fill_n(result + i * run.result_stride, run.columns, Element{0});
         }
     }
 
-    // The chain along a row is serial; eight rows at once hide its latency.
     void fold_rows(const Element* operand, Element* result, Run run) const {
-        constexpr std::int64_t width = 8;
-        std::int64_t row = 0;
-        for (; row + width <= run.count; row += width) {
-            Element folded[width];
-            const Element* first = operand + row * run.operand_stride;
-            for (std::int64_t r = 0; r < width; ++r) {
-                folded[r] = first[r * run.operand_stride];
-            }
-            for (std::int64_t k = 1; k < split_.length; ++k) {
-                for (std::int64_t r = 0; r < width; ++r) {
-                    folded[r] = Fold::fold(folded[r], first[r * run.operand_stride + k]);
-                }
-            }
-            for (std::int64_t r = 0; r < width; ++r) {
-                result[(row + r) * run.result_stride] = folded[r];
-            }
+        if (run.result_stride == 1) {
+            Fold::rows(operand, run.operand_stride, run.count, split_.length, result, true);
+            return;
         }
-        for (; row < run.count; ++row) {
-            const Element* x = operand + row * run.operand_stride;
-            Element folded = x[0];
-            for (std::int64_t k = 1; k < split_.length; ++k) {
-                folded = Fold::fold(folded, x[k]);
+        std::array<Element, 16> folded;
+        for (std::int64_t row = 0; row < run.count; row += std::ssize(folded)) {
+            const std::int64_t rows = std::min(std::ssize(folded), run.count - row);
+            Fold::rows(operand + row * run.operand_stride, run.operand_stride, rows, split_.length,
+                       folded.data(), true);
+            for (std::int64_t r = 0; r < rows; ++r) {
+                result[(row + r) * run.result_stride] = folded[static_cast<std::size_t>(r)];
             }
-            result[row * run.result_stride] = folded;
         }
     }
 
@@ -126,10 +141,10 @@ class FoldStep : public ReduceStep {
         for (std::int64_t i = 0; i < run.count; ++i) {
             const Element* __restrict__ x = operand + i * run.operand_stride;
             Element* __restrict__ folded = result + i * run.result_stride;
-            std::copy_n(x, split_.inner, folded);
+            std::copy_n(x, run.columns, folded);
             for (std::int64_t k = 1; k < split_.length; ++k) {
                 x += split_.inner;
-                for (std::int64_t j = 0; j < split_.inner; ++j) {
+                for (std::int64_t j = 0; j < run.columns; ++j) {
                     folded[j] = Fold::fold(folded[j], x[j]);
                 }
             }
@@ -146,7 +161,7 @@ class ArgmaxStep : public ReduceStep {
         for_each_run<Element, std::int32_t>(
             frame, count, [&](const Element* operand, std::int32_t* result, Run run) {
                 for (std::int64_t i = 0; i < run.count; ++i) {
-                    for (std::int64_t j = 0; j < split_.inner; ++j) {
+                    for (std::int64_t j = 0; j < run.columns; ++j) {
                         result[i * run.result_stride + j] =
                             first_largest(operand + i * run.operand_stride + j);
                     }
