@@ -3,6 +3,7 @@
 #include "cambrian/engine/core/elementary.hpp"
 #include "cambrian/engine/cpu/kernel_table.hpp"
 #include "cambrian/engine/cpu/lift.hpp"
+#include "cambrian/engine/cpu/vector_functions.hpp"
 
 namespace cambrian::cpu {
 
@@ -21,10 +22,18 @@ float gelu(float x) {
 constexpr std::array<RowSet, activation_names.size()> activation_rows{
     lift<Word(Word)>([](Word x) { return x; }),
     lift<float(float)>([](float x) { return x > 0.0F ? x : 0.0F; }),
-    lift<float(float)>([](float x) { return x * sigmoid(x); }),
-    lift<float(float)>([](float x) { return gelu(x); }),
-    lift<float(float)>([](float x) { return tanh(x); }),
-    lift<float(float)>([](float x) { return sigmoid(x); }),
+    vector_functions::lift(
+        [](float x) { return x * sigmoid(x); },
+        [](auto x) __attribute__((always_inline)) { return vector_functions::silu(x); }),
+    vector_functions::lift(
+        [](float x) { return gelu(x); },
+        [](auto x) __attribute__((always_inline)) { return vector_functions::gelu(x); }),
+    vector_functions::lift(
+        [](float x) { return tanh(x); },
+        [](auto x) __attribute__((always_inline)) { return vector_functions::tanh(x); }),
+    vector_functions::lift(
+        [](float x) { return sigmoid(x); },
+        [](auto x) __attribute__((always_inline)) { return vector_functions::sigmoid(x); }),
 };
 
 Row row_of(std::int32_t code) {

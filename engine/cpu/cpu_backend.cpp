@@ -77,6 +77,10 @@ void read(const Buffer& source, std::int64_t first, std::span<Value> values) {
     }
 }
 
+// Below so many elements a chain costs more to make than it saves.
+constexpr ChainRules chain_rules{
+    .reductions = true, .most_operands = 12, .longest_row = 16384, .least_elements = 1024};
+
 class CpuBackend : public Backend {
   public:
     explicit CpuBackend(const CpuOptions& options)
@@ -142,6 +146,7 @@ class CpuBackend : public Backend {
     std::unique_ptr<Program> compile_once(const Graph& graph) {
         OptimizeOptions options;
         options.has_kernel = [this](Op op) { return has_kernel(op, math_); };
+        options.chains = chain_rules;
         // One individual at least has to fit.
         options.most_bytes_per_individual = resources_.account.limit;
         const Graph optimized = optimize(graph, options);

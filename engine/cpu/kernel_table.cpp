@@ -7,6 +7,7 @@
 #include "cambrian/engine/core/elementary.hpp"
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/cpu/lift.hpp"
+#include "cambrian/engine/cpu/vector_functions.hpp"
 #include "cambrian/engine/graph/data_checks.hpp"
 
 namespace cambrian::cpu {
@@ -60,6 +61,8 @@ struct KernelRow {
     RowSet integer{};
     RowSet boolean{};
     StepFactory make = nullptr;
+    /// For rows that both types decide.
+    const RowSet& (*by_types)(ValueType from, ValueType to) = nullptr;
     bool only_fast = false;  ///< Not the bits of the lowering, which strict math takes.
 };
 
@@ -74,6 +77,9 @@ constexpr KernelRow boolean(Op op, RowSet rows) {
 }
 constexpr KernelRow words(Op op, RowSet rows) {
     return {.op = op, .kernel = Kernel::rows, .real = rows, .integer = rows, .boolean = rows};
+}
+constexpr KernelRow by_types(Op op, const RowSet& (*rows)(ValueType from, ValueType to)) {
+    return {.op = op, .kernel = Kernel::rows, .by_types = rows};
 }
 constexpr KernelRow special(Op op, StepFactory make) {
     return {.op = op, .kernel = Kernel::factory, .make = make};
@@ -95,18 +101,14 @@ constexpr RowSet integer_to_real = lift<float(Int)>([](Int x) { return static_ca
 constexpr RowSet integer_to_boolean = lift<Int(Int)>([](Int x) -> Int { return x != 0; });
 constexpr RowSet copy = lift<Word(Word)>([](Word x) { return x; });
 
-std::unique_ptr<Step> make_cast(const Site& site) {
-    const ValueType from = site.operand(0).type;
-    const ValueType to = site.result().type;
-    const RowSet* rows = &copy;
+const RowSet& cast_rows(ValueType from, ValueType to) {
     if (from == ValueType::real && to != ValueType::real) {
-        rows = to == ValueType::integer ? &real_to_integer : &real_to_boolean;
-    } else if (from != ValueType::real && to == ValueType::real) {
-        rows = &integer_to_real;
-    } else if (from == ValueType::integer && to == ValueType::boolean) {
-        rows = &integer_to_boolean;
+        return to == ValueType::integer ? real_to_integer : real_to_boolean;
     }
-    return make_elementwise(site, *rows);
+    if (from != ValueType::real && to == ValueType::real) {
+        return integer_to_real;
+    }
+    return from == ValueType::integer && to == ValueType::boolean ? integer_to_boolean : copy;
 }
 
 // clang-format off
@@ -123,21 +125,24 @@ constexpr std::array<KernelRow, op_count> kernel_rows{
                       lift<Int(Int)>([](Int x) -> Int { return (x > 0) - (x < 0); })),
     real(Op::round, lift<float(float)>([](float x) { return std::nearbyint(x); })),
     real(Op::floor, lift<float(float)>([](float x) { return std::floor(x); })),
-    real(Op::exp, lift<float(float)>([](float x) { return elementary::exp(x); })),
+    real(Op::exp, vector_functions::lift([](float x) { return elementary::exp(x); },
+                             [](auto x) __attribute__((always_inline)) { return vector_functions::exp(x); })),
     real(Op::log, lift<float(float)>([](float x) { return elementary::log(x); })),
     real(Op::sqrt, lift<float(float)>([](float x) { return elementary::sqrt(x); })),
     real(Op::rsqrt, lift<float(float)>([](float x) { return elementary::rsqrt(x); })),
     real(Op::reciprocal, lift<float(float)>([](float x) { return elementary::reciprocal(x); })),
     real(Op::sin, lift<float(float)>([](float x) { return elementary::sin(x); })),
     real(Op::cos, lift<float(float)>([](float x) { return elementary::cos(x); })),
-    real(Op::tanh, lift<float(float)>([](float x) { return elementary::tanh(x); })),
-    real(Op::sigmoid, lift<float(float)>([](float x) { return elementary::sigmoid(x); })),
+    real(Op::tanh, vector_functions::lift([](float x) { return elementary::tanh(x); },
+                             [](auto x) __attribute__((always_inline)) { return vector_functions::tanh(x); })),
+    real(Op::sigmoid, vector_functions::lift([](float x) { return elementary::sigmoid(x); },
+                             [](auto x) __attribute__((always_inline)) { return vector_functions::sigmoid(x); })),
     real(Op::erf, lift<float(float)>([](float x) { return elementary::erf(x); })),
     real(Op::log1p, lift<float(float)>([](float x) { return elementary::log1p(x); })),
     real(Op::expm1, lift<float(float)>([](float x) { return elementary::expm1(x); })),
     real(Op::is_finite, lift<Int(float)>([](float x) -> Int { return finite(x); })),
     boolean(Op::logical_not, lift<Int(Int)>([](Int x) -> Int { return x == 0; })),
-    special(Op::cast, make_cast),
+    by_types(Op::cast, cast_rows),
     words(Op::stop_gradient, copy),
     numeric(Op::add, lift<float(float, float)>([](float a, float b) { return a + b; }),
                      lift<Int(Int, Int)>([](Int a, Int b) { return wrap(bits(a) + bits(b)); })),
@@ -191,7 +196,7 @@ constexpr std::array<KernelRow, op_count> kernel_rows{
     special(Op::interpret, make_interpret),
     special(Op::activate, make_activate),
     lowered(Op::linear),
-    lowered(Op::chain),
+    special(Op::chain, make_chain),
     special(Op::topk, make_topk),
     special(Op::conv, make_conv),
     fast(Op::attention, make_attention),
@@ -211,15 +216,27 @@ constexpr bool covers_every_op() {
 }
 static_assert(covers_every_op(), "an op has no CPU kernel or a row is out of order");
 
-const RowSet& rows_for(const KernelRow& row, ValueType type) {
-    const RowSet& rows = type == ValueType::real      ? row.real
-                         : type == ValueType::integer ? row.integer
+}  // namespace
+
+const RowSet* rows_of(const Graph& graph, const Node& node) {
+    const KernelRow& row = kernel_rows[static_cast<std::size_t>(node.op)];
+    if (row.kernel != Kernel::rows) {
+        return nullptr;
+    }
+    const ValueType from = graph.value(graph.operands(node).back()).type;
+    if (row.by_types != nullptr) {
+        return &row.by_types(from, graph.value(ValueId{node.first_result}).type);
+    }
+    const RowSet& rows = from == ValueType::real      ? row.real
+                         : from == ValueType::integer ? row.integer
                                                       : row.boolean;
     CAMBRIAN_ASSERT(rows.strided != nullptr);
-    return rows;
+    return &rows;
 }
 
-}  // namespace
+const RowSet& copy_rows() {
+    return copy;
+}
 
 bool has_kernel(Op op, Math math) {
     const KernelRow& row = kernel_rows[static_cast<std::size_t>(op)];
@@ -228,8 +245,8 @@ bool has_kernel(Op op, Math math) {
 
 std::unique_ptr<Step> make_step(const Site& site) {
     const KernelRow& row = kernel_rows[static_cast<std::size_t>(site.node.op)];
-    if (row.kernel == Kernel::rows) {
-        return make_elementwise(site, rows_for(row, site.operand(site.operands.size() - 1).type));
+    if (const RowSet* rows = rows_of(site.graph, site.node)) {
+        return make_elementwise(site, *rows);
     }
     return row.kernel == Kernel::factory ? row.make(site) : nullptr;
 }

@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "cambrian/engine/cpu/lift.hpp"
 #include "cambrian/engine/cpu/step.hpp"
 
 namespace cambrian::cpu {
@@ -12,6 +13,11 @@ namespace cambrian::cpu {
 /// Whether the backend runs an op as it is; any other is replaced by its lowering first. Under
 /// strict math a kernel counts only when its bits are those of the lowering.
 [[nodiscard]] bool has_kernel(Op op, Math math);
+
+/// The loops of an elementwise node by the types of its operands; null for any other op.
+[[nodiscard]] const RowSet* rows_of(const Graph& graph, const Node& node);
+/// Loops that copy words.
+[[nodiscard]] const RowSet& copy_rows();
 
 // Kernels that are more than a lifted scalar function, one factory each.
 std::unique_ptr<Step> make_iota(const Site& site);
@@ -42,6 +48,7 @@ std::unique_ptr<Step> make_interpret(const Site& site);
 std::unique_ptr<Step> make_encode(const Site& site);
 std::unique_ptr<Step> make_decode(const Site& site);
 std::unique_ptr<Step> make_activate(const Site& site);
+std::unique_ptr<Step> make_chain(const Site& site);
 std::unique_ptr<Step> make_attention(const Site& site);
 std::unique_ptr<Step> make_attention_gradient(const Site& site);
 std::unique_ptr<Step> make_selective_scan(const Site& site);

@@ -143,6 +143,11 @@ bool ChainFinder::take(std::size_t node, Growth& growth) const {
     return true;
 }
 
+bool ChainFinder::is_large(const Growth& growth) const {
+    const Shape& largest = growth.full ? *growth.full : growth.info.shape;
+    return largest.elements() >= rules_.least_elements;
+}
+
 std::optional<ChainRegion> ChainFinder::grow(std::size_t root, bool reductions) const {
     Growth growth(root, result(root), reductions);
     if (reductions && is_row_reduction(root)) {
@@ -165,7 +170,7 @@ std::optional<ChainRegion> ChainFinder::grow(std::size_t root, bool reductions) 
         if (claimed_[node] || has_other_users(node, growth) || !take(node, growth)) continue;
         add_operands(node);
     }
-    if (growth.work < 2 || growth.reduces != reductions) return std::nullopt;
+    if (growth.work < 2 || growth.reduces != reductions || !is_large(growth)) return std::nullopt;
     return ChainRegion{{growth.members.begin(), growth.members.end()}, operands_of(growth)};
 }
 

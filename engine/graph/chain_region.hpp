@@ -39,6 +39,7 @@ class ChainFinder {
     [[nodiscard]] bool is_work(std::size_t node) const;
     [[nodiscard]] bool has_other_users(std::size_t node, const Growth& growth) const;
     [[nodiscard]] bool fits(std::size_t node, Growth& growth) const;
+    [[nodiscard]] bool is_large(const Growth& growth) const;
     [[nodiscard]] bool fits_rows(std::size_t node, Growth& growth) const;
     [[nodiscard]] bool take(std::size_t node, Growth& growth) const;
     [[nodiscard]] std::optional<ChainRegion> grow(std::size_t root, bool reductions) const;

@@ -89,6 +89,17 @@ std::vector<bool> nodes_to_copy(const Graph& graph,
 
 }  // namespace
 
+bool may_hold_chains(const Graph& graph, const ChainRules& rules) {
+    return std::ranges::any_of(graph.nodes(), [&](const Node& node) {
+        if (node.op == Op::scan)
+            return may_hold_chains(*std::get<ScanAttribute>(node.attributes).body, rules);
+        const bool reduces = node.op == Op::reduce_sum || node.op == Op::reduce_max;
+        if (!reduces && !row(node.op).elementwise && node.op != Op::broadcast) return false;
+        const ValueId largest = reduces ? graph.operands(node)[0] : ValueId{node.first_result};
+        return graph.value(largest).shape.elements() >= rules.least_elements;
+    });
+}
+
 Graph fuse_chains(const Graph& graph, const ChainRules& rules) {
     ChainFinder finder(graph, rules);
     const std::map<std::size_t, ChainRegion> regions = find_regions(graph, finder);

@@ -29,7 +29,8 @@ Graph optimize(const Graph& graph, const OptimizeOptions& options) {
     if (needs_lowering(result, options.has_kernel))
         result = simplified(lower(result, options.has_kernel));
     if (options.fuse_linear) result = fuse_linear(result);
-    if (options.chains) result = fuse_chains(result, *options.chains);
+    if (options.chains && may_hold_chains(result, *options.chains))
+        result = fuse_chains(result, *options.chains);
     result = separate_updates(eliminate_dead_code(result));
     if (options.most_bytes_per_individual > 0)
         result = rematerialize(result, options.most_bytes_per_individual);

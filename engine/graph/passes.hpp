@@ -60,6 +60,8 @@ struct ChainRules {
     std::size_t most_nodes = 64;
     std::size_t most_operands = 6;
     std::int64_t longest_row = 65536;  ///< Longer ones are left to reductions of many workgroups.
+    /// Chains whose largest value has fewer (of one individual) stay as they are.
+    std::int64_t least_elements = 0;
 };
 
 /// With connected elementwise nodes as one `chain`: a node joins when all its users are in the
@@ -70,6 +72,8 @@ struct ChainRules {
 /// no chain of every individual, numbers excepted. Single nodes stay as they are. Also in scan
 /// bodies. The values do not change.
 [[nodiscard]] Graph fuse_chains(const Graph& graph, const ChainRules& rules);
+/// Whether any value is large enough for a chain, also in scan bodies.
+[[nodiscard]] bool may_hold_chains(const Graph& graph, const ChainRules& rules);
 
 /// With a copy of every input that replaces one and is replaced itself (a swap): no order of copies
 /// at the end would do.

@@ -174,6 +174,19 @@ TEST(FuseChains, LeavesLongRowsToLargerReductions) {
     EXPECT_EQ(operations(fuse_chains(graph, rules)), 3U);
 }
 
+TEST(FuseChains, LeavesSmallValuesAsTheyAre) {
+    Graph graph;
+    const Var x = graph.input("x", ValueType::real, {4, 25});
+    graph.output(reduce_sum(square(x), -1, true) * 2.0);
+    ChainRules rules = with_reductions;
+    rules.least_elements = 100;
+    EXPECT_TRUE(may_hold_chains(graph, rules));
+    EXPECT_EQ(operations(fuse_chains(graph, rules)), 1U) << "the rows have 100 elements";
+    rules.least_elements = 101;
+    EXPECT_FALSE(may_hold_chains(graph, rules));
+    EXPECT_EQ(operations(fuse_chains(graph, rules)), 3U);
+}
+
 TEST(FuseChains, RowsOfOneChainAreEquallyLong) {
     Graph graph;
     const Var x = graph.input("x", ValueType::real, {3, 5});

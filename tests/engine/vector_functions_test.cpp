@@ -1,0 +1,61 @@
+#include "cambrian/engine/cpu/vector_functions.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <bit>
+#include <vector>
+
+// The functions of lanes have the bits of elementary.inl, whatever the operand.
+namespace cambrian::cpu {
+namespace {
+
+template <class Scalar, class Vector>
+void expect_equal_bits(Scalar scalar, Vector vector) {
+    constexpr RowSet rows = vector_functions::lift(Scalar{}, Vector{});
+    // A stride that is odd comes by every sign, exponent and low bit.
+    constexpr std::uint64_t step = 1021;
+    constexpr std::uint64_t at_once = 4096;
+    std::vector<float> x(at_once);
+    std::vector<float> y(at_once);
+    for (std::uint64_t first = 0; first < std::uint64_t{1} << 32U; first += at_once * step) {
+        for (std::uint64_t i = 0; i < at_once; ++i)
+            x[i] = std::bit_cast<float>(static_cast<std::uint32_t>(first + i * step));
+        const Pointers pointers{reinterpret_cast<Word*>(y.data()),
+                                reinterpret_cast<Word*>(x.data())};
+        rows.contiguous[1](pointers, static_cast<std::int64_t>(at_once), {1, 1});
+        for (std::uint64_t i = 0; i < at_once; ++i)
+            ASSERT_EQ(std::bit_cast<std::uint32_t>(y[i]),
+                      std::bit_cast<std::uint32_t>(scalar(x[i])))
+                << x[i];
+    }
+}
+
+TEST(VectorFunctions, HaveTheBitsOfTheScalarFunctions) {
+    expect_equal_bits([](float x) { return elementary::exp(x); },
+                      [](auto x) { return vector_functions::exp(x); });
+    expect_equal_bits([](float x) { return elementary::sigmoid(x); },
+                      [](auto x) { return vector_functions::sigmoid(x); });
+    expect_equal_bits([](float x) { return elementary::tanh(x); },
+                      [](auto x) { return vector_functions::tanh(x); });
+}
+
+TEST(VectorFunctions, WriteNothingBehindTheEndOfARow) {
+    const auto scalar = [](float x) { return elementary::tanh(x); };
+    const auto vector = [](auto x) { return vector_functions::tanh(x); };
+    constexpr RowSet rows = vector_functions::lift(decltype(scalar){}, decltype(vector){});
+    for (std::int64_t length = 0; length < 70; ++length) {
+        std::array<float, 80> x{};
+        std::array<float, 80> y{};
+        for (std::size_t i = 0; i < x.size(); ++i) x[i] = 0.1F * static_cast<float>(i) - 2.0F;
+        y.fill(7.0F);
+        const Pointers pointers{reinterpret_cast<Word*>(y.data()),
+                                reinterpret_cast<Word*>(x.data())};
+        rows.contiguous[1](pointers, length, {1, 1});
+        for (std::size_t i = 0; i < x.size(); ++i)
+            EXPECT_EQ(y[i], i < static_cast<std::size_t>(length) ? scalar(x[i]) : 7.0F);
+    }
+}
+
+}  // namespace
+}  // namespace cambrian::cpu
