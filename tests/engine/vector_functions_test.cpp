@@ -44,9 +44,9 @@ TEST(VectorFunctions, WriteNothingBehindTheEndOfARow) {
     const auto scalar = [](float x) { return elementary::tanh(x); };
     const auto vector = [](auto x) { return vector_functions::tanh(x); };
     constexpr RowSet rows = vector_functions::lift(decltype(scalar){}, decltype(vector){});
-    for (std::int64_t length = 0; length < 70; ++length) {
-        std::array<float, 80> x{};
-        std::array<float, 80> y{};
+    for (std::int64_t length = 0; length < 130; ++length) {
+        std::array<float, 140> x{};
+        std::array<float, 140> y{};
         for (std::size_t i = 0; i < x.size(); ++i) x[i] = 0.1F * static_cast<float>(i) - 2.0F;
         y.fill(7.0F);
         const Pointers pointers{reinterpret_cast<Word*>(y.data()),
