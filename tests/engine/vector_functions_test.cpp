@@ -11,7 +11,7 @@ namespace cambrian::cpu {
 namespace {
 
 template <class Scalar, class Vector>
-void expect_equal_bits(Scalar scalar, Vector vector) {
+void expect_equal_bits(Scalar scalar, Vector) {
     constexpr RowSet rows = vector_functions::lift(Scalar{}, Vector{});
     // A stride that is odd comes by every sign, exponent and low bit.
     constexpr std::uint64_t step = 1021;
