@@ -33,6 +33,13 @@ void tile_of(const GemmTile& tile) {
     const float* a = tile.a;
     const float* b = tile.b;
     const std::int64_t depth = tile.depth;
+    if constexpr (packs_a) {
+        // C comes while the sums run.
+        unrolled<rows>([&](auto r) __attribute__((always_inline)) {
+            const float* c = tile.c + static_cast<std::int64_t>(r.value) * tile.c_row;
+            _mm_prefetch(reinterpret_cast<const char*>(c), _MM_HINT_T0);
+        });
+    }
 #pragma GCC unroll 4
     for (std::int64_t p = 0; p < depth; ++p) {
         __m256 right[vectors];

@@ -86,6 +86,25 @@ GemmKernel choose(std::int64_t rows, std::index_sequence<row...>) {
     return table[static_cast<std::size_t>(rows - 1)];
 }
 
+/// Sums of eight rows each times a row of its own.
+[[gnu::always_inline]] inline __m256 row_sums(const float* const* left, const float* const* right,
+                                              std::int64_t depth) {
+    struct Both {
+        FourVectors left;
+        FourVectors right;
+    };
+    __m256 total = _mm256_setzero_ps();
+    const auto turn = [&](std::int64_t p, auto... words) __attribute__((always_inline)) {
+        return Both{load_transposed([&](std::int64_t r) { return left[r] + p; }, words...),
+                    load_transposed([&](std::int64_t r) { return right[r] + p; }, words...)};
+    };
+    for_each_square(
+        depth, turn, [&](std::int64_t, const Both& both, auto i) __attribute__((always_inline)) {
+            total = _mm256_fmadd_ps(both.left.vectors[i], both.right.vectors[i], total);
+        });
+    return total;
+}
+
 }  // namespace
 
 GemmKernel transposed_kernel(std::int64_t rows) {
@@ -94,30 +113,29 @@ GemmKernel transposed_kernel(std::int64_t rows) {
 
 void GemmRows::run(std::int64_t products) const {
     const std::int64_t sums = products * columns;
+    const float* own_a = a;
+    const float* own_b = b;
+    std::int64_t column = 0;
     for (std::int64_t first = 0; first < sums; first += lanes) {
         const std::int64_t count = std::min(lanes, sums - first);
         const float* left[lanes];
         const float* right[lanes];
         for (std::int64_t i = 0; i < lanes; ++i) {
-            const std::int64_t sum = first + std::min(i, count - 1);
-            const std::int64_t product = sum / columns;
-            left[i] = a + product * a_step;
-            right[i] = b + product * b_step + (sum - product * columns) * depth;
+            left[i] = own_a;
+            right[i] = own_b + column * depth;
+            // Sums beyond the last repeat it.
+            if (i + 1 < count && ++column == columns) {
+                column = 0;
+                own_a += a_step;
+                own_b += b_step;
+            }
         }
-        __m256 total = _mm256_setzero_ps();
-        struct Both {
-            FourVectors left;
-            FourVectors right;
-        };
-        const auto turn = [&](std::int64_t p, auto... words) __attribute__((always_inline)) {
-            return Both{load_transposed([&](std::int64_t r) { return left[r] + p; }, words...),
-                        load_transposed([&](std::int64_t r) { return right[r] + p; }, words...)};
-        };
-        for_each_square(
-            depth,
-            turn, [&](std::int64_t, const Both& both, auto i) __attribute__((always_inline)) {
-                total = _mm256_fmadd_ps(both.left.vectors[i], both.right.vectors[i], total);
-            });
+        if (++column == columns) {
+            column = 0;
+            own_a += a_step;
+            own_b += b_step;
+        }
+        const __m256 total = row_sums(left, right, depth);
         if (count == lanes) {
             _mm256_storeu_ps(c + first, total);
         } else {

@@ -46,8 +46,9 @@ void gemm_engine(benchmark::State& state) {
     Graph graph;
     const Shape left = p.left ? Shape{p.k, p.m} : Shape{p.m, p.k};
     const Shape right = p.right ? Shape{p.n, p.k} : Shape{p.k, p.n};
-    graph.output(matmul(graph.input("a", ValueType::real, left),
-                        graph.input("b", ValueType::real, right), p.left, p.right));
+    const Var a_in = graph.input("a", ValueType::real, left);
+    const Var b_in = graph.input("b", ValueType::real, right);
+    graph.output(matmul(a_in, b_in, p.left, p.right));
     const auto program = backend->compile(graph);
     const auto a = backend->allocate(ValueType::real, p.m * p.k);
     const auto b = backend->allocate(ValueType::real, p.k * p.n);
