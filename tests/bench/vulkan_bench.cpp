@@ -27,6 +27,7 @@
 #include "vulkan_attention_bench.hpp"
 #include "vulkan_family_bench.hpp"
 #include "vulkan_rollout_bench.hpp"
+#include "vulkan_training_bench.hpp"
 
 namespace cambrian {
 namespace {
@@ -286,6 +287,7 @@ void run(const Arguments& arguments) {
     }
     for (const Case& measured : streaming_cases(arguments.scale))
         if (wanted(measured)) measure(measured, options, arguments.runs);
+    measure_training(options, arguments.scale, arguments.runs, arguments.only);
     measure_attention(options, arguments.scale, arguments.runs, arguments.only);
     measure_rollouts(options, arguments.scale, arguments.runs, arguments.only);
     measure_evolution(options, arguments.scale, arguments.runs, arguments.only);
