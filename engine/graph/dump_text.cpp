@@ -61,7 +61,10 @@ struct AttributeText {
         std::string text = (*this)(a.product);
         for (const auto& [flag, word] : {std::pair{a.bias, "bias"}, {a.activation, "activation"}})
             if (flag) text += (text.empty() ? "" : ", ") + std::string(word);
-        return text;
+        if (!a.codes) return text;
+        return text + (text.empty() ? "" : ", ") + std::string(name(a.codes->format)) + " " +
+               std::to_string(a.codes->left_length) + " " + std::to_string(a.codes->right_length) +
+               (a.codes->result ? ", encode" : "");
     }
     std::string operator()(const ChainAttribute&) const { return ""; }
     std::string operator()(const InterpretAttribute& a) const {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <variant>
@@ -283,12 +284,22 @@ struct ScanAttribute {
     std::int64_t checkpoint_every = 0;
 };
 
+/// What of a product is codes of a storage format, as of encode, in place of numbers: both
+/// operands, with so many numbers in a row, and perhaps the result.
+struct ProductCodes {
+    NumberFormat format = NumberFormat::f16;
+    std::int64_t left_length = 0;
+    std::int64_t right_length = 0;
+    bool result = false;
+    bool operator==(const ProductCodes&) const = default;
+};
 /// A matrix product with an epilogue. Operands: left, right, then bias [n] and the gene code of an
 /// activation (integer, rank 0), each where its flag is set.
 struct LinearAttribute {
     MatmulAttribute product;
     bool bias = false;
     bool activation = false;
+    std::optional<ProductCodes> codes{};
     bool operator==(const LinearAttribute&) const = default;
 };
 

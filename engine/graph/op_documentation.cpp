@@ -138,8 +138,9 @@ constexpr std::array<OpDocumentation, op_count> documentation{
     OpDocumentation{Op::activate, "x, code", "y", "the shape of x; the code is a scalar",
                     "real and integer give real",
                     "silu: Elfwing et al., 2018; gelu: Hendrycks and Gimpel, 2016"},
-    OpDocumentation{Op::linear, "a, b, bias and code where flagged", "y",
-                    "matmul's; bias [n], code a scalar", "real, an integer code", "this project"},
+    OpDocumentation{
+        Op::linear, "a, b, bias and code where flagged", "y", "matmul's; bias [n], code a scalar",
+        "real, an integer code; integer words where operands or result are codes", "this project"},
     OpDocumentation{Op::chain, "those of its body", "y", "that of the body's output",
                     "as the body declares", "this project"},
     OpDocumentation{Op::topk, "x", "largest, indices",

@@ -1,16 +1,38 @@
+#include <array>
+#include <deque>
+#include <span>
+
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/graph/data_checks.hpp"
+#include "cambrian/engine/graph/number_format.hpp"
 #include "cambrian/engine/graph/op_rules.hpp"
-#include "cambrian/engine/graph/ops.hpp"
+#include "cambrian/engine/graph/ops_formats.hpp"
 
 // Rules and lowerings of linear, chain and interpret.
 namespace cambrian {
 namespace {
 
-/// The operands of a linear that its matmul has.
-OperandInfos product_operands(const OperandInfos& operands) {
-    return operands.first(2);
-}
+/// Left and right of a linear as its matmul sees them: codes decoded.
+class ProductOperands {
+  public:
+    ProductOperands(const OperandInfos& operands, const LinearAttribute& linear) {
+        if (operands.size() < 2) reject("a product has two operands", "pass left and right");
+        infos_ = {operands[0], operands[1]};
+        if (!linear.codes) return;
+        const std::array lengths{linear.codes->left_length, linear.codes->right_length};
+        for (std::size_t i = 0; i < 2; ++i) {
+            const FormatAttribute format{linear.codes->format, lengths[i]};
+            const OperandInfos codes(infos_, std::span(ids_).subspan(i, 1));
+            infos_[i] = {type_rule::decode(codes, format, 0), shape_rule::decode(codes, format, 0),
+                         infos_[i].per_individual};
+        }
+    }
+    [[nodiscard]] OperandInfos infos() const { return {infos_, ids_}; }
+
+  private:
+    std::deque<ValueInfo> infos_;
+    std::array<ValueId, 2> ids_{ValueId{0}, ValueId{1}};
+};
 
 void check_epilogue(const LinearAttribute& linear, const OperandInfos& operands, std::int64_t n) {
     std::size_t next = 2;
@@ -76,25 +98,32 @@ void check_interpret(const InterpretAttribute& interpret, const OperandInfos& op
 Shape shape_rule::linear(const OperandInfos& operands, const Attributes& attributes,
                          std::size_t result) {
     const auto& linear = attribute<LinearAttribute>(attributes);
-    if (operands.size() < 2) reject("a product has two operands", "pass left and right");
-    const Shape shape = matmul(product_operands(operands), linear.product, result);
+    const Shape shape = matmul(ProductOperands(operands, linear).infos(), linear.product, result);
     check_epilogue(linear, operands, shape[-1]);
-    return shape;
+    return linear.codes && linear.codes->result
+               ? with_last_extent(shape, words_of(linear.codes->format, shape[-1]))
+               : shape;
 }
 
 ValueType type_rule::linear(const OperandInfos& operands, const Attributes& attributes,
                             std::size_t result) {
-    if (operands.size() < 2) reject("a product has two operands", "pass left and right");
-    return real(product_operands(operands), attributes, result);
+    const auto& linear = attribute<LinearAttribute>(attributes);
+    real(ProductOperands(operands, linear).infos(), attributes, result);
+    return linear.codes && linear.codes->result ? ValueType::integer : ValueType::real;
 }
 
 std::vector<Var> lower_linear(Graph& graph, std::span<const Var> operands,
                               const Attributes& attributes) {
     const auto& linear = attribute<LinearAttribute>(attributes);
-    Var value = graph.add(Op::matmul, operands.first(2), linear.product);
+    std::array product{operands[0], operands[1]};
+    if (linear.codes)
+        product = {decode(product[0], linear.codes->format, linear.codes->left_length),
+                   decode(product[1], linear.codes->format, linear.codes->right_length)};
+    Var value = graph.add(Op::matmul, product, linear.product);
     std::size_t next = 2;
     if (linear.bias) value = value + operands[next++];
     if (linear.activation) value = activate(value, operands[next]);
+    if (linear.codes && linear.codes->result) value = encode(value, linear.codes->format);
     return {value};
 }
 

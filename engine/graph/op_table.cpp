@@ -243,7 +243,8 @@ constexpr std::array<OpRow, op_count> rows{
           .shape = shape::linear,
           .type = type::linear,
           .lowering = lower_linear,
-          .meaning = "activate(matmul(a, b) + bias, code), without bias or code where it has none"},
+          .meaning = "activate(matmul(a, b) + bias, code), without bias or code where it has none; "
+                     "of decoded operands, and encoded, where they are codes"},
     OpRow{.op = Op::chain,
           .name = "chain",
           .arity = -1,

@@ -25,10 +25,14 @@ Graph simplified(const Graph& graph) {
 }  // namespace
 
 Graph optimize(const Graph& graph, const OptimizeOptions& options) {
-    Graph result = simplified(guard_finished(graph));
+    const auto multiplies = [&](NumberFormat format) {
+        return options.multiplies_codes && options.multiplies_codes(format);
+    };
+    Graph result = simplified(guard_finished(split_formats(graph, multiplies)));
     if (needs_lowering(result, options.has_kernel))
         result = simplified(lower(result, options.has_kernel));
     if (options.fuse_linear) result = fuse_linear(result);
+    if (options.multiplies_codes) result = fuse_formats(result, multiplies);
     if (options.chains && may_hold_chains(result, *options.chains))
         result = fuse_chains(result, *options.chains);
     result = separate_updates(eliminate_dead_code(result));

@@ -55,6 +55,16 @@ namespace cambrian {
 /// `linear`, also in scan bodies.
 [[nodiscard]] Graph fuse_linear(const Graph& graph);
 
+/// With every matmul and linear of two values that one format is decoded to as one `linear` of the
+/// codes, where `multiplies` is true for the format, also in scan bodies; the result as codes where
+/// nothing but an encode in that format reads it.
+[[nodiscard]] Graph fuse_formats(const Graph& graph,
+                                 const std::function<bool(NumberFormat)>& multiplies);
+
+/// The way back where `multiplies` is false: decoded operands, an encoded result.
+[[nodiscard]] Graph split_formats(const Graph& graph,
+                                  const std::function<bool(NumberFormat)>& multiplies);
+
 struct ChainRules {
     bool reductions = false;  ///< Also reduce_sum and reduce_max along the last axis.
     std::size_t most_nodes = 64;
@@ -96,6 +106,8 @@ struct OptimizeOptions {
     /// Fused ops for which it is false are replaced by their lowering.
     std::function<bool(Op)> has_kernel = {};
     bool fuse_linear = false;
+    /// Formats whose codes a kernel of `linear` multiplies as they are; unset: none.
+    std::function<bool(NumberFormat)> multiplies_codes = {};
     std::optional<ChainRules> chains = {};  ///< None: no chains.
     /// Bytes of temporaries of one individual above which cheap ones are computed again; 0: never.
     std::int64_t most_bytes_per_individual = 0;
