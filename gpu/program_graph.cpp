@@ -13,6 +13,10 @@ Graph run_passes(const Graph& graph, const Resources& resources) {
     OptimizeOptions options;
     options.has_kernel = [&](Op op) { return has_kernel(op, resources.math); };
     options.fuse_linear = resources.fuse;
+    if (resources.fuse)
+        options.multiplies_codes = [&](NumberFormat format) {
+            return multiplies_codes(format, resources);
+        };
     if (resources.fuse) options.chains = ChainRules{.reductions = !strict};
     // One individual at least has to fit.
     options.most_bytes_per_individual = resources.heap.limit();

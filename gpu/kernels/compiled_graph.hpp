@@ -37,6 +37,10 @@ struct Resources {
 [[nodiscard]] const vulkan::Pipeline& static_pipeline(Resources& resources, std::string_view shader,
                                                       std::span<const std::uint32_t> constants);
 
+/// Whether the kernels multiply codes of a format as they are (matmul_cooperative.cpp): only in
+/// fast math, where the device has units for it.
+[[nodiscard]] bool multiplies_codes(NumberFormat format, const Resources& resources);
+
 /// Codes of data errors in the status word; 0 is none.
 enum class DataError : std::uint32_t {
     none,

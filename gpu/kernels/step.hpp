@@ -90,7 +90,8 @@ std::unique_ptr<Step> make_reduce(const Site& site);  ///< reduce_sum, reduce_ma
 std::unique_ptr<Step> make_copy(const Site& site);    ///< reshape, permute, broadcast, slice.
 std::unique_ptr<Step> make_pad(const Site& site);
 std::unique_ptr<Step> make_concat(const Site& site);
-std::unique_ptr<Step> make_matmul(const Site& site);  ///< matmul and linear.
+std::unique_ptr<Step> make_matmul(const Site& site);              ///< matmul and linear.
+std::unique_ptr<Step> make_cooperative_matmul(const Site& site);  ///< linear of codes.
 std::unique_ptr<Step> make_gather(const Site& site);
 std::unique_ptr<Step> make_scatter_add(const Site& site);
 std::unique_ptr<Step> make_cumsum(const Site& site);

@@ -3,7 +3,7 @@
 //   address  left, right, result, bias, code, batch axes
 //   word     0 m, 1 n, 2 k, 3 tiles down, 4 tiles across, 5 matrices of an individual,
 //            6-10 words between individuals of left, right, result, bias, code,
-//            11 flags, 12 number of batch axes, 13 individuals
+//            11 flags, 12 number of batch axes, 13 individuals, 14 words of one result of several
 // A batch axis is three words: extent, words between matrices of left and of right.
 
 const uint flag_transpose_left = 1U;
@@ -34,7 +34,7 @@ Product locate(uint individual, uint matrix) {
     product.left = push.address[0] + individual_bytes(individual, push.word[6]);
     product.right = push.address[1] + individual_bytes(individual, push.word[7]);
     product.result = push.address[2] + individual_bytes(individual, push.word[8]) +
-                     uint64_t(matrix) * uint64_t(push.word[0] * push.word[1]) * 4UL;
+                     uint64_t(matrix) * uint64_t(push.word[14]) * 4UL;
     Words axes = Words(push.address[5]);
     uint rest = matrix;
     [[dont_unroll]] for (uint axis = push.word[12]; axis > 0U; --axis) {

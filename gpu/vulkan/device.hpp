@@ -24,6 +24,8 @@ struct DeviceLimits {
     double timestamp_nanoseconds = 0.0;    ///< Of a tick; 0: no timestamps.
     bool software = false;                 ///< llvmpipe: small tiles, few threads.
     bool float16 = false;
+    /// Subgroups multiply matrices of f16, 16 by 16 by 16, and add in f32.
+    bool cooperative_matrix = false;
     FloatControls float_controls;
     std::string device_name;
     std::string driver;  ///< Name and version.

@@ -36,13 +36,16 @@ struct Features {
     VkPhysicalDeviceFeatures2 core{};
     VkPhysicalDeviceVulkan11Features v11{};
     VkPhysicalDeviceVulkan12Features v12{};
+    VkPhysicalDeviceCooperativeMatrixFeaturesNV cooperative{};
 
-    Features() {
+    explicit Features(bool has_cooperative_matrix) {
         core.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2;
         v11.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES;
         v12.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES;
         core.pNext = &v11;
         v11.pNext = &v12;
+        cooperative.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_NV;
+        if (has_cooperative_matrix) v12.pNext = &cooperative;
     }
     Features(const Features&) = delete;
     Features& operator=(const Features&) = delete;

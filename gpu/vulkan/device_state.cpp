@@ -88,9 +88,19 @@ void Device::State::open() {
     core.pNext = &v11;
     core.features.shaderInt64 = VK_TRUE;
 
+    const char* const cooperative_name = VK_NV_COOPERATIVE_MATRIX_EXTENSION_NAME;
+    VkPhysicalDeviceCooperativeMatrixFeaturesNV cooperative{};
+    cooperative.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_NV;
+    cooperative.cooperativeMatrix = VK_TRUE;
+
     VkDeviceCreateInfo info{};
     info.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO;
     info.pNext = &core;
+    if (optional.cooperative_matrix) {
+        v12.pNext = &cooperative;
+        info.enabledExtensionCount = 1;
+        info.ppEnabledExtensionNames = &cooperative_name;
+    }
     info.queueCreateInfoCount = 1;
     info.pQueueCreateInfos = &queues;
     check(functions.vkCreateDevice(physical.handle, &info, nullptr, &device), "vkCreateDevice");

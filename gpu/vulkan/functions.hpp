@@ -24,10 +24,11 @@
     X(vkGetPhysicalDeviceProperties2)         \
     X(vkGetPhysicalDeviceQueueFamilyProperties)
 
-/// Present where the instance has VK_EXT_debug_utils.
-#define CAMBRIAN_VULKAN_DEBUG_FUNCTIONS(X) \
-    X(vkCreateDebugUtilsMessengerEXT)      \
-    X(vkDestroyDebugUtilsMessengerEXT)
+/// Null where there is no VK_EXT_debug_utils, or no driver with VK_NV_cooperative_matrix.
+#define CAMBRIAN_VULKAN_OPTIONAL_FUNCTIONS(X) \
+    X(vkCreateDebugUtilsMessengerEXT)         \
+    X(vkDestroyDebugUtilsMessengerEXT)        \
+    X(vkGetPhysicalDeviceCooperativeMatrixPropertiesNV)
 
 #define CAMBRIAN_VULKAN_DEVICE_FUNCTIONS(X) \
     X(vkAllocateCommandBuffers)             \
@@ -82,7 +83,7 @@ struct Functions {
 #define CAMBRIAN_DECLARE(name) PFN_##name name = nullptr;
     CAMBRIAN_VULKAN_GLOBAL_FUNCTIONS(CAMBRIAN_DECLARE)
     CAMBRIAN_VULKAN_INSTANCE_FUNCTIONS(CAMBRIAN_DECLARE)
-    CAMBRIAN_VULKAN_DEBUG_FUNCTIONS(CAMBRIAN_DECLARE)
+    CAMBRIAN_VULKAN_OPTIONAL_FUNCTIONS(CAMBRIAN_DECLARE)
     CAMBRIAN_VULKAN_DEVICE_FUNCTIONS(CAMBRIAN_DECLARE)
 #undef CAMBRIAN_DECLARE
 };

@@ -46,7 +46,7 @@ Loader::Loader(const std::string& library) {
 void load_instance_functions(Functions& functions, VkInstance instance) {
 #define CAMBRIAN_LOAD(name) \
     functions.name = as<PFN_##name>(functions.vkGetInstanceProcAddr(instance, #name));
-    CAMBRIAN_VULKAN_DEBUG_FUNCTIONS(CAMBRIAN_LOAD)
+    CAMBRIAN_VULKAN_OPTIONAL_FUNCTIONS(CAMBRIAN_LOAD)
 #undef CAMBRIAN_LOAD
 #define CAMBRIAN_LOAD(name)                                                            \
     functions.name = as<PFN_##name>(functions.vkGetInstanceProcAddr(instance, #name)); \

@@ -14,6 +14,8 @@ namespace cambrian::vulkan {
 
 namespace {
 
+constexpr std::uint32_t cooperative_lanes = 32;
+
 bool has_extension(const Functions& functions, VkPhysicalDevice device, const char* name) {
     std::uint32_t count = 0;
     functions.vkEnumerateDeviceExtensionProperties(device, nullptr, &count, nullptr);
@@ -85,6 +87,9 @@ void fill_limits(PhysicalDevice& device, const Properties& properties, bool time
     limits.timestamp_nanoseconds = timestamps ? static_cast<double>(core.timestampPeriod) : 0.0;
     limits.software = device.info.software();
     limits.float16 = device.optional.float16;
+    // The kernel's lanes are those of a subgroup of 32.
+    limits.cooperative_matrix =
+        device.optional.cooperative_matrix && limits.subgroup_width == cooperative_lanes;
     limits.float_controls.round_to_nearest_even =
         properties.float_controls.shaderRoundingModeRTEFloat32 != VK_FALSE;
     limits.float_controls.keep_special_values =
@@ -120,6 +125,25 @@ void fill_features(PhysicalDevice& device, const Features& features) {
                             features.v12.vulkanMemoryModelDeviceScope != VK_FALSE;
 }
 
+/// Whether subgroups multiply matrices of f16, 16 by 16 by 16, and add in f32.
+bool multiplies_halves(const Functions& functions, VkPhysicalDevice device) {
+    const auto query = functions.vkGetPhysicalDeviceCooperativeMatrixPropertiesNV;
+    std::uint32_t count = 0;
+    if (query == nullptr || query(device, &count, nullptr) != VK_SUCCESS) return false;
+    VkCooperativeMatrixPropertiesNV empty{};
+    empty.sType = VK_STRUCTURE_TYPE_COOPERATIVE_MATRIX_PROPERTIES_NV;
+    std::vector<VkCooperativeMatrixPropertiesNV> kinds(count, empty);
+    if (query(device, &count, kinds.data()) != VK_SUCCESS) return false;
+    return std::ranges::any_of(kinds, [](const VkCooperativeMatrixPropertiesNV& kind) {
+        constexpr std::uint32_t size = 16;
+        return kind.MSize == size && kind.NSize == size && kind.KSize == size &&
+               kind.AType == VK_COMPONENT_TYPE_FLOAT16_NV &&
+               kind.BType == VK_COMPONENT_TYPE_FLOAT16_NV &&
+               kind.CType == VK_COMPONENT_TYPE_FLOAT32_NV &&
+               kind.DType == VK_COMPONENT_TYPE_FLOAT32_NV && kind.scope == VK_SCOPE_SUBGROUP_NV;
+    });
+}
+
 void name_features(PhysicalDevice& device) {
     const auto name = [&device](bool present, const char* text) {
         if (present) device.info.features.emplace_back(text);
@@ -129,6 +153,7 @@ void name_features(PhysicalDevice& device) {
     name(device.optional.storage16, "storage16");
     name(device.optional.storage8, "storage8");
     name(device.optional.memory_model, "memory_model");
+    name(device.limits.cooperative_matrix, "cooperative_matrix");
     name(device.limits.float_controls.round_to_nearest_even, "round_to_nearest_even");
     name(device.limits.float_controls.keep_special_values, "keep_special_values");
     name(device.limits.float_controls.keep_subnormals, "keep_subnormals");
@@ -141,7 +166,9 @@ void describe_modern(const Functions& functions, PhysicalDevice& device) {
         has_extension(functions, device.handle, VK_EXT_PCI_BUS_INFO_EXTENSION_NAME);
     Properties properties(has_pci);
     functions.vkGetPhysicalDeviceProperties2(device.handle, &properties.core);
-    Features features;
+    const bool has_cooperative_matrix =
+        has_extension(functions, device.handle, VK_NV_COOPERATIVE_MATRIX_EXTENSION_NAME);
+    Features features(has_cooperative_matrix);
     functions.vkGetPhysicalDeviceFeatures2(device.handle, &features.core);
 
     device.info.uuid =
@@ -155,6 +182,9 @@ void describe_modern(const Functions& functions, PhysicalDevice& device) {
     }
     device.info.missing = missing_features(features);
     fill_features(device, features);
+    device.optional.cooperative_matrix = features.cooperative.cooperativeMatrix != VK_FALSE &&
+                                         device.optional.float16 && device.optional.memory_model &&
+                                         multiplies_halves(functions, device.handle);
     const std::optional<ComputeQueue> queue = find_queue(functions, device.handle);
     if (queue) device.queue_family = queue->family;
     if (!queue && device.info.missing.empty()) device.info.missing = "it has no compute queue";

@@ -16,6 +16,7 @@ struct OptionalFeatures {
     bool storage16 = false;
     bool storage8 = false;
     bool memory_model = false;
+    bool cooperative_matrix = false;  ///< VK_NV_cooperative_matrix with products of f16.
 };
 
 /// A device as it presents itself, before it is opened.
