@@ -1,12 +1,13 @@
 // Speed of the Vulkan backend on whole graphs: TFLOP/s of products, TB/s of everything else, by the
 // device's timestamps and by wall clock from the first run to the end of the last.
 //
-//     cambrian_vulkan_bench [--device NAME] [--scale N] [--runs N] [--strict] [--tiles] [--only
-//     TEXT]
+//     cambrian_vulkan_bench [--device NAME] [--scale N] [--runs N] [--strict] [--tile NAME]
+//     [--tiles] [--only TEXT]
 //
 // CAMBRIAN_TEST_DEVICE names the device where --device does not: by index, uuid or part of its
 // name; without both it is the first one, and a software device only when it is named. --scale
-// divides the sizes. --tiles runs the products with every tile that the device can run.
+// divides the sizes. --tile runs the products with one tile, --tiles with every one that the device
+// can run.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -20,7 +21,9 @@
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/core/random.hpp"
-#include "cambrian/engine/graph/ops.hpp"
+#include "cambrian/engine/graph/number_format.hpp"
+#include "cambrian/engine/graph/ops_formats.hpp"
+#include "cambrian/gpu/kernels/cooperative_tile.hpp"
 #include "cambrian/gpu/kernels/matmul_tile.hpp"
 #include "cambrian/gpu/vulkan/device.hpp"
 #include "cambrian/gpu/vulkan_backend.hpp"
@@ -37,6 +40,7 @@ struct Arguments {
     std::int64_t scale = 1;
     int runs = 20;
     Math math = Math::fast;
+    std::string tile;
     bool tiles = false;
     std::string only;
 };
@@ -59,6 +63,8 @@ Arguments parse(int argc, char** argv) {
             arguments.runs = std::max(1, std::stoi(value()));
         } else if (option == "--strict") {
             arguments.math = Math::strict;
+        } else if (option == "--tile") {
+            arguments.tile = value();
         } else if (option == "--tiles") {
             arguments.tiles = true;
         } else if (option == "--only") {
@@ -66,8 +72,8 @@ Arguments parse(int argc, char** argv) {
         } else {
             throw ConfigError(
                 option +
-                " is unknown (it is no option) use --device --scale --runs --strict --tiles "
-                "or --only");
+                " is unknown (it is no option) use --device --scale --runs --strict --tile "
+                "--tiles or --only");
         }
     }
     return arguments;
@@ -124,6 +130,40 @@ Case perceptrons(std::int64_t population) {
     return result;
 }
 
+/// A real value as codes of f16, which a product takes them from.
+Var halves(Graph& graph, std::string_view name, Shape shape, bool per_individual) {
+    const Shape words{shape[0], words_of(NumberFormat::f16, shape[1])};
+    return decode(graph.input(name, ValueType::integer, words, per_individual), NumberFormat::f16,
+                  shape[1]);
+}
+
+Var dense_halves(Var x, std::int64_t in, std::int64_t out) {
+    Graph& graph = *x.graph;
+    const Var weights = halves(graph, "weights", {out, in}, true);
+    const Var bias = graph.input("bias", ValueType::real, {out}, true);
+    const Var code = graph.input("code", ValueType::integer, {}, true);
+    return activate(matmul(x, weights, false, true) + bias, code);
+}
+
+/// Weights, data and hidden activations in f16.
+Case half_perceptrons(std::int64_t population) {
+    Case result{.name = "population MLP 784-128-10, f16", .graph = {}, .population = population};
+    const Var x = halves(result.graph, "x", {batch, pixels}, false);
+    const Var y = encode(dense_halves(x, pixels, hidden), NumberFormat::f16);
+    result.graph.output(dense_halves(decode(y, NumberFormat::f16, hidden), hidden, classes));
+    result.flops = 2.0 * static_cast<double>(population * batch * hidden * (pixels + classes));
+    return result;
+}
+
+Case half_square(std::int64_t size) {
+    Case result{.name = fmt::format("matmul {0} x {0}, f16", size), .graph = {}};
+    result.graph.output(matmul(halves(result.graph, "a", {size, size}, false),
+                               halves(result.graph, "b", {size, size}, false), false, true));
+    const auto n = static_cast<double>(size);
+    result.flops = 2.0 * n * n * n;
+    return result;
+}
+
 Case square(std::int64_t size) {
     Case result{.name = fmt::format("matmul {0} x {0}", size), .graph = {}};
     const Var a = result.graph.input("a", ValueType::real, {size, size});
@@ -161,6 +201,13 @@ std::vector<Case> product_cases(std::int64_t scale) {
     return cases;
 }
 
+std::vector<Case> half_cases(std::int64_t scale) {
+    std::vector<Case> cases;
+    cases.push_back(half_perceptrons(std::max<std::int64_t>(4096 / scale, 1)));
+    cases.push_back(half_square(std::max<std::int64_t>(4096 / scale, 64)));
+    return cases;
+}
+
 std::vector<Case> streaming_cases(std::int64_t scale) {
     const std::int64_t rows = std::max<std::int64_t>((std::int64_t{1} << 18) / scale, 16);
     const auto input = [](Graph& graph, Shape shape) {
@@ -179,32 +226,47 @@ std::vector<Case> streaming_cases(std::int64_t scale) {
     return cases;
 }
 
-/// Uniform words in [-1, 1), one piece again and again; codes are 1 (relu).
-void fill(Backend& backend, Buffer& buffer) {
-    const std::int64_t elements = buffer.elements();
-    const std::int64_t most = std::int64_t{1} << 20;
-    if (buffer.type() == ValueType::integer) {
-        const std::vector<std::int32_t> codes(static_cast<std::size_t>(elements), 1);
-        backend.upload(buffer, 0, std::span<const std::int32_t>(codes));
+/// Words of a piece again and again.
+template <class Word>
+void fill_with(Backend& backend, Buffer& buffer, const std::vector<Word>& piece) {
+    const auto size = static_cast<std::int64_t>(piece.size());
+    for (std::int64_t first = 0; first < buffer.elements(); first += size) {
+        const auto count = static_cast<std::size_t>(std::min(size, buffer.elements() - first));
+        backend.upload(buffer, first, std::span<const Word>(piece).first(count));
+    }
+}
+
+/// Uniform numbers in [-1, 1), in words of integers as pairs of f16; codes of activations are 1
+/// (relu).
+void fill(Backend& backend, Buffer& buffer, const ValueInfo& info) {
+    const auto elements =
+        static_cast<std::size_t>(std::min(buffer.elements(), std::int64_t{1} << 20));
+    RandomStream stream(random_key(1, "vulkan bench"), 0);
+    const auto number = [&] { return stream.uniform() * 2.0F - 1.0F; };
+    if (info.type == ValueType::real) {
+        std::vector<float> piece(elements);
+        std::ranges::generate(piece, number);
+        fill_with(backend, buffer, piece);
         return;
     }
-    std::vector<float> piece(static_cast<std::size_t>(std::min(elements, most)));
-    RandomStream stream(random_key(1, "vulkan bench"), 0);
-    for (float& value : piece) value = stream.uniform() * 2.0F - 1.0F;
-    for (std::int64_t first = 0; first < elements; first += most) {
-        const auto count = static_cast<std::size_t>(std::min(most, elements - first));
-        backend.upload(buffer, first, std::span<const float>(piece).first(count));
-    }
+    std::vector<std::int32_t> piece(elements, 1);
+    const auto encode = row(NumberFormat::f16).encode;
+    if (info.shape.rank() > 0)
+        std::ranges::generate(piece, [&] {
+            return static_cast<std::int32_t>(encode(number()) | encode(number()) << 16U);
+        });
+    fill_with(backend, buffer, piece);
 }
 
 /// The buffers of one side of a graph.
 struct Buffers {
-    Buffers(Backend& backend, const Case& measured, std::span<const ValueId> values) {
+    Buffers(Backend& backend, const Case& measured, std::span<const ValueId> values, bool filled) {
         for (const ValueId id : values) {
             const ValueInfo& info = measured.graph.value(id);
             const std::int64_t individuals = info.per_individual ? measured.population : 1;
             owned.push_back(backend.allocate(info.type, individuals * info.shape.elements()));
             bindings.push_back({owned.back().get(), 0});
+            if (filled) fill(backend, *owned.back(), info);
         }
     }
     std::vector<std::unique_ptr<Buffer>> owned;
@@ -235,9 +297,8 @@ void measure(const Case& measured, VulkanOptions options, int runs) {
     options.profile = true;
     const auto backend = make_vulkan_backend(options);
     const auto program = backend->compile(measured.graph);
-    const Buffers inputs(*backend, measured, measured.graph.inputs());
-    const Buffers outputs(*backend, measured, measured.graph.outputs());
-    for (const auto& buffer : inputs.owned) fill(*backend, *buffer);
+    const Buffers inputs(*backend, measured, measured.graph.inputs(), true);
+    const Buffers outputs(*backend, measured, measured.graph.outputs(), false);
     float first = 0.0F;
     const auto finish = [&] {
         backend->download(*outputs.owned[0], 0, std::span<float>(&first, 1));
@@ -254,15 +315,17 @@ void measure(const Case& measured, VulkanOptions options, int runs) {
     report(measured, options.matmul_tile, backend->take_profile(), wall, runs);
 }
 
-void measure_tiles(const Case& measured, VulkanOptions options, int runs) {
-    vulkan::DeviceLimits limits;
-    {
-        vulkan::DeviceOptions device_options;
-        device_options.uuid = options.uuid;
-        const vulkan::Device device(device_options);
-        limits = device.limits();
-    }
-    for (const gpu::MatmulTile& tile : gpu::matmul_tiles()) {
+vulkan::DeviceLimits limits_of(const VulkanOptions& options) {
+    vulkan::DeviceOptions device_options;
+    device_options.uuid = options.uuid;
+    return vulkan::Device(device_options).limits();
+}
+
+template <class Tile>
+void measure_tiles(const Case& measured, VulkanOptions options, int runs,
+                   std::span<const Tile> tiles) {
+    const vulkan::DeviceLimits limits = limits_of(options);
+    for (const Tile& tile : tiles) {
         if (!tile.fits(limits)) continue;
         options.matmul_tile = tile.name;
         measure(measured, options, runs);
@@ -274,6 +337,7 @@ void run(const Arguments& arguments) {
     VulkanOptions options;
     options.uuid = device.uuid;
     options.math = arguments.math;
+    options.matmul_tile = arguments.tile;
     fmt::print("{}, {}, {} runs each\n", device.name, device.driver, arguments.runs);
     fmt::print("{:<28} {:<14} {:>10} {:>10} {:>9} {:>9}\n", "case", "tile", "device ms", "wall ms",
                "device", "wall");
@@ -283,7 +347,13 @@ void run(const Arguments& arguments) {
     for (const Case& measured : product_cases(arguments.scale)) {
         if (!wanted(measured)) continue;
         measure(measured, options, arguments.runs);
-        if (arguments.tiles) measure_tiles(measured, options, arguments.runs);
+        if (arguments.tiles) measure_tiles(measured, options, arguments.runs, gpu::matmul_tiles());
+    }
+    for (const Case& measured : half_cases(arguments.scale)) {
+        if (!wanted(measured)) continue;
+        measure(measured, options, arguments.runs);
+        if (arguments.tiles)
+            measure_tiles(measured, options, arguments.runs, gpu::cooperative_tiles());
     }
     for (const Case& measured : streaming_cases(arguments.scale))
         if (wanted(measured)) measure(measured, options, arguments.runs);
