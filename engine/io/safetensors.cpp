@@ -1,0 +1,254 @@
+#include "cambrian/engine/io/safetensors.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <tuple>
+
+#include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/io/container.hpp"
+
+namespace cambrian {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::size_t length_bytes = 8;
+constexpr std::uint64_t longest_header = 100'000'000;  // As the format says.
+constexpr int deepest = 3;                             // A list in an entry of the header.
+constexpr std::string_view metadata_key = "__metadata__";
+
+/// Where a tensor lies in the data, and what it is.
+struct Entry {
+    std::string name;
+    StoredType type{};
+    Shape shape;
+    std::uint64_t begin = 0;
+    std::uint64_t end = 0;
+};
+
+class Decoder {
+  public:
+    Decoder(std::span<const std::byte> bytes, std::string_view source)
+        : bytes_(bytes), source_(source) {}
+
+    Safetensors run() {
+        const json header = parse_header();
+        Safetensors result;
+        std::vector<Entry> entries;
+        for (const auto& [name, value] : header.items()) {
+            if (name == metadata_key)
+                result.metadata = metadata(value);
+            else
+                entries.push_back(entry(name, value));
+        }
+        const std::span<const std::byte> data = bytes_.subspan(length_bytes + header_length_);
+        require_cover(entries, data.size());
+        for (Entry& found : entries) {
+            const auto part = data.subspan(found.begin, found.end - found.begin);
+            result.tensors.emplace(
+                std::move(found.name),
+                StoredTensor{found.type, found.shape, {part.begin(), part.end()}});
+        }
+        return result;
+    }
+
+  private:
+    [[noreturn]] void fail(const std::string& why) const {
+        throw InputError(std::string(source_) + " cannot be read as safetensors (" + why +
+                         ") write it again or name another file");
+    }
+
+    json parse_header() {
+        if (bytes_.size() < length_bytes) fail("it has less than 8 bytes");
+        std::uint64_t length = 0;
+        std::memcpy(&length, bytes_.data(), length_bytes);
+        if (length > longest_header || length > bytes_.size() - length_bytes)
+            fail("its header of " + std::to_string(length) + " bytes is longer than " +
+                 (length > longest_header ? "any may be" : "the file"));
+        header_length_ = static_cast<std::size_t>(length);
+        const auto* text = reinterpret_cast<const char*>(bytes_.data() + length_bytes);
+        try {
+            json header = json::parse(text, text + length, checks());
+            if (!header.is_object()) fail("its header is no object");
+            return header;
+        } catch (const json::exception& error) {
+            fail(std::string("its header is no JSON: ") + error.what());
+        }
+    }
+
+    /// Refuses names that repeat and depth that no header has, while the text is read.
+    json::parser_callback_t checks() {
+        return [this](int depth, json::parse_event_t event, json& parsed) {
+            if (depth > deepest) fail("its header is nested too deep");
+            if (event == json::parse_event_t::object_start) {
+                keys_.resize(static_cast<std::size_t>(depth) + 1);
+                keys_.back().clear();
+            }
+            if (event == json::parse_event_t::key && !keys_[static_cast<std::size_t>(depth) - 1]
+                                                          .insert(parsed.get<std::string>())
+                                                          .second)
+                fail("its header has \"" + parsed.get<std::string>() + "\" twice");
+            return true;
+        };
+    }
+
+    [[nodiscard]] std::map<std::string, std::string, std::less<>> metadata(
+        const json& value) const {
+        if (!value.is_object()) fail("its metadata is no object");
+        std::map<std::string, std::string, std::less<>> result;
+        for (const auto& [key, text] : value.items()) {
+            if (!text.is_string()) fail("its metadata \"" + key + "\" is no text");
+            result.emplace(key, text.get<std::string>());
+        }
+        return result;
+    }
+
+    [[nodiscard]] Entry entry(const std::string& name, const json& value) const {
+        const bool whole = value.is_object() && value.size() == 3 && value.contains("dtype") &&
+                           value.contains("shape") && value.contains("data_offsets");
+        if (!whole)
+            fail("tensor \"" + name + "\" does not have dtype, shape and data_offsets alone");
+        Entry result{
+            .name = name, .type = type(name, value["dtype"]), .shape = shape(name, value["shape"])};
+        const json& offsets = value["data_offsets"];
+        if (!offsets.is_array() || offsets.size() != 2)
+            fail("the data_offsets of tensor \"" + name + "\" are not two numbers");
+        result.begin = number(name, "data_offsets", offsets[0]);
+        result.end = number(name, "data_offsets", offsets[1]);
+        const std::uint64_t size = row(result.type).bytes;
+        const auto elements = static_cast<std::uint64_t>(result.shape.elements());
+        if (result.begin > result.end || (result.end - result.begin) % size != 0 ||
+            (result.end - result.begin) / size != elements)
+            fail("tensor \"" + name + "\" is " + result.shape.text() + " of " +
+                 std::string(row(result.type).name) + " and has bytes " +
+                 std::to_string(result.begin) + " to " + std::to_string(result.end));
+        return result;
+    }
+
+    [[nodiscard]] StoredType type(const std::string& name, const json& value) const {
+        for (const StoredTypeRow& stored : stored_types())
+            if (value.is_string() && value.get_ref<const std::string&>() == stored.name)
+                return stored.type;
+        std::string known;
+        for (const StoredTypeRow& stored : stored_types())
+            known += (known.empty() ? "" : " ") + std::string(stored.name);
+        fail("tensor \"" + name + "\" has the dtype " + value.dump() + ", known are " + known);
+    }
+
+    [[nodiscard]] Shape shape(const std::string& name, const json& value) const {
+        if (!value.is_array() || value.size() > static_cast<std::size_t>(Shape::max_rank))
+            fail("the shape of tensor \"" + name + "\" is no list of at most " +
+                 std::to_string(Shape::max_rank) + " numbers");
+        std::vector<std::int64_t> extents;
+        for (const json& extent : value)
+            extents.push_back(static_cast<std::int64_t>(number(name, "shape", extent)));
+        try {
+            return Shape(extents);
+        } catch (const ShapeError& error) {
+            fail("tensor \"" + name + "\": " + error.what());
+        }
+    }
+
+    [[nodiscard]] std::uint64_t number(const std::string& name, std::string_view key,
+                                       const json& value) const {
+        constexpr std::uint64_t most = std::uint64_t{1} << 62U;
+        if (!value.is_number_unsigned() || value.get<std::uint64_t>() > most)
+            fail("the " + std::string(key) + " of tensor \"" + name + "\" holds " + value.dump());
+        return value.get<std::uint64_t>();
+    }
+
+    /// Every byte of the data belongs to one tensor.
+    void require_cover(const std::vector<Entry>& entries, std::uint64_t size) const {
+        std::vector<const Entry*> order;
+        for (const Entry& entry : entries) order.push_back(&entry);
+        std::ranges::sort(order, {},
+                          [](const Entry* entry) { return std::tuple(entry->begin, entry->end); });
+        std::uint64_t covered = 0;
+        for (const Entry* entry : order) {
+            if (entry->begin != covered)
+                fail("tensor \"" + entry->name + "\" starts at byte " +
+                     std::to_string(entry->begin) + " of the data and " + std::to_string(covered) +
+                     " are taken before it");
+            covered = entry->end;
+        }
+        if (covered != size)
+            fail("its tensors have " + std::to_string(covered) + " bytes and there are " +
+                 std::to_string(size));
+    }
+
+    std::span<const std::byte> bytes_;
+    std::string_view source_;
+    std::size_t header_length_ = 0;
+    std::vector<std::set<std::string>> keys_;  ///< Of the objects that are open.
+};
+
+std::string header_text(const json& header) {
+    try {
+        return header.dump();
+    } catch (const json::exception& error) {
+        throw InputError(std::string("safetensors cannot be written (") + error.what() +
+                         ") use names and texts in UTF-8");
+    }
+}
+
+}  // namespace
+
+const StoredTensor& Safetensors::at(std::string_view name) const {
+    const auto found = tensors.find(name);
+    if (found != tensors.end()) return found->second;
+    std::string names;
+    for (const auto& [other, tensor] : tensors) names += (names.empty() ? "" : ", ") + other;
+    throw InputError("there is no tensor \"" + std::string(name) + "\" (the file has " +
+                     (names.empty() ? "none" : names) + ") name one of them");
+}
+
+Safetensors decode_safetensors(std::span<const std::byte> bytes, std::string_view source) {
+    return Decoder(bytes, source).run();
+}
+
+std::vector<std::byte> encode(const Safetensors& content) {
+    if (content.tensors.contains(metadata_key))
+        throw InputError("a tensor cannot be named \"" + std::string(metadata_key) +
+                         "\" (safetensors files keep their texts there) choose another name");
+    std::vector<const std::pair<const std::string, StoredTensor>*> order;
+    for (const auto& named : content.tensors) order.push_back(&named);
+    std::ranges::stable_sort(order, std::ranges::greater(),
+                             [](const auto* named) { return row(named->second.type).bytes; });
+
+    json header = json::object();
+    if (!content.metadata.empty()) header[std::string(metadata_key)] = content.metadata;
+    std::uint64_t offset = 0;
+    for (const auto* named : order) {
+        const StoredTensor& tensor = named->second;
+        const std::uint64_t end = offset + tensor.bytes.size();
+        const auto extents = tensor.shape.extents();
+        header[named->first] = {
+            {"dtype", row(tensor.type).name},
+            {"shape", std::vector<std::int64_t>(extents.begin(), extents.end())},
+            {"data_offsets", {offset, end}}};
+        offset = end;
+    }
+    std::string text = header_text(header);
+    text.resize((text.size() + length_bytes - 1) / length_bytes * length_bytes, ' ');
+
+    std::vector<std::byte> bytes(length_bytes + text.size() + offset);
+    const std::uint64_t length = text.size();
+    std::memcpy(bytes.data(), &length, length_bytes);
+    std::memcpy(bytes.data() + length_bytes, text.data(), text.size());
+    auto to = bytes.begin() + static_cast<std::ptrdiff_t>(length_bytes + text.size());
+    for (const auto* named : order) to = std::ranges::copy(named->second.bytes, to).out;
+    return bytes;
+}
+
+Safetensors read_safetensors(const std::filesystem::path& path) {
+    return decode_safetensors(read_file(path), path.string());
+}
+
+void write_safetensors(const std::filesystem::path& path, const Safetensors& content) {
+    write_file_atomically(path, encode(content));
+}
+
+}  // namespace cambrian
