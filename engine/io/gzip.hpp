@@ -1,0 +1,19 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace cambrian {
+
+/// Whether bytes begin as a gzip file does.
+[[nodiscard]] bool is_gzip(std::span<const std::byte> bytes);
+
+/// The content of a gzip file (RFC 1952), or its first `most` bytes. Memory grows with what is
+/// found, never with what a file claims. Throws InputError; `source` names the file in its text.
+[[nodiscard]] std::vector<std::byte> gunzip(std::span<const std::byte> bytes, std::uint64_t most,
+                                            std::string_view source);
+
+}  // namespace cambrian
