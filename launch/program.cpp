@@ -79,8 +79,9 @@ class CommandLine {
     static void add_gpu_flags(CLI::App& sub, std::string& dump, bool& profile) {
         sub.add_option("--dump", dump, "Write graphs, plans and generated shaders there")
             ->type_name("DIRECTORY");
-        sub.add_flag("--profile", profile,
-                     "Print time and traffic of each kernel of rank 0 at the end (slows a run down)");
+        sub.add_flag(
+            "--profile", profile,
+            "Print time and traffic of each kernel of rank 0 at the end (slows a run down)");
     }
 
     std::string chosen() const {

@@ -19,8 +19,8 @@ namespace cambrian {
 [[nodiscard]] std::vector<bool> scan_result_marks(const ScanAttribute& scan,
                                                   const std::vector<bool>& body_inputs);
 
-/// Stores a body in the attribute whose inputs carry the given marks. Throws ShapeError where a carry
-/// that all share would change while some individuals are done.
+/// Stores a body in the attribute whose inputs carry the given marks. Throws ShapeError where a
+/// carry that all share would change while some individuals are done.
 void mark_scan_body(ScanAttribute& scan, const std::vector<bool>& body_inputs);
 
 }  // namespace cambrian

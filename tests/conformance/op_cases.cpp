@@ -31,15 +31,15 @@ void add_sources(Cases& cases) {
 
 void add_unary(Cases& cases) {
     const std::vector<std::pair<Op, Range>> real_ops{
-        {Op::neg, Range::wide},          {Op::abs, Range::off_grid},
-        {Op::sign, Range::off_grid},     {Op::round, Range::off_grid},
-        {Op::floor, Range::off_grid},    {Op::exp, Range::wide},
-        {Op::log, Range::positive},      {Op::sqrt, Range::positive},
-        {Op::rsqrt, Range::positive},    {Op::reciprocal, Range::nonzero},
-        {Op::sin, Range::wide},          {Op::cos, Range::wide},
-        {Op::tanh, Range::wide},         {Op::sigmoid, Range::wide},
-        {Op::erf, Range::wide},          {Op::log1p, Range::positive},
-        {Op::expm1, Range::wide},        {Op::stop_gradient, Range::wide}};
+        {Op::neg, Range::wide},       {Op::abs, Range::off_grid},
+        {Op::sign, Range::off_grid},  {Op::round, Range::off_grid},
+        {Op::floor, Range::off_grid}, {Op::exp, Range::wide},
+        {Op::log, Range::positive},   {Op::sqrt, Range::positive},
+        {Op::rsqrt, Range::positive}, {Op::reciprocal, Range::nonzero},
+        {Op::sin, Range::wide},       {Op::cos, Range::wide},
+        {Op::tanh, Range::wide},      {Op::sigmoid, Range::wide},
+        {Op::erf, Range::wide},       {Op::log1p, Range::positive},
+        {Op::expm1, Range::wide},     {Op::stop_gradient, Range::wide}};
     for (const auto& [op, range] : real_ops)
         for (const Shape& shape : odd_shapes)
             cases.push_back({op, {{range, shape}}, {}, {{shape}}});

@@ -112,10 +112,10 @@ struct Signature {
 
 std::vector<Signature> unary_ops() {
     std::vector<Signature> all;
-    for (const Op op : {Op::neg, Op::abs, Op::sign, Op::round, Op::floor, Op::exp, Op::log,
-                        Op::sqrt, Op::rsqrt, Op::reciprocal, Op::sin, Op::cos, Op::tanh,
-                        Op::sigmoid, Op::erf, Op::log1p, Op::expm1, Op::is_finite,
-                        Op::stop_gradient})
+    for (const Op op :
+         {Op::neg, Op::abs, Op::sign, Op::round, Op::floor, Op::exp, Op::log, Op::sqrt, Op::rsqrt,
+          Op::reciprocal, Op::sin, Op::cos, Op::tanh, Op::sigmoid, Op::erf, Op::log1p, Op::expm1,
+          Op::is_finite, Op::stop_gradient})
         all.push_back({op, {real}});
     for (const Op op : {Op::neg, Op::abs, Op::sign, Op::stop_gradient})
         all.push_back({op, {integer}});
