@@ -5,6 +5,7 @@
 #include "cambrian/engine/graph/graph_copy.hpp"
 #include "cambrian/engine/graph/op_rules.hpp"
 #include "cambrian/engine/graph/passes.hpp"
+#include "cambrian/engine/graph/value_users.hpp"
 
 namespace cambrian {
 namespace {
@@ -22,10 +23,9 @@ class FormatFusion {
     FormatFusion(const Graph& graph, const Multiplies& multiplies)
         : graph_(graph),
           multiplies_(multiplies),
-          users_(graph.value_count()),
+          users_(users_of_values(graph)),
           fusions_(graph.nodes().size()),
           absorbed_(graph.nodes().size(), false) {
-        find_users();
         for (const Node& node : graph.nodes())
             if (node.op == Op::matmul || node.op == Op::linear) find(node);
     }
@@ -51,21 +51,6 @@ class FormatFusion {
     }
 
   private:
-    struct Users {
-        std::size_t count = 0;
-        const Node* last = nullptr;
-    };
-
-    void find_users() {
-        for (const Node& node : graph_.nodes())
-            for (const ValueId id : graph_.operands(node)) {
-                Users& users = users_[static_cast<std::size_t>(id)];
-                ++users.count;
-                users.last = &node;
-            }
-        for (const ValueId id : graph_.outputs()) ++users_[static_cast<std::size_t>(id)].count;
-    }
-
     [[nodiscard]] std::size_t position(const Node& node) const {
         return static_cast<std::size_t>(&node - graph_.nodes().data());
     }
@@ -89,7 +74,7 @@ class FormatFusion {
         if (!left || !right || left->format != right->format || !multiplies_(left->format)) return;
         fusion.linear.codes = ProductCodes{left->format, left->length, right->length, false};
         const Node* last = &product;
-        const Users& users = users_[product.first_result];
+        const ValueUsers& users = users_[product.first_result];
         if (users.count == 1 && users.last != nullptr && users.last->op == Op::encode &&
             std::get<FormatAttribute>(users.last->attributes).format == left->format) {
             fusion.linear.codes->result = true;
@@ -111,8 +96,8 @@ class FormatFusion {
 
     const Graph& graph_;
     const Multiplies& multiplies_;
-    std::vector<Users> users_;     ///< Of every value.
-    std::vector<Fusion> fusions_;  ///< By the position of the node that is replaced.
+    std::vector<ValueUsers> users_;  ///< Of every value.
+    std::vector<Fusion> fusions_;    ///< By the position of the node that is replaced.
     std::vector<bool> absorbed_;
 };
 

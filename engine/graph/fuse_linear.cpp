@@ -3,6 +3,7 @@
 
 #include "cambrian/engine/graph/graph_copy.hpp"
 #include "cambrian/engine/graph/passes.hpp"
+#include "cambrian/engine/graph/value_users.hpp"
 
 namespace cambrian {
 namespace {
@@ -18,8 +19,7 @@ struct Fusion {
 class LinearFusion {
   public:
     explicit LinearFusion(const Graph& graph)
-        : graph_(graph), users_(graph.value_count()), fusions_(graph.nodes().size()) {
-        find_users();
+        : graph_(graph), users_(users_of_values(graph)), fusions_(graph.nodes().size()) {
         for (const Node& node : graph.nodes())
             if (node.op == Op::matmul) find(node);
     }
@@ -42,28 +42,13 @@ class LinearFusion {
     }
 
   private:
-    struct Users {
-        std::size_t count = 0;
-        const Node* last = nullptr;
-    };
-
-    void find_users() {
-        for (const Node& node : graph_.nodes())
-            for (const ValueId id : graph_.operands(node)) {
-                Users& users = users_[static_cast<std::size_t>(id)];
-                ++users.count;
-                users.last = &node;
-            }
-        for (const ValueId id : graph_.outputs()) ++users_[static_cast<std::size_t>(id)].count;
-    }
-
     [[nodiscard]] std::size_t position(const Node& node) const {
         return static_cast<std::size_t>(&node - graph_.nodes().data());
     }
 
     /// The one node that reads a node's result, when it is of that op.
     [[nodiscard]] const Node* only_user(const Node& node, Op op) const {
-        const Users& users = users_[node.first_result];
+        const ValueUsers& users = users_[node.first_result];
         return users.count == 1 && users.last != nullptr && users.last->op == op ? users.last
                                                                                  : nullptr;
     }
@@ -111,8 +96,8 @@ class LinearFusion {
     }
 
     const Graph& graph_;
-    std::vector<Users> users_;     ///< Of every value.
-    std::vector<Fusion> fusions_;  ///< By the position of the node that is replaced.
+    std::vector<ValueUsers> users_;  ///< Of every value.
+    std::vector<Fusion> fusions_;    ///< By the position of the node that is replaced.
     std::vector<bool> absorbed_ = std::vector<bool>(graph_.nodes().size(), false);
 };
 
