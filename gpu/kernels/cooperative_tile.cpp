@@ -2,10 +2,8 @@
 
 #include <algorithm>
 #include <array>
-#include <string>
 
-#include "cambrian/engine/core/contract.hpp"
-#include "cambrian/engine/core/error.hpp"
+#include "cambrian/gpu/kernels/tile_choice.hpp"
 
 namespace cambrian::gpu {
 namespace {
@@ -28,11 +26,6 @@ constexpr std::array tiles{
     CooperativeTile{"f16_128x64x32_64x64", 128, 64, 32, 64, 64},
     CooperativeTile{"f16_128x16x64", 128, 16, 64, 32, 16},
 };
-
-/// Elements that are computed for a result, those behind its edges too.
-double padded(std::int64_t extent, std::uint32_t tile) {
-    return static_cast<double>((extent + tile - 1) / tile * tile);
-}
 
 /// With one vector more in each line.
 std::int64_t vectors(std::int64_t lines, std::int64_t width) {
@@ -67,31 +60,11 @@ std::span<const CooperativeTile> cooperative_tiles() {
 
 const CooperativeTile& choose_cooperative_tile(std::int64_t m, std::int64_t n,
                                                const vulkan::DeviceLimits& limits) {
-    const auto cost = [&](const CooperativeTile& tile) {
-        return padded(m, tile.rows) * padded(n, tile.columns) / tile.speed;
-    };
-    const CooperativeTile* best = nullptr;
-    for (const CooperativeTile& tile : tiles)
-        if (tile.speed > 0.0 && tile.fits(limits) && (best == nullptr || cost(tile) < cost(*best)))
-            best = &tile;
-    CAMBRIAN_ASSERT(best != nullptr);
-    return *best;
+    return fastest_tile(cooperative_tiles(), m, n, limits);
 }
 
 const CooperativeTile& cooperative_tile(std::string_view name, const vulkan::DeviceLimits& limits) {
-    const auto found = std::ranges::find(tiles, name, &CooperativeTile::name);
-    if (found == tiles.end()) {
-        std::string names;
-        for (const CooperativeTile& tile : tiles) names += " " + std::string(tile.name);
-        throw ConfigError("the tile \"" + std::string(name) +
-                          "\" is unknown (it is not one for codes) use one of" + names);
-    }
-    if (!found->fits(limits))
-        throw ConfigError("the tile \"" + std::string(name) + "\" is too large (the device has " +
-                          std::to_string(limits.shared_bytes) + " bytes of shared memory and " +
-                          std::to_string(limits.most_group_threads) +
-                          " threads for a workgroup) use a smaller one");
-    return *found;
+    return tile_of_name(cooperative_tiles(), name, limits);
 }
 
 }  // namespace cambrian::gpu

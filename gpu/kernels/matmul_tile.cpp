@@ -2,10 +2,8 @@
 
 #include <algorithm>
 #include <array>
-#include <string>
 
-#include "cambrian/engine/core/contract.hpp"
-#include "cambrian/engine/core/error.hpp"
+#include "cambrian/gpu/kernels/tile_choice.hpp"
 
 namespace cambrian::gpu {
 namespace {
@@ -44,12 +42,6 @@ constexpr std::array software_tiles{
     MatmulTile{"direct", 0, 0, 0, 0, 0, 0.5},
 };
 
-// Elements that are computed for a result, those behind its edges too.
-double padded(std::int64_t extent, std::uint32_t tile) {
-    const std::int64_t size = std::max<std::int64_t>(tile, 1);
-    return static_cast<double>((extent + size - 1) / size * size);
-}
-
 }  // namespace
 
 std::uint32_t MatmulTile::threads() const {
@@ -81,32 +73,11 @@ const MatmulTile& choose_matmul_tile(std::int64_t m, std::int64_t n,
                                      const vulkan::DeviceLimits& limits) {
     const std::span<const MatmulTile> candidates =
         limits.software ? std::span<const MatmulTile>(software_tiles) : tiles;
-    const auto cost = [&](const MatmulTile& tile) {
-        return padded(m, tile.rows) * padded(n, tile.columns) / tile.speed;
-    };
-    const MatmulTile* best = nullptr;
-    for (const MatmulTile& tile : candidates)
-        if (tile.speed > 0.0 && tile.fits(limits) && (best == nullptr || cost(tile) < cost(*best)))
-            best = &tile;
-    CAMBRIAN_ASSERT(best != nullptr);
-    return *best;
+    return fastest_tile(candidates, m, n, limits);
 }
 
 const MatmulTile& matmul_tile(std::string_view name, const vulkan::DeviceLimits& limits) {
-    const auto all = matmul_tiles();
-    const auto found = std::ranges::find(all, name, &MatmulTile::name);
-    if (found == all.end()) {
-        std::string names;
-        for (const MatmulTile& tile : all) names += " " + std::string(tile.name);
-        throw ConfigError("the tile \"" + std::string(name) +
-                          "\" is unknown (it is not in the table) use one of" + names);
-    }
-    if (!found->fits(limits))
-        throw ConfigError("the tile \"" + std::string(name) + "\" is too large (the device has " +
-                          std::to_string(limits.shared_bytes) + " bytes of shared memory and " +
-                          std::to_string(limits.most_group_threads) +
-                          " threads for a workgroup) use a smaller one");
-    return *found;
+    return tile_of_name(matmul_tiles(), name, limits);
 }
 
 }  // namespace cambrian::gpu
