@@ -7,11 +7,10 @@ Needs PyTorch (Debian: python3-torch); OpenBLAS is linked into the program. Both
 many threads and take turns; the shortest time of all rounds counts. The GPU's table is printed by
 cambrian_vulkan_bench.
 """
-import json
 import platform
-import subprocess
 import sys
 
+import beside
 import conv_torch
 import gemm_openblas
 import rows_torch
@@ -26,31 +25,22 @@ def processor():
     return f"{names[0]}, {len(names)} processors" if names else platform.processor()
 
 
-def google_benchmark(program, names):
+def best_of(program, names):
     """Best milliseconds, and best counter of steps a second, of every benchmark of these names."""
-    text = subprocess.run(
-        [program, f"--benchmark_filter=^({names})/", "--benchmark_format=json", "--benchmark_repetitions=8",
-         "--benchmark_enable_random_interleaving=true"],
-        check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout
     times, steps = {}, {}
-    for entry in json.loads(text)["benchmarks"]:
-        if entry["run_type"] != "iteration":
-            continue
+    for entry in beside.google_benchmark(program, f"({names})/", "--benchmark_repetitions=8",
+                                         "--benchmark_enable_random_interleaving=true"):
         key = entry["run_name"].replace("/real_time", "")
-        times[key] = min(times.get(key, float("inf")), entry["real_time"])
+        beside.keep_shortest(times, key, entry["real_time"])
         steps[key] = max(steps.get(key, 0.0), entry.get("steps", 0.0))
     return times, steps
 
 
-def line(what, own, other, against, aim, unit="ms"):
+def line(what, own, other, against, aim):
     ratio = other / own
     met = "" if aim is None else ("yes" if ratio >= aim else "no")
     goal = "" if aim is None else f"{aim:.2f}"
-    print(f"| {what} | {own:.3f} {unit} | {other:.3f} {unit}, {against} | {ratio:.2f} | {goal} | {met} |", flush=True)
-
-
-def threads_text(count):
-    return f"{count} thread" + ("s" if int(count) > 1 else "")
+    print(f"| {what} | {own:.3f} ms | {other:.3f} ms, {against} | {ratio:.2f} | {goal} | {met} |", flush=True)
 
 
 def products(program, rounds):
@@ -66,33 +56,29 @@ def products(program, rounds):
 
 
 def population(program):
-    times, _ = google_benchmark(program, "population_mlp|population_mlp_by_hand")
+    times, _ = best_of(program, "population_mlp|population_mlp_by_hand")
     for threads in (1, 2):
-        line(f"population MLP 256 x 784-128-10, batch 64, {threads_text(threads)}", times[f"population_mlp/{threads}"],
-             times[f"population_mlp_by_hand/{threads}"], "a loop over cblas_sgemm", 0.85)
+        line(f"population MLP 256 x 784-128-10, batch 64, {beside.threads_text(threads)}",
+             times[f"population_mlp/{threads}"], times[f"population_mlp_by_hand/{threads}"],
+             "a loop over cblas_sgemm", 0.85)
 
 
-def against_torch(title, module, program, rounds, unit, aims):
-    mine, other = {}, {}
-    for _ in range(rounds):
-        module.ours(program, mine)
-        module.theirs(other)
+def against_torch(title, module, program, rounds, aims):
+    mine, other = beside.in_turns(module.ours, module.theirs, program, rounds)
     for key in mine:
-        if key not in other:
-            continue
-        parts = key if isinstance(key, tuple) else (key,)
-        what = " ".join([title, *map(str, parts[:-1])]).strip()
-        line(f"{what}, {threads_text(parts[-1])}", mine[key], other[key], "PyTorch", aims(parts), unit)
+        if key in other:
+            what = " ".join([title, *map(str, key[:-1])]).strip()
+            line(f"{what}, {beside.threads_text(key[-1])}", mine[key], other[key], "PyTorch", aims(key))
 
 
 def rollouts(program):
-    times, steps = google_benchmark(program, "cart_pole_rollout")
+    times, steps = best_of(program, "cart_pole_rollout")
     for key in times:
         threads = key.rsplit("/", 1)[1]
         aim = 60.0 if threads == "2" else None
         own = steps[key] / 1e6
         met = "" if aim is None else ("yes" if own >= aim else "no")
-        print(f"| cart-pole 10,000 x 4-16-2 x 500 steps, {threads_text(threads)} | {own:.1f} M steps/s | | | "
+        print(f"| cart-pole 10,000 x 4-16-2 x 500 steps, {beside.threads_text(threads)} | {own:.1f} M steps/s | | | "
               f"{'' if aim is None else '60 M'} | {met} |", flush=True)
 
 
@@ -102,10 +88,10 @@ def main():
     print("| what | Cambrian | beside | ratio | aim | met |\n|---|---|---|---|---|---|")
     products(program, rounds)
     population(program)
-    against_torch("1024 x 1024", rows_torch, program, rounds, "ms", lambda key: 1.0 if key[0] in ROWS else None)
-    against_torch("training step of an MLP 784-128-10, batch 128, AdamW", training_torch, program, rounds, "us",
+    against_torch("1024 x 1024", rows_torch, program, rounds, lambda key: 1.0 if key[0] in ROWS else None)
+    against_torch("training step of an MLP 784-128-10, batch 128, AdamW", training_torch, program, rounds,
                   lambda key: 0.8)
-    against_torch("", conv_torch, program, rounds, "ms", lambda key: None)
+    against_torch("", conv_torch, program, rounds, lambda key: None)
     rollouts(program)
 
 

@@ -7,33 +7,19 @@ PyTorch 1.13 has no rms_norm, rope and gate of its own: there its users' composi
 `add` go into memory that is there already on both sides. Both sides take turns; the shortest time of
 all rounds counts.
 """
-import json
-import subprocess
 import sys
-import time
 
 import torch
+
+import beside
 
 SIDE = 1024
 
 
 def ours(program, times):
-    text = subprocess.run(
-        [program, "--benchmark_filter=^run_rows/", "--benchmark_format=json", "--benchmark_min_time=0.4"],
-        check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout
-    for entry in json.loads(text)["benchmarks"]:
+    for entry in beside.google_benchmark(program, "run_rows/", "--benchmark_min_time=0.4"):
         name, threads = entry["run_name"].split("/")[1:3]
-        add(times, (name, int(threads)), entry["best_ms"])
-
-
-def shortest(work, seconds=0.4):
-    work()
-    best, end = float("inf"), time.perf_counter() + seconds
-    while time.perf_counter() < end:
-        start = time.perf_counter()
-        work()
-        best = min(best, time.perf_counter() - start)
-    return best * 1e3
+        beside.keep_shortest(times, (name, int(threads)), entry["best_ms"])
 
 
 def works():
@@ -74,24 +60,12 @@ def theirs(times):
         torch.set_num_threads(threads)
         for name, work in works().items():
             with torch.no_grad():
-                add(times, (name, threads), shortest(work))
-
-
-def add(times, key, value):
-    times[key] = min(times.get(key, float("inf")), value)
+                beside.keep_shortest(times, (name, threads), beside.shortest(work))
 
 
 def main():
     program, rounds = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 3
-    mine, other = {}, {}
-    for _ in range(rounds):
-        ours(program, mine)
-        theirs(other)
-    print(f"{'':32}{'cambrian ms':>12}{'torch ms':>12}{'torch / cambrian':>18}")
-    for (name, threads), value in mine.items():
-        label = f"{name}, {threads} thread" + ("s" if threads > 1 else "")
-        torch_time = other[name, threads]
-        print(f"{label:32}{value:12.3f}{torch_time:12.3f}{torch_time / value:18.2f}")
+    beside.print_table("", *beside.in_turns(ours, theirs, program, rounds))
 
 
 if __name__ == "__main__":
