@@ -144,6 +144,12 @@ template <std::size_t n>
     return each_word<n>(
         [&](std::size_t i) { return _mm256_cmpgt_epi32(a.of[i], all_words(limit)); });
 }
+template <std::size_t n>
+[[gnu::always_inline]] inline bool holds_for_all(Lanes<n> condition) {
+    __m256 all_of = condition.of[0];
+    for (std::size_t i = 1; i < n; ++i) all_of = _mm256_and_ps(all_of, condition.of[i]);
+    return _mm256_movemask_ps(all_of) == 0xFF;
+}
 /// Chosen by the sign of the condition.
 template <std::size_t n>
 [[gnu::always_inline]] inline Lanes<n> choose(Lanes<n> condition, Lanes<n> yes, Lanes<n> no) {
@@ -229,14 +235,19 @@ template <std::size_t n>
     const Words<n> bits = words_of(x) & repeated<n>(elementary::magnitude_mask);
     const Lanes<n> magnitude = lanes_of(bits);
     const Lanes<n> limited = at_most(magnitude, 9.5F);
-    const Lanes<n> power = lanes_of(power_bits(2.0F * limited));
-    const Lanes<n> far = 1.0F - 2.0F * reciprocal_inside(1.0F + power);
     const Lanes<n> z = limited * limited;
     const Lanes<n> p_4 = 0.0217025522F + z * (-0.00818160549F + 0.00214652368F * z);
     const Lanes<n> p_2 = 0.133332089F + z * (-0.0539471321F + z * p_4);
     const Lanes<n> p_1 = -0.333333313F + z * p_2;
     const Lanes<n> near = limited + (limited * z) * p_1;
-    const Lanes<n> chosen = choose(below(magnitude, 0.625F), near, far);
+    const Lanes<n> is_near = below(magnitude, 0.625F);
+    Lanes<n> chosen = near;
+    // Networks at rest stay near zero, where the power is not needed.
+    if (!holds_for_all(is_near)) {
+        const Lanes<n> power = lanes_of(power_bits(2.0F * limited));
+        const Lanes<n> far = 1.0F - 2.0F * reciprocal_inside(1.0F + power);
+        chosen = choose(is_near, near, far);
+    }
     const Lanes<n> large = lanes_of(above(bits, 0x38FFFFFFU));
     const Lanes<n> value = choose(large, chosen, lanes_of(normal(bits)));
     return where_number(x, value | sign);
