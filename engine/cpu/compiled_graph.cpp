@@ -231,7 +231,7 @@ void CompiledGraph::add_step(const Graph& graph, const Node& node) {
                     *this};
     if (auto step = make_step(site)) {
         if (profile_ != nullptr) {
-            step = profile_->timed(std::move(step), site, boundary_.is_body);
+            step = profile_->timed(std::move(step), graph, node, boundary_.is_body);
         }
         Entries& phase = in_shared_phase_[node.first_result] ? shared_steps_ : block_steps_;
         phase.push_back({std::move(step), per_individual});

@@ -64,6 +64,10 @@ class CompiledGraph {
 
     // For the factories of steps, during construction.
 
+    [[nodiscard]] MemoryAccount& account() const { return *account_; }
+    /// Or null: nobody counts what steps do.
+    [[nodiscard]] Profile* profile() const { return profile_; }
+
     /// Private memory of a step that lasts for a run.
     [[nodiscard]] Ref reserve(std::int64_t elements, bool per_individual);
     /// Memory for use inside one step.

@@ -46,15 +46,17 @@ const std::string scan_name{name(Op::scan)};
 
 }  // namespace
 
-std::unique_ptr<Step> Profile::timed(std::unique_ptr<Step> step, const Site& site, bool in_body) {
+std::unique_ptr<Step> Profile::timed(std::unique_ptr<Step> step, const Graph& graph,
+                                     const Node& node, bool in_body) {
     Traffic traffic;
-    for (std::size_t i = 0; i < site.operands.size(); ++i)
-        traffic.add(site.operand(i).shape.elements(), site.operand(i).per_individual);
-    for (std::size_t i = 0; i < site.results.size(); ++i)
-        traffic.add(site.result(i).shape.elements(), site.result(i).per_individual);
-    std::string text(name(site.node.op));
+    const auto add = [&](ValueId id) {
+        traffic.add(graph.value(id).shape.elements(), graph.value(id).per_individual);
+    };
+    for (const ValueId id : graph.operands(node)) add(id);
+    for (std::uint32_t r = 0; r < node.result_count; ++r) add(ValueId{node.first_result + r});
+    std::string text(name(node.op));
     // All scans are one row: the time of one in the body of another is taken off once.
-    if (site.node.op != Op::scan) text += " " + site.result().shape.text();
+    if (node.op != Op::scan) text += " " + graph.value(ValueId{node.first_result}).shape.text();
     return std::make_unique<TimedStep>(std::move(step), traffic, sum(text),
                                        in_body ? &sum(scan_name) : nullptr);
 }

@@ -15,11 +15,10 @@ namespace cambrian::cpu {
 /// wrapped when a program is compiled, so a backend without a profile runs them as they are.
 class Profile {
   public:
-    /// The step of a node, timed. @param in_body whether it is run by a scan, whose own time is
-    /// what
-    ///     its steps leave.
-    [[nodiscard]] std::unique_ptr<Step> timed(std::unique_ptr<Step> step, const Site& site,
-                                              bool in_body);
+    /// The step of a node, timed.
+    /// @param in_body whether it is run by a scan, whose own time is what its steps leave.
+    [[nodiscard]] std::unique_ptr<Step> timed(std::unique_ptr<Step> step, const Graph& graph,
+                                              const Node& node, bool in_body);
     /// A copy of so many elements for each individual.
     [[nodiscard]] std::unique_ptr<Step> timed_copy(std::unique_ptr<Step> step,
                                                    std::int64_t elements);

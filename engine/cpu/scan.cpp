@@ -4,6 +4,7 @@
 #include "cambrian/engine/cpu/compiled_graph.hpp"
 #include "cambrian/engine/cpu/copy.hpp"
 #include "cambrian/engine/cpu/kernel_table.hpp"
+#include "cambrian/engine/cpu/transposed_scan.hpp"
 
 namespace cambrian::cpu {
 
@@ -164,6 +165,7 @@ class ScanStep : public Step {
 }  // namespace
 
 std::unique_ptr<Step> make_scan(const Site& site) {
+    if (auto transposed = make_transposed_scan(site)) return transposed;
     return std::make_unique<ScanStep>(site);
 }
 

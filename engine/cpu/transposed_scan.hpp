@@ -1,0 +1,14 @@
+#pragma once
+
+#include <memory>
+
+#include "cambrian/engine/cpu/step.hpp"
+
+namespace cambrian::cpu {
+
+/// The step of a scan whose body runs transposed (see transposed_graph.hpp), or null where it
+/// cannot: an op it has no step for, values that all individuals share but are computed, or a block
+/// that is too large for the cache.
+[[nodiscard]] std::unique_ptr<Step> make_transposed_scan(const Site& site);
+
+}  // namespace cambrian::cpu
