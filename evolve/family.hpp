@@ -8,8 +8,8 @@ namespace cambrian::evolve {
 
 /// How networks become programs: one compiled graph for each structure, or one for all networks,
 /// which reads each network as data and is never compiled again when structures mutate. Networks
-/// too large for the interpreted family run as graphs in it too. Under strict math both give the
-/// same bits; under fast math large products may differ.
+/// too large for the interpreted family, or with a layer it does not know, run as graphs in it too.
+/// Under strict math both give the same bits; under fast math large products may differ.
 enum class Family : std::uint8_t { graph, interpreted };
 
 /// engine.family of a config.

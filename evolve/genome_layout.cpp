@@ -37,22 +37,20 @@ const AnyLayer& layer_at(const Blueprint& blueprint, int slot) {
     return blueprint.slots[index]->layer;
 }
 
-std::vector<std::int64_t> chain_widths(const Blueprint& blueprint) {
-    std::vector<std::int64_t> widths;
-    widths.reserve(blueprint.slots.size() + 1);
-    std::int64_t width = blueprint.input_features;
+std::vector<Shape> chain_shapes(const Blueprint& blueprint) {
+    std::vector<Shape> shapes;
+    shapes.reserve(blueprint.slots.size() + 1);
+    shapes.push_back(input_row(blueprint));
     for (const std::optional<Slot>& slot : blueprint.slots) {
-        widths.push_back(width);
-        if (slot) {
-            width = slot->layer.output_features();
-        }
+        const Shape& row = shapes.back();
+        shapes.push_back(slot ? slot->layer.output_shape(row) : Shape(row));
     }
-    widths.push_back(width);
-    return widths;
+    return shapes;
 }
 
-bool keeps_width(const Blueprint& blueprint, std::span<const std::int64_t> widths, int slot) {
-    return layer_at(blueprint, slot).output_features() == widths[static_cast<std::size_t>(slot)];
+bool keeps_width(std::span<const Shape> shapes, int slot) {
+    const auto before = static_cast<std::size_t>(slot);
+    return shapes[before].elements() == shapes[before + 1].elements();
 }
 
 std::vector<GeneWeights> gene_weights(const Blueprint& blueprint) {
@@ -70,10 +68,10 @@ std::vector<GeneWeights> gene_weights(const Blueprint& blueprint) {
     }
     add(static_cast<int>(blueprint.slots.size()), -1, parameter_count(blueprint.head));
     if (!blueprint.links.empty()) {
-        const std::vector<std::int64_t> widths = chain_widths(blueprint);
+        const std::vector<Shape> shapes = chain_shapes(blueprint);
         for (std::size_t link = 0; link < blueprint.links.size(); ++link) {
             add(-1, static_cast<int>(link),
-                network_check::link_parameter(blueprint, widths, blueprint.links[link])
+                network_check::link_parameter(blueprint, shapes, blueprint.links[link])
                     .shape.elements());
         }
     }
@@ -85,7 +83,7 @@ std::vector<ParameterSpec> gene_parameters(const Blueprint& blueprint, const Gen
         return layer_at(blueprint, gene.slot).parameters();
     }
     const Link& link = blueprint.links[static_cast<std::size_t>(gene.link)];
-    return {network_check::link_parameter(blueprint, chain_widths(blueprint), link)};
+    return {network_check::link_parameter(blueprint, chain_shapes(blueprint), link)};
 }
 
 bool same_weights(const Blueprint& a, const GeneWeights& gene_a, const Blueprint& b,

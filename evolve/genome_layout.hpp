@@ -23,12 +23,11 @@ struct GeneWeights {
 /// Every gene in the order of the weight vector: filled slots, head, links.
 [[nodiscard]] std::vector<GeneWeights> gene_weights(const Blueprint& blueprint);
 
-/// Width of the chain before every slot, then before the head.
-[[nodiscard]] std::vector<std::int64_t> chain_widths(const Blueprint& blueprint);
+/// Shape of a row of the chain before every slot, then before the head.
+[[nodiscard]] std::vector<Shape> chain_shapes(const Blueprint& blueprint);
 
-/// Whether a filled slot keeps the width, so that it may be disabled.
-[[nodiscard]] bool keeps_width(const Blueprint& blueprint, std::span<const std::int64_t> widths,
-                               int slot);
+/// Whether a filled slot gives as many elements as it takes, so that it may be disabled.
+[[nodiscard]] bool keeps_width(std::span<const Shape> shapes, int slot);
 
 /// The parameter tensors of one gene, in the order of its weights.
 [[nodiscard]] std::vector<ParameterSpec> gene_parameters(const Blueprint& blueprint,

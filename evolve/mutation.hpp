@@ -40,7 +40,7 @@ using Mutation = std::optional<Genome> (*)(RandomStream& rng, const MutationSett
 [[nodiscard]] std::optional<Genome> mutate_activation(RandomStream&, const MutationSettings&,
                                                       const GenomeLimits&, const Genome&,
                                                       std::uint64_t birth);
-/// Another type between the same widths, with fresh weights.
+/// Another type between the same shapes, with fresh weights.
 [[nodiscard]] std::optional<Genome> mutate_layer_type(RandomStream&, const MutationSettings&,
                                                       const GenomeLimits&, const Genome&,
                                                       std::uint64_t birth);

@@ -116,8 +116,9 @@ std::optional<Genome> change_layer_type(RandomStream& rng, const MutationSetting
         return std::nullopt;
     }
     const std::string type = pick(rng, types);
-    const std::int64_t width = chain_widths(genome.blueprint)[static_cast<std::size_t>(slot)];
-    const std::optional<AnyLayer> layer = fitted_layer(type, width, old.output_features());
+    const std::vector<Shape> shapes = chain_shapes(genome.blueprint);
+    const auto before = static_cast<std::size_t>(slot);
+    const std::optional<AnyLayer> layer = fitted_layer(type, shapes[before], shapes[before + 1]);
     if (!layer || (layer->stateful() && !limits.time)) {
         return std::nullopt;
     }
@@ -154,7 +155,7 @@ std::optional<Genome> insert_layer(RandomStream& rng, const MutationSettings& se
     }
     const auto index = static_cast<std::size_t>(slot);
     const std::optional<AnyLayer> layer =
-        identity_layer(type, chain_widths(genome.blueprint)[index]);
+        identity_layer(type, chain_shapes(genome.blueprint)[index]);
     if (!layer || (layer->stateful() && !limits.time)) {
         return std::nullopt;
     }
@@ -168,9 +169,9 @@ std::optional<Genome> insert_layer(RandomStream& rng, const MutationSettings& se
 }
 
 std::vector<int> togglable_slots(const Blueprint& blueprint) {
-    const std::vector<std::int64_t> widths = chain_widths(blueprint);
+    const std::vector<Shape> shapes = chain_shapes(blueprint);
     std::vector<int> slots = filled_slots(blueprint);
-    std::erase_if(slots, [&](int slot) { return !keeps_width(blueprint, widths, slot); });
+    std::erase_if(slots, [&](int slot) { return !keeps_width(shapes, slot); });
     return slots;
 }
 

@@ -56,6 +56,10 @@ void StructureBytes::add(const AnyLayer& layer) {
 void StructureBytes::add(const Blueprint& blueprint) {
     add(blueprint.input_features);
     add(blueprint.output_features);
+    add(blueprint.input_shape.rank());
+    for (const std::int64_t extent : blueprint.input_shape.extents()) {
+        add(extent);
+    }
     add(blueprint.grid.depth);
     add(blueprint.grid.rows);
     add(blueprint.grid.cols);

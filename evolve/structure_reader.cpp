@@ -38,6 +38,8 @@ Hash128 StructureReader::read(const Blueprint& blueprint) {
     words_.clear();
     add(blueprint.input_features);
     add(blueprint.output_features);
+    add(blueprint.input_shape.rank());
+    for (const std::int64_t extent : blueprint.input_shape.extents()) add(extent);
     for (const int extent : {blueprint.grid.depth, blueprint.grid.rows, blueprint.grid.cols,
                              blueprint.grid.layers_per_cell})
         add(extent);

@@ -67,6 +67,7 @@ void TapeShelf::read_part(Part& part, std::span<const Genome* const> genomes,
 }
 
 std::optional<TapeShelf::Entry> TapeShelf::read_genome(Part& part, const Blueprint& blueprint) {
+    if (!TapeWriter::can_write(blueprint)) return std::nullopt;
     const std::size_t first_word = part.words.size();
     const std::size_t first_packing = part.packings.size();
     const TapeCapacity needed = part.writer.write(blueprint, part.words, part.packings);

@@ -27,7 +27,7 @@ class TapeShelf {
     };
 
     /// Writes the tapes of genomes, in place of those before; → one entry each, or nothing for a
-    /// network that is too large to interpret. Valid until the next call.
+    /// network that has no tape form or is too large to interpret. Valid until the next call.
     std::span<const std::optional<Entry>> read(std::span<const Genome* const> genomes,
                                                ThreadPool& threads);
     /// What every network of a class fits, now and before.

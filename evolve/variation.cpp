@@ -28,7 +28,8 @@ Variation::Variation(std::uint64_t seed, VariationSettings settings)
       splice_key_(random_key(seed, "splice")),
       mutate_key_(random_key(seed, "mutate")) {
     for (const std::string& type : settings_.mutation.layer_types) {
-        static_cast<void>(fitted_layer(type, 1, 1));  // an unknown type throws now, not in a birth
+        static_cast<void>(
+            fitted_layer(type, {1}, {1}));  // an unknown type throws now, not in a birth
     }
 }
 

@@ -1,6 +1,7 @@
 #include "cambrian/launch/structure_text.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -50,6 +51,11 @@ std::string activation_text(const AnyLayer& layer) {
     return text.empty() ? "-" : text;
 }
 
+/// "6" for vectors, "3x8x8" for images.
+std::string shape_text(const Shape& row) {
+    return fmt::format("{}", fmt::join(row.extents(), "x"));
+}
+
 std::string end_text(const Blueprint& blueprint, int end) {
     if (end == input_port) return "input";
     if (end == blueprint.grid.slots()) return "head";
@@ -77,10 +83,11 @@ std::string structure_table(const Network& network) {
     std::string text = fmt::format("  {:<20} {:<12} {:>7} {:>7} {:<18} {:<8} {:>9}\n", "place",
                                    "type", "in", "out", "activation", "enabled", "weights");
     for (const LayerLine& line : layer_lines(blueprint))
-        text += fmt::format("  {:<20} {:<12} {:>7} {:>7} {:<18} {:<8} {:>9}\n", line.place,
-                            line.layer->type(), network.width_before(line.slot),
-                            line.layer->output_features(), activation_text(*line.layer),
-                            line.enabled ? "yes" : "no", slot_weights(network, line.slot));
+        text +=
+            fmt::format("  {:<20} {:<12} {:>7} {:>7} {:<18} {:<8} {:>9}\n", line.place,
+                        line.layer->type(), shape_text(network.shape_before(line.slot)),
+                        shape_text(network.shape_after(line.slot)), activation_text(*line.layer),
+                        line.enabled ? "yes" : "no", slot_weights(network, line.slot));
     for (std::size_t i = 0; i < blueprint.links.size(); ++i) {
         const Link& link = blueprint.links[i];
         text += fmt::format("  link {} -> {}, {}, {} weights\n", end_text(blueprint, link.source),
@@ -123,9 +130,9 @@ std::string graphviz_text(const Network& network, const std::string& title) {
     for (const LayerLine& line : layer_lines(blueprint)) {
         const std::string id = node(line.slot);
         text += fmt::format("  {} [label=\"{}\\n{} {} -> {}\\n{}\"{}];\n", id, line.place,
-                            line.layer->type(), network.width_before(line.slot),
-                            line.layer->output_features(), activation_text(*line.layer),
-                            line.enabled ? "" : ", style=dashed");
+                            line.layer->type(), shape_text(network.shape_before(line.slot)),
+                            shape_text(network.shape_after(line.slot)),
+                            activation_text(*line.layer), line.enabled ? "" : ", style=dashed");
         text += fmt::format("  {} -> {};\n", previous, id);
         previous = id;
     }

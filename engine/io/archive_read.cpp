@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <cereal/archives/portable_binary.hpp>
 #include <istream>
 #include <streambuf>
@@ -185,6 +186,15 @@ void ArchiveReader::read(Blueprint& blueprint) {
     Blueprint result;
     read(result.input_features);
     read(result.output_features);
+    std::uint8_t rank = 0;
+    read(rank);
+    std::array<std::int64_t, 4> extents{};
+    if (rank > extents.size()) fail("the input of its network has too many axes");
+    for (std::size_t i = 0; i < rank; ++i) {
+        read(extents[i]);
+        if (extents[i] < 1 || extents[i] > widest_layer) fail("a width is out of range");
+    }
+    result.input_shape = Shape(std::span<const std::int64_t>(extents.data(), rank));
     GridSize& grid = result.grid;
     for (int* extent : {&grid.depth, &grid.rows, &grid.cols, &grid.layers_per_cell}) read(*extent);
     try {

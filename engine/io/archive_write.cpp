@@ -115,6 +115,8 @@ void ArchiveWriter::write(const AnyLayer& layer) {
 void ArchiveWriter::write(const Blueprint& blueprint) {
     write(blueprint.input_features);
     write(blueprint.output_features);
+    write(static_cast<std::uint8_t>(blueprint.input_shape.rank()));
+    for (const std::int64_t extent : blueprint.input_shape.extents()) write(extent);
     const GridSize& grid = blueprint.grid;
     for (const int extent : {grid.depth, grid.rows, grid.cols, grid.layers_per_cell})
         write(static_cast<std::int32_t>(extent));

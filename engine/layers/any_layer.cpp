@@ -65,8 +65,8 @@ std::string_view AnyLayer::type() const {
     return type_names[layer_.index()];
 }
 
-void AnyLayer::resolve(std::int64_t input_features) {
-    std::visit([=](auto& layer) { layer.resolve(input_features); }, layer_);
+void AnyLayer::resolve(const Shape& input) {
+    std::visit([&](auto& layer) { layer.resolve(input); }, layer_);
 }
 
 void AnyLayer::infer_output(std::int64_t width) {
@@ -77,8 +77,8 @@ void AnyLayer::infer_output(std::int64_t width) {
         layer_);
 }
 
-std::int64_t AnyLayer::output_features() const {
-    return std::visit([](const auto& layer) { return layer.output_features(); }, layer_);
+Shape AnyLayer::output_shape(const Shape& input) const {
+    return std::visit([&](const auto& layer) { return layer.output_shape(input); }, layer_);
 }
 
 std::vector<ParameterSpec> AnyLayer::parameters() const {
@@ -166,15 +166,14 @@ std::string unknown_layer_type(std::string_view type) {
            (nearest ? ") did you mean \"" + std::string(*nearest) + "\"?" : ") use one of these");
 }
 
-std::optional<AnyLayer> fitted_layer(std::string_view type, std::int64_t input_features,
-                                     std::int64_t output_features) {
+std::optional<AnyLayer> fitted_layer(std::string_view type, const Shape& input,
+                                     const Shape& output) {
     std::optional<AnyLayer> result;
     bool known = false;
     const auto matches = [&]<class L>(L*) {
         if (L::name != type) return false;
         known = true;
-        if (auto layer = L::fitted(input_features, output_features))
-            result = AnyLayer(*std::move(layer));
+        if (auto layer = L::fitted(input, output)) result = AnyLayer(*std::move(layer));
         return true;
     };
     find_type(matches, static_cast<AnyLayer::Variant*>(nullptr));

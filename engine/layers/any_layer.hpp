@@ -33,11 +33,12 @@ class AnyLayer {
     [[nodiscard]] Variant& variant() { return layer_; }
 
     [[nodiscard]] std::string_view type() const;
-    /// Fills widths left at 0; throws ShapeError when they do not fit.
-    void resolve(std::int64_t input_features);
+    /// Fills widths left at 0 for rows of that shape; throws ShapeError when they do not fit.
+    void resolve(const Shape& input);
     /// Fills an output width left at 0 where the type has one; call before resolve.
     void infer_output(std::int64_t width);
-    [[nodiscard]] std::int64_t output_features() const;
+    /// Of a row, after resolve.
+    [[nodiscard]] Shape output_shape(const Shape& input) const;
     [[nodiscard]] std::vector<ParameterSpec> parameters() const;
     /// Every activation gene, depth first; empty for layers without one.
     [[nodiscard]] std::vector<Activation*> activations();
@@ -65,10 +66,9 @@ class AnyLayer {
 [[nodiscard]] std::optional<AnyLayer> default_layer(std::string_view type);
 /// Text of an error about an unknown type: the known ones and the nearest.
 [[nodiscard]] std::string unknown_layer_type(std::string_view type);
-/// The default layer of a type between two widths, or nothing when the type cannot join them.
-/// Throws ConfigError for an unknown type.
-[[nodiscard]] std::optional<AnyLayer> fitted_layer(std::string_view type,
-                                                   std::int64_t input_features,
-                                                   std::int64_t output_features);
+/// The default layer of a type between rows of two shapes, or nothing when the type cannot join
+/// them. Throws ConfigError for an unknown type.
+[[nodiscard]] std::optional<AnyLayer> fitted_layer(std::string_view type, const Shape& input,
+                                                   const Shape& output);
 
 }  // namespace cambrian

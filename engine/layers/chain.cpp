@@ -1,11 +1,13 @@
 #include "cambrian/engine/layers/chain.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/layers/width.hpp"
 
 namespace cambrian {
 
@@ -13,18 +15,6 @@ namespace {
 
 std::string prefix(std::size_t index) {
     return "layers." + std::to_string(index) + ".";
-}
-
-/// An empty residual needs a layer before it whose input is as wide as its own.
-void check_preceding(std::size_t index, std::int64_t preceding, std::int64_t width) {
-    if (index == 0)
-        throw ShapeError(
-            "an empty residual begins the chain (it adds the input of the layer before it and "
-            "there is none) give it layers or put a layer before it");
-    if (preceding != width)
-        throw ShapeError("an empty residual does not fit (the layer before it takes [.., " +
-                         std::to_string(preceding) + "], its own input is [.., " +
-                         std::to_string(width) + "]) give it layers or make the widths equal");
 }
 
 }  // namespace
@@ -47,21 +37,38 @@ int nesting(const AnyLayer& layer) {
         layer.variant());
 }
 
-std::int64_t resolve_chain(std::string_view container, std::vector<AnyLayer>& layers,
-                           std::int64_t input_features) {
-    std::int64_t width = input_features;
-    std::int64_t preceding = 0;
+void check_preceding(const Shape* preceding, const Shape& input) {
+    if (preceding == nullptr)
+        throw ShapeError(
+            "an empty residual begins the chain (it adds the input of the layer before it and "
+            "there is none) give it layers or put a layer before it");
+    if (preceding->elements() != input.elements())
+        throw ShapeError("an empty residual does not fit (the layer before it takes " +
+                         rows_of(*preceding) + ", its own input is " + rows_of(input) +
+                         ") give it layers or make the widths equal");
+}
+
+Shape resolve_chain(std::string_view container, std::vector<AnyLayer>& layers, const Shape& input) {
+    Shape row = input;
+    std::optional<Shape> preceding;
     for (std::size_t i = 0; i < layers.size(); ++i) {
         try {
-            if (adds_preceding_input(layers[i])) check_preceding(i, preceding, width);
-            layers[i].resolve(width);
+            if (adds_preceding_input(layers[i]))
+                check_preceding(preceding ? &*preceding : nullptr, row);
+            layers[i].resolve(row);
         } catch (const ShapeError& error) {
             throw ShapeError("layer " + std::to_string(i) + " of " + std::string(container) + ": " +
                              error.what());
         }
-        preceding = std::exchange(width, layers[i].output_features());
+        preceding = std::exchange(row, layers[i].output_shape(row));
     }
-    return width;
+    return row;
+}
+
+Shape chain_output(const std::vector<AnyLayer>& layers, const Shape& input) {
+    Shape row = input;
+    for (const AnyLayer& layer : layers) row = layer.output_shape(row);
+    return row;
 }
 
 std::vector<ParameterSpec> chain_parameters(const std::vector<AnyLayer>& layers) {
@@ -104,7 +111,7 @@ StepResult chain_step(const std::vector<AnyLayer>& layers, Var x, std::span<cons
     for (const AnyLayer& layer : layers) {
         const Var input = result.output;
         if (adds_preceding_input(layer)) {
-            result.output = input + preceding;
+            result.output = input + shaped(preceding, input.shape());
         } else {
             const LayerOperands own{
                 .parameters = take(rest.parameters, layer.parameters().size()),

@@ -15,10 +15,14 @@ namespace cambrian {
 /// More levels are refused, by files and by networks.
 inline constexpr int deepest_nesting = 16;
 
-/// Resolves all layers and returns the width after the last; throws ShapeError naming the container
-/// and the layer.
-std::int64_t resolve_chain(std::string_view container, std::vector<AnyLayer>& layers,
-                           std::int64_t input_features);
+/// Resolves all layers and returns the shape of a row after the last; throws ShapeError naming the
+/// container and the layer.
+Shape resolve_chain(std::string_view container, std::vector<AnyLayer>& layers, const Shape& input);
+/// The shape of a row after resolved layers.
+[[nodiscard]] Shape chain_output(const std::vector<AnyLayer>& layers, const Shape& input);
+/// Throws ShapeError unless an empty residual on `input` has a layer before it (null: none) whose
+/// input has as many elements.
+void check_preceding(const Shape* preceding, const Shape& input);
 [[nodiscard]] std::vector<ParameterSpec> chain_parameters(const std::vector<AnyLayer>& layers);
 [[nodiscard]] bool chain_stateful(const std::vector<AnyLayer>& layers);
 [[nodiscard]] std::vector<StateSpec> chain_state(const std::vector<AnyLayer>& layers);

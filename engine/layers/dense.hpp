@@ -11,7 +11,7 @@ namespace cambrian {
 struct Dense {
     static constexpr std::string_view name = "dense";
 
-    std::int64_t in = 0;   ///< 0: as wide as the input.
+    std::int64_t in = 0;   ///< 0: all elements of a row.
     std::int64_t out = 0;  ///< 0: told by what follows, for a head or the end of a residual.
     bool bias = true;
     Activation activation = Activation::linear;
@@ -24,19 +24,22 @@ struct Dense {
     };
 
     static Dense example() { return {.in = 3, .out = 5, .activation = Activation::tanh}; }
-    static std::optional<Dense> fitted(std::int64_t in, std::int64_t out) {
-        return Dense{.in = in, .out = out};
+    static std::optional<Dense> fitted(const Shape& in, const Shape& out) {
+        if (out.rank() != 1) return std::nullopt;
+        return Dense{.in = in.elements(), .out = out.elements()};
     }
 
-    void resolve(std::int64_t input_features) {
-        resolve_width(name, "in", in, input_features);
+    void resolve(const Shape& input) {
+        resolve_width(name, "in", in, input);
         require_width(name, "out", out);
     }
     /// Fills an output width left at 0.
     void infer_output(std::int64_t width) {
         if (out == 0) out = width;
     }
-    [[nodiscard]] std::int64_t output_features() const { return out; }
+    [[nodiscard]] Shape output_shape(const Shape& input) const {
+        return with_width(input, in, out);
+    }
 
     [[nodiscard]] std::vector<ParameterSpec> parameters() const {
         std::vector<ParameterSpec> result;

@@ -46,9 +46,10 @@ std::vector<float> identity_parameters(const AnyLayer& layer) {
     return weights;
 }
 
-std::optional<AnyLayer> identity_layer(std::string_view type, std::int64_t width) {
-    std::optional<AnyLayer> layer = fitted_layer(type, width, width);
+std::optional<AnyLayer> identity_layer(std::string_view type, const Shape& row) {
+    std::optional<AnyLayer> layer = fitted_layer(type, row, row);
     if (!layer || can_be_identity(*layer)) return layer;
+    const std::int64_t width = row.elements();
     Residual residual{.layers = {}, .features = width};
     residual.layers.push_back(*std::move(layer));
     residual.layers.emplace_back(Dense{.in = width, .out = width});

@@ -19,9 +19,9 @@ namespace cambrian {
 /// can_be_identity is false.
 [[nodiscard]] std::vector<float> identity_parameters(const AnyLayer& layer);
 
-/// A layer of that type that can be the identity on a width; where the type itself cannot, a
-/// residual of such a layer and a dense. Nothing when the type has no default between equal widths.
-/// Throws ConfigError for an unknown type.
-[[nodiscard]] std::optional<AnyLayer> identity_layer(std::string_view type, std::int64_t width);
+/// A layer of that type that can be the identity on rows of a shape; where the type itself cannot,
+/// a residual of such a layer and a dense. Nothing when the type has no default between equal
+/// shapes. Throws ConfigError for an unknown type.
+[[nodiscard]] std::optional<AnyLayer> identity_layer(std::string_view type, const Shape& row);
 
 }  // namespace cambrian

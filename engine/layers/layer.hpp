@@ -56,29 +56,30 @@ struct Field {
 template <class Layer, class Value>
 Field(const char*, Value Layer::*) -> Field<Layer, Value>;
 
-/// A layer type. Described for one individual and for a tensor whose last axis is features; all
-/// other axes are batch. A stateful layer also has `state()` and `step()`, and its sequence form is
-/// scan(step).
+/// A layer type. Described for one individual and for the shape of a row (width.hpp); all axes
+/// before the row are batch. A stateful layer also has `state()` and `step()`, and its sequence
+/// form is scan(step).
 ///
 ///     static constexpr std::string_view name;
-///     static constexpr auto fields;                    // std::tuple of Field
-///     static L example();                              // for tests and documentation
-///     static std::optional<L> fitted(in, out);         // default-configured layer between two
-///     widths, if there is one void resolve(in);                                // fills widths
-///     left at 0; throws ShapeError when they do not fit std::int64_t output_features() const; //
-///     after resolve std::vector<ParameterSpec> parameters() const; Var build(Var x, const
-///     LayerOperands&) const;    // stateless layers std::vector<StateSpec> state() const; //
-///     stateful layers StepResult step(Var x, std::span<const Var> state, const LayerOperands&)
-///     const;
+///     static constexpr auto fields;      // std::tuple of Field
+///     static L example();                // for tests and documentation
+///     // default-configured layer between rows of two shapes, if there is one
+///     static std::optional<L> fitted(const Shape& in, const Shape& out);
+///     void resolve(const Shape& input);  // fills widths left at 0; throws ShapeError if unfit
+///     Shape output_shape(const Shape& input) const;  // of a row, after resolve
+///     std::vector<ParameterSpec> parameters() const;
+///     Var build(Var x, const LayerOperands&) const;  // stateless layers
+///     std::vector<StateSpec> state() const;          // stateful layers
+///     StepResult step(Var x, std::span<const Var> state, const LayerOperands&) const;
 template <class L>
 concept Layer = std::equality_comparable<L> && std::default_initializable<L> &&
-    requires(L layer, const L constant, std::int64_t width) {
+    requires(L layer, const L constant, const Shape& row) {
     { L::name } -> std::convertible_to<std::string_view>;
     L::fields;
     { L::example() } -> std::same_as<L>;
-    { L::fitted(width, width) } -> std::same_as<std::optional<L>>;
-    { layer.resolve(width) } -> std::same_as<void>;
-    { constant.output_features() } -> std::same_as<std::int64_t>;
+    { L::fitted(row, row) } -> std::same_as<std::optional<L>>;
+    { layer.resolve(row) } -> std::same_as<void>;
+    { constant.output_shape(row) } -> std::same_as<Shape>;
     { constant.parameters() } -> std::same_as<std::vector<ParameterSpec>>;
 };
 

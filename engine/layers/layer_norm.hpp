@@ -15,7 +15,7 @@ namespace cambrian {
 struct LayerNorm {
     static constexpr std::string_view name = "layer_norm";
 
-    std::int64_t features = 0;  ///< 0: as wide as the input.
+    std::int64_t features = 0;  ///< 0: all elements of a row.
     float epsilon = 1e-5F;
 
     static constexpr auto fields = std::tuple{
@@ -24,18 +24,18 @@ struct LayerNorm {
     };
 
     static LayerNorm example() { return {.features = 6}; }
-    static std::optional<LayerNorm> fitted(std::int64_t in, std::int64_t out) {
+    static std::optional<LayerNorm> fitted(const Shape& in, const Shape& out) {
         if (in != out) return std::nullopt;
-        return LayerNorm{.features = in};
+        return LayerNorm{.features = in.elements()};
     }
 
     /// What is wrong with the fields, or an empty text.
     [[nodiscard]] std::string_view fault() const { return epsilon_fault(epsilon); }
-    void resolve(std::int64_t input_features) {
+    void resolve(const Shape& input) {
         require_no_fault(name, fault());
-        resolve_width(name, "features", features, input_features);
+        resolve_width(name, "features", features, input);
     }
-    [[nodiscard]] std::int64_t output_features() const { return features; }
+    [[nodiscard]] Shape output_shape(const Shape& input) const { return input; }
 
     [[nodiscard]] std::vector<ParameterSpec> parameters() const {
         return {{.name = "gain", .shape = {features}, .initial = Initial::ones},
@@ -43,8 +43,9 @@ struct LayerNorm {
     }
 
     [[nodiscard]] Var build(Var x, const LayerOperands& operands) const {
-        return layer_norm(x, operands.parameters[0], operands.parameters[1],
-                          static_cast<double>(epsilon));
+        const Var y = layer_norm(as_vectors(x, features), operands.parameters[0],
+                                 operands.parameters[1], static_cast<double>(epsilon));
+        return shaped(y, x.shape());
     }
 
     bool operator==(const LayerNorm&) const = default;

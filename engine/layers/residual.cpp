@@ -5,6 +5,7 @@
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/layers/chain.hpp"
+#include "cambrian/engine/layers/width.hpp"
 
 namespace cambrian {
 
@@ -15,23 +16,23 @@ Residual Residual::example() {
     return result;
 }
 
-std::optional<Residual> Residual::fitted(std::int64_t in, std::int64_t out) {
-    if (in != out) return std::nullopt;
-    Residual result{.layers = {}, .features = in};
-    result.layers.emplace_back(Dense{.in = in, .out = in});
+std::optional<Residual> Residual::fitted(const Shape& in, const Shape& out) {
+    if (in != out || in.rank() != 1) return std::nullopt;
+    const std::int64_t width = in.elements();
+    Residual result{.layers = {}, .features = width};
+    result.layers.emplace_back(Dense{.in = width, .out = width});
     return result;
 }
 
-void Residual::resolve(std::int64_t input_features) {
-    resolve_width(name, "features", features, input_features);
+void Residual::resolve(const Shape& input) {
+    resolve_whole_row(name, "features", features, input);
     if (layers.empty()) return;
     layers.back().infer_output(features);
-    const std::int64_t width = resolve_chain(name, layers, features);
-    if (width != features)
-        throw ShapeError("residual cannot add its layers to its input (they give [.., " +
-                         std::to_string(width) + "], the input is [.., " +
-                         std::to_string(features) + "]) make the last layer " +
-                         std::to_string(features) + " wide");
+    const Shape output = resolve_chain(name, layers, input);
+    if (output.elements() != features)
+        throw ShapeError("residual cannot add its layers to its input (they give " +
+                         rows_of(output) + ", the input is " + rows_of(input) +
+                         ") make the last layer " + std::to_string(features) + " wide");
 }
 
 std::vector<ParameterSpec> Residual::parameters() const {
@@ -53,7 +54,7 @@ Var Residual::build(Var x, const LayerOperands& operands) const {
 StepResult Residual::step(Var x, std::span<const Var> state, const LayerOperands& operands) const {
     CAMBRIAN_ASSERT(!layers.empty());
     StepResult result = chain_step(layers, x, state, operands);
-    result.output = x + result.output;
+    result.output = x + shaped(result.output, x.shape());
     return result;
 }
 

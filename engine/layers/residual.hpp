@@ -16,7 +16,7 @@ struct Residual {
     static constexpr std::string_view name = "residual";
 
     std::vector<AnyLayer> layers;
-    std::int64_t features = 0;  ///< 0: as wide as the input.
+    std::int64_t features = 0;  ///< Elements of a row; 0: as many as the input has.
 
     static constexpr auto fields = std::tuple{
         Field{"layers", &Residual::layers},
@@ -24,10 +24,10 @@ struct Residual {
     };
 
     static Residual example();
-    static std::optional<Residual> fitted(std::int64_t in, std::int64_t out);
+    static std::optional<Residual> fitted(const Shape& in, const Shape& out);
 
-    void resolve(std::int64_t input_features);
-    [[nodiscard]] std::int64_t output_features() const { return features; }
+    void resolve(const Shape& input);
+    [[nodiscard]] Shape output_shape(const Shape& input) const { return input; }
     [[nodiscard]] std::vector<ParameterSpec> parameters() const;
     /// Whether a layer in it is.
     [[nodiscard]] bool stateful() const;

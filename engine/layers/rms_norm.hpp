@@ -14,7 +14,7 @@ namespace cambrian {
 struct RmsNorm {
     static constexpr std::string_view name = "rms_norm";
 
-    std::int64_t features = 0;  ///< 0: as wide as the input.
+    std::int64_t features = 0;  ///< 0: all elements of a row.
     float epsilon = 1e-6F;
 
     static constexpr auto fields = std::tuple{
@@ -23,25 +23,27 @@ struct RmsNorm {
     };
 
     static RmsNorm example() { return {.features = 6}; }
-    static std::optional<RmsNorm> fitted(std::int64_t in, std::int64_t out) {
+    static std::optional<RmsNorm> fitted(const Shape& in, const Shape& out) {
         if (in != out) return std::nullopt;
-        return RmsNorm{.features = in};
+        return RmsNorm{.features = in.elements()};
     }
 
     /// What is wrong with the fields, or an empty text.
     [[nodiscard]] std::string_view fault() const { return epsilon_fault(epsilon); }
-    void resolve(std::int64_t input_features) {
+    void resolve(const Shape& input) {
         require_no_fault(name, fault());
-        resolve_width(name, "features", features, input_features);
+        resolve_width(name, "features", features, input);
     }
-    [[nodiscard]] std::int64_t output_features() const { return features; }
+    [[nodiscard]] Shape output_shape(const Shape& input) const { return input; }
 
     [[nodiscard]] std::vector<ParameterSpec> parameters() const {
         return {{.name = "gain", .shape = {features}, .initial = Initial::ones}};
     }
 
     [[nodiscard]] Var build(Var x, const LayerOperands& operands) const {
-        return rms_norm(x, operands.parameters[0], static_cast<double>(epsilon));
+        const Var rows = as_vectors(x, features);
+        return shaped(rms_norm(rows, operands.parameters[0], static_cast<double>(epsilon)),
+                      x.shape());
     }
 
     bool operator==(const RmsNorm&) const = default;

@@ -13,7 +13,7 @@ namespace cambrian {
 struct Rnn {
     static constexpr std::string_view name = "rnn";
 
-    std::int64_t in = 0;      ///< 0: as wide as the input.
+    std::int64_t in = 0;      ///< 0: all elements of a row.
     std::int64_t hidden = 0;  ///< Width of the state; 0: told by what follows.
 
     static constexpr auto fields = std::tuple{
@@ -22,19 +22,20 @@ struct Rnn {
     };
 
     static Rnn example() { return {.in = 3, .hidden = 4}; }
-    static std::optional<Rnn> fitted(std::int64_t in, std::int64_t out) {
-        return Rnn{.in = in, .hidden = out};
+    static std::optional<Rnn> fitted(const Shape& in, const Shape& out) {
+        if (out.rank() != 1) return std::nullopt;
+        return Rnn{.in = in.elements(), .hidden = out.elements()};
     }
 
-    void resolve(std::int64_t input_features) {
-        resolve_width(name, "in", in, input_features);
+    void resolve(const Shape& input) {
+        resolve_whole_row(name, "in", in, input);
         require_width(name, "hidden", hidden);
     }
     /// Fills an output width left at 0.
     void infer_output(std::int64_t width) {
         if (hidden == 0) hidden = width;
     }
-    [[nodiscard]] std::int64_t output_features() const { return hidden; }
+    [[nodiscard]] Shape output_shape(const Shape& /*input*/) const { return {hidden}; }
 
     [[nodiscard]] std::vector<ParameterSpec> parameters() const {
         const auto weight = [](std::string text, std::int64_t rows, std::int64_t columns) {

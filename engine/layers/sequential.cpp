@@ -13,23 +13,23 @@ Sequential Sequential::example() {
     return result;
 }
 
-std::optional<Sequential> Sequential::fitted(std::int64_t /*in*/, std::int64_t /*out*/) {
+std::optional<Sequential> Sequential::fitted(const Shape& /*in*/, const Shape& /*out*/) {
     return std::nullopt;
 }
 
-void Sequential::resolve(std::int64_t input_features) {
+void Sequential::resolve(const Shape& input) {
     if (layers.empty())
         throw ShapeError(
             "sequential has no layers (nothing tells what it computes) add \"layers\"");
-    resolve_chain(name, layers, input_features);
+    resolve_chain(name, layers, input);
 }
 
 void Sequential::infer_output(std::int64_t width) {
     if (!layers.empty()) layers.back().infer_output(width);
 }
 
-std::int64_t Sequential::output_features() const {
-    return layers.empty() ? 0 : layers.back().output_features();
+Shape Sequential::output_shape(const Shape& input) const {
+    return chain_output(layers, input);
 }
 
 std::vector<ParameterSpec> Sequential::parameters() const {

@@ -18,12 +18,12 @@ struct Sequential {
 
     static Sequential example();
     /// None: what to put into it is a choice.
-    static std::optional<Sequential> fitted(std::int64_t in, std::int64_t out);
+    static std::optional<Sequential> fitted(const Shape& in, const Shape& out);
 
-    void resolve(std::int64_t input_features);
+    void resolve(const Shape& input);
     /// Fills the output width of the last layer if it was left at 0.
     void infer_output(std::int64_t width);
-    [[nodiscard]] std::int64_t output_features() const;
+    [[nodiscard]] Shape output_shape(const Shape& input) const;
     [[nodiscard]] std::vector<ParameterSpec> parameters() const;
     /// Whether a layer in it is.
     [[nodiscard]] bool stateful() const;

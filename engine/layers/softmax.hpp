@@ -12,7 +12,7 @@ struct Softmax {
     static constexpr std::string_view name = "softmax";
 
     std::string variant = "standard";
-    std::int64_t features = 0;  ///< 0: as wide as the input.
+    std::int64_t features = 0;  ///< 0: all elements of a row.
 
     static constexpr auto fields = std::tuple{
         Field{"variant", &Softmax::variant},
@@ -20,23 +20,25 @@ struct Softmax {
     };
 
     static Softmax example() { return {.features = 5}; }
-    static std::optional<Softmax> fitted(std::int64_t in, std::int64_t out) {
+    static std::optional<Softmax> fitted(const Shape& in, const Shape& out) {
         if (in != out) return std::nullopt;
-        return Softmax{.features = in};
+        return Softmax{.features = in.elements()};
     }
 
     /// What is wrong with the fields, or an empty text.
     [[nodiscard]] std::string_view fault() const {
         return variant == "standard" ? "" : "the only variant is \"standard\"";
     }
-    void resolve(std::int64_t input_features) {
+    void resolve(const Shape& input) {
         require_no_fault(name, fault());
-        resolve_width(name, "features", features, input_features);
+        resolve_width(name, "features", features, input);
     }
-    [[nodiscard]] std::int64_t output_features() const { return features; }
+    [[nodiscard]] Shape output_shape(const Shape& input) const { return input; }
     [[nodiscard]] std::vector<ParameterSpec> parameters() const { return {}; }
 
-    [[nodiscard]] Var build(Var x, const LayerOperands& /*operands*/) const { return softmax(x); }
+    [[nodiscard]] Var build(Var x, const LayerOperands& /*operands*/) const {
+        return shaped(softmax(as_vectors(x, features)), x.shape());
+    }
 
     bool operator==(const Softmax&) const = default;
 };

@@ -1,17 +1,53 @@
 #include "cambrian/engine/layers/width.hpp"
 
-#include <array>
 #include <cmath>
 #include <string>
+#include <vector>
 
+#include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
 
 namespace cambrian {
 
 namespace {
 
+/// How many last axes have `width` elements together, the fewest; -1 when none do.
+int last_axes(const Shape& shape, std::int64_t width) {
+    std::int64_t elements = 1;
+    for (int axes = 1; axes <= shape.rank() && elements <= width; ++axes) {
+        elements *= shape[-axes];
+        if (elements == width) return axes;
+    }
+    return -1;
+}
+
+[[noreturn]] void fail_width(std::string_view layer, std::string_view field, std::int64_t width,
+                             const Shape& input) {
+    throw ShapeError(std::string(layer) + " does not fit its input (it takes " + rows_of(width) +
+                     ", the input is " + rows_of(input) + ") set \"" + std::string(field) +
+                     "\" to " + std::to_string(input.elements()) + " or leave it out");
+}
+
+void fill_width(std::string_view layer, std::string_view field, std::int64_t& width,
+                const Shape& input) {
+    if (width == 0) width = input.elements();
+    require_range(layer, field, width);
+}
+
+}  // namespace
+
+std::string rows_of(const Shape& row) {
+    std::string text = "[..";
+    for (const std::int64_t extent : row.extents()) text += ", " + std::to_string(extent);
+    return text + "]";
+}
+
 std::string rows_of(std::int64_t width) {
-    return "[.., " + std::to_string(width) + "]";
+    return rows_of(Shape{width});
+}
+
+Shape flat(const Shape& row) {
+    return Shape{row.elements()};
 }
 
 void require_range(std::string_view layer, std::string_view field, std::int64_t width) {
@@ -21,16 +57,23 @@ void require_range(std::string_view layer, std::string_view field, std::int64_t 
                      ") set \"" + std::string(field) + "\" to a width in that range");
 }
 
-}  // namespace
-
 void resolve_width(std::string_view layer, std::string_view field, std::int64_t& width,
-                   std::int64_t input_features) {
-    if (width == 0) width = input_features;
-    require_range(layer, field, width);
-    if (width == input_features) return;
-    throw ShapeError(std::string(layer) + " does not fit its input (it takes " + rows_of(width) +
-                     ", the input is " + rows_of(input_features) + ") set \"" + std::string(field) +
-                     "\" to " + std::to_string(input_features) + " or leave it out");
+                   const Shape& input) {
+    fill_width(layer, field, width, input);
+    if (last_axes(input, width) < 0) fail_width(layer, field, width, input);
+}
+
+void resolve_whole_row(std::string_view layer, std::string_view field, std::int64_t& width,
+                       const Shape& input) {
+    fill_width(layer, field, width, input);
+    if (width != input.elements()) fail_width(layer, field, width, input);
+}
+
+Shape with_width(const Shape& input, std::int64_t in, std::int64_t out) {
+    const int axes = last_axes(input, in);
+    CAMBRIAN_ASSERT(axes > 0);
+    return with_leading(input.extents().first(static_cast<std::size_t>(input.rank() - axes)),
+                        Shape{out});
 }
 
 void require_width(std::string_view layer, std::string_view field, std::int64_t width) {
@@ -51,20 +94,34 @@ std::string_view epsilon_fault(float epsilon) {
     return std::isfinite(epsilon) && epsilon > 0.0F ? "" : "epsilon is not a positive number";
 }
 
+Var as_vectors(Var x, std::int64_t width) {
+    return shaped(x, with_width(x.shape(), width, width));
+}
+
+Var shaped(Var x, const Shape& shape) {
+    return x.shape() == shape ? x : reshape(x, shape);
+}
+
+Var shape_rows(Var x, int row_rank, const Shape& to) {
+    const auto extents = x.shape().extents();
+    return shaped(
+        x, with_leading(extents.first(extents.size() - static_cast<std::size_t>(row_rank)), to));
+}
+
+Shape with_leading(std::span<const std::int64_t> leading, const Shape& row) {
+    std::vector<std::int64_t> extents(leading.begin(), leading.end());
+    extents.insert(extents.end(), row.extents().begin(), row.extents().end());
+    return Shape(std::span<const std::int64_t>(extents));
+}
+
 Var project(Var x, Var weight) {
-    if (x.rank() == 2) return matmul(x, weight, false, true);
-    const Shape& shape = x.shape();
-    std::array<std::int64_t, Shape::max_rank> extents{};
-    std::int64_t rows = 1;
-    for (int axis = 0; axis + 1 < shape.rank(); ++axis) {
-        extents[static_cast<std::size_t>(axis)] = shape[axis];
-        rows *= shape[axis];
-    }
-    const std::int64_t width = shape[-1];
-    const auto rank = static_cast<std::size_t>(shape.rank());
-    extents[rank - 1] = weight.shape()[0];
-    const Var product = matmul(reshape(x, {rows, width}), weight, false, true);
-    return reshape(product, Shape(std::span(extents.data(), rank)));
+    const Var rows = as_vectors(x, weight.shape()[1]);
+    if (rows.rank() == 2) return matmul(rows, weight, false, true);
+    const std::int64_t in = weight.shape()[1];
+    const std::int64_t out = weight.shape()[0];
+    const std::int64_t count = rows.shape().elements() / in;
+    const Var product = matmul(shaped(rows, {count, in}), weight, false, true);
+    return reshape(product, with_width(rows.shape(), in, out));
 }
 
 }  // namespace cambrian

@@ -31,6 +31,11 @@ std::array<int, 4> GridSize::coordinates(int index) const {
     return {cell / cols / rows, cell / cols % rows, cell % cols, index % layers_per_cell};
 }
 
+Shape input_row(const Blueprint& blueprint) {
+    return blueprint.input_shape.rank() == 0 ? Shape{blueprint.input_features}
+                                             : blueprint.input_shape;
+}
+
 void check(const GridSize& grid) {
     std::int64_t slots = 1;
     for (const int extent : {grid.depth, grid.rows, grid.cols, grid.layers_per_cell}) {

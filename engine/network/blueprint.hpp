@@ -32,8 +32,8 @@ inline constexpr int largest_grid = 1 << 20;
 /// Throws ShapeError unless every extent is at least 1 and there are at most largest_grid slots.
 void check(const GridSize& grid);
 
-/// A layer in the grid. A disabled slot is the identity, so only a slot whose widths agree may be
-/// disabled.
+/// A layer in the grid. A disabled slot is the identity on the elements of a row, so only a slot
+/// that gives as many as it takes may be disabled.
 struct Slot {
     AnyLayer layer;
     bool enabled = true;
@@ -45,8 +45,9 @@ enum class LinkKind : std::uint8_t {
     backward,  ///< Adds the source's output of the previous step; a state of the network.
 };
 
-/// Joins two ends. The value is scaled by a gain per feature where widths agree, else projected by
-/// a matrix [target width, source width]; both are evolved weights.
+/// Joins two ends. Rows are taken as vectors of their elements: scaled by a gain each where both
+/// ends have as many, else projected by a matrix [target elements, source elements]; both are
+/// evolved weights.
 struct Link {
     int source = 0;  ///< Slot index, or input_port (forward links only).
     int target = 0;  ///< Slot index, or slots() for the output head.
@@ -60,6 +61,8 @@ inline constexpr int input_port = -1;
 struct Blueprint {
     std::int64_t input_features = 0;
     std::int64_t output_features = 0;
+    /// How the first layer sees the input: input_features elements. Empty: as a vector.
+    Shape input_shape;
     GridSize grid;
     std::vector<std::optional<Slot>> slots;  ///< grid.slots() of them.
     AnyLayer head;                           ///< Joins the last slot to output_features.
@@ -68,12 +71,16 @@ struct Blueprint {
     bool operator==(const Blueprint&) const = default;
 };
 
+/// The shape of a row that enters the chain.
+[[nodiscard]] Shape input_row(const Blueprint& blueprint);
+
 /// Builds the starting blueprint of a config: {"layers": [...], "grid": {...}, "links": [...]}.
 /// The last layer is the head. A layer takes the slot after the one before it unless it carries
 /// "at": [z, y, x, l]. A grid left out is one cell with room for at least 4 layers; widths left out
 /// are inferred. A link is {"source": .., "target": .., "kind": "forward" | "backward"} (also
-/// "from" and "to"), an end is a slot index, [z, y, x, l], "input" or "head". A key "initial" is
-/// the caller's. Throws ConfigError or ShapeError naming key, slot, layer and both shapes.
+/// "from" and "to"), an end is a slot index, [z, y, x, l], "input" or "head". "input": [C, H, W]
+/// shows the first layer the input as an image. A key "initial" is the caller's. Throws ConfigError
+/// or ShapeError naming key, slot, layer and both shapes.
 [[nodiscard]] Blueprint blueprint_from_json(const nlohmann::json& network,
                                             std::int64_t input_features,
                                             std::int64_t output_features);

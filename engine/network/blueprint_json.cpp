@@ -5,6 +5,7 @@
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/core/json_read.hpp"
 #include "cambrian/engine/layers/layer_json.hpp"
+#include "cambrian/engine/layers/width.hpp"
 #include "cambrian/engine/network/network.hpp"
 
 // Blueprints from and to JSON.
@@ -21,6 +22,21 @@ constexpr std::array<std::string_view, 2> kind_names{"forward", "backward"};
 const json* find(const json& object, std::string_view key) {
     const auto found = object.find(std::string(key));
     return found == object.end() ? nullptr : &*found;
+}
+
+/// The extents of the input; empty where there is no key.
+Shape read_input(const json* source) {
+    if (source == nullptr) return {};
+    json_read::list(*source, "network.input");
+    std::vector<std::int64_t> extents;
+    for (std::size_t i = 0; i < source->size(); ++i)
+        extents.push_back(json_read::integer((*source)[i], json_read::element("network.input", i),
+                                             1, widest_layer));
+    constexpr std::size_t most_axes = 4;
+    if (extents.empty() || extents.size() > most_axes)
+        json_read::fail("network.input", "has " + std::to_string(extents.size()) + " extents",
+                        "a row is [f], [C, L], [C, H, W] or [C, D, H, W]", "write one to four");
+    return Shape(std::span<const std::int64_t>(extents));
 }
 
 GridSize read_grid(const json* source, std::size_t slots_wanted) {
@@ -139,7 +155,8 @@ ordered_json end_to_json(int end, const GridSize& grid) {
 
 Blueprint blueprint_from_json(const json& network, std::int64_t input_features,
                               std::int64_t output_features) {
-    static constexpr std::array<std::string_view, 4> keys{"layers", "grid", "links", "initial"};
+    static constexpr std::array<std::string_view, 5> keys{"layers", "grid", "links", "input",
+                                                          "initial"};
     json_read::object(network, "network", keys);
     const json default_layers = json::array({{{"type", "dense"}}});
     const json* given = find(network, "layers");
@@ -152,6 +169,7 @@ Blueprint blueprint_from_json(const json& network, std::int64_t input_features,
     Blueprint blueprint;
     blueprint.input_features = input_features;
     blueprint.output_features = output_features;
+    blueprint.input_shape = read_input(find(network, "input"));
     blueprint.grid = read_grid(find(network, "grid"), layers.size() - 1);
     blueprint.slots.resize(static_cast<std::size_t>(blueprint.grid.slots()));
     place_layers(blueprint, layers);
@@ -170,6 +188,7 @@ ordered_json to_json(const Blueprint& blueprint) {
     ordered_json result;
     result["input_features"] = blueprint.input_features;
     result["output_features"] = blueprint.output_features;
+    if (blueprint.input_shape.rank() > 0) result["input"] = blueprint.input_shape.extents();
     result["grid"] = {{"depth", grid.depth},
                       {"rows", grid.rows},
                       {"cols", grid.cols},

@@ -8,6 +8,7 @@
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/layers/chain.hpp"
+#include "cambrian/engine/layers/width.hpp"
 #include "cambrian/engine/network/network_check.hpp"
 
 namespace cambrian {
@@ -41,15 +42,16 @@ Network::Network(Blueprint blueprint) : blueprint_(std::move(blueprint)) {
 
 void Network::resolve_layers() {
     const int slots = blueprint_.grid.slots();
-    widths_.reserve(static_cast<std::size_t>(slots) + 1);
-    network_check::ChainWidth chain(blueprint_);
+    shapes_.reserve(static_cast<std::size_t>(slots) + 2);
+    network_check::ChainShape chain(blueprint_);
     for (int slot = 0; slot < slots; ++slot) {
-        widths_.push_back(chain.width());
+        shapes_.push_back(chain.shape());
         auto& filled = blueprint_.slots[static_cast<std::size_t>(slot)];
         if (filled) chain.pass(slot, filled->layer, filled->enabled);
     }
-    widths_.push_back(chain.width());
+    shapes_.push_back(chain.shape());
     chain.pass(slots, blueprint_.head, true);
+    shapes_.push_back(chain.shape());
     chain.finish();
 }
 
@@ -84,11 +86,10 @@ void Network::lay_out() {
     add_layer(head, blueprint_.head);
     for (std::size_t i = 0; i < blueprint_.links.size(); ++i)
         add(-1, static_cast<int>(i),
-            network_check::link_parameter(blueprint_, widths_, blueprint_.links[i]));
+            network_check::link_parameter(blueprint_, shapes_, blueprint_.links[i]));
     for (const int source : network_check::backward_sources(blueprint_)) {
-        const AnyLayer& layer = blueprint_.slots[static_cast<std::size_t>(source)]->layer;
         state_.push_back({.name = "slot." + std::to_string(source) + ".previous_output",
-                          .shape = {layer.output_features()}});
+                          .shape = flat(shape_after(source))});
     }
 }
 
@@ -101,7 +102,7 @@ std::string Network::weight_name(std::size_t range) const {
 bool Network::can_disable(int slot) const {
     CAMBRIAN_EXPECT(slot >= 0 && slot < blueprint_.grid.slots());
     const auto& filled = blueprint_.slots[static_cast<std::size_t>(slot)];
-    return filled && filled->layer.output_features() == width_before(slot);
+    return filled && shape_after(slot).elements() == shape_before(slot).elements();
 }
 
 std::vector<std::int32_t> Network::activation_codes() const {

@@ -38,13 +38,15 @@ class Network final : public NetworkForm {
     [[nodiscard]] std::int64_t weight_count() const { return weight_count_; }
     [[nodiscard]] std::int64_t activation_count() const { return activation_count_; }
     [[nodiscard]] std::int64_t slot_count() const { return blueprint_.grid.slots(); }
-    /// Width of the chain before a slot (or before the head, for slot = slots()).
-    [[nodiscard]] std::int64_t width_before(int slot) const {
-        return widths_[static_cast<std::size_t>(slot)];
+    /// Shape of a row of the chain before a slot (or before the head, for slot = slots()).
+    [[nodiscard]] const Shape& shape_before(int slot) const {
+        return shapes_[static_cast<std::size_t>(slot)];
     }
-    /// Whether a filled slot may be disabled (its widths agree).
+    /// After it; after the head for slot = slots().
+    [[nodiscard]] const Shape& shape_after(int slot) const { return shape_before(slot + 1); }
+    /// Whether a filled slot may be disabled (it gives as many elements as it takes).
     [[nodiscard]] bool can_disable(int slot) const;
-    /// Networks with equal keys share a compiled graph: layer types, widths, scalar fields and
+    /// Networks with equal keys share a compiled graph: layer types, shapes, scalar fields and
     /// links, without weights, activations and enabled flags.
     [[nodiscard]] Hash128 structure_key() const { return structure_key_; }
     [[nodiscard]] std::int64_t input_features() const override { return blueprint_.input_features; }
@@ -69,7 +71,7 @@ class Network final : public NetworkForm {
 
     Blueprint blueprint_;
     std::vector<WeightRange> weights_;
-    std::vector<std::int64_t> widths_;
+    std::vector<Shape> shapes_;  ///< Before every slot, before the head, after the head.
     std::vector<StateSpec> state_;
     std::int64_t weight_count_ = 0;
     std::int64_t activation_count_ = 0;

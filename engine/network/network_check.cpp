@@ -2,6 +2,7 @@
 
 #include <string>
 #include <tuple>
+#include <utility>
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/layers/chain.hpp"
@@ -10,10 +11,6 @@
 namespace cambrian::network_check {
 
 namespace {
-
-std::string rows_of(std::int64_t width) {
-    return "[.., " + std::to_string(width) + "]";
-}
 
 std::string place_text(const Blueprint& blueprint, int slot) {
     if (slot == blueprint.grid.slots()) return "the head";
@@ -60,43 +57,39 @@ void sizes(const Blueprint& blueprint) {
                          ") give one entry for each slot");
     check_width("input", blueprint.input_features);
     check_width("output", blueprint.output_features);
+    const Shape row = input_row(blueprint);
+    if (row.elements() != blueprint.input_features)
+        throw ShapeError("the network sees its input as " + rows_of(row) + " (the task gives " +
+                         std::to_string(blueprint.input_features) +
+                         " features) choose an input of as many elements");
 }
 
-void ChainWidth::fit(AnyLayer& layer, bool enabled) const {
+void ChainShape::fit(AnyLayer& layer, bool enabled) const {
     if (nesting(layer) > deepest_nesting)
         throw ShapeError("layers are nested too deeply (at most " +
                          std::to_string(deepest_nesting) + " levels) use fewer containers");
-    if (adds_preceding_input(layer)) {
-        if (preceding_ == 0)
-            throw ShapeError(
-                "an empty residual begins the chain (it adds the input of the layer "
-                "before it and there is none) give it layers");
-        if (preceding_ != width_)
-            throw ShapeError("an empty residual does not fit (the layer before it takes " +
-                             rows_of(preceding_) + ", its own input is " + rows_of(width_) +
-                             ") give it layers or make the widths equal");
-    }
-    layer.resolve(width_);
-    if (!enabled && layer.output_features() != width_)
-        throw ShapeError("a disabled layer must keep the width (it takes " + rows_of(width_) +
-                         " and gives " + rows_of(layer.output_features()) + ") enable it");
+    if (adds_preceding_input(layer)) check_preceding(preceding_ ? &*preceding_ : nullptr, shape_);
+    layer.resolve(shape_);
+    const Shape output = layer.output_shape(shape_);
+    if (!enabled && output.elements() != shape_.elements())
+        throw ShapeError("a disabled layer must keep the width (it takes " + rows_of(shape_) +
+                         " and gives " + rows_of(output) + ") enable it");
 }
 
-void ChainWidth::pass(int slot, AnyLayer& layer, bool enabled) {
+void ChainShape::pass(int slot, AnyLayer& layer, bool enabled) {
     try {
         fit(layer, enabled);
     } catch (const ShapeError& error) {
         throw ShapeError(place_text(blueprint_, slot) + " (" + std::string(layer.type()) +
                          "): " + error.what());
     }
-    preceding_ = width_;
-    width_ = layer.output_features();
+    preceding_ = std::exchange(shape_, layer.output_shape(shape_));
 }
 
-void ChainWidth::finish() const {
-    if (width_ == blueprint_.output_features) return;
+void ChainShape::finish() const {
+    if (shape_.elements() == blueprint_.output_features) return;
     throw ShapeError("the head (" + std::string(blueprint_.head.type()) + ") gives " +
-                     rows_of(width_) + " (the task needs " + rows_of(blueprint_.output_features) +
+                     rows_of(shape_) + " (the task needs " + rows_of(blueprint_.output_features) +
                      ") leave its output width out or end with a dense layer");
 }
 
@@ -117,13 +110,12 @@ void links(const Blueprint& blueprint) {
     }
 }
 
-ParameterSpec link_parameter(const Blueprint& blueprint, std::span<const std::int64_t> widths,
+ParameterSpec link_parameter(const Blueprint& blueprint, std::span<const Shape> shapes,
                              const Link& link) {
-    const std::int64_t source =
-        link.source == input_port
-            ? blueprint.input_features
-            : blueprint.slots[static_cast<std::size_t>(link.source)]->layer.output_features();
-    const std::int64_t target = widths[static_cast<std::size_t>(link.target)];
+    const std::int64_t source = link.source == input_port
+                                    ? blueprint.input_features
+                                    : shapes[static_cast<std::size_t>(link.source) + 1].elements();
+    const std::int64_t target = shapes[static_cast<std::size_t>(link.target)].elements();
     if (source == target) return {.name = "gain", .shape = {target}, .initial = Initial::zeros};
     return {.name = "projection", .shape = {target, source}, .initial = Initial::zeros};
 }

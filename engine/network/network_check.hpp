@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -10,35 +11,36 @@
 // The parts of building a network. Internal to engine/network.
 namespace cambrian::network_check {
 
-/// Throws ShapeError unless grid, number of slots and the two widths can be used.
+/// Throws ShapeError unless grid, number of slots, the two widths and the input shape can be used.
 void sizes(const Blueprint& blueprint);
 
-/// Walks along the chain, resolving each layer against the width before it. Throws ShapeError
+/// Walks along the chain, resolving each layer against the rows before it. Throws ShapeError
 /// naming slot, layer and both shapes.
-class ChainWidth {
+class ChainShape {
   public:
-    explicit ChainWidth(const Blueprint& blueprint)
-        : blueprint_(blueprint), width_(blueprint.input_features) {}
+    explicit ChainShape(const Blueprint& blueprint)
+        : blueprint_(blueprint), shape_(input_row(blueprint)) {}
 
-    [[nodiscard]] std::int64_t width() const { return width_; }
+    [[nodiscard]] const Shape& shape() const { return shape_; }
     void pass(int slot, AnyLayer& layer, bool enabled);
-    /// Checks the width after the head.
+    /// Checks the row after the head.
     void finish() const;
 
   private:
     void fit(AnyLayer& layer, bool enabled) const;
 
     const Blueprint& blueprint_;
-    std::int64_t width_ = 0;
-    std::int64_t preceding_ = 0;  ///< Width before the layer passed last; 0 before the first.
+    Shape shape_;
+    std::optional<Shape> preceding_;  ///< Before the layer passed last.
 };
 
 /// Throws ShapeError unless links are sorted, distinct and join ends that exist in their direction.
 void links(const Blueprint& blueprint);
 
-/// The gain or the projection of a link, zero at first.
+/// The gain or the projection of a link, zero at first. `shapes` are those of rows before every
+/// slot and before the head.
 [[nodiscard]] ParameterSpec link_parameter(const Blueprint& blueprint,
-                                           std::span<const std::int64_t> widths, const Link& link);
+                                           std::span<const Shape> shapes, const Link& link);
 
 /// Slots whose output is carried to the next step, ascending.
 [[nodiscard]] std::vector<int> backward_sources(const Blueprint& blueprint);

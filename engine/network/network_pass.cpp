@@ -22,7 +22,7 @@ class Pass {
           head_(blueprint_.grid.slots()),
           first_link_(network.weights().size() - blueprint_.links.size()),
           operands_(operands),
-          input_(x),
+          input_(shape_rows(x, 1, network.shape_before(0))),
           backward_sources_(network_check::backward_sources(blueprint_)),
           outputs_(blueprint_.slots.size()) {
         CAMBRIAN_ASSERT(state.size() == network.state().size());
@@ -38,10 +38,10 @@ class Pass {
             value = layer(slot, filled->layer, with_links(slot, value));
             outputs_[static_cast<std::size_t>(slot)] = value;
         }
-        StepResult result{.output = layer(head_, blueprint_.head, with_links(head_, value)),
-                          .state = std::move(new_state_)};
+        const Var output = layer(head_, blueprint_.head, with_links(head_, value));
+        StepResult result{.output = vectors(output, head_), .state = std::move(new_state_)};
         for (const int source : backward_sources_)
-            result.state.push_back(outputs_[static_cast<std::size_t>(source)]);
+            result.state.push_back(vectors(outputs_[static_cast<std::size_t>(source)], source));
         return result;
     }
 
@@ -57,9 +57,18 @@ class Pass {
         return reshape(slice(vector, 0, index, 1), Shape{});
     }
 
+    /// The output of a slot with its rows as vectors.
+    Var vectors(Var output, int slot) const {
+        const Shape& row = network_.shape_after(slot);
+        return shape_rows(output, row.rank(), flat(row));
+    }
+
+    /// What a link carries: vectors.
     Var source_value(const Link& link) const {
-        if (link.source == input_port) return input_;
-        if (link.kind == LinkKind::forward) return outputs_[static_cast<std::size_t>(link.source)];
+        const Shape& row = network_.shape_before(0);
+        if (link.source == input_port) return shape_rows(input_, row.rank(), flat(row));
+        if (link.kind == LinkKind::forward)
+            return vectors(outputs_[static_cast<std::size_t>(link.source)], link.source);
         const auto found = std::ranges::find(backward_sources_, link.source);
         return previous_outputs_[static_cast<std::size_t>(found - backward_sources_.begin())];
     }
@@ -70,7 +79,8 @@ class Pass {
             if (link.target != slot) continue;
             const Var source = source_value(link);
             const Var weights = parameter(first_link_ + i);
-            value = value + (weights.rank() == 1 ? source * weights : project(source, weights));
+            const Var carried = weights.rank() == 1 ? source * weights : project(source, weights);
+            value = value + shaped(carried, value.shape());
         }
         return value;
     }
@@ -80,11 +90,11 @@ class Pass {
         const Var output = computed(any, input);
         preceding_ = input;
         if (slot == head_ || !network_.can_disable(slot)) return output;
-        return select(element(operands_.enabled, slot), output, input);
+        return select(element(operands_.enabled, slot), output, shaped(input, output.shape()));
     }
 
     Var computed(const AnyLayer& any, Var input) {
-        if (adds_preceding_input(any)) return input + preceding_;
+        if (adds_preceding_input(any)) return input + shaped(preceding_, input.shape());
         std::vector<Var> parameters(any.parameters().size());
         for (Var& value : parameters) value = parameter(next_range_++);
         std::vector<Var> activations(any.activations().size());

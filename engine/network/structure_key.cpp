@@ -55,6 +55,8 @@ Hash128 structure_key(const Blueprint& blueprint) {
     Words words;
     words.add(blueprint.input_features);
     words.add(blueprint.output_features);
+    words.add(blueprint.input_shape.rank());
+    for (const std::int64_t extent : blueprint.input_shape.extents()) words.add(extent);
     const GridSize& grid = blueprint.grid;
     for (const int extent : {grid.depth, grid.rows, grid.cols, grid.layers_per_cell})
         words.add(extent);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <type_traits>
 
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/layers/chain.hpp"
@@ -10,7 +11,32 @@
 namespace cambrian {
 namespace {
 
+// Whether layers have a tape form.
+template <class L>
+bool has_tape(const L& layer) {
+    constexpr bool plain = std::is_same_v<L, Dense> || std::is_same_v<L, Rnn> ||
+                           std::is_same_v<L, RmsNorm> || std::is_same_v<L, LayerNorm>;
+    if constexpr (std::is_same_v<L, Softmax>) {
+        return layer.variant == "standard";
+    } else if constexpr (std::is_same_v<L, Sequential> || std::is_same_v<L, Residual>) {
+        return std::ranges::all_of(layer.layers, [](const AnyLayer& inner) {
+            return std::visit([](const auto& concrete) { return has_tape(concrete); },
+                              inner.variant());
+        });
+    } else {
+        return plain;
+    }
+}
+bool has_tape(const AnyLayer& layer) {
+    return std::visit([](const auto& concrete) { return has_tape(concrete); }, layer.variant());
+}
+
 // The weights of a layer without its parameter specs: building those costs more than a tape.
+template <class L>
+std::int64_t weight_count(const L&) {
+    CAMBRIAN_ASSERT(!"a layer with a tape form");
+    return 0;
+}
 std::int64_t weight_count(const AnyLayer& layer);
 std::int64_t weight_count(const std::vector<AnyLayer>& layers) {
     std::int64_t count = 0;
@@ -40,6 +66,26 @@ std::int64_t weight_count(const Residual& residual) {
 }
 std::int64_t weight_count(const AnyLayer& layer) {
     return std::visit([](const auto& concrete) { return weight_count(concrete); }, layer.variant());
+}
+
+// Elements after a layer that has a tape form.
+template <class L>
+std::int64_t width_after(const L& layer) {
+    if constexpr (std::is_same_v<L, Dense>) {
+        return layer.out;
+    } else if constexpr (std::is_same_v<L, Rnn>) {
+        return layer.hidden;
+    } else if constexpr (std::is_same_v<L, Sequential>) {
+        return std::visit([](const auto& last) { return width_after(last); },
+                          layer.layers.back().variant());
+    } else if constexpr (requires { layer.features; }) {
+        return layer.features;
+    } else {
+        return weight_count(layer);
+    }
+}
+std::int64_t width_after(const AnyLayer& layer) {
+    return std::visit([](const auto& concrete) { return width_after(concrete); }, layer.variant());
 }
 
 std::int32_t narrow(std::int64_t value) {
@@ -96,6 +142,11 @@ class TapeLayers {
     }
 
   private:
+    template <class L>
+    std::int32_t write(const L&, std::int32_t) {
+        CAMBRIAN_ASSERT(!"a layer with a tape form");
+        return 0;
+    }
     std::int32_t write(const Dense& dense, std::int32_t input) {
         return weighted({.op = TapeOp::dense,
                          .source = input,
@@ -198,6 +249,13 @@ void TapeWriter::add_weighted(TapeInstruction instruction, std::int64_t from, bo
     add(instruction);
 }
 
+bool TapeWriter::can_write(const Blueprint& blueprint) {
+    return blueprint.input_shape.rank() <= 1 && has_tape(blueprint.head) &&
+           std::ranges::all_of(blueprint.slots, [](const std::optional<Slot>& slot) {
+               return !slot || has_tape(slot->layer);
+           });
+}
+
 TapeCapacity TapeWriter::write(const Blueprint& blueprint, std::vector<std::int32_t>& words,
                                std::vector<TapePacking>& packings) {
     instructions_.clear();
@@ -229,7 +287,7 @@ void TapeWriter::find_weights(const Blueprint& blueprint) {
     const auto output_width = [&](int slot) {
         return slot == input_port
                    ? blueprint.input_features
-                   : blueprint.slots[static_cast<std::size_t>(slot)]->layer.output_features();
+                   : width_after(blueprint.slots[static_cast<std::size_t>(slot)]->layer);
     };
     for (const Link& link : blueprint.links) {
         int before = link.target - 1;
@@ -287,8 +345,8 @@ std::int32_t TapeWriter::with_links(const Blueprint& blueprint, int slot, std::i
         if (link.target != slot) continue;
         std::int32_t source = 0;
         if (link.kind == LinkKind::backward) {
-            const auto width =
-                blueprint.slots[static_cast<std::size_t>(link.source)]->layer.output_features();
+            const std::int64_t width =
+                width_after(blueprint.slots[static_cast<std::size_t>(link.source)]->layer);
             source = add_vector(width);
             add({.op = TapeOp::load_state,
                  .result = source,

@@ -87,9 +87,12 @@ void pack(std::span<const TapePacking> packings, std::span<const float> weights,
 /// Writes tapes, for many networks one after another: keeps its storage.
 class TapeWriter {
   public:
+    /// Whether a blueprint has a tape form: rows are vectors and every layer has one. Others run as
+    /// graphs.
+    [[nodiscard]] static bool can_write(const Blueprint& blueprint);
     /// Appends the tape of a blueprint that a Network was or could be built from, with all widths
-    /// resolved, and the packings that fill its capacity.weights words; → what it needs. Every
-    /// layer type has a tape form, or tape.cpp does not compile.
+    /// resolved, and the packings that fill its capacity.weights words; → what it needs. Contract:
+    /// can_write.
     TapeCapacity write(const Blueprint& blueprint, std::vector<std::int32_t>& words,
                        std::vector<TapePacking>& packings);
 

@@ -1,9 +1,11 @@
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 
 #include "cambrian/engine/cpu/cpu_backend.hpp"
 #include "cambrian/engine/cpu/reference.hpp"
+#include "cambrian/engine/layers/width.hpp"
 #include "cambrian/tests/support/layer_bench.hpp"
 
 // What every layer of the list must fulfil.
@@ -69,14 +71,19 @@ TYPED_TEST(LayerConformance, GradientMatchesFiniteDifference) {
     }
 }
 
-TYPED_TEST(LayerConformance, GivesTheDeclaredWidthAndStateShapes) {
+TYPED_TEST(LayerConformance, GivesTheDeclaredShapes) {
     const LayerBench bench(this->layer, this->leading());
     const Graph& graph = bench.graph();
-    EXPECT_EQ(graph.value(graph.outputs()[0]).shape[-1], this->layer.output_features());
-    const std::vector<StateSpec> state = this->layer.state();
+    const auto shape = [&graph](std::size_t output) {
+        return graph.value(graph.outputs()[output]).shape;
+    };
+    const std::vector<std::int64_t> leading = this->leading();
+    EXPECT_EQ(shape(0),
+              with_leading(leading, bench.layer().output_shape(example_row(this->layer))));
+    const std::vector<StateSpec> state = bench.layer().state();
     ASSERT_EQ(graph.outputs().size(), 1 + state.size());
     for (std::size_t i = 0; i < state.size(); ++i)
-        EXPECT_EQ(graph.value(graph.outputs()[1 + i]).shape[-1], state[i].shape[0]);
+        EXPECT_EQ(shape(1 + i), with_leading(leading, state[i].shape));
 }
 
 TYPED_TEST(LayerConformance, IndividualsAreTheSameBitsAloneAndAmongSeven) {
@@ -105,7 +112,7 @@ TYPED_TEST(LayerConformance, ARowDoesNotDependOnOtherRows) {
     for (const auto& backend : single_precision_backends()) {
         std::vector<Tensor> values = bench.values();
         const std::vector<Tensor> before = evaluate(*backend, bench.graph(), 1, values);
-        const auto width = static_cast<std::size_t>(values[0].shape[-1]);
+        const auto width = values[0].elements.size() / 5;
         for (std::size_t e = 0; e < values[0].elements.size(); ++e) {
             if (e / width != 2) values[0].elements[e] = 3.0 - values[0].elements[e];
         }
@@ -121,7 +128,9 @@ TYPED_TEST(LayerConformance, LeadingAxesAreAllBatch) {
     for (const auto& backend : single_precision_backends()) {
         const auto flat = evaluate(*backend, rows.graph(), 1, rows.values());
         const auto nested = evaluate(*backend, axes.graph(), 1, axes.values());
-        EXPECT_EQ(nested[0].shape, (Shape{2, 1, 3, this->layer.output_features()}));
+        EXPECT_EQ(nested[0].shape,
+                  with_leading(std::array<std::int64_t, 3>{2, 1, 3},
+                               axes.layer().output_shape(example_row(this->layer))));
         EXPECT_EQ(flat[0].elements, nested[0].elements);
     }
 }

@@ -58,8 +58,8 @@ TEST(AnyLayer, FindsActivationsDepthFirst) {
 
 TEST(AnyLayer, ContainersInferWidthsAndPrefixNames) {
     AnyLayer layer = nested();
-    layer.resolve(3);
-    EXPECT_EQ(layer.output_features(), 2);
+    layer.resolve({3});
+    EXPECT_EQ(layer.output_shape({3}), Shape{2});
     std::vector<std::string> names;
     for (const ParameterSpec& parameter : layer.parameters()) names.push_back(parameter.name);
     EXPECT_THAT(names,
@@ -71,7 +71,7 @@ TEST(AnyLayer, ContainersInferWidthsAndPrefixNames) {
 
 TEST(AnyLayer, AContainerOfAStatefulLayerIsStateful) {
     AnyLayer layer = nested();
-    layer.resolve(3);
+    layer.resolve({3});
     EXPECT_TRUE(layer.stateful());
     ASSERT_EQ(layer.state().size(), 1U);
     EXPECT_EQ(layer.state()[0].name, "layers.2.hidden");
@@ -84,24 +84,24 @@ TEST(AnyLayer, AContainerOfAStatefulLayerIsStateful) {
 TEST(AnyLayer, FittedLayersJoinTheWidths) {
     for (const std::string_view type : layer_types()) {
         for (const std::int64_t out : {3, 5}) {
-            std::optional<AnyLayer> layer = fitted_layer(type, 3, out);
+            std::optional<AnyLayer> layer = fitted_layer(type, {3}, {out});
             const bool joins =
                 type == "dense" || type == "rnn" || (out == 3 && type != "sequential");
             ASSERT_EQ(layer.has_value(), joins) << type << " " << out;
             if (!layer) continue;
             EXPECT_EQ(layer->type(), type);
-            EXPECT_NO_THROW(layer->resolve(3));
-            EXPECT_EQ(layer->output_features(), out);
+            EXPECT_NO_THROW(layer->resolve({3}));
+            EXPECT_EQ(layer->output_shape({3}), Shape{out});
         }
     }
-    EXPECT_THAT([] { static_cast<void>(fitted_layer("rmsnorm", 2, 2)); },
+    EXPECT_THAT([] { static_cast<void>(fitted_layer("rmsnorm", {2}, {2})); },
                 ThrowsMessage<ConfigError>(
                     AllOf(HasSubstr("dense, rms_norm"), HasSubstr("did you mean \"rms_norm\"?"))));
 }
 
 TEST(AnyLayer, IdentitiesHoldTheirShape) {
-    EXPECT_EQ(identity_layer("dense", 3), AnyLayer(Dense{.in = 3, .out = 3}));
-    EXPECT_EQ(identity_layer("softmax", 3)->type(), "residual");
+    EXPECT_EQ(identity_layer("dense", {3}), AnyLayer(Dense{.in = 3, .out = 3}));
+    EXPECT_EQ(identity_layer("softmax", {3})->type(), "residual");
     EXPECT_THAT(identity_parameters(Dense{.in = 2, .out = 2}), ElementsAre(1, 0, 0, 1, 0, 0));
     EXPECT_FALSE(can_be_identity(Dense{.in = 2, .out = 3}));
     EXPECT_FALSE(can_be_identity(Dense{.in = 2, .out = 2, .activation = Activation::relu}));
@@ -140,8 +140,8 @@ TEST(Softmax, SumsToOneAlsoForLargeInputs) {
 }
 
 TEST(Norms, RefuseAnEpsilonThatIsNotPositive) {
-    EXPECT_THROW((RmsNorm{.features = 2, .epsilon = 0.0F}.resolve(2)), ShapeError);
-    EXPECT_THROW((LayerNorm{.features = 2, .epsilon = -1.0F}.resolve(2)), ShapeError);
+    EXPECT_THROW((RmsNorm{.features = 2, .epsilon = 0.0F}.resolve({2})), ShapeError);
+    EXPECT_THROW((LayerNorm{.features = 2, .epsilon = -1.0F}.resolve({2})), ShapeError);
 }
 
 }  // namespace

@@ -190,7 +190,7 @@ TEST(Network, IdentityLayersChangeNothing) {
     const Tensor x = some_rows({2, 3, 3});
     const Tensor before = run_sequence(Network(blueprint), weights, x);
     for (const std::string_view type : layer_types()) {
-        const std::optional<AnyLayer> layer = identity_layer(type, 4);
+        const std::optional<AnyLayer> layer = identity_layer(type, {4});
         ASSERT_EQ(layer.has_value(), type != "sequential") << type;
         if (!layer) continue;
         Blueprint longer = blueprint;

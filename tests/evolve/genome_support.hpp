@@ -38,12 +38,12 @@ inline Blueprint blueprint(std::int64_t inputs, const std::vector<Place>& places
             result.slots.emplace_back();
             continue;
         }
-        AnyLayer layer = fitted_layer(place.type, width, place.width).value();
+        AnyLayer layer = fitted_layer(place.type, {width}, {place.width}).value();
         activate_all(layer, place.activation);
         result.slots.emplace_back(Slot{.layer = layer});
         width = place.width;
     }
-    result.head = fitted_layer("dense", width, outputs).value();
+    result.head = fitted_layer("dense", {width}, {outputs}).value();
     return result;
 }
 

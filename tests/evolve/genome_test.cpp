@@ -49,12 +49,12 @@ TEST(Genome, LayoutAgreesWithTheNetwork) {
     EXPECT_EQ(end, network.weight_count());
 }
 
-TEST(Genome, WidthsAgreeWithTheNetwork) {
+TEST(Genome, ShapesAgreeWithTheNetwork) {
     const Network network(linked_blueprint());
-    const std::vector<std::int64_t> widths = chain_widths(network.blueprint());
-    ASSERT_EQ(static_cast<std::int64_t>(widths.size()), network.slot_count() + 1);
+    const std::vector<Shape> shapes = chain_shapes(network.blueprint());
+    ASSERT_EQ(static_cast<std::int64_t>(shapes.size()), network.slot_count() + 1);
     for (int slot = 0; slot <= network.slot_count(); ++slot) {
-        EXPECT_EQ(widths[static_cast<std::size_t>(slot)], network.width_before(slot)) << slot;
+        EXPECT_EQ(shapes[static_cast<std::size_t>(slot)], network.shape_before(slot)) << slot;
     }
 }
 

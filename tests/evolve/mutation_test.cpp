@@ -132,7 +132,7 @@ TEST(LayerType, ChangesTypeAndNameAndKeepsTheWidths) {
             continue;
         }
         check(*child);
-        EXPECT_EQ(chain_widths(child->blueprint), chain_widths(parent.blueprint));
+        EXPECT_EQ(chain_shapes(child->blueprint), chain_shapes(parent.blueprint));
         for (std::size_t slot = 0; slot < parent.slot_genes.size(); ++slot) {
             if (child->slot_genes[slot] != parent.slot_genes[slot]) {
                 EXPECT_NE(child->blueprint.slots[slot]->layer.type(),

@@ -1,5 +1,6 @@
 #include "cambrian/tests/support/layer_bench.hpp"
 
+#include <array>
 #include <stdexcept>
 #include <utility>
 
@@ -7,24 +8,25 @@
 #include "cambrian/engine/core/random.hpp"
 #include "cambrian/engine/graph/gradient.hpp"
 #include "cambrian/engine/graph/passes.hpp"
+#include "cambrian/engine/layers/width.hpp"
 
 namespace cambrian::test {
 
-namespace {
-
-Shape with_leading(const std::vector<std::int64_t>& leading, const Shape& shape) {
-    std::vector<std::int64_t> extents = leading;
-    extents.insert(extents.end(), shape.extents().begin(), shape.extents().end());
-    return Shape(std::span<const std::int64_t>(extents));
-}
-
-}  // namespace
-
-std::int64_t input_width(const AnyLayer& layer) {
+Shape example_row(const AnyLayer& layer) {
+    const Shape own = std::visit(
+        []<class L>(const L&) {
+            if constexpr (requires { L::example_row(); }) {
+                return L::example_row();
+            } else {
+                return Shape{};
+            }
+        },
+        layer.variant());
+    if (own.rank() > 0) return own;
     for (std::int64_t width = 1; width <= 16; ++width) {
         try {
-            AnyLayer(layer).resolve(width);
-            return width;
+            AnyLayer(layer).resolve({width});
+            return {width};
         } catch (const ShapeError&) {
             continue;
         }
@@ -34,7 +36,7 @@ std::int64_t input_width(const AnyLayer& layer) {
 
 LayerBench::LayerBench(const AnyLayer& layer, std::vector<std::int64_t> leading)
     : layer_(layer), leading_(std::move(leading)) {
-    layer_.resolve(input_width(layer_));
+    layer_.resolve(example_row(layer_));
     real_inputs_ = 1 + layer_.state().size() + layer_.parameters().size();
     graph_ = built(false);
 }
@@ -44,7 +46,7 @@ Graph LayerBench::built(bool with_gradients) const {
     const auto real = [&graph](const std::string& name, const Shape& shape) {
         return graph.input(name, ValueType::real, shape);
     };
-    std::vector<Var> inputs{real("x", with_leading(leading_, Shape{input_width(layer_)}))};
+    std::vector<Var> inputs{real("x", with_leading(leading_, example_row(layer_)))};
     std::vector<Var> state;
     std::vector<Var> parameters;
     std::vector<Var> codes;
@@ -87,7 +89,8 @@ std::vector<Tensor> LayerBench::values(std::int64_t population) const {
     for (std::size_t i = 0; i < graph_.inputs().size(); ++i) {
         const ValueInfo& info = graph_.value(graph_.inputs()[i]);
         const bool shared = population == 0 || i < first_own();
-        Tensor tensor(info.type, shared ? info.shape : with_leading({population}, info.shape));
+        Tensor tensor(info.type,
+                      shared ? info.shape : with_leading(std::array{population}, info.shape));
         const auto count = static_cast<std::size_t>(info.shape.elements());
         for (std::size_t e = 0; e < tensor.elements.size(); ++e) {
             RandomStream stream(random_key(i, "values"), e % count + 1000 * (e / count));

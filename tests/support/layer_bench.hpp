@@ -9,8 +9,8 @@
 
 namespace cambrian::test {
 
-/// The width a layer takes.
-[[nodiscard]] std::int64_t input_width(const AnyLayer& layer);
+/// A row that an example takes: its own, or a vector of the first width that fits.
+[[nodiscard]] Shape example_row(const AnyLayer& layer);
 
 /// One layer as a graph: inputs are x, state, parameters (real), then activation codes (integer);
 /// outputs are the output and the new state.
@@ -20,6 +20,8 @@ class LayerBench {
     LayerBench(const AnyLayer& layer, std::vector<std::int64_t> leading);
 
     [[nodiscard]] const Graph& graph() const { return graph_; }
+    /// Resolved.
+    [[nodiscard]] const AnyLayer& layer() const { return layer_; }
     [[nodiscard]] std::size_t real_inputs() const { return real_inputs_; }
     /// Values for all inputs, standard normals and the layer's own activation codes. The values of
     /// individual i are the same in any population; x is shared by all
