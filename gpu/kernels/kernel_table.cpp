@@ -99,8 +99,8 @@ constexpr std::array<KernelRow, op_count> kernel_rows{
     lowered(Op::conv),
     fast(Op::attention, make_attention),
     fast(Op::attention_gradient, make_attention_gradient),
-    lowered(Op::selective_scan),
-    lowered(Op::selective_scan_gradient),
+    kernel(Op::selective_scan, make_selective_scan),
+    fast(Op::selective_scan_gradient, make_selective_scan_gradient),
 };
 
 constexpr bool covers_every_op() {

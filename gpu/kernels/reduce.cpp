@@ -1,3 +1,5 @@
+#include "cambrian/gpu/kernels/reduce.hpp"
+
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -68,26 +70,17 @@ std::uint32_t word(std::int64_t value) {
 class ReduceStep : public Step {
   public:
     explicit ReduceStep(const Site& site)
-        : per_individual_(site.per_individual),
-          op_(site.node.op),
-          type_(site.operand().type),
-          most_turns_(most_turns(site.owner.resources())) {
-        Pass pass{.operand = site.operands[0],
-                  .result = site.results[0],
-                  .split = split_at(site.operand().shape, site.attribute<AxisAttribute>().axis)};
-        choose(pass, site.owner);
-        while (pass.parts > 1) {
-            const Place partial = site.owner.reserve(pass.results(), per_individual_);
-            Pass next = pass;
-            pass.result = partial;
-            passes_.push_back(pass);
-            next.operand = partial;
-            next.split.length = pass.parts;
-            choose(next, site.owner);
-            pass = next;
-        }
-        passes_.push_back(pass);
-    }
+        : ReduceStep(
+              site.owner, site.per_individual, site.node.op, site.operand().type,
+              {.operand = site.operands[0],
+               .result = site.results[0],
+               .split = split_at(site.operand().shape, site.attribute<AxisAttribute>().axis)}) {}
+
+    ReduceStep(CompiledGraph& owner, bool per_individual, const ColumnSums& sums)
+        : ReduceStep(owner, per_individual, Op::reduce_sum, ValueType::real,
+                     {.operand = sums.operand,
+                      .result = sums.result,
+                      .split = {.length = sums.length, .inner = sums.columns}}) {}
 
     void record(vulkan::Recorder& recorder, const Frame& frame) const override {
         const std::int64_t count = per_individual_ ? frame.population : 1;
@@ -102,6 +95,25 @@ class ReduceStep : public Step {
     }
 
   private:
+    ReduceStep(CompiledGraph& owner, bool per_individual, Op op, ValueType type, Pass pass)
+        : per_individual_(per_individual),
+          op_(op),
+          type_(type),
+          most_turns_(most_turns(owner.resources())) {
+        choose(pass, owner);
+        while (pass.parts > 1) {
+            const Place partial = owner.reserve(pass.results(), per_individual_);
+            Pass next = pass;
+            pass.result = partial;
+            passes_.push_back(pass);
+            next.operand = partial;
+            next.split.length = pass.parts;
+            choose(next, owner);
+            pass = next;
+        }
+        passes_.push_back(pass);
+    }
+
     // Strict sums of real numbers have one order, first element to last; everything else has the
     // same bits in any order, or, under fast math, an order that the shape alone decides.
     void choose(Pass& pass, CompiledGraph& owner) const {
@@ -217,6 +229,11 @@ class ReduceStep : public Step {
 
 std::unique_ptr<Step> make_reduce(const Site& site) {
     return std::make_unique<ReduceStep>(site);
+}
+
+std::unique_ptr<Step> make_column_sums(CompiledGraph& owner, bool per_individual,
+                                       const ColumnSums& sums) {
+    return std::make_unique<ReduceStep>(owner, per_individual, sums);
 }
 
 }  // namespace cambrian::gpu

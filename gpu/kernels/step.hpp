@@ -104,6 +104,8 @@ std::unique_ptr<Step> make_patches(const Site& site);  ///< patches and patches_
 std::unique_ptr<Step> make_chain(const Site& site);
 std::unique_ptr<Step> make_attention(const Site& site);
 std::unique_ptr<Step> make_attention_gradient(const Site& site);
+std::unique_ptr<Step> make_selective_scan(const Site& site);
+std::unique_ptr<Step> make_selective_scan_gradient(const Site& site);
 /// One kernel for all steps where every row goes its own way (codegen/row_kernel.hpp), else the
 /// body's steps recorded again and again.
 std::unique_ptr<Step> make_scan(const Site& site);

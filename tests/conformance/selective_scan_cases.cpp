@@ -33,8 +33,9 @@ std::vector<Shape> operand_shapes(const Extents& e) {
 std::vector<OpCase> selective_scan_cases() {
     std::vector<OpCase> cases;
     for (const Discretization kind : {Discretization::zero_order_hold, Discretization::euler})
-        for (const Extents& e : {Extents{{}, 1, 1, 1}, Extents{{2}, 3, 17, 4},
-                                 Extents{{2, 1}, 5, 3, 1}, Extents{{}, 67, 2, 3}}) {
+        for (const Extents& e :
+             {Extents{{}, 1, 1, 1}, Extents{{2}, 3, 17, 4}, Extents{{2, 1}, 5, 3, 1},
+              Extents{{}, 67, 2, 3}, Extents{{2}, 2, 9, 17}}) {
             const std::vector<Shape> shapes = operand_shapes(e);
             OpCase forward{
                 Op::selective_scan, {}, SelectiveScanAttribute{kind}, {{shapes[0]}, {shapes[6]}}};

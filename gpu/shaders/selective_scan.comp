@@ -1,0 +1,65 @@
+#version 460
+#extension GL_GOOGLE_include_directive : require
+#include "prelude.glsl"
+#include "elementary.glsl"
+#include "ops.glsl"
+#include "selective_scan.glsl"
+
+// y and the state behind the last step; with CAMBRIAN_STRICT in the bits of the lowering. A long walk
+// is cut into dispatches that go on from the state of the last one.
+
+const uint tensor_y = 7U;
+const uint tensor_end = 8U;
+
+// Terms of y as [step][channel][state]; an odd stride keeps readers on different banks.
+shared float terms[tile_inputs * (group_states + 1U)];
+
+// Adds the terms of every step and channel up, in order of state.
+void store_outputs(uint step, uint count) {
+    Reals u = Reals(address_of(tensor_u, steps * channels));
+    Reals skip = Reals(address_of(tensor_skip, 0U));
+    Reals y = Reals(address_of(tensor_y, steps * channels));
+    uint known = min(group_states, states - push.word[12]);
+    bool is_last = push.word[12] + known == states;
+    for (uint i = gl_LocalInvocationIndex; i < tile_inputs; i += group_threads) {
+        uint k = i / group_channels;
+        uint channel = first_channel + i % group_channels;
+        if (k >= count || channel >= channels) continue;
+        uint at = (step + k) * channels + channel;
+        uint first = i * (group_states + 1U);
+        float sum = terms[first];
+        if (push.word[12] > 0U) sum = op_add(y.at[at], sum);
+        for (uint state = 1U; state < known; ++state) sum = op_add(sum, terms[first + state]);
+        if (is_last) sum = op_add(sum, op_mul(skip.at[channel], u.at[at]));
+        y.at[at] = sum;
+    }
+}
+
+void main() {
+    find_place();
+    uint local = gl_LocalInvocationIndex;
+    uint begin = push.word[10];
+    Reals end_state = Reals(address_of(tensor_end, channels * states));
+    float rate = own_rate();
+    float state = 0.0F;
+    if (owns_state) {
+        Reals before = Reals(address_of(tensor_state, channels * states));
+        state = begin == 0U ? before.at[state_place()] : end_state.at[state_place()];
+    }
+    for (uint tile = begin; tile < push.word[11]; ++tile) {
+        uint step = tile * tile_steps;
+        uint count = min(tile_steps, steps - step);
+        load_tile(step, count);
+        barrier();
+        for (uint k = 0U; k < count; ++k) {
+            state = advance_in_tile(state, k, rate);
+            uint channel = k * group_channels + local / group_states;
+            float out_weight = c_tile[k * group_states + local % group_states];
+            terms[channel * (group_states + 1U) + local % group_states] =
+                op_mul(state, out_weight);
+        }
+        barrier();
+        store_outputs(step, count);
+    }
+    if (owns_state) end_state.at[state_place()] = state;
+}
