@@ -165,12 +165,24 @@ template <std::size_t n>
     return choose(none, lanes_of(repeated<n>(elementary::not_a_number_bits)), x);
 }
 
+/// x - a b, rounded once.
+template <std::size_t n>
+[[gnu::always_inline]] inline Lanes<n> rest(Lanes<n> x, Lanes<n> a, float b) {
+    return each<n>([&](std::size_t i) { return _mm256_fnmadd_ps(a.of[i], all(b), x.of[i]); });
+}
+/// 1 - a b, rounded once.
+template <std::size_t n>
+[[gnu::always_inline]] inline Lanes<n> rest_of_one(Lanes<n> a, Lanes<n> b) {
+    return each<n>([&](std::size_t i) { return _mm256_fnmadd_ps(a.of[i], b.of[i], all(1.0F)); });
+}
+
 /// The bits of e^x without the test whether it is normal, for -104 <= x <= 89.
 template <std::size_t n>
 [[gnu::always_inline]] inline Words<n> power_bits(Lanes<n> x) {
     const Lanes<n> shifted = elementary::rounding_shift + elementary::log2_e * x;
     const Lanes<n> shift = shifted - elementary::rounding_shift;
-    const Lanes<n> r_0 = x - elementary::ln_2_high * shift;
+    // The product is exact in elementary.inl too.
+    const Lanes<n> r_0 = rest(x, shift, elementary::ln_2_high);
     const Lanes<n> r = r_0 - elementary::ln_2_low * shift;
     const Lanes<n> p_4 = 0.00836959109F + 0.0013951693F * r;
     const Lanes<n> p_3 = 0.0416661873F + r * p_4;
@@ -195,12 +207,6 @@ template <std::size_t n>
     const Lanes<n> once = guess * (2.0F - x * guess);
     const Lanes<n> twice = once * (2.0F - x * once);
     return twice + twice * (1.0F - x * twice);
-}
-
-/// 1 - a b, rounded once.
-template <std::size_t n>
-[[gnu::always_inline]] inline Lanes<n> rest_of_one(Lanes<n> a, Lanes<n> b) {
-    return each<n>([&](std::size_t i) { return _mm256_fnmadd_ps(a.of[i], b.of[i], all(1.0F)); });
 }
 
 }  // namespace detail
@@ -241,16 +247,16 @@ template <std::size_t n>
     const Lanes<n> p_1 = -0.333333313F + z * p_2;
     const Lanes<n> near = limited + (limited * z) * p_1;
     const Lanes<n> is_near = below(magnitude, 0.625F);
-    Lanes<n> chosen = near;
+    const auto finished = [&](Lanes<n> chosen) __attribute__((always_inline)) {
+        const Lanes<n> large = lanes_of(above(bits, 0x38FFFFFFU));
+        const Lanes<n> value = choose(large, chosen, lanes_of(normal(bits)));
+        return where_number(x, value | sign);
+    };
     // Networks at rest stay near zero, where the power is not needed.
-    if (!holds_for_all(is_near)) {
-        const Lanes<n> power = lanes_of(power_bits(2.0F * limited));
-        const Lanes<n> far = 1.0F - 2.0F * reciprocal_inside(1.0F + power);
-        chosen = choose(is_near, near, far);
-    }
-    const Lanes<n> large = lanes_of(above(bits, 0x38FFFFFFU));
-    const Lanes<n> value = choose(large, chosen, lanes_of(normal(bits)));
-    return where_number(x, value | sign);
+    if (holds_for_all(is_near)) return finished(near);
+    const Lanes<n> power = lanes_of(power_bits(2.0F * limited));
+    const Lanes<n> far = 1.0F - 2.0F * reciprocal_inside(1.0F + power);
+    return finished(choose(is_near, near, far));
 }
 
 template <std::size_t n>
@@ -269,8 +275,9 @@ template <std::size_t n>
 namespace detail {
 
 /// Computes as many whole groups of vectors as the rest of a row holds; returns where it ends.
+/// Everything is inlined into it: a call would pass vectors through memory.
 template <std::size_t vectors, class Vector>
-[[gnu::always_inline]] inline std::int64_t run(Vector function, const float* x, float* result,
+[[gnu::flatten]] std::int64_t run(Vector function, const float* x, float* result,
                                                std::int64_t first, std::int64_t length) {
     std::int64_t i = first;
     for (; i + Lanes<vectors>::count <= length; i += Lanes<vectors>::count) {
