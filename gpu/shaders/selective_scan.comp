@@ -15,10 +15,8 @@ const uint tensor_end = 8U;
 shared float terms[tile_inputs * (group_states + 1U)];
 
 // Adds the terms of every step and channel up, in order of state.
-void store_outputs(uint step, uint count) {
-    Reals u = Reals(address_of(tensor_u, steps * channels));
-    Reals skip = Reals(address_of(tensor_skip, 0U));
-    Reals y = Reals(address_of(tensor_y, steps * channels));
+void store_outputs(Reals y, Reals skip, uint step, uint count) {
+    Reals u = Reals(u_start);
     uint known = min(group_states, states - push.word[12]);
     bool is_last = push.word[12] + known == states;
     for (uint i = gl_LocalInvocationIndex; i < tile_inputs; i += group_threads) {
@@ -40,6 +38,8 @@ void main() {
     uint local = gl_LocalInvocationIndex;
     uint begin = push.word[10];
     Reals end_state = Reals(address_of(tensor_end, channels * states));
+    Reals y = Reals(address_of(tensor_y, steps * channels));
+    Reals skip = Reals(address_of(tensor_skip, 0U));
     float rate = own_rate();
     float state = 0.0F;
     if (owns_state) {
@@ -59,7 +59,7 @@ void main() {
                 op_mul(state, out_weight);
         }
         barrier();
-        store_outputs(step, count);
+        store_outputs(y, skip, step, count);
     }
     if (owns_state) end_state.at[state_place()] = state;
 }

@@ -34,6 +34,7 @@ shared float c_tile[tile_weights];
 uint steps, channels, states, sequences;
 uint individual, sequence, channel_group;
 uint first_channel;
+uint64_t u_start, raw_delta_start, b_start, c_start;
 // Of this invocation.
 uint own_channel, own_state;
 bool owns_state;
@@ -66,6 +67,10 @@ void find_place() {
     own_channel = first_channel + gl_LocalInvocationIndex / group_states;
     own_state = push.word[12] + gl_LocalInvocationIndex % group_states;
     owns_state = own_channel < channels && own_state < states;
+    u_start = address_of(tensor_u, steps * channels);
+    raw_delta_start = address_of(tensor_raw_delta, steps * channels);
+    b_start = address_of(tensor_b, steps * states);
+    c_start = address_of(tensor_c, steps * states);
 }
 
 // Among the states of a sequence.
@@ -81,6 +86,17 @@ float own_rate() {
 // log(1 + e^x).
 float softplus(float x) {
     return op_add(op_max(0.0F, x), own_log1p(own_exp(op_min(x, op_neg(x)))));
+}
+
+// e^z of z <= 0. Fast math stops at e^-87.
+float decay_of(float z) {
+#ifdef CAMBRIAN_STRICT
+    return own_exp(z);
+#else
+    float decay = own_exp_inside(z < -87.0F ? -87.0F : z);
+    bool is_number = (floatBitsToUint(z) & magnitude_mask) <= exponent_mask;
+    return is_number ? decay : z;
+#endif
 }
 
 bool is_small(float z) {
@@ -106,6 +122,13 @@ float growth(float z, float decay) {
     return is_small(z) ? s_1 : quotient;
 }
 
+// z times the slope of growth: e^z - growth(z), as a series where the difference would cancel.
+float growth_slope(float z, float decay, float grown) {
+    float s_4 = 0.0333333351F + z * (0.0069444445F + z * 0.00119047623F);
+    float series = z * (0.5F + z * (0.333333343F + z * (0.125F + z * s_4)));
+    return is_small(z) ? series : decay - grown;
+}
+
 // The state after a step.
 float advance(float before, float decay, float weight, float b, float u) {
     return op_add(op_mul(decay, before), op_mul(op_mul(weight, b), u));
@@ -116,7 +139,7 @@ float advance_in_tile(float before, uint k, float rate) {
     uint channel = k * group_channels + gl_LocalInvocationIndex / group_states;
     float delta = delta_tile[channel];
     float z = op_mul(delta, rate);
-    float decay = own_exp(z);
+    float decay = decay_of(z);
     float weight = delta;
     if (hold) weight = op_mul(delta, growth(z, decay));
     return advance(before, decay, weight,
@@ -126,8 +149,8 @@ float advance_in_tile(float before, uint k, float rate) {
 
 // Loads `count` steps from `step` on. The caller puts a barrier behind it.
 void load_tile(uint step, uint count) {
-    Reals u = Reals(address_of(tensor_u, steps * channels));
-    Reals raw_delta = Reals(address_of(tensor_raw_delta, steps * channels));
+    Reals u = Reals(u_start);
+    Reals raw_delta = Reals(raw_delta_start);
     for (uint i = gl_LocalInvocationIndex; i < tile_inputs; i += group_threads) {
         uint k = i / group_channels;
         uint channel = first_channel + i % group_channels;
@@ -140,8 +163,8 @@ void load_tile(uint step, uint count) {
         u_tile[i] = input_word;
         delta_tile[i] = delta;
     }
-    Reals b = Reals(address_of(tensor_b, steps * states));
-    Reals c = Reals(address_of(tensor_c, steps * states));
+    Reals b = Reals(b_start);
+    Reals c = Reals(c_start);
     for (uint i = gl_LocalInvocationIndex; i < tile_weights; i += group_threads) {
         uint k = i / group_states;
         uint state = push.word[12] + i % group_states;

@@ -4,6 +4,7 @@
 #include "elementary.glsl"
 #include "ops.glsl"
 #include "selective_scan.glsl"
+#include "selective_scan_terms.glsl"
 
 // Walks the tiles from the last to the first: the states of a tile are computed again from the one
 // before it, then every step hands the gradient of its state to the step before it. Sums over states
@@ -20,32 +21,15 @@ const uint tensor_u_gradient = 9U;
 const uint tensor_raw_gradient = 10U;
 const uint tensor_state_gradient = 11U;
 
-// Steps whose terms are added up at once; every tile is whole runs of them.
-const uint run_steps = 2U;
-const uint term_row = group_states + 1U;
-const uint kind_words = run_steps * group_channels * term_row;
-const uint of_u = 0U;
-const uint of_delta = 1U;
-const uint of_b = 2U;
-const uint of_c = 3U;
-
 shared float history[tile_steps * group_threads];
 shared float upstream_tile[tile_inputs];
-shared float terms[4U * kind_words];
 
 float carried;  // Gradient of the state after a step.
 float decay_sum, skip_sum;
-float skip_factor;
-
-// e^z - growth(z) as a series where the difference would cancel: z times the slope of growth.
-float growth_slope(float z, float decay, float grown) {
-    float s_4 = 0.0333333351F + z * (0.0069444445F + z * 0.00119047623F);
-    float series = z * (0.5F + z * (0.333333343F + z * (0.125F + z * s_4)));
-    return is_small(z) ? series : decay - grown;
-}
+uint64_t upstream_start, skip_start, u_gradient_start, raw_gradient_start;
 
 void load_upstream(uint step, uint count) {
-    Reals upstream = Reals(address_of(tensor_upstream, steps * channels));
+    Reals upstream = Reals(upstream_start);
     for (uint i = gl_LocalInvocationIndex; i < tile_inputs; i += group_threads) {
         uint k = i / group_channels;
         uint channel = first_channel + i % group_channels;
@@ -53,16 +37,6 @@ void load_upstream(uint step, uint count) {
         if (k < count && channel < channels) word = upstream.at[(step + k) * channels + channel];
         upstream_tile[i] = word;
     }
-}
-
-void put_terms(uint k, vec4 by_kind) {
-    uint lane = gl_LocalInvocationIndex / group_states * term_row +
-                gl_LocalInvocationIndex % group_states;
-    uint at = k % run_steps * group_channels * term_row + lane;
-    terms[at + of_u * kind_words] = by_kind[of_u];
-    terms[at + of_delta * kind_words] = by_kind[of_delta];
-    terms[at + of_b * kind_words] = by_kind[of_b];
-    terms[at + of_c * kind_words] = by_kind[of_c];
 }
 
 // Back over step k of a tile, from the state after it to the one before.
@@ -79,7 +53,7 @@ float step_back(uint k, float after, float rate) {
     float b = b_tile[state];
     float upstream = upstream_tile[channel];
     float z = delta * rate;
-    float decay = own_exp(z);
+    float decay = decay_of(z);
     float grown = 1.0F;
     if (hold) grown = growth(z, decay);
     float g = carried + c_tile[state] * upstream;
@@ -100,28 +74,13 @@ float step_back(uint k, float after, float rate) {
     return before;
 }
 
-float sum_of_states(uint kind, uint row) {
-    uint first = kind * kind_words + row * term_row;
-    float sum = terms[first];
-    for (uint state = 1U; state < group_states; ++state) sum += terms[first + state];
-    return sum;
-}
-
-float sum_of_channels(uint kind, uint k, uint state) {
-    uint first = kind * kind_words + k * group_channels * term_row + state;
-    float sum = terms[first];
-    for (uint channel = 1U; channel < group_channels; ++channel)
-        sum += terms[first + channel * term_row];
-    return sum;
-}
-
 // Gradients of u and of raw delta, `count` steps from `step` on.
 void store_inputs(uint step, uint count) {
-    Reals upstream = Reals(address_of(tensor_upstream, steps * channels));
-    Reals raw_delta = Reals(address_of(tensor_raw_delta, steps * channels));
-    Reals skip = Reals(address_of(tensor_skip, 0U));
-    Reals u_gradient = Reals(address_of(tensor_u_gradient, steps * channels));
-    Reals raw_gradient = Reals(address_of(tensor_raw_gradient, steps * channels));
+    Reals upstream = Reals(upstream_start);
+    Reals raw_delta = Reals(raw_delta_start);
+    Reals skip = Reals(skip_start);
+    Reals u_gradient = Reals(u_gradient_start);
+    Reals raw_gradient = Reals(raw_gradient_start);
     for (uint i = gl_LocalInvocationIndex; i < 2U * run_steps * group_channels;
          i += group_threads) {
         uint row = i % (run_steps * group_channels);
@@ -153,8 +112,16 @@ void store_weights(uint64_t parts, uint step, uint count) {
     }
 }
 
+void find_addresses() {
+    upstream_start = address_of(tensor_upstream, steps * channels);
+    skip_start = address_of(tensor_skip, 0U);
+    u_gradient_start = address_of(tensor_u_gradient, steps * channels);
+    raw_gradient_start = address_of(tensor_raw_gradient, steps * channels);
+}
+
 void main() {
     find_place();
+    find_addresses();
     uint local = gl_LocalInvocationIndex;
     uint tiles = (steps + tile_steps - 1U) / tile_steps;
     uint of_tile = sequences * channels * states;

@@ -151,6 +151,22 @@ TEST(VulkanSelectiveScan, EveryClassOfFloatsGivesTheBitsOfTheCpu) {
     }
 }
 
+TEST(VulkanSelectiveScan, WhatIsNoNumberStaysNone) {
+    const Graph graph = graph_of({1, 3, 2, 2}, Discretization::zero_order_hold, true);
+    const auto backend = make_vulkan_backend(unfused(Math::fast));
+    const auto has_none = [](const Tensor& tensor) {
+        return std::ranges::any_of(tensor.elements, [](double x) { return std::isnan(x); });
+    };
+    for (std::size_t operand = 0; operand < 7; ++operand) {
+        SCOPED_TRACE("operand " + std::to_string(operand));
+        std::vector<Tensor> inputs = inputs_of(graph, 1);
+        inputs[operand].elements[0] = std::nan("");
+        const std::vector<Tensor> results = evaluate(*backend, graph, 1, inputs);
+        EXPECT_TRUE(has_none(results[0]));
+        EXPECT_TRUE(std::any_of(results.begin() + 2, results.end(), has_none));
+    }
+}
+
 TEST(VulkanSelectiveScan, AnIndividualDoesNotDependOnThePopulation) {
     const Graph graph = graph_of({2, 21, 9, 17}, Discretization::zero_order_hold, true);
     const auto backend = make_vulkan_backend(unfused(Math::fast));
