@@ -22,18 +22,14 @@ float gelu(float x) {
 constexpr std::array<RowSet, activation_names.size()> activation_rows{
     lift<Word(Word)>([](Word x) { return x; }),
     lift<float(float)>([](float x) { return x > 0.0F ? x : 0.0F; }),
-    vector_functions::lift(
-        [](float x) { return x * sigmoid(x); },
-        [](auto x) __attribute__((always_inline)) { return vector_functions::silu(x); }),
+    vector_functions::lift_parts<vector_functions::Silu>([](float x) { return x * sigmoid(x); }),
     vector_functions::lift(
         [](float x) { return gelu(x); },
         [](auto x) __attribute__((always_inline)) { return vector_functions::gelu(x); }),
     vector_functions::lift(
         [](float x) { return tanh(x); },
         [](auto x) __attribute__((always_inline)) { return vector_functions::tanh(x); }),
-    vector_functions::lift(
-        [](float x) { return sigmoid(x); },
-        [](auto x) __attribute__((always_inline)) { return vector_functions::sigmoid(x); }),
+    vector_functions::lift_parts<vector_functions::Sigmoid>([](float x) { return sigmoid(x); }),
 };
 
 Row row_of(std::int32_t code) {

@@ -2,6 +2,7 @@
 
 #include <immintrin.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -219,20 +220,41 @@ template <std::size_t n>
     return where_number(x, lanes_of(at_most(bits, elementary::exponent_mask)));
 }
 
-template <std::size_t n>
-[[gnu::always_inline]] inline Lanes<n> sigmoid(Lanes<n> x) {
-    using namespace detail;
-    const Lanes<n> negative = x | repeated<n>(-0.0F);
-    const Lanes<n> power = lanes_of(normal(power_bits(at_least(negative, -104.0F))));
-    const Lanes<n> sum = 1.0F + power;
-    const Lanes<n> lost = power - (sum - 1.0F);
-    const Lanes<n> inverse = reciprocal_inside(sum);
-    // The remainder is exact in elementary.inl too.
-    const Lanes<n> error = rest_of_one(inverse, sum) - inverse * lost;
-    const Lanes<n> corrected = inverse + inverse * error;
-    const Lanes<n> below_half = choose(below(power, 0.5F), power * corrected, 1.0F - corrected);
-    return where_number(x, choose(x, below_half, corrected));
-}
+/// In two parts: together they need more registers than there are, so rows take one loop for each.
+struct Sigmoid {
+    /// e^-|x|
+    template <std::size_t n>
+    [[gnu::always_inline]] static Lanes<n> first(Lanes<n> x) {
+        using namespace detail;
+        const Lanes<n> negative = x | repeated<n>(-0.0F);
+        return lanes_of(normal(power_bits(at_least(negative, -104.0F))));
+    }
+    template <std::size_t n>
+    [[gnu::always_inline]] static Lanes<n> second(Lanes<n> x, Lanes<n> power) {
+        using namespace detail;
+        const Lanes<n> sum = 1.0F + power;
+        const Lanes<n> lost = power - (sum - 1.0F);
+        const Lanes<n> inverse = reciprocal_inside(sum);
+        // The remainder is exact in elementary.inl too.
+        const Lanes<n> error = rest_of_one(inverse, sum) - inverse * lost;
+        const Lanes<n> corrected = inverse + inverse * error;
+        const Lanes<n> below_half = choose(below(power, 0.5F), power * corrected, 1.0F - corrected);
+        return where_number(x, choose(x, below_half, corrected));
+    }
+};
+
+/// x sigmoid(x), in the same parts.
+struct Silu {
+    template <std::size_t n>
+    [[gnu::always_inline]] static Lanes<n> first(Lanes<n> x) {
+        return Sigmoid::first(x);
+    }
+    template <std::size_t n>
+    [[gnu::always_inline]] static Lanes<n> second(Lanes<n> x, Lanes<n> power) {
+        using namespace detail;
+        return x * Sigmoid::second(x, power);
+    }
+};
 
 template <std::size_t n>
 [[gnu::always_inline]] inline Lanes<n> tanh(Lanes<n> x) {
@@ -260,12 +282,6 @@ template <std::size_t n>
 }
 
 template <std::size_t n>
-[[gnu::always_inline]] inline Lanes<n> silu(Lanes<n> x) {
-    using namespace detail;
-    return x * sigmoid(x);
-}
-
-template <std::size_t n>
 [[gnu::always_inline]] inline Lanes<n> gelu(Lanes<n> x) {
     using namespace detail;
     const Lanes<n> inner = x + 0.044715F * ((x * x) * x);
@@ -274,18 +290,51 @@ template <std::size_t n>
 
 namespace detail {
 
+template <std::size_t vectors>
+[[gnu::always_inline]] inline Lanes<vectors> load(const float* x) {
+    return each<vectors>([&](std::size_t v) { return _mm256_loadu_ps(x + lane(v)); });
+}
+template <std::size_t vectors>
+[[gnu::always_inline]] inline void store(float* result, Lanes<vectors> y) {
+    for (std::size_t v = 0; v < vectors; ++v) _mm256_storeu_ps(result + lane(v), y.of[v]);
+}
+
 /// Computes as many whole groups of vectors as the rest of a row holds; returns where it ends.
 /// Everything is inlined into it: a call would pass vectors through memory.
 template <std::size_t vectors, class Vector>
 [[gnu::flatten]] std::int64_t run(Vector function, const float* x, float* result,
-                                               std::int64_t first, std::int64_t length) {
+                                  std::int64_t first, std::int64_t length) {
     std::int64_t i = first;
-    for (; i + Lanes<vectors>::count <= length; i += Lanes<vectors>::count) {
-        const Lanes<vectors> y = function(
-            each<vectors>([&](std::size_t v) { return _mm256_loadu_ps(x + i + lane(v)); }));
-        for (std::size_t v = 0; v < vectors; ++v) _mm256_storeu_ps(result + i + lane(v), y.of[v]);
-    }
+    for (; i + Lanes<vectors>::count <= length; i += Lanes<vectors>::count)
+        store(result + i, function(load<vectors>(x + i)));
     return i;
+}
+
+/// The same for a function in two parts; the result holds what is between them.
+template <std::size_t vectors, class Parts>
+[[gnu::flatten]] std::int64_t run_parts(const float* x, float* result, std::int64_t length) {
+    constexpr std::int64_t block = 16 * Lanes<vectors>::count;
+    const std::int64_t end = length / Lanes<vectors>::count * Lanes<vectors>::count;
+    for (std::int64_t first = 0; first < end; first += block) {
+        const std::int64_t last = std::min(first + block, end);
+        for (std::int64_t i = first; i < last; i += Lanes<vectors>::count)
+            store(result + i, Parts::first(load<vectors>(x + i)));
+        for (std::int64_t i = first; i < last; i += Lanes<vectors>::count)
+            store(result + i, Parts::second(load<vectors>(x + i), load<vectors>(result + i)));
+    }
+    return end;
+}
+
+/// What is left of a row.
+template <class Vector>
+void run_rest(Vector function, const float* x, float* result, std::int64_t first,
+              std::int64_t length) {
+    std::int64_t i = run<2>(function, x, result, first, length);
+    i = run<1>(function, x, result, i, length);
+    if (i < length) {
+        const Lanes<1> last{{_mm256_maskload_ps(x + i, lane_mask(length - i))}};
+        store_first(result + i, function(last).of[0], length - i);
+    }
 }
 
 }  // namespace detail
@@ -297,14 +346,25 @@ constexpr RowSet lift(Scalar scalar, Vector) {
     rows.contiguous[1] = [](const Pointers& pointers, std::int64_t length, const Nest::Strides&) {
         auto* result = reinterpret_cast<float*>(pointers[0]);
         const auto* x = reinterpret_cast<const float*>(pointers[1]);
-        // Six chains at once are the fastest, two good for what is left.
-        std::int64_t i = detail::run<6>(Vector{}, x, result, 0, length);
-        i = detail::run<2>(Vector{}, x, result, i, length);
-        i = detail::run<1>(Vector{}, x, result, i, length);
-        if (i < length) {
-            const Lanes<1> last{{_mm256_maskload_ps(x + i, lane_mask(length - i))}};
-            store_first(result + i, Vector{}(last).of[0], length - i);
-        }
+        // Six chains at once are the fastest.
+        const std::int64_t i = detail::run<6>(Vector{}, x, result, 0, length);
+        detail::run_rest(Vector{}, x, result, i, length);
+    };
+    return rows;
+}
+
+/// The same for a function in two parts. The result does not overlap the operand.
+template <class Parts, class Scalar>
+constexpr RowSet lift_parts(Scalar scalar) {
+    RowSet rows = cpu::lift<float(float)>(scalar);
+    rows.contiguous[1] = [](const Pointers& pointers, std::int64_t length, const Nest::Strides&) {
+        auto* result = reinterpret_cast<float*>(pointers[0]);
+        const auto* x = reinterpret_cast<const float*>(pointers[1]);
+        const std::int64_t i = detail::run_parts<4, Parts>(x, result, length);
+        const auto whole = [](auto own) __attribute__((always_inline)) {
+            return Parts::second(own, Parts::first(own));
+        };
+        detail::run_rest(whole, x, result, i, length);
     };
     return rows;
 }

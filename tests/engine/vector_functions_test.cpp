@@ -10,9 +10,8 @@
 namespace cambrian::cpu {
 namespace {
 
-template <class Scalar, class Vector>
-void expect_equal_bits(Scalar scalar, Vector) {
-    constexpr RowSet rows = vector_functions::lift(Scalar{}, Vector{});
+template <class Scalar>
+void expect_equal_bits(const RowSet& rows, Scalar scalar) {
     // A stride that is odd comes by every sign, exponent and low bit.
     constexpr std::uint64_t step = 1021;
     constexpr std::uint64_t at_once = 4096;
@@ -32,18 +31,20 @@ void expect_equal_bits(Scalar scalar, Vector) {
 }
 
 TEST(VectorFunctions, HaveTheBitsOfTheScalarFunctions) {
-    expect_equal_bits([](float x) { return elementary::exp(x); },
-                      [](auto x) { return vector_functions::exp(x); });
-    expect_equal_bits([](float x) { return elementary::sigmoid(x); },
-                      [](auto x) { return vector_functions::sigmoid(x); });
-    expect_equal_bits([](float x) { return elementary::tanh(x); },
-                      [](auto x) { return vector_functions::tanh(x); });
+    const auto exp = [](float x) { return elementary::exp(x); };
+    const auto sigmoid = [](float x) { return elementary::sigmoid(x); };
+    const auto silu = [](float x) { return x * elementary::sigmoid(x); };
+    const auto tanh = [](float x) { return elementary::tanh(x); };
+    using vector_functions::lift;
+    using vector_functions::lift_parts;
+    expect_equal_bits(lift(exp, [](auto x) { return vector_functions::exp(x); }), exp);
+    expect_equal_bits(lift_parts<vector_functions::Sigmoid>(sigmoid), sigmoid);
+    expect_equal_bits(lift_parts<vector_functions::Silu>(silu), silu);
+    expect_equal_bits(lift(tanh, [](auto x) { return vector_functions::tanh(x); }), tanh);
 }
 
-TEST(VectorFunctions, WriteNothingBehindTheEndOfARow) {
-    const auto scalar = [](float x) { return elementary::tanh(x); };
-    const auto vector = [](auto x) { return vector_functions::tanh(x); };
-    constexpr RowSet rows = vector_functions::lift(decltype(scalar){}, decltype(vector){});
+template <class Scalar>
+void expect_untouched_end(const RowSet& rows, Scalar scalar) {
     for (std::int64_t length = 0; length < 130; ++length) {
         std::array<float, 140> x{};
         std::array<float, 140> y{};
@@ -55,6 +56,14 @@ TEST(VectorFunctions, WriteNothingBehindTheEndOfARow) {
         for (std::size_t i = 0; i < x.size(); ++i)
             EXPECT_EQ(y[i], i < static_cast<std::size_t>(length) ? scalar(x[i]) : 7.0F);
     }
+}
+
+TEST(VectorFunctions, WriteNothingBehindTheEndOfARow) {
+    const auto tanh = [](float x) { return elementary::tanh(x); };
+    const auto sigmoid = [](float x) { return elementary::sigmoid(x); };
+    expect_untouched_end(
+        vector_functions::lift(tanh, [](auto x) { return vector_functions::tanh(x); }), tanh);
+    expect_untouched_end(vector_functions::lift_parts<vector_functions::Sigmoid>(sigmoid), sigmoid);
 }
 
 }  // namespace
