@@ -4,6 +4,7 @@
 
 #include <array>
 #include <bit>
+#include <cmath>
 #include <vector>
 
 // The functions of lanes have the bits of elementary.inl, whatever the operand.
@@ -11,7 +12,7 @@ namespace cambrian::cpu {
 namespace {
 
 template <class Scalar>
-void expect_equal_bits(const RowSet& rows, Scalar scalar) {
+void expect_equal_bits(const RowSet& rows, Scalar scalar, bool one_nan = true) {
     // A stride that is odd comes by every sign, exponent and low bit.
     constexpr std::uint64_t step = 1021;
     constexpr std::uint64_t at_once = 4096;
@@ -23,10 +24,12 @@ void expect_equal_bits(const RowSet& rows, Scalar scalar) {
         const Pointers pointers{reinterpret_cast<Word*>(y.data()),
                                 reinterpret_cast<Word*>(x.data())};
         rows.contiguous[1](pointers, static_cast<std::int64_t>(at_once), {1, 1});
-        for (std::uint64_t i = 0; i < at_once; ++i)
+        for (std::uint64_t i = 0; i < at_once; ++i) {
+            if (!one_nan && std::isnan(x[i]) && std::isnan(y[i])) continue;
             ASSERT_EQ(std::bit_cast<std::uint32_t>(y[i]),
                       std::bit_cast<std::uint32_t>(scalar(x[i])))
                 << x[i];
+        }
     }
 }
 
@@ -39,7 +42,8 @@ TEST(VectorFunctions, HaveTheBitsOfTheScalarFunctions) {
     using vector_functions::lift_parts;
     expect_equal_bits(lift(exp, [](auto x) { return vector_functions::exp(x); }), exp);
     expect_equal_bits(lift_parts<vector_functions::Sigmoid>(sigmoid), sigmoid);
-    expect_equal_bits(lift_parts<vector_functions::Silu>(silu), silu);
+    // A product of two NaNs is either.
+    expect_equal_bits(lift_parts<vector_functions::Silu>(silu), silu, false);
     expect_equal_bits(lift(tanh, [](auto x) { return vector_functions::tanh(x); }), tanh);
 }
 
