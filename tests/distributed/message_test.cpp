@@ -63,6 +63,30 @@ TEST(Message, EveryKindReadsBackAsItWasWritten) {
     expect_round_trip(Stop{"the run has ended"});
 }
 
+template <typename T>
+std::uint64_t body_hash(const T& message) {
+    const std::vector<std::byte> frame = encode_message(message);
+    return hash64(detail::unseal(T::kind, frame, "rank 1"));
+}
+
+// Other bytes need another version of the frame: ranks of two builds must not misread each other.
+TEST(Message, BytesAreThoseOfFrameVersion3) {
+    EXPECT_EQ(body_hash(Hello{"0.1.0", {1, 2}, "cpu fast", "cpu", "node-3", "NVIDIA H200", 8}),
+              0xE812551281AD231C);
+    EXPECT_EQ(body_hash(some_request()), 0x4495EFA032EF3F27);
+    EXPECT_EQ(body_hash(some_order()), 0xF5505A5D070E7587);
+    ShardOrder shipped = some_order();
+    shipped.children.assign(3, {{std::byte{9}}, 1});
+    EXPECT_EQ(body_hash(shipped), 0x77392546791AB4F9);
+    EXPECT_EQ(body_hash(GenomeRequest{{{1, 2}, {3, 4}}}), 0xEFB455DF7734B02D);
+    EXPECT_EQ(body_hash(GenomeReply{{{std::byte{1}}}, {{3, 4}}}), 0x1CC1B40FA9AF0D31);
+    EXPECT_EQ(body_hash(Heartbeat{{1, 2, 3}}), 0xAB3FE0C4EDD1F514);
+    EXPECT_EQ(body_hash(ShardFailure{5, "it threw", true}), 0x9C97B01324286604);
+    EXPECT_EQ(body_hash(Stop{"the run has ended"}), 0x7B70B35FECD17A2A);
+    const std::vector<std::byte> frame = encode_message(Stop{});
+    EXPECT_EQ(frame[4], std::byte{3});
+}
+
 TEST(Message, OutcomesAreReadTheSameOnManyThreads) {
     Request request = some_request();
     std::vector<evolve::Outcome>& outcomes = request.results.front().outcomes;
