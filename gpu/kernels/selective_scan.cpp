@@ -6,7 +6,7 @@
 namespace cambrian::gpu {
 namespace {
 
-using Direction = SelectiveScanKernel::Direction;
+using Kind = SelectiveScanKernel::Kind;
 using View = SelectiveScanKernel::View;
 using Views = SelectiveScanKernel::Views;
 
@@ -21,6 +21,7 @@ constexpr std::size_t operand_end_upstream = 8;
 // Views of the kernels, as in the shaders; those before are the operands.
 constexpr std::size_t view_state = 6;
 constexpr std::size_t view_first_result = 7;
+constexpr std::size_t view_kept = 8;  // Of a walk forward.
 constexpr std::size_t view_upstream = 8;
 constexpr std::size_t view_u_gradient = 9;
 constexpr std::size_t view_raw_gradient = 10;
@@ -49,7 +50,7 @@ std::int64_t tiles_of(const Site& site) {
 class SelectiveScanStep : public Step {
   public:
     explicit SelectiveScanStep(const Site& site)
-        : kernel_(site, "selective_scan", views(site), Direction::forward, tiles_of(site)) {}
+        : kernel_(site, Kind::forward, views(site), tiles_of(site)) {}
 
     void record(vulkan::Recorder& recorder, const Frame& frame) const override {
         kernel_.record(recorder, frame);
@@ -59,7 +60,7 @@ class SelectiveScanStep : public Step {
     static Views views(const Site& site) {
         Views views = operand_views(site);
         views[view_first_result] = result(site, 0);
-        views[view_first_result + 1] = result(site, 1);
+        views[view_kept] = result(site, 1);
         return views;
     }
 
@@ -92,10 +93,8 @@ class SelectiveScanGradientStep : public Step {
         : between_(site),
           place_(site.owner.reserve(between_.words, site.per_individual)),
           // The last tile is walked by the gradient alone.
-          starts_(site, "selective_scan_starts", start_views(site), Direction::forward,
-                  tiles_of(site) - 1),
-          walk_(site, "selective_scan_gradient", walk_views(site), Direction::backward,
-                tiles_of(site)) {
+          starts_(site, Kind::starts, start_views(site), tiles_of(site) - 1),
+          walk_(site, Kind::gradient, walk_views(site), tiles_of(site)) {
         const SelectiveScanSizes sizes(site);
         std::int64_t offset = between_.starts;
         const auto add = [&](std::size_t index, std::int64_t parts, std::int64_t words) {
@@ -120,7 +119,7 @@ class SelectiveScanGradientStep : public Step {
   private:
     [[nodiscard]] Views start_views(const Site& site) const {
         Views views = operand_views(site);
-        views[view_first_result] = {place_, between_.starts, true};
+        views[view_kept] = {place_, between_.starts, true};
         return views;
     }
 

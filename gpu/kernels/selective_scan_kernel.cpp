@@ -13,6 +13,9 @@ namespace {
 // Both within 16 KiB of shared memory and 128 invocations, which every device has.
 constexpr SelectiveScanTile tile_of_few_states{4, 8};
 constexpr SelectiveScanTile tile_of_states{16, 16};
+// As in shaders/selective_scan.glsl.
+constexpr std::uint32_t flag_hold = 1;
+constexpr std::uint32_t flag_starts = 2;
 // A step forward counts as so many turns of an ordinary loop, one back as four times as many.
 constexpr std::int64_t turns_of_step = 16;
 constexpr std::int64_t turns_of_step_back = 64;
@@ -45,27 +48,23 @@ const SelectiveScanTile& choose_selective_scan_tile(std::int64_t states) {
     return states <= tile_of_few_states.states ? tile_of_few_states : tile_of_states;
 }
 
-SelectiveScanKernel::SelectiveScanKernel(const Site& site, std::string_view shader,
-                                         const Views& views, Direction direction,
+SelectiveScanKernel::SelectiveScanKernel(const Site& site, Kind kind, const Views& views,
                                          std::int64_t tiles)
     : sizes_(site),
       tile_(choose_selective_scan_tile(sizes_.states)),
       views_(views),
-      direction_(direction),
+      kind_(kind),
       tiles_(tiles),
-      longest_stretch_(std::max<std::int64_t>(
-          most_turns(site.owner.resources()) / tile_.steps /
-              (direction == Direction::forward ? turns_of_step : turns_of_step_back),
-          1)),
+      longest_stretch_(
+          std::max<std::int64_t>(most_turns(site.owner.resources()) / tile_.steps /
+                                     (kind == Kind::gradient ? turns_of_step_back : turns_of_step),
+                                 1)),
       per_individual_(site.per_individual),
       pipeline_(
-          static_pipeline(site.owner.resources(), shader,
-                          std::array{SelectiveScanTile::threads, tile_.states, tile_.steps,
-                                     site.attribute<SelectiveScanAttribute>().discretization ==
-                                             Discretization::zero_order_hold
-                                         ? 1U
-                                         : 0U})),
-      table_(make_table(site.owner)) {
+          static_pipeline(site.owner.resources(),
+                          kind == Kind::gradient ? "selective_scan_gradient" : "selective_scan",
+                          std::array{SelectiveScanTile::threads, tile_.states, tile_.steps})),
+      table_(make_table(site)) {
     for (const View& view : views_)
         if (view.elements > std::numeric_limits<std::uint32_t>::max())
             throw DeviceError(
@@ -73,11 +72,14 @@ SelectiveScanKernel::SelectiveScanKernel(const Site& site, std::string_view shad
                 "2^32) split its batch");
 }
 
-Place SelectiveScanKernel::make_table(CompiledGraph& owner) const {
-    std::vector<std::uint32_t> words{word(sizes_.steps), word(sizes_.channels), word(sizes_.states),
-                                     word(sizes_.sequences)};
+Place SelectiveScanKernel::make_table(const Site& site) const {
+    const bool holds =
+        site.attribute<SelectiveScanAttribute>().discretization == Discretization::zero_order_hold;
+    std::vector<std::uint32_t> words{
+        word(sizes_.steps), word(sizes_.channels), word(sizes_.states), word(sizes_.sequences),
+        (holds ? flag_hold : 0) | (kind_ == Kind::starts ? flag_starts : 0)};
     for (const View& view : views_) words.push_back(word(view.place.stride));
-    return owner.table(words);
+    return site.owner.table(words);
 }
 
 void SelectiveScanKernel::record(vulkan::Recorder& recorder, const Frame& frame) const {
@@ -85,7 +87,7 @@ void SelectiveScanKernel::record(vulkan::Recorder& recorder, const Frame& frame)
     const std::int64_t stretches =
         std::max<std::int64_t>((tiles_ + longest_stretch_ - 1) / longest_stretch_, 1);
     for (std::int64_t i = 0; i < stretches; ++i) {
-        const std::int64_t place = direction_ == Direction::forward ? i : stretches - 1 - i;
+        const std::int64_t place = kind_ == Kind::gradient ? stretches - 1 - i : i;
         const std::int64_t begin = place * longest_stretch_;
         record(recorder, frame, {begin, std::min(begin + longest_stretch_, tiles_)});
     }

@@ -2,7 +2,6 @@
 
 #include <array>
 #include <cstdint>
-#include <string_view>
 
 #include "cambrian/gpu/kernels/compiled_graph.hpp"
 #include "cambrian/gpu/kernels/step.hpp"
@@ -43,12 +42,15 @@ class SelectiveScanKernel {
         bool written = false;
     };
     using Views = std::array<View, view_count>;
-    enum class Direction : std::uint8_t { forward, backward };
+    enum class Kind : std::uint8_t {
+        forward,
+        starts,    ///< Forward, for the states before every tile alone.
+        gradient,  ///< Backward.
+    };
 
     /// @param views in the order of the shader's tensors.
     /// @param tiles of steps that it walks over: the first so many.
-    SelectiveScanKernel(const Site& site, std::string_view shader, const Views& views,
-                        Direction direction, std::int64_t tiles);
+    SelectiveScanKernel(const Site& site, Kind kind, const Views& views, std::int64_t tiles);
 
     /// In dispatches that a device finishes in time, each for some of the states.
     void record(vulkan::Recorder& recorder, const Frame& frame) const;
@@ -60,12 +62,12 @@ class SelectiveScanKernel {
     };
     void record(vulkan::Recorder& recorder, const Frame& frame, Stretch stretch) const;
     [[nodiscard]] vulkan::Push arguments(const Frame& frame) const;
-    [[nodiscard]] Place make_table(CompiledGraph& owner) const;
+    [[nodiscard]] Place make_table(const Site& site) const;
 
     SelectiveScanSizes sizes_;
     const SelectiveScanTile& tile_;
     Views views_;
-    Direction direction_;
+    Kind kind_;
     std::int64_t tiles_;
     std::int64_t longest_stretch_;
     bool per_individual_;

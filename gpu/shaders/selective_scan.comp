@@ -5,11 +5,12 @@
 #include "ops.glsl"
 #include "selective_scan.glsl"
 
-// y and the state behind the last step; with CAMBRIAN_STRICT in the bits of the lowering. A long walk
-// is cut into dispatches that go on from the state of the last one.
+// y and the state behind the last step; with CAMBRIAN_STRICT in the bits of the lowering. Or, for the
+// gradient to go on from, the states before every tile as [tile][sequence][channel][state]. A long walk
+// is cut into dispatches that go on from what the last one kept.
 
 const uint tensor_y = 7U;
-const uint tensor_end = 8U;
+const uint tensor_kept = 8U;  // The state behind the last step, or those before the tiles.
 
 // Terms of y as [step][channel][state]; an odd stride keeps readers on different banks.
 shared float terms[tile_inputs * (group_states + 1U)];
@@ -37,18 +38,22 @@ void main() {
     find_place();
     uint local = gl_LocalInvocationIndex;
     uint begin = push.word[10];
-    Reals end_state = Reals(address_of(tensor_end, channels * states));
+    uint end = push.word[11];
+    bool keeps_starts = (table().at[4] & flag_starts) != 0U;
+    uint of_tile = keeps_starts ? sequences * channels * states : 0U;
+    Reals kept = Reals(address_of(tensor_kept, channels * states));
     Reals y = Reals(address_of(tensor_y, steps * channels));
     Reals skip = Reals(address_of(tensor_skip, 0U));
     float rate = own_rate();
     float state = 0.0F;
     if (owns_state) {
         Reals before = Reals(address_of(tensor_state, channels * states));
-        state = begin == 0U ? before.at[state_place()] : end_state.at[state_place()];
+        state = begin == 0U ? before.at[state_place()] : kept.at[begin * of_tile + state_place()];
     }
-    for (uint tile = begin; tile < push.word[11]; ++tile) {
+    for (uint tile = begin; tile < end; ++tile) {
         uint step = tile * tile_steps;
         uint count = min(tile_steps, steps - step);
+        if (keeps_starts && owns_state) kept.at[tile * of_tile + state_place()] = state;
         load_tile(step, count);
         barrier();
         for (uint k = 0U; k < count; ++k) {
@@ -59,7 +64,7 @@ void main() {
                 op_mul(state, out_weight);
         }
         barrier();
-        store_outputs(y, skip, step, count);
+        if (!keeps_starts) store_outputs(y, skip, step, count);
     }
-    if (owns_state) end_state.at[state_place()] = state;
+    if (owns_state) kept.at[end * of_tile + state_place()] = state;
 }

@@ -6,11 +6,13 @@
 //   address  u, raw delta, log decay, b, c, skip, first state, first result (7)
 //   word     0-7 addresses 8 to 11, 8-9 address of the table, 10 first and 11 last tile of steps (one
 //            behind), 12 first state, 13 workgroups of a sequence
-// Table: steps, channels, states, sequences, then words between individuals of the 12 addresses.
+// Table: steps, channels, states, sequences, flags, then words between individuals of the 12 addresses.
 
 layout(constant_id = 1) const uint group_states = 16U;
 layout(constant_id = 2) const uint tile_steps = 16U;
-layout(constant_id = 3) const bool hold = true;  // Zero-order hold, else Euler.
+
+const uint flag_hold = 1U;    // Zero-order hold, else Euler.
+const uint flag_starts = 2U;  // Of a walk forward: the states before every tile are wanted, no y.
 
 const uint tensor_u = 0U;
 const uint tensor_raw_delta = 1U;
@@ -32,6 +34,7 @@ shared float b_tile[tile_weights];
 shared float c_tile[tile_weights];
 
 uint steps, channels, states, sequences;
+bool holds;
 uint individual, sequence, channel_group;
 uint first_channel;
 uint64_t u_start, raw_delta_start, b_start, c_start;
@@ -48,7 +51,7 @@ uint64_t address_of(uint tensor, uint words) {
     uint64_t start = push.address[tensor & 7U];
     if (tensor > 7U)
         start = packUint2x32(uvec2(push.word[2U * tensor - 16U], push.word[2U * tensor - 15U]));
-    uint64_t first = uint64_t(individual) * uint64_t(table().at[4U + tensor]) +
+    uint64_t first = uint64_t(individual) * uint64_t(table().at[5U + tensor]) +
                      uint64_t(sequence) * uint64_t(words);
     return start + 4UL * first;
 }
@@ -58,6 +61,7 @@ void find_place() {
     channels = table().at[1];
     states = table().at[2];
     sequences = table().at[3];
+    holds = (table().at[4] & flag_hold) != 0U;
     uint number = group();
     channel_group = number % push.word[13];
     number /= push.word[13];
@@ -141,7 +145,7 @@ float advance_in_tile(float before, uint k, float rate) {
     float z = op_mul(delta, rate);
     float decay = decay_of(z);
     float weight = delta;
-    if (hold) weight = op_mul(delta, growth(z, decay));
+    if (holds) weight = op_mul(delta, growth(z, decay));
     return advance(before, decay, weight,
                    b_tile[k * group_states + gl_LocalInvocationIndex % group_states],
                    u_tile[channel]);

@@ -55,14 +55,14 @@ float step_back(uint k, float after, float rate) {
     float z = delta * rate;
     float decay = decay_of(z);
     float grown = 1.0F;
-    if (hold) grown = growth(z, decay);
+    if (holds) grown = growth(z, decay);
     float g = carried + c_tile[state] * upstream;
     float weighted = g * (delta * grown);
     float inputs = b * u_tile[channel];
     float faded = decay * before;
     float of_rate = faded * z;
     float input_slope = inputs;
-    if (hold) {
+    if (holds) {
         of_rate += inputs * delta * growth_slope(z, decay, grown);
         input_slope = decay * inputs;
     }
