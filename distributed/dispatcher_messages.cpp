@@ -121,8 +121,8 @@ void Dispatcher::answer(int rank, const GenomeRequest& request) {
             reply.gone.push_back(hash);
             continue;
         }
-        reply.genomes.push_back(evolve::encode(*(*round_->living.genomes())[*place]));
-        bytes += reply.genomes.back().size();
+        reply.genomes.push_back({hash, evolve::encode(*(*round_->living.genomes())[*place])});
+        bytes += reply.genomes.back().bytes.size();
         if (bytes > reply_bytes) {
             send(communicator_, rank, std::exchange(reply, {}));
             bytes = 0;

@@ -128,12 +128,20 @@ void read(ArchiveReader& archive, GenomeRequest& message) {
 }
 
 void write(ArchiveWriter& archive, const GenomeReply& message) {
-    write_all(archive, message.genomes);
+    archive.write(static_cast<std::uint64_t>(message.genomes.size()));
+    for (const NamedGenome& genome : message.genomes) {
+        archive.write(genome.hash);
+        archive.write(std::span<const std::byte>(genome.bytes));
+    }
     write_all(archive, message.gone);
 }
 
 void read(ArchiveReader& archive, GenomeReply& message) {
-    read_all(archive, message.genomes);
+    message.genomes.resize(archive.read_count(24));
+    for (NamedGenome& genome : message.genomes) {
+        archive.read(genome.hash);
+        archive.read(genome.bytes);
+    }
     read_all(archive, message.gone);
 }
 

@@ -91,10 +91,17 @@ struct GenomeRequest {
     bool operator==(const GenomeRequest&) const = default;
 };
 
-/// The answer to a GenomeRequest.
+/// A genome with the hash it was asked for by: whoever asked can tell when it is another one.
+struct NamedGenome {
+    Hash128 hash;
+    std::vector<std::byte> bytes;
+    bool operator==(const NamedGenome&) const = default;
+};
+
+/// The answer to a GenomeRequest, or to a part of it: every hash is in one of the two.
 struct GenomeReply {
     static constexpr MessageKind kind = MessageKind::genomes;
-    std::vector<std::vector<std::byte>> genomes;
+    std::vector<NamedGenome> genomes;
     std::vector<Hash128> gone;  ///< No longer living: whatever needs them is out of date.
     bool operator==(const GenomeReply&) const = default;
 };

@@ -6,10 +6,8 @@
 #include <array>
 #include <chrono>
 #include <exception>
-#include <list>
 #include <set>
 #include <string>
-#include <unordered_map>
 #include <utility>
 
 #include "cambrian/distributed/blocks.hpp"
@@ -18,6 +16,7 @@
 #include "cambrian/distributed/message.hpp"
 #include "cambrian/distributed/rank_log.hpp"
 #include "cambrian/distributed/run.hpp"
+#include "cambrian/distributed/waiting_shards.hpp"
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/core/thread_pool.hpp"
 
@@ -78,23 +77,6 @@ class Worker {
     }
 
   private:
-    /// A shard whose parents are not all here yet.
-    struct Waiting {
-        ShardOrder order;
-        std::shared_ptr<std::vector<SharedGenome>> parents =
-            std::make_shared<std::vector<SharedGenome>>();
-        /// Places of parents, by what belongs there.
-        std::unordered_map<Hash128, std::set<std::uint32_t>, Hash128Hasher> missing;
-
-        void fill(Hash128 hash, const SharedGenome& genome) {
-            if (const auto at = missing.find(hash); at != missing.end()) {
-                for (std::uint32_t place : at->second) {
-                    (*parents)[place] = genome;
-                }
-                missing.erase(at);
-            }
-        }
-    };
     /// How to make the parent at a place.
     struct Recipe {
         std::size_t place = 0;
@@ -152,6 +134,10 @@ class Worker {
             if (message.kind == MessageKind::shard) {
                 ask(1, {});
             }
+            // What it answers is unknown, so nobody who waits can count on an answer.
+            if (message.kind == MessageKind::genomes) {
+                give_back(waiting_.give_up_all(), error.what());
+            }
         }
     }
 
@@ -179,8 +165,8 @@ class Worker {
         log_.line(fmt::format("ignored a message of kind {}", static_cast<unsigned>(message.kind)));
     }
 
-    /// Genomes from the coordinator, for whichever shards wait for them and for later ones. Each is
-    /// read, checked and named by its content on one of all threads.
+    /// Genomes of an order, for whichever shards wait for them and for later ones. Each is read,
+    /// checked and named by its content on one of all threads.
     void learn(std::span<const std::vector<std::byte>> genomes) {
         std::vector<std::pair<Hash128, SharedGenome>> learnt(genomes.size());
         for_each_index(threads_, genomes.size(), 1, [&](std::size_t index) {
@@ -189,11 +175,13 @@ class Worker {
             learnt[index] = {evolve::content_hash(*genome), std::move(genome)};
         });
         for (auto& [hash, genome] : learnt) {
-            for (Waiting& waiting : waiting_) {
-                waiting.fill(hash, genome);
-            }
-            cache_.add(hash, std::move(genome));
+            keep(hash, std::move(genome));
         }
+    }
+
+    void keep(Hash128 hash, SharedGenome genome) {
+        waiting_.fill(hash, genome);
+        cache_.add(hash, std::move(genome));
     }
 
     void take_shard(ShardOrder order) {
@@ -217,7 +205,7 @@ class Worker {
     }
 
     /// Looks up the parents of a shard, once each, and makes what it can; the rest is missing.
-    void find_parents(Waiting& waiting) {
+    void find_parents(WaitingShard& waiting) {
         const std::vector<evolve::Parent>& wanted = waiting.order.parents;
         std::vector<SharedGenome>& parents = *waiting.parents;
         parents.resize(wanted.size());
@@ -293,59 +281,57 @@ class Worker {
             begin(std::move(order), nullptr);
             return;
         }
-        Waiting& waiting = waiting_.emplace_back();
-        waiting.order = std::move(order);
+        WaitingShard& waiting = waiting_.add(std::move(order));
         try {
             find_parents(waiting);
             learn(std::exchange(waiting.order.genomes, {}));
         } catch (...) {
-            waiting_.pop_back();
+            waiting_.drop_last();
             throw;
         }
         held_.insert(waiting.order.shard);
-        request_missing(waiting);
+        if (!waiting.missing.empty()) {
+            send(communicator_, coordinator_rank, waiting_.request_for(waiting));
+        }
         begin_complete();
-    }
-
-    void request_missing(const Waiting& waiting) {
-        GenomeRequest request;
-        for (const auto& [hash, places] : waiting.missing) {
-            request.hashes.push_back(hash);
-        }
-        if (!request.hashes.empty()) {
-            send(communicator_, coordinator_rank, request);
-        }
     }
 
     void take_genomes(const GenomeReply& reply) {
-        learn(reply.genomes);
+        waiting_.check_answer(reply);
+        std::vector<GenomeAnswer> answers(reply.genomes.size());
+        for_each_index(threads_, answers.size(), 1, [&](std::size_t index) {
+            answers[index] = read_answer(reply.genomes[index]);
+        });
+        for (std::size_t i = 0; i < answers.size(); ++i) {
+            const Hash128 hash = reply.genomes[i].hash;
+            if (answers[i].genome) {
+                keep(hash, std::move(answers[i].genome));
+            } else {
+                give_back(waiting_.give_up(hash), answers[i].problem);
+            }
+        }
         begin_complete();
         for (Hash128 hash : reply.gone) {
-            drop_waiting_for(hash);
+            give_back(waiting_.give_up(hash), {});
         }
     }
 
-    /// Shards whose parents died belong to a generation that is over.
-    void drop_waiting_for(Hash128 hash) {
-        for (auto at = waiting_.begin(); at != waiting_.end();) {
-            if (!at->missing.contains(hash)) {
-                ++at;
-                continue;
+    /// Makes room where the wait of shards has ended.
+    /// @param problem told to the coordinator; empty where their generation is over.
+    void give_back(const std::vector<std::uint64_t>& shards, const std::string& problem) {
+        for (std::uint64_t shard : shards) {
+            held_.erase(shard);
+            if (!problem.empty()) {
+                log_.line(fmt::format("shard {} failed: {}", shard, problem));
+                send(communicator_, coordinator_rank, ShardFailure{shard, problem, false});
             }
-            held_.erase(at->order.shard);
-            at = waiting_.erase(at);
             ask(1, {});
         }
     }
 
     void begin_complete() {
-        for (auto at = waiting_.begin(); at != waiting_.end();) {
-            if (at->missing.empty()) {
-                begin(std::move(at->order), std::move(at->parents));
-                at = waiting_.erase(at);
-            } else {
-                ++at;
-            }
+        for (WaitingShard& shard : waiting_.take_complete()) {
+            begin(std::move(shard.order), std::move(shard.parents));
         }
     }
 
@@ -399,7 +385,7 @@ class Worker {
     evolve::Variation variation_;
     GenomeCache cache_;  ///< Living genomes that this rank was sent or made.
     GenomeStore made_;   ///< Children of this generation; who of them lives is known at its end.
-    std::list<Waiting> waiting_;
+    WaitingShards waiting_;
     std::set<std::uint64_t> held_;  ///< Shards on this rank: waiting or with the compute thread.
     std::uint64_t generation_ = 0;  ///< Of the last shard.
     std::uint64_t evaluated_ = 0;

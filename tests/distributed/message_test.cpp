@@ -57,7 +57,7 @@ TEST(Message, EveryKindReadsBackAsItWasWritten) {
     shipped.children.assign(3, {{std::byte{9}}, 1});
     expect_round_trip(shipped);
     expect_round_trip(GenomeRequest{{{1, 2}, {3, 4}}});
-    expect_round_trip(GenomeReply{{{std::byte{1}}}, {{3, 4}}});
+    expect_round_trip(GenomeReply{{{{1, 2}, {std::byte{1}}}}, {{3, 4}}});
     expect_round_trip(Heartbeat{{1, 2, 3}});
     expect_round_trip(ShardFailure{5, "it threw", true});
     expect_round_trip(Stop{"the run has ended"});
@@ -70,7 +70,7 @@ std::uint64_t body_hash(const T& message) {
 }
 
 // Other bytes need another version of the frame: ranks of two builds must not misread each other.
-TEST(Message, BytesAreThoseOfFrameVersion3) {
+TEST(Message, BytesAreThoseOfFrameVersion4) {
     EXPECT_EQ(body_hash(Hello{"0.1.0", {1, 2}, "cpu fast", "cpu", "node-3", "NVIDIA H200", 8}),
               0xE812551281AD231C);
     EXPECT_EQ(body_hash(some_request()), 0x4495EFA032EF3F27);
@@ -79,12 +79,12 @@ TEST(Message, BytesAreThoseOfFrameVersion3) {
     shipped.children.assign(3, {{std::byte{9}}, 1});
     EXPECT_EQ(body_hash(shipped), 0x77392546791AB4F9);
     EXPECT_EQ(body_hash(GenomeRequest{{{1, 2}, {3, 4}}}), 0xEFB455DF7734B02D);
-    EXPECT_EQ(body_hash(GenomeReply{{{std::byte{1}}}, {{3, 4}}}), 0x1CC1B40FA9AF0D31);
+    EXPECT_EQ(body_hash(GenomeReply{{{{1, 2}, {std::byte{1}}}}, {{3, 4}}}), 0xED2643609827BD7C);
     EXPECT_EQ(body_hash(Heartbeat{{1, 2, 3}}), 0xAB3FE0C4EDD1F514);
     EXPECT_EQ(body_hash(ShardFailure{5, "it threw", true}), 0x9C97B01324286604);
     EXPECT_EQ(body_hash(Stop{"the run has ended"}), 0x7B70B35FECD17A2A);
     const std::vector<std::byte> frame = encode_message(Stop{});
-    EXPECT_EQ(frame[4], std::byte{3});
+    EXPECT_EQ(frame[4], std::byte{4});
 }
 
 TEST(Message, OutcomesAreReadTheSameOnManyThreads) {
