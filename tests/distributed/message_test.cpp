@@ -144,6 +144,7 @@ void expect_bounded(const T& message) {
 TEST(Message, BodiesWithAGoodChecksumAreStillReadWithinBounds) {
     expect_bounded(some_request());
     expect_bounded(some_order());
+    expect_bounded(GenomeReply{{{{1, 2}, {std::byte{1}}}}, {{3, 4}}});
 }
 
 TEST(Message, AnotherKindIsRefusedWithTheSender) {
