@@ -18,6 +18,7 @@ struct CooperativeTile {
     std::uint32_t depth = 0;         ///< Of the part of k in shared memory at a time.
     std::uint32_t part_rows = 0;     ///< Of the result, for a subgroup.
     std::uint32_t part_columns = 0;  ///< Of the result, for a subgroup.
+    std::uint32_t stages = 2;        ///< Tiles of an operand in shared memory.
     /// Useful work for its time, against the fastest; 0: only for measurements.
     double speed = 0.0;
 

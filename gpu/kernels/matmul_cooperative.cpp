@@ -49,7 +49,8 @@ class CooperativeMatmulStep : public Step {
             load_of(linear.product.transpose_right,
                     codes.right_length % vector_codes == 0 && operands_.right_aligned(frame)),
             linear.activation ? 1U : 0U,
-            codes.result ? 1U : 0U};
+            codes.result ? 1U : 0U,
+            tile.stages};
         return static_pipeline(resources_, "matmul_cooperative", constants);
     }
 

@@ -13,7 +13,8 @@
 
 // Products of matrices of f16 codes, their terms added up in f32 by the device's matrix units: a tile
 // of one result in each workgroup, a part of it in each subgroup. Tiles of both operands go through
-// shared memory, one while the next is on its way in registers. A subgroup adds 16 k at a time in
+// shared memory, one while the next is on its way in registers: into the place beside it where there are
+// two stages, else into the same place. A subgroup adds 16 k at a time in
 // ascending order whatever the tile, so a tile never changes a bit.
 
 #include "matmul_cooperative_tiles.glsl"
@@ -173,9 +174,12 @@ void main() {
         if (more) {
             load_tiles(product, first, (step + 1U) * tile_depth);
         }
-        multiply_tiles(step & 1U, part);
+        multiply_tiles(step % stages, part);
         if (more) {
-            store_tiles((step + 1U) & 1U);
+            if (stages == 1U) {
+                barrier();
+            }
+            store_tiles((step + 1U) % stages);
         }
         barrier();
     }

@@ -11,6 +11,7 @@ layout(constant_id = 6) const uint left_load = 0;  // Bits below.
 layout(constant_id = 7) const uint right_load = 0;
 layout(constant_id = 8) const uint with_activation = 0;
 layout(constant_id = 9) const uint result_is_codes = 0;
+layout(constant_id = 10) const uint stages = 2;  // Tiles of an operand in shared memory.
 
 const uint load_along_k = 1U;   // Lines run along k.
 const uint load_vectors = 2U;   // Lines are whole vectors, each read in one load of 16 bytes.
@@ -39,7 +40,7 @@ const uint stage_vectors = right_base + right_lines * right_stride;
 // Sums of 16 rows of a subgroup's part, before they are stored.
 const uint scratch_stride = part_columns / 4U + 1U;
 const uint scratch_vectors = 16U * scratch_stride;
-const uint tile_vectors = 2U * stage_vectors;
+const uint tile_vectors = stages * stage_vectors;
 const uint all_scratch = parts * scratch_vectors;
 shared uvec4 tiles[tile_vectors > all_scratch ? tile_vectors : all_scratch];
 
