@@ -26,12 +26,11 @@ std::int64_t power_below(std::int64_t bytes) {
 /// Large memory in large pages where the system has them: fewer addresses to translate.
 std::byte* from_system(std::size_t bytes) noexcept {
     constexpr std::size_t page = std::size_t{2} << 20;
-    if (bytes < page)
-        return static_cast<std::byte*>(
-            std::aligned_alloc(static_cast<std::size_t>(boundary), bytes));
-    void* const memory = std::aligned_alloc(page, bytes);
+    constexpr auto line = static_cast<std::size_t>(boundary);
+    void* memory = nullptr;
+    if (::posix_memalign(&memory, bytes < page ? line : page, bytes) != 0) return nullptr;
     // Only advice: without it everything is as before.
-    if (memory != nullptr) ::madvise(memory, bytes / page * page, MADV_HUGEPAGE);
+    if (bytes >= page) ::madvise(memory, bytes / page * page, MADV_HUGEPAGE);
     return static_cast<std::byte*>(memory);
 }
 
@@ -87,6 +86,8 @@ void MemoryPool::give(std::byte* memory, std::int64_t bytes) noexcept {
 
 void MemoryPool::keep(std::int64_t most) noexcept {
     for (std::size_t index = classes; index-- > 0 && pooled_ > most;) {
+        // The last classes are larger than any number of bytes.
+        if (kept_[index] == nullptr) continue;
         const auto part = static_cast<std::int64_t>(index);
         const std::int64_t power = part < parts ? 0 : smallest_power << (part / parts - 1);
         const std::int64_t whole =
@@ -95,7 +96,7 @@ void MemoryPool::keep(std::int64_t most) noexcept {
             Kept* const block = kept_[index];
             kept_[index] = block->next;
             pooled_ -= whole;
-            std::free(block);  // NOLINT(cppcoreguidelines-no-malloc): pairs with aligned_alloc
+            std::free(block);  // NOLINT(cppcoreguidelines-no-malloc): pairs with posix_memalign
         }
     }
 }

@@ -23,10 +23,15 @@ bool refused() {
     return failing.fetch_sub(1) > 0;
 }
 
-void* allocated(std::size_t bytes) {
+void* allocated_or_null(std::size_t bytes) noexcept {
     void* const memory = refused() ? nullptr : std::malloc(bytes == 0 ? 1 : bytes);
+    if (memory != nullptr) alive.fetch_add(1, std::memory_order_relaxed);
+    return memory;
+}
+
+void* allocated(std::size_t bytes) {
+    void* const memory = allocated_or_null(bytes);
     if (memory == nullptr) throw std::bad_alloc();
-    alive.fetch_add(1, std::memory_order_relaxed);
     return memory;
 }
 
@@ -43,6 +48,12 @@ void* operator new(std::size_t bytes) {
 }
 void* operator new[](std::size_t bytes) {
     return allocated(bytes);
+}
+void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
+    return allocated_or_null(bytes);
+}
+void* operator new[](std::size_t bytes, const std::nothrow_t&) noexcept {
+    return allocated_or_null(bytes);
 }
 void operator delete(void* memory) noexcept {
     freed(memory);
