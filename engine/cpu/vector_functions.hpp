@@ -3,6 +3,7 @@
 #include <immintrin.h>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -310,17 +311,19 @@ template <std::size_t vectors, class Vector>
     return i;
 }
 
-/// The same for a function in two parts; the result holds what is between them.
+/// The same for a function in two parts. The result may be the operand.
 template <std::size_t vectors, class Parts>
 [[gnu::flatten]] std::int64_t run_parts(const float* x, float* result, std::int64_t length) {
     constexpr std::int64_t block = 16 * Lanes<vectors>::count;
+    std::array<float, block> between;
     const std::int64_t end = length / Lanes<vectors>::count * Lanes<vectors>::count;
     for (std::int64_t first = 0; first < end; first += block) {
-        const std::int64_t last = std::min(first + block, end);
-        for (std::int64_t i = first; i < last; i += Lanes<vectors>::count)
-            store(result + i, Parts::first(load<vectors>(x + i)));
-        for (std::int64_t i = first; i < last; i += Lanes<vectors>::count)
-            store(result + i, Parts::second(load<vectors>(x + i), load<vectors>(result + i)));
+        const std::int64_t count = std::min(block, end - first);
+        for (std::int64_t i = 0; i < count; i += Lanes<vectors>::count)
+            store(between.data() + i, Parts::first(load<vectors>(x + first + i)));
+        for (std::int64_t i = 0; i < count; i += Lanes<vectors>::count)
+            store(result + first + i,
+                  Parts::second(load<vectors>(x + first + i), load<vectors>(between.data() + i)));
     }
     return end;
 }
@@ -353,7 +356,7 @@ constexpr RowSet lift(Scalar scalar, Vector) {
     return rows;
 }
 
-/// The same for a function in two parts. The result does not overlap the operand.
+/// The same for a function in two parts.
 template <class Parts, class Scalar>
 constexpr RowSet lift_parts(Scalar scalar) {
     RowSet rows = cpu::lift<float(float)>(scalar);

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cmath>
@@ -60,6 +61,19 @@ void expect_untouched_end(const RowSet& rows, Scalar scalar) {
         for (std::size_t i = 0; i < x.size(); ++i)
             EXPECT_EQ(y[i], i < static_cast<std::size_t>(length) ? scalar(x[i]) : 7.0F);
     }
+}
+
+TEST(VectorFunctions, MayWriteOverTheirOperand) {
+    const auto sigmoid = [](float x) { return elementary::sigmoid(x); };
+    constexpr RowSet rows =
+        vector_functions::lift_parts<vector_functions::Sigmoid>(decltype(sigmoid){});
+    std::vector<float> x(1300);
+    for (std::size_t i = 0; i < x.size(); ++i) x[i] = 0.01F * static_cast<float>(i) - 6.0F;
+    std::vector<float> expected(x.size());
+    std::ranges::transform(x, expected.begin(), sigmoid);
+    auto* const words = reinterpret_cast<Word*>(x.data());
+    rows.contiguous[1]({words, words}, static_cast<std::int64_t>(x.size()), {1, 1});
+    EXPECT_EQ(x, expected);
 }
 
 TEST(VectorFunctions, WriteNothingBehindTheEndOfARow) {
