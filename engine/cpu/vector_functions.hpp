@@ -315,7 +315,7 @@ template <std::size_t vectors, class Vector>
 template <std::size_t vectors, class Parts>
 [[gnu::flatten]] std::int64_t run_parts(const float* x, float* result, std::int64_t length) {
     constexpr std::int64_t block = 16 * Lanes<vectors>::count;
-    std::array<float, block> between;
+    alignas(32) std::array<float, static_cast<std::size_t>(block)> between;
     const std::int64_t end = length / Lanes<vectors>::count * Lanes<vectors>::count;
     for (std::int64_t first = 0; first < end; first += block) {
         const std::int64_t count = std::min(block, end - first);
