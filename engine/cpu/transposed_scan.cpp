@@ -34,7 +34,6 @@ class TransposedScanStep : public Step {
         alive_ = scan.alive_carry;
         carries_ = static_cast<std::size_t>(scan.carries);
         sequences_ = static_cast<std::size_t>(scan.sequences);
-        rows_ = body_.temporaries();
         for (std::size_t i = 0; i < site.operands.size(); ++i)
             inputs_.push_back(port(site.operands[i], scan.body->value(scan.body->inputs()[i])));
         for (std::size_t i = 0; i < scan.body->outputs().size(); ++i)

@@ -129,9 +129,8 @@ FoldRow fold_row_of(Op op, ValueType type) {
 
 class FoldStep : public Step {
   public:
-    FoldStep(FoldRow fold, const ElementRows& result, const ElementRows& operand,
-             std::int64_t length)
-        : fold_(fold), result_(result), operand_(operand), length_(length) {}
+    FoldStep(FoldRow fold, ElementRows result, ElementRows operand, std::int64_t length)
+        : fold_(fold), result_(std::move(result)), operand_(std::move(operand)), length_(length) {}
 
     void run(Frame& frame, std::int64_t count) const override {
         const ElementRow* from = operand_.data();
