@@ -12,7 +12,7 @@
 #include <ostream>
 
 #include "cambrian/engine/core/error.hpp"
-#include "cambrian/evolve/csv.hpp"
+#include "cambrian/engine/io/csv.hpp"
 #include "cambrian/evolve/evaluator.hpp"
 #include "cambrian/evolve/tasks/table_data.hpp"
 #include "cambrian/launch/commands.hpp"
@@ -66,7 +66,7 @@ bool is_number(const std::string& text) {
 
 Translation plain_translation(const std::string& input, const Blueprint& blueprint) {
     Translation translation;
-    translation.inputs = evolve::read_csv_header(input);
+    translation.inputs = read_csv_header(input);
     if (std::all_of(translation.inputs.begin(), translation.inputs.end(), is_number))
         throw InputError(
             fmt::format("{}:1: only numbers (the first line holds the column names) add "
@@ -109,7 +109,7 @@ Translation translation_for(const CommandContext& context, const InferOptions& o
     return table_translation(config, *experiment.task);
 }
 
-std::vector<float> network_inputs(const evolve::NumberTable& rows, const Translation& translation) {
+std::vector<float> network_inputs(const NumberTable& rows, const Translation& translation) {
     std::vector<float> values;
     const std::size_t width = translation.inputs.size();
     for (std::int64_t row = 0; row < rows.rows; ++row)
@@ -124,8 +124,8 @@ std::vector<float> network_inputs(const evolve::NumberTable& rows, const Transla
     return values;
 }
 
-void write_answers(std::ostream& out, const std::vector<float>& outputs,
-                   const evolve::NumberTable& rows, const Translation& translation) {
+void write_answers(std::ostream& out, const std::vector<float>& outputs, const NumberTable& rows,
+                   const Translation& translation) {
     const std::size_t width = translation.answers.size();
     const std::size_t first_current = translation.inputs.size();
     for (std::size_t i = 0; i < width; ++i) out << (i == 0 ? "" : ",") << translation.answers[i];
@@ -155,7 +155,7 @@ int infer_command(const CommandContext& context, const InferOptions& options) {
     const Translation translation = translation_for(context, options, network, input);
     std::vector<std::string> columns = translation.inputs;
     columns.insert(columns.end(), translation.current.begin(), translation.current.end());
-    const evolve::NumberTable rows = evolve::read_csv(input, columns, evolve::MissingValues::error);
+    const NumberTable rows = read_csv(input, columns, MissingValues::error);
 
     const Json engine = with_defaults(Schema(), Json{{"engine", Json::object()}}).at("engine");
     const auto backend = make_backend(device_settings(engine, RankPlace{}));

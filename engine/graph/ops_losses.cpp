@@ -1,6 +1,10 @@
 #include "cambrian/engine/graph/ops_losses.hpp"
 
+#include <string>
+
+#include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/graph/exponentials.hpp"
+#include "cambrian/engine/graph/ops_functions.hpp"
 #include "cambrian/engine/graph/ops_index.hpp"
 
 namespace cambrian {
@@ -61,6 +65,25 @@ Var cross_entropy(Var logits, Var targets, const LossOptions& options, Where whe
     const Var losses =
         Operand(log_sum_exp(logits, -1, false, where), where) - Operand(picked.elements, where);
     return formed(losses, picked, options.form, where);
+}
+
+Var mae(Var prediction, Var target, Where where) {
+    return mean_all(abs(Operand(prediction, where) - Operand(target, where), where), where);
+}
+
+Var huber(Var prediction, Var target, double delta, Where where) {
+    if (!(delta > 0.0))
+        throw ShapeError("a huber loss has delta = " + std::to_string(delta) +
+                         " (it is where the square ends) use a positive number");
+    const auto at = [&](Var value) { return Operand(value, where); };
+    const Var error = abs(at(prediction) - at(target), where);
+    const Var inner = min(error, constant(*error.graph, delta), where);
+    return mean_all(at(inner) * at(at(error) - at(0.5 * at(inner))), where);
+}
+
+Var bce_with_logits(Var logits, Var targets, Where where) {
+    const auto at = [&](Var value) { return Operand(value, where); };
+    return mean_all(at(softplus(logits, where)) - at(at(logits) * at(targets)), where);
 }
 
 }  // namespace cambrian

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
 #include <span>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -16,6 +18,7 @@ struct Sgd {
     double momentum = 0.0;
     bool nesterov = false;
     double weight_decay = 0.0;
+    bool operator==(const Sgd&) const = default;
 };
 
 /// m' = β₁ m + (1 − β₁) g; v' = β₂ v + (1 − β₂) g²;
@@ -28,6 +31,7 @@ struct Adam {
     double epsilon = 1e-8;
     double weight_decay = 0.0;
     bool decoupled = false;
+    bool operator==(const Adam&) const = default;
 };
 
 /// v' = α v + (1 − α) g²; p' = p − r g / (√v' + ε), after g is given the weight decay.
@@ -35,9 +39,18 @@ struct RmsProp {
     double alpha = 0.99;
     double epsilon = 1e-8;
     double weight_decay = 0.0;
+    bool operator==(const RmsProp&) const = default;
 };
 
 using Optimizer = std::variant<Sgd, Adam, RmsProp>;
+
+/// "sgd", "adam", "adamw" (Adam with decoupled weight decay, 0.01 unless set), "rmsprop".
+[[nodiscard]] std::span<const std::string_view> optimizer_types();
+[[nodiscard]] std::string_view name(const Optimizer& optimizer);
+/// {"type": "sgd", "momentum": 0.9}. Throws ConfigError naming `path`.
+[[nodiscard]] Optimizer optimizer_from_json(const nlohmann::json& json,
+                                            std::string_view path = "optimizer");
+[[nodiscard]] nlohmann::ordered_json to_json(const Optimizer& optimizer);
 
 /// Tensors of a parameter's shape, zeros at first, that an optimizer remembers for it.
 [[nodiscard]] std::size_t moment_count(const Optimizer& optimizer);

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "cambrian/evolve/csv.hpp"
+#include "cambrian/engine/io/csv.hpp"
 #include "cambrian/evolve/task.hpp"
 
 namespace cambrian::evolve {

@@ -1,4 +1,4 @@
-#include "cambrian/evolve/csv.hpp"
+#include "cambrian/engine/io/csv.hpp"
 
 #include "cambrian/engine/core/error.hpp"
 #include "task_support.hpp"

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace cambrian::evolve {
+namespace cambrian {
 
 /// What to do with a missing cell: empty, "nan", "na", "null" or "?" in any case.
 enum class MissingValues : std::uint8_t {
@@ -37,4 +37,4 @@ struct NumberTable {
 [[nodiscard]] NumberTable read_csv(const std::string& path, std::span<const std::string> columns,
                                    MissingValues missing);
 
-}  // namespace cambrian::evolve
+}  // namespace cambrian

@@ -1,4 +1,4 @@
-#include "cambrian/evolve/csv.hpp"
+#include "cambrian/engine/io/csv.hpp"
 
 #include <fmt/format.h>
 
@@ -13,9 +13,9 @@
 #include <string_view>
 
 #include "cambrian/engine/core/error.hpp"
-#include "cambrian/evolve/tasks/settings.hpp"
+#include "cambrian/engine/core/nearest.hpp"
 
-namespace cambrian::evolve {
+namespace cambrian {
 namespace {
 
 std::string read_text(const std::string& path) {
@@ -38,6 +38,12 @@ std::string printable(std::string_view text) {
     for (char& byte : result)
         if (static_cast<unsigned char>(byte) < ' ' || byte == '\x7f') byte = '?';
     return text.size() > longest ? result + "..." : result;
+}
+
+std::string nearest_hint(std::string_view name, std::span<const std::string> candidates) {
+    const std::vector<std::string_view> views(candidates.begin(), candidates.end());
+    const auto nearest = nearest_name(name, views);
+    return nearest ? fmt::format(" did you mean \"{}\"?", *nearest) : " use one of these";
 }
 
 std::string_view trimmed(std::string_view text) {
@@ -240,4 +246,4 @@ NumberTable read_csv(const std::string& path, std::span<const std::string> colum
     return table;
 }
 
-}  // namespace cambrian::evolve
+}  // namespace cambrian

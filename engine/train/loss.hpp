@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <span>
+#include <string_view>
+#include <variant>
+
+#include "cambrian/engine/graph/ops.hpp"
+
+// What training minimises: means over all elements, or classes, that count.
+namespace cambrian {
+
+/// mean (y − t)²
+struct MeanSquaredError {
+    bool operator==(const MeanSquaredError&) const = default;
+};
+/// mean |y − t|
+struct MeanAbsoluteError {
+    bool operator==(const MeanAbsoluteError&) const = default;
+};
+/// e²/2 up to |e| = delta, a line from there on (Huber, 1964).
+struct HuberLoss {
+    double delta = 1.0;
+    bool operator==(const HuberLoss&) const = default;
+};
+/// −log softmax(y)[t] of logits and class indices; targets of `ignore_index` do not count.
+struct CrossEntropy {
+    std::int64_t ignore_index = -100;
+    bool operator==(const CrossEntropy&) const = default;
+};
+/// −t log p − (1 − t) log(1 − p) with p = sigmoid(y), targets from 0 to 1.
+struct BinaryCrossEntropy {
+    bool operator==(const BinaryCrossEntropy&) const = default;
+};
+
+using Loss =
+    std::variant<MeanSquaredError, MeanAbsoluteError, HuberLoss, CrossEntropy, BinaryCrossEntropy>;
+
+/// "mse", "mae", "huber", "cross_entropy", "bce_with_logits".
+[[nodiscard]] std::span<const std::string_view> loss_types();
+[[nodiscard]] std::string_view name(const Loss& loss);
+/// Whether targets are integer class indices [..] beside predictions [.., classes]; else they are
+/// numbers of the shape of the predictions.
+[[nodiscard]] bool wants_classes(const Loss& loss);
+/// Whether a prediction is right or wrong: the share of right ones is the accuracy.
+[[nodiscard]] bool has_accuracy(const Loss& loss);
+
+/// A loss and what it is a mean of; real scalars.
+struct LossTerms {
+    Var mean;   ///< 0 when nothing counts.
+    Var count;  ///< Elements, or classes, that count.
+    Var right;  ///< Of these the predictions that are right; 0 without has_accuracy.
+};
+/// Throws ShapeError for targets of another shape or type.
+[[nodiscard]] LossTerms measure(const Loss& loss, Var prediction, Var target);
+
+/// {"type": "huber", "delta": 1}. Throws ConfigError naming `path`.
+[[nodiscard]] Loss loss_from_json(const nlohmann::json& json, std::string_view path = "loss");
+[[nodiscard]] nlohmann::ordered_json to_json(const Loss& loss);
+
+}  // namespace cambrian

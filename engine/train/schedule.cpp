@@ -1,0 +1,152 @@
+#include "cambrian/engine/train/schedule.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <numbers>
+#include <vector>
+
+#include "cambrian/engine/core/elementary.hpp"
+#include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/train/setting_fields.hpp"
+
+namespace cambrian {
+namespace {
+
+/// From `first` to `last` along half a cosine; the share is from 0 to 1. The cosine is ours, the
+/// same on every machine.
+double along_cosine(double first, double last, double share) {
+    const float cosine = elementary::cos(static_cast<float>(share * std::numbers::pi));
+    return last + (first - last) * 0.5 * (1.0 + static_cast<double>(cosine));
+}
+
+/// A moment of the training after the warm-up.
+struct Moment {
+    double done;   ///< Epochs.
+    double share;  ///< Of all epochs.
+};
+
+double factor(const ConstantRate&, const Moment&) {
+    return 1.0;
+}
+double factor(const LinearRate& linear, const Moment& moment) {
+    return 1.0 + (linear.end_factor - 1.0) * moment.share;
+}
+double factor(const CosineRate& cosine, const Moment& moment) {
+    return along_cosine(1.0, cosine.end_factor, moment.share);
+}
+double factor(const StepRate& step, const Moment& moment) {
+    double result = 1.0;
+    // A product and no power: it rounds the same everywhere.
+    for (double left = moment.done - step.epochs; left > 0.0 && result > 0.0; left -= step.epochs)
+        result *= step.factor;
+    return result;
+}
+double factor(const OneCycleRate& cycle, const Moment& moment) {
+    if (moment.share <= cycle.rise)
+        return along_cosine(cycle.start_factor, 1.0, moment.share / cycle.rise);
+    return along_cosine(1.0, cycle.end_factor, (moment.share - cycle.rise) / (1.0 - cycle.rise));
+}
+double factor(const PlateauRate&, const Moment&) {
+    return 1.0;
+}
+
+std::vector<SettingField> fields(ConstantRate&) {
+    return {};
+}
+std::vector<SettingField> fields(LinearRate& linear) {
+    return {{"end_factor", &linear.end_factor, not_negative}};
+}
+std::vector<SettingField> fields(CosineRate& cosine) {
+    return {{"end_factor", &cosine.end_factor, not_negative}};
+}
+std::vector<SettingField> fields(StepRate& step) {
+    return {{"epochs", &step.epochs, {0.001, 1e9}}, {"factor", &step.factor, from_zero_to_one}};
+}
+std::vector<SettingField> fields(OneCycleRate& cycle) {
+    return {{"rise", &cycle.rise, {0.0, 1.0, true, true}},
+            {"start_factor", &cycle.start_factor, not_negative},
+            {"end_factor", &cycle.end_factor, not_negative}};
+}
+std::vector<SettingField> fields(PlateauRate& plateau) {
+    return {{"patience", &plateau.patience, {0.0, 1e9}},
+            {"factor", &plateau.factor, from_zero_to_one},
+            {"threshold", &plateau.threshold, below_one},
+            {"least_factor", &plateau.least_factor, from_zero_to_one}};
+}
+
+std::vector<SettingField> fields(Schedule& schedule) {
+    auto result = std::visit([](auto& rule) { return fields(rule); }, schedule.rule);
+    result.push_back({"warm_up", &schedule.warm_up, {0.0, 1e9}});
+    return result;
+}
+
+constexpr std::array<std::string_view, 6> names{"constant", "linear",    "cosine",
+                                                "step",     "one_cycle", "plateau"};
+/// In the order of the variant and of the names.
+const std::array<RateRule, names.size()>& defaults() {
+    static const std::array<RateRule, names.size()> table{
+        ConstantRate{}, LinearRate{}, CosineRate{}, StepRate{}, OneCycleRate{}, PlateauRate{}};
+    return table;
+}
+static_assert(std::variant_size_v<RateRule> == names.size());
+
+}  // namespace
+
+std::span<const std::string_view> schedule_types() {
+    return names;
+}
+
+std::string_view name(const Schedule& schedule) {
+    return names[schedule.rule.index()];
+}
+
+float rate_factor(const Schedule& schedule, double done, double total) {
+    if (schedule.warm_up >= total && schedule.warm_up > 0.0)
+        throw ConfigError(
+            fmt::format("schedule.warm_up is {} (the training has {} epochs) use a shorter one",
+                        schedule.warm_up, total));
+    if (done <= schedule.warm_up && schedule.warm_up > 0.0)
+        return static_cast<float>(done / schedule.warm_up);
+    const double since = done - schedule.warm_up;
+    const Moment moment{since, std::min(since / (total - schedule.warm_up), 1.0)};
+    return static_cast<float>(
+        std::visit([&](const auto& rule) { return factor(rule, moment); }, schedule.rule));
+}
+
+Plateau::Plateau(const Schedule& schedule)
+    : rule_(schedule.rule), best_(std::numeric_limits<double>::infinity()) {}
+
+void Plateau::report(double loss) {
+    const PlateauRate* plateau = rule();
+    if (plateau == nullptr) return;
+    // A loss that is not a number is no progress.
+    const bool first = best_ == std::numeric_limits<double>::infinity();
+    if (first ? loss < best_ : loss < best_ - plateau->threshold * std::abs(best_)) {
+        best_ = loss;
+        waited_ = 0;
+        return;
+    }
+    if (++waited_ <= plateau->patience) return;
+    waited_ = 0;
+    factor_ = std::max(factor_ * plateau->factor, plateau->least_factor);
+}
+
+Schedule schedule_from_json(const nlohmann::json& json, std::string_view path) {
+    Schedule schedule{.rule = defaults()[read_type(json, path, names)]};
+    read_fields(json, path, fields(schedule), std::array<std::string_view, 1>{"type"});
+    return schedule;
+}
+
+nlohmann::ordered_json to_json(const Schedule& schedule) {
+    Schedule copy = schedule;
+    nlohmann::ordered_json json{{"type", name(schedule)}};
+    write_fields(json, fields(copy));
+    return json;
+}
+
+}  // namespace cambrian

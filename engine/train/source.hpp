@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <nlohmann/json_fwd.hpp>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "cambrian/engine/tensor/tensor.hpp"
+#include "cambrian/engine/train/data_set.hpp"
+#include "cambrian/engine/train/loss.hpp"
+
+// Where samples come from: files, or formulas.
+namespace cambrian {
+
+/// Rows as a source gives them.
+struct SourceRows {
+    Tensor inputs;             ///< [rows, features], or [rows, time, features].
+    Tensor targets;            ///< Real [rows, (time,) numbers], or class indices [rows, (time)].
+    std::int64_t classes = 0;  ///< 0: the targets are numbers.
+};
+
+struct SourceContext {
+    std::filesystem::path base_directory;  ///< Where relative paths start.
+    std::uint64_t seed = 1;                ///< Of what is drawn.
+};
+
+/// "xor", "sine", "spirals", "blobs", "delay", "csv", "idx", "safetensors".
+[[nodiscard]] std::span<const std::string_view> source_types();
+/// The rows that {"type": "spirals", "rows": 400, ..} describes. Throws ConfigError naming a key
+/// below `path`, InputError naming a file.
+[[nodiscard]] SourceRows read_source(const nlohmann::json& json, std::string_view path,
+                                     const SourceContext& context);
+/// Every field of a type with its default.
+[[nodiscard]] nlohmann::ordered_json source_defaults(std::string_view type);
+
+/// Which rows train, validate and test: a share of all rows, or a number of them from 1 on.
+struct Split {
+    double train = 0.0;  ///< 0: what the others leave.
+    double validation = 0.0;
+    double test = 0.0;
+    bool shuffle =
+        true;  ///< Else the first rows train, the next ones validate, the last ones test.
+    bool operator==(const Split&) const = default;
+};
+[[nodiscard]] Split split_from_json(const nlohmann::json& json, std::string_view path = "split");
+[[nodiscard]] nlohmann::ordered_json to_json(const Split& split);
+
+/// Source rows as the loss takes them, split. Throws ConfigError where they do not fit.
+[[nodiscard]] DataSet make_data_set(SourceRows rows, const Split& split, const Loss& loss,
+                                    std::uint64_t seed);
+
+}  // namespace cambrian

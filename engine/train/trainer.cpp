@@ -1,0 +1,370 @@
+#include "cambrian/engine/train/trainer.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <numeric>
+
+#include "cambrian/engine/backend/named_buffers.hpp"
+#include "cambrian/engine/core/contract.hpp"
+#include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/train/training_graphs.hpp"
+
+namespace cambrian {
+namespace {
+
+// Rows of an evaluation's batch, at least: more work for each of the few programs it runs.
+constexpr std::int64_t evaluation_rows = 256;
+
+/// A compiled graph beside the buffers it works on.
+struct Bound {
+    std::unique_ptr<Program> program;
+    NamedBuffers::Bindings bindings;
+};
+
+/// Programs that together walk over all rows of some samples: whole batches and a rest.
+struct Walk {
+    std::int64_t whole = 0;  ///< Batches of full size.
+    std::optional<Bound> full;
+    std::optional<Bound> rest;
+
+    [[nodiscard]] std::int64_t batches() const { return whole + (rest ? 1 : 0); }
+    [[nodiscard]] const Bound& batch(std::int64_t index) const {
+        return index < whole ? *full : *rest;
+    }
+};
+
+struct Individual {
+    explicit Individual(const Schedule& schedule) : plateau(schedule) {}
+
+    Plateau plateau;
+    double best = std::numeric_limits<double>::infinity();
+    std::int64_t waited = 0;
+    bool active = true;
+    bool improved = false;
+};
+
+}  // namespace
+
+std::string_view name(Part part) {
+    static constexpr std::array<std::string_view, 3> names{"train", "validation", "test"};
+    return names[static_cast<std::size_t>(part)];
+}
+
+void check(const TrainingSettings& settings) {
+    const auto refuse = [](std::string_view key, const std::string& is, std::string_view allowed) {
+        throw ConfigError(
+            fmt::format("training.{} is {} ({} is needed) change it", key, is, allowed));
+    };
+    if (settings.epochs < 1) refuse("epochs", fmt::format("{}", settings.epochs), "at least 1");
+    if (settings.batch < 1) refuse("batch", fmt::format("{}", settings.batch), "at least 1");
+    if (settings.learning_rates.empty())
+        refuse("learning_rate", "empty", "one for each individual");
+    for (const double rate : settings.learning_rates)
+        if (!(rate >= 0.0 && std::isfinite(rate)))
+            refuse("learning_rate", fmt::format("{}", rate), "a number of at least 0");
+    if (settings.clip_norm && !(*settings.clip_norm > 0.0))
+        refuse("clip_norm", fmt::format("{}", *settings.clip_norm), "a number above 0");
+    if (settings.early_stop.patience < 0)
+        refuse("early_stop.patience", fmt::format("{}", settings.early_stop.patience),
+               "at least 0");
+    (void)rate_factor(settings.schedule, 0.0, static_cast<double>(settings.epochs));
+}
+
+class Trainer::Implementation {
+  public:
+    Implementation(Backend& backend, const Network& network, const DataSet& data,
+                   TrainingSettings settings)
+        : backend_(backend),
+          network_(network),
+          data_(data),
+          settings_(std::move(settings)),
+          buffers_(backend) {
+        check(settings_);
+        if (data.train.rows() == 0)
+            throw ConfigError(
+                "there are no samples to train on (the train part has no rows) "
+                "give it some");
+        for (const Part part : {Part::train, Part::validation, Part::test})
+            if (samples(part).rows() > 0)
+                training_graphs::check_fit(network, settings_.loss, samples(part), name(part));
+        individuals_.assign(settings_.learning_rates.size(), Individual(settings_.schedule));
+        step_ = walk(Part::train, settings_.batch, [&](std::int64_t rows) {
+            return training_graphs::step(network_, settings_, data_.train, rows);
+        });
+        keep_best_ = bound(training_graphs::keep_best(network_));
+        upload(Part::train);
+        draw_weights();
+    }
+
+    std::int64_t population() const { return static_cast<std::int64_t>(individuals_.size()); }
+    std::int64_t epochs_done() const { return epochs_done_; }
+    const Individual& individual(std::int64_t index) const {
+        CAMBRIAN_ASSERT(index >= 0 && index < population());
+        return individuals_[static_cast<std::size_t>(index)];
+    }
+    bool finished() const {
+        return epochs_done_ >= settings_.epochs ||
+               std::ranges::none_of(individuals_, &Individual::active);
+    }
+
+    std::optional<EpochReport> run_epoch(const std::function<bool()>& go_on);
+    std::vector<Score> evaluate(Part part, Snapshot snapshot);
+
+    std::vector<float> weights(std::int64_t index, Snapshot snapshot) const {
+        CAMBRIAN_ASSERT(index >= 0 && index < population());
+        const std::int64_t count = network_.weight_count();
+        std::vector<float> result(static_cast<std::size_t>(count));
+        backend_.download(buffers_.at(weights_name(snapshot)), index * count,
+                          std::span<float>(result));
+        return result;
+    }
+    std::int64_t peak_bytes() const { return step_.batch(0).program->peak_bytes(population()); }
+
+  private:
+    static std::string_view weights_name(Snapshot snapshot) {
+        return snapshot == Snapshot::now ? training_graphs::weights : training_graphs::best_weights;
+    }
+    const Samples& samples(Part part) const {
+        return part == Part::train        ? data_.train
+               : part == Part::validation ? data_.validation
+                                          : data_.test;
+    }
+
+    Bound bound(const Graph& graph) {
+        Bound result{backend_.compile(graph), buffers_.bind(graph, population(), {})};
+        return result;
+    }
+    void run(const Bound& bound) {
+        bound.program->run(population(), bound.bindings.inputs, bound.bindings.outputs);
+    }
+
+    template <class GraphOf>
+    Walk walk(Part part, std::int64_t batch, const GraphOf& graph_of) {
+        const std::int64_t rows = samples(part).rows();
+        Walk result{.whole = rows / batch, .full = {}, .rest = {}};
+        if (result.whole > 0) result.full = bound(graph_of(batch));
+        if (rows % batch > 0) result.rest = bound(graph_of(rows % batch));
+        return result;
+    }
+
+    void upload(Part part) {
+        buffers_.write(fmt::format("{}.inputs", name(part)), samples(part).inputs);
+        buffers_.write(fmt::format("{}.targets", name(part)), samples(part).targets);
+    }
+    void draw_weights();
+    void write_order();
+    void write_rates();
+
+    /// One number for each individual, or the one that they share.
+    void write(std::string_view name, ValueType type, std::vector<double> values) {
+        const auto count = static_cast<std::int64_t>(values.size());
+        buffers_.write(name, Tensor(type, Shape{count}, std::move(values)));
+    }
+    void write_shared(std::string_view name, ValueType type, double value) {
+        buffers_.write(name, Tensor::scalar(value, type));
+    }
+    template <class Value>
+    std::vector<double> of_each(const Value& value) const {
+        std::vector<double> result;
+        for (std::size_t i = 0; i < individuals_.size(); ++i)
+            result.push_back(static_cast<double>(value(i)));
+        return result;
+    }
+
+    void clear_sums();
+    std::vector<Score> read_scores() const;
+    /// Decides for every individual whether this was its best epoch and whether it goes on.
+    void judge(EpochReport& report);
+
+    Backend& backend_;
+    const Network network_;
+    const DataSet& data_;
+    const TrainingSettings settings_;
+    NamedBuffers buffers_;
+    Walk step_;
+    Bound keep_best_;
+    std::map<std::pair<Part, Snapshot>, Walk> evaluations_;
+    std::vector<Individual> individuals_;
+    std::int64_t epochs_done_ = 0;
+};
+
+void Trainer::Implementation::draw_weights() {
+    std::vector<float> all;
+    for (std::uint64_t i = 0; i < individuals_.size(); ++i) {
+        RandomStream stream(random_key(settings_.seed, "train/weights"),
+                            settings_.first_individual + i);
+        const std::vector<float> own = network_.initial_weights(stream);
+        all.insert(all.end(), own.begin(), own.end());
+    }
+    for (const Snapshot snapshot : {Snapshot::now, Snapshot::best})
+        backend_.upload(buffers_.at(weights_name(snapshot)), 0, std::span<const float>(all));
+}
+
+/// A fresh order of the rows for every epoch, the same for all individuals.
+void Trainer::Implementation::write_order() {
+    std::vector<double> order(static_cast<std::size_t>(data_.train.rows()));
+    std::iota(order.begin(), order.end(), 0.0);
+    RandomStream stream(random_key(settings_.seed, "train/order"),
+                        static_cast<std::uint64_t>(epochs_done_));
+    for (std::size_t left = order.size(); left > 1; --left)
+        std::swap(order[left - 1], order[stream.index(static_cast<std::uint32_t>(left))]);
+    write("order", ValueType::integer, std::move(order));
+}
+
+void Trainer::Implementation::write_rates() {
+    write("rate", ValueType::real, of_each([&](std::size_t i) {
+              return settings_.learning_rates[i] *
+                     static_cast<double>(individuals_[i].plateau.factor());
+          }));
+    write("active", ValueType::boolean,
+          of_each([&](std::size_t i) { return individuals_[i].active; }));
+    const std::int64_t batches = step_.batches();
+    std::vector<double> factors;
+    for (std::int64_t batch = 0; batch < batches; ++batch) {
+        const double done = static_cast<double>(epochs_done_) +
+                            static_cast<double>(batch + 1) / static_cast<double>(batches);
+        factors.push_back(static_cast<double>(
+            rate_factor(settings_.schedule, done, static_cast<double>(settings_.epochs))));
+    }
+    write("factors", ValueType::real, std::move(factors));
+}
+
+void Trainer::Implementation::clear_sums() {
+    write_shared("position", ValueType::integer, 0.0);
+    write_shared("sum.count", ValueType::real, 0.0);
+    for (const char* sum : {"sum.loss", "sum.right", "sum.skipped"})
+        if (buffers_.contains(sum))
+            write(sum, ValueType::real, std::vector<double>(individuals_.size(), 0.0));
+}
+
+std::vector<Score> Trainer::Implementation::read_scores() const {
+    const double count = buffers_.read("sum.count").elements[0];
+    const Tensor losses = buffers_.read("sum.loss");
+    std::vector<Score> scores;
+    for (const double loss : losses.elements)
+        scores.push_back({.loss = loss / std::max(count, 1.0)});
+    if (!has_accuracy(settings_.loss)) return scores;
+    const Tensor right = buffers_.read("sum.right");
+    for (std::size_t i = 0; i < scores.size(); ++i)
+        scores[i].accuracy = right.elements[i] / std::max(count, 1.0);
+    return scores;
+}
+
+std::vector<Score> Trainer::Implementation::evaluate(Part part, Snapshot snapshot) {
+    if (samples(part).rows() == 0)
+        throw ConfigError(fmt::format(
+            "there is nothing to evaluate (the {} part has no rows) choose another part",
+            name(part)));
+    const auto [entry, added] = evaluations_.try_emplace({part, snapshot});
+    if (added) {
+        const bool known = buffers_.contains(fmt::format("{}.inputs", name(part)));
+        entry->second =
+            walk(part, std::max(settings_.batch, evaluation_rows), [&](std::int64_t rows) {
+                return training_graphs::evaluation(network_, settings_.loss, samples(part),
+                                                   name(part), weights_name(snapshot), rows);
+            });
+        if (!known) upload(part);
+    }
+    const Walk& parts = entry->second;
+    clear_sums();
+    for (std::int64_t batch = 0; batch < parts.batches(); ++batch) run(parts.batch(batch));
+    return read_scores();
+}
+
+std::optional<EpochReport> Trainer::Implementation::run_epoch(const std::function<bool()>& go_on) {
+    CAMBRIAN_ASSERT(!finished());
+    write_order();
+    write_rates();
+    write_shared("batch", ValueType::integer, 0.0);
+    clear_sums();
+    for (std::int64_t batch = 0; batch < step_.batches(); ++batch) {
+        if (go_on && !go_on()) return std::nullopt;
+        run(step_.batch(batch));
+    }
+
+    EpochReport report{.epoch = ++epochs_done_, .individuals = {}};
+    const std::vector<Score> scores = read_scores();
+    const std::vector<double> skipped = buffers_.read("sum.skipped").elements;
+    const std::vector<double> rates = buffers_.read("rate").elements;
+    const double factor = buffers_.read("factors").elements.back();
+    for (std::size_t i = 0; i < scores.size(); ++i)
+        report.individuals.push_back({.train = scores[i],
+                                      .validation = {},
+                                      .learning_rate = rates[i] * factor,
+                                      .skipped = static_cast<std::int64_t>(skipped[i])});
+    if (data_.validation.rows() > 0) {
+        const std::vector<Score> validation = evaluate(Part::validation, Snapshot::now);
+        for (std::size_t i = 0; i < scores.size(); ++i)
+            report.individuals[i].validation = validation[i];
+    }
+    judge(report);
+    return report;
+}
+
+void Trainer::Implementation::judge(EpochReport& report) {
+    for (std::size_t i = 0; i < individuals_.size(); ++i) {
+        Individual& individual = individuals_[i];
+        EpochScore& score = report.individuals[i];
+        const double loss = (score.validation ? *score.validation : score.train).loss;
+        individual.improved = individual.active && loss < individual.best;
+        if (individual.active) {
+            individual.plateau.report(loss);
+            const bool better = loss < individual.best - settings_.early_stop.least_change;
+            individual.waited = better ? 0 : individual.waited + 1;
+            if (individual.improved) individual.best = loss;
+            individual.active = settings_.early_stop.patience == 0 ||
+                                individual.waited < settings_.early_stop.patience;
+        }
+        score.best = individual.improved;
+        score.stopped = !individual.active;
+    }
+    write("improved", ValueType::boolean,
+          of_each([&](std::size_t i) { return individuals_[i].improved; }));
+    run(keep_best_);
+}
+
+Trainer::Trainer(Backend& backend, const Network& network, const DataSet& data,
+                 TrainingSettings settings)
+    : implementation_(
+          std::make_unique<Implementation>(backend, network, data, std::move(settings))) {}
+Trainer::~Trainer() = default;
+Trainer::Trainer(Trainer&&) noexcept = default;
+Trainer& Trainer::operator=(Trainer&&) noexcept = default;
+
+std::int64_t Trainer::individuals() const {
+    return implementation_->population();
+}
+std::int64_t Trainer::epochs_done() const {
+    return implementation_->epochs_done();
+}
+bool Trainer::finished() const {
+    return implementation_->finished();
+}
+std::optional<EpochReport> Trainer::run_epoch(const std::function<bool()>& go_on) {
+    return implementation_->run_epoch(go_on);
+}
+void Trainer::run(const std::function<void(const EpochReport&)>& progress) {
+    while (!finished()) {
+        const auto report = run_epoch();
+        if (progress) progress(*report);
+    }
+}
+std::vector<Score> Trainer::evaluate(Part part, Snapshot snapshot) {
+    return implementation_->evaluate(part, snapshot);
+}
+std::vector<float> Trainer::weights(std::int64_t individual, Snapshot snapshot) const {
+    return implementation_->weights(individual, snapshot);
+}
+double Trainer::best_loss(std::int64_t individual) const {
+    return implementation_->individual(individual).best;
+}
+std::int64_t Trainer::peak_bytes() const {
+    return implementation_->peak_bytes();
+}
+
+}  // namespace cambrian

@@ -1,0 +1,108 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "cambrian/engine/backend/backend.hpp"
+#include "cambrian/engine/network/network.hpp"
+#include "cambrian/engine/train/data_set.hpp"
+#include "cambrian/engine/train/loss.hpp"
+#include "cambrian/engine/train/optimizer.hpp"
+#include "cambrian/engine/train/schedule.hpp"
+
+namespace cambrian {
+
+struct EarlyStop {
+    std::int64_t patience = 0;  ///< Epochs without a better loss before the end; 0: never.
+    double least_change = 0.0;  ///< By which a loss must be lower to be better.
+    bool operator==(const EarlyStop&) const = default;
+};
+
+struct TrainingSettings {
+    std::int64_t epochs = 10;
+    std::int64_t batch = 32;  ///< Rows of a step; the last one of an epoch takes what is left.
+    Loss loss = MeanSquaredError{};
+    Optimizer optimizer = Adam{};
+    Schedule schedule{};
+    std::vector<double> learning_rates{1e-3};  ///< One for each individual: they are so many.
+    std::optional<double> clip_norm{};         ///< Of all gradients of an individual together.
+    EarlyStop early_stop{};
+    std::uint64_t seed = 1;
+    /// Individual i starts from the weights of stream first_individual + i of the seed.
+    std::uint64_t first_individual = 0;
+};
+/// Throws ConfigError, naming keys of a config below "training".
+void check(const TrainingSettings& settings);
+
+/// One pass over samples. A loss that is not a number stays one.
+struct Score {
+    double loss = 0.0;
+    double accuracy = 0.0;  ///< Share of right answers; 0 for a loss without any.
+};
+
+/// What an epoch did to one individual.
+struct EpochScore {
+    Score train;  ///< Over the steps, with the weights of each.
+    std::optional<Score> validation;
+    double learning_rate = 0.0;  ///< Of the last step.
+    std::int64_t skipped = 0;    ///< Steps left out since their gradient was not finite.
+    bool best = false;           ///< The watched loss is the lowest so far.
+    bool stopped = false;        ///< It learns no more.
+};
+struct EpochReport {
+    std::int64_t epoch = 0;  ///< Counted from 1.
+    std::vector<EpochScore> individuals;
+};
+
+/// Of the data.
+enum class Part : std::uint8_t { train, validation, test };
+[[nodiscard]] std::string_view name(Part part);
+
+/// Which weights: those of now, or of the epoch with the lowest watched loss (of validation, or
+/// else of training), which without any epoch is the start.
+enum class Snapshot : std::uint8_t { now, best };
+
+/// Trains a network, or a population of networks of one structure in one program, by gradient. What
+/// becomes of an individual depends neither on the others nor on threads. Data, weights and moments
+/// stay on the device; an epoch uploads its order and brings home sums.
+class Trainer {
+  public:
+    /// Compiles and uploads; weights are drawn. Backend and data must outlive it. Throws
+    /// ConfigError for settings and ShapeError for data that do not fit, DeviceError when memory is
+    /// short.
+    Trainer(Backend& backend, const Network& network, const DataSet& data,
+            TrainingSettings settings);
+    ~Trainer();
+    Trainer(Trainer&&) noexcept;
+    Trainer& operator=(Trainer&&) noexcept;
+
+    [[nodiscard]] std::int64_t individuals() const;
+    [[nodiscard]] std::int64_t epochs_done() const;
+    /// Whether all epochs are done or every individual has stopped.
+    [[nodiscard]] bool finished() const;
+    /// The next epoch. A step is skipped, and counted, when a gradient is not finite. `go_on` is
+    /// asked before every step; once it says no, the epoch ends there and there is no report.
+    std::optional<EpochReport> run_epoch(const std::function<bool()>& go_on = {});
+    /// Epochs until the end.
+    void run(const std::function<void(const EpochReport&)>& progress = {});
+    /// Loss and accuracy of every individual on a part of the data that has rows, as it is now or
+    /// as it was at its best.
+    [[nodiscard]] std::vector<Score> evaluate(Part part, Snapshot snapshot = Snapshot::now);
+
+    [[nodiscard]] std::vector<float> weights(std::int64_t individual,
+                                             Snapshot snapshot = Snapshot::now) const;
+    /// The lowest watched loss of an individual so far; infinite before there is one.
+    [[nodiscard]] double best_loss(std::int64_t individual) const;
+    /// Bytes that a step takes beside data, weights and moments.
+    [[nodiscard]] std::int64_t peak_bytes() const;
+
+  private:
+    class Implementation;
+    std::unique_ptr<Implementation> implementation_;
+};
+
+}  // namespace cambrian

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "cambrian/engine/network/network.hpp"
+#include "cambrian/engine/train/trainer.hpp"
+
+// The programs of a training. Their inputs meet by name in buffers: what belongs to an individual
+// is "weights", "moment.0" ..; samples are "train.inputs", "train.targets"; an epoch walks over
+// "order" at "position".
+namespace cambrian::training_graphs {
+
+inline constexpr std::string_view weights = "weights";
+inline constexpr std::string_view best_weights = "best.weights";
+
+/// Throws ConfigError or ShapeError unless the network can read and answer such samples.
+void check_fit(const Network& network, const Loss& loss, const Samples& samples,
+               std::string_view part);
+
+/// One step on the next `rows` rows of the order. Every individual has weights, moments, "step"
+/// (those taken), "rate", "active" and the sums "sum.loss", "sum.right", "sum.skipped"; all share
+/// "order", "position", "batch", "factors" and "sum.count". An individual that is not active or
+/// whose gradient is not finite keeps what it has.
+[[nodiscard]] Graph step(const Network& network, const TrainingSettings& settings,
+                         const Samples& samples, std::int64_t rows);
+
+/// Adds the loss of the next `rows` rows of a part, from "position" on, to the sums.
+[[nodiscard]] Graph evaluation(const Network& network, const Loss& loss, const Samples& samples,
+                               std::string_view part, std::string_view weights_name,
+                               std::int64_t rows);
+
+/// "best.weights" become "weights" where "improved" says so.
+[[nodiscard]] Graph keep_best(const Network& network);
+
+}  // namespace cambrian::training_graphs

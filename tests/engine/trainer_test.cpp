@@ -1,0 +1,233 @@
+#include "cambrian/engine/train/trainer.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/cpu/cpu_backend.hpp"
+#include "cambrian/engine/cpu/reference.hpp"
+#include "cambrian/engine/train/source.hpp"
+
+namespace cambrian {
+namespace {
+
+using nlohmann::json;
+using testing::Each;
+using testing::HasSubstr;
+
+DataSet data_of(const json& source, const Loss& loss, const Split& split = {}) {
+    return make_data_set(read_source(source, "source", {}), split, loss, 1);
+}
+
+Network network_of(const json& layers, const DataSet& data) {
+    return Network(
+        blueprint_from_json(json{{"layers", layers}}, data.train.inputs.shape[-1], data.outputs));
+}
+
+json tanh_layers(int width, int count) {
+    json layers = json::array();
+    for (int i = 0; i < count; ++i)
+        layers.push_back({{"type", "dense"}, {"out", width}, {"activation", "tanh"}});
+    layers.push_back({{"type", "dense"}});
+    return layers;
+}
+
+/// Every weight of every individual after some training.
+std::vector<std::vector<float>> trained(Backend& backend, const Network& network,
+                                        const DataSet& data, const TrainingSettings& settings) {
+    Trainer trainer(backend, network, data, settings);
+    trainer.run();
+    std::vector<std::vector<float>> result;
+    for (std::int64_t i = 0; i < trainer.individuals(); ++i) {
+        result.push_back(trainer.weights(i));
+        result.push_back(trainer.weights(i, Snapshot::best));
+    }
+    return result;
+}
+
+TEST(Trainer, LearnsExclusiveOr) {
+    const auto backend = make_cpu_backend({});
+    const DataSet data = data_of({{"type", "xor"}}, BinaryCrossEntropy{});
+    Trainer trainer(
+        *backend, network_of(tanh_layers(8, 1), data), data,
+        {.epochs = 300, .batch = 4, .loss = BinaryCrossEntropy{}, .learning_rates = {0.03, 0.05}});
+    trainer.run();
+    for (const Score& score : trainer.evaluate(Part::train)) {
+        EXPECT_EQ(score.accuracy, 1.0);
+        EXPECT_LT(score.loss, 0.05);
+    }
+}
+
+TEST(Trainer, LearnsTwoSpirals) {
+    const auto backend = make_cpu_backend({});
+    const DataSet data =
+        data_of({{"type", "spirals"}, {"rows", 300}}, CrossEntropy{}, {.validation = 0.2});
+    EXPECT_EQ(data.train.rows(), 240);
+    Trainer trainer(*backend, network_of(tanh_layers(32, 2), data), data,
+                    {.epochs = 150,
+                     .batch = 32,
+                     .loss = CrossEntropy{},
+                     .schedule = {OneCycleRate{}},
+                     .learning_rates = {0.02}});
+    trainer.run();
+    EXPECT_GE(trainer.evaluate(Part::train)[0].accuracy, 0.99);
+    EXPECT_GE(trainer.evaluate(Part::validation)[0].accuracy, 0.95);
+}
+
+TEST(Trainer, LearnsASineWithEveryOptimizerAndLossOfNumbers) {
+    const auto backend = make_cpu_backend({});
+    const json source{{"type", "sine"}, {"rows", 100}, {"cycles", 1}};
+    const auto error_after = [&](const Optimizer& optimizer, double rate, const Loss& loss) {
+        const DataSet data = data_of(source, loss);
+        Trainer trainer(*backend, network_of(tanh_layers(16, 1), data), data,
+                        {.epochs = 400,
+                         .batch = 20,
+                         .loss = loss,
+                         .optimizer = optimizer,
+                         .schedule = {CosineRate{}, 5},
+                         .learning_rates = {rate},
+                         .clip_norm = 1.0});
+        trainer.run();
+        return trainer.evaluate(Part::train)[0].loss;
+    };
+    EXPECT_LT(error_after(Adam{}, 0.03, MeanSquaredError{}), 0.005);
+    EXPECT_LT(error_after(Adam{.weight_decay = 1e-4, .decoupled = true}, 0.03, HuberLoss{}), 0.005);
+    EXPECT_LT(error_after(RmsProp{}, 0.01, MeanSquaredError{}), 0.01);
+    EXPECT_LT(error_after(Sgd{.momentum = 0.9, .nesterov = true}, 0.1, MeanSquaredError{}), 0.01);
+    EXPECT_LT(error_after(Adam{}, 0.03, MeanAbsoluteError{}), 0.05);
+}
+
+TEST(Trainer, LearnsToRemember) {
+    const auto backend = make_cpu_backend({});
+    const DataSet data =
+        data_of({{"type", "delay"}, {"rows", 64}, {"steps", 8}, {"delay", 2}}, MeanSquaredError{});
+    Trainer trainer(*backend,
+                    network_of({{{"type", "rnn"}, {"hidden", 12}}, {{"type", "dense"}}}, data),
+                    data, {.epochs = 60, .batch = 16, .learning_rates = {0.02}});
+    trainer.run();
+    EXPECT_LT(trainer.evaluate(Part::train)[0].loss, 0.02);
+}
+
+TEST(Trainer, AnIndividualDoesNotDependOnTheOthersOrOnThreads) {
+    const DataSet data =
+        data_of({{"type", "blobs"}, {"rows", 50}}, CrossEntropy{}, {.validation = 10});
+    const Network network = network_of(tanh_layers(5, 1), data);
+    TrainingSettings settings{.epochs = 4,
+                              .batch = 16,
+                              .loss = CrossEntropy{},
+                              .schedule = {PlateauRate{.patience = 0}},
+                              .learning_rates = {0.1, 0.01, 3.0, 0.0, 0.5},
+                              .clip_norm = 0.5,
+                              .early_stop = {.patience = 2}};
+    const auto one_thread = make_cpu_backend({.threads = 1});
+    const auto together = trained(*one_thread, network, data, settings);
+    const auto three_threads = make_cpu_backend({.threads = 3});
+    EXPECT_EQ(trained(*three_threads, network, data, settings), together);
+
+    const std::vector<double> rates = settings.learning_rates;
+    for (std::size_t i = 0; i < rates.size(); ++i) {
+        settings.learning_rates = {rates[i]};
+        settings.first_individual = i;
+        const auto alone = trained(*one_thread, network, data, settings);
+        EXPECT_EQ(alone[0], together[2 * i]) << i;
+        EXPECT_EQ(alone[1], together[2 * i + 1]) << i;
+    }
+}
+
+TEST(Trainer, TheCpuFollowsTheReference) {
+    const DataSet data = data_of({{"type", "blobs"}, {"rows", 30}}, CrossEntropy{});
+    const Network network = network_of(tanh_layers(4, 1), data);
+    const TrainingSettings settings{
+        .epochs = 3, .batch = 8, .loss = CrossEntropy{}, .learning_rates = {0.01, 0.1}};
+    const auto cpu = make_cpu_backend({});
+    const auto reference = make_reference_backend(Precision::f64);
+    const auto actual = trained(*cpu, network, data, settings);
+    const auto expected = trained(*reference, network, data, settings);
+    for (std::size_t i = 0; i < actual.size(); ++i)
+        EXPECT_THAT(actual[i], testing::Pointwise(testing::FloatNear(2e-4F), expected[i]));
+}
+
+TEST(Trainer, AGradientThatIsNotFiniteIsSkippedAndCounted) {
+    const auto backend = make_cpu_backend({});
+    DataSet data = data_of({{"type", "sine"}, {"rows", 8}}, MeanSquaredError{});
+    data.train.targets.elements[3] = std::nan("");
+    const Network network = network_of(tanh_layers(3, 1), data);
+    const TrainingSettings settings{.epochs = 1, .batch = 2, .learning_rates = {0.1, 0.2}};
+    Trainer trainer(*backend, network, data, settings);
+    const auto before = trainer.weights(0);
+    const auto report = trainer.run_epoch();
+    for (const EpochScore& score : report->individuals) {
+        EXPECT_EQ(score.skipped, 1);
+        EXPECT_TRUE(std::isnan(score.train.loss));
+        EXPECT_FALSE(score.best);
+    }
+    EXPECT_NE(trainer.weights(0), before);
+    EXPECT_THAT(trainer.weights(0), Each(testing::Truly([](float w) { return std::isfinite(w); })));
+    EXPECT_EQ(trainer.weights(0, Snapshot::best), before);
+}
+
+TEST(Trainer, StopsEarlyWithTheBestWeights) {
+    const auto backend = make_cpu_backend({});
+    const DataSet data = data_of({{"type", "sine"}, {"rows", 40}, {"cycles", 0.5}},
+                                 MeanSquaredError{}, {.validation = 10});
+    Trainer trainer(*backend, network_of(tanh_layers(4, 1), data), data,
+                    {.epochs = 100,
+                     .batch = 10,
+                     .learning_rates = {0.0, 0.01},
+                     .early_stop = {.patience = 3, .least_change = 0.0}});
+    std::vector<EpochReport> reports;
+    trainer.run([&](const EpochReport& report) { reports.push_back(report); });
+    // Without a rate nothing gets better: the first epoch is the best, three more are waited for.
+    for (std::size_t epoch = 0; epoch < reports.size(); ++epoch)
+        EXPECT_EQ(reports[epoch].individuals[0].stopped, epoch >= 3) << epoch;
+    EXPECT_GT(reports.size(), 4U);
+    EXPECT_TRUE(trainer.finished());
+    double best = 1e30;
+    for (const EpochReport& report : reports)
+        if (!report.individuals[1].stopped || report.individuals[1].best)
+            best = std::min(best, report.individuals[1].validation->loss);
+    EXPECT_EQ(trainer.best_loss(1), best);
+    EXPECT_EQ(trainer.evaluate(Part::validation, Snapshot::best)[1].loss, best);
+}
+
+TEST(Trainer, AnEpochCanBeLeft) {
+    const auto backend = make_cpu_backend({});
+    const DataSet data = data_of({{"type", "xor"}}, MeanSquaredError{});
+    Trainer trainer(*backend, network_of(tanh_layers(2, 1), data), data, {.batch = 1});
+    int steps = 0;
+    EXPECT_FALSE(trainer.run_epoch([&] { return ++steps < 3; }).has_value());
+    EXPECT_EQ(steps, 3);
+    EXPECT_EQ(trainer.epochs_done(), 0);
+    EXPECT_TRUE(trainer.run_epoch().has_value());
+}
+
+TEST(Trainer, RefusesWhatDoesNotFit) {
+    const auto backend = make_cpu_backend({});
+    const DataSet data = data_of({{"type", "sine"}}, MeanSquaredError{});
+    const Network network = network_of(tanh_layers(2, 1), data);
+    const auto refusal = [&](const TrainingSettings& settings, const DataSet& used) {
+        try {
+            const Trainer trainer(*backend, network, used, settings);
+        } catch (const Error& error) {
+            return std::string(error.what());
+        }
+        return std::string("accepted");
+    };
+    EXPECT_THAT(refusal({.epochs = 0}, data), HasSubstr("training.epochs is 0"));
+    EXPECT_THAT(refusal({.batch = 0}, data), HasSubstr("training.batch is 0"));
+    EXPECT_THAT(refusal({.learning_rates = {}}, data),
+                HasSubstr("training.learning_rate is empty"));
+    EXPECT_THAT(refusal({.learning_rates = {-1.0}}, data),
+                HasSubstr("training.learning_rate is -1"));
+    EXPECT_THAT(refusal({.clip_norm = 0.0}, data), HasSubstr("training.clip_norm is 0"));
+    EXPECT_THAT(refusal({}, DataSet{}), HasSubstr("there are no samples"));
+    EXPECT_THAT(refusal({.loss = CrossEntropy{}}, data), HasSubstr("class"));
+    const DataSet wide = data_of({{"type", "blobs"}}, CrossEntropy{});
+    EXPECT_THAT(refusal({.loss = CrossEntropy{}}, wide), HasSubstr("the network reads 1 features"));
+}
+
+}  // namespace
+}  // namespace cambrian
