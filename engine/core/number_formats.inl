@@ -14,7 +14,8 @@
     row(1U, bf16, 16U)               \
     row(2U, f8_e4m3, 8U)             \
     row(3U, f8_e5m2, 8U)             \
-    row(4U, i8, 8U)
+    row(4U, i8, 8U)                  \
+    row(5U, f4_e2m1, 4U)
 
 // value / 2^places to the nearest integer, ties to even, for value < 2^24 and places from 1 to 26.
 CAMBRIAN_CODEC(uint, rounded_quotient)(uint value, uint places) {
@@ -85,6 +86,14 @@ CAMBRIAN_CODEC(uint, encode_f8_e5m2)(float x) {
 }
 CAMBRIAN_CODEC(float, decode_f8_e5m2)(uint code) {
     return decode_small_float(code, 15, 2, 0x80U, 0x7BU, 0x7CU);
+}
+
+// 0, 0.5, 1, 1.5, 2, 3, 4 and 6 with signs: no infinity, no NaN, which becomes 0.
+CAMBRIAN_CODEC(uint, encode_f4_e2m1)(float x) {
+    return encode_small_float(x, 1, 1, 0x8U, 0x7U, 0x7U, 0x0U);
+}
+CAMBRIAN_CODEC(float, decode_f4_e2m1)(uint code) {
+    return decode_small_float(code, 1, 1, 0x8U, 0x7U, 0x8U);
 }
 
 CAMBRIAN_CODEC(uint, encode_i8)(float x) {

@@ -229,7 +229,7 @@ struct ConvAttribute {
 
 /// Formats numbers are stored in. Codes are packed from the low bits of a word on, rows (last axis)
 /// padded to whole words with zeros.
-enum class NumberFormat : std::uint8_t { f16, bf16, f8_e4m3, f8_e5m2, i8 };
+enum class NumberFormat : std::uint8_t { f16, bf16, f8_e4m3, f8_e5m2, i8, f4_e2m1 };
 [[nodiscard]] std::string_view name(NumberFormat format);
 /// encode: real [.., length] → integer [.., words]; decode: the way back.
 struct FormatAttribute {
