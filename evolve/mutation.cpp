@@ -5,6 +5,7 @@
 #include <limits>
 #include <utility>
 
+#include "cambrian/engine/layers/initial.hpp"
 #include "cambrian/evolve/mutation_detail.hpp"
 
 namespace cambrian::evolve {
@@ -88,20 +89,18 @@ void add_noise(RandomStream& rng, float power, std::span<float> weights) {
 
 void replace_some(RandomStream& rng, float rate, const ParameterSpec& parameter,
                   std::span<float> weights) {
-    const float bound = initial_bound(parameter);
-    const float constant = parameter.initial == Initial::ones ? 1.0F : 0.0F;
     Chunk choice;
     Chunk fresh;
-    while (!weights.empty()) {
-        const std::size_t count = std::min(weights.size(), chunk_size);
+    for (std::size_t start = 0; start < weights.size(); start += chunk_size) {
+        const std::size_t count = std::min(weights.size() - start, chunk_size);
         rng.fill_uniform(std::span(choice).first(count));
         rng.fill_uniform(std::span(fresh).first(count));
         for (std::size_t i = 0; i < count; ++i) {
-            const float value =
-                parameter.initial == Initial::weight ? (2.0F * fresh[i] - 1.0F) * bound : constant;
-            weights[i] = choice[i] < rate ? value : weights[i];
+            if (choice[i] < rate) {
+                weights[start + i] =
+                    initial_value(parameter, static_cast<std::int64_t>(start + i), fresh[i]);
+            }
         }
-        weights = weights.subspan(count);
     }
 }
 
@@ -116,7 +115,9 @@ void replace_weights(RandomStream& rng, float rate, const std::vector<GeneWeight
         std::int64_t offset = gene.offset;
         for (const ParameterSpec& parameter : gene_parameters(genome.blueprint, gene)) {
             const std::int64_t count = parameter.shape.elements();
-            replace_some(rng, rate, parameter, range(genome.weights, offset, count));
+            if (!parameter.buffer) {
+                replace_some(rng, rate, parameter, range(genome.weights, offset, count));
+            }
             offset += count;
         }
     }
@@ -162,14 +163,28 @@ void mutate_weights(RandomStream& rng, const MutationSettings& settings, Genome&
     const std::vector<GeneWeights> genes = gene_weights(genome.blueprint);
     std::vector<std::pair<std::int64_t, std::int64_t>> runs;  // neighbours share one run of noise
     runs.reserve(genes.size());
+    const auto add = [&runs](std::int64_t offset, std::int64_t count) {
+        if (!runs.empty() && runs.back().first + runs.back().second == offset) {
+            runs.back().second += count;
+        } else {
+            runs.emplace_back(offset, count);
+        }
+    };
     for (const GeneWeights& gene : genes) {
         if (!rng.chance(settings.weight_rate)) {
             continue;
         }
-        if (!runs.empty() && runs.back().first + runs.back().second == gene.offset) {
-            runs.back().second += gene.count;
-        } else {
-            runs.emplace_back(gene.offset, gene.count);
+        if (gene.link >= 0 || !layer_at(genome.blueprint, gene.slot).has_buffers()) {
+            add(gene.offset, gene.count);
+            continue;
+        }
+        std::int64_t offset = gene.offset;
+        for (const ParameterSpec& parameter : gene_parameters(genome.blueprint, gene)) {
+            const std::int64_t count = parameter.shape.elements();
+            if (!parameter.buffer) {
+                add(offset, count);
+            }
+            offset += count;
         }
     }
     for (const auto& [offset, count] : runs) {

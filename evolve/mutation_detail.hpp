@@ -11,6 +11,10 @@
 // The operators with their gene already chosen, for mutate(), which draws per gene.
 namespace cambrian::evolve {
 
+/// New layers and links with more weights are no valid outcome: between images a dense layer or a
+/// projection would outgrow the rest of a network by far.
+inline constexpr std::int64_t most_new_weights = std::int64_t{1} << 20U;
+
 /// One activation gene: the `index`-th of a slot's layer, depth first.
 struct ActivationGene {
     int slot = 0;
@@ -34,8 +38,6 @@ struct ActivationGene {
 
 /// Fresh initial values for a layer, parameter by parameter.
 [[nodiscard]] std::vector<float> fresh_weights(RandomStream& rng, const AnyLayer& layer);
-/// Half width of the uniform a weight starts from; 0 for parameters that start at a constant.
-[[nodiscard]] float initial_bound(const ParameterSpec& parameter);
 
 /// A uniform element. The list is not empty.
 template <class Value>

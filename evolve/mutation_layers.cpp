@@ -1,9 +1,9 @@
 #include <algorithm>
-#include <cmath>
 
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/layers/chain.hpp"
 #include "cambrian/engine/layers/identity.hpp"
+#include "cambrian/engine/layers/initial.hpp"
 #include "cambrian/evolve/mutation_detail.hpp"
 
 namespace cambrian::evolve {
@@ -55,6 +55,15 @@ std::vector<int> empty_slots(const Blueprint& blueprint) {
     return empty;
 }
 
+/// Whether the task allows a new layer, and its size.
+bool is_possible(const AnyLayer& layer, const GenomeLimits& limits) {
+    std::int64_t weights = 0;
+    for (const ParameterSpec& parameter : layer.parameters()) {
+        weights += parameter.shape.elements();
+    }
+    return weights <= most_new_weights && (limits.time || !layer.stateful());
+}
+
 /// Whether a layer put there would come between an empty residual and the layer whose input it
 /// adds, which changes the function whatever the layer computes.
 bool parts_a_residual(const Blueprint& blueprint, int slot) {
@@ -79,29 +88,12 @@ std::vector<int> filled_slots(const Blueprint& blueprint) {
     return filled;
 }
 
-float initial_bound(const ParameterSpec& parameter) {
-    if (parameter.initial != Initial::weight) {
-        return 0.0F;
-    }
-    const bool halves = parameter.activation == Activation::relu ||
-                        parameter.activation == Activation::silu ||
-                        parameter.activation == Activation::gelu;
-    return std::sqrt((halves ? 6.0F : 3.0F) / static_cast<float>(parameter.fan_in));
-}
-
 std::vector<float> fresh_weights(RandomStream& rng, const AnyLayer& layer) {
     std::vector<float> weights;
     for (const ParameterSpec& parameter : layer.parameters()) {
         const std::size_t start = weights.size();
-        const float constant = parameter.initial == Initial::ones ? 1.0F : 0.0F;
-        weights.resize(start + static_cast<std::size_t>(parameter.shape.elements()), constant);
-        if (const float bound = initial_bound(parameter); bound > 0.0F) {
-            const std::span<float> values = std::span(weights).subspan(start);
-            rng.fill_uniform(values);
-            for (float& value : values) {
-                value = (2.0F * value - 1.0F) * bound;
-            }
-        }
+        weights.resize(start + static_cast<std::size_t>(parameter.shape.elements()));
+        fill_initial(parameter, rng, std::span(weights).subspan(start));
     }
     return weights;
 }
@@ -119,7 +111,7 @@ std::optional<Genome> change_layer_type(RandomStream& rng, const MutationSetting
     const std::vector<Shape> shapes = chain_shapes(genome.blueprint);
     const auto before = static_cast<std::size_t>(slot);
     const std::optional<AnyLayer> layer = fitted_layer(type, shapes[before], shapes[before + 1]);
-    if (!layer || (layer->stateful() && !limits.time)) {
+    if (!layer || !is_possible(*layer, limits)) {
         return std::nullopt;
     }
     Genome child = genome;
@@ -156,7 +148,7 @@ std::optional<Genome> insert_layer(RandomStream& rng, const MutationSettings& se
     const auto index = static_cast<std::size_t>(slot);
     const std::optional<AnyLayer> layer =
         identity_layer(type, chain_shapes(genome.blueprint)[index]);
-    if (!layer || (layer->stateful() && !limits.time)) {
+    if (!layer || !is_possible(*layer, limits)) {
         return std::nullopt;
     }
     Genome child = genome;

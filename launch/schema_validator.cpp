@@ -36,7 +36,7 @@ class Check {
         if (node.contains("anyOf")) {
             for (const Json& part : node["anyOf"]) {
                 if (!fits(schema_.resolve(part), value)) continue;
-                if (value.is_array()) this->value(part, value, path);
+                if (value.is_structured()) this->value(part, value, path);
                 return;
             }
             fail(node, value, path);

@@ -82,6 +82,9 @@ class ArchiveReader {
     struct State;
 
     void read(Activation& value);
+    void read_width(std::int64_t& value);
+    void read_widths(std::vector<std::int64_t>& values);
+    void read_layers(std::vector<AnyLayer>& layers);
     template <class Value>
     void scalar(Value& value);
     template <class Values>

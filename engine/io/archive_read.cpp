@@ -151,6 +151,22 @@ void ArchiveReader::read(Activation& value) {
     value = static_cast<Activation>(found - activation_names.begin());
 }
 
+void ArchiveReader::read_width(std::int64_t& value) {
+    read(value);
+    if (value < 0 || value > widest_layer) fail("a width is out of range");
+}
+
+void ArchiveReader::read_widths(std::vector<std::int64_t>& values) {
+    values.resize(static_cast<std::size_t>(read_count(sizeof(std::int64_t))));
+    for (std::int64_t& value : values) read_width(value);
+}
+
+void ArchiveReader::read_layers(std::vector<AnyLayer>& layers) {
+    // The shortest layer is the length of its type and one byte of it.
+    layers.resize(static_cast<std::size_t>(read_count(sizeof(std::uint64_t) + 1)));
+    for (AnyLayer& layer : layers) read(layer);
+}
+
 void ArchiveReader::read(AnyLayer& layer) {
     if (state_->depth == deepest_nesting) fail("its layers are nested too deeply");
     ++state_->depth;
@@ -161,14 +177,24 @@ void ArchiveReader::read(AnyLayer& layer) {
     const auto field = [this](auto& value) {
         using Value = std::remove_cvref_t<decltype(value)>;
         if constexpr (std::is_same_v<Value, std::vector<AnyLayer>>) {
-            // The shortest layer is the length of its type and one byte of it.
-            value.resize(static_cast<std::size_t>(read_count(sizeof(std::uint64_t) + 1)));
-            for (AnyLayer& inner : value) read(inner);
+            read_layers(value);
+        } else if constexpr (std::is_same_v<Value, OptionalLayer>) {
+            read_layers(value.layer);
+        } else if constexpr (std::is_same_v<Value, AxisValues>) {
+            read_widths(value.values);
+        } else if constexpr (std::is_same_v<Value, std::vector<std::int64_t>>) {
+            read_widths(value);
+        } else if constexpr (std::is_same_v<Value, std::vector<bool>>) {
+            value.resize(static_cast<std::size_t>(read_count(1)));
+            for (auto element : value) {
+                bool flag = false;
+                read(flag);
+                element = flag;
+            }
+        } else if constexpr (std::is_same_v<Value, std::int64_t>) {
+            read_width(value);
         } else {
             read(value);
-        }
-        if constexpr (std::is_same_v<Value, std::int64_t>) {
-            if (value < 0 || value > widest_layer) fail("a width is out of range");
         }
     };
     std::visit(

@@ -1,5 +1,6 @@
 #include <cereal/archives/portable_binary.hpp>
 #include <ostream>
+#include <ranges>
 #include <streambuf>
 #include <type_traits>
 
@@ -93,9 +94,9 @@ void ArchiveWriter::write(const AnyLayer& layer) {
     write(layer.type());
     const auto field = [this](const auto& value) {
         using Value = std::remove_cvref_t<decltype(value)>;
-        if constexpr (std::is_same_v<Value, std::vector<AnyLayer>>) {
+        if constexpr (std::ranges::range<Value> && !std::is_same_v<Value, std::string>) {
             write(static_cast<std::uint64_t>(value.size()));
-            for (const AnyLayer& inner : value) write(inner);
+            for (const auto& element : value) write(element);
         } else if constexpr (std::is_same_v<Value, Activation>) {
             write(name(value));
         } else if constexpr (std::is_same_v<Value, std::string>) {

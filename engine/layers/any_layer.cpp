@@ -8,6 +8,7 @@
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/core/nearest.hpp"
+#include "cambrian/engine/layers/scan_layer.hpp"
 
 namespace cambrian {
 
@@ -31,6 +32,16 @@ void find_type(F f, const std::variant<L...>*) {
     static_cast<void>((f(static_cast<L*>(nullptr)) || ...));
 }
 
+/// Types of fields that are ranges of layers.
+template <class Value>
+constexpr bool holds_layers =
+    std::is_same_v<Value, std::vector<AnyLayer>> || std::is_same_v<Value, OptionalLayer>;
+
+/// Layers that hold others have what those have.
+template <class L>
+constexpr bool is_container =
+    std::is_same_v<L, Sequential> || std::is_same_v<L, Residual> || std::is_same_v<L, Parallel>;
+
 /// Calls f with every activation of a layer, depth first.
 template <class Any, class F>
 void each_activation(Any& layer, const F& f) {
@@ -40,7 +51,7 @@ void each_activation(Any& layer, const F& f) {
                 using Value = std::remove_cvref_t<decltype(value)>;
                 if constexpr (std::is_same_v<Value, Activation>) {
                     f(value);
-                } else if constexpr (std::is_same_v<Value, std::vector<AnyLayer>>) {
+                } else if constexpr (holds_layers<Value>) {
                     for (auto& inner : value) each_activation(inner, f);
                 }
             };
@@ -140,6 +151,50 @@ StepResult AnyLayer::step(Var x, std::span<const Var> state, const LayerOperands
             }
         },
         layer_);
+}
+
+Var AnyLayer::sequence(Var x, const LayerOperands& operands) const {
+    if (!stateful()) return build(x, operands);
+    return std::visit(
+        [&]<class L>(const L& layer) -> Var {
+            if constexpr (requires { layer.sequence(x, operands); }) {
+                return layer.sequence(x, operands);
+            } else {
+                return scan_layer(*this, x, operands);
+            }
+        },
+        layer_);
+}
+
+void AnyLayer::each_inner(const std::function<void(const AnyLayer&)>& f) const {
+    std::visit(
+        [&f]<class L>(const L& layer) {
+            const auto field = [&](const auto& value) {
+                if constexpr (holds_layers<std::remove_cvref_t<decltype(value)>>)
+                    for (const AnyLayer& inner : value) f(inner);
+            };
+            std::apply([&](const auto&... entry) { (field(layer.*entry.member), ...); }, L::fields);
+        },
+        layer_);
+}
+
+bool AnyLayer::prefers_sequences() const {
+    bool result = std::visit(
+        []<class L>(const L&) {
+            return !is_container<L> &&
+                   requires(const L& layer, Var x, const LayerOperands& operands) {
+                layer.sequence(x, operands);
+            };
+        },
+        layer_);
+    each_inner([&](const AnyLayer& inner) { result = result || inner.prefers_sequences(); });
+    return result;
+}
+
+bool AnyLayer::has_buffers() const {
+    bool result = std::holds_alternative<BatchNorm>(layer_);
+    each_inner([&](const AnyLayer& inner) { result = result || inner.has_buffers(); });
+    return result;
 }
 
 std::span<const std::string_view> layer_types() {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -8,21 +9,39 @@
 #include <variant>
 #include <vector>
 
+#include "cambrian/engine/layers/average_pool2d.hpp"
+#include "cambrian/engine/layers/batch_norm.hpp"
+#include "cambrian/engine/layers/conv.hpp"
+#include "cambrian/engine/layers/conv_transpose.hpp"
 #include "cambrian/engine/layers/dense.hpp"
+#include "cambrian/engine/layers/dropout.hpp"
+#include "cambrian/engine/layers/embedding.hpp"
+#include "cambrian/engine/layers/gru.hpp"
+#include "cambrian/engine/layers/kmeans.hpp"
 #include "cambrian/engine/layers/layer.hpp"
 #include "cambrian/engine/layers/layer_norm.hpp"
+#include "cambrian/engine/layers/lstm.hpp"
+#include "cambrian/engine/layers/mamba.hpp"
+#include "cambrian/engine/layers/max_pool2d.hpp"
+#include "cambrian/engine/layers/multi_head_attention.hpp"
+#include "cambrian/engine/layers/parallel.hpp"
 #include "cambrian/engine/layers/residual.hpp"
 #include "cambrian/engine/layers/rms_norm.hpp"
 #include "cambrian/engine/layers/rnn.hpp"
 #include "cambrian/engine/layers/sequential.hpp"
 #include "cambrian/engine/layers/softmax.hpp"
+#include "cambrian/engine/layers/swiglu.hpp"
 
 namespace cambrian {
 
 /// Any of the layers; the only list of layers. Files store the name, never the position.
 class AnyLayer {
   public:
-    using Variant = std::variant<Dense, RmsNorm, LayerNorm, Softmax, Sequential, Residual, Rnn>;
+    using Variant =
+        std::variant<Dense, RmsNorm, LayerNorm, Softmax, Sequential, Residual, Rnn, Lstm, Gru,
+                     MultiHeadAttention, Swiglu, Conv1d, Conv2d, Conv3d, ConvTranspose1d,
+                     ConvTranspose2d, ConvTranspose3d, MaxPool2d, AveragePool2d, BatchNorm, Dropout,
+                     Embedding, Kmeans, Parallel, Mamba>;
 
     AnyLayer() = default;
     template <class L>
@@ -53,6 +72,16 @@ class AnyLayer {
     /// Any layer; a stateless one passes no state on.
     [[nodiscard]] StepResult step(Var x, std::span<const Var> state,
                                   const LayerOperands& operands) const;
+
+    /// x [batch, time, row..] from zero state: stateless layers apply at once, others by their own
+    /// form or as scan(step).
+    [[nodiscard]] Var sequence(Var x, const LayerOperands& operands) const;
+    /// Whether it, or a layer in it, has a sequence form that is more than scan(step).
+    [[nodiscard]] bool prefers_sequences() const;
+    /// Whether it, or a layer in it, has running statistics among its parameters.
+    [[nodiscard]] bool has_buffers() const;
+    /// Calls f with every layer that is directly in this one.
+    void each_inner(const std::function<void(const AnyLayer&)>& f) const;
 
     bool operator==(const AnyLayer&) const = default;
 

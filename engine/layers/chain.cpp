@@ -17,6 +17,21 @@ std::string prefix(std::size_t index) {
     return "layers." + std::to_string(index) + ".";
 }
 
+/// Passes x through all layers by apply(layer, input, row of the input).
+template <class Apply>
+Var through(const std::vector<AnyLayer>& layers, Var x, Shape row, const Apply& apply) {
+    Var value = x;
+    Var preceding = x;
+    for (const AnyLayer& layer : layers) {
+        const Var input = value;
+        value = adds_preceding_input(layer) ? input + shaped(preceding, input.shape())
+                                            : apply(layer, input, row);
+        row = layer.output_shape(row);
+        preceding = input;
+    }
+    return value;
+}
+
 }  // namespace
 
 bool adds_preceding_input(const AnyLayer& layer) {
@@ -24,17 +39,26 @@ bool adds_preceding_input(const AnyLayer& layer) {
     return residual != nullptr && residual->layers.empty();
 }
 
+std::optional<AnyLayer> square_layer(const Shape& row) {
+    const std::int64_t width = row[0];
+    switch (row.rank()) {
+        case 1:
+            return Dense{.in = width, .out = width};
+        case 2:
+            return Conv1d{.in_channels = width, .out_channels = width, .kernel = 1};
+        case 3:
+            return Conv2d{.in_channels = width, .out_channels = width, .kernel = 1};
+        case 4:
+            return Conv3d{.in_channels = width, .out_channels = width, .kernel = 1};
+        default:
+            return std::nullopt;
+    }
+}
+
 int nesting(const AnyLayer& layer) {
-    return std::visit(
-        [](const auto& concrete) {
-            int deepest = 0;
-            if constexpr (requires { concrete.layers; }) {
-                for (const AnyLayer& inner : concrete.layers)
-                    deepest = std::max(deepest, nesting(inner));
-            }
-            return deepest + 1;
-        },
-        layer.variant());
+    int deepest = 0;
+    layer.each_inner([&](const AnyLayer& inner) { deepest = std::max(deepest, nesting(inner)); });
+    return deepest + 1;
 }
 
 void check_preceding(const Shape* preceding, const Shape& input) {
@@ -71,14 +95,31 @@ Shape chain_output(const std::vector<AnyLayer>& layers, const Shape& input) {
     return row;
 }
 
+LayerOperands OperandSplit::operands(const AnyLayer& layer, const Shape& row) {
+    const auto take = [](std::span<const Var>& from, std::size_t count) {
+        CAMBRIAN_ASSERT(count <= from.size());
+        const std::span<const Var> taken = from.first(count);
+        from = from.subspan(count);
+        return taken;
+    };
+    return {.parameters = take(rest_.parameters, layer.parameters().size()),
+            .activations = take(rest_.activations, layer.activations().size()),
+            .row = row,
+            .training = rest_.training};
+}
+
+std::span<const Var> OperandSplit::state(const AnyLayer& layer) {
+    const std::size_t count = layer.state().size();
+    CAMBRIAN_ASSERT(count <= state_.size());
+    const std::span<const Var> taken = state_.first(count);
+    state_ = state_.subspan(count);
+    return taken;
+}
+
 std::vector<ParameterSpec> chain_parameters(const std::vector<AnyLayer>& layers) {
     std::vector<ParameterSpec> all;
-    for (std::size_t i = 0; i < layers.size(); ++i) {
-        for (ParameterSpec& parameter : layers[i].parameters()) {
-            parameter.name = prefix(i) + parameter.name;
-            all.push_back(std::move(parameter));
-        }
-    }
+    for (std::size_t i = 0; i < layers.size(); ++i)
+        append_named(all, prefix(i), layers[i].parameters());
     return all;
 }
 
@@ -88,41 +129,30 @@ bool chain_stateful(const std::vector<AnyLayer>& layers) {
 
 std::vector<StateSpec> chain_state(const std::vector<AnyLayer>& layers) {
     std::vector<StateSpec> all;
-    for (std::size_t i = 0; i < layers.size(); ++i) {
-        for (StateSpec& state : layers[i].state()) {
-            state.name = prefix(i) + state.name;
-            all.push_back(std::move(state));
-        }
-    }
+    for (std::size_t i = 0; i < layers.size(); ++i) append_named(all, prefix(i), layers[i].state());
     return all;
 }
 
 StepResult chain_step(const std::vector<AnyLayer>& layers, Var x, std::span<const Var> state,
                       const LayerOperands& operands) {
-    LayerOperands rest = operands;
-    const auto take = [](std::span<const Var>& from, std::size_t count) {
-        CAMBRIAN_ASSERT(count <= from.size());
-        const std::span<const Var> taken = from.first(count);
-        from = from.subspan(count);
-        return taken;
-    };
+    OperandSplit rest(operands, state);
     StepResult result{.output = x, .state = {}};
-    Var preceding = x;
-    for (const AnyLayer& layer : layers) {
-        const Var input = result.output;
-        if (adds_preceding_input(layer)) {
-            result.output = input + shaped(preceding, input.shape());
-        } else {
-            const LayerOperands own{
-                .parameters = take(rest.parameters, layer.parameters().size()),
-                .activations = take(rest.activations, layer.activations().size())};
-            StepResult step = layer.step(input, take(state, layer.state().size()), own);
-            result.output = step.output;
-            result.state.insert(result.state.end(), step.state.begin(), step.state.end());
-        }
-        preceding = input;
-    }
+    const auto apply = [&](const AnyLayer& layer, Var input, const Shape& row) {
+        const LayerOperands own = rest.operands(layer, row);
+        StepResult step = layer.step(input, rest.state(layer), own);
+        result.state.insert(result.state.end(), step.state.begin(), step.state.end());
+        return step.output;
+    };
+    result.output = through(layers, x, operands.row, apply);
     return result;
+}
+
+Var chain_sequence(const std::vector<AnyLayer>& layers, Var x, const LayerOperands& operands) {
+    OperandSplit rest(operands, {});
+    return through(layers, x, operands.row,
+                   [&](const AnyLayer& layer, Var input, const Shape& row) {
+                       return layer.sequence(input, rest.operands(layer, row));
+                   });
 }
 
 }  // namespace cambrian

@@ -1,8 +1,11 @@
 #include "cambrian/engine/layers/identity.hpp"
 
+#include <type_traits>
 #include <utility>
 
 #include "cambrian/engine/core/contract.hpp"
+#include "cambrian/engine/layers/chain.hpp"
+#include "cambrian/engine/layers/initial.hpp"
 
 namespace cambrian {
 
@@ -12,11 +15,20 @@ bool is_unit(const Dense& dense) {
     return dense.in == dense.out && dense.activation == Activation::linear;
 }
 
-/// The last dense of a residual's chain, or null.
-const Dense* last_dense(const AnyLayer& layer) {
-    const auto* residual = std::get_if<Residual>(&layer.variant());
-    if (residual == nullptr || residual->layers.empty()) return nullptr;
-    return std::get_if<Dense>(&residual->layers.back().variant());
+/// Whether weights of zero make a layer give zeros: a sum of weighted inputs through an activation
+/// that keeps 0.
+bool can_give_zeros(const AnyLayer& layer) {
+    return std::visit(
+        []<class L>(const L& concrete) {
+            constexpr bool sums = std::is_same_v<L, Dense> || std::is_same_v<L, Conv1d> ||
+                                  std::is_same_v<L, Conv2d> || std::is_same_v<L, Conv3d>;
+            if constexpr (sums) {
+                return concrete.activation != Activation::sigmoid;
+            } else {
+                return false;
+            }
+        },
+        layer.variant());
 }
 
 std::vector<float> unit_weights(const Dense& dense) {
@@ -30,29 +42,30 @@ std::vector<float> unit_weights(const Dense& dense) {
 
 bool can_be_identity(const AnyLayer& layer) {
     if (const auto* dense = std::get_if<Dense>(&layer.variant())) return is_unit(*dense);
-    const Dense* last = last_dense(layer);
-    return last != nullptr && last->activation != Activation::sigmoid;
+    const auto* residual = std::get_if<Residual>(&layer.variant());
+    return residual != nullptr && !residual->layers.empty() &&
+           can_give_zeros(residual->layers.back());
 }
 
 std::vector<float> identity_parameters(const AnyLayer& layer) {
     CAMBRIAN_ASSERT(can_be_identity(layer));
     if (const auto* dense = std::get_if<Dense>(&layer.variant())) return unit_weights(*dense);
+    constexpr float middle = 0.5F;  // of what a weight is drawn from: 0
     std::vector<float> weights;
-    for (const ParameterSpec& parameter : layer.parameters()) {
-        const float value = parameter.initial == Initial::ones ? 1.0F : 0.0F;
-        weights.resize(weights.size() + static_cast<std::size_t>(parameter.shape.elements()),
-                       value);
-    }
+    for (const ParameterSpec& parameter : layer.parameters())
+        for (std::int64_t i = 0; i < parameter.shape.elements(); ++i)
+            weights.push_back(initial_value(parameter, i, middle));
     return weights;
 }
 
 std::optional<AnyLayer> identity_layer(std::string_view type, const Shape& row) {
     std::optional<AnyLayer> layer = fitted_layer(type, row, row);
     if (!layer || can_be_identity(*layer)) return layer;
-    const std::int64_t width = row.elements();
-    Residual residual{.layers = {}, .features = width};
+    std::optional<AnyLayer> last = square_layer(row);
+    if (!last) return std::nullopt;
+    Residual residual{.layers = {}, .features = row.elements()};
     residual.layers.push_back(*std::move(layer));
-    residual.layers.emplace_back(Dense{.in = width, .out = width});
+    residual.layers.push_back(*std::move(last));
     return AnyLayer(std::move(residual));
 }
 

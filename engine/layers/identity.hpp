@@ -11,17 +11,18 @@
 namespace cambrian {
 
 /// Whether identity_parameters knows weights that make the layer the identity: a square linear
-/// dense, or a residual whose last inner layer is a dense with an activation that keeps 0.
+/// dense, or a residual whose last inner layer is a dense or a convolution with an activation that
+/// keeps 0.
 [[nodiscard]] bool can_be_identity(const AnyLayer& layer);
 
 /// Those weights, in the order of parameters(): the unit matrix and no bias for a dense; for a
-/// residual a last dense of zeros, gains of one and zeros elsewhere. ContractViolation when
-/// can_be_identity is false.
+/// residual the middle of what each parameter starts with, which are zeros for weights.
+/// ContractViolation when can_be_identity is false.
 [[nodiscard]] std::vector<float> identity_parameters(const AnyLayer& layer);
 
 /// A layer of that type that can be the identity on rows of a shape; where the type itself cannot,
-/// a residual of such a layer and a dense. Nothing when the type has no default between equal
-/// shapes. Throws ConfigError for an unknown type.
+/// a residual of such a layer and a square_layer. Nothing when the type has no default between
+/// equal shapes. Throws ConfigError for an unknown type.
 [[nodiscard]] std::optional<AnyLayer> identity_layer(std::string_view type, const Shape& row);
 
 }  // namespace cambrian

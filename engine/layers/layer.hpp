@@ -10,12 +10,20 @@
 #include <vector>
 
 #include "cambrian/engine/graph/ops.hpp"
+#include "cambrian/engine/layers/training.hpp"
 
 namespace cambrian {
 
-/// How a parameter starts (layers.md): uniform in ±√(6/fan_in) for relu, silu and gelu,
-/// ±√(3/fan_in) otherwise; or constant.
-enum class Initial : std::uint8_t { zeros, ones, weight };
+/// How a parameter starts (layers.md); one row each of the table in initial.cpp.
+enum class Initial : std::uint8_t {
+    zeros,
+    ones,
+    weight,  ///< Uniform in ±√(6/fan_in) for relu, silu and gelu, ±√(3/fan_in) otherwise.
+    forget_gate,  ///< Of four blocks the second is 1, the others 0.
+    log_index,    ///< log 1, log 2, .. along the last axis.
+    time_step,    ///< The inverse of softplus of a value log-uniform in [0.001, 0.1].
+    count_,
+};
 
 /// One parameter tensor of a layer.
 struct ParameterSpec {
@@ -25,6 +33,7 @@ struct ParameterSpec {
     std::int64_t fan_in = 0;  ///< For Initial::weight.
     Activation activation =
         Activation::linear;  ///< Of the layer that owns it, for Initial::weight.
+    bool buffer = false;     ///< A running statistic: spliced, but neither trained nor mutated.
 };
 
 /// One state tensor of a stateful layer, for one row of the batch (a rollout holds [batch,
@@ -39,6 +48,8 @@ struct StateSpec {
 struct LayerOperands {
     std::span<const Var> parameters;
     std::span<const Var> activations;
+    Shape row{};                       ///< Of the input: the last axes of x.
+    TrainingPass* training = nullptr;  ///< None: inference.
 };
 
 /// Result of one step of a stateful layer.
@@ -57,8 +68,8 @@ template <class Layer, class Value>
 Field(const char*, Value Layer::*) -> Field<Layer, Value>;
 
 /// A layer type. Described for one individual and for the shape of a row (width.hpp); all axes
-/// before the row are batch. A stateful layer also has `state()` and `step()`, and its sequence
-/// form is scan(step).
+/// before the row are batch. A stateful layer also has `state()` and `step()`; its sequence form is
+/// scan(step) or one of its own, which gives the same.
 ///
 ///     static constexpr std::string_view name;
 ///     static constexpr auto fields;      // std::tuple of Field
@@ -71,6 +82,7 @@ Field(const char*, Value Layer::*) -> Field<Layer, Value>;
 ///     Var build(Var x, const LayerOperands&) const;  // stateless layers
 ///     std::vector<StateSpec> state() const;          // stateful layers
 ///     StepResult step(Var x, std::span<const Var> state, const LayerOperands&) const;
+///     Var sequence(Var x, const LayerOperands&) const;  // x [batch, time, row..], if there is one
 template <class L>
 concept Layer = std::equality_comparable<L> && std::default_initializable<L> &&
     requires(L layer, const L constant, const Shape& row) {

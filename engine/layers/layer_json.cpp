@@ -46,6 +46,20 @@ ordered_json value_to_json(const std::vector<AnyLayer>& layers) {
     return result;
 }
 
+ordered_json value_to_json(const OptionalLayer& layer) {
+    return layer.empty() ? ordered_json() : to_json(layer.layer.front());
+}
+
+ordered_json value_to_json(const std::vector<std::int64_t>& values) {
+    return values;
+}
+ordered_json value_to_json(const std::vector<bool>& values) {
+    return values;
+}
+ordered_json value_to_json(const AxisValues& values) {
+    return values.size() == 1 ? ordered_json(values.values[0]) : ordered_json(values.values);
+}
+
 AnyLayer read_layer(const json& source, std::string_view path, int depth);
 
 void read_value(std::int64_t& value, const json& source, std::string_view path, int /*depth*/) {
@@ -68,6 +82,32 @@ void read_value(std::vector<AnyLayer>& layers, const json& source, std::string_v
     json_read::list(source, path);
     for (std::size_t i = 0; i < source.size(); ++i)
         layers.push_back(read_layer(source[i], json_read::element(path, i), depth + 1));
+}
+
+void read_value(OptionalLayer& layer, const json& source, std::string_view path, int depth) {
+    layer.layer.clear();
+    if (!source.is_null()) layer.layer.push_back(read_layer(source, path, depth + 1));
+}
+void read_value(std::vector<std::int64_t>& values, const json& source, std::string_view path,
+                int /*depth*/) {
+    json_read::list(source, path);
+    values.clear();
+    for (std::size_t i = 0; i < source.size(); ++i)
+        values.push_back(
+            json_read::integer(source[i], json_read::element(path, i), 0, widest_layer));
+}
+void read_value(std::vector<bool>& values, const json& source, std::string_view path,
+                int /*depth*/) {
+    json_read::list(source, path);
+    values.clear();
+    for (std::size_t i = 0; i < source.size(); ++i)
+        values.push_back(json_read::boolean(source[i], json_read::element(path, i)));
+}
+void read_value(AxisValues& values, const json& source, std::string_view path, int depth) {
+    if (source.is_array())
+        read_value(values.values, source, path, depth);
+    else
+        values = json_read::integer(source, path, 0, widest_layer);
 }
 
 template <class L>

@@ -43,7 +43,7 @@ struct LayerNorm {
     }
 
     [[nodiscard]] Var build(Var x, const LayerOperands& operands) const {
-        const Var y = layer_norm(as_vectors(x, features), operands.parameters[0],
+        const Var y = layer_norm(as_vectors(x, features, operands.row), operands.parameters[0],
                                  operands.parameters[1], static_cast<double>(epsilon));
         return shaped(y, x.shape());
     }

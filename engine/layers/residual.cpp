@@ -17,10 +17,10 @@ Residual Residual::example() {
 }
 
 std::optional<Residual> Residual::fitted(const Shape& in, const Shape& out) {
-    if (in != out || in.rank() != 1) return std::nullopt;
-    const std::int64_t width = in.elements();
-    Residual result{.layers = {}, .features = width};
-    result.layers.emplace_back(Dense{.in = width, .out = width});
+    std::optional<AnyLayer> inner = square_layer(in);
+    if (in != out || !inner) return std::nullopt;
+    Residual result{.layers = {}, .features = in.elements()};
+    result.layers.push_back(*std::move(inner));
     return result;
 }
 
@@ -56,6 +56,11 @@ StepResult Residual::step(Var x, std::span<const Var> state, const LayerOperands
     StepResult result = chain_step(layers, x, state, operands);
     result.output = x + shaped(result.output, x.shape());
     return result;
+}
+
+Var Residual::sequence(Var x, const LayerOperands& operands) const {
+    CAMBRIAN_ASSERT(!layers.empty());
+    return x + shaped(chain_sequence(layers, x, operands), x.shape());
 }
 
 bool Residual::operator==(const Residual& other) const {

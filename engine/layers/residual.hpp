@@ -36,6 +36,8 @@ struct Residual {
     [[nodiscard]] Var build(Var x, const LayerOperands& operands) const;
     [[nodiscard]] StepResult step(Var x, std::span<const Var> state,
                                   const LayerOperands& operands) const;
+    /// x [batch, time, row..].
+    [[nodiscard]] Var sequence(Var x, const LayerOperands& operands) const;
 
     bool operator==(const Residual& other) const;
 };

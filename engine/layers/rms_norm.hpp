@@ -41,7 +41,7 @@ struct RmsNorm {
     }
 
     [[nodiscard]] Var build(Var x, const LayerOperands& operands) const {
-        const Var rows = as_vectors(x, features);
+        const Var rows = as_vectors(x, features, operands.row);
         return shaped(rms_norm(rows, operands.parameters[0], static_cast<double>(epsilon)),
                       x.shape());
     }

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "cambrian/engine/layers/layer.hpp"
+#include "cambrian/engine/layers/recurrent.hpp"
 #include "cambrian/engine/layers/width.hpp"
 
 namespace cambrian {
@@ -38,15 +38,8 @@ struct Rnn {
     [[nodiscard]] Shape output_shape(const Shape& /*input*/) const { return {hidden}; }
 
     [[nodiscard]] std::vector<ParameterSpec> parameters() const {
-        const auto weight = [](std::string text, std::int64_t rows, std::int64_t columns) {
-            return ParameterSpec{.name = std::move(text),
-                                 .shape = {rows, columns},
-                                 .initial = Initial::weight,
-                                 .fan_in = columns,
-                                 .activation = Activation::tanh};
-        };
-        return {weight("weight_ih", hidden, in),
-                weight("weight_hh", hidden, hidden),
+        return {recurrent_weight("weight_ih", hidden, in),
+                recurrent_weight("weight_hh", hidden, hidden),
                 {.name = "bias", .shape = {hidden}, .initial = Initial::zeros}};
     }
 
@@ -56,7 +49,7 @@ struct Rnn {
 
     [[nodiscard]] StepResult step(Var x, std::span<const Var> state,
                                   const LayerOperands& operands) const {
-        const Var sum = project(x, operands.parameters[0]) +
+        const Var sum = project(as_vectors(x, in, operands.row), operands.parameters[0]) +
                         project(state[0], operands.parameters[1]) + operands.parameters[2];
         const Var h = tanh(sum);
         return {.output = h, .state = {h}};

@@ -53,6 +53,10 @@ StepResult Sequential::step(Var x, std::span<const Var> state,
     return chain_step(layers, x, state, operands);
 }
 
+Var Sequential::sequence(Var x, const LayerOperands& operands) const {
+    return chain_sequence(layers, x, operands);
+}
+
 bool Sequential::operator==(const Sequential& other) const {
     return layers == other.layers;
 }

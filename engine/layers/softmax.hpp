@@ -5,40 +5,67 @@
 
 namespace cambrian {
 
-/// Turns each row into probabilities.
+/// Turns each row into probabilities. All logits are divided by the temperature first.
 ///
-///     y = exp(x − max(x)) / Σ exp(x − max(x))
+/// - standard, temperature: y = exp(x − max(x)) / Σ exp(x − max(x))
+/// - grid: of each row of a view [rows, cols]
+/// - hierarchical: a tree with levels [l1, l2, ..]: one logit for each node, level by level; a leaf
+///   has the product of the softmaxes among siblings on its path
+/// - gumbel: with Gumbel noise while training; `hard`: one-hot, with the gradient of the soft one
+///   (Jang et al., 2017)
+/// - masked: over the elements where `mask` is true, 0 elsewhere
+/// - sparse: the nearest point of the simplex, sparsemax (Martins and Astudillo, 2016)
+/// - entmax: between softmax (alpha 1) and sparsemax (alpha 2) (Peters et al., 2019)
+/// - adaptive: frequent classes in a head with one entry for each cluster of rare ones, which have
+///   narrower tails; cutoffs [c0, c1, .., classes] (Grave et al., 2017)
+/// - mixture: Σ π softmax(latent) over so many mixtures (Yang et al., 2018)
 struct Softmax {
     static constexpr std::string_view name = "softmax";
 
     std::string variant = "standard";
     std::int64_t features = 0;  ///< 0: all elements of a row.
+    float temperature = 1.0F;
+    std::int64_t rows = 0;                ///< Of grid.
+    std::int64_t cols = 0;                ///< Of grid.
+    std::vector<std::int64_t> levels{};   ///< Of hierarchical.
+    float alpha = 1.5F;                   ///< Of entmax, 1 to 2.
+    std::vector<bool> mask{};             ///< Of masked: one for each feature.
+    bool hard = false;                    ///< Of gumbel.
+    std::vector<std::int64_t> cutoffs{};  ///< Of adaptive, ascending; the last is the classes.
+    std::int64_t mixtures = 0;            ///< Of mixture.
+    std::int64_t classes = 0;             ///< Of mixture; 0: told by what follows.
 
     static constexpr auto fields = std::tuple{
         Field{"variant", &Softmax::variant},
         Field{"features", &Softmax::features},
+        Field{"temperature", &Softmax::temperature},
+        Field{"rows", &Softmax::rows},
+        Field{"cols", &Softmax::cols},
+        Field{"levels", &Softmax::levels},
+        Field{"alpha", &Softmax::alpha},
+        Field{"mask", &Softmax::mask},
+        Field{"hard", &Softmax::hard},
+        Field{"cutoffs", &Softmax::cutoffs},
+        Field{"mixtures", &Softmax::mixtures},
+        Field{"classes", &Softmax::classes},
     };
 
     static Softmax example() { return {.features = 5}; }
+    /// One for each variant.
+    static std::vector<Softmax> examples();
     static std::optional<Softmax> fitted(const Shape& in, const Shape& out) {
         if (in != out) return std::nullopt;
         return Softmax{.features = in.elements()};
     }
 
     /// What is wrong with the fields, or an empty text.
-    [[nodiscard]] std::string_view fault() const {
-        return variant == "standard" ? "" : "the only variant is \"standard\"";
-    }
-    void resolve(const Shape& input) {
-        require_no_fault(name, fault());
-        resolve_width(name, "features", features, input);
-    }
-    [[nodiscard]] Shape output_shape(const Shape& input) const { return input; }
-    [[nodiscard]] std::vector<ParameterSpec> parameters() const { return {}; }
-
-    [[nodiscard]] Var build(Var x, const LayerOperands& /*operands*/) const {
-        return shaped(softmax(as_vectors(x, features)), x.shape());
-    }
+    [[nodiscard]] std::string_view fault() const;
+    void resolve(const Shape& input);
+    /// Fills the classes left at 0.
+    void infer_output(std::int64_t width);
+    [[nodiscard]] Shape output_shape(const Shape& input) const;
+    [[nodiscard]] std::vector<ParameterSpec> parameters() const;
+    [[nodiscard]] Var build(Var x, const LayerOperands& operands) const;
 
     bool operator==(const Softmax&) const = default;
 };

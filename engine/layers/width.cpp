@@ -11,11 +11,12 @@ namespace cambrian {
 
 namespace {
 
-/// How many last axes have `width` elements together, the fewest; -1 when none do.
-int last_axes(const Shape& shape, std::int64_t width) {
+/// How many last axes have `width` elements together: all, or the fewest; -1 when none do.
+int last_axes(const Shape& row, std::int64_t width) {
+    if (row.elements() == width) return row.rank();
     std::int64_t elements = 1;
-    for (int axes = 1; axes <= shape.rank() && elements <= width; ++axes) {
-        elements *= shape[-axes];
+    for (int axes = 1; axes <= row.rank() && elements <= width; ++axes) {
+        elements *= row[-axes];
         if (elements == width) return axes;
     }
     return -1;
@@ -94,8 +95,14 @@ std::string_view epsilon_fault(float epsilon) {
     return std::isfinite(epsilon) && epsilon > 0.0F ? "" : "epsilon is not a positive number";
 }
 
-Var as_vectors(Var x, std::int64_t width) {
-    return shaped(x, with_width(x.shape(), width, width));
+std::string_view temperature_fault(float temperature) {
+    return std::isfinite(temperature) && temperature > 0.0F
+               ? ""
+               : "temperature is not a positive number";
+}
+
+Var as_vectors(Var x, std::int64_t width, const Shape& row) {
+    return row.rank() <= 1 ? x : shape_rows(x, row.rank(), with_width(row, width, width));
 }
 
 Var shaped(Var x, const Shape& shape) {
@@ -115,13 +122,11 @@ Shape with_leading(std::span<const std::int64_t> leading, const Shape& row) {
 }
 
 Var project(Var x, Var weight) {
-    const Var rows = as_vectors(x, weight.shape()[1]);
-    if (rows.rank() == 2) return matmul(rows, weight, false, true);
-    const std::int64_t in = weight.shape()[1];
-    const std::int64_t out = weight.shape()[0];
-    const std::int64_t count = rows.shape().elements() / in;
-    const Var product = matmul(shaped(rows, {count, in}), weight, false, true);
-    return reshape(product, with_width(rows.shape(), in, out));
+    if (x.rank() == 2) return matmul(x, weight, false, true);
+    const std::int64_t in = x.shape()[-1];
+    const Var product = matmul(reshape(x, {x.shape().elements() / in, in}), weight, false, true);
+    const auto leading = x.shape().extents().first(static_cast<std::size_t>(x.rank() - 1));
+    return reshape(product, with_leading(leading, Shape{weight.shape()[0]}));
 }
 
 }  // namespace cambrian

@@ -9,9 +9,9 @@
 // What layers share about the shape of a row: the axes of one element of the batch, without batch
 // and time. Vectors have rows [f], convolutions [C, L], [C, H, W] or [C, D, H, W].
 //
-// A layer of vectors takes the fewest last axes of a row that have as many elements together as it
-// is wide, in row-major order. So it takes all of an image behind a convolution, and each vector of
-// a sequence [T, f] when it is f wide.
+// A layer of vectors takes all elements of a row in row-major order, such as those of an image
+// behind a convolution. When it is narrower it takes each group of last axes that have as many
+// elements as it is wide: each vector of a sequence [T, f] when it is f wide.
 namespace cambrian {
 
 /// The widest layer: large enough for any use, small enough that no weight count overflows.
@@ -31,7 +31,7 @@ void resolve_width(std::string_view layer, std::string_view field, std::int64_t&
 /// The same of a layer that takes the whole row, such as one with a state.
 void resolve_whole_row(std::string_view layer, std::string_view field, std::int64_t& width,
                        const Shape& input);
-/// A row whose last axes of `in` elements are replaced by one of `out`.
+/// A row in which the axes that a layer of vectors takes are replaced by one of `out`.
 [[nodiscard]] Shape with_width(const Shape& input, std::int64_t in, std::int64_t out);
 /// Throws ShapeError unless the width that a layer chooses for its output was given.
 void require_width(std::string_view layer, std::string_view field, std::int64_t width);
@@ -42,8 +42,11 @@ void require_no_fault(std::string_view layer, std::string_view fault);
 /// Why a norm's epsilon cannot be used, or an empty text.
 [[nodiscard]] std::string_view epsilon_fault(float epsilon);
 
-/// x with its last axes of `width` elements as one.
-[[nodiscard]] Var as_vectors(Var x, std::int64_t width);
+/// Why a temperature cannot be used, or an empty text.
+[[nodiscard]] std::string_view temperature_fault(float temperature);
+
+/// x [.., row..] with the axes that a layer of vectors of that width takes as one.
+[[nodiscard]] Var as_vectors(Var x, std::int64_t width, const Shape& row);
 /// x itself where it has the shape.
 [[nodiscard]] Var shaped(Var x, const Shape& shape);
 /// x [leading.., row..] as [leading.., to..].
@@ -51,8 +54,7 @@ void require_no_fault(std::string_view layer, std::string_view fault);
 /// A shape [leading.., row..].
 [[nodiscard]] Shape with_leading(std::span<const std::int64_t> leading, const Shape& row);
 
-/// x [.., in] × weight [out, in] → [.., out], as one product over all rows; `in` may be several
-/// last axes of x together.
+/// x [.., in] × weight [out, in] → [.., out], as one product over all rows.
 [[nodiscard]] Var project(Var x, Var weight);
 
 }  // namespace cambrian

@@ -1,13 +1,13 @@
 #include "cambrian/engine/network/network.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <tuple>
 #include <utility>
 
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/layers/chain.hpp"
+#include "cambrian/engine/layers/initial.hpp"
 #include "cambrian/engine/layers/width.hpp"
 #include "cambrian/engine/network/network_check.hpp"
 
@@ -21,13 +21,6 @@ constexpr std::int64_t most_weights = std::int64_t{1} << 40U;
 std::string owner_name(const WeightRange& range, int head) {
     if (range.link >= 0) return "link." + std::to_string(range.link);
     return range.slot == head ? "head" : "slot." + std::to_string(range.slot);
-}
-
-float bound(const ParameterSpec& parameter) {
-    const bool halved = parameter.activation == Activation::relu ||
-                        parameter.activation == Activation::silu ||
-                        parameter.activation == Activation::gelu;
-    return std::sqrt((halved ? 6.0F : 3.0F) / static_cast<float>(parameter.fan_in));
 }
 
 }  // namespace
@@ -131,11 +124,7 @@ std::vector<float> Network::initial_weights(RandomStream& rng) const {
     for (const WeightRange& range : weights_) {
         const auto values = std::span(weights).subspan(static_cast<std::size_t>(range.offset),
                                                        static_cast<std::size_t>(range.count));
-        if (range.parameter.initial == Initial::ones) std::ranges::fill(values, 1.0F);
-        if (range.parameter.initial != Initial::weight) continue;
-        const float limit = bound(range.parameter);
-        rng.fill_uniform(values);
-        for (float& value : values) value = (2.0F * value - 1.0F) * limit;
+        fill_initial(range.parameter, rng, values);
     }
     return weights;
 }

@@ -64,6 +64,9 @@ class Network final : public NetworkForm {
     [[nodiscard]] Var apply(Var x, const NetworkOperands& operands) const override;
     [[nodiscard]] StepResult step(Var x, std::span<const Var> state,
                                   const NetworkOperands& operands) const override;
+    /// Layer by layer where no link runs backward and a layer has a sequence form of its own, or
+    /// statistics of all steps are trained.
+    [[nodiscard]] Var sequence(Var x, const NetworkOperands& operands) const override;
 
   private:
     void resolve_layers();

@@ -1,6 +1,7 @@
 #include "cambrian/engine/network/network_form.hpp"
 
 #include <array>
+#include <optional>
 #include <string>
 
 #include "cambrian/engine/core/error.hpp"
@@ -31,15 +32,28 @@ Var NetworkForm::sequence(Var x, const NetworkOperands& operands) const {
     const auto invariant = [&body](std::string_view name, Var outer) {
         return body.input(name, outer.info().type, outer.shape());
     };
-    const NetworkOperands inner{.weights = invariant("weights", operands.weights),
-                                .activations = invariant("activations", operands.activations),
-                                .enabled = invariant("enabled", operands.enabled)};
+    NetworkOperands inner{.weights = invariant("weights", operands.weights),
+                          .activations = invariant("activations", operands.activations),
+                          .enabled = invariant("enabled", operands.enabled)};
+    std::vector<Var> invariants{operands.weights, operands.activations, operands.enabled};
+    std::optional<TrainingPass> training;
+    if (operands.training != nullptr) {
+        // The same noise in every step: the random numbers depend on nothing in the body.
+        invariants.push_back(operands.training->next_key());
+        invariants.push_back(operands.training->id());
+        const Var key = invariant("key", invariants[3]);
+        training.emplace(key, invariant("id", invariants[4]));
+        inner.training = &*training;
+    }
     const StepResult result = step(row, state_inputs, inner);
+    if (training && !training->updates().empty())
+        throw ShapeError(
+            "a batch_norm cannot be trained in a network with a state (its statistics are of all "
+            "steps together) remove one of them");
     for (const Var value : result.state) body.output(value);
     body.output(result.output);
 
     const std::array sequences{permute(x, {1, 0, 2})};
-    const std::array invariants{operands.weights, operands.activations, operands.enabled};
     const ScanResult scanned = scan(std::move(body), carries, sequences, invariants, time);
     return permute(scanned.stacked[0], {1, 0, 2});
 }

@@ -13,6 +13,7 @@ struct NetworkOperands {
     Var weights;      ///< real [weight_count]; of a tape, packed [capacity.weights].
     Var activations;  ///< integer [activation_count] (at least one element); or a tape [words].
     Var enabled;      ///< boolean [slot_count] (at least one element); not read with a tape.
+    TrainingPass* training = nullptr;  ///< None: inference, which is all that tapes do.
 };
 
 /// A network in a graph, whatever it is made of: nodes of its own (Network), or one op that
@@ -33,7 +34,7 @@ class NetworkForm {
                                           const NetworkOperands& operands) const = 0;
     /// x [batch, time, input_features] → [batch, time, output_features]: apply, or scan(step) from
     /// zero state.
-    [[nodiscard]] Var sequence(Var x, const NetworkOperands& operands) const;
+    [[nodiscard]] virtual Var sequence(Var x, const NetworkOperands& operands) const;
     /// Zero state for a batch.
     [[nodiscard]] std::vector<Var> initial_state(Graph& graph, std::int64_t batch) const;
 

@@ -16,15 +16,19 @@ namespace {
 /// Writes one pass through a network.
 class Pass {
   public:
-    Pass(const Network& network, Var x, std::span<const Var> state, const NetworkOperands& operands)
+    /// @param sequences whether x is [batch, time, features], which layers take at once.
+    Pass(const Network& network, Var x, std::span<const Var> state, const NetworkOperands& operands,
+         bool sequences = false)
         : network_(network),
           blueprint_(network.blueprint()),
           head_(blueprint_.grid.slots()),
           first_link_(network.weights().size() - blueprint_.links.size()),
           operands_(operands),
+          sequences_(sequences),
           input_(shape_rows(x, 1, network.shape_before(0))),
           backward_sources_(network_check::backward_sources(blueprint_)),
           outputs_(blueprint_.slots.size()) {
+        if (sequences_) return;
         CAMBRIAN_ASSERT(state.size() == network.state().size());
         layer_state_ = state.first(state.size() - backward_sources_.size());
         previous_outputs_ = state.last(backward_sources_.size());
@@ -87,21 +91,25 @@ class Pass {
 
     /// The layer applied to its input, or the input where the slot is disabled.
     Var layer(int slot, const AnyLayer& any, Var input) {
-        const Var output = computed(any, input);
+        const Var output = computed(slot, any, input);
         preceding_ = input;
         if (slot == head_ || !network_.can_disable(slot)) return output;
         return select(element(operands_.enabled, slot), output, shaped(input, output.shape()));
     }
 
-    Var computed(const AnyLayer& any, Var input) {
+    Var computed(int slot, const AnyLayer& any, Var input) {
         if (adds_preceding_input(any)) return input + shaped(preceding_, input.shape());
         std::vector<Var> parameters(any.parameters().size());
         for (Var& value : parameters) value = parameter(next_range_++);
         std::vector<Var> activations(any.activations().size());
         for (Var& code : activations) code = element(operands_.activations, next_activation_++);
+        const LayerOperands own{.parameters = parameters,
+                                .activations = activations,
+                                .row = network_.shape_before(slot),
+                                .training = operands_.training};
+        if (sequences_) return any.sequence(input, own);
         const std::size_t states = any.state().size();
-        StepResult step = any.step(input, layer_state_.subspan(new_state_.size(), states),
-                                   {.parameters = parameters, .activations = activations});
+        StepResult step = any.step(input, layer_state_.subspan(new_state_.size(), states), own);
         CAMBRIAN_ENSURE(step.state.size() == states);
         new_state_.insert(new_state_.end(), step.state.begin(), step.state.end());
         return step.output;
@@ -112,6 +120,7 @@ class Pass {
     int head_ = 0;
     std::size_t first_link_ = 0;
     NetworkOperands operands_;
+    bool sequences_ = false;
     Var input_;
     std::vector<int> backward_sources_;
     std::vector<Var> outputs_;
@@ -134,6 +143,20 @@ Var Network::apply(Var x, const NetworkOperands& operands) const {
 StepResult Network::step(Var x, std::span<const Var> state, const NetworkOperands& operands) const {
     check_network_input(x, blueprint_.input_features, 2);
     return Pass(*this, x, state, operands).run();
+}
+
+Var Network::sequence(Var x, const NetworkOperands& operands) const {
+    const auto gains = [&](const AnyLayer& layer) {
+        return layer.prefers_sequences() || (operands.training != nullptr && layer.has_buffers());
+    };
+    const bool whole = network_check::backward_sources(blueprint_).empty() &&
+                       (gains(blueprint_.head) ||
+                        std::ranges::any_of(blueprint_.slots, [&](const std::optional<Slot>& slot) {
+                            return slot && gains(slot->layer);
+                        }));
+    if (!stateful() || !whole) return NetworkForm::sequence(x, operands);
+    check_network_input(x, blueprint_.input_features, 3);
+    return Pass(*this, x, {}, operands, true).run().output;
 }
 
 }  // namespace cambrian

@@ -29,9 +29,10 @@ class Words {
             add(word);
         }
     }
-    void add(const std::vector<AnyLayer>& layers) {
-        add(std::uint64_t{layers.size()});
-        for (const AnyLayer& layer : layers) add(layer);
+    template <class Range>
+    requires(!std::convertible_to<Range, std::string_view>) void add(const Range& values) {
+        add(std::uint64_t{values.size()});
+        for (const auto& value : values) add(value);
     }
     void add(const AnyLayer& layer) {
         add(layer.type());

@@ -17,7 +17,7 @@ bool has_tape(const L& layer) {
     constexpr bool plain = std::is_same_v<L, Dense> || std::is_same_v<L, Rnn> ||
                            std::is_same_v<L, RmsNorm> || std::is_same_v<L, LayerNorm>;
     if constexpr (std::is_same_v<L, Softmax>) {
-        return layer.variant == "standard";
+        return layer.variant == "standard" && layer.temperature == 1.0F;
     } else if constexpr (std::is_same_v<L, Sequential> || std::is_same_v<L, Residual>) {
         return std::ranges::all_of(layer.layers, [](const AnyLayer& inner) {
             return std::visit([](const auto& concrete) { return has_tape(concrete); },

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -15,11 +16,13 @@
 namespace cambrian::test {
 namespace {
 
+constexpr std::int64_t small_numbers = 9;
+
 void change(std::int64_t& value) {
-    value += 7;
+    value = (value + 1) % small_numbers;
 }
 void change(float& value) {
-    value *= 3.0F;
+    value *= 1.1F;
 }
 void change(bool& value) {
     value = !value;
@@ -30,7 +33,58 @@ void change(Activation& value) {
 void change(std::vector<AnyLayer>& value) {
     value.emplace_back(Dense{.in = 2, .out = 9, .bias = false, .activation = Activation::sigmoid});
 }
-void change(std::string& /*the only variant*/) {}
+void change(OptionalLayer& value) {
+    if (value.empty())
+        value.layer.emplace_back(Dense{.in = 2, .out = 9});
+    else
+        value.layer.front() = RmsNorm{.features = 7};
+}
+void change(std::vector<std::int64_t>& value) {
+    value.push_back(value.empty() ? 3 : value.back() + 1);
+}
+void change(std::vector<bool>& value) {
+    value.push_back(true);
+}
+void change(AxisValues& value) {
+    if (value.size() > 1)
+        for (std::int64_t& each : value.values) change(each);
+    else
+        change(value.values[0]);
+}
+/// The next of the words that layers know.
+void change(std::string& value) {
+    static constexpr std::array words{"standard", "temperature", "probabilities",
+                                      "features", "filter",      "concat"};
+    const auto* const found = std::ranges::find(words, value);
+    ASSERT_TRUE(found != words.end()) << value;
+    value = words[static_cast<std::size_t>(found + 1 - words.begin()) % words.size()];
+}
+
+template <class L>
+std::vector<L> examples_of() {
+    if constexpr (requires { L::examples(); }) {
+        return L::examples();
+    } else {
+        return {L::example()};
+    }
+}
+
+/// A layer with one field changed until it is valid again; the same layer where that never happens.
+template <class L>
+L varied(const L& layer, auto member) {
+    L result = layer;
+    for (int times = 0; times < small_numbers; ++times) {
+        change(result.*member);
+        if (result.fault().empty()) return result;
+    }
+    return layer;
+}
+template <class L>
+requires(!requires(const L& layer) { layer.fault(); }) L varied(const L& layer, auto member) {
+    L result = layer;
+    change(result.*member);
+    return result;
+}
 
 /// The examples of all layers, and each with one field changed.
 std::vector<AnyLayer> samples() {
@@ -38,17 +92,35 @@ std::vector<AnyLayer> samples() {
     for (const std::string_view type : layer_types()) {
         std::visit(
             [&result]<class L>(const L&) {
-                result.emplace_back(L::example());
+                for (const L& layer : examples_of<L>()) result.emplace_back(layer);
                 const auto vary = [&result](const auto& field) {
-                    L layer = L::example();
-                    change(layer.*field.member);
-                    result.emplace_back(layer);
+                    const L layer = varied(L::example(), field.member);
+                    if (layer != L::example()) result.emplace_back(layer);
                 };
                 std::apply([&](const auto&... field) { (vary(field), ...); }, L::fields);
             },
             default_layer(type)->variant());
     }
     return result;
+}
+
+/// Fields of which no other value fits the others of the example.
+constexpr std::array fixed_fields{"parallel.combine", "multi_head_attention.causal"};
+
+TEST(LayerFields, EachTakesAnotherValue) {
+    for (const std::string_view type : layer_types()) {
+        std::visit(
+            [&]<class L>(const L&) {
+                const auto vary = [&](const auto& field) {
+                    const std::string name = std::string(type) + "." + std::string(field.name);
+                    const bool fixed = std::ranges::find(fixed_fields, name) != fixed_fields.end();
+                    EXPECT_TRUE(fixed || varied(L::example(), field.member) != L::example())
+                        << name;
+                };
+                std::apply([&](const auto&... field) { (vary(field), ...); }, L::fields);
+            },
+            default_layer(type)->variant());
+    }
 }
 
 TEST(LayerFields, AllSurviveJson) {
@@ -74,11 +146,22 @@ TEST(LayerFields, AllSurviveAnArchive) {
 
 TEST(LayerFields, EachIsPartOfEquality) {
     const std::vector<AnyLayer> all = samples();
-    for (std::size_t i = 0; i < all.size(); ++i) {
-        const auto same = std::ranges::count(all, all[i]);
-        const bool has_fixed_field = all[i].type() == "softmax";
-        EXPECT_TRUE(same == 1 || (has_fixed_field && same == 2)) << to_json(all[i]);
+    for (const AnyLayer& layer : all)
+        EXPECT_EQ(std::ranges::count(all, layer), 1) << to_json(layer);
+}
+
+/// The texts between quotes behind `start` in a file.
+std::vector<std::string> quoted(const std::string& text, const std::string& start) {
+    std::vector<std::string> result;
+    const auto begin = text.find(start);
+    if (begin == std::string::npos) return result;
+    const std::string statement = text.substr(begin, text.find(';', begin) - begin);
+    for (std::size_t at = statement.find('"'); at != std::string::npos;) {
+        const std::size_t end = statement.find('"', at + 1);
+        result.push_back(statement.substr(at + 1, end - at - 1));
+        at = statement.find('"', end + 1);
     }
+    return result;
 }
 
 TEST(LayerList, HoldsEveryLayerOfTheFolder) {
@@ -89,10 +172,12 @@ TEST(LayerList, HoldsEveryLayerOfTheFolder) {
         if (entry.path().extension() != ".hpp") continue;
         std::ifstream file(entry.path());
         const std::string text{std::istreambuf_iterator<char>(file), {}};
-        if (text.find("static constexpr std::string_view name = \"") == std::string::npos) continue;
-        ++layers;
-        EXPECT_TRUE(std::ranges::count(layer_types(), entry.path().stem().string()) == 1)
-            << entry.path();
+        for (const char* start : {"static constexpr std::string_view name = ",
+                                  "static constexpr std::string_view names[]"})
+            for (const std::string& name : quoted(text, start)) {
+                ++layers;
+                EXPECT_TRUE(std::ranges::count(layer_types(), name) == 1) << entry.path();
+            }
     }
     EXPECT_EQ(layers, layer_types().size());
 }

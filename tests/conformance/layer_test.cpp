@@ -1,35 +1,34 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 
 #include "cambrian/engine/cpu/cpu_backend.hpp"
 #include "cambrian/engine/cpu/reference.hpp"
+#include "cambrian/engine/layers/initial.hpp"
+#include "cambrian/engine/layers/scan_layer.hpp"
 #include "cambrian/engine/layers/width.hpp"
 #include "cambrian/tests/support/layer_bench.hpp"
+#include "cambrian/tests/support/layer_samples.hpp"
 
 // What every layer of the list must fulfil.
 namespace cambrian::test {
 namespace {
 
-template <class Variant>
-struct AsTypes;
-template <class... L>
-struct AsTypes<std::variant<L...>> {
-    using Types = ::testing::Types<L...>;
-};
-
-template <class L>
-class LayerConformance : public ::testing::Test {
+class LayerConformance : public ::testing::TestWithParam<LayerSample> {
   protected:
-    AnyLayer layer{L::example()};
-
+    [[nodiscard]] const AnyLayer& layer() const { return GetParam().layer; }
     /// A stateful layer is described for one leading axis.
     [[nodiscard]] std::vector<std::int64_t> leading() const {
-        return layer.stateful() ? std::vector<std::int64_t>{3} : std::vector<std::int64_t>{2, 3};
+        return layer().stateful() ? std::vector<std::int64_t>{3} : std::vector<std::int64_t>{2, 3};
+    }
+    [[nodiscard]] LayerBench bench(std::vector<std::int64_t> axes) const {
+        return {layer(), GetParam().row, std::move(axes)};
     }
 };
-TYPED_TEST_SUITE(LayerConformance, AsTypes<AnyLayer::Variant>::Types);
+INSTANTIATE_TEST_SUITE_P(Every, LayerConformance, ::testing::ValuesIn(layer_samples()),
+                         [](const auto& sample) { return sample.param.name; });
 
 std::vector<std::unique_ptr<Backend>> single_precision_backends() {
     std::vector<std::unique_ptr<Backend>> backends;
@@ -48,8 +47,8 @@ double weighted_sum(const std::vector<Tensor>& outputs) {
     return sum;
 }
 
-TYPED_TEST(LayerConformance, GradientMatchesFiniteDifference) {
-    const LayerBench bench(this->layer, this->leading());
+TEST_P(LayerConformance, GradientMatchesFiniteDifference) {
+    const LayerBench bench = this->bench(leading());
     const auto reference = make_reference_backend(Precision::f64);
     std::vector<Tensor> values = bench.values();
     const std::vector<Tensor> gradients = evaluate(*reference, bench.gradients(), 1, values);
@@ -71,23 +70,21 @@ TYPED_TEST(LayerConformance, GradientMatchesFiniteDifference) {
     }
 }
 
-TYPED_TEST(LayerConformance, GivesTheDeclaredShapes) {
-    const LayerBench bench(this->layer, this->leading());
+TEST_P(LayerConformance, GivesTheDeclaredShapes) {
+    const LayerBench bench = this->bench(leading());
     const Graph& graph = bench.graph();
     const auto shape = [&graph](std::size_t output) {
         return graph.value(graph.outputs()[output]).shape;
     };
-    const std::vector<std::int64_t> leading = this->leading();
-    EXPECT_EQ(shape(0),
-              with_leading(leading, bench.layer().output_shape(example_row(this->layer))));
-    const std::vector<StateSpec> state = bench.layer().state();
+    EXPECT_EQ(shape(0), with_leading(leading(), layer().output_shape(GetParam().row)));
+    const std::vector<StateSpec> state = layer().state();
     ASSERT_EQ(graph.outputs().size(), 1 + state.size());
     for (std::size_t i = 0; i < state.size(); ++i)
-        EXPECT_EQ(shape(1 + i), with_leading(leading, state[i].shape));
+        EXPECT_EQ(shape(1 + i), with_leading(leading(), state[i].shape));
 }
 
-TYPED_TEST(LayerConformance, IndividualsAreTheSameBitsAloneAndAmongSeven) {
-    const LayerBench bench(this->layer, this->leading());
+TEST_P(LayerConformance, IndividualsAreTheSameBitsAloneAndAmongSeven) {
+    const LayerBench bench = this->bench(leading());
     const Graph graph = bench.over_population();
     for (const auto& backend : single_precision_backends()) {
         const std::vector<Tensor> all = evaluate(*backend, graph, 7, bench.values(7));
@@ -107,14 +104,16 @@ TYPED_TEST(LayerConformance, IndividualsAreTheSameBitsAloneAndAmongSeven) {
     }
 }
 
-TYPED_TEST(LayerConformance, ARowDoesNotDependOnOtherRows) {
-    const LayerBench bench(this->layer, {5});
+TEST_P(LayerConformance, ARowDoesNotDependOnOtherRows) {
+    const LayerBench bench = this->bench({5});
+    const bool embeds = std::holds_alternative<Embedding>(layer().variant());
     for (const auto& backend : single_precision_backends()) {
         std::vector<Tensor> values = bench.values();
         const std::vector<Tensor> before = evaluate(*backend, bench.graph(), 1, values);
         const auto width = values[0].elements.size() / 5;
         for (std::size_t e = 0; e < values[0].elements.size(); ++e) {
-            if (e / width != 2) values[0].elements[e] = 3.0 - values[0].elements[e];
+            double& value = values[0].elements[e];
+            if (e / width != 2) value = embeds ? (value < 2.0 ? 2.5 : 0.5) : 3.0 - value;
         }
         const std::vector<Tensor> after = evaluate(*backend, bench.graph(), 1, values);
         EXPECT_EQ(individual(before[0], 2), individual(after[0], 2));
@@ -122,16 +121,107 @@ TYPED_TEST(LayerConformance, ARowDoesNotDependOnOtherRows) {
     }
 }
 
-TYPED_TEST(LayerConformance, LeadingAxesAreAllBatch) {
-    const LayerBench rows(this->layer, {6});
-    const LayerBench axes(this->layer, {2, 1, 3});
+TEST_P(LayerConformance, LeadingAxesAreAllBatch) {
+    const LayerBench rows = bench({6});
+    const LayerBench axes = bench({2, 1, 3});
     for (const auto& backend : single_precision_backends()) {
         const auto flat = evaluate(*backend, rows.graph(), 1, rows.values());
         const auto nested = evaluate(*backend, axes.graph(), 1, axes.values());
-        EXPECT_EQ(nested[0].shape,
-                  with_leading(std::array<std::int64_t, 3>{2, 1, 3},
-                               axes.layer().output_shape(example_row(this->layer))));
+        EXPECT_EQ(nested[0].shape, with_leading(std::array<std::int64_t, 3>{2, 1, 3},
+                                                layer().output_shape(GetParam().row)));
         EXPECT_EQ(flat[0].elements, nested[0].elements);
+    }
+}
+
+/// x [batch, time, row..] and the parameters of a layer as inputs of a graph.
+struct SequenceGraph {
+    explicit SequenceGraph(const LayerSample& sample) {
+        x = graph.input("x", ValueType::real, with_leading(std::array{batch, time}, sample.row));
+        for (const ParameterSpec& spec : sample.layer.parameters())
+            parameters.push_back(graph.input(spec.name, ValueType::real, spec.shape));
+        for (const Activation activation : sample.layer.activations())
+            codes.push_back(constant(graph, static_cast<double>(activation), ValueType::integer));
+    }
+    [[nodiscard]] LayerOperands operands(const Shape& row) const {
+        return {.parameters = parameters, .activations = codes, .row = row};
+    }
+    /// Compares with the outputs of another way to build the same.
+    [[nodiscard]] std::vector<double> run(Backend& backend) const {
+        std::vector<Tensor> values;
+        for (std::size_t i = 0; i < graph.inputs().size(); ++i) {
+            const ValueInfo& info = graph.value(graph.inputs()[i]);
+            Tensor value(info.type, info.shape);
+            RandomStream stream(random_key(i, "sequence"), 0);
+            for (double& element : value.elements)
+                element = 0.7 * static_cast<double>(stream.normal());
+            values.push_back(std::move(value));
+        }
+        return evaluate(backend, graph, 1, values).front().elements;
+    }
+
+    static constexpr std::int64_t batch = 2;
+    static constexpr std::int64_t time = 6;
+    Graph graph;
+    Var x;
+    std::vector<Var> parameters;
+    std::vector<Var> codes;
+};
+
+void expect_near(const std::vector<double>& actual, const std::vector<double>& expected,
+                 double tolerance) {
+    ASSERT_EQ(actual.size(), expected.size());
+    for (std::size_t i = 0; i < actual.size(); ++i)
+        EXPECT_NEAR(actual[i], expected[i], tolerance) << i;
+}
+
+TEST_P(LayerConformance, TheSequenceFormIsItsStepsFromZeroState) {
+    if (!layer().stateful()) return;
+    const Shape& row = GetParam().row;
+    SequenceGraph sequence(GetParam());
+    const Var output = layer().sequence(sequence.x, sequence.operands(row));
+    EXPECT_EQ(output.shape(),
+              with_leading(std::array{sequence.batch, sequence.time}, layer().output_shape(row)));
+    sequence.graph.output(output);
+
+    SequenceGraph scanned(GetParam());
+    scanned.graph.output(scan_layer(layer(), scanned.x, scanned.operands(row)));
+
+    SequenceGraph steps(GetParam());
+    std::vector<Var> state;
+    for (const StateSpec& spec : layer().state())
+        state.push_back(broadcast(constant(steps.graph, 0.0),
+                                  with_leading(std::array{steps.batch}, spec.shape)));
+    std::vector<Var> outputs;
+    for (std::int64_t t = 0; t < steps.time; ++t) {
+        const Var x = reshape(slice(steps.x, 1, t, 1), with_leading(std::array{steps.batch}, row));
+        StepResult result = layer().step(x, state, steps.operands(row));
+        state = std::move(result.state);
+        const Shape rows = result.output.shape();
+        outputs.push_back(reshape(result.output, {rows[0], 1, rows.elements() / rows[0]}));
+    }
+    steps.graph.output(concat(outputs, 1));
+
+    const auto exact = make_reference_backend(Precision::f64);
+    const std::vector<double> expected = steps.run(*exact);
+    expect_near(sequence.run(*exact), expected, 1e-10);
+    expect_near(scanned.run(*exact), expected, 1e-10);
+    for (const auto& backend : single_precision_backends()) {
+        expect_near(sequence.run(*backend), expected, 1e-4);
+        expect_near(scanned.run(*backend), expected, 1e-4);
+    }
+}
+
+TEST_P(LayerConformance, InitialValuesAreFiniteAndOfTheirTable) {
+    for (const ParameterSpec& spec : layer().parameters()) {
+        std::vector<float> values(static_cast<std::size_t>(spec.shape.elements()));
+        RandomStream stream(random_key(1, "initial"), 0);
+        fill_initial(spec, stream, values);
+        const auto [least, most] = std::ranges::minmax(values);
+        EXPECT_TRUE(std::isfinite(least) && std::isfinite(most)) << spec.name;
+        if (spec.initial == Initial::weight) {
+            EXPECT_GT(spec.fan_in, 0) << spec.name;
+            EXPECT_LE(std::max(-least, most), initial_bound(spec)) << spec.name;
+        }
     }
 }
 

@@ -8,6 +8,7 @@
 #include "cambrian/engine/graph/ops.hpp"
 #include "cambrian/engine/graph/passes.hpp"
 #include "cambrian/tests/support/layer_bench.hpp"
+#include "cambrian/tests/support/layer_samples.hpp"
 #include "cambrian/tests/support/network_run.hpp"
 #include "cambrian/tests/support/vulkan_device.hpp"
 #include "op_conformance.hpp"
@@ -109,21 +110,13 @@ void expect_independent(Backend& backend, const Graph& graph, std::int64_t popul
     }
 }
 
-template <class Variant>
-struct AsTypes;
-template <class... L>
-struct AsTypes<std::variant<L...>> {
-    using Types = ::testing::Types<L...>;
-};
-
-template <class L>
-class VulkanLayerConformance : public testing::Test {
+class VulkanLayerConformance : public testing::TestWithParam<LayerSample> {
   protected:
     /// A stateful layer is described for one leading axis.
     VulkanLayerConformance()
-        : bench_(L::example(), AnyLayer(L::example()).stateful()
-                                   ? std::vector<std::int64_t>{3}
-                                   : std::vector<std::int64_t>{2, 3}) {}
+        : bench_(GetParam().layer, GetParam().row,
+                 GetParam().layer.stateful() ? std::vector<std::int64_t>{3}
+                                             : std::vector<std::int64_t>{2, 3}) {}
 
     [[nodiscard]] Graph gradients_over_population() const {
         std::vector<std::size_t> marked;
@@ -134,25 +127,24 @@ class VulkanLayerConformance : public testing::Test {
 
     LayerBench bench_;
 };
-TYPED_TEST_SUITE(VulkanLayerConformance, AsTypes<AnyLayer::Variant>::Types);
+INSTANTIATE_TEST_SUITE_P(Every, VulkanLayerConformance, testing::ValuesIn(layer_samples()),
+                         [](const auto& sample) { return sample.param.name; });
 
-TYPED_TEST(VulkanLayerConformance, ForwardForOneAndForAPopulation) {
-    expect_conforms(backends().for_layers(), this->bench_.graph(), 1, this->bench_.values());
-    expect_conforms(backends().for_layers(), this->bench_.over_population(), 5,
-                    this->bench_.values(5));
+TEST_P(VulkanLayerConformance, ForwardForOneAndForAPopulation) {
+    expect_conforms(backends().for_layers(), bench_.graph(), 1, bench_.values());
+    expect_conforms(backends().for_layers(), bench_.over_population(), 5, bench_.values(5));
 }
 
-TYPED_TEST(VulkanLayerConformance, BackwardForOneAndForAPopulation) {
-    expect_conforms(backends().for_layers(), this->bench_.gradients(), 1, this->bench_.values());
-    expect_conforms(backends().for_layers(), this->gradients_over_population(), 5,
-                    this->bench_.values(5));
+TEST_P(VulkanLayerConformance, BackwardForOneAndForAPopulation) {
+    expect_conforms(backends().for_layers(), bench_.gradients(), 1, bench_.values());
+    expect_conforms(backends().for_layers(), gradients_over_population(), 5, bench_.values(5));
 }
 
-TYPED_TEST(VulkanLayerConformance, IndividualsAreTheSameBitsAloneAndAmongSeven) {
+TEST_P(VulkanLayerConformance, IndividualsAreTheSameBitsAloneAndAmongSeven) {
     const Pair pair = backends().for_layers();
     for (Backend* backend : {&pair.strict, &pair.fast}) {
-        expect_independent(*backend, this->bench_.over_population(), 7, this->bench_.values(7));
-        expect_independent(*backend, this->gradients_over_population(), 7, this->bench_.values(7));
+        expect_independent(*backend, bench_.over_population(), 7, bench_.values(7));
+        expect_independent(*backend, gradients_over_population(), 7, bench_.values(7));
     }
 }
 

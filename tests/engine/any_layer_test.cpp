@@ -35,14 +35,18 @@ std::vector<double> output(const AnyLayer& layer, const std::vector<Tensor>& par
     std::vector<Var> codes;
     for (const Activation activation : layer.activations())
         codes.push_back(constant(graph, static_cast<double>(activation), ValueType::integer));
-    graph.output(layer.build(graph.constant(x), {.parameters = values, .activations = codes}));
+    graph.output(layer.build(graph.constant(x),
+                             {.parameters = values, .activations = codes, .row = {x.shape[-1]}}));
     return evaluate(*make_reference_backend(Precision::f64), graph, 1, {}).front().elements;
 }
 
 TEST(AnyLayer, ListsTheTypesByName) {
-    EXPECT_THAT(
-        std::vector(layer_types().begin(), layer_types().end()),
-        ElementsAre("dense", "rms_norm", "layer_norm", "softmax", "sequential", "residual", "rnn"));
+    EXPECT_THAT(std::vector(layer_types().begin(), layer_types().end()),
+                ElementsAre("dense", "rms_norm", "layer_norm", "softmax", "sequential", "residual",
+                            "rnn", "lstm", "gru", "multi_head_attention", "swiglu", "conv1d",
+                            "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d",
+                            "conv_transpose3d", "max_pool2d", "average_pool2d", "batch_norm",
+                            "dropout", "embedding", "kmeans", "parallel", "mamba"));
     for (const std::string_view type : layer_types()) EXPECT_EQ(default_layer(type)->type(), type);
     EXPECT_FALSE(default_layer("dence").has_value());
 }
@@ -81,19 +85,43 @@ TEST(AnyLayer, AContainerOfAStatefulLayerIsStateful) {
     EXPECT_THROW(static_cast<void>(layer.build(x, {})), ContractViolation);
 }
 
-TEST(AnyLayer, FittedLayersJoinTheWidths) {
-    for (const std::string_view type : layer_types()) {
-        for (const std::int64_t out : {3, 5}) {
-            std::optional<AnyLayer> layer = fitted_layer(type, {3}, {out});
-            const bool joins =
-                type == "dense" || type == "rnn" || (out == 3 && type != "sequential");
-            ASSERT_EQ(layer.has_value(), joins) << type << " " << out;
-            if (!layer) continue;
-            EXPECT_EQ(layer->type(), type);
-            EXPECT_NO_THROW(layer->resolve({3}));
-            EXPECT_EQ(layer->output_shape({3}), Shape{out});
-        }
-    }
+/// Whether the default layer of a type is there and joins two rows.
+bool joins(std::string_view type, const Shape& in, const Shape& out) {
+    std::optional<AnyLayer> layer = fitted_layer(type, in, out);
+    if (!layer) return false;
+    EXPECT_EQ(layer->type(), type);
+    AnyLayer resolved = *layer;
+    EXPECT_NO_THROW(resolved.resolve(in)) << type;
+    EXPECT_EQ(resolved, *layer) << type;
+    EXPECT_EQ(layer->output_shape(in), out) << type;
+    return true;
+}
+
+std::vector<std::string_view> joining(const Shape& in, const Shape& out) {
+    std::vector<std::string_view> types;
+    for (const std::string_view type : layer_types())
+        if (joins(type, in, out)) types.push_back(type);
+    return types;
+}
+
+TEST(AnyLayer, FittedLayersJoinRows) {
+    EXPECT_THAT(joining({3}, {5}),
+                ElementsAre("dense", "rnn", "lstm", "gru", "kmeans", "parallel"));
+    EXPECT_THAT(joining({4}, {4}),
+                ElementsAre("dense", "rms_norm", "layer_norm", "softmax", "residual", "rnn", "lstm",
+                            "gru", "multi_head_attention", "swiglu", "batch_norm", "dropout",
+                            "kmeans", "parallel", "mamba"));
+    EXPECT_THAT(joining({2, 6}, {2, 6}),
+                ElementsAre("rms_norm", "layer_norm", "softmax", "residual", "multi_head_attention",
+                            "swiglu", "conv1d", "conv_transpose1d", "batch_norm", "dropout"));
+    EXPECT_THAT(joining({2, 6, 4}, {3, 3, 2}), ElementsAre("conv2d"));
+    EXPECT_THAT(joining({2, 6, 4}, {2, 3, 2}),
+                ElementsAre("conv2d", "max_pool2d", "average_pool2d"));
+    EXPECT_THAT(joining({2, 3, 2}, {5, 6, 4}), ElementsAre("conv_transpose2d"));
+    EXPECT_THAT(joining({2, 3, 2, 4}, {5, 3, 2, 4}), ElementsAre("conv3d", "conv_transpose3d"));
+    EXPECT_THAT(joining({2, 3, 2}, {7}),
+                ElementsAre("dense", "rnn", "lstm", "gru", "kmeans", "parallel"));
+    EXPECT_THAT(joining({6, 6, 6}, {5, 5, 5}), ElementsAre());
     EXPECT_THAT([] { static_cast<void>(fitted_layer("rmsnorm", {2}, {2})); },
                 ThrowsMessage<ConfigError>(
                     AllOf(HasSubstr("dense, rms_norm"), HasSubstr("did you mean \"rms_norm\"?"))));

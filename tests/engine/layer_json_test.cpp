@@ -44,7 +44,7 @@ TEST(LayerJson, RefusesUnknownNames) {
             {"network.layers[2].biass", "type, in, out, bias, activation", "\"bias\""});
     refuses(R"({"type": "dense", "activation": "tahn"})",
             {"network.layers[2].activation", "linear, relu", "did you mean \"tanh\"?"});
-    refuses(R"({"type": "softmax", "variant": "sparse"})", {"network.layers[2]", "\"standard\""});
+    refuses(R"({"type": "softmax", "variant": "sparsest"})", {"network.layers[2]", "\"standard\""});
 }
 
 TEST(LayerJson, RefusesWrongTypesAndRanges) {

@@ -191,7 +191,6 @@ TEST(Network, IdentityLayersChangeNothing) {
     const Tensor before = run_sequence(Network(blueprint), weights, x);
     for (const std::string_view type : layer_types()) {
         const std::optional<AnyLayer> layer = identity_layer(type, {4});
-        ASSERT_EQ(layer.has_value(), type != "sequential") << type;
         if (!layer) continue;
         Blueprint longer = blueprint;
         longer.slots[3] = Slot{.layer = *layer};

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "cambrian/evolve/genome_layout.hpp"
+#include "cambrian/evolve/splice.hpp"
 #include "cambrian/tests/evolve/genome_support.hpp"
 
 namespace cambrian::evolve {
@@ -254,6 +255,41 @@ TEST(Weights, ReplacementDrawsInitialValues) {
     }
     EXPECT_NEAR(static_cast<double>(replaced) / static_cast<double>(genome.weights.size()), 0.25,
                 0.03);
+}
+
+TEST(Weights, RunningStatisticsAreSplicedButNotMutated) {
+    Blueprint description = blueprint(4, {{"batch_norm", 4}, {"dense", 4}}, 2);
+    const Genome parent = founder(description);
+    Genome child = parent;
+    RandomStream rng = stream(3);
+    mutate_weights(rng, {.weight_rate = 1.0F, .weight_replace_rate = 0.5F}, child);
+    const Network network(description);
+    for (std::size_t i = 0; i < network.weights().size(); ++i) {
+        const WeightRange& range = network.weights()[i];
+        for (std::int64_t k = range.offset; k < range.offset + range.count; ++k) {
+            const auto at = static_cast<std::size_t>(k);
+            EXPECT_TRUE(!range.parameter.buffer || child.weights[at] == parent.weights[at])
+                << network.weight_name(i);
+        }
+    }
+    EXPECT_NE(child.weights, parent.weights);
+    Genome other = parent;
+    other.weights[8] = 6.0F;  // the first running mean, 0 in the other parent
+    const Genome spliced =
+        splice(rng, {.mode = SpliceMode::point, .split = 0.0F}, parent, 1.0, other, 1.0);
+    EXPECT_EQ(spliced.weights[8], 6.0F);
+}
+
+TEST(InsertLayer, LeavesOutLayersOfTooManyWeights) {
+    Blueprint wide;
+    wide.input_features = 2000;
+    wide.output_features = 1;
+    wide.grid.layers_per_cell = 1;
+    wide.slots.resize(1);
+    wide.head = fitted_layer("dense", {2000}, {1}).value();
+    const Genome parent = founder(wide);
+    RandomStream rng = stream(0);
+    EXPECT_FALSE(insert_layer(rng, {.layer_types = {"dense"}}, {}, parent, 1).has_value());
 }
 
 TEST(Weights, StayFinite) {

@@ -1,6 +1,8 @@
 #include "cambrian/tests/support/layer_bench.hpp"
 
+#include <algorithm>
 #include <array>
+#include <cmath>
 #include <stdexcept>
 #include <utility>
 
@@ -34,9 +36,9 @@ Shape example_row(const AnyLayer& layer) {
     throw std::logic_error("no width fits the layer");
 }
 
-LayerBench::LayerBench(const AnyLayer& layer, std::vector<std::int64_t> leading)
-    : layer_(layer), leading_(std::move(leading)) {
-    layer_.resolve(example_row(layer_));
+LayerBench::LayerBench(const AnyLayer& layer, const Shape& row, std::vector<std::int64_t> leading)
+    : layer_(layer), row_(row), leading_(std::move(leading)) {
+    layer_.resolve(row_);
     real_inputs_ = 1 + layer_.state().size() + layer_.parameters().size();
     graph_ = built(false);
 }
@@ -46,7 +48,7 @@ Graph LayerBench::built(bool with_gradients) const {
     const auto real = [&graph](const std::string& name, const Shape& shape) {
         return graph.input(name, ValueType::real, shape);
     };
-    std::vector<Var> inputs{real("x", with_leading(leading_, example_row(layer_)))};
+    std::vector<Var> inputs{real("x", with_leading(leading_, row_))};
     std::vector<Var> state;
     std::vector<Var> parameters;
     std::vector<Var> codes;
@@ -59,8 +61,8 @@ Graph LayerBench::built(bool with_gradients) const {
     inputs.insert(inputs.end(), state.begin(), state.end());
     inputs.insert(inputs.end(), parameters.begin(), parameters.end());
 
-    const StepResult result =
-        layer_.step(inputs[0], state, {.parameters = parameters, .activations = codes});
+    const StepResult result = layer_.step(
+        inputs[0], state, {.parameters = parameters, .activations = codes, .row = row_});
     std::vector<Var> outputs{result.output};
     outputs.insert(outputs.end(), result.state.begin(), result.state.end());
     if (!with_gradients) {
@@ -97,10 +99,23 @@ std::vector<Tensor> LayerBench::values(std::int64_t population) const {
             tensor.elements[e] = static_cast<double>(stream.normal());
             if (info.type == ValueType::integer)
                 tensor.elements[e] = static_cast<double>(activations[i - real_inputs_]);
+            if (is_id(i))
+                tensor.elements[e] = std::clamp(std::round(tensor.elements[e]), -1.0, 1.0) + 1.5;
+            if (is_statistic(i)) tensor.elements[e] = 0.5 + std::abs(tensor.elements[e]);
         }
         result.push_back(std::move(tensor));
     }
     return result;
+}
+
+/// Between two integers, so that a small step leaves the id.
+bool LayerBench::is_id(std::size_t input) const {
+    return input == 0 && std::holds_alternative<Embedding>(layer_.variant());
+}
+
+bool LayerBench::is_statistic(std::size_t input) const {
+    const std::size_t first = 1 + layer_.state().size();
+    return input >= first && input < real_inputs_ && layer_.parameters()[input - first].buffer;
 }
 
 Graph LayerBench::over_population() const {

@@ -2,6 +2,7 @@
 
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cambrian/engine/backend/backend.hpp"
@@ -16,14 +17,19 @@ namespace cambrian::test {
 /// outputs are the output and the new state.
 class LayerBench {
   public:
-    /// @param leading axes of x before its features; a stateful layer takes one.
-    LayerBench(const AnyLayer& layer, std::vector<std::int64_t> leading);
+    /// @param row that the layer takes.
+    /// @param leading axes of x before its row.
+    LayerBench(const AnyLayer& layer, const Shape& row, std::vector<std::int64_t> leading);
+    /// Of a layer's example_row.
+    LayerBench(const AnyLayer& layer, std::vector<std::int64_t> leading)
+        : LayerBench(layer, example_row(layer), std::move(leading)) {}
 
     [[nodiscard]] const Graph& graph() const { return graph_; }
     /// Resolved.
     [[nodiscard]] const AnyLayer& layer() const { return layer_; }
     [[nodiscard]] std::size_t real_inputs() const { return real_inputs_; }
-    /// Values for all inputs, standard normals and the layer's own activation codes. The values of
+    /// Values for all inputs, standard normals (ids of an embedding 0.5 to 2.5, running statistics
+    /// positive) and the layer's own activation codes. The values of
     /// individual i are the same in any population; x is shared by all
     /// unless it is the only input.
     [[nodiscard]] std::vector<Tensor> values(std::int64_t population = 0) const;
@@ -37,8 +43,11 @@ class LayerBench {
 
   private:
     [[nodiscard]] Graph built(bool with_gradients) const;
+    [[nodiscard]] bool is_id(std::size_t input) const;
+    [[nodiscard]] bool is_statistic(std::size_t input) const;
 
     AnyLayer layer_;
+    Shape row_;
     std::vector<std::int64_t> leading_;
     Graph graph_;
     std::size_t real_inputs_ = 0;

@@ -1,0 +1,77 @@
+#pragma once
+
+#include "cambrian/engine/layers/layer.hpp"
+#include "cambrian/engine/layers/width.hpp"
+
+namespace cambrian {
+
+/// How near each row is to learned centers: as probabilities, or as the mean of the centers with
+/// these weights.
+///
+///     a = softmax(−‖x − c‖² / (2 temperature²)); y = a, or y = a C
+struct Kmeans {
+    static constexpr std::string_view name = "kmeans";
+
+    std::int64_t clusters = 0;  ///< 0: told by what follows, for probabilities.
+    std::int64_t features = 0;  ///< 0: all elements of a row.
+    float temperature = 1.0F;
+    std::string output = "probabilities";  ///< Or "features".
+
+    static constexpr auto fields = std::tuple{
+        Field{"clusters", &Kmeans::clusters},
+        Field{"features", &Kmeans::features},
+        Field{"temperature", &Kmeans::temperature},
+        Field{"output", &Kmeans::output},
+    };
+
+    static Kmeans example() { return {.clusters = 4, .features = 3, .temperature = 1.5F}; }
+    static std::optional<Kmeans> fitted(const Shape& in, const Shape& out) {
+        if (out.rank() != 1) return std::nullopt;
+        if (in != out) return Kmeans{.clusters = out.elements(), .features = in.elements()};
+        constexpr std::int64_t few = 8;
+        return Kmeans{.clusters = few, .features = in.elements(), .output = "features"};
+    }
+
+    /// What is wrong with the fields, or an empty text.
+    [[nodiscard]] std::string_view fault() const {
+        if (output != "probabilities" && output != "features")
+            return "output is \"probabilities\" or \"features\"";
+        return temperature_fault(temperature);
+    }
+    void resolve(const Shape& input) {
+        require_no_fault(name, fault());
+        resolve_width(name, "features", features, input);
+        require_width(name, "clusters", clusters);
+    }
+    /// Fills an output width left at 0.
+    void infer_output(std::int64_t width) {
+        if (clusters == 0 && !gives_features()) clusters = width;
+    }
+    [[nodiscard]] Shape output_shape(const Shape& input) const {
+        return gives_features() ? input : with_width(input, features, clusters);
+    }
+
+    [[nodiscard]] std::vector<ParameterSpec> parameters() const {
+        return {{.name = "centers",
+                 .shape = {clusters, features},
+                 .initial = Initial::weight,
+                 .fan_in = features}};
+    }
+
+    [[nodiscard]] Var build(Var x, const LayerOperands& operands) const {
+        // ‖x‖² is the same for all clusters of a row: softmax does not see it.
+        const Var centers = operands.parameters[0];
+        const Var half_norms = 0.5 * reduce_sum(square(centers), -1);
+        const auto spread = static_cast<double>(temperature);
+        const Var rows = as_vectors(x, features, operands.row);
+        const Var near = softmax((project(rows, centers) - half_norms) * (1.0 / (spread * spread)));
+        return gives_features() ? shaped(project(near, transpose(centers)), x.shape()) : near;
+    }
+
+    bool operator==(const Kmeans&) const = default;
+
+  private:
+    [[nodiscard]] bool gives_features() const { return output == "features"; }
+};
+
+}  // namespace cambrian

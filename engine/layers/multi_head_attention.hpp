@@ -1,0 +1,71 @@
+#pragma once
+
+#include "cambrian/engine/layers/layer.hpp"
+
+namespace cambrian {
+
+/// Every position of a sequence takes a mean of values, weighted by how queries meet keys, once for
+/// each head. A key head serves heads / kv_heads query heads. With a rope_base queries and keys are
+/// turned by their position.
+///
+///     head = softmax(q kᵀ / √head_dim) v; y = concat(heads) W_oᵀ + b_o
+///
+/// Causal attention has steps in time for rows: a position sees the last `window` positions, its
+/// own included, which a step remembers as its state. Without causality a row is a whole sequence
+/// [time, features]. Vaswani et al., "Attention Is All You Need", 2017; Ainslie et al., "GQA",
+/// 2023; Su et al., "RoFormer", 2021.
+struct MultiHeadAttention {
+    static constexpr std::string_view name = "multi_head_attention";
+    static constexpr std::int64_t default_window = 128;
+
+    std::int64_t features = 0;  ///< 0: those of the input.
+    std::int64_t heads = 1;
+    std::int64_t kv_heads = 0;  ///< 0: as many as heads.
+    std::int64_t head_dim = 0;  ///< 0: features / heads.
+    bool causal = true;
+    float rope_base = 0.0F;  ///< 0: positions are not told.
+    bool bias = true;
+    std::int64_t window = 0;  ///< Of causal attention; 0: 128 positions.
+
+    static constexpr auto fields = std::tuple{
+        Field{"features", &MultiHeadAttention::features},
+        Field{"heads", &MultiHeadAttention::heads},
+        Field{"kv_heads", &MultiHeadAttention::kv_heads},
+        Field{"head_dim", &MultiHeadAttention::head_dim},
+        Field{"causal", &MultiHeadAttention::causal},
+        Field{"rope_base", &MultiHeadAttention::rope_base},
+        Field{"bias", &MultiHeadAttention::bias},
+        Field{"window", &MultiHeadAttention::window},
+    };
+
+    static MultiHeadAttention example();
+    static std::optional<MultiHeadAttention> fitted(const Shape& in, const Shape& out);
+
+    /// What is wrong with the fields, or an empty text.
+    [[nodiscard]] std::string_view fault() const;
+    void resolve(const Shape& input);
+    [[nodiscard]] Shape output_shape(const Shape& input) const { return input; }
+    [[nodiscard]] std::vector<ParameterSpec> parameters() const;
+    /// Whether it is causal.
+    [[nodiscard]] bool stateful() const { return causal; }
+    /// The last keys and values, newest last, and how many there are.
+    [[nodiscard]] std::vector<StateSpec> state() const;
+    /// x [.., time, features]: attention without causality.
+    [[nodiscard]] Var build(Var x, const LayerOperands& operands) const;
+    [[nodiscard]] StepResult step(Var x, std::span<const Var> state,
+                                  const LayerOperands& operands) const;
+    [[nodiscard]] Var sequence(Var x, const LayerOperands& operands) const;
+
+    bool operator==(const MultiHeadAttention&) const = default;
+
+  private:
+    enum Projection : std::size_t { query, key, value, output };
+    [[nodiscard]] Var projected(Var x, Projection which, const LayerOperands& operands) const;
+    [[nodiscard]] Var split_heads(Var x, std::int64_t count) const;
+    [[nodiscard]] Var turned(Var x, std::int64_t first, std::int64_t length) const;
+    [[nodiscard]] Var attend(Var q, Var k, Var v) const;
+    [[nodiscard]] Var attend_masked(Var q, Var k, Var v, Var mask) const;
+    [[nodiscard]] Var whole_sequence(Var x, const LayerOperands& operands) const;
+};
+
+}  // namespace cambrian

@@ -1,0 +1,72 @@
+#pragma once
+
+#include "cambrian/engine/graph/ops_attention.hpp"
+#include "cambrian/engine/layers/layer.hpp"
+#include "cambrian/engine/layers/width.hpp"
+
+namespace cambrian {
+
+/// A hidden layer whose units are gated by others.
+///
+///     y = (silu(x Gᵀ + g) · (x Uᵀ + u)) Dᵀ + d
+///
+/// Shazeer, "GLU Variants Improve Transformer", 2020.
+struct Swiglu {
+    static constexpr std::string_view name = "swiglu";
+
+    std::int64_t features = 0;  ///< 0: all elements of a row.
+    std::int64_t hidden = 0;    ///< 0: twice the features.
+    bool bias = true;
+
+    static constexpr auto fields = std::tuple{
+        Field{"features", &Swiglu::features},
+        Field{"hidden", &Swiglu::hidden},
+        Field{"bias", &Swiglu::bias},
+    };
+
+    static Swiglu example() { return {.features = 3, .hidden = 4}; }
+    static std::optional<Swiglu> fitted(const Shape& in, const Shape& out) {
+        if (in != out) return std::nullopt;
+        return Swiglu{.features = in.elements(), .hidden = 2 * in.elements()};
+    }
+
+    void resolve(const Shape& input) {
+        resolve_width(name, "features", features, input);
+        if (hidden == 0) hidden = 2 * features;
+        require_range(name, "hidden", hidden);
+    }
+    [[nodiscard]] Shape output_shape(const Shape& input) const { return input; }
+
+    [[nodiscard]] std::vector<ParameterSpec> parameters() const {
+        const auto weight = [](std::string text, std::int64_t out, std::int64_t in,
+                               Activation activation = Activation::linear) {
+            return ParameterSpec{.name = std::move(text),
+                                 .shape = {out, in},
+                                 .initial = Initial::weight,
+                                 .fan_in = in,
+                                 .activation = activation};
+        };
+        std::vector<ParameterSpec> result{weight("gate_weight", hidden, features, Activation::silu),
+                                          weight("up_weight", hidden, features),
+                                          weight("down_weight", features, hidden)};
+        if (!bias) return result;
+        for (const auto& [text, width] :
+             {std::pair{"gate_bias", hidden}, std::pair{"up_bias", hidden},
+              std::pair{"down_bias", features}})
+            result.push_back({.name = text, .shape = {width}, .initial = Initial::zeros});
+        return result;
+    }
+
+    [[nodiscard]] Var build(Var x, const LayerOperands& operands) const {
+        const auto apply = [&](Var input, std::size_t which) {
+            const Var y = project(input, operands.parameters[which]);
+            return bias ? y + operands.parameters[3 + which] : y;
+        };
+        const Var rows = as_vectors(x, features, operands.row);
+        return shaped(apply(swiglu_gate(apply(rows, 0), apply(rows, 1)), 2), x.shape());
+    }
+
+    bool operator==(const Swiglu&) const = default;
+};
+
+}  // namespace cambrian

@@ -1,0 +1,138 @@
+#include "cambrian/tests/support/layer_samples.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "cambrian/engine/layers/layer_json.hpp"
+#include "cambrian/tests/support/layer_bench.hpp"
+
+namespace cambrian::test {
+
+namespace {
+
+struct Text {
+    const char* name;
+    const char* json;
+    Shape row;
+};
+
+/// Uses that no example shows.
+const std::vector<Text>& further_uses() {
+    static const std::vector<Text> uses{
+        {"dense_without_bias", R"({"type": "dense", "in": 3, "out": 2, "bias": false})", {3}},
+        {"dense_of_a_sequence", R"({"type": "dense", "in": 3, "out": 2})", {2, 3}},
+        {"dense_of_an_image", R"({"type": "dense", "out": 3, "activation": "relu"})", {1, 2, 3}},
+        {"rms_norm_of_a_sequence", R"({"type": "rms_norm", "features": 4})", {3, 4}},
+        {"rnn_of_an_image", R"({"type": "rnn", "hidden": 2})", {2, 2}},
+        {"attention_whole",
+         R"({"type": "multi_head_attention", "features": 4, "heads": 2, "causal": false})",
+         {3, 4}},
+        {"attention_plain",
+         R"({"type": "multi_head_attention", "heads": 2, "bias": false, "window": 4})",
+         {4}},
+        {"swiglu_without_bias", R"({"type": "swiglu", "bias": false})", {3}},
+        {"conv2d_by_axis",
+         R"({"type": "conv2d", "out_channels": 2, "kernel": [1, 3], "stride": [2, 1],
+             "padding": [0, 1], "dilation": [1, 2], "bias": false, "activation": "gelu"})",
+         {3, 4, 5}},
+        {"conv_transpose2d_by_axis",
+         R"({"type": "conv_transpose2d", "out_channels": 2, "kernel": [2, 3], "stride": [3, 2],
+             "padding": [1, 0], "output_padding": [2, 1], "bias": false})",
+         {2, 2, 3}},
+        {"max_pool2d_overlapping",
+         R"({"type": "max_pool2d", "kernel": 3, "stride": 1})",
+         {1, 4, 4}},
+        {"batch_norm_of_vectors", R"({"type": "batch_norm"})", {4}},
+        {"embedding_of_one_id", R"({"type": "embedding", "vocabulary": 4, "features": 3})", {1}},
+        {"kmeans_features",
+         R"({"type": "kmeans", "clusters": 3, "features": 4, "output": "features"})",
+         {4}},
+        {"softmax_of_a_sequence", R"({"type": "softmax", "features": 4})", {2, 4}},
+        {"entmax_softmax", R"({"type": "softmax", "variant": "entmax", "alpha": 1.0})", {4}},
+        {"entmax_middle",
+         R"({"type": "softmax", "variant": "entmax", "alpha": 1.5, "temperature": 0.5})",
+         {6}},
+        {"entmax_sparsemax", R"({"type": "softmax", "variant": "entmax", "alpha": 2.0})", {4}},
+        {"parallel_concat_of_images",
+         R"({"type": "parallel", "branches": [
+             {"type": "conv2d", "out_channels": 2, "padding": 1},
+             {"type": "max_pool2d", "kernel": 3, "stride": 1, "padding": 1}]})",
+         {2, 3, 3}},
+        {"parallel_add",
+         R"({"type": "parallel", "combine": "add", "branches": [
+             {"type": "dense", "out": 3}, {"type": "rms_norm"}]})",
+         {3}},
+        {"parallel_average_with_state",
+         R"({"type": "parallel", "combine": "average", "branches": [
+             {"type": "rnn", "hidden": 2}, {"type": "dense", "out": 2},
+             {"type": "lstm", "hidden": 2}]})",
+         {3}},
+        {"parallel_filter_of_images",
+         R"({"type": "parallel", "combine": "filter", "branches": [
+             {"type": "conv1d", "out_channels": 2, "padding": 1}, {"type": "batch_norm"}],
+             "gate": {"type": "dense"}})",
+         {2, 3}},
+        {"parallel_grid_scatter",
+         R"({"type": "parallel", "combine": "grid_scatter", "branches": [
+             {"type": "conv1d", "out_channels": 2}, {"type": "dense", "out": 2}]})",
+         {2, 4}},
+        {"sequential_of_an_image",
+         R"({"type": "sequential", "layers": [
+             {"type": "conv2d", "out_channels": 3, "activation": "silu"}, {"type": "batch_norm"},
+             {"type": "residual", "layers": [{"type": "conv2d", "out_channels": 3, "padding": 1}]},
+             {"type": "dense", "out": 2}]})",
+         {2, 4, 4}},
+        {"sequential_with_attention",
+         R"({"type": "sequential", "layers": [
+             {"type": "residual", "layers": [{"type": "rms_norm"},
+                 {"type": "multi_head_attention", "heads": 2, "rope_base": 100, "window": 3}]},
+             {"type": "residual", "layers": [{"type": "rms_norm"}, {"type": "swiglu"}]},
+             {"type": "gru", "hidden": 3}]})",
+         {4}},
+        {"residual_of_the_one_before",
+         R"({"type": "sequential", "layers": [
+             {"type": "dense", "out": 3, "activation": "tanh"}, {"type": "residual"}]})",
+         {3}},
+    };
+    return uses;
+}
+
+template <class L>
+std::vector<L> examples_of() {
+    if constexpr (requires { L::examples(); }) {
+        return L::examples();
+    } else {
+        return {L::example()};
+    }
+}
+
+void add(std::vector<LayerSample>& samples, std::string name, AnyLayer layer, const Shape& row) {
+    layer.resolve(row);
+    samples.push_back({std::move(name), std::move(layer), row});
+}
+
+std::vector<LayerSample> all_samples() {
+    std::vector<LayerSample> samples;
+    for (const std::string_view type : layer_types())
+        std::visit(
+            [&]<class L>(const L&) {
+                const std::vector<L> examples = examples_of<L>();
+                for (const L& layer : examples) {
+                    std::string name(type);
+                    if constexpr (requires { layer.variant; }) name += "_" + layer.variant;
+                    add(samples, std::move(name), layer, example_row(layer));
+                }
+            },
+            default_layer(type)->variant());
+    for (const auto& [name, json, row] : further_uses())
+        add(samples, name, layer_from_json(nlohmann::json::parse(json), name), row);
+    return samples;
+}
+
+}  // namespace
+
+const std::vector<LayerSample>& layer_samples() {
+    static const std::vector<LayerSample> samples = all_samples();
+    return samples;
+}
+
+}  // namespace cambrian::test
