@@ -1,0 +1,28 @@
+#include <gtest/gtest.h>
+
+#include "cambrian/tests/support/vulkan_device.hpp"
+#include "golden_cases.hpp"
+
+// Every case of the golden directory on the Vulkan backend, op by op: fused, each would be several
+// kernels of its own.
+namespace cambrian::test {
+namespace {
+
+std::unique_ptr<Backend> unfused(Math math) {
+    VulkanOptions options = test_vulkan_options(math);
+    options.fuse = false;
+    return make_vulkan_backend(options);
+}
+
+TEST(golden, VulkanWithStrictMath) {
+    const auto backend = unfused(Math::strict);
+    expect_golden(*backend);
+    expect_golden_number_formats(*backend);
+}
+
+TEST(golden, VulkanWithFastMath) {
+    expect_golden(*unfused(Math::fast));
+}
+
+}  // namespace
+}  // namespace cambrian::test
