@@ -70,9 +70,7 @@ Header header_of(std::span<const std::byte> bytes, std::string_view source) {
     return header;
 }
 
-}  // namespace
-
-StoredTensor decode_idx(std::span<const std::byte> bytes, std::string_view source) {
+StoredTensor decode_plain(std::span<const std::byte> bytes, std::string_view source) {
     const Header header = header_of(bytes, source);
     const std::span<const std::byte> data = bytes.subspan(header.bytes);
     // Not multiplied: the product may be beyond any number.
@@ -87,15 +85,19 @@ StoredTensor decode_idx(std::span<const std::byte> bytes, std::string_view sourc
     return result;
 }
 
-StoredTensor read_idx(const std::filesystem::path& path) {
-    std::vector<std::byte> bytes = read_file(path);
+}  // namespace
+
+StoredTensor decode_idx(std::span<const std::byte> bytes, std::string_view source) {
     if (is_gzip(bytes)) {
-        const Header header =
-            header_of(gunzip(bytes, longest_header, path.string()), path.string());
+        const Header header = header_of(gunzip(bytes, longest_header, source), source);
         // One more than there should be, to notice what is too much.
-        bytes = gunzip(bytes, header.bytes + header.data_bytes() + 1, path.string());
+        return decode_plain(gunzip(bytes, header.bytes + header.data_bytes() + 1, source), source);
     }
-    return decode_idx(bytes, path.string());
+    return decode_plain(bytes, source);
+}
+
+StoredTensor read_idx(const std::filesystem::path& path) {
+    return decode_idx(read_file(path), path.string());
 }
 
 }  // namespace cambrian
