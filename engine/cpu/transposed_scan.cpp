@@ -27,7 +27,8 @@ struct Port {
 
 class TransposedScanStep : public Step {
   public:
-    TransposedScanStep(const Site& site, TransposedGraph body) : body_(std::move(body)) {
+    TransposedScanStep(const Site& site, TransposedGraph body)
+        : body_(std::move(body)), rows_(body_.temporaries()) {
         const auto& scan = site.attribute<ScanAttribute>();
         length_ = scan.length;
         reverse_ = scan.reverse;
