@@ -1,9 +1,11 @@
 #include "cambrian/evolve/family.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include "cambrian/engine/cpu/cpu_backend.hpp"
 #include "cambrian/engine/cpu/reference.hpp"
+#include "cambrian/engine/network/tape.hpp"
 #include "cambrian/evolve/evaluator.hpp"
 #include "cambrian/evolve/mutation.hpp"
 #include "task_support.hpp"
@@ -20,7 +22,8 @@ constexpr std::string_view recurrent =
 constexpr std::string_view cart_pole =
     R"({"type": "cart_pole", "episodes": 3, "steps": 60, "validation": {"episodes": 9}})";
 
-MutationSettings often() {
+/// @param every whether all types of layers may occur, or those that are interpreted.
+MutationSettings often(bool every = false) {
     MutationSettings settings;
     settings.layer_type_rate = 0.2F;
     settings.layer_insert_rate = 0.5F;
@@ -28,18 +31,21 @@ MutationSettings often() {
     settings.link_add_rate = 0.6F;
     settings.activation_rate = 0.2F;
     settings.layer_types = {"dense", "rms_norm", "layer_norm", "residual", "rnn"};
+    if (every) settings.layer_types.assign(layer_types().begin(), layer_types().end());
     return settings;
 }
 
 /// Mutants of many structures, some of each generation of a chain.
-std::vector<Genome> mutants(const Task& task, std::string_view network, std::uint64_t count) {
+std::vector<Genome> mutants(const Task& task, std::string_view network, std::uint64_t count,
+                            bool every = false) {
     std::vector<Genome> result;
     for (std::uint64_t i = 0; i < count; ++i) {
         Genome genome = testing::genome_for(task, network, i);
         RandomStream rng(random_key(4, "test.family"), i);
         for (std::uint64_t birth = 1; birth <= 1 + i % 8; ++birth)
-            genome = mutate(rng, often(), {.time = task.signature().time}, std::move(genome), birth)
-                         .genome;
+            genome =
+                mutate(rng, often(every), {.time = task.signature().time}, std::move(genome), birth)
+                    .genome;
         result.push_back(std::move(genome));
     }
     return result;
@@ -88,6 +94,21 @@ TEST(Family, EqualOnCartPole) {
     std::vector<Genome> genomes = mutants(*task, small, 60);
     for (Genome& genome : mutants(*task, recurrent, 60)) genomes.push_back(std::move(genome));
     expect_equal_families(*task, genomes, {Phase::train, Phase::validation});
+}
+
+TEST(Family, NetworksThatTheInterpreterDoesNotKnowRunAsGraphsBesideOthers) {
+    const auto task = testing::standard_task(cart_pole);
+    const std::vector<Genome> genomes = mutants(*task, recurrent, 60, true);
+    const auto backend = make_cpu_backend({.threads = 2, .math = Math::strict});
+    Evaluator graphs(*backend, *task, 5, Family::graph);
+    Evaluator interpreted(*backend, *task, 5, Family::interpreted);
+    const EvaluationRound numbers{.phase = Phase::train, .round = 3};
+    expect_same(interpreted.evaluate(pointers(genomes), numbers),
+                graphs.evaluate(pointers(genomes), numbers));
+    const auto unknown = std::ranges::count_if(
+        genomes, [](const Genome& genome) { return !TapeWriter::can_write(genome.blueprint); });
+    EXPECT_GT(unknown, 10);
+    EXPECT_LT(unknown, 60);
 }
 
 TEST(Family, EqualOnSequencesAndRowsOfATable) {
