@@ -120,10 +120,31 @@ Found permute(const IdentitySite& site) {
     if (!inner) return std::nullopt;
     return append(site, Op::permute, operand, order);
 }
+/// The part of a concat that a slice lies in, and the slice of it.
+Found slice_of_part(const IdentitySite& site, SliceAttribute part) {
+    const Var whole = site.operands[0];
+    const Node& joined = site.graph.producer(whole.id);
+    if (joined.op != Op::concat || attribute<AxisAttribute>(joined.attributes).axis != part.axis)
+        return std::nullopt;
+    for (const ValueId id : site.graph.operands(joined)) {
+        const Var operand{&site.graph, id};
+        const std::int64_t extent = operand.shape()[part.axis];
+        if (part.start >= extent) {
+            part.start -= extent;
+            continue;
+        }
+        if (part.start + site.result.shape[part.axis] > extent) return std::nullopt;
+        if (operand.info().per_individual != site.result.per_individual) return std::nullopt;
+        if (operand.shape() == site.result.shape) return operand;
+        return append(site, Op::slice, operand, part);
+    }
+    return std::nullopt;
+}
 Found slice(const IdentitySite& site) {
     Var operand = site.operands[0];
     if (operand.shape() == site.result.shape) return operand;
     SliceAttribute part = attribute<SliceAttribute>(site.node.attributes);
+    if (const Found found = slice_of_part(site, part)) return found;
     const Found inner = operand_of(operand, Op::slice);
     if (!inner || attribute_of<SliceAttribute>(operand).axis != part.axis) return std::nullopt;
     part.start += attribute_of<SliceAttribute>(operand).start;
