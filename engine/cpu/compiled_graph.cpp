@@ -311,6 +311,11 @@ std::size_t CompiledGraph::add_body(const Graph& body, Boundary boundary) {
     return bodies_.size() - 1;
 }
 
+std::size_t CompiledGraph::add_transposed(std::size_t slots) {
+    transposed_slots_.push_back(slots);
+    return transposed_slots_.size() - 1;
+}
+
 std::int64_t CompiledGraph::shared_bytes() const {
     return whole_lines(shared_words_) * word_bytes;
 }
@@ -338,6 +343,9 @@ Frame CompiledGraph::make_frame() const {
     frame.slots.resize(output_slot(boundary_.output_strides.size()));
     for (const auto& body : bodies_) {
         frame.bodies.push_back(body->make_frame());
+    }
+    for (const std::size_t slots : transposed_slots_) {
+        frame.transposed.emplace_back().slots.resize(slots);
     }
     return frame;
 }

@@ -77,6 +77,8 @@ class CompiledGraph {
     /// Compiles the body of the next scan; returns its position in a frame's bodies.
     std::size_t add_body(const Graph& body, Boundary boundary);
     [[nodiscard]] const CompiledGraph& body(std::size_t index) const { return *bodies_[index]; }
+    /// A frame of so many slots for a transposed body; returns its position in Frame::transposed.
+    std::size_t add_transposed(std::size_t slots);
 
   private:
     struct Entry {
@@ -116,6 +118,7 @@ class CompiledGraph {
     std::size_t scans_seen_ = 0;  ///< Scans up to the node a step is being made for.
     Memory constants_;
     std::vector<std::unique_ptr<CompiledGraph>> bodies_;
+    std::vector<std::size_t> transposed_slots_;
     Entries shared_steps_;
     Entries block_steps_;
     Entries once_steps_;

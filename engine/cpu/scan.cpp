@@ -162,11 +162,15 @@ class ScanStep : public Step {
     std::vector<Slices> invariants_;
 };
 
+std::unique_ptr<Step> make_plain_scan(const Site& site) {
+    return std::make_unique<ScanStep>(site);
+}
+
 }  // namespace
 
 std::unique_ptr<Step> make_scan(const Site& site) {
-    if (auto transposed = make_transposed_scan(site)) return transposed;
-    return std::make_unique<ScanStep>(site);
+    if (auto transposed = make_transposed_scan(site, make_plain_scan)) return transposed;
+    return make_plain_scan(site);
 }
 
 }  // namespace cambrian::cpu

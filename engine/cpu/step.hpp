@@ -39,6 +39,7 @@ struct Ref {
 struct Frame {
     std::vector<std::byte*> slots;
     std::vector<Frame> bodies;
+    std::vector<Frame> transposed;  ///< Of bodies that run transposed.
     Team team;  ///< For the parts of a step; a scan hands its own on to its body.
     /// In the body of a scan with an alive carry: `alive_words` flags for each individual. Nothing
     /// reads what a body computes for one whose flags are all false. Null: all are alive.

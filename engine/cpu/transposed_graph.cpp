@@ -123,6 +123,9 @@ class TransposedWriter {
                 }
             }
             if (!moves(node)) own = {node.first_result};
+            // A value may come by several ways, each as often as the last one.
+            std::ranges::sort(own);
+            own.erase(std::unique(own.begin(), own.end()), own.end());
         }
         for (const ValueId id : graph_.outputs())
             for (const std::size_t source : sources_[index_of(id)])
@@ -227,6 +230,9 @@ class TransposedWriter {
 
 std::optional<TransposedGraph> TransposedGraph::make(const Graph& graph, Math math,
                                                      MemoryAccount& account, Profile* profile) {
+    for (std::size_t v = 0; v < graph.value_count(); ++v)
+        if (graph.value(ValueId{static_cast<std::uint32_t>(v)}).shape.elements() > most_elements)
+            return std::nullopt;
     TransposedWriter writer(graph, math);
     if (!writer.write(profile)) return std::nullopt;
     return writer.finish(account);

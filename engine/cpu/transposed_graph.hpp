@@ -14,13 +14,16 @@ namespace cambrian::cpu {
 
 /// The body of a scan whose values are transposed: element by element, the individuals of a block
 /// side by side. Small values then fill whole vectors, and what only moves elements costs nothing.
-/// The bits are those of the same graph individual by individual.
+/// The bits of numbers are those of the same graph individual by individual.
 ///
 /// The slots of its frame are those of a CompiledGraph; rows follow each other without gaps, so a
 /// value of 3 elements is 3 count words. Inputs and outputs are transposed too.
 class TransposedGraph {
   public:
-    /// Or nothing where it has no step for an op, or where individuals share what is computed.
+    /// Of a value.
+    static constexpr std::int64_t most_elements = 4096;
+    /// Or nothing where it has no step for an op, where individuals share what is computed, or where
+    /// a value is larger.
     [[nodiscard]] static std::optional<TransposedGraph> make(const Graph& graph, Math math,
                                                              MemoryAccount& account,
                                                              Profile* profile);

@@ -13,6 +13,15 @@ namespace cambrian::cpu {
 
 namespace {
 
+// Elements of a right operand up to which rows of individuals beat one product after another, by
+// its measured speed: a matrix for each individual, and one for all.
+constexpr std::int64_t most_own_elements = 128;
+constexpr std::int64_t most_shared_elements = 256;
+
+bool any_shared(const ElementRows& rows) {
+    return std::ranges::any_of(rows, &ElementRow::shared);
+}
+
 std::unique_ptr<Step> elementwise(const TransposedNode& at) {
     std::vector<ElementRows> operands;
     for (std::size_t i = 0; i < at.operands.size(); ++i)
@@ -21,12 +30,13 @@ std::unique_ptr<Step> elementwise(const TransposedNode& at) {
 }
 
 std::unique_ptr<Step> activation(const TransposedNode& at) {
+    if (any_shared(*at.operands[0])) return nullptr;
     return make_transposed_activate(at.result, *at.operands[0], at.operands[1]->front());
 }
 
 std::unique_ptr<Step> fold(const TransposedNode& at) {
     const Split split(at.operand(0).shape, std::get<AxisAttribute>(at.node.attributes).axis);
-    if (split.length == 0) return nullptr;
+    if (split.length == 0 || any_shared(*at.operands[0])) return nullptr;
     ElementRows folded;
     for (std::int64_t o = 0; o < split.outer; ++o)
         for (std::int64_t i = 0; i < split.inner; ++i)
@@ -64,10 +74,9 @@ std::unique_ptr<Step> product(const TransposedNode& at) {
     product.result = at.result;
     product.left = lines_of(*at.operands[0], product.m, product.k, flags.transpose_left);
     product.right = lines_of(*at.operands[1], product.n, product.k, !flags.transpose_right);
-    const auto is_shared = [](const ElementRow& row) { return row.shared; };
-    const bool mixed = std::ranges::any_of(product.right, is_shared) &&
-                       !std::ranges::all_of(product.right, is_shared);
-    if (mixed || std::ranges::any_of(product.left, is_shared)) return nullptr;
+    const bool one = std::ranges::all_of(product.right, &ElementRow::shared);
+    if (any_shared(product.left) || (!one && any_shared(product.right))) return nullptr;
+    if (product.n * product.k > (one ? most_shared_elements : most_own_elements)) return nullptr;
     return make_transposed_product(std::move(product));
 }
 

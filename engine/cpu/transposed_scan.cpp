@@ -14,8 +14,10 @@ namespace {
 
 // Words of a group of individuals that stay in the second-level cache.
 constexpr std::int64_t group_words = std::int64_t{64} * 1024;
-// Fewer individuals are not worth the calls.
+// A body that leaves room for fewer individuals is not worth the calls.
 constexpr std::int64_t least_group = 32;
+// Fewer individuals leave vectors empty.
+constexpr std::int64_t least_count = 8;
 
 /// What enters or leaves the body at a step, or what all steps see.
 struct Port {
@@ -27,8 +29,9 @@ struct Port {
 
 class TransposedScanStep : public Step {
   public:
-    TransposedScanStep(const Site& site, TransposedGraph body)
-        : body_(std::move(body)), rows_(body_.temporaries()) {
+    /// @param plain the same scan, one individual after another.
+    TransposedScanStep(const Site& site, TransposedGraph body, std::unique_ptr<Step> plain)
+        : body_(std::move(body)), plain_(std::move(plain)), rows_(body_.temporaries()) {
         const auto& scan = site.attribute<ScanAttribute>();
         length_ = scan.length;
         reverse_ = scan.reverse;
@@ -41,6 +44,7 @@ class TransposedScanStep : public Step {
             outputs_.push_back(port(site.results[i], scan.body->value(scan.body->outputs()[i])));
         group_ = std::min(site.owner.block(), group_words / std::max<std::int64_t>(rows_, 1));
         memory_ = site.owner.reserve(rows_ * group_ + TransposedGraph::padding, false);
+        frame_ = site.owner.add_transposed(body_.slots());
     }
 
     /// Rows of the body and of all that enters or leaves it.
@@ -54,8 +58,8 @@ class TransposedScanStep : public Step {
     }
 
     void run(Frame& frame, std::int64_t count) const override {
-        Frame body;
-        body.slots.resize(body_.slots());
+        if (count < least_count) return plain_->run(frame, count);
+        Frame& body = frame.transposed[frame_];
         for (std::int64_t first = 0; first < count; first += group_)
             run_group(frame, body, first, std::min(group_, count - first));
     }
@@ -136,6 +140,7 @@ class TransposedScanStep : public Step {
     }
 
     TransposedGraph body_;
+    std::unique_ptr<Step> plain_;
     std::int64_t group_ = 0;
     std::int64_t length_ = 0;
     bool reverse_ = false;
@@ -146,11 +151,13 @@ class TransposedScanStep : public Step {
     std::vector<Port> inputs_;
     std::vector<Port> outputs_;
     Ref memory_;
+    std::size_t frame_ = 0;
 };
 
 }  // namespace
 
-std::unique_ptr<Step> make_transposed_scan(const Site& site) {
+std::unique_ptr<Step> make_transposed_scan(const Site& site,
+                                           std::unique_ptr<Step> (*plain)(const Site&)) {
     if (!site.per_individual) return nullptr;
     const Graph& body = *site.attribute<ScanAttribute>().body;
     auto transposed =
@@ -159,7 +166,7 @@ std::unique_ptr<Step> make_transposed_scan(const Site& site) {
     // Bodies of large values fill vectors one individual at a time.
     const std::int64_t rows = TransposedScanStep::rows_of(*transposed, site);
     if (rows * least_group > group_words) return nullptr;
-    return std::make_unique<TransposedScanStep>(site, std::move(*transposed));
+    return std::make_unique<TransposedScanStep>(site, std::move(*transposed), plain(site));
 }
 
 }  // namespace cambrian::cpu

@@ -9,6 +9,8 @@ namespace cambrian::cpu {
 /// The step of a scan whose body runs transposed (see transposed_graph.hpp), or null where it
 /// cannot: an op it has no step for, values that all individuals share but are computed, or a block
 /// that is too large for the cache.
-[[nodiscard]] std::unique_ptr<Step> make_transposed_scan(const Site& site);
+/// @param plain makes the step that runs few individuals, which would leave vectors empty.
+[[nodiscard]] std::unique_ptr<Step> make_transposed_scan(
+    const Site& site, std::unique_ptr<Step> (*plain)(const Site& site));
 
 }  // namespace cambrian::cpu

@@ -127,6 +127,62 @@ TEST_P(TransposedScan, HasTheBitsOfOneIndividualAfterAnotherUnderFastMath) {
 // One vector and its neighbours, a block and its neighbours, several groups of a wide body.
 INSTANTIATE_TEST_SUITE_P(Populations, TransposedScan, ::testing::Values(1, 7, 8, 9, 255, 256, 300));
 
+/// What individuals share meets what they have for themselves.
+/// @param alone whether an op sees nothing else, which no transposed body can compute.
+Graph scanned_with_shared_steps(bool alone) {
+    Graph body;
+    const Var carry = body.input("carry", ValueType::real, {3});
+    const Var step = body.input("step", ValueType::real, {3});
+    const Var matrix = body.input("matrix", ValueType::real, {3, 3});
+    const Var code = body.input("code", ValueType::integer, {});
+    const Var both = concat(std::array{carry, step}, 0);
+    const Var carry_twice = concat(std::array{carry, carry}, 0);
+    const Var product = reshape(matmul(reshape(carry, {1, 3}), matrix), {3});
+    const Var folded =
+        alone ? reduce_sum(both, 0) - reduce_max(both, 0) : reduce_sum(both * carry_twice, 0);
+    body.output(tanh(product * step + folded));
+    body.output(activate(carry + step, code));
+    body.output(activate(alone ? step : carry, code));
+    Graph single;
+    const Var start = single.input("start", ValueType::real, {3});
+    const Var steps = single.input("steps", ValueType::real, {length, 3});
+    const Var weights = single.input("matrix", ValueType::real, {3, 3});
+    const Var own_code = single.input("code", ValueType::integer, {});
+    const ScanResult result = scan(std::move(body), std::array{start}, std::array{steps},
+                                   std::array{weights, own_code}, length);
+    single.output(result.carries[0]);
+    for (const Var value : result.stacked) single.output(value);
+    return over_population(single, std::vector<std::size_t>{0, 3});
+}
+
+TEST_P(TransposedScan, ReadsWhatIndividualsShare) {
+    const auto reference = make_reference_backend(Precision::f32);
+    const auto backend = make_cpu_backend({.math = Math::strict, .poison = true});
+    for (const bool alone : {false, true}) {
+        const Graph graph = scanned_with_shared_steps(alone);
+        const std::vector<Tensor> inputs = inputs_of(graph, GetParam());
+        expect_equal(evaluate(*backend, graph, GetParam(), inputs),
+                     evaluate(*reference, graph, GetParam(), inputs), 3);
+    }
+}
+
+TEST(TransposedScan, CompilesRotationsOfRotations) {
+    Graph body;
+    const Var carry = body.input("carry", ValueType::real, {4});
+    Var turned = carry * 0.5;
+    for (int i = 0; i < 60; ++i)
+        turned = concat(std::array{slice(turned, 0, 1, 3), slice(turned, 0, 0, 1)}, 0);
+    body.output(turned);
+    Graph single;
+    const Var start = single.input("start", ValueType::real, {4});
+    single.output(scan(std::move(body), std::array{start}, {}, {}, 1).carries[0]);
+    const Graph graph = over_population(single, std::vector<std::size_t>{0});
+    const std::vector<Tensor> inputs = inputs_of(graph, 9);
+    std::vector<double> halves = inputs[0].elements;
+    for (double& x : halves) x *= 0.5;
+    EXPECT_EQ(evaluate(*make_cpu_backend({}), graph, 9, inputs)[0].elements, halves);
+}
+
 TEST(TransposedScan, RunsOnlyWhatItHasStepsFor) {
     const auto backend = make_cpu_backend({.profile = true});
     const auto kernels = [&](bool beside) {
