@@ -51,23 +51,23 @@ GenomeRequest WaitingShards::request_for(const WaitingShard& shard) {
 }
 
 void WaitingShards::check_answer(const GenomeReply& reply) {
+    std::vector<Hash128> hashes = reply.gone;
     for (const NamedGenome& genome : reply.genomes) {
-        answered(genome.hash);
+        hashes.push_back(genome.hash);
     }
-    for (Hash128 hash : reply.gone) {
-        answered(hash);
+    // A refused answer answers nothing.
+    auto left = asked_;
+    for (Hash128 hash : hashes) {
+        const auto at = left.find(hash);
+        if (at == left.end()) {
+            throw InputError(fmt::format(
+                "genomes from the coordinator are refused (nobody asked for {}) check that every "
+                "rank runs the same program",
+                hash.hex()));
+        }
+        left.erase(at);
     }
-}
-
-void WaitingShards::answered(Hash128 hash) {
-    const auto at = asked_.find(hash);
-    if (at == asked_.end()) {
-        throw InputError(
-            fmt::format("genomes from the coordinator are refused (nobody asked for {}) check that "
-                        "every rank runs the same program",
-                        hash.hex()));
-    }
-    asked_.erase(at);
+    asked_ = std::move(left);
 }
 
 std::vector<WaitingShard> WaitingShards::take(

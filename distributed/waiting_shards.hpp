@@ -48,7 +48,6 @@ class WaitingShards {
   private:
     [[nodiscard]] std::vector<WaitingShard> take(
         const std::function<bool(const WaitingShard&)>& wanted);
-    void answered(Hash128 hash);
 
     std::list<WaitingShard> shards_;
     std::unordered_multiset<Hash128, Hash128Hasher> asked_;
