@@ -60,6 +60,7 @@ void StructureBytes::add(const Blueprint& blueprint) {
     for (const std::int64_t extent : blueprint.input_shape.extents()) {
         add(extent);
     }
+    add(static_cast<int>(blueprint.mode));
     add(blueprint.grid.depth);
     add(blueprint.grid.rows);
     add(blueprint.grid.cols);

@@ -40,6 +40,7 @@ Hash128 StructureReader::read(const Blueprint& blueprint) {
     add(blueprint.output_features);
     add(blueprint.input_shape.rank());
     for (const std::int64_t extent : blueprint.input_shape.extents()) add(extent);
+    add(static_cast<std::int64_t>(blueprint.mode));
     for (const int extent : {blueprint.grid.depth, blueprint.grid.rows, blueprint.grid.cols,
                              blueprint.grid.layers_per_cell})
         add(extent);

@@ -221,6 +221,10 @@ void ArchiveReader::read(Blueprint& blueprint) {
         if (extents[i] < 1 || extents[i] > widest_layer) fail("a width is out of range");
     }
     result.input_shape = Shape(std::span<const std::int64_t>(extents.data(), rank));
+    std::uint8_t mode = 0;
+    read(mode);
+    if (mode > static_cast<std::uint8_t>(NetworkMode::mesh)) fail("a network's mode is unknown");
+    result.mode = static_cast<NetworkMode>(mode);
     GridSize& grid = result.grid;
     for (int* extent : {&grid.depth, &grid.rows, &grid.cols, &grid.layers_per_cell}) read(*extent);
     try {

@@ -118,6 +118,7 @@ void ArchiveWriter::write(const Blueprint& blueprint) {
     write(blueprint.output_features);
     write(static_cast<std::uint8_t>(blueprint.input_shape.rank()));
     for (const std::int64_t extent : blueprint.input_shape.extents()) write(extent);
+    write(static_cast<std::uint8_t>(blueprint.mode));
     const GridSize& grid = blueprint.grid;
     for (const int extent : {grid.depth, grid.rows, grid.cols, grid.layers_per_cell})
         write(static_cast<std::int32_t>(extent));

@@ -56,6 +56,12 @@ struct Link {
 };
 inline constexpr int input_port = -1;
 
+/// When a slot sees what the one before it gives.
+enum class NetworkMode : std::uint8_t {
+    chain,  ///< In the same step: the slots are the layers of a function.
+    mesh,   ///< In the next step: all slots are clocked at once, each from what others gave before.
+};
+
 /// Everything about a network but its weights. Enabled slots chain in index order from the input
 /// port to the head; empty slots do not exist for the chain. Port and head belong to the task.
 struct Blueprint {
@@ -66,7 +72,8 @@ struct Blueprint {
     GridSize grid;
     std::vector<std::optional<Slot>> slots;  ///< grid.slots() of them.
     AnyLayer head;                           ///< Joins the last slot to output_features.
-    std::vector<Link> links;                 ///< Sorted by (source, target, kind), no two equal.
+    NetworkMode mode = NetworkMode::chain;
+    std::vector<Link> links;  ///< Sorted by (source, target, kind), no two equal.
 
     bool operator==(const Blueprint&) const = default;
 };
@@ -79,8 +86,9 @@ struct Blueprint {
 /// "at": [z, y, x, l]. A grid left out is one cell with room for at least 4 layers; widths left out
 /// are inferred. A link is {"source": .., "target": .., "kind": "forward" | "backward"} (also
 /// "from" and "to"), an end is a slot index, [z, y, x, l], "input" or "head". "input": [C, H, W]
-/// shows the first layer the input as an image. A key "initial" is the caller's. Throws ConfigError
-/// or ShapeError naming key, slot, layer and both shapes.
+/// shows the first layer the input as an image. "mode": "mesh" clocks all slots at once. A key
+/// "initial" is the caller's. Throws ConfigError or ShapeError naming key, slot, layer and both
+/// shapes.
 [[nodiscard]] Blueprint blueprint_from_json(const nlohmann::json& network,
                                             std::int64_t input_features,
                                             std::int64_t output_features);

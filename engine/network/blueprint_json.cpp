@@ -17,6 +17,7 @@ using nlohmann::json;
 using nlohmann::ordered_json;
 
 constexpr std::array<std::string_view, 2> kind_names{"forward", "backward"};
+constexpr std::array<std::string_view, 2> mode_names{"chain", "mesh"};
 
 /// The value of a key, or null where the key is absent.
 const json* find(const json& object, std::string_view key) {
@@ -155,8 +156,8 @@ ordered_json end_to_json(int end, const GridSize& grid) {
 
 Blueprint blueprint_from_json(const json& network, std::int64_t input_features,
                               std::int64_t output_features) {
-    static constexpr std::array<std::string_view, 5> keys{"layers", "grid", "links", "input",
-                                                          "initial"};
+    static constexpr std::array<std::string_view, 6> keys{"layers", "grid", "links",
+                                                          "input",  "mode", "initial"};
     json_read::object(network, "network", keys);
     const json default_layers = json::array({{{"type", "dense"}}});
     const json* given = find(network, "layers");
@@ -170,6 +171,9 @@ Blueprint blueprint_from_json(const json& network, std::int64_t input_features,
     blueprint.input_features = input_features;
     blueprint.output_features = output_features;
     blueprint.input_shape = read_input(find(network, "input"));
+    if (const json* mode = find(network, "mode"))
+        blueprint.mode =
+            static_cast<NetworkMode>(json_read::choice(*mode, "network.mode", mode_names));
     blueprint.grid = read_grid(find(network, "grid"), layers.size() - 1);
     blueprint.slots.resize(static_cast<std::size_t>(blueprint.grid.slots()));
     place_layers(blueprint, layers);
@@ -189,6 +193,8 @@ ordered_json to_json(const Blueprint& blueprint) {
     result["input_features"] = blueprint.input_features;
     result["output_features"] = blueprint.output_features;
     if (blueprint.input_shape.rank() > 0) result["input"] = blueprint.input_shape.extents();
+    if (blueprint.mode != NetworkMode::chain)
+        result["mode"] = mode_names[static_cast<std::size_t>(blueprint.mode)];
     result["grid"] = {{"depth", grid.depth},
                       {"rows", grid.rows},
                       {"cols", grid.cols},

@@ -80,10 +80,12 @@ void Network::lay_out() {
     for (std::size_t i = 0; i < blueprint_.links.size(); ++i)
         add(-1, static_cast<int>(i),
             network_check::link_parameter(blueprint_, shapes_, blueprint_.links[i]));
-    for (const int source : network_check::backward_sources(blueprint_)) {
-        state_.push_back({.name = "slot." + std::to_string(source) + ".previous_output",
-                          .shape = flat(shape_after(source))});
-    }
+    for (const int slot : network_check::carried_outputs(blueprint_))
+        state_.push_back({.name = "slot." + std::to_string(slot) + ".previous_output",
+                          .shape = flat(shape_after(slot))});
+    for (const int slot : network_check::carried_inputs(blueprint_))
+        state_.push_back({.name = "slot." + std::to_string(slot) + ".previous_input",
+                          .shape = flat(shape_before(slot))});
 }
 
 std::string Network::weight_name(std::size_t range) const {

@@ -50,8 +50,8 @@ class Network final : public NetworkForm {
     /// links, without weights, activations and enabled flags.
     [[nodiscard]] Hash128 structure_key() const { return structure_key_; }
     [[nodiscard]] std::int64_t input_features() const override { return blueprint_.input_features; }
-    /// States of recurrent layers and of backward links, zero at the start of an episode or a
-    /// sequence.
+    /// States of recurrent layers, of backward links and of the slots of a mesh, zero at the start
+    /// of an episode or a sequence.
     [[nodiscard]] std::span<const StateSpec> state() const override { return state_; }
 
     /// Run-time operands of this blueprint: activation codes (a single 0 without any), enabled

@@ -120,13 +120,31 @@ ParameterSpec link_parameter(const Blueprint& blueprint, std::span<const Shape> 
     return {.name = "projection", .shape = {target, source}, .initial = Initial::zeros};
 }
 
-std::vector<int> backward_sources(const Blueprint& blueprint) {
+std::vector<int> carried_outputs(const Blueprint& blueprint) {
     std::vector<int> sources;
+    if (blueprint.mode == NetworkMode::mesh) {
+        for (std::size_t slot = 0; slot < blueprint.slots.size(); ++slot)
+            if (blueprint.slots[slot]) sources.push_back(static_cast<int>(slot));
+        return sources;
+    }
     for (const Link& link : blueprint.links) {
         if (link.kind == LinkKind::backward && (sources.empty() || sources.back() != link.source))
             sources.push_back(link.source);
     }
     return sources;
+}
+
+std::vector<int> carried_inputs(const Blueprint& blueprint) {
+    std::vector<int> slots;
+    if (blueprint.mode == NetworkMode::chain) return slots;
+    int before = -1;
+    for (std::size_t slot = 0; slot < blueprint.slots.size(); ++slot) {
+        if (!blueprint.slots[slot]) continue;
+        if (before >= 0 && adds_preceding_input(blueprint.slots[slot]->layer))
+            slots.push_back(before);
+        before = static_cast<int>(slot);
+    }
+    return slots;
 }
 
 }  // namespace cambrian::network_check

@@ -42,8 +42,11 @@ void links(const Blueprint& blueprint);
 [[nodiscard]] ParameterSpec link_parameter(const Blueprint& blueprint,
                                            std::span<const Shape> shapes, const Link& link);
 
-/// Slots whose output is carried to the next step, ascending.
-[[nodiscard]] std::vector<int> backward_sources(const Blueprint& blueprint);
+/// Slots whose output is carried to the next step, ascending: those of backward links, or all of a
+/// mesh.
+[[nodiscard]] std::vector<int> carried_outputs(const Blueprint& blueprint);
+/// Slots of a mesh whose input is carried too, since an empty residual behind them adds it.
+[[nodiscard]] std::vector<int> carried_inputs(const Blueprint& blueprint);
 
 [[nodiscard]] Hash128 structure_key(const Blueprint& blueprint);
 

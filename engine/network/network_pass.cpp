@@ -26,12 +26,17 @@ class Pass {
           operands_(operands),
           sequences_(sequences),
           input_(shape_rows(x, 1, network.shape_before(0))),
-          backward_sources_(network_check::backward_sources(blueprint_)),
+          is_mesh_(blueprint_.mode == NetworkMode::mesh),
+          carried_outputs_(network_check::carried_outputs(blueprint_)),
+          carried_inputs_(network_check::carried_inputs(blueprint_)),
+          inputs_(blueprint_.slots.size()),
           outputs_(blueprint_.slots.size()) {
         if (sequences_) return;
         CAMBRIAN_ASSERT(state.size() == network.state().size());
-        layer_state_ = state.first(state.size() - backward_sources_.size());
-        previous_outputs_ = state.last(backward_sources_.size());
+        previous_inputs_ = state.last(carried_inputs_.size());
+        state = state.first(state.size() - carried_inputs_.size());
+        previous_outputs_ = state.last(carried_outputs_.size());
+        layer_state_ = state.first(state.size() - carried_outputs_.size());
     }
 
     StepResult run() {
@@ -39,13 +44,20 @@ class Pass {
         for (int slot = 0; slot < head_; ++slot) {
             const auto& filled = blueprint_.slots[static_cast<std::size_t>(slot)];
             if (!filled) continue;
-            value = layer(slot, filled->layer, with_links(slot, value));
+            if (is_mesh_ && before_ >= 0) value = remembered_output(before_);
+            const Var input = with_links(slot, value);
+            inputs_[static_cast<std::size_t>(slot)] = input;
+            value = layer(slot, filled->layer, input);
             outputs_[static_cast<std::size_t>(slot)] = value;
+            before_ = slot;
         }
         const Var output = layer(head_, blueprint_.head, with_links(head_, value));
         StepResult result{.output = vectors(output, head_), .state = std::move(new_state_)};
-        for (const int source : backward_sources_)
-            result.state.push_back(vectors(outputs_[static_cast<std::size_t>(source)], source));
+        for (const int slot : carried_outputs_)
+            result.state.push_back(vectors(outputs_[static_cast<std::size_t>(slot)], slot));
+        for (const int slot : carried_inputs_)
+            result.state.push_back(
+                as_vectors(inputs_[static_cast<std::size_t>(slot)], network_.shape_before(slot)));
         return result;
     }
 
@@ -61,20 +73,40 @@ class Pass {
         return reshape(slice(vector, 0, index, 1), Shape{});
     }
 
+    static Var as_vectors(Var rows, const Shape& row) {
+        return shape_rows(rows, row.rank(), flat(row));
+    }
+
     /// The output of a slot with its rows as vectors.
     Var vectors(Var output, int slot) const {
-        const Shape& row = network_.shape_after(slot);
-        return shape_rows(output, row.rank(), flat(row));
+        return as_vectors(output, network_.shape_after(slot));
+    }
+
+    /// What a slot gave in the previous step: vectors.
+    Var previous_output(int slot) const {
+        const auto found = std::ranges::find(carried_outputs_, slot);
+        return previous_outputs_[static_cast<std::size_t>(found - carried_outputs_.begin())];
+    }
+
+    /// The same as rows.
+    Var remembered_output(int slot) const {
+        return shape_rows(previous_output(slot), 1, network_.shape_after(slot));
+    }
+
+    /// What an empty residual adds: the input that made its own.
+    Var added_input() const {
+        if (!is_mesh_) return preceding_;
+        const auto found = std::ranges::find(carried_inputs_, before_);
+        return previous_inputs_[static_cast<std::size_t>(found - carried_inputs_.begin())];
     }
 
     /// What a link carries: vectors.
     Var source_value(const Link& link) const {
         const Shape& row = network_.shape_before(0);
         if (link.source == input_port) return shape_rows(input_, row.rank(), flat(row));
-        if (link.kind == LinkKind::forward)
-            return vectors(outputs_[static_cast<std::size_t>(link.source)], link.source);
-        const auto found = std::ranges::find(backward_sources_, link.source);
-        return previous_outputs_[static_cast<std::size_t>(found - backward_sources_.begin())];
+        if (link.kind == LinkKind::backward || (is_mesh_ && link.target != head_))
+            return previous_output(link.source);
+        return vectors(outputs_[static_cast<std::size_t>(link.source)], link.source);
     }
 
     Var with_links(int slot, Var value) const {
@@ -98,7 +130,8 @@ class Pass {
     }
 
     Var computed(int slot, const AnyLayer& any, Var input) {
-        if (adds_preceding_input(any)) return input + shaped(preceding_, input.shape());
+        if (adds_preceding_input(any))
+            return input + shaped(slot == head_ ? preceding_ : added_input(), input.shape());
         std::vector<Var> parameters(any.parameters().size());
         for (Var& value : parameters) value = parameter(next_range_++);
         std::vector<Var> activations(any.activations().size());
@@ -122,10 +155,15 @@ class Pass {
     NetworkOperands operands_;
     bool sequences_ = false;
     Var input_;
-    std::vector<int> backward_sources_;
+    bool is_mesh_ = false;
+    std::vector<int> carried_outputs_;
+    std::vector<int> carried_inputs_;
+    std::vector<Var> inputs_;
     std::vector<Var> outputs_;
     std::span<const Var> layer_state_;
     std::span<const Var> previous_outputs_;
+    std::span<const Var> previous_inputs_;
+    int before_ = -1;  ///< The filled slot before the current one.
     std::vector<Var> new_state_;
     Var preceding_;
     std::size_t next_range_ = 0;
@@ -149,7 +187,7 @@ Var Network::sequence(Var x, const NetworkOperands& operands) const {
     const auto gains = [&](const AnyLayer& layer) {
         return layer.prefers_sequences() || (operands.training != nullptr && layer.has_buffers());
     };
-    const bool whole = network_check::backward_sources(blueprint_).empty() &&
+    const bool whole = network_check::carried_outputs(blueprint_).empty() &&
                        (gains(blueprint_.head) ||
                         std::ranges::any_of(blueprint_.slots, [&](const std::optional<Slot>& slot) {
                             return slot && gains(slot->layer);

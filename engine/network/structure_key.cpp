@@ -58,6 +58,7 @@ Hash128 structure_key(const Blueprint& blueprint) {
     words.add(blueprint.output_features);
     words.add(blueprint.input_shape.rank());
     for (const std::int64_t extent : blueprint.input_shape.extents()) words.add(extent);
+    words.add(static_cast<int>(blueprint.mode));
     const GridSize& grid = blueprint.grid;
     for (const int extent : {grid.depth, grid.rows, grid.cols, grid.layers_per_cell})
         words.add(extent);

@@ -250,7 +250,8 @@ void TapeWriter::add_weighted(TapeInstruction instruction, std::int64_t from, bo
 }
 
 bool TapeWriter::can_write(const Blueprint& blueprint) {
-    return blueprint.input_shape.rank() <= 1 && has_tape(blueprint.head) &&
+    return blueprint.mode == NetworkMode::chain && blueprint.input_shape.rank() <= 1 &&
+           has_tape(blueprint.head) &&
            std::ranges::all_of(blueprint.slots, [](const std::optional<Slot>& slot) {
                return !slot || has_tape(slot->layer);
            });
