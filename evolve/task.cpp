@@ -103,6 +103,7 @@ TaskRegistry standard_tasks() {
     registry.add("xor", make_xor_task);
     registry.add("cart_pole", make_cart_pole_task);
     registry.add("table", make_table_task);
+    registry.add("dataset", make_dataset_task);
     return registry;
 }
 

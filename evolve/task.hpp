@@ -13,6 +13,8 @@
 
 #include "cambrian/engine/core/random.hpp"
 #include "cambrian/engine/network/network.hpp"
+#include "cambrian/engine/train/data_set.hpp"
+#include "cambrian/engine/train/loss.hpp"
 
 namespace cambrian::evolve {
 
@@ -48,6 +50,12 @@ struct Objective {
     std::optional<Var> per_sample;  ///< real, rank 1.
 };
 
+/// What gradients learn from.
+struct Learning {
+    DataSet data;
+    Loss loss;
+};
+
 class Population;
 
 /// A problem. Const: one object serves every rank's evaluator.
@@ -73,6 +81,9 @@ class Task {
     [[nodiscard]] virtual std::vector<double> evaluate(Population& population, Phase phase,
                                                        std::uint64_t seed,
                                                        std::uint64_t round) const;
+
+    /// The samples and the loss of a task that can be trained by gradient; null for others.
+    [[nodiscard]] virtual const Learning* learning() const { return nullptr; }
 
     /// The same task with another number of episodes in every phase, or null when it has none
     /// (`cambrian evaluate --episodes`).
@@ -127,7 +138,7 @@ class TaskRegistry {
     std::map<std::string, Factory, std::less<>> factories_;
 };
 
-/// The tasks that come with Cambrian: xor, cart_pole, table.
+/// The tasks that come with Cambrian: xor, cart_pole, table, dataset.
 [[nodiscard]] TaskRegistry standard_tasks();
 
 /// A task from a C++ function: the fitness of every network of a population, each higher is better.

@@ -10,6 +10,7 @@
 #include "cambrian/launch/experiment_reader.hpp"
 #include "cambrian/launch/nearest.hpp"
 #include "cambrian/launch/structure_text.hpp"
+#include "cambrian/launch/training_reader.hpp"
 
 namespace cambrian::launch {
 namespace {
@@ -118,7 +119,15 @@ int explain_command(const CommandContext& context, const std::string& key) {
 int validate_command(const CommandContext& context, const std::string& config,
                      const std::vector<std::string>& overrides) {
     const Schema schema;
-    const ResolvedConfig resolved = resolve(read_config(config, overrides), schema);
+    const ConfigDocument document = read_config(config, overrides);
+    if (document.json->is_object() && document.json->contains("training")) {
+        const TrainingJob job =
+            make_training(resolve_training(document, schema), schema, context.tasks);
+        context.out << fmt::format("valid: {}\n{}", config,
+                                   structure_table(Network(job.blueprint)));
+        return exit_done;
+    }
+    const ResolvedConfig resolved = resolve(document, schema);
     const distributed::Experiment experiment = make_experiment(resolved, schema, context.tasks);
     context.out << fmt::format("valid: {}\n", config) << summary_text(experiment);
     return exit_done;

@@ -18,6 +18,7 @@
 #include "cambrian/launch/experiment_reader.hpp"
 #include "cambrian/launch/launcher.hpp"
 #include "cambrian/launch/signals.hpp"
+#include "cambrian/launch/training_reader.hpp"
 
 namespace cambrian::launch {
 namespace {
@@ -32,6 +33,7 @@ Job read_job(const EvolveOptions& options, const Schema& schema) {
     job.config = options.resume
                      ? read_resumed(options.config, options.overrides, schema, job.changes)
                      : resolve(read_config(options.config, options.overrides), schema);
+    refuse_training(job.config);
     return job;
 }
 

@@ -37,9 +37,11 @@ std::string gene_lines(const evolve::Genome& genome) {
 std::string origin_line(const distributed::NetworkFile& file) {
     if (file.identity_json.empty()) return "  made by hand (no run)\n";
     const Json identity = Json::parse(file.identity_json);
-    return fmt::format("  task {}, seed {}, generation {}, birth {}\n",
+    const bool trained = identity.contains("training");
+    return fmt::format("  task {}, seed {}, {} {}, {} {}\n",
                        identity.at("task").at("type").get<std::string>(),
-                       identity.at("run").at("seed").dump(), file.generation, file.birth);
+                       identity.at("run").at("seed").dump(), trained ? "epoch" : "generation",
+                       file.generation, trained ? "individual" : "birth", file.birth);
 }
 
 std::string slot_text(const evolve::Genome& genome, int slot) {

@@ -30,6 +30,18 @@ struct EvolveOptions {
 /// `cambrian evolve` and `cambrian resume`: the commands that speak MPI.
 [[nodiscard]] int evolve_command(const CommandContext& context, const EvolveOptions& options);
 
+struct TrainOptions {
+    std::string config;
+    bool print_config = false;
+    bool dry_run = false;
+    bool quiet = false;
+    bool profile = false;
+    std::string dump;  ///< As in EvolveOptions.
+    std::vector<std::string> overrides;
+};
+/// `cambrian train`: by gradient, in one process.
+[[nodiscard]] int train_command(const CommandContext& context, const TrainOptions& options);
+
 struct EvaluateOptions {
     std::string network;
     std::string config;  ///< Empty: the identity that the file holds.

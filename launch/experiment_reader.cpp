@@ -93,7 +93,7 @@ Blueprint founder(const Json& network, const evolve::TaskSignature& task, const 
     const std::string initial = network.at("initial").get<std::string>();
     if (!initial.empty()) return distributed::read_network(base / initial).genome.blueprint;
     nlohmann::json structure;
-    for (const char* key : {"layers", "grid", "links"})
+    for (const char* key : {"layers", "grid", "links", "input"})
         if (network.contains(key)) structure[key] = nlohmann::json(network[key]);
     return blueprint_from_json(structure, task.observations, task.outputs);
 }
@@ -169,6 +169,23 @@ ResolvedConfig resolve(const ConfigDocument& document, const Schema& schema,
             std::make_shared<const Json>(std::move(complete)), base, document.origins};
 }
 
+std::shared_ptr<const evolve::Task> make_task(const ResolvedConfig& config,
+                                              const evolve::TaskRegistry& tasks) {
+    return from(config.origins, "task", [&] {
+        return std::shared_ptr<const evolve::Task>(tasks.make(
+            nlohmann::json(config.effective->at("task")), {config.base_directory.string()}));
+    });
+}
+
+Blueprint make_founder(const ResolvedConfig& config, const evolve::Task& task) {
+    return from(config.origins, "network", [&] {
+        Blueprint blueprint =
+            founder(config.effective->at("network"), task.signature(), config.base_directory);
+        evolve::check_task_fits(task, blueprint);
+        return blueprint;
+    });
+}
+
 distributed::Experiment make_experiment(const ResolvedConfig& config, const Schema& schema,
                                         const evolve::TaskRegistry& tasks) {
     static constexpr std::array<std::string_view, 3> reevaluations{"auto", "always", "never"};
@@ -185,16 +202,9 @@ distributed::Experiment make_experiment(const ResolvedConfig& config, const Sche
     experiment.reevaluate =
         choice<distributed::Reevaluate>(population.at("reevaluate"), reevaluations);
 
-    experiment.task = from(config.origins, "task", [&] {
-        return std::shared_ptr<const evolve::Task>(
-            tasks.make(nlohmann::json(json.at("task")), {config.base_directory.string()}));
-    });
+    experiment.task = make_task(config, tasks);
     const evolve::TaskSignature signature = experiment.task->signature();
-    experiment.variation.founder = from(config.origins, "network", [&] {
-        Blueprint blueprint = founder(json.at("network"), signature, config.base_directory);
-        evolve::check_task_fits(*experiment.task, blueprint);
-        return blueprint;
-    });
+    experiment.variation.founder = make_founder(config, *experiment.task);
     experiment.variation.limits.time = signature.time;
     experiment.variation.mutation = mutation_settings(json.at("mutation"));
     experiment.variation.splice = splice_settings(json.at("splice"));

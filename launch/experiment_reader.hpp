@@ -26,6 +26,12 @@ struct ResolvedConfig {
 [[nodiscard]] ResolvedConfig resolve(const ConfigDocument& document, const Schema& schema,
                                      const Environment& environment = process_environment());
 
+/// Reads the data of the task, too. Throws ConfigError or InputError.
+[[nodiscard]] std::shared_ptr<const evolve::Task> make_task(const ResolvedConfig& config,
+                                                            const evolve::TaskRegistry& tasks);
+/// The starting network, which fits the task. Throws ConfigError or ShapeError.
+[[nodiscard]] Blueprint make_founder(const ResolvedConfig& config, const evolve::Task& task);
+
 /// Makes the task (reads its data) and the starting network, and checks that they fit. Throws
 /// ConfigError, ShapeError or InputError.
 [[nodiscard]] distributed::Experiment make_experiment(const ResolvedConfig& config,

@@ -21,7 +21,7 @@ namespace {
 class CommandLine {
   public:
     explicit CommandLine(const CommandContext& context) : context_(context) {
-        app_.description("Evolves neural networks, on one rank or many.");
+        app_.description("Evolves neural networks, on one rank or many, and trains them.");
         app_.name("cambrian");
         app_.require_subcommand(1);
         app_.set_version_flag("--version",
@@ -31,10 +31,12 @@ class CommandLine {
             "Examples:\n"
             "  cambrian evolve configs/quickstart.json\n"
             "  launch/mpi -n 4 cambrian evolve configs/cart_pole.json\n"
+            "  cambrian train configs/train_spirals.json\n"
             "  cambrian explain population.size\n"
             "'cambrian COMMAND --help' tells more of a command.");
         add_evolve();
         add_resume();
+        add_train();
         add_evaluate();
         add_infer();
         add_inspect();
@@ -134,6 +136,20 @@ class CommandLine {
                      "Print network, memory, shards and ranks, run nothing");
         sub.add_flag("-q,--quiet", resume_.quiet, "Print only warnings and errors");
         add_gpu_flags(sub, resume_.dump, resume_.profile);
+    }
+
+    void add_train() {
+        CLI::App& sub = add("train", "Train a network, or several at once, by gradient",
+                            "  cambrian train configs/train_spirals.json\n"
+                            "  cambrian train configs/train_sine.json --set "
+                            "'training.learning_rate=[0.1,0.03,0.01]'",
+                            [this] { return train_command(context_, train_); });
+        sub.add_option("CONFIG", train_.config, "The config file")->required();
+        add_overrides(sub, train_.overrides);
+        sub.add_flag("--print-config", train_.print_config, "Print every setting, run nothing");
+        sub.add_flag("--dry-run", train_.dry_run, "Print network, data and memory, run nothing");
+        sub.add_flag("-q,--quiet", train_.quiet, "Print only warnings and errors");
+        add_gpu_flags(sub, train_.dump, train_.profile);
     }
 
     void add_evaluate() {
@@ -250,6 +266,7 @@ class CommandLine {
     std::string first_;  ///< The first word after the program.
     EvolveOptions evolve_;
     EvolveOptions resume_;
+    TrainOptions train_;
     EvaluateOptions evaluate_;
     InferOptions infer_;
     InspectOptions inspect_;

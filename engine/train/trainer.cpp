@@ -203,6 +203,14 @@ void Trainer::Implementation::draw_weights() {
     }
     for (const Snapshot snapshot : {Snapshot::now, Snapshot::best})
         backend_.upload(buffers_.at(weights_name(snapshot)), 0, std::span<const float>(all));
+    std::vector<std::int32_t> keys;
+    for (std::uint64_t i = 0; i < individuals_.size(); ++i) {
+        const RandomKey key =
+            random_key(settings_.seed, "train/noise", settings_.first_individual + i);
+        keys.push_back(static_cast<std::int32_t>(static_cast<std::uint32_t>(key.value)));
+        keys.push_back(static_cast<std::int32_t>(static_cast<std::uint32_t>(key.value >> 32)));
+    }
+    backend_.upload(buffers_.at("noise"), 0, std::span<const std::int32_t>(keys));
 }
 
 /// A fresh order of the rows for every epoch, the same for all individuals.

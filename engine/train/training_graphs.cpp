@@ -4,9 +4,12 @@
 
 #include <algorithm>
 #include <array>
+#include <tuple>
 
+#include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/graph/gradient.hpp"
+#include "cambrian/engine/graph/passes.hpp"
 
 namespace cambrian::training_graphs {
 namespace {
@@ -23,16 +26,6 @@ Var codes(Graph& graph, ValueType type, const std::vector<std::int32_t>& values)
     Tensor tensor(type, Shape{std::max<std::int64_t>(1, static_cast<std::int64_t>(values.size()))});
     std::ranges::copy(values, tensor.elements.begin());
     return graph.constant(std::move(tensor));
-}
-
-/// What the network answers to the rows of a batch, shaped like their targets need it.
-Var answers(const Network& network, const NetworkOperands& operands, Var inputs, Var targets,
-            const Loss& loss) {
-    if (inputs.rank() == 2) return network.apply(inputs, operands);
-    const Var outputs = network.sequence(inputs, operands);
-    if (targets.rank() == (wants_classes(loss) ? 2 : 3)) return outputs;
-    const std::int64_t time = outputs.shape()[1];
-    return reshape(slice(outputs, 1, time - 1, 1), {outputs.shape()[0], outputs.shape()[2]});
 }
 
 struct Batch {
@@ -74,6 +67,73 @@ NetworkOperands operands(Graph& graph, const Network& network, Var weights_value
             .enabled = codes(graph, ValueType::boolean, network.enabled_flags())};
 }
 
+/// The number of the step in the whole training: all its random numbers depend on it.
+Var next_pass(Graph& graph) {
+    const Var pass = graph.input("pass", ValueType::integer, {});
+    graph.update(pass, pass + 1.0);
+    return pass;
+}
+
+/// The weights tensor by tensor.
+std::vector<Var> parts_of(const Network& network, Var values) {
+    std::vector<Var> parts;
+    for (const WeightRange& range : network.weights())
+        parts.push_back(slice(values, 0, range.offset, range.count));
+    return parts;
+}
+
+/// What a pass of training computes.
+struct TrainedBatch {
+    LossTerms terms;
+    std::vector<Var>
+        statistics;  ///< New values of the running statistics, in order of the weights.
+};
+
+/// The loss of a batch. Written as a graph of its own that is simplified before it is
+/// differentiated: each tensor of weights then is an operand by itself, and its gradient needs no
+/// zeros around it.
+TrainedBatch trained(Graph& graph, const Network& network, const Loss& loss,
+                     std::span<const Var> parts, const Batch& batch) {
+    std::vector<Var> outer(parts.begin(), parts.end());
+    outer.insert(outer.end(),
+                 {batch.inputs, batch.targets, own(graph, "noise", ValueType::integer, Shape{2}),
+                  next_pass(graph)});
+    Graph inner;
+    std::vector<Var> inputs;
+    for (const Var value : outer)
+        inputs.push_back(
+            inner.input("", value.info().type, value.shape(), value.info().per_individual));
+    const auto [rows, targets, key, id] = std::tuple{inputs[parts.size()], inputs[parts.size() + 1],
+                                                     inputs[parts.size() + 2], inputs.back()};
+    TrainingPass pass(key, id);
+    NetworkOperands all =
+        operands(inner, network, concat(std::span(inputs).first(parts.size()), 0));
+    all.training = &pass;
+    const LossTerms terms = measure(loss, answers(network, all, rows, targets, loss), targets);
+    for (const Var value : {terms.mean, terms.count, terms.right}) inner.output(value);
+    for (const BufferUpdate& update : pass.updates()) inner.output(update.value);
+    std::vector<Var> results =
+        inline_graph(graph, eliminate_dead_code(fold_constants(inner)), outer);
+    return {{results[0], results[1], results[2]}, {results.begin() + 3, results.end()}};
+}
+
+/// The weights after a step, with running statistics where the network has some.
+Var with_statistics(const Network& network, Var weights_value, std::span<const Var> statistics) {
+    if (statistics.empty()) return weights_value;
+    std::vector<Var> parts;
+    std::size_t next = 0;
+    for (const WeightRange& range : network.weights()) {
+        if (!range.parameter.buffer) {
+            parts.push_back(slice(weights_value, 0, range.offset, range.count));
+            continue;
+        }
+        CAMBRIAN_ASSERT(next < statistics.size());
+        parts.push_back(reshape(statistics[next++], {range.count}));
+    }
+    CAMBRIAN_ASSERT(next == statistics.size());
+    return concat(parts, 0);
+}
+
 /// The rate of each individual for this batch: its own times the schedule's factor.
 Var learning_rate(Graph& graph, std::int64_t batches) {
     const Var batch = graph.input("batch", ValueType::integer, {});
@@ -100,6 +160,7 @@ void check_fit(const Network& network, const Loss& loss, const Samples& samples,
         fail(fmt::format("the network reads {} features", network.input_features()));
     if (network.stateful() && inputs.rank() == 2)
         fail("the network keeps state and rows have no time");
+    if (network.weight_count() == 0) fail("the network has no weights");
     const bool classes = wants_classes(loss);
     const std::int64_t outputs = network.blueprint().output_features;
     if (!classes && targets[-1] != outputs)
@@ -110,6 +171,15 @@ void check_fit(const Network& network, const Loss& loss, const Samples& samples,
         if (target != ignored && !(target >= 0.0 && target < static_cast<double>(outputs)))
             fail(fmt::format("class {} is none of the {} that the network answers", target,
                              outputs));
+}
+
+Var answers(const NetworkForm& network, const NetworkOperands& operands, Var inputs, Var targets,
+            const Loss& loss) {
+    if (inputs.rank() == 2) return network.apply(inputs, operands);
+    const Var outputs = network.sequence(inputs, operands);
+    if (targets.rank() == (wants_classes(loss) ? 2 : 3)) return outputs;
+    const std::int64_t time = outputs.shape()[1];
+    return reshape(slice(outputs, 1, time - 1, 1), {outputs.shape()[0], outputs.shape()[2]});
 }
 
 Graph step(const Network& network, const TrainingSettings& settings, const Samples& samples,
@@ -124,10 +194,9 @@ Graph step(const Network& network, const TrainingSettings& settings, const Sampl
     const Batch batch =
         rows_of(graph, samples, "train", gather(order, next_positions(graph, rows)));
 
-    const Var outputs = answers(network, operands(graph, network, values), batch.inputs,
-                                batch.targets, settings.loss);
-    const LossTerms terms = measure(settings.loss, outputs, batch.targets);
-    const std::vector<Var> gradients = gradient(terms.mean, std::array{values});
+    const std::vector<Var> parts = parts_of(network, values);
+    const auto [terms, statistics] = trained(graph, network, settings.loss, parts, batch);
+    const std::array gradients{concat(gradient(terms.mean, parts), 0)};
     const ClippedGradients clipped =
         settings.clip_norm ? clip_norm(gradients, *settings.clip_norm) : measure_norm(gradients);
 
@@ -138,7 +207,7 @@ Graph step(const Network& network, const TrainingSettings& settings, const Sampl
         update(settings.optimizer, scalars, values, clipped.gradients[0], moments);
     const Var active = own(graph, "active", ValueType::boolean, {});
     const Var takes = logical_and(active, clipped.finite);
-    graph.update(values, select(takes, next.value, values));
+    graph.update(values, select(takes, with_statistics(network, next.value, statistics), values));
     for (std::size_t i = 0; i < moments.size(); ++i)
         graph.update(moments[i], select(takes, next.moments[i], moments[i]));
     graph.update(taken, taken + cast(takes, ValueType::real));

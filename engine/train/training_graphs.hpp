@@ -18,10 +18,16 @@ inline constexpr std::string_view best_weights = "best.weights";
 void check_fit(const Network& network, const Loss& loss, const Samples& samples,
                std::string_view part);
 
+/// What a network answers to rows [n, features], or to sequences [n, time, features]: at every
+/// step, or only at the last one where the targets have no axis of time.
+[[nodiscard]] Var answers(const NetworkForm& network, const NetworkOperands& operands, Var inputs,
+                          Var targets, const Loss& loss);
+
 /// One step on the next `rows` rows of the order. Every individual has weights, moments, "step"
-/// (those taken), "rate", "active" and the sums "sum.loss", "sum.right", "sum.skipped"; all share
-/// "order", "position", "batch", "factors" and "sum.count". An individual that is not active or
-/// whose gradient is not finite keeps what it has.
+/// (those taken), "rate", "active" the key "noise" of its random numbers and the sums
+/// "sum.loss", "sum.right", "sum.skipped"; all share "order", "position", "batch", "pass",
+/// "factors" and "sum.count". An individual that is not active or whose gradient is not finite
+/// keeps what it has.
 [[nodiscard]] Graph step(const Network& network, const TrainingSettings& settings,
                          const Samples& samples, std::int64_t rows);
 

@@ -29,4 +29,9 @@ namespace cambrian::evolve {
 [[nodiscard]] std::unique_ptr<Task> make_table_task(const nlohmann::json& settings,
                                                     const TaskContext& context);
 
+/// `{"type": "dataset", "source": {..}, "split": {..}, "loss": {..}, "seed": 1}`: samples of a file
+/// or a formula (engine/train/source.hpp), fitness = −loss over all rows of a part.
+[[nodiscard]] std::unique_ptr<Task> make_dataset_task(const nlohmann::json& settings,
+                                                      const TaskContext& context);
+
 }  // namespace cambrian::evolve

@@ -137,6 +137,37 @@ TEST(Trainer, AnIndividualDoesNotDependOnTheOthersOrOnThreads) {
     }
 }
 
+TEST(Trainer, StatisticsRunAndNoiseBelongsToAnIndividual) {
+    const DataSet data = data_of({{"type", "blobs"}, {"rows", 60}}, CrossEntropy{});
+    const json layers{{{"type", "dense"}, {"out", 6}},
+                      {{"type", "batch_norm"}},
+                      {{"type", "dropout"}, {"rate", 0.3}},
+                      {{"type", "dense"}}};
+    const Network network = network_of(layers, data);
+    TrainingSettings settings{.epochs = 30,
+                              .batch = 16,
+                              .loss = CrossEntropy{},
+                              .optimizer = Adam{.weight_decay = 0.01, .decoupled = true},
+                              .learning_rates = {0.02, 0.02, 0.0}};
+    const auto backend = make_cpu_backend({});
+    Trainer trainer(*backend, network, data, settings);
+    const std::vector<float> start = trainer.weights(2);
+    trainer.run();
+    EXPECT_GE(trainer.evaluate(Part::train)[0].accuracy, 0.97);
+    EXPECT_NE(trainer.weights(0), trainer.weights(1));
+    // Without a rate only the statistics move, toward what the first layer gives.
+    const std::vector<float> end = trainer.weights(2);
+    for (const WeightRange& range : network.weights())
+        for (std::int64_t i = range.offset; i < range.offset + range.count; ++i)
+            EXPECT_EQ(end[static_cast<std::size_t>(i)] != start[static_cast<std::size_t>(i)],
+                      range.parameter.buffer)
+                << i;
+
+    settings.learning_rates = {0.02};
+    settings.first_individual = 1;
+    EXPECT_EQ(trained(*backend, network, data, settings)[0], trainer.weights(1));
+}
+
 TEST(Trainer, TheCpuFollowsTheReference) {
     const DataSet data = data_of({{"type", "blobs"}, {"rows", 30}}, CrossEntropy{});
     const Network network = network_of(tanh_layers(4, 1), data);

@@ -1,0 +1,96 @@
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <ostream>
+
+#include "cambrian/distributed/mpi_session.hpp"
+#include "cambrian/engine/core/error.hpp"
+#include "cambrian/launch/commands.hpp"
+#include "cambrian/launch/device.hpp"
+#include "cambrian/launch/exit_code.hpp"
+#include "cambrian/launch/launcher.hpp"
+#include "cambrian/launch/signals.hpp"
+#include "cambrian/launch/structure_text.hpp"
+#include "cambrian/launch/training_run.hpp"
+
+namespace cambrian::launch {
+namespace {
+
+std::string rows_text(const DataSet& data) {
+    return fmt::format("{} rows to train, {} to validate, {} to test", data.train.rows(),
+                       data.validation.rows(), data.test.rows());
+}
+
+std::string summary(const TrainingJob& job) {
+    const evolve::Learning& learning = *job.task->learning();
+    const TrainingSettings& settings = job.settings;
+    return fmt::format(
+        "{}: task {}, {}\n  network     {}\n  training    {} epochs of {} steps, {}, loss {}, {} "
+        "schedule, {} individual{}\n",
+        job.name, job.task->type(), rows_text(learning.data),
+        structure_line(Network(job.blueprint)), settings.epochs,
+        (learning.data.train.rows() + settings.batch - 1) / settings.batch,
+        name(settings.optimizer), name(settings.loss), name(settings.schedule),
+        settings.learning_rates.size(), settings.learning_rates.size() == 1 ? "" : "s");
+}
+
+std::string dry_run(const TrainingJob& job, Backend& backend) {
+    const Network network(job.blueprint);
+    const Trainer trainer(backend, network, job.task->learning()->data, job.settings);
+    return structure_table(network) +
+           fmt::format(
+               "  backend     {}\n  memory      {:.1f} MiB of data and weights, {:.1f} MiB for a "
+               "step\n",
+               backend.describe().text(), static_cast<double>(backend.memory().used) / 0x1p20,
+               static_cast<double>(trainer.peak_bytes()) / 0x1p20);
+}
+
+std::string result_text(const TrainingJob& job, const TrainingResult& result) {
+    std::string text =
+        fmt::format("{} after {} epochs: lowest loss {:.6g}",
+                    result.interrupted ? "interrupted" : "done", result.epochs, result.best_loss);
+    if (job.settings.learning_rates.size() > 1)
+        text += fmt::format(" of individual {}", result.individual);
+    if (result.test) {
+        text += fmt::format(", test {:.6g}", result.test->loss);
+        if (has_accuracy(job.settings.loss))
+            text += fmt::format(" ({:.2f}%)", 100.0 * result.test->accuracy);
+    }
+    const std::string best = (job.directory / "best.cmb").string();
+    return text + fmt::format("\n  cambrian inspect {}\n  cambrian evaluate {}\n", best, best);
+}
+
+}  // namespace
+
+int train_command(const CommandContext& context, const TrainOptions& options) {
+    if (distributed::launched_ranks() > 1)
+        throw ConfigError(
+            fmt::format("{} ranks were started ('cambrian train' runs in one process, on all of "
+                        "its threads) start it without mpirun",
+                        distributed::launched_ranks()));
+    const Schema schema;
+    const ResolvedConfig config =
+        resolve_training(read_config(options.config, options.overrides), schema);
+    if (options.print_config) {
+        context.out << config.written->dump(2) << '\n';
+        return exit_done;
+    }
+    const TrainingJob job = make_training(config, schema, context.tasks);
+    DeviceSettings settings = device_settings(config.effective->at("engine"), RankPlace{});
+    require_backend_for(settings, options.dump, options.profile);
+    const auto backend = make_backend(settings);
+    if (!options.quiet || options.dry_run) context.out << summary(job);
+    if (options.dry_run) {
+        context.out << dry_run(job, *backend);
+        return exit_done;
+    }
+    const SignalGuard signals;
+    record_start();
+    const TrainingResult result =
+        run_training(job, *backend, context.out, options.quiet, signals.flag());
+    if (!options.quiet) context.out << result_text(job, result);
+    if (options.profile) context.out << profile_text(*backend);
+    return result.interrupted ? exit_interrupted : exit_done;
+}
+
+}  // namespace cambrian::launch

@@ -1,0 +1,116 @@
+#include "cambrian/launch/training_reader.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <nlohmann/json.hpp>
+
+#include "cambrian/engine/core/error.hpp"
+
+namespace cambrian::launch {
+namespace {
+
+// What only evolution reads.
+constexpr std::array<const char*, 5> evolution{"population", "splice", "mutation", "distributed",
+                                               "checkpoint"};
+
+void refuse_evolution(const ConfigDocument& document) {
+    const Json& json = *document.json;
+    const auto refuse = [&](const std::string& key) {
+        throw ConfigError(fmt::format(
+            "{}: {} is a key of evolution ('cambrian train' does not read it) remove it, or use "
+            "'cambrian evolve'",
+            document.origins.of(key), key));
+    };
+    for (const char* section : evolution)
+        if (json.contains(section)) refuse(section);
+    if (json.contains("run") && json["run"].is_object() && json["run"].contains("stop"))
+        refuse("run.stop");
+}
+
+void remove_evolution(Json& json) {
+    for (const char* section : evolution) json.erase(section);
+    json["run"].erase("stop");
+}
+
+/// One rate for each individual.
+std::vector<double> learning_rates(const Json& training) {
+    const Json& rates = training.at("learning_rate");
+    const auto individuals = training.at("individuals").get<std::size_t>();
+    if (rates.is_number()) return std::vector<double>(individuals, rates.get<double>());
+    if (individuals != 1 && individuals != rates.size())
+        throw ConfigError(fmt::format(
+            "training.individuals is {} (training.learning_rate lists {}) leave it out, or list as "
+            "many rates",
+            individuals, rates.size()));
+    return rates.get<std::vector<double>>();
+}
+
+TrainingSettings settings_of(const Json& config, const Loss& loss) {
+    const Json& training = config.at("training");
+    const nlohmann::json plain(training);
+    TrainingSettings settings;
+    settings.epochs = training.at("epochs").get<std::int64_t>();
+    settings.batch = training.at("batch").get<std::int64_t>();
+    settings.loss = loss;
+    settings.optimizer = optimizer_from_json(plain.at("optimizer"), "training.optimizer");
+    settings.schedule = schedule_from_json(plain.at("schedule"), "training.schedule");
+    settings.learning_rates = learning_rates(training);
+    if (const double norm = training.at("clip_norm").get<double>(); norm > 0.0)
+        settings.clip_norm = norm;
+    const Json& stop = training.at("early_stop");
+    settings.early_stop = {stop.at("patience").get<std::int64_t>(),
+                           stop.at("least_change").get<double>()};
+    settings.seed = config.at("run").at("seed").get<std::uint64_t>();
+    check(settings);
+    return settings;
+}
+
+}  // namespace
+
+ResolvedConfig resolve_training(const ConfigDocument& document, const Schema& schema,
+                                const Environment& environment) {
+    refuse_evolution(document);
+    ConfigDocument complete = document;
+    Json json = *document.json;
+    if (!json.contains("training")) json["training"] = Json::object();
+    complete.json = std::make_shared<const Json>(std::move(json));
+    ResolvedConfig config = resolve(complete, schema, environment);
+    Json written = *config.written;
+    Json effective = *config.effective;
+    remove_evolution(written);
+    remove_evolution(effective);
+    config.written = std::make_shared<const Json>(std::move(written));
+    config.effective = std::make_shared<const Json>(std::move(effective));
+    return config;
+}
+
+TrainingJob make_training(const ResolvedConfig& config, const Schema& schema,
+                          const evolve::TaskRegistry& tasks) {
+    const Json& json = *config.effective;
+    TrainingJob job;
+    job.name = json.at("run").at("name").get<std::string>();
+    job.directory = json.at("run").at("directory").get<std::string>();
+    job.task = make_task(config, tasks);
+    const evolve::Learning* learning = job.task->learning();
+    if (learning == nullptr)
+        throw ConfigError(fmt::format(
+            "{}: task {} cannot be trained by gradient (it has no samples with answers) use task "
+            "\"dataset\", or 'cambrian evolve'",
+            config.origins.of("task"), job.task->type()));
+    job.blueprint = make_founder(config, *job.task);
+    job.settings = settings_of(json, learning->loss);
+    job.identity_json = nlohmann::json(keys_of_class(schema, *config.written, "identity")).dump();
+    job.resolved_json = config.written->dump(2);
+    return job;
+}
+
+void refuse_training(const ResolvedConfig& config) {
+    if (config.written->contains("training"))
+        throw ConfigError(fmt::format(
+            "{}: training is a section of 'cambrian train' (evolution changes weights by mutation) "
+            "remove it, or use 'cambrian train'",
+            config.origins.of("training")));
+}
+
+}  // namespace cambrian::launch

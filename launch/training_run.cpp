@@ -1,0 +1,208 @@
+#include "cambrian/launch/training_run.hpp"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cmath>
+#include <limits>
+#include <ostream>
+
+#include "cambrian/distributed/generation_log.hpp"
+#include "cambrian/distributed/network_file.hpp"
+#include "cambrian/distributed/run_directory.hpp"
+#include "cambrian/engine/core/error.hpp"
+#include "cambrian/launch/exit_code.hpp"
+
+namespace cambrian::launch {
+namespace {
+
+constexpr const char* epochs_header =
+    "epoch,individual,learning_rate,train_loss,train_accuracy,validation_loss,validation_accuracy,"
+    "skipped,best,stopped\n";
+constexpr const char* timings_header = "epoch,seconds\n";
+constexpr double seconds_between_lines = 0.2;
+constexpr double seconds_between_saves = 60.0;
+
+double now() {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch())
+        .count();
+}
+
+/// One training and its directory.
+class Run {
+  public:
+    Run(const TrainingJob& job, Backend& backend, std::ostream& out, bool quiet)
+        : job_(job),
+          directory_(job.directory, 1),
+          out_(out),
+          quiet_(quiet),
+          accuracy_(has_accuracy(job.settings.loss)),
+          network_(job.blueprint),
+          trainer_(backend, network_, job.task->learning()->data, job.settings) {
+        if (directory_.holds_run())
+            throw ConfigError(fmt::format(
+                "the directory {} already holds a run (starting again would overwrite it) give "
+                "another run.directory or run.seed",
+                directory_.path().string()));
+        directory_.write_config(job.resolved_json, backend.describe().text());
+        epochs_.emplace(directory_.path() / "epochs.csv", 0);
+        timings_.emplace(directory_.path() / "timings.csv", 0);
+        epochs_->pending() += epochs_header;
+        timings_->pending() += timings_header;
+    }
+
+    TrainingResult train(const std::atomic<int>& interrupt) {
+        write_status("running", exit_done, "");
+        try {
+            return loop(interrupt);
+        } catch (const std::exception& error) {
+            write_status("failed", describe(std::current_exception()).exit_code, error.what());
+            throw;
+        }
+    }
+
+  private:
+    TrainingResult loop(const std::atomic<int>& interrupt) {
+        double saved = now();
+        bool interrupted = false;
+        while (!trainer_.finished()) {
+            const double begin = now();
+            const auto report = trainer_.run_epoch([&] { return interrupt.load() == 0; });
+            if (!report) {
+                interrupted = true;
+                break;
+            }
+            note(*report, now() - begin);
+            if (now() - saved < seconds_between_saves) continue;
+            save();
+            saved = now();
+        }
+        return finish(interrupted);
+    }
+
+    void note(const EpochReport& report, double seconds) {
+        for (std::size_t i = 0; i < report.individuals.size(); ++i)
+            append(report.epoch, i, report.individuals[i]);
+        timings_->pending() += fmt::format("{},{:.6f}\n", report.epoch, seconds);
+        epochs_->flush();
+        timings_->flush();
+        if (quiet_ || (now() - printed_ < seconds_between_lines && !trainer_.finished())) return;
+        printed_ = now();
+        print(report, seconds);
+    }
+
+    void append(std::int64_t epoch, std::size_t individual, const EpochScore& score) {
+        const auto accuracy = [&](const Score& of) {
+            return accuracy_ ? fmt::format("{}", of.accuracy) : std::string();
+        };
+        std::string& text = epochs_->pending();
+        text += fmt::format("{},{},{},{},{},", epoch, individual, score.learning_rate,
+                            score.train.loss, accuracy(score.train));
+        text += score.validation
+                    ? fmt::format("{},{},", score.validation->loss, accuracy(*score.validation))
+                    : std::string(",,");
+        text += fmt::format("{},{},{}\n", score.skipped, score.best ? 1 : 0, score.stopped ? 1 : 0);
+    }
+
+    [[nodiscard]] std::string text(const char* what, const Score& score) const {
+        std::string result = fmt::format("  {} {:.6g}", what, score.loss);
+        if (accuracy_) result += fmt::format(" ({:.2f}%)", 100.0 * score.accuracy);
+        return result;
+    }
+
+    void print(const EpochReport& report, double seconds) {
+        const auto individual = static_cast<std::size_t>(best_individual());
+        const EpochScore& score = report.individuals[individual];
+        std::string line = fmt::format("epoch {:>5}{}", report.epoch, text("train", score.train));
+        if (score.validation) line += text("validation", *score.validation);
+        line += fmt::format("  rate {:.3g}  {:.3f} s", score.learning_rate, seconds);
+        if (report.individuals.size() > 1) line += fmt::format("  individual {}", individual);
+        std::int64_t skipped = 0;
+        for (const EpochScore& each : report.individuals) skipped += each.skipped;
+        if (skipped > 0) line += fmt::format("  {} steps skipped", skipped);
+        out_ << line << std::endl;
+    }
+
+    /// The one with the lowest watched loss so far.
+    [[nodiscard]] std::int64_t best_individual() const {
+        std::int64_t best = 0;
+        for (std::int64_t i = 1; i < trainer_.individuals(); ++i)
+            if (trainer_.best_loss(i) < trainer_.best_loss(best)) best = i;
+        return best;
+    }
+
+    void save() {
+        const std::int64_t individual = best_individual();
+        write(individual, Snapshot::best, "best.cmb");
+        write(individual, Snapshot::now, "last.cmb");
+    }
+
+    void write(std::int64_t individual, Snapshot snapshot, const char* file) {
+        RandomStream unused(random_key(0, "train/genes"), 0);
+        distributed::NetworkFile content;
+        content.genome = evolve::sample_genome(network_, unused, 0);
+        content.genome.weights = trainer_.weights(individual, snapshot);
+        content.identity_json = job_.identity_json;
+        content.generation = static_cast<std::uint64_t>(trainer_.epochs_done());
+        content.birth = static_cast<std::uint64_t>(individual);
+        const double loss = trainer_.best_loss(individual);
+        if (snapshot == Snapshot::best && std::isfinite(loss)) {
+            content.fitness = -loss;
+            if (job_.task->signature().validates) content.validated = -loss;
+        }
+        distributed::write_network(directory_.path() / file, content);
+    }
+
+    TrainingResult finish(bool interrupted) {
+        save();
+        epochs_->sync();
+        TrainingResult result{.epochs = trainer_.epochs_done(),
+                              .individual = best_individual(),
+                              .best_loss = trainer_.best_loss(best_individual()),
+                              .test = {},
+                              .interrupted = interrupted};
+        if (!interrupted && job_.task->signature().tests)
+            result.test = trainer_.evaluate(
+                Part::test, Snapshot::best)[static_cast<std::size_t>(result.individual)];
+        tested_ = result.test;
+        write_status(interrupted ? "interrupted" : "done",
+                     interrupted ? exit_interrupted : exit_done,
+                     interrupted                            ? "interrupted"
+                     : result.epochs < job_.settings.epochs ? "every individual has stopped"
+                                                            : "all epochs are done");
+        return result;
+    }
+
+    void write_status(const char* state, int exit_code, const std::string& reason) {
+        const double loss = trainer_.best_loss(best_individual());
+        distributed::RunStatus status;
+        status.state = state;
+        status.exit_code = exit_code;
+        status.generation = static_cast<std::uint64_t>(trainer_.epochs_done());
+        if (std::isfinite(loss)) status.best = -loss;
+        if (tested_) status.best_tested = -tested_->loss;
+        status.reason = reason;
+        directory_.write_status(status);
+    }
+
+    const TrainingJob& job_;
+    distributed::RunDirectory directory_;
+    std::ostream& out_;
+    bool quiet_;
+    bool accuracy_;
+    Network network_;
+    Trainer trainer_;
+    std::optional<distributed::AppendFile> epochs_;
+    std::optional<distributed::AppendFile> timings_;
+    std::optional<Score> tested_;
+    double printed_ = 0.0;
+};
+
+}  // namespace
+
+TrainingResult run_training(const TrainingJob& job, Backend& backend, std::ostream& out, bool quiet,
+                            const std::atomic<int>& interrupt) {
+    return Run(job, backend, out, quiet).train(interrupt);
+}
+
+}  // namespace cambrian::launch

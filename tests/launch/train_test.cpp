@@ -1,0 +1,192 @@
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "cambrian/distributed/network_file.hpp"
+#include "cambrian/engine/train/loss.hpp"
+#include "cambrian/engine/train/optimizer.hpp"
+#include "cambrian/engine/train/schedule.hpp"
+#include "cambrian/engine/train/source.hpp"
+#include "cambrian/launch/schema_validator.hpp"
+#include "launch_support.hpp"
+
+namespace cambrian::launch {
+namespace {
+
+using test::Result;
+using test::run;
+using test::TemporaryDirectory;
+using testing::HasSubstr;
+
+std::string content(const std::string& path) {
+    std::stringstream text;
+    text << std::ifstream(path, std::ios::binary).rdbuf();
+    return text.str();
+}
+
+std::string sample(const std::string& name) {
+    return std::string(CAMBRIAN_SOURCE_DIR) + "/configs/" + name;
+}
+
+class Train : public testing::Test {
+  protected:
+    /// Runs a config of configs/ in a directory of its own.
+    Result train(const std::string& name, const std::string& directory,
+                 std::vector<std::string> arguments = {}) const {
+        arguments.insert(arguments.begin(), {"train", sample(name), "--set",
+                                             "run.directory=" + directory_.file(directory)});
+        return run(arguments);
+    }
+
+    TemporaryDirectory directory_;
+};
+
+TEST_F(Train, LearnsAndLeavesARunDirectory) {
+    const Result result = train("train_spirals.json", "run");
+    ASSERT_EQ(result.code, 0) << result.err;
+    EXPECT_THAT(result.out, HasSubstr("240 rows to train, 80 to validate, 80 to test"));
+    EXPECT_THAT(result.out, HasSubstr("epoch   200"));
+    EXPECT_THAT(result.out, HasSubstr("done after 200 epochs"));
+    const std::string epochs = content(directory_.file("run/epochs.csv"));
+    EXPECT_EQ(std::count(epochs.begin(), epochs.end(), '\n'), 201);
+    EXPECT_THAT(epochs, testing::StartsWith("epoch,individual,learning_rate,train_loss"));
+    const auto status = nlohmann::json::parse(content(directory_.file("run/status.json")));
+    EXPECT_EQ(status["state"], "done");
+    EXPECT_GT(status["best_tested"].get<double>(), -0.1);
+    const auto best = distributed::read_network(directory_.file("run/best.cmb"));
+    EXPECT_EQ(best.fitness, status["best"].get<double>());
+    EXPECT_NE(best.genome.weights,
+              distributed::read_network(directory_.file("run/last.cmb")).genome.weights);
+}
+
+TEST_F(Train, ItsNetworksAreNetworks) {
+    ASSERT_EQ(train("train_spirals.json", "run", {"--set", "training.epochs=5", "-q"}).code, 0);
+    const std::string best = directory_.file("run/best.cmb");
+    const double validated = *distributed::read_network(best).validated;
+    EXPECT_THAT(run({"inspect", best}).out,
+                HasSubstr("task dataset, seed 1, epoch 5, individual 0"));
+    const Result evaluated = run({"evaluate", best, "--phase", "validation"});
+    EXPECT_EQ(evaluated.code, 0) << evaluated.err;
+    const std::string word = "fitness ";
+    EXPECT_NEAR(std::stod(evaluated.out.substr(evaluated.out.find(word) + word.size())), validated,
+                1e-5);
+    const std::string rows = directory_.write("rows.csv", "x,y\n0.5,0.5\n-1,0\n");
+    EXPECT_THAT(run({"infer", best, "--input", rows}).out,
+                testing::StartsWith("output_0,output_1"));
+}
+
+TEST_F(Train, GivesTheSameBytesForAnyNumberOfThreads) {
+    const std::vector<std::string> quick{"--set", "training.epochs=20", "-q", "--set"};
+    auto one = quick;
+    one.push_back("engine.threads=1");
+    auto three = quick;
+    three.push_back("engine.threads=3");
+    ASSERT_EQ(train("train_xor.json", "one", one).code, 0);
+    ASSERT_EQ(train("train_xor.json", "three", three).code, 0);
+    EXPECT_EQ(content(directory_.file("one/epochs.csv")),
+              content(directory_.file("three/epochs.csv")));
+    EXPECT_EQ(content(directory_.file("one/best.cmb")), content(directory_.file("three/best.cmb")));
+    EXPECT_EQ(content(directory_.file("one/last.cmb")), content(directory_.file("three/last.cmb")));
+}
+
+TEST_F(Train, ItsConfigIsAConfig) {
+    const Result printed = run({"train", sample("train_sine.json"), "--print-config"});
+    ASSERT_EQ(printed.code, 0) << printed.err;
+    const Json config = Json::parse(printed.out);
+    EXPECT_FALSE(config.contains("mutation"));
+    EXPECT_EQ(config["training"]["optimizer"]["beta2"], 0.999);
+    const std::string path = directory_.write("again.json", printed.out);
+    EXPECT_EQ(run({"train", path, "--print-config"}).out, printed.out);
+    EXPECT_EQ(run({"validate", path}).code, 0);
+    const Result dry = run({"train", path, "--dry-run"});
+    EXPECT_EQ(dry.code, 0) << dry.err;
+    EXPECT_THAT(dry.out, HasSubstr("MiB for a step"));
+    EXPECT_FALSE(std::filesystem::exists(directory_.file("runs")));
+}
+
+TEST_F(Train, RefusesWhatItDoesNotKnow) {
+    const auto refused = [&](const std::string& set, const std::string& why) {
+        const Result result = train("train_xor.json", "run", {"--set", set});
+        EXPECT_EQ(result.code, 2) << set;
+        EXPECT_THAT(result.err, HasSubstr(why)) << set;
+    };
+    refused("training.epoch=3", "did you mean training.epochs?");
+    refused("training.epochs=0", "training.epochs is 0");
+    refused("training.batch=1.5", "training.batch is 1.5");
+    refused("training.learning_rate=[]", "training.learning_rate is []");
+    refused("training.individuals=3", "training.individuals is 3");
+    refused("training.optimizer.type=adm", "did you mean \"adam\"?");
+    refused("training.optimizer={\"type\": \"adam\", \"beta1\": 1}",
+            "training.optimizer.beta1 is 1");
+    refused("training.schedule.type=cosin", "did you mean \"cosine\"?");
+    refused("training.schedule={\"type\": \"linear\", \"warm_up\": 300}",
+            "schedule.warm_up is 300");
+    refused("training.clip_norm=-1", "training.clip_norm is -1");
+    refused("task.loss.type=cross_entropie", "did you mean \"cross_entropy\"?");
+    refused("task.source.type=sin", "did you mean \"sine\"?");
+    refused("task.source.rows=3", "task.source.rows");
+    refused("task.split={\"test\": 4}", "the split takes 0 rows to train");
+    refused("task={\"type\": \"cart_pole\"}", "task cart_pole cannot be trained by gradient");
+    refused("mutation.weight_rate=0.1", "mutation is a key of evolution");
+    refused("run.stop.generations=5", "run.stop is a key of evolution");
+    refused("network.layers=[{\"type\": \"rnn\", \"hidden\": 2}, {\"type\": \"dense\"}]",
+            "keeps state");
+    EXPECT_THAT(run({"evolve", sample("train_xor.json")}).err,
+                HasSubstr("training is a section of 'cambrian train'"));
+    const Result missing = run({"train", sample("train_digits.json"), "--set",
+                                "task.source.files=[\"" + directory_.file("none.csv") + "\"]"});
+    EXPECT_EQ(missing.code, 3);
+    EXPECT_THAT(missing.err, HasSubstr("none.csv"));
+}
+
+TEST_F(Train, DoesNotOverwriteARun) {
+    const std::vector<std::string> quick{"--set", "training.epochs=1", "-q"};
+    ASSERT_EQ(train("train_xor.json", "run", quick).code, 0);
+    const Result again = train("train_xor.json", "run", quick);
+    EXPECT_EQ(again.code, 2);
+    EXPECT_THAT(again.err, HasSubstr("already holds a run"));
+}
+
+TEST_F(Train, EvolutionTakesTheSameDataSets) {
+    const std::string config = directory_.write(
+        "evolve.json", R"({"run": {"directory": ")" + directory_.file("evolved") + R"(",
+        "stop": {"generations": 2}}, "population": {"size": 8}, "task": {"type": "dataset",
+        "source": {"type": "blobs"}, "split": {"validation": 30}, "loss": {"type": "cross_entropy"}}})");
+    const Result result = run({"evolve", config});
+    EXPECT_EQ(result.code, 0) << result.err;
+    EXPECT_THAT(result.out, HasSubstr("validated"));
+}
+
+/// The kinds of losses, optimizers, schedules and sources: the schema and the engine agree.
+TEST(TrainingSchema, KnowsEveryFieldOfEveryKind) {
+    const Schema schema;
+    const auto compare = [&](const char* name, std::span<const std::string_view> types,
+                             const auto& defaults) {
+        const Json& node = schema.root()["$defs"][name];
+        EXPECT_EQ(node["x-variants"].size(), types.size()) << name;
+        for (const std::string_view type : types) {
+            const nlohmann::json expected(defaults(nlohmann::json{{"type", type}}));
+            const Schema::Keys keys = schema.keys(node, Json{{"type", type}});
+            EXPECT_TRUE(keys.chosen) << name << ' ' << type;
+            EXPECT_EQ(keys.properties.size(), expected.size()) << name << ' ' << type;
+            for (const auto& [key, property] : keys.properties)
+                if (property->contains("default"))
+                    EXPECT_EQ(nlohmann::json((*property)["default"]), expected.at(key))
+                        << name << ' ' << type << ' ' << key;
+                else if (key != "type")
+                    EXPECT_TRUE(expected.at(key).empty() || expected.at(key) == "")
+                        << name << ' ' << type << ' ' << key;
+        }
+    };
+    compare("loss", loss_types(), [](const auto& json) { return to_json(loss_from_json(json)); });
+    compare("optimizer", optimizer_types(),
+            [](const auto& json) { return to_json(optimizer_from_json(json)); });
+    compare("schedule", schedule_types(),
+            [](const auto& json) { return to_json(schedule_from_json(json)); });
+    compare("source", source_types(), [](const auto& json) {
+        return source_defaults(json.at("type").template get<std::string>());
+    });
+}
+
+}  // namespace
+}  // namespace cambrian::launch
