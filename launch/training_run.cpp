@@ -96,8 +96,9 @@ class Run {
             return accuracy_ ? fmt::format("{}", of.accuracy) : std::string();
         };
         std::string& text = epochs_->pending();
-        text += fmt::format("{},{},{},{},{},", epoch, individual, score.learning_rate,
-                            score.train.loss, accuracy(score.train));
+        text += fmt::format("{},{},{},{},{},", epoch, individual,
+                            static_cast<float>(score.learning_rate), score.train.loss,
+                            accuracy(score.train));
         text += score.validation
                     ? fmt::format("{},{},", score.validation->loss, accuracy(*score.validation))
                     : std::string(",,");

@@ -92,10 +92,28 @@ void training(benchmark::State& state, const json& network, std::int64_t batch,
 
 const json head{{"type", "dense"}};
 const json norm{{"type", "rms_norm"}};
+
+/// Convolutions of kernel 3 with as many elements as before, then the head.
+json convolutions(const char* type, const json& input, const std::vector<int>& channels) {
+    json layers = json::array();
+    for (const int count : channels)
+        layers.push_back({{"type", type},
+                          {"out_channels", count},
+                          {"kernel", 3},
+                          {"padding", 1},
+                          {"activation", "relu"}});
+    layers.push_back(head);
+    return {{"input", input}, {"layers", layers}};
+}
+
 CAMBRIAN_TRAINING(dense, (json{{"layers", {dense(512), dense(512), head}}}), 64, 128);
 CAMBRIAN_TRAINING(deep, (json{{"layers", {dense(512), dense(512), dense(512), dense(512), head}}}),
                   64, 128);
 CAMBRIAN_TRAINING(rms_norm, (json{{"layers", {dense(512), norm, dense(512), head}}}), 64, 128);
+
+CAMBRIAN_TRAINING(conv1d, convolutions("conv1d", {3, 128}, {32, 64}), 32, 3 * 128);
+CAMBRIAN_TRAINING(conv2d, convolutions("conv2d", {3, 32, 32}, {16, 32}), 16, 3 * 32 * 32);
+CAMBRIAN_TRAINING(conv3d, convolutions("conv3d", {2, 8, 8, 8}, {8}), 8, 2 * 8 * 8 * 8);
 
 }  // namespace
 }  // namespace cambrian

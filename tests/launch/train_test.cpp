@@ -1,13 +1,18 @@
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <csignal>
 #include <nlohmann/json.hpp>
+#include <ostream>
 
 #include "cambrian/distributed/network_file.hpp"
+#include "cambrian/engine/cpu/cpu_backend.hpp"
 #include "cambrian/engine/train/loss.hpp"
 #include "cambrian/engine/train/optimizer.hpp"
 #include "cambrian/engine/train/schedule.hpp"
 #include "cambrian/engine/train/source.hpp"
 #include "cambrian/launch/schema_validator.hpp"
+#include "cambrian/launch/training_run.hpp"
 #include "launch_support.hpp"
 
 namespace cambrian::launch {
@@ -145,6 +150,40 @@ TEST_F(Train, DoesNotOverwriteARun) {
     const Result again = train("train_xor.json", "run", quick);
     EXPECT_EQ(again.code, 2);
     EXPECT_THAT(again.err, HasSubstr("already holds a run"));
+}
+
+/// A console that asks for the end when it is told of an epoch.
+class Interrupting : public std::stringbuf {
+  public:
+    std::atomic<int> interrupt{0};
+
+  protected:
+    int sync() override {
+        interrupt = SIGINT;
+        return 0;
+    }
+};
+
+TEST_F(Train, AnInterruptEndsItWithWhatIsDone) {
+    const Schema schema;
+    const std::vector<std::string> overrides{"run.directory=" + directory_.file("run")};
+    const TrainingJob job =
+        make_training(resolve_training(read_config(sample("train_xor.json"), overrides), schema),
+                      schema, evolve::standard_tasks());
+    const auto backend = make_cpu_backend({});
+    Interrupting console;
+    std::ostream out(&console);
+    const TrainingResult result = run_training(job, *backend, out, false, console.interrupt);
+    EXPECT_TRUE(result.interrupted);
+    EXPECT_EQ(result.epochs, 1);
+    const std::string epochs = content(directory_.file("run/epochs.csv"));
+    EXPECT_EQ(std::count(epochs.begin(), epochs.end(), '\n'), 1 + 5);
+    EXPECT_EQ(distributed::read_network(directory_.file("run/best.cmb")).generation, 1U);
+    EXPECT_EQ(distributed::read_network(directory_.file("run/last.cmb")).genome.weights.size(),
+              33U);
+    const auto status = nlohmann::json::parse(content(directory_.file("run/status.json")));
+    EXPECT_EQ(status["state"], "interrupted");
+    EXPECT_EQ(status["exit_code"], 5);
 }
 
 TEST_F(Train, EvolutionTakesTheSameDataSets) {
