@@ -48,7 +48,7 @@ TEST(TaskRegistry, NamesWhatIsWrongAndWhatIsNearest) {
     EXPECT_THAT(error(R"({"type": "xro"})"),
                 AllOf(HasSubstr("\"xro\""), HasSubstr("did you mean \"xor\"?")));
     EXPECT_THAT(error(R"({"typ": "xor"})"),
-                AllOf(HasSubstr("task.type is missing"), HasSubstr("cart_pole, table, xor")));
+                AllOf(HasSubstr("task.type is missing"), HasSubstr("cart_pole, dataset, table, xor")));
     EXPECT_THAT(error(R"({"type": "xor", "episodes": 3})"), HasSubstr("unknown key task.episodes"));
 }
 
@@ -59,7 +59,7 @@ TEST(TaskRegistry, NameIsTakenOnce) {
             1, 1, [](Population& population) { return std::vector<double>(population.size()); });
     };
     registry.add("mine", factory);
-    EXPECT_THAT(registry.names(), ElementsAre("cart_pole", "mine", "table", "xor"));
+    EXPECT_THAT(registry.names(), ElementsAre("cart_pole", "dataset", "mine", "table", "xor"));
     EXPECT_EQ(registry.make(nlohmann::json{{"type", "mine"}}, {})->type(), "callback");
     EXPECT_THAT(testing::message_of<ConfigError>([&] { registry.add("xor", factory); }),
                 HasSubstr("registered twice"));
