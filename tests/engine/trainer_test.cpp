@@ -111,6 +111,27 @@ TEST(Trainer, LearnsToRemember) {
     EXPECT_LT(trainer.evaluate(Part::train)[0].loss, 0.02);
 }
 
+TEST(Trainer, AnswersForAWholeSequenceAtItsLastStep) {
+    const auto backend = make_cpu_backend({});
+    DataSet data = data_of({{"type", "delay"}, {"rows", 64}, {"steps", 5}}, MeanSquaredError{});
+    // The class of a sequence: whether its first and last number are equal.
+    Tensor classes(ValueType::integer, Shape{64});
+    for (std::size_t row = 0; row < 64; ++row)
+        classes.elements[row] =
+            data.train.inputs.elements[5 * row] == data.train.inputs.elements[5 * row + 4] ? 1 : 0;
+    data.train.targets = classes;
+    data.outputs = 2;
+    Trainer trainer(
+        *backend, network_of({{{"type", "lstm"}, {"hidden", 12}}, {{"type", "dense"}}}, data), data,
+        {.epochs = 150,
+         .batch = 16,
+         .loss = CrossEntropy{},
+         .learning_rates = {0.02},
+         .clip_norm = 1.0});
+    trainer.run();
+    EXPECT_EQ(trainer.evaluate(Part::train)[0].accuracy, 1.0);
+}
+
 TEST(Trainer, AnIndividualDoesNotDependOnTheOthersOrOnThreads) {
     const DataSet data =
         data_of({{"type", "blobs"}, {"rows", 50}}, CrossEntropy{}, {.validation = 10});
