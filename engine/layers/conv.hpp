@@ -1,10 +1,14 @@
 #pragma once
 
+#include <array>
+
 #include "cambrian/engine/layers/axis_values.hpp"
 #include "cambrian/engine/layers/layer.hpp"
 #include "cambrian/engine/layers/width.hpp"
 
 namespace cambrian {
+
+inline constexpr std::array<std::string_view, 3> conv_layer_names{"conv1d", "conv2d", "conv3d"};
 
 /// Weighted sums of a window that slides over the axes of an image, through an activation. The
 /// kernel is not flipped.
@@ -15,8 +19,7 @@ namespace cambrian {
 /// al., "Backpropagation Applied to Handwritten Zip Code Recognition", 1989.
 template <int Rank>
 struct Conv {
-    static constexpr std::string_view names[] = {"conv1d", "conv2d", "conv3d"};
-    static constexpr std::string_view name = names[Rank - 1];
+    static constexpr std::string_view name = conv_layer_names[Rank - 1];
 
     std::int64_t in_channels = 0;  ///< 0: those of the input.
     std::int64_t out_channels = 0;

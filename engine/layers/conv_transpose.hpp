@@ -1,10 +1,15 @@
 #pragma once
 
+#include <array>
+
 #include "cambrian/engine/layers/axis_values.hpp"
 #include "cambrian/engine/layers/layer.hpp"
 #include "cambrian/engine/layers/width.hpp"
 
 namespace cambrian {
+
+inline constexpr std::array<std::string_view, 3> conv_transpose_layer_names{
+    "conv_transpose1d", "conv_transpose2d", "conv_transpose3d"};
 
 /// The adjoint of a convolution: every element of an image adds a window to the output, which
 /// passes through an activation.
@@ -15,9 +20,7 @@ namespace cambrian {
 /// Zeiler et al., "Deconvolutional Networks", 2010.
 template <int Rank>
 struct ConvTranspose {
-    static constexpr std::string_view names[] = {"conv_transpose1d", "conv_transpose2d",
-                                                 "conv_transpose3d"};
-    static constexpr std::string_view name = names[Rank - 1];
+    static constexpr std::string_view name = conv_transpose_layer_names[Rank - 1];
 
     std::int64_t in_channels = 0;  ///< 0: those of the input.
     std::int64_t out_channels = 0;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <vector>
 
 namespace cambrian {
@@ -10,12 +11,12 @@ class AnyLayer;
 struct OptionalLayer {
     std::vector<AnyLayer> layer;
 
-    [[nodiscard]] auto size() const { return layer.size(); }
-    [[nodiscard]] bool empty() const { return layer.empty(); }
-    [[nodiscard]] auto begin() const { return layer.begin(); }
-    [[nodiscard]] auto end() const { return layer.end(); }
-    [[nodiscard]] auto begin() { return layer.begin(); }
-    [[nodiscard]] auto end() { return layer.end(); }
+    [[nodiscard]] std::size_t size() const;
+    [[nodiscard]] bool empty() const;
+    [[nodiscard]] std::vector<AnyLayer>::const_iterator begin() const;
+    [[nodiscard]] std::vector<AnyLayer>::const_iterator end() const;
+    [[nodiscard]] std::vector<AnyLayer>::iterator begin();
+    [[nodiscard]] std::vector<AnyLayer>::iterator end();
 };
 
 }  // namespace cambrian

@@ -172,8 +172,7 @@ TEST(LayerList, HoldsEveryLayerOfTheFolder) {
         if (entry.path().extension() != ".hpp") continue;
         std::ifstream file(entry.path());
         const std::string text{std::istreambuf_iterator<char>(file), {}};
-        for (const char* start : {"static constexpr std::string_view name = ",
-                                  "static constexpr std::string_view names[]"})
+        for (const char* start : {"static constexpr std::string_view name = ", "_layer_names{"})
             for (const std::string& name : quoted(text, start)) {
                 ++layers;
                 EXPECT_TRUE(std::ranges::count(layer_types(), name) == 1) << entry.path();
