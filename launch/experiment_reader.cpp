@@ -93,7 +93,7 @@ Blueprint founder(const Json& network, const evolve::TaskSignature& task, const 
     const std::string initial = network.at("initial").get<std::string>();
     if (!initial.empty()) return distributed::read_network(base / initial).genome.blueprint;
     nlohmann::json structure;
-    for (const char* key : {"layers", "grid", "links", "input"})
+    for (const char* key : {"layers", "grid", "links", "input", "mode"})
         if (network.contains(key)) structure[key] = nlohmann::json(network[key]);
     return blueprint_from_json(structure, task.observations, task.outputs);
 }
