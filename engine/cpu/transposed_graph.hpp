@@ -22,8 +22,8 @@ class TransposedGraph {
   public:
     /// Of a value.
     static constexpr std::int64_t most_elements = 4096;
-    /// Or nothing where it has no step for an op, where individuals share what is computed, or where
-    /// a value is larger.
+    /// Or nothing where it has no step for an op, where individuals share what is computed, or
+    /// where a value is larger.
     [[nodiscard]] static std::optional<TransposedGraph> make(const Graph& graph, Math math,
                                                              MemoryAccount& account,
                                                              Profile* profile);

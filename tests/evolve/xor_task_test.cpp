@@ -47,8 +47,8 @@ TEST(TaskRegistry, NamesWhatIsWrongAndWhatIsNearest) {
     };
     EXPECT_THAT(error(R"({"type": "xro"})"),
                 AllOf(HasSubstr("\"xro\""), HasSubstr("did you mean \"xor\"?")));
-    EXPECT_THAT(error(R"({"typ": "xor"})"),
-                AllOf(HasSubstr("task.type is missing"), HasSubstr("cart_pole, dataset, table, xor")));
+    EXPECT_THAT(error(R"({"typ": "xor"})"), AllOf(HasSubstr("task.type is missing"),
+                                                  HasSubstr("cart_pole, dataset, table, xor")));
     EXPECT_THAT(error(R"({"type": "xor", "episodes": 3})"), HasSubstr("unknown key task.episodes"));
 }
 
