@@ -38,7 +38,6 @@ constexpr std::array tiles{
 // A software device compiles a large tile for a second and runs it no faster.
 constexpr std::array software_tiles{
     MatmulTile{"32x32x8", 32, 32, 8, 4, 4, 1.0},
-    MatmulTile{"16x16x8", 16, 16, 8, 4, 4},
     MatmulTile{"direct", 0, 0, 0, 0, 0, 0.5},
 };
 
@@ -60,10 +59,9 @@ bool MatmulTile::fits(const vulkan::DeviceLimits& limits) const {
 
 std::span<const MatmulTile> matmul_tiles() {
     static constexpr auto all = [] {
-        std::array<MatmulTile, tiles.size() + 2> joined{};
+        std::array<MatmulTile, tiles.size() + 1> joined{};
         std::ranges::copy(tiles, joined.begin());
         joined[tiles.size()] = software_tiles[0];
-        joined[tiles.size() + 1] = software_tiles[1];
         return joined;
     }();
     return all;

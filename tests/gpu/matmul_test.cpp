@@ -176,9 +176,10 @@ TEST(VulkanMatmul, TakesEmptyExtents) {
     }
 }
 
-/// Tiles that are worth their compilation on the test device: all on a real one.
+/// Tiles that are worth their compilation on the test device: those it chooses, or all on a real
+/// one.
 std::vector<std::string> tested_tiles() {
-    if (test::test_vulkan_device().software()) return {"16x16x8", "4x64x16", "direct"};
+    if (test::test_vulkan_device().software()) return {"32x32x8", "direct"};
     std::vector<std::string> names;
     for (const gpu::MatmulTile& tile : gpu::matmul_tiles()) names.emplace_back(tile.name);
     return names;
@@ -239,7 +240,7 @@ TEST(VulkanMatmul, KeepsSpecialValues) {
 }
 
 TEST(VulkanMatmul, RunsMoreWorkgroupsThanOneDispatchHas) {
-    const auto backend = backend_of(Math::strict, "16x16x8");
+    const auto backend = backend_of(Math::strict, "32x32x8");
     expect_bits_of_reference(*backend, {{66000, 1, 2}, {66000, 2, 1}, {}, Shared::both}, 1);
     expect_bits_of_reference(*backend, {{1, 2}, {2, 1}, {}, Shared::none}, 66000);
 }
