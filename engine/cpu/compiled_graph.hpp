@@ -40,7 +40,6 @@ class CompiledGraph {
     /// What each thread of a team has for the parts of steps, those of bodies included.
     [[nodiscard]] std::int64_t part_bytes() const;
     [[nodiscard]] std::int64_t shared_bytes() const;
-    [[nodiscard]] std::int64_t constant_bytes() const { return constants_.bytes(); }
     [[nodiscard]] bool has_block_steps() const { return !block_steps_.empty(); }
     [[nodiscard]] std::int64_t block() const { return block_; }
 

@@ -38,7 +38,6 @@ class TransposedGraph {
         return input_slot(inputs_ + index);
     }
     [[nodiscard]] std::byte* constants() const { return constants_.data(); }
-    [[nodiscard]] std::int64_t constant_bytes() const { return constants_.bytes(); }
 
     /// @param frame has all slots set; nothing behind the last word of a slot is written, and up to
     ///     `padding` words are read.
