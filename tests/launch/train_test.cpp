@@ -209,12 +209,13 @@ TEST(TrainingSchema, KnowsEveryFieldOfEveryKind) {
             EXPECT_TRUE(keys.chosen) << name << ' ' << type;
             EXPECT_EQ(keys.properties.size(), expected.size()) << name << ' ' << type;
             for (const auto& [key, property] : keys.properties)
-                if (property->contains("default"))
+                if (property->contains("default")) {
                     EXPECT_EQ(nlohmann::json((*property)["default"]), expected.at(key))
                         << name << ' ' << type << ' ' << key;
-                else if (key != "type")
+                } else if (key != "type") {
                     EXPECT_TRUE(expected.at(key).empty() || expected.at(key) == "")
                         << name << ' ' << type << ' ' << key;
+                }
         }
     };
     compare("loss", loss_types(), [](const auto& json) { return to_json(loss_from_json(json)); });
