@@ -8,6 +8,7 @@
 #include <condition_variable>
 #include <exception>
 #include <mutex>
+#include <span>
 #include <thread>
 #include <vector>
 
@@ -21,19 +22,44 @@ constexpr auto spin_time = std::chrono::microseconds(20);
 
 using Body = std::function<void(std::int64_t item, int worker)>;
 
-// One call of for_each: workers take items until none is left.
+// The items that one worker begins with, on a cache line of their own.
+struct alignas(64) Share {
+    std::atomic<std::int64_t> next{0};
+    std::int64_t end = 0;
+};
+
+// One call of for_each. Every worker begins with neighbouring items of its own, the same in every
+// call over as many, so that it finds in its caches what it left there; then it helps the others.
 struct Batch {
     const Body* body = nullptr;
-    std::int64_t items = 0;
-    std::atomic<std::int64_t> next{0};
+    std::span<Share> shares;
     std::mutex failure_mutex;
     std::int64_t failed_item = -1;
     std::exception_ptr failure;
 
+    Batch(const Body& what, std::span<Share> workers, std::int64_t items)
+        : body(&what), shares(workers) {
+        const auto count = static_cast<std::int64_t>(shares.size());
+        std::int64_t first = 0;
+        for (std::int64_t worker = 0; worker < count; ++worker) {
+            Share& share = shares[static_cast<std::size_t>(worker)];
+            share.next.store(first, std::memory_order_relaxed);
+            first += items / count + (worker < items % count ? 1 : 0);
+            share.end = first;
+        }
+    }
+
     void run(int worker) {
-        for (;;) {
-            const std::int64_t item = next.fetch_add(1, std::memory_order_relaxed);
-            if (item >= items) {
+        const std::size_t own = static_cast<std::size_t>(worker);
+        for (std::size_t turn = 0; turn < shares.size(); ++turn) {
+            take(shares[(own + turn) % shares.size()], worker);
+        }
+    }
+
+    void take(Share& share, int worker) {
+        while (true) {
+            const std::int64_t item = share.next.fetch_add(1, std::memory_order_relaxed);
+            if (item >= share.end) {
                 return;
             }
             try {
@@ -84,7 +110,9 @@ int available_processors() {
 
 struct ThreadPool::State {
     explicit State(int count)
-        : threads(count), may_spin(count > 1 && count <= available_processors()) {}
+        : threads(count),
+          may_spin(count > 1 && count <= available_processors()),
+          shares(static_cast<std::size_t>(count)) {}
 
     void work(int worker) {
         std::uint64_t seen = 0;
@@ -136,6 +164,7 @@ struct ThreadPool::State {
     std::atomic<int> running{0};
     std::atomic<bool> stopping{false};
     Batch* batch = nullptr;
+    std::vector<Share> shares;
     std::vector<std::jthread> workers;  // Last: joined before what they use is gone.
 };
 
@@ -157,10 +186,11 @@ int ThreadPool::threads() const {
 }
 
 void ThreadPool::for_each(std::int64_t items, const Body& body) {
-    Batch batch;
-    batch.body = &body;
-    batch.items = items;
-    if (state_->threads == 1 || items <= 1) {
+    // A call that stays on its thread may come from an item of another call.
+    Share own;
+    const bool alone = state_->threads == 1 || items <= 1;
+    Batch batch(body, alone ? std::span(&own, 1) : std::span(state_->shares), items);
+    if (alone) {
         batch.run(0);
     } else {
         state_->run(batch);
