@@ -181,8 +181,8 @@ TEST(ObservedProgram, ReadsCapturesAndGradientsOfATrainingStep) {
     const auto oracle = make_reference_backend(Precision::f32);
     for (const std::int64_t population : {1, 4}) {
         const auto cpu = make_cpu_backend({.threads = 2, .math = Math::strict});
-        test::Training training(*cpu, population);
-        test::Training untouched(*cpu, population);
+        test::Training training(*cpu, population, Sgd{});
+        test::Training untouched(*cpu, population, Sgd{});
         ObservedProgram program(*cpu, training.training());
         EXPECT_THAT(program.names(),
                     ElementsAre("hidden", "loss", "hidden.gradient", "w1.gradient", "w0.gradient"));

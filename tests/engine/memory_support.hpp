@@ -23,7 +23,7 @@ inline void expect_steady_memory(Backend& backend) {
     backend.trim();
     const Backend::Memory start = backend.memory();
     {
-        Training training(backend, 3, Adam{});
+        Training training(backend, 3);
         const auto step = [&] {
             training.step();
             training.infer();

@@ -24,7 +24,7 @@ inline Var small_network(Graph& graph, Var x) {
 
 /// Half the sum of squared errors on rows [6, 3] as its output; its gradients update the weights.
 /// Captures hidden, loss, hidden.gradient, w0.gradient and w1.gradient.
-inline Graph training_graph(const Optimizer& optimizer = Sgd{}) {
+inline Graph training_graph(const Optimizer& optimizer = Sgd{.momentum = 0.9}) {
     Graph graph;
     const Var rows = graph.input("rows", ValueType::real, {training_rows, 3});
     const Var targets = graph.input("targets", ValueType::real, {training_rows, 2});
@@ -58,7 +58,7 @@ inline Graph inference_graph() {
 /// Both programs on a backend, with their buffers.
 class Training {
   public:
-    Training(Backend& backend, std::int64_t population, const Optimizer& optimizer = Sgd{})
+    Training(Backend& backend, std::int64_t population, const Optimizer& optimizer = Sgd{.momentum = 0.9})
         : backend_(backend),
           population_(population),
           train_(training_graph(optimizer)),
@@ -80,9 +80,11 @@ class Training {
     }
 
     void step() {
-        buffers_.write("step", Tensor::scalar(++steps_));
+        count_step();
         train_program_->run(population_, train_bindings_.inputs, train_bindings_.outputs);
     }
+    /// For those who run the training program themselves.
+    void count_step() { buffers_.write("step", Tensor::scalar(++steps_)); }
     void infer() {
         infer_program_->run(population_, infer_bindings_.inputs, infer_bindings_.outputs);
     }

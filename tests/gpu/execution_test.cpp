@@ -45,6 +45,8 @@ TEST(VulkanExecution, ReadsCapturesAndGradientsOfATrainingStep) {
     ObservedProgram observed(*gpu, training.training());
     ObservedProgram expected(*cpu, twin.training());
     for (int step = 0; step < 2; ++step) {
+        training.count_step();
+        twin.count_step();
         const auto& [in, out] = training.training_bindings();
         observed.observe(3, in, out);
         const auto& [twin_in, twin_out] = twin.training_bindings();

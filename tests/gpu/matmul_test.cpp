@@ -176,10 +176,10 @@ TEST(VulkanMatmul, TakesEmptyExtents) {
     }
 }
 
-/// Tiles that are worth their compilation on the test device: those it chooses, or all on a real
-/// one.
+/// Tiles that are worth their compilation on the test device: those it chooses and one for few
+/// rows, or all on a real one.
 std::vector<std::string> tested_tiles() {
-    if (test::test_vulkan_device().software()) return {"32x32x8", "direct"};
+    if (test::test_vulkan_device().software()) return {"32x32x8", "4x128x16", "direct"};
     std::vector<std::string> names;
     for (const gpu::MatmulTile& tile : gpu::matmul_tiles()) names.emplace_back(tile.name);
     return names;
