@@ -68,9 +68,9 @@ inline constexpr std::int64_t run_rows = 5;
 inline constexpr std::int64_t run_steps = 3;
 
 /// Outputs of a genome for run_rows sequences of run_steps fixed inputs, on the reference backend.
-inline Tensor run(Backend& backend, const Genome& genome) {
+inline Tensor run(Backend& backend, const Genome& genome, std::int64_t steps = run_steps) {
     const Network network(genome.blueprint);
-    const Shape shape{run_rows, run_steps, genome.blueprint.input_features};
+    const Shape shape{run_rows, steps, genome.blueprint.input_features};
     Graph graph;
     const Var x = graph.input("x", ValueType::real, shape);
     const auto activations = std::max<std::int64_t>(network.activation_count(), 1);
