@@ -1,15 +1,11 @@
 #include "cambrian/engine/layers/layer_json.hpp"
 
-#include <array>
-#include <charconv>
 #include <nlohmann/json.hpp>
-#include <tuple>
 
-#include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/core/json_read.hpp"
 #include "cambrian/engine/layers/chain.hpp"
-#include "cambrian/engine/layers/width.hpp"
+#include "cambrian/engine/layers/field_json.hpp"
 
 namespace cambrian {
 
@@ -18,26 +14,9 @@ namespace {
 using nlohmann::json;
 using nlohmann::ordered_json;
 
-ordered_json value_to_json(std::int64_t value) {
-    return value;
-}
-ordered_json value_to_json(bool value) {
-    return value;
-}
-ordered_json value_to_json(const std::string& value) {
-    return value;
-}
-ordered_json value_to_json(Activation value) {
-    return name(value);
-}
-
-/// The shortest decimal that reads back as the same float, so that 1e-5 stays 1e-5.
-ordered_json value_to_json(float value) {
-    std::array<char, 64> text{};
-    const auto end = std::to_chars(text.data(), text.data() + text.size(), value).ptr;
-    double number = 0.0;
-    std::from_chars(text.data(), end, number);
-    return number;
+template <class Value>
+ordered_json value_to_json(const Value& value) {
+    return field_json::write(value);
 }
 
 ordered_json value_to_json(const std::vector<AnyLayer>& layers) {
@@ -50,32 +29,11 @@ ordered_json value_to_json(const OptionalLayer& layer) {
     return layer.empty() ? ordered_json() : to_json(layer.layer.front());
 }
 
-ordered_json value_to_json(const std::vector<std::int64_t>& values) {
-    return values;
-}
-ordered_json value_to_json(const std::vector<bool>& values) {
-    return values;
-}
-ordered_json value_to_json(const AxisValues& values) {
-    return values.size() == 1 ? ordered_json(values.values[0]) : ordered_json(values.values);
-}
-
 AnyLayer read_layer(const json& source, std::string_view path, int depth);
 
-void read_value(std::int64_t& value, const json& source, std::string_view path, int /*depth*/) {
-    value = json_read::integer(source, path, 0, widest_layer);
-}
-void read_value(bool& value, const json& source, std::string_view path, int /*depth*/) {
-    value = json_read::boolean(source, path);
-}
-void read_value(float& value, const json& source, std::string_view path, int /*depth*/) {
-    value = json_read::real(source, path);
-}
-void read_value(std::string& value, const json& source, std::string_view path, int /*depth*/) {
-    value = json_read::text(source, path);
-}
-void read_value(Activation& value, const json& source, std::string_view path, int /*depth*/) {
-    value = static_cast<Activation>(json_read::choice(source, path, activation_names));
+template <class Value>
+void read_value(Value& value, const json& source, std::string_view path, int /*depth*/) {
+    field_json::read(value, source, path);
 }
 void read_value(std::vector<AnyLayer>& layers, const json& source, std::string_view path,
                 int depth) {
@@ -87,43 +45,6 @@ void read_value(std::vector<AnyLayer>& layers, const json& source, std::string_v
 void read_value(OptionalLayer& layer, const json& source, std::string_view path, int depth) {
     layer.layer.clear();
     if (!source.is_null()) layer.layer.push_back(read_layer(source, path, depth + 1));
-}
-void read_value(std::vector<std::int64_t>& values, const json& source, std::string_view path,
-                int /*depth*/) {
-    json_read::list(source, path);
-    values.clear();
-    for (std::size_t i = 0; i < source.size(); ++i)
-        values.push_back(
-            json_read::integer(source[i], json_read::element(path, i), 0, widest_layer));
-}
-void read_value(std::vector<bool>& values, const json& source, std::string_view path,
-                int /*depth*/) {
-    json_read::list(source, path);
-    values.clear();
-    for (std::size_t i = 0; i < source.size(); ++i)
-        values.push_back(json_read::boolean(source[i], json_read::element(path, i)));
-}
-void read_value(AxisValues& values, const json& source, std::string_view path, int depth) {
-    if (source.is_array())
-        read_value(values.values, source, path, depth);
-    else
-        values = json_read::integer(source, path, 0, widest_layer);
-}
-
-template <class L>
-void read_fields(L& layer, const json& source, std::string_view path, int depth) {
-    const auto names = std::apply(
-        [](const auto&... field) {
-            return std::array{std::string_view("type"), field.name...};
-        },
-        L::fields);
-    json_read::object(source, path, names);
-    const auto read = [&](const auto& field) {
-        const auto found = source.find(std::string(field.name));
-        if (found != source.end())
-            read_value(layer.*field.member, *found, json_read::member(path, field.name), depth);
-    };
-    std::apply([&](const auto&... field) { (read(field), ...); }, L::fields);
 }
 
 AnyLayer read_layer(const json& source, std::string_view path, int depth) {
@@ -138,7 +59,10 @@ AnyLayer read_layer(const json& source, std::string_view path, int depth) {
     std::optional<AnyLayer> layer = default_layer(type);
     if (!layer)
         throw ConfigError(json_read::member(path, "type") + ": " + unknown_layer_type(type));
-    std::visit([&](auto& concrete) { read_fields(concrete, source, path, depth); },
+    const auto read = [depth](auto& value, const json& held, std::string_view place) {
+        read_value(value, held, place, depth);
+    };
+    std::visit([&](auto& concrete) { field_json::read_fields(concrete, source, path, read); },
                layer->variant());
     if (const std::string_view fault = layer->fault(); !fault.empty())
         json_read::fail(path, "cannot be used", fault, "change that key");
@@ -147,19 +71,12 @@ AnyLayer read_layer(const json& source, std::string_view path, int depth) {
 
 }  // namespace
 
-ordered_json to_json(const AnyLayer& layer) {
+ordered_json to_json(const AnyLayer& any) {
     ordered_json result = ordered_json::object();
-    result["type"] = layer.type();
-    std::visit(
-        [&result](const auto& concrete) {
-            std::apply(
-                [&](const auto&... field) {
-                    ((result[std::string(field.name)] = value_to_json(concrete.*field.member)),
-                     ...);
-                },
-                std::remove_cvref_t<decltype(concrete)>::fields);
-        },
-        layer.variant());
+    result["type"] = any.type();
+    const auto write = [](const auto& value) { return value_to_json(value); };
+    std::visit([&](const auto& layer) { field_json::write_fields(result, layer, write); },
+               any.variant());
     return result;
 }
 
