@@ -91,11 +91,15 @@ distributed::DistributionSettings distribution_settings(const Json& config) {
 
 Blueprint founder(const Json& network, const evolve::TaskSignature& task, const fs::path& base) {
     const std::string initial = network.at("initial").get<std::string>();
+    if (!initial.empty() && network.contains("build"))
+        throw ConfigError(
+            "network.initial is given beside network.build (both say what the network is) keep one "
+            "of the two");
     if (!initial.empty()) return distributed::read_network(base / initial).genome.blueprint;
     nlohmann::json structure;
-    for (const char* key : {"layers", "grid", "links", "input", "mode"})
+    for (const char* key : {"layers", "grid", "links", "input", "mode", "build"})
         if (network.contains(key)) structure[key] = nlohmann::json(network[key]);
-    return blueprint_from_json(structure, task.observations, task.outputs);
+    return blueprint_from_json(structure, task.observations, task.outputs, task.time);
 }
 
 /// Where relative data paths start: run.base_directory, itself relative to the config.

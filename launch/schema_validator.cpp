@@ -172,9 +172,13 @@ Json normalised(const Schema& schema, const Json& reference, const Json& value) 
     Json result = Json::object();
     for (const auto& [name, child] : keys.properties) {
         const Json& target = schema.resolve(*child);
+        // Beside the key that stands for it, a key has no default.
+        const bool replaced = value.contains(target.value("x-unless", ""));
         if (value.contains(name) &&
             !(target.contains("default") && value[name].empty() && value[name].is_object()))
             result[name] = normalised(schema, *child, value[name]);
+        else if (replaced)
+            continue;
         else if (target.contains("default"))
             result[name] = normalised(schema, *child, target["default"]);
         else if (target.value("type", "") == "object" && !target.value("x-optional", false) &&

@@ -1,5 +1,6 @@
 #include "cambrian/engine/network/blueprint.hpp"
 
+#include <algorithm>
 #include <string>
 
 #include "cambrian/engine/core/error.hpp"
@@ -34,6 +35,11 @@ std::array<int, 4> GridSize::coordinates(int index) const {
 Shape input_row(const Blueprint& blueprint) {
     return blueprint.input_shape.rank() == 0 ? Shape{blueprint.input_features}
                                              : blueprint.input_shape;
+}
+
+GridSize one_cell(std::size_t layers) {
+    constexpr std::size_t least = 4;
+    return {.layers_per_cell = static_cast<int>(std::max(least, layers))};
 }
 
 void check(const GridSize& grid) {

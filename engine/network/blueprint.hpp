@@ -31,6 +31,8 @@ struct GridSize {
 inline constexpr int largest_grid = 1 << 20;
 /// Throws ShapeError unless every extent is at least 1 and there are at most largest_grid slots.
 void check(const GridSize& grid);
+/// One cell with room for so many layers, at least 4.
+[[nodiscard]] GridSize one_cell(std::size_t layers);
 
 /// A layer in the grid. A disabled slot is the identity on the elements of a row, so only a slot
 /// that gives as many as it takes may be disabled.
@@ -86,12 +88,14 @@ struct Blueprint {
 /// "at": [z, y, x, l]. A grid left out is one cell with room for at least 4 layers; widths left out
 /// are inferred. A link is {"source": .., "target": .., "kind": "forward" | "backward"} (also
 /// "from" and "to"), an end is a slot index, [z, y, x, l], "input" or "head". "input": [C, H, W]
-/// shows the first layer the input as an image. "mode": "mesh" clocks all slots at once. A key
-/// "initial" is the caller's. Throws ConfigError or ShapeError naming key, slot, layer and both
-/// shapes.
+/// shows the first layer the input as an image. "mode": "mesh" clocks all slots at once. A layer
+/// with "enabled": false is skipped. {"build": {"type": ..}} (builders.hpp) stands for layers and
+/// links. A key "initial" is the caller's.
+/// @param time whether the network is asked in steps, for builders that may choose a state.
+/// Throws ConfigError or ShapeError naming key, slot, layer and both shapes.
 [[nodiscard]] Blueprint blueprint_from_json(const nlohmann::json& network,
                                             std::int64_t input_features,
-                                            std::int64_t output_features);
+                                            std::int64_t output_features, bool time = true);
 /// Everything, for reading: widths, grid, each filled slot with "at" and "enabled", head, links.
 [[nodiscard]] nlohmann::ordered_json to_json(const Blueprint& blueprint);
 

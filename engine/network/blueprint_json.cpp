@@ -6,6 +6,7 @@
 #include "cambrian/engine/core/json_read.hpp"
 #include "cambrian/engine/layers/layer_json.hpp"
 #include "cambrian/engine/layers/width.hpp"
+#include "cambrian/engine/network/builders.hpp"
 #include "cambrian/engine/network/network.hpp"
 
 // Blueprints from and to JSON.
@@ -41,8 +42,7 @@ Shape read_input(const json* source) {
 }
 
 GridSize read_grid(const json* source, std::size_t slots_wanted) {
-    GridSize grid;
-    grid.layers_per_cell = static_cast<int>(std::max<std::size_t>(4, slots_wanted));
+    GridSize grid = one_cell(slots_wanted);
     if (source == nullptr) return grid;
     static constexpr std::array<std::string_view, 4> keys{"depth", "rows", "cols",
                                                           "layers_per_cell"};
@@ -85,6 +85,11 @@ void place_layers(Blueprint& blueprint, const json& layers) {
             next = read_place(layer["at"], json_read::member(path, "at"), blueprint.grid);
             layer.erase("at");
         }
+        bool enabled = true;
+        if (layer.is_object() && layer.contains("enabled")) {
+            enabled = json_read::boolean(layer["enabled"], json_read::member(path, "enabled"));
+            layer.erase("enabled");
+        }
         if (next >= blueprint.grid.slots())
             json_read::fail(path, "has no slot",
                             "the grid has " + std::to_string(blueprint.grid.slots()) + " slots",
@@ -93,7 +98,7 @@ void place_layers(Blueprint& blueprint, const json& layers) {
         if (slot)
             json_read::fail(path, "falls on slot " + std::to_string(next), "another layer is there",
                             "give it another place with \"at\"");
-        slot = Slot{.layer = layer_from_json(layer, path), .enabled = true};
+        slot = Slot{.layer = layer_from_json(layer, path), .enabled = enabled};
         ++next;
     }
 }
@@ -146,6 +151,22 @@ std::vector<Link> read_links(const json* source, const GridSize& grid) {
     return links;
 }
 
+std::optional<NetworkMode> read_mode(const json& network) {
+    const json* mode = find(network, "mode");
+    if (mode == nullptr) return std::nullopt;
+    return static_cast<NetworkMode>(json_read::choice(*mode, "network.mode", mode_names));
+}
+
+/// The network that a builder makes, which no other key describes.
+Blueprint built(const json& network, NetworkEnds ends) {
+    for (const char* key : {"layers", "links"})
+        if (network.contains(key))
+            json_read::fail(json_read::member("network", key), "is given beside network.build",
+                            "a builder makes layers and links", "keep one of the two");
+    if (const json* grid = find(network, "grid")) ends.grid = read_grid(grid, 0);
+    return build(builder_from_json(network["build"], "network.build"), ends);
+}
+
 ordered_json end_to_json(int end, const GridSize& grid) {
     if (end == input_port) return "input";
     if (end == grid.slots()) return "head";
@@ -155,10 +176,17 @@ ordered_json end_to_json(int end, const GridSize& grid) {
 }  // namespace
 
 Blueprint blueprint_from_json(const json& network, std::int64_t input_features,
-                              std::int64_t output_features) {
-    static constexpr std::array<std::string_view, 6> keys{"layers", "grid", "links",
-                                                          "input",  "mode", "initial"};
+                              std::int64_t output_features, bool time) {
+    static constexpr std::array<std::string_view, 7> keys{"layers", "grid",  "links",  "input",
+                                                          "mode",   "build", "initial"};
     json_read::object(network, "network", keys);
+    if (network.contains("build"))
+        return built(network, {.input_features = input_features,
+                               .output_features = output_features,
+                               .input_shape = read_input(find(network, "input")),
+                               .time = time,
+                               .grid = {},
+                               .mode = read_mode(network)});
     const json default_layers = json::array({{{"type", "dense"}}});
     const json* given = find(network, "layers");
     const json& layers = given != nullptr ? *given : default_layers;
@@ -171,9 +199,7 @@ Blueprint blueprint_from_json(const json& network, std::int64_t input_features,
     blueprint.input_features = input_features;
     blueprint.output_features = output_features;
     blueprint.input_shape = read_input(find(network, "input"));
-    if (const json* mode = find(network, "mode"))
-        blueprint.mode =
-            static_cast<NetworkMode>(json_read::choice(*mode, "network.mode", mode_names));
+    blueprint.mode = read_mode(network).value_or(NetworkMode::chain);
     blueprint.grid = read_grid(find(network, "grid"), layers.size() - 1);
     blueprint.slots.resize(static_cast<std::size_t>(blueprint.grid.slots()));
     place_layers(blueprint, layers);

@@ -30,23 +30,6 @@ bool is_filled(const Blueprint& blueprint, int slot) {
            blueprint.slots[static_cast<std::size_t>(slot)].has_value();
 }
 
-/// Why a link cannot be, or an empty text.
-std::string_view link_fault(const Blueprint& blueprint, const Link& link) {
-    const bool target_is_head = link.target == blueprint.grid.slots();
-    if (link.kind == LinkKind::backward) {
-        if (!is_filled(blueprint, link.source)) return "a backward link starts at a filled slot";
-        if (!is_filled(blueprint, link.target)) return "a backward link ends at a filled slot";
-        if (link.source < link.target) return "a backward link runs against the index order";
-        return {};
-    }
-    if (link.source != input_port && !is_filled(blueprint, link.source))
-        return "a forward link starts at the input or at a filled slot";
-    if (!target_is_head && !is_filled(blueprint, link.target))
-        return "a forward link ends at a filled slot or at the head";
-    if (link.source >= link.target) return "a forward link runs with the index order";
-    return {};
-}
-
 }  // namespace
 
 void sizes(const Blueprint& blueprint) {
@@ -93,6 +76,22 @@ void ChainShape::finish() const {
                      ") leave its output width out or end with a dense layer");
 }
 
+std::optional<std::string_view> link_fault(const Blueprint& blueprint, const Link& link) {
+    const bool target_is_head = link.target == blueprint.grid.slots();
+    if (link.kind == LinkKind::backward) {
+        if (!is_filled(blueprint, link.source)) return "a backward link starts at a filled slot";
+        if (!is_filled(blueprint, link.target)) return "a backward link ends at a filled slot";
+        if (link.source < link.target) return "a backward link runs against the index order";
+        return std::nullopt;
+    }
+    if (link.source != input_port && !is_filled(blueprint, link.source))
+        return "a forward link starts at the input or at a filled slot";
+    if (!target_is_head && !is_filled(blueprint, link.target))
+        return "a forward link ends at a filled slot or at the head";
+    if (link.source >= link.target) return "a forward link runs with the index order";
+    return std::nullopt;
+}
+
 void links(const Blueprint& blueprint) {
     const Link* before = nullptr;
     for (const Link& link : blueprint.links) {
@@ -101,8 +100,7 @@ void links(const Blueprint& blueprint) {
                              std::to_string(link.target) + " is not possible (" + std::string(why) +
                              ") " + std::string(suggestion));
         };
-        if (const std::string_view why = link_fault(blueprint, link); !why.empty())
-            fail(why, "change its ends or its kind");
+        if (const auto why = link_fault(blueprint, link)) fail(*why, "change its ends or its kind");
         const auto order = [](const Link& l) { return std::tuple(l.source, l.target, l.kind); };
         if (before != nullptr && !(order(*before) < order(link)))
             fail("links are sorted by source, target and kind, no two equal", "sort the links");

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "cambrian/engine/core/hash.hpp"
@@ -34,6 +35,9 @@ class ChainShape {
     std::optional<Shape> preceding_;  ///< Before the layer passed last.
 };
 
+/// Why a link cannot be, if it cannot.
+[[nodiscard]] std::optional<std::string_view> link_fault(const Blueprint& blueprint,
+                                                         const Link& link);
 /// Throws ShapeError unless links are sorted, distinct and join ends that exist in their direction.
 void links(const Blueprint& blueprint);
 

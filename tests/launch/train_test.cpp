@@ -7,6 +7,7 @@
 
 #include "cambrian/distributed/network_file.hpp"
 #include "cambrian/engine/cpu/cpu_backend.hpp"
+#include "cambrian/engine/network/builders.hpp"
 #include "cambrian/engine/train/loss.hpp"
 #include "cambrian/engine/train/optimizer.hpp"
 #include "cambrian/engine/train/schedule.hpp"
@@ -196,7 +197,8 @@ TEST_F(Train, EvolutionTakesTheSameDataSets) {
     EXPECT_THAT(result.out, HasSubstr("validated"));
 }
 
-/// The kinds of losses, optimizers, schedules and sources: the schema and the engine agree.
+/// The kinds of losses, optimizers, schedules, sources and builders: the schema and the engine
+/// agree.
 TEST(TrainingSchema, KnowsEveryFieldOfEveryKind) {
     const Schema schema;
     const auto compare = [&](const char* name, std::span<const std::string_view> types,
@@ -223,6 +225,8 @@ TEST(TrainingSchema, KnowsEveryFieldOfEveryKind) {
             [](const auto& json) { return to_json(optimizer_from_json(json)); });
     compare("schedule", schedule_types(),
             [](const auto& json) { return to_json(schedule_from_json(json)); });
+    compare("builder", builder_types(),
+            [](const auto& json) { return to_json(builder_from_json(json, "builder")); });
     compare("source", source_types(), [](const auto& json) {
         return source_defaults(json.at("type").template get<std::string>());
     });
