@@ -7,6 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "cambrian/engine/network/telemetry.hpp"
+
 namespace cambrian::launch {
 namespace {
 
@@ -22,26 +24,10 @@ std::vector<LayerLine> layer_lines(const Blueprint& blueprint) {
     for (int slot = 0; slot < blueprint.grid.slots(); ++slot) {
         const auto& filled = blueprint.slots[static_cast<std::size_t>(slot)];
         if (!filled) continue;
-        const auto [z, y, x, l] = blueprint.grid.coordinates(slot);
-        lines.push_back({fmt::format("slot {} [{} {} {} {}]", slot, z, y, x, l), &filled->layer,
-                         filled->enabled, slot});
+        lines.push_back({place_name(blueprint.grid, slot), &filled->layer, filled->enabled, slot});
     }
     lines.push_back({"head", &blueprint.head, true, blueprint.grid.slots()});
     return lines;
-}
-
-std::int64_t slot_weights(const Network& network, int slot) {
-    std::int64_t count = 0;
-    for (const WeightRange& range : network.weights())
-        if (range.slot == slot) count += range.count;
-    return count;
-}
-
-std::int64_t link_weights(const Network& network, int link) {
-    std::int64_t count = 0;
-    for (const WeightRange& range : network.weights())
-        if (range.link == link) count += range.count;
-    return count;
 }
 
 std::string activation_text(const AnyLayer& layer) {
@@ -66,6 +52,39 @@ std::string_view kind_text(LinkKind kind) {
     return kind == LinkKind::forward ? "forward" : "backward";
 }
 
+/// Ten columns; numbers to the right.
+std::string table_line(const std::vector<std::string>& cells) {
+    std::string line = fmt::format(
+        "  {:<20} {:<20} {:>8} {:>8} {:<10} {:<7} {:>10} {:>8} {:>8} {:>10}", cells[0], cells[1],
+        cells[2], cells[3], cells[4], cells[5], cells[6], cells[7], cells[8], cells[9]);
+    return line + "\n";
+}
+
+std::vector<std::string> with_counts(std::vector<std::string> cells, const ElementCounts& counts) {
+    for (const std::int64_t number :
+         {counts.parameters, counts.buffers, counts.state, counts.bytes()})
+        cells.push_back(fmt::format("{}", number));
+    return cells;
+}
+
+/// The lines of a layer and of those in it, further to the right.
+void append_lines(std::string& text, const LayerTelemetry& layer, int depth) {
+    constexpr int indent = 2;
+    std::string activations;
+    // Those of the layers in it stand beside these.
+    if (layer.inner.empty())
+        for (const Activation activation : layer.activations)
+            activations += (activations.empty() ? "" : " ") + std::string(name(activation));
+    text += table_line(with_counts(
+        {fmt::format("{:{}}{}", "", depth * indent, layer.place), layer.type,
+         shape_text(layer.input), shape_text(layer.output), activations.empty() ? "-" : activations,
+         depth > 0       ? ""
+         : layer.enabled ? "yes"
+                         : "no"},
+        layer.counts));
+    for (const LayerTelemetry& inner : layer.inner) append_lines(text, inner, depth + 1);
+}
+
 }  // namespace
 
 std::string structure_line(const Network& network) {
@@ -79,22 +98,16 @@ std::string structure_line(const Network& network) {
 }
 
 std::string structure_table(const Network& network) {
-    const Blueprint& blueprint = network.blueprint();
-    std::string text = fmt::format("  {:<20} {:<12} {:>7} {:>7} {:<18} {:<8} {:>9}\n", "place",
-                                   "type", "in", "out", "activation", "enabled", "weights");
-    for (const LayerLine& line : layer_lines(blueprint))
-        text +=
-            fmt::format("  {:<20} {:<12} {:>7} {:>7} {:<18} {:<8} {:>9}\n", line.place,
-                        line.layer->type(), shape_text(network.shape_before(line.slot)),
-                        shape_text(network.shape_after(line.slot)), activation_text(*line.layer),
-                        line.enabled ? "yes" : "no", slot_weights(network, line.slot));
-    for (std::size_t i = 0; i < blueprint.links.size(); ++i) {
-        const Link& link = blueprint.links[i];
-        text += fmt::format("  link {} -> {}, {}, {} weights\n", end_text(blueprint, link.source),
-                            end_text(blueprint, link.target), kind_text(link.kind),
-                            link_weights(network, static_cast<int>(i)));
-    }
-    return text;
+    const NetworkTelemetry report = telemetry(network);
+    std::string text = table_line({"place", "type", "in", "out", "activation", "enabled",
+                                   "parameters", "buffers", "state", "bytes"});
+    for (const LayerTelemetry& layer : report.layers) append_lines(text, layer, 0);
+    for (const LinkTelemetry& entry : report.links)
+        text += fmt::format("  link {} -> {}, {}, {} parameters\n",
+                            end_text(network.blueprint(), entry.link.source),
+                            end_text(network.blueprint(), entry.link.target),
+                            kind_text(entry.link.kind), entry.counts.parameters);
+    return text + table_line(with_counts({"total", "", "", "", "", ""}, report.total));
 }
 
 std::string summary_text(const distributed::Experiment& experiment) {
@@ -157,6 +170,7 @@ Json network_json(const distributed::NetworkFile& file) {
     json["weights"] = genome.weights.size();
     json["content_hash"] = evolve::content_hash(genome).hex();
     json["blueprint"] = to_json(genome.blueprint);
+    json["telemetry"] = to_json(telemetry(Network(genome.blueprint)));
     json["slot_genes"] = Json::array();
     for (std::size_t slot = 0; slot < genome.slot_genes.size(); ++slot)
         if (genome.blueprint.slots[slot]) {

@@ -12,7 +12,8 @@ namespace cambrian::launch {
 /// "4 inputs → 2 outputs, 1×1×1×4 grid, 2 layers, 0 links, 114 weights".
 [[nodiscard]] std::string structure_line(const Network& network);
 
-/// One line for each filled slot and link, then the head.
+/// One line for each filled slot, the layers in it, the head and the links, then the totals
+/// (telemetry.hpp).
 [[nodiscard]] std::string structure_table(const Network& network);
 
 /// Task, population, network and end of an experiment, in a few lines.

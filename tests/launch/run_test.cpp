@@ -42,11 +42,14 @@ TEST_F(FinishedRun, SaysWhatItReachedAndWhereToLook) {
 TEST_F(FinishedRun, CanBeInspected) {
     const Result text = run({"inspect", best_});
     EXPECT_EQ(text.code, 0) << text.err;
-    for (const char* part : {"2 inputs, 1 outputs", "task xor, seed 1", "head", "gene slot 0"})
+    for (const char* part :
+         {"2 inputs, 1 outputs", "task xor, seed 1", "head", "gene slot 0", "total"})
         EXPECT_THAT(text.out, HasSubstr(part));
     const nlohmann::json json = nlohmann::json::parse(run({"inspect", best_, "--json"}).out);
     EXPECT_EQ(json["identity"]["task"]["type"], "xor");
     EXPECT_FALSE(json["identity"]["run"].contains("directory"));
+    EXPECT_EQ(json["telemetry"]["layers"].back()["place"], "head");
+    EXPECT_EQ(json["telemetry"]["total"]["parameters"], json["weights"]);
     EXPECT_THAT(run({"inspect", best_, "--dot"}).out, HasSubstr("input -> slot0"));
     EXPECT_EQ(run({"inspect", best_, "--dot", "--json"}).code, 2);
 }

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "cambrian/engine/network/network.hpp"
+
+// What a network is made of, counted from what its layers say of themselves.
+namespace cambrian {
+
+/// How much of everything there is.
+struct ElementCounts {
+    std::int64_t parameters = 0;  ///< Weights that are trained and mutated.
+    std::int64_t buffers = 0;     ///< Running statistics.
+    std::int64_t state = 0;       ///< Carried from step to step, of one row of a batch.
+
+    /// Of parameters and buffers as a genome holds them, in float32.
+    [[nodiscard]] std::int64_t bytes() const { return 4 * (parameters + buffers); }
+    ElementCounts& operator+=(const ElementCounts& other);
+    bool operator==(const ElementCounts&) const = default;
+};
+
+/// A slot, the head, or a layer in one of them.
+struct LayerTelemetry {
+    /// "slot 3 [0 0 1 1]" with z, y, x and l, "head", or in a container "layers.0", "gate".
+    std::string place;
+    int slot = 0;  ///< Also of what is in it; slots() for the head.
+    std::string type;
+    std::vector<Activation> activations;  ///< Depth first.
+    bool enabled = true;
+    Shape input;  ///< Of a row.
+    Shape output;
+    ElementCounts counts;  ///< With those of the layers in it.
+    std::vector<LayerTelemetry> inner;
+};
+
+struct LinkTelemetry {
+    Link link;
+    ElementCounts counts;
+};
+
+struct NetworkTelemetry {
+    GridSize grid;
+    std::vector<LayerTelemetry> layers;  ///< Filled slots in their order, then the head.
+    std::vector<LinkTelemetry> links;
+    ElementCounts total;
+};
+
+[[nodiscard]] NetworkTelemetry telemetry(const Network& network);
+/// {"layers": [{"place", "slot", "type", .., "inner": [..]}], "links": [..], "total": {..}}
+[[nodiscard]] nlohmann::ordered_json to_json(const NetworkTelemetry& telemetry);
+
+/// "slot 3 [0 0 1 1]", or "head" for slot = slots().
+[[nodiscard]] std::string place_name(const GridSize& grid, int slot);
+
+}  // namespace cambrian
