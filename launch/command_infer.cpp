@@ -13,7 +13,9 @@
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/io/csv.hpp"
+#include "cambrian/engine/network/observer.hpp"
 #include "cambrian/evolve/evaluator.hpp"
+#include "cambrian/evolve/observe.hpp"
 #include "cambrian/evolve/tasks/table_data.hpp"
 #include "cambrian/launch/commands.hpp"
 #include "cambrian/launch/device.hpp"
@@ -161,9 +163,17 @@ int infer_command(const CommandContext& context, const InferOptions& options) {
     const auto backend = make_backend(device_settings(engine, RankPlace{}));
     // A network with a memory reads the file as one sequence.
     const bool sequence = Network(network.genome.blueprint).stateful();
-    const std::vector<float> outputs =
-        evolve::infer(*backend, network.genome, network_inputs(rows, translation),
-                      sequence ? 1 : rows.rows, sequence ? rows.rows : 0);
+    const std::vector<float> inputs = network_inputs(rows, translation);
+    const std::int64_t batch = sequence ? 1 : rows.rows;
+    const std::int64_t time = sequence ? rows.rows : 0;
+    const std::vector<float> outputs = evolve::infer(*backend, network.genome, inputs, batch, time);
+    if (options.observe) {
+        // Beside the answers, which other programs may read from standard output.
+        ConsoleObserver console([&](const std::string& line) { context.err << line << '\n'; });
+        for (const Observation& observation :
+             evolve::observe(*backend, network.genome, inputs, batch, time))
+            console.observe(observation);
+    }
     if (options.output.empty()) {
         write_answers(context.out, outputs, rows, translation);
         if (!context.out.flush())

@@ -58,6 +58,7 @@ struct InferOptions {
     std::string input;   ///< "-" is standard input.
     std::string output;  ///< Empty: standard output.
     bool raw = false;
+    bool observe = false;  ///< Tells standard error what every slot gives.
     std::vector<std::string> overrides;
 };
 [[nodiscard]] int infer_command(const CommandContext& context, const InferOptions& options);

@@ -180,6 +180,8 @@ class CommandLine {
         sub.add_option("-o,--output", infer_.output, "File for the answers; else standard output");
         sub.add_flag("--raw", infer_.raw,
                      "Pass numbers as they are, also for a table task that normalises");
+        sub.add_flag("--observe", infer_.observe,
+                     "Say on standard error what every layer gives: mean, largest, least, active");
         add_overrides(sub, infer_.overrides);
     }
 

@@ -66,6 +66,12 @@ TrainingSettings settings_of(const Json& config, const Loss& loss) {
     return settings;
 }
 
+WatchSettings watch_of(const Json& observe) {
+    return {.every = observe.at("every").get<std::int64_t>(),
+            .window = observe.at("window").get<std::int64_t>(),
+            .to_file = observe.at("to").get<std::string>() == "file"};
+}
+
 }  // namespace
 
 ResolvedConfig resolve_training(const ConfigDocument& document, const Schema& schema,
@@ -100,6 +106,7 @@ TrainingJob make_training(const ResolvedConfig& config, const Schema& schema,
             config.origins.of("task"), job.task->type()));
     job.blueprint = make_founder(config, *job.task);
     job.settings = settings_of(json, learning->loss);
+    job.watch = watch_of(json.at("training").at("observe"));
     job.identity_json = nlohmann::json(keys_of_class(schema, *config.written, "identity")).dump();
     job.resolved_json = config.written->dump(2);
     return job;

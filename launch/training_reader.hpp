@@ -10,6 +10,13 @@
 
 namespace cambrian::launch {
 
+/// Which steps of a training are watched, and who is told.
+struct WatchSettings {
+    std::int64_t every = 0;   ///< Steps; 0: none is.
+    std::int64_t window = 1;  ///< Watched steps that are told of together.
+    bool to_file = false;     ///< Into observations.jsonl of the run directory, else the console.
+};
+
 /// A training, read and checked: what `cambrian train` makes of a config.
 struct TrainingJob {
     std::string name;
@@ -17,6 +24,7 @@ struct TrainingJob {
     std::shared_ptr<const evolve::Task> task;  ///< One with samples to learn from.
     Blueprint blueprint;
     TrainingSettings settings;
+    WatchSettings watch;
     std::string identity_json;
     std::string resolved_json;
 };

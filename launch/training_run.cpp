@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cmath>
 #include <limits>
+#include <memory>
 #include <ostream>
 
 #include "cambrian/distributed/generation_log.hpp"
@@ -47,6 +48,7 @@ class Run {
         directory_.write_config(job.resolved_json, backend.describe().text());
         epochs_.emplace(directory_.path() / "epochs.csv", 0);
         timings_.emplace(directory_.path() / "timings.csv", 0);
+        if (job.watch.every > 0) watch();
         epochs_->pending() += epochs_header;
         timings_->pending() += timings_header;
     }
@@ -62,6 +64,21 @@ class Run {
     }
 
   private:
+    /// Has the trainer tell of its slots, through windows, where the settings say.
+    void watch() {
+        if (job_.watch.to_file) {
+            observations_.emplace(directory_.path() / "observations.jsonl", 0);
+            lines_ = std::make_unique<JsonLinesObserver>(
+                [this](const std::string& line) { observations_->pending() += line + '\n'; });
+        } else {
+            lines_ = std::make_unique<ConsoleObserver>([this](const std::string& line) {
+                if (!quiet_) out_ << line << '\n';
+            });
+        }
+        window_ = std::make_unique<WindowObserver>(job_.watch.window, *lines_);
+        trainer_.watch(job_.watch.every, *window_);
+    }
+
     TrainingResult loop(const std::atomic<int>& interrupt) {
         double saved = now();
         bool interrupted = false;
@@ -86,6 +103,7 @@ class Run {
         timings_->pending() += fmt::format("{},{:.6f}\n", report.epoch, seconds);
         epochs_->flush();
         timings_->flush();
+        if (observations_) observations_->flush();
         if (quiet_ || (now() - printed_ < seconds_between_lines && !trainer_.finished())) return;
         printed_ = now();
         print(report, seconds);
@@ -155,8 +173,10 @@ class Run {
     }
 
     TrainingResult finish(bool interrupted) {
+        if (window_) window_->finish();
         save();
         epochs_->sync();
+        if (observations_) observations_->sync();
         TrainingResult result{.epochs = trainer_.epochs_done(),
                               .individual = best_individual(),
                               .best_loss = trainer_.best_loss(best_individual()),
@@ -195,6 +215,9 @@ class Run {
     Trainer trainer_;
     std::optional<distributed::AppendFile> epochs_;
     std::optional<distributed::AppendFile> timings_;
+    std::optional<distributed::AppendFile> observations_;
+    std::unique_ptr<Observer> lines_;
+    std::unique_ptr<WindowObserver> window_;
     std::optional<Score> tested_;
     double printed_ = 0.0;
 };

@@ -7,6 +7,7 @@
 #include "cambrian/engine/layers/width.hpp"
 #include "cambrian/engine/network/network.hpp"
 #include "cambrian/engine/network/network_check.hpp"
+#include "cambrian/engine/network/watched_network.hpp"
 
 // The network as a graph.
 namespace cambrian {
@@ -17,9 +18,11 @@ namespace {
 class Pass {
   public:
     /// @param sequences whether x is [batch, time, features], which layers take at once.
+    /// @param prefix of the names of captures; null: none are made.
     Pass(const Network& network, Var x, std::span<const Var> state, const NetworkOperands& operands,
-         bool sequences = false)
+         bool sequences, const std::string* prefix)
         : network_(network),
+          prefix_(prefix),
           blueprint_(network.blueprint()),
           head_(blueprint_.grid.slots()),
           first_link_(network.weights().size() - blueprint_.links.size()),
@@ -123,10 +126,13 @@ class Pass {
 
     /// The layer applied to its input, or the input where the slot is disabled.
     Var layer(int slot, const AnyLayer& any, Var input) {
-        const Var output = computed(slot, any, input);
+        Var output = computed(slot, any, input);
         preceding_ = input;
-        if (slot == head_ || !network_.can_disable(slot)) return output;
-        return select(element(operands_.enabled, slot), output, shaped(input, output.shape()));
+        if (slot != head_ && network_.can_disable(slot))
+            output =
+                select(element(operands_.enabled, slot), output, shaped(input, output.shape()));
+        if (prefix_ != nullptr) output.graph->capture(watched_name(*prefix_, slot, head_), output);
+        return output;
     }
 
     Var computed(int slot, const AnyLayer& any, Var input) {
@@ -149,6 +155,7 @@ class Pass {
     }
 
     const Network& network_;
+    const std::string* prefix_ = nullptr;
     const Blueprint& blueprint_;
     int head_ = 0;
     std::size_t first_link_ = 0;
@@ -170,31 +177,71 @@ class Pass {
     std::int64_t next_activation_ = 0;
 };
 
-}  // namespace
-
-Var Network::apply(Var x, const NetworkOperands& operands) const {
-    CAMBRIAN_ASSERT(!stateful());
-    check_network_input(x, blueprint_.input_features, 0);
-    return Pass(*this, x, {}, operands).run().output;
+/// Passes of a network, which name what its slots give where there is a prefix.
+Var apply_to(const Network& network, Var x, const NetworkOperands& operands,
+             const std::string* prefix) {
+    CAMBRIAN_ASSERT(!network.stateful());
+    check_network_input(x, network.input_features(), 0);
+    return Pass(network, x, {}, operands, false, prefix).run().output;
 }
 
-StepResult Network::step(Var x, std::span<const Var> state, const NetworkOperands& operands) const {
-    check_network_input(x, blueprint_.input_features, 2);
-    return Pass(*this, x, state, operands).run();
+StepResult step_of(const Network& network, Var x, std::span<const Var> state,
+                   const NetworkOperands& operands, const std::string* prefix) {
+    check_network_input(x, network.input_features(), 2);
+    return Pass(network, x, state, operands, false, prefix).run();
 }
 
-Var Network::sequence(Var x, const NetworkOperands& operands) const {
+/// Whether sequences of a network with a state go through it layer by layer.
+bool takes_whole_sequences(const Network& network, const NetworkOperands& operands) {
     const auto gains = [&](const AnyLayer& layer) {
         return layer.prefers_sequences() || (operands.training != nullptr && layer.has_buffers());
     };
-    const bool whole = network_check::carried_outputs(blueprint_).empty() &&
-                       (gains(blueprint_.head) ||
-                        std::ranges::any_of(blueprint_.slots, [&](const std::optional<Slot>& slot) {
-                            return slot && gains(slot->layer);
-                        }));
-    if (!stateful() || !whole) return NetworkForm::sequence(x, operands);
-    check_network_input(x, blueprint_.input_features, 3);
-    return Pass(*this, x, {}, operands, true).run().output;
+    const Blueprint& blueprint = network.blueprint();
+    return network.stateful() && network_check::carried_outputs(blueprint).empty() &&
+           (gains(blueprint.head) ||
+            std::ranges::any_of(blueprint.slots, [&](const std::optional<Slot>& slot) {
+                return slot && gains(slot->layer);
+            }));
+}
+
+Var whole_sequence(const Network& network, Var x, const NetworkOperands& operands,
+                   const std::string* prefix) {
+    check_network_input(x, network.input_features(), 3);
+    return Pass(network, x, {}, operands, true, prefix).run().output;
+}
+
+}  // namespace
+
+Var Network::apply(Var x, const NetworkOperands& operands) const {
+    return apply_to(*this, x, operands, nullptr);
+}
+
+StepResult Network::step(Var x, std::span<const Var> state, const NetworkOperands& operands) const {
+    return step_of(*this, x, state, operands, nullptr);
+}
+
+Var Network::sequence(Var x, const NetworkOperands& operands) const {
+    return takes_whole_sequences(*this, operands) ? whole_sequence(*this, x, operands, nullptr)
+                                                  : NetworkForm::sequence(x, operands);
+}
+
+std::string watched_name(std::string_view prefix, int slot, int head) {
+    return std::string(prefix) + (slot == head ? "head" : "slot." + std::to_string(slot));
+}
+
+Var WatchedNetwork::apply(Var x, const NetworkOperands& operands) const {
+    return apply_to(network_, x, operands, &prefix_);
+}
+
+StepResult WatchedNetwork::step(Var x, std::span<const Var> state,
+                                const NetworkOperands& operands) const {
+    return step_of(network_, x, state, operands, &prefix_);
+}
+
+Var WatchedNetwork::sequence(Var x, const NetworkOperands& operands) const {
+    return takes_whole_sequences(network_, operands)
+               ? whole_sequence(network_, x, operands, &prefix_)
+               : NetworkForm::sequence(x, operands);
 }
 
 }  // namespace cambrian

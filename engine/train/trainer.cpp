@@ -9,6 +9,7 @@
 #include <map>
 #include <numeric>
 
+#include "cambrian/engine/backend/host_copy.hpp"
 #include "cambrian/engine/backend/named_buffers.hpp"
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
@@ -36,6 +37,20 @@ struct Walk {
     [[nodiscard]] const Bound& batch(std::int64_t index) const {
         return index < whole ? *full : *rest;
     }
+};
+
+/// A compiled observation and the buffers of its statistics.
+struct Watched {
+    ObservedGraph observed;
+    Bound bound;
+    std::vector<std::unique_ptr<Buffer>> buffers;
+};
+
+/// Who is told of which steps, and the programs for batches of so many rows.
+struct Watch {
+    std::int64_t every = 0;  ///< 0: never.
+    Observer* observer = nullptr;
+    std::map<std::int64_t, Watched> programs;
 };
 
 struct Individual {
@@ -112,6 +127,11 @@ class Trainer::Implementation {
                std::ranges::none_of(individuals_, &Individual::active);
     }
 
+    void watch(std::int64_t every, Observer& observer) {
+        CAMBRIAN_ASSERT(every >= 1);
+        watch_.every = every;
+        watch_.observer = &observer;
+    }
     std::optional<EpochReport> run_epoch(const std::function<bool()>& go_on);
     std::vector<Score> evaluate(Part part, Snapshot snapshot);
 
@@ -176,6 +196,10 @@ class Trainer::Implementation {
         return result;
     }
 
+    /// Tells the observer of the step on a batch, where it wants to know.
+    void observe(std::int64_t batch);
+    Watched& watched(std::int64_t rows);
+
     void clear_sums();
     std::vector<Score> read_scores() const;
     /// Decides for every individual whether this was its best epoch and whether it goes on.
@@ -191,6 +215,7 @@ class Trainer::Implementation {
     std::map<std::pair<Part, Snapshot>, Walk> evaluations_;
     std::vector<Individual> individuals_;
     std::int64_t epochs_done_ = 0;
+    Watch watch_;
 };
 
 void Trainer::Implementation::draw_weights() {
@@ -240,6 +265,38 @@ void Trainer::Implementation::write_rates() {
             rate_factor(settings_.schedule, done, static_cast<double>(settings_.epochs))));
     }
     write("factors", ValueType::real, std::move(factors));
+}
+
+Watched& Trainer::Implementation::watched(std::int64_t rows) {
+    const auto known = watch_.programs.find(rows);
+    if (known != watch_.programs.end()) return known->second;
+    Watched made{training_graphs::observation(network_, settings_.loss, data_.train, rows), {}, {}};
+    const Graph& graph = made.observed.graph();
+    std::vector<Binding> outputs;
+    for (const ValueId id : graph.outputs()) {
+        const ValueInfo& info = graph.value(id);
+        made.buffers.push_back(
+            backend_.allocate(info.type, bound_shape(info, population()).elements()));
+        outputs.push_back({made.buffers.back().get(), 0});
+    }
+    made.bound = {backend_.compile(graph), buffers_.bind(graph, population(), outputs)};
+    return watch_.programs.emplace(rows, std::move(made)).first->second;
+}
+
+void Trainer::Implementation::observe(std::int64_t batch) {
+    const std::int64_t step = epochs_done_ * step_.batches() + batch + 1;
+    if (watch_.every == 0 || step % watch_.every != 0) return;
+    const Watched& program =
+        watched(batch < step_.whole ? settings_.batch : data_.train.rows() % settings_.batch);
+    run(program.bound);
+    const Graph& graph = program.observed.graph();
+    std::vector<Tensor> outputs;
+    for (std::size_t i = 0; i < program.buffers.size(); ++i)
+        outputs.push_back(
+            download_tensor(backend_, *program.buffers[i],
+                            bound_shape(graph.value(graph.outputs()[i]), population())));
+    for (const Observation& observation : program.observed.read(step, population(), outputs))
+        watch_.observer->observe(observation);
 }
 
 void Trainer::Implementation::clear_sums() {
@@ -292,6 +349,7 @@ std::optional<EpochReport> Trainer::Implementation::run_epoch(const std::functio
     clear_sums();
     for (std::int64_t batch = 0; batch < step_.batches(); ++batch) {
         if (go_on && !go_on()) return std::nullopt;
+        observe(batch);
         run(step_.batch(batch));
     }
 
@@ -361,6 +419,9 @@ void Trainer::run(const std::function<void(const EpochReport&)>& progress) {
         const auto report = run_epoch();
         if (progress) progress(*report);
     }
+}
+void Trainer::watch(std::int64_t every, Observer& observer) {
+    implementation_->watch(every, observer);
 }
 std::vector<Score> Trainer::evaluate(Part part, Snapshot snapshot) {
     return implementation_->evaluate(part, snapshot);

@@ -9,6 +9,7 @@
 
 #include "cambrian/engine/backend/backend.hpp"
 #include "cambrian/engine/network/network.hpp"
+#include "cambrian/engine/network/observer.hpp"
 #include "cambrian/engine/train/data_set.hpp"
 #include "cambrian/engine/train/loss.hpp"
 #include "cambrian/engine/train/optimizer.hpp"
@@ -89,6 +90,10 @@ class Trainer {
     std::optional<EpochReport> run_epoch(const std::function<bool()>& go_on = {});
     /// Epochs until the end.
     void run(const std::function<void(const EpochReport&)>& progress = {});
+    /// Tells an observer, which must outlive the training, what slots give and which gradients
+    /// reach them in every `every`-th step of the training (numbers from 1), before it is taken. A
+    /// program of its own computes that: what is learned stays the same in every bit.
+    void watch(std::int64_t every, Observer& observer);
     /// Loss and accuracy of every individual on a part of the data that has rows, as it is now or
     /// as it was at its best.
     [[nodiscard]] std::vector<Score> evaluate(Part part, Snapshot snapshot = Snapshot::now);

@@ -10,6 +10,7 @@
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/graph/gradient.hpp"
 #include "cambrian/engine/graph/passes.hpp"
+#include "cambrian/engine/network/watched_network.hpp"
 
 namespace cambrian::training_graphs {
 namespace {
@@ -215,6 +216,26 @@ Graph step(const Network& network, const TrainingSettings& settings, const Sampl
            cast(logical_and(active, logical_not(clipped.finite)), ValueType::real));
     add_terms(graph, settings.loss, terms);
     return graph;
+}
+
+ObservedGraph observation(const Network& network, const Loss& loss, const Samples& samples,
+                          std::int64_t rows) {
+    constexpr std::string_view prefix = "observed.";
+    Graph graph;
+    const Var values = own(graph, weights, ValueType::real, Shape{network.weight_count()});
+    const Var order = graph.input("order", ValueType::integer, Shape{samples.rows()});
+    const Var position = graph.input("position", ValueType::integer, {});
+    const Batch batch =
+        rows_of(graph, samples, "train", gather(order, position + iota(graph, rows)));
+    // The random numbers of the step itself.
+    TrainingPass pass(own(graph, "noise", ValueType::integer, Shape{2}),
+                      graph.input("pass", ValueType::integer, {}));
+    NetworkOperands all = operands(graph, network, values);
+    all.training = &pass;
+    const Var outputs =
+        answers(WatchedNetwork(network, prefix), all, batch.inputs, batch.targets, loss);
+    capture_watched_gradients(measure(loss, outputs, batch.targets).mean, prefix);
+    return {graph, network, prefix};
 }
 
 Graph evaluation(const Network& network, const Loss& loss, const Samples& samples,

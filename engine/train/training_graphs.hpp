@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "cambrian/engine/network/network.hpp"
+#include "cambrian/engine/network/observation.hpp"
 #include "cambrian/engine/train/trainer.hpp"
 
 // The programs of a training. Their inputs meet by name in buffers: what belongs to an individual
@@ -30,6 +31,12 @@ void check_fit(const Network& network, const Loss& loss, const Samples& samples,
 /// keeps what it has.
 [[nodiscard]] Graph step(const Network& network, const TrainingSettings& settings,
                          const Samples& samples, std::int64_t rows);
+
+/// What the slots of the network give in the step on the next `rows` rows of the order, and which
+/// gradients of the loss reach them, where no scan repeats them. Reads what `step` reads and
+/// changes nothing.
+[[nodiscard]] ObservedGraph observation(const Network& network, const Loss& loss,
+                                        const Samples& samples, std::int64_t rows);
 
 /// Adds the loss of the next `rows` rows of a part, from "position" on, to the sums.
 [[nodiscard]] Graph evaluation(const Network& network, const Loss& loss, const Samples& samples,

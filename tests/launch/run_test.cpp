@@ -73,6 +73,10 @@ TEST_F(FinishedRun, InfersRows) {
     EXPECT_EQ(std::count(result.out.begin(), result.out.end(), '\n'), 3);
     const std::string answers = directory_.file("answers.csv");
     EXPECT_EQ(run({"infer", best_, "--input", rows, "-o", answers}).code, 0);
+    const Result observed = run({"infer", best_, "--input", rows, "--observe"});
+    EXPECT_EQ(observed.out, result.out);
+    EXPECT_THAT(observed.err, HasSubstr("head"));
+    EXPECT_THAT(observed.err, HasSubstr("active"));
     std::stringstream written;
     written << std::ifstream(answers).rdbuf();
     EXPECT_EQ(written.str(), result.out);

@@ -4,6 +4,7 @@
 #include <csignal>
 #include <nlohmann/json.hpp>
 #include <ostream>
+#include <set>
 
 #include "cambrian/distributed/network_file.hpp"
 #include "cambrian/engine/cpu/cpu_backend.hpp"
@@ -195,6 +196,50 @@ TEST_F(Train, EvolutionTakesTheSameDataSets) {
     const Result result = run({"evolve", config});
     EXPECT_EQ(result.code, 0) << result.err;
     EXPECT_THAT(result.out, HasSubstr("validated"));
+}
+
+TEST_F(Train, IsWatchedWithoutLearningAnythingElse) {
+    const std::vector<std::string> few{"--set", "training.epochs=4", "-q"};
+    ASSERT_EQ(train("train_spirals.json", "plain", few).code, 0);
+    std::vector<std::string> watched = few;
+    watched.insert(watched.end(),
+                   {"--set", "training.observe.every=5", "--set", "training.observe.to=file",
+                    "--set", "training.observe.window=2"});
+    const Result result = train("train_spirals.json", "watched", watched);
+    ASSERT_EQ(result.code, 0) << result.err;
+    for (const std::string file : {"last.cmb", "best.cmb"})
+        EXPECT_EQ(distributed::read_network(directory_.file("watched/" + file)).genome.weights,
+                  distributed::read_network(directory_.file("plain/" + file)).genome.weights);
+    EXPECT_EQ(content(directory_.file("watched/epochs.csv")),
+              content(directory_.file("plain/epochs.csv")));
+
+    std::istringstream lines(content(directory_.file("watched/observations.jsonl")));
+    std::set<std::string> places;
+    std::set<std::string> directions;
+    int last = 0;
+    for (std::string line; std::getline(lines, line);) {
+        const auto json = nlohmann::json::parse(line);
+        places.insert(json["place"]);
+        directions.insert(json["direction"]);
+        EXPECT_LE(json["steps"].get<int>(), 2);
+        EXPECT_LE(json["min"].get<double>(), json["mean"].get<double>());
+        EXPECT_LE(json["mean"].get<double>(), json["max"].get<double>());
+        last = json["step"].get<int>();
+    }
+    EXPECT_TRUE(places.contains("head"));
+    EXPECT_EQ(directions, (std::set<std::string>{"forward", "gradient"}));
+    EXPECT_GT(last, 0);
+    EXPECT_EQ(last % 5, 0);
+}
+
+TEST_F(Train, ShowsOnTheConsoleWhatLayersGive) {
+    const Result result =
+        train("train_xor.json", "run",
+              {"--set", "training.epochs=2", "--set", "training.observe.every=1"});
+    ASSERT_EQ(result.code, 0) << result.err;
+    EXPECT_THAT(result.out, HasSubstr("step      1  slot 0 [0 0 0 0]"));
+    EXPECT_THAT(result.out, HasSubstr("gradient"));
+    EXPECT_FALSE(std::filesystem::exists(directory_.file("run/observations.jsonl")));
 }
 
 /// The kinds of losses, optimizers, schedules, sources and builders: the schema and the engine
