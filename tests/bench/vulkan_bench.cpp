@@ -31,6 +31,7 @@
 #include "vulkan_family_bench.hpp"
 #include "vulkan_rollout_bench.hpp"
 #include "vulkan_selective_scan_bench.hpp"
+#include "vulkan_trainer_bench.hpp"
 #include "vulkan_training_bench.hpp"
 
 namespace cambrian {
@@ -359,6 +360,7 @@ void run(const Arguments& arguments) {
     for (const Case& measured : streaming_cases(arguments.scale))
         if (wanted(measured)) measure(measured, options, arguments.runs);
     measure_training(options, arguments.scale, arguments.runs, arguments.only);
+    measure_trainings(options, arguments.only);
     measure_attention(options, arguments.scale, arguments.runs, arguments.only);
     measure_selective_scan(options, arguments.scale, arguments.runs, arguments.only);
     measure_rollouts(options, arguments.scale, arguments.runs, arguments.only);
