@@ -82,6 +82,17 @@ def rollouts(program):
               f"{'' if aim is None else '60 M'} | {met} |", flush=True)
 
 
+def meshes(program):
+    times, steps = best_of(program, "mesh_ticks|chain_steps")
+    for key in times:
+        if not key.startswith("mesh_ticks/"):
+            continue
+        _, population, threads = key.split("/")
+        chain = key.replace("mesh_ticks", "chain_steps")
+        line(f"20 ticks of a mesh of 64 dense slots of 32, population {population}, {beside.threads_text(threads)}: "
+             f"{steps[key] / 1e3:.1f} k ticks/s", times[key], times[chain], "the same as a chain", None)
+
+
 def main():
     program, rounds = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 2
     print(f"{processor()}, PyTorch {rows_torch.torch.__version__}\n")
@@ -93,6 +104,7 @@ def main():
                   lambda key: 0.8)
     against_torch("", conv_torch, program, rounds, lambda key: None)
     rollouts(program)
+    meshes(program)
 
 
 if __name__ == "__main__":
