@@ -7,19 +7,37 @@
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/cpu/float_guard.hpp"
+#include "cambrian/engine/cpu/transposed_scan.hpp"
 
 namespace cambrian::cpu {
 
 namespace {
 
 constexpr std::int64_t word_bytes = sizeof(Word);
-// Temporaries of a block stay in the second-level cache.
+// Temporaries of a block, and what its scans read in every step, stay in the second-level cache.
 constexpr std::int64_t block_words = std::int64_t{48} * 1024;
 constexpr std::int64_t most_individuals = 256;
 
-std::int64_t block_size(const PlanTree& tree) {
-    return std::clamp(block_words / std::max<std::int64_t>(1, tree.words_per_individual),
-                      std::int64_t{1}, most_individuals);
+/// Words of an individual, such as weights, that every step of a scan reads again; 0 where the body
+/// is so small that it runs transposed, which has blocks of its own.
+std::int64_t words_read_again(const Graph& graph) {
+    std::int64_t most = 0;
+    for (const Node& node : graph.nodes()) {
+        if (node.op != Op::scan) continue;
+        const auto& scan = std::get<ScanAttribute>(node.attributes);
+        std::int64_t words = 0;
+        for (const ValueId id :
+             graph.operands(node).subspan(static_cast<std::size_t>(scan.carries + scan.sequences)))
+            if (graph.value(id).per_individual) words += graph.value(id).shape.elements();
+        if (words > most_transposed_words) most = std::max(most, words);
+    }
+    return most;
+}
+
+std::int64_t block_size(const PlanTree& tree, const Graph& graph) {
+    const std::int64_t words = tree.words_per_individual + words_read_again(graph);
+    return std::clamp(block_words / std::max<std::int64_t>(1, words), std::int64_t{1},
+                      most_individuals);
 }
 
 }  // namespace
@@ -73,7 +91,7 @@ CpuProgram::CpuProgram(const Graph& graph, Math math, Resources& resources)
       tree_(plan_tree(graph)),
       inputs_(ports(graph, graph.inputs())),
       outputs_(ports(graph, graph.outputs())),
-      compiled_(graph, tree_, block_size(tree_),
+      compiled_(graph, tree_, block_size(tree_, graph),
                 {.input_strides = strides(inputs_), .output_strides = strides(outputs_)}, math,
                 resources.account, resources.profiled()),
       updates_(graph.updates().begin(), graph.updates().end()) {

@@ -14,8 +14,8 @@ namespace {
 
 // Words of a group of individuals that stay in the second-level cache.
 constexpr std::int64_t group_words = std::int64_t{64} * 1024;
-// A body that leaves room for fewer individuals is not worth the calls.
-constexpr std::int64_t least_group = 32;
+// A body that leaves room for fewer than 32 individuals is not worth the calls.
+static_assert(group_words / most_transposed_words == 32);
 // Fewer individuals leave vectors empty.
 constexpr std::int64_t least_count = 8;
 
@@ -164,8 +164,7 @@ std::unique_ptr<Step> make_transposed_scan(const Site& site,
         TransposedGraph::make(body, site.math, site.owner.account(), site.owner.profile());
     if (!transposed) return nullptr;
     // Bodies of large values fill vectors one individual at a time.
-    const std::int64_t rows = TransposedScanStep::rows_of(*transposed, site);
-    if (rows * least_group > group_words) return nullptr;
+    if (TransposedScanStep::rows_of(*transposed, site) > most_transposed_words) return nullptr;
     return std::make_unique<TransposedScanStep>(site, std::move(*transposed), plain(site));
 }
 
