@@ -90,6 +90,9 @@ struct SpliceOptions {
 [[nodiscard]] int devices_command(const CommandContext& context, bool json);
 /// Prints every op of the graph: operands, shapes, types, gradient, formula, source.
 [[nodiscard]] int ops_command(const CommandContext& context, bool json);
+/// Prints a layer type, or all when it is empty: fields, shapes, parameters, formula, source.
+/// Throws ConfigError that names the nearest types.
+[[nodiscard]] int layers_command(const CommandContext& context, const std::string& type, bool json);
 [[nodiscard]] int explain_command(const CommandContext& context, const std::string& key);
 
 /// Ends an error with the exit code it stands for, also for launch/mpi, which reads it from the

@@ -46,6 +46,7 @@ class CommandLine {
         add_explain();
         add_devices();
         add_ops();
+        add_layers();
     }
 
     int run(std::vector<std::string> arguments) {
@@ -262,6 +263,17 @@ class CommandLine {
         sub.add_flag("--json", ops_json_, "Print JSON");
     }
 
+    void add_layers() {
+        CLI::App& sub =
+            add("layers", "List every layer type, or one, with its fields, shapes and formula",
+                "  cambrian layers\n"
+                "  cambrian layers lstm\n"
+                "  cambrian layers --json",
+                [this] { return layers_command(context_, layer_type_, layers_json_); });
+        sub.add_option("TYPE", layer_type_, "The layer type, such as dense");
+        sub.add_flag("--json", layers_json_, "Print JSON");
+    }
+
     CommandContext context_;
     CLI::App app_;
     std::function<int()> command_;
@@ -276,6 +288,8 @@ class CommandLine {
     std::string key_;
     bool devices_json_ = false;
     bool ops_json_ = false;
+    std::string layer_type_;
+    bool layers_json_ = false;
 };
 
 }  // namespace

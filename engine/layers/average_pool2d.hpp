@@ -5,18 +5,21 @@
 namespace cambrian {
 
 /// The mean of each window; padding counts as zeros.
-///
-///     y[c, p] = mean over k of x[c, stride p + k − padding]
 struct AveragePool2d {
     static constexpr std::string_view name = "average_pool2d";
+    static constexpr LayerText about{
+        .summary = "The mean of each window; padding counts as zeros",
+        .formula = "y[c, p] = mean over k of x[c, stride p + k − padding]",
+        .source =
+            "LeCun et al., \"Gradient-Based Learning Applied to Document Recognition\", 1998"};
 
     AxisValues kernel = 2;
-    AxisValues stride = 0;  ///< 0: the kernel.
+    AxisValues stride = 0;
     AxisValues padding = 0;
 
     static constexpr auto fields = std::tuple{
         Field{"kernel", &AveragePool2d::kernel},
-        Field{"stride", &AveragePool2d::stride},
+        Field{"stride", &AveragePool2d::stride, "0: the kernel"},
         Field{"padding", &AveragePool2d::padding},
     };
 

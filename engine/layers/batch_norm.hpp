@@ -4,24 +4,27 @@
 
 namespace cambrian {
 
-/// Scales each feature of rows [f, axes..] to mean 0 and variance 1, then by a learned gain and
-/// bias: with the statistics of the batch and of all axes behind the features while training, which
-/// also move the running ones, and with the running ones otherwise. The one layer that reduces over
-/// the batch.
-///
-///     y = (x − mean) / sqrt(variance + epsilon) · gain + bias
-///     running = (1 − momentum) · running + momentum · (mean, variance · n / (n − 1))
-///
-/// Ioffe and Szegedy, "Batch Normalization", 2015.
+/// Scales each feature to mean 0 and variance 1 over the batch, then by a learned gain and bias.
+/// Rows are [f, axes..]. While training the statistics are those of the batch and of all axes
+/// behind the features, and move the running ones; otherwise they are the running ones. The one
+/// layer that reduces over the batch.
 struct BatchNorm {
     static constexpr std::string_view name = "batch_norm";
+    static constexpr LayerText about{
+        .summary =
+            "Scales each feature to mean 0 and variance 1 over the batch, then by a learned gain "
+            "and bias",
+        .formula =
+            "y = (x − mean) / sqrt(variance + epsilon) · gain + bias\n"
+            "running = (1 − momentum) · running + momentum · (mean, variance · n / (n − 1))",
+        .source = "Ioffe and Szegedy, \"Batch Normalization\", 2015"};
 
-    std::int64_t features = 0;  ///< 0: those of the input.
+    std::int64_t features = 0;
     float epsilon = 1e-5F;
     float momentum = 0.1F;
 
     static constexpr auto fields = std::tuple{
-        Field{"features", &BatchNorm::features},
+        Field{"features", &BatchNorm::features, "0: those of the input"},
         Field{"epsilon", &BatchNorm::epsilon},
         Field{"momentum", &BatchNorm::momentum},
     };

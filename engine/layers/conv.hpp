@@ -10,18 +10,23 @@ namespace cambrian {
 
 inline constexpr std::array<std::string_view, 3> conv_layer_names{"conv1d", "conv2d", "conv3d"};
 
-/// Weighted sums of a window that slides over the axes of an image, through an activation. The
-/// kernel is not flipped.
-///
-///     y[o, p] = activation(Σ over c, k of W[o, c, k] x[c, stride p + dilation k − padding] + b[o])
-///
-/// An axis of n gives floor((n + 2 padding − dilation (kernel − 1) − 1) / stride) + 1. LeCun et
-/// al., "Backpropagation Applied to Handwritten Zip Code Recognition", 1989.
+/// Weighted sums of a window that slides over the axes of an image, through an activation.
+/// The kernel is not flipped.
 template <int Rank>
 struct Conv {
     static constexpr std::string_view name = conv_layer_names[Rank - 1];
+    static constexpr LayerText about{
+        .summary =
+            "Weighted sums of a window that slides over the axes of an image, through an "
+            "activation",
+        .formula =
+            "y[o, p] = activation(Σ over c, k of W[o, c, k] x[c, stride p + dilation k − padding] "
+            "+ b[o])\n"
+            "an axis of n gives floor((n + 2 padding − dilation (kernel − 1) − 1) / stride) + 1",
+        .source =
+            "LeCun et al., \"Backpropagation Applied to Handwritten Zip Code Recognition\", 1989"};
 
-    std::int64_t in_channels = 0;  ///< 0: those of the input.
+    std::int64_t in_channels = 0;
     std::int64_t out_channels = 0;
     AxisValues kernel = 3;
     AxisValues stride = 1;
@@ -32,10 +37,14 @@ struct Conv {
     Activation activation = Activation::linear;
 
     static constexpr auto fields = std::tuple{
-        Field{"in_channels", &Conv::in_channels}, Field{"out_channels", &Conv::out_channels},
-        Field{"kernel", &Conv::kernel},           Field{"stride", &Conv::stride},
-        Field{"padding", &Conv::padding},         Field{"dilation", &Conv::dilation},
-        Field{"groups", &Conv::groups},           Field{"bias", &Conv::bias},
+        Field{"in_channels", &Conv::in_channels, "0: those of the input"},
+        Field{"out_channels", &Conv::out_channels},
+        Field{"kernel", &Conv::kernel},
+        Field{"stride", &Conv::stride},
+        Field{"padding", &Conv::padding},
+        Field{"dilation", &Conv::dilation},
+        Field{"groups", &Conv::groups},
+        Field{"bias", &Conv::bias},
         Field{"activation", &Conv::activation},
     };
 

@@ -11,36 +11,40 @@ namespace cambrian {
 inline constexpr std::array<std::string_view, 3> conv_transpose_layer_names{
     "conv_transpose1d", "conv_transpose2d", "conv_transpose3d"};
 
-/// The adjoint of a convolution: every element of an image adds a window to the output, which
-/// passes through an activation.
-///
-///     y[o, stride p + dilation k − padding] += W[c, o, k] x[c, p], then activation(y[o] + b[o])
-///
-/// An axis of n gives (n − 1) stride − 2 padding + dilation (kernel − 1) + output_padding + 1.
-/// Zeiler et al., "Deconvolutional Networks", 2010.
+/// The adjoint of a convolution: every element of an image adds a window to the output, then an
+/// activation.
 template <int Rank>
 struct ConvTranspose {
     static constexpr std::string_view name = conv_transpose_layer_names[Rank - 1];
+    static constexpr LayerText about{.summary =
+                                         "The adjoint of a convolution: every element of an image "
+                                         "adds a window to the output, then an activation",
+                                     .formula =
+                                         "y[o, stride p + dilation k − padding] += W[c, o, k] x[c, "
+                                         "p], then activation(y[o] + b[o])\n"
+                                         "an axis of n gives (n − 1) stride − 2 padding + dilation "
+                                         "(kernel − 1) + output_padding + 1",
+                                     .source = "Zeiler et al., \"Deconvolutional Networks\", 2010"};
 
-    std::int64_t in_channels = 0;  ///< 0: those of the input.
+    std::int64_t in_channels = 0;
     std::int64_t out_channels = 0;
     AxisValues kernel = 3;
     AxisValues stride = 1;
     AxisValues padding = 0;
-    AxisValues output_padding = 0;  ///< Below the stride: chooses among the extents that a
-                                    ///< convolution takes to the same.
+    AxisValues output_padding = 0;
     AxisValues dilation = 1;
     std::int64_t groups = 1;
     bool bias = true;
     Activation activation = Activation::linear;
 
     static constexpr auto fields = std::tuple{
-        Field{"in_channels", &ConvTranspose::in_channels},
+        Field{"in_channels", &ConvTranspose::in_channels, "0: those of the input"},
         Field{"out_channels", &ConvTranspose::out_channels},
         Field{"kernel", &ConvTranspose::kernel},
         Field{"stride", &ConvTranspose::stride},
         Field{"padding", &ConvTranspose::padding},
-        Field{"output_padding", &ConvTranspose::output_padding},
+        Field{"output_padding", &ConvTranspose::output_padding,
+              "below the stride: chooses among the extents that a convolution takes to the same"},
         Field{"dilation", &ConvTranspose::dilation},
         Field{"groups", &ConvTranspose::groups},
         Field{"bias", &ConvTranspose::bias},

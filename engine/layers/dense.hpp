@@ -6,19 +6,21 @@
 namespace cambrian {
 
 /// Every output is a weighted sum of all inputs, through an activation.
-///
-///     y = activation(x Wᵀ + b)
 struct Dense {
     static constexpr std::string_view name = "dense";
+    static constexpr LayerText about{
+        .summary = "Every output is a weighted sum of all inputs, through an activation",
+        .formula = "y = activation(x Wᵀ + b)",
+        .source = "Rosenblatt, \"The Perceptron\", 1958"};
 
-    std::int64_t in = 0;   ///< 0: all elements of a row.
-    std::int64_t out = 0;  ///< 0: told by what follows, for a head or the end of a residual.
+    std::int64_t in = 0;
+    std::int64_t out = 0;
     bool bias = true;
     Activation activation = Activation::linear;
 
     static constexpr auto fields = std::tuple{
-        Field{"in", &Dense::in},
-        Field{"out", &Dense::out},
+        Field{"in", &Dense::in, "0: all elements of a row"},
+        Field{"out", &Dense::out, "0: told by what follows, for a head or the end of a residual"},
         Field{"bias", &Dense::bias},
         Field{"activation", &Dense::activation},
     };

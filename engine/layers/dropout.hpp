@@ -8,12 +8,16 @@ namespace cambrian {
 
 /// While training, drops elements by chance and scales the others so that the mean stays; the
 /// identity otherwise.
-///
-///     y = x / (1 − rate) with probability 1 − rate, else 0
-///
-/// Srivastava et al., "Dropout: A Simple Way to Prevent Neural Networks from Overfitting", 2014.
 struct Dropout {
     static constexpr std::string_view name = "dropout";
+    static constexpr LayerText about{
+        .summary =
+            "While training, drops elements by chance and scales the others so that the mean "
+            "stays; the identity otherwise",
+        .formula = "y = x / (1 − rate) with probability 1 − rate, else 0",
+        .source =
+            "Srivastava et al., \"Dropout: A Simple Way to Prevent Neural Networks from "
+            "Overfitting\", 2014"};
 
     float rate = 0.5F;
 

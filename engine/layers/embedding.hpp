@@ -5,20 +5,23 @@
 
 namespace cambrian {
 
-/// The row of a table for each id; ids are integers, or numbers that count as the integer toward
-/// zero. A row of one id becomes one vector, [n] ids become [n, features]. An id outside of the
-/// vocabulary is an InputError at run time.
-///
-///     y = table[x]
+/// The row of a table for each id.
+/// Ids are integers, or numbers that count as the integer toward zero. A row of one id becomes one
+/// vector, [n] ids become [n, features]. An id outside of the vocabulary is an InputError at run
+/// time.
 struct Embedding {
     static constexpr std::string_view name = "embedding";
+    static constexpr LayerText about{
+        .summary = "The row of a table for each id",
+        .formula = "y = table[x]",
+        .source = "Bengio et al., \"A Neural Probabilistic Language Model\", 2003"};
 
     std::int64_t vocabulary = 0;
-    std::int64_t features = 0;  ///< 0: told by what follows.
+    std::int64_t features = 0;
 
     static constexpr auto fields = std::tuple{
         Field{"vocabulary", &Embedding::vocabulary},
-        Field{"features", &Embedding::features},
+        Field{"features", &Embedding::features, "0: told by what follows"},
     };
 
     static Embedding example() { return {.vocabulary = 5, .features = 3}; }

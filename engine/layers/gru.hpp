@@ -6,21 +6,24 @@
 namespace cambrian {
 
 /// A recurrent layer that mixes its state with a candidate; its output is its state.
-///
-///     (r, z, n) from x W_ihᵀ + b_ih and h W_hhᵀ + b_hh
-///     r = sigmoid(r_x + r_h); z = sigmoid(z_x + z_h); n = tanh(n_x + r n_h)
-///     h' = (1 − z) n + z h
-///
-/// Cho et al., "Learning Phrase Representations using RNN Encoder-Decoder", 2014.
 struct Gru {
     static constexpr std::string_view name = "gru";
+    static constexpr LayerText about{
+        .summary =
+            "A recurrent layer that mixes its state with a candidate; its output is its state",
+        .formula =
+            "(r, z, n) from x W_ihᵀ + b_ih and h W_hhᵀ + b_hh\n"
+            "r = sigmoid(r_x + r_h); z = sigmoid(z_x + z_h); n = tanh(n_x + r n_h)\n"
+            "h' = (1 − z) n + z h",
+        .source =
+            "Cho et al., \"Learning Phrase Representations using RNN Encoder-Decoder\", 2014"};
 
-    std::int64_t in = 0;      ///< 0: all elements of a row.
-    std::int64_t hidden = 0;  ///< Width of the state; 0: told by what follows.
+    std::int64_t in = 0;
+    std::int64_t hidden = 0;
 
     static constexpr auto fields = std::tuple{
-        Field{"in", &Gru::in},
-        Field{"hidden", &Gru::hidden},
+        Field{"in", &Gru::in, "0: all elements of a row"},
+        Field{"hidden", &Gru::hidden, "width of the state; 0: told by what follows"},
     };
 
     static Gru example() { return {.in = 3, .hidden = 2}; }

@@ -7,21 +7,27 @@ namespace cambrian {
 
 /// How near each row is to learned centers: as probabilities, or as the mean of the centers with
 /// these weights.
-///
-///     a = softmax(−‖x − c‖² / (2 temperature²)); y = a, or y = a C
 struct Kmeans {
     static constexpr std::string_view name = "kmeans";
+    static constexpr LayerText about{
+        .summary =
+            "How near each row is to learned centers: as probabilities, or as the mean of the "
+            "centers with these weights",
+        .formula = "a = softmax(−‖x − c‖² / (2 temperature²)); y = a, or y = a C",
+        .source =
+            "soft k-means: MacKay, \"Information Theory, Inference, and Learning Algorithms\", "
+            "2003"};
 
-    std::int64_t clusters = 0;  ///< 0: told by what follows, for probabilities.
-    std::int64_t features = 0;  ///< 0: all elements of a row.
+    std::int64_t clusters = 0;
+    std::int64_t features = 0;
     float temperature = 1.0F;
-    std::string output = "probabilities";  ///< Or "features".
+    std::string output = "probabilities";
 
     static constexpr auto fields = std::tuple{
-        Field{"clusters", &Kmeans::clusters},
-        Field{"features", &Kmeans::features},
+        Field{"clusters", &Kmeans::clusters, "0: told by what follows, for probabilities"},
+        Field{"features", &Kmeans::features, "0: all elements of a row"},
         Field{"temperature", &Kmeans::temperature},
-        Field{"output", &Kmeans::output},
+        Field{"output", &Kmeans::output, "or \"features\""},
     };
 
     static Kmeans example() { return {.clusters = 4, .features = 3, .temperature = 1.5F}; }

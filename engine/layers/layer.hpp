@@ -63,15 +63,30 @@ template <class Layer, class Value>
 struct Field {
     std::string_view name;
     Value Layer::*member;
+    std::string_view meaning{};  ///< What name, type and allowed values leave open.
 };
 template <class Layer, class Value>
 Field(const char*, Value Layer::*) -> Field<Layer, Value>;
+template <class Layer, class Value>
+Field(const char*, Value Layer::*, const char*) -> Field<Layer, Value>;
+
+/// What a reader wants to know of a layer type beside its fields and shapes.
+struct LayerText {
+    std::string_view summary;  ///< One line.
+    std::string_view formula;  ///< y of x, in one line or more.
+    std::string_view source;   ///< Where the definition comes from.
+
+    [[nodiscard]] constexpr bool complete() const {
+        return !summary.empty() && !formula.empty() && !source.empty();
+    }
+};
 
 /// A layer type. Described for one individual and for the shape of a row (width.hpp); all axes
 /// before the row are batch. A stateful layer also has `state()` and `step()`; its sequence form is
 /// scan(step) or one of its own, which gives the same.
 ///
 ///     static constexpr std::string_view name;
+///     static constexpr LayerText about;  // complete
 ///     static constexpr auto fields;      // std::tuple of Field
 ///     static L example();                // for tests and documentation
 ///     // default-configured layer between rows of two shapes, if there is one
@@ -87,6 +102,7 @@ template <class L>
 concept Layer = std::equality_comparable<L> && std::default_initializable<L> &&
     requires(L layer, const L constant, const Shape& row) {
     { L::name } -> std::convertible_to<std::string_view>;
+    requires L::about.complete();
     L::fields;
     { L::example() } -> std::same_as<L>;
     { L::fitted(row, row) } -> std::same_as<std::optional<L>>;

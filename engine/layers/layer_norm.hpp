@@ -6,20 +6,20 @@
 
 namespace cambrian {
 
-/// Scales each row to mean 0 and variance 1, then by a learned gain and bias. The variance is the
-/// mean of squared deviations, so a large common offset costs no digits.
-///
-///     y = (x − mean(x)) / sqrt(mean((x − mean(x))²) + epsilon) · gain + bias
-///
-/// Ba, Kiros and Hinton, "Layer Normalization", 2016.
+/// Scales each row to mean 0 and variance 1, then by a learned gain and bias.
+/// The variance is the mean of squared deviations, so a large common offset costs no digits.
 struct LayerNorm {
     static constexpr std::string_view name = "layer_norm";
+    static constexpr LayerText about{
+        .summary = "Scales each row to mean 0 and variance 1, then by a learned gain and bias",
+        .formula = "y = (x − mean(x)) / sqrt(mean((x − mean(x))²) + epsilon) · gain + bias",
+        .source = "Ba, Kiros and Hinton, \"Layer Normalization\", 2016"};
 
-    std::int64_t features = 0;  ///< 0: all elements of a row.
+    std::int64_t features = 0;
     float epsilon = 1e-5F;
 
     static constexpr auto fields = std::tuple{
-        Field{"features", &LayerNorm::features},
+        Field{"features", &LayerNorm::features, "0: all elements of a row"},
         Field{"epsilon", &LayerNorm::epsilon},
     };
 

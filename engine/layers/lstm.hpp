@@ -6,22 +6,25 @@
 namespace cambrian {
 
 /// A recurrent layer with a cell that gates protect; its output is the hidden state.
-///
-///     (i, f, g, o) = x W_ihᵀ + h W_hhᵀ + b
-///     c' = sigmoid(f) c + sigmoid(i) tanh(g)
-///     h' = sigmoid(o) tanh(c')
-///
-/// Hochreiter and Schmidhuber, "Long Short-Term Memory", 1997; Gers et al. for the forget gate,
-/// which starts open.
 struct Lstm {
     static constexpr std::string_view name = "lstm";
+    static constexpr LayerText about{
+        .summary =
+            "A recurrent layer with a cell that gates protect; its output is the hidden state",
+        .formula =
+            "(i, f, g, o) = x W_ihᵀ + h W_hhᵀ + b\n"
+            "c' = sigmoid(f) c + sigmoid(i) tanh(g)\n"
+            "h' = sigmoid(o) tanh(c')",
+        .source =
+            "Hochreiter and Schmidhuber, \"Long Short-Term Memory\", 1997; Gers et al. for the "
+            "forget gate, which starts open"};
 
-    std::int64_t in = 0;      ///< 0: all elements of a row.
-    std::int64_t hidden = 0;  ///< Width of the state; 0: told by what follows.
+    std::int64_t in = 0;
+    std::int64_t hidden = 0;
 
     static constexpr auto fields = std::tuple{
-        Field{"in", &Lstm::in},
-        Field{"hidden", &Lstm::hidden},
+        Field{"in", &Lstm::in, "0: all elements of a row"},
+        Field{"hidden", &Lstm::hidden, "width of the state; 0: told by what follows"},
     };
 
     static Lstm example() { return {.in = 3, .hidden = 2}; }

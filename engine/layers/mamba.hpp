@@ -4,26 +4,33 @@
 
 namespace cambrian {
 
-/// A block around a selective state space with D = expand · features channels of `state` states.
-///
-///     (u, z) = rms_norm(x) in_projᵀ; u = silu(causal_conv(u)); (dt, b, c) = u x_projᵀ
-///     y = selective_scan(u, dt dt_projᵀ + dt_bias, a_log, b, c, skip)
-///     output = x + (y · silu(z)) out_projᵀ
-///
-/// Gu and Dao, "Mamba: Linear-Time Sequence Modeling with Selective State Spaces", 2023.
+/// A block around a selective state space with D = expand · features channels of so many states.
 struct Mamba {
     static constexpr std::string_view name = "mamba";
+    static constexpr LayerText about{
+        .summary =
+            "A block around a selective state space with D = expand · features channels of so many "
+            "states",
+        .formula =
+            "(u, z) = rms_norm(x) in_projᵀ; u = silu(causal_conv(u)); (dt, b, c) = u x_projᵀ\n"
+            "y = selective_scan(u, dt dt_projᵀ + dt_bias, a_log, b, c, skip)\n"
+            "output = x + (y · silu(z)) out_projᵀ",
+        .source =
+            "Gu and Dao, \"Mamba: Linear-Time Sequence Modeling with Selective State Spaces\", "
+            "2023"};
 
-    std::int64_t features = 0;  ///< 0: all elements of a row.
+    std::int64_t features = 0;
     std::int64_t state_size = 16;
     std::int64_t expand = 2;
     std::int64_t kernel = 4;
-    std::int64_t dt_rank = 0;  ///< 0: a sixteenth of the features, rounded up.
+    std::int64_t dt_rank = 0;
 
     static constexpr auto fields = std::tuple{
-        Field{"features", &Mamba::features}, Field{"state", &Mamba::state_size},
-        Field{"expand", &Mamba::expand},     Field{"kernel", &Mamba::kernel},
-        Field{"dt_rank", &Mamba::dt_rank},
+        Field{"features", &Mamba::features, "0: all elements of a row"},
+        Field{"state", &Mamba::state_size},
+        Field{"expand", &Mamba::expand},
+        Field{"kernel", &Mamba::kernel},
+        Field{"dt_rank", &Mamba::dt_rank, "0: a sixteenth of the features, rounded up"},
     };
 
     static Mamba example() {

@@ -5,18 +5,22 @@
 namespace cambrian {
 
 /// The largest element of each window; padding is below all others.
-///
-///     y[c, p] = max over k of x[c, stride p + k − padding]
 struct MaxPool2d {
     static constexpr std::string_view name = "max_pool2d";
+    static constexpr LayerText about{
+        .summary = "The largest element of each window; padding is below all others",
+        .formula = "y[c, p] = max over k of x[c, stride p + k − padding]",
+        .source =
+            "Riesenhuber and Poggio, \"Hierarchical Models of Object Recognition in Cortex\", "
+            "1999"};
 
     AxisValues kernel = 2;
-    AxisValues stride = 0;  ///< 0: the kernel.
+    AxisValues stride = 0;
     AxisValues padding = 0;
 
     static constexpr auto fields = std::tuple{
         Field{"kernel", &MaxPool2d::kernel},
-        Field{"stride", &MaxPool2d::stride},
+        Field{"stride", &MaxPool2d::stride, "0: the kernel"},
         Field{"padding", &MaxPool2d::padding},
     };
 

@@ -6,36 +6,41 @@ namespace cambrian {
 
 /// Every position of a sequence takes a mean of values, weighted by how queries meet keys, once for
 /// each head. A key head serves heads / kv_heads query heads. With a rope_base queries and keys are
-/// turned by their position.
-///
-///     head = softmax(q kᵀ / √head_dim) v; y = concat(heads) W_oᵀ + b_o
-///
-/// Causal attention has steps in time for rows: a position sees the last `window` positions, its
-/// own included, which a step remembers as its state. Without causality a row is a whole sequence
-/// [time, features]. Vaswani et al., "Attention Is All You Need", 2017; Ainslie et al., "GQA",
-/// 2023; Su et al., "RoFormer", 2021.
+/// turned by their position. Causal attention has steps in time for rows: a position sees the last
+/// `window` positions, its own included, which a step remembers as its state. Without causality a
+/// row is a whole sequence [time, features].
 struct MultiHeadAttention {
     static constexpr std::string_view name = "multi_head_attention";
+    static constexpr LayerText about{
+        .summary =
+            "Every position of a sequence takes a mean of values, weighted by how queries meet "
+            "keys, once for each head",
+        .formula =
+            "head = softmax(q kᵀ / √head_dim) v\n"
+            "y = concat(heads) W_oᵀ + b_o",
+        .source =
+            "Vaswani et al., \"Attention Is All You Need\", 2017; Ainslie et al., \"GQA\", 2023; "
+            "Su et al., \"RoFormer\", 2021"};
     static constexpr std::int64_t default_window = 128;
 
-    std::int64_t features = 0;  ///< 0: those of the input.
+    std::int64_t features = 0;
     std::int64_t heads = 1;
-    std::int64_t kv_heads = 0;  ///< 0: as many as heads.
-    std::int64_t head_dim = 0;  ///< 0: features / heads.
+    std::int64_t kv_heads = 0;
+    std::int64_t head_dim = 0;
     bool causal = true;
-    float rope_base = 0.0F;  ///< 0: positions are not told.
+    float rope_base = 0.0F;
     bool bias = true;
-    std::int64_t window = 0;  ///< Of causal attention; 0: 128 positions.
+    std::int64_t window = 0;
 
     static constexpr auto fields = std::tuple{
-        Field{"features", &MultiHeadAttention::features},
+        Field{"features", &MultiHeadAttention::features, "0: those of the input"},
         Field{"heads", &MultiHeadAttention::heads},
-        Field{"kv_heads", &MultiHeadAttention::kv_heads},
-        Field{"head_dim", &MultiHeadAttention::head_dim},
+        Field{"kv_heads", &MultiHeadAttention::kv_heads, "0: as many as heads"},
+        Field{"head_dim", &MultiHeadAttention::head_dim, "0: features / heads"},
         Field{"causal", &MultiHeadAttention::causal},
-        Field{"rope_base", &MultiHeadAttention::rope_base},
+        Field{"rope_base", &MultiHeadAttention::rope_base, "0: positions are not told"},
         Field{"bias", &MultiHeadAttention::bias},
-        Field{"window", &MultiHeadAttention::window},
+        Field{"window", &MultiHeadAttention::window, "of causal attention; 0: 128 positions"},
     };
 
     static MultiHeadAttention example();

@@ -5,26 +5,31 @@
 
 namespace cambrian {
 
-/// Layers side by side on the same input, whose outputs are combined: `concat` along the first axis
-/// of their rows, `grid_scatter` element after element, `add`, `average`, or `filter`, which
-/// weights each branch for each row by a gate.
-///
-///     filter: y = Σ w f(x), w = softmax(gate(x)), of the top_k largest where top_k is given
-///
-/// Shazeer et al., "Outrageously Large Neural Networks", 2017, for the gate.
+/// Layers side by side on the same input, whose outputs are combined.
+/// Combines by `concat` along the first axis of their rows, `grid_scatter` element after element,
+/// `add`, `average`, or `filter`, which weights each branch for each row by a gate.
 struct Parallel {
     static constexpr std::string_view name = "parallel";
+    static constexpr LayerText about{
+        .summary = "Layers side by side on the same input, whose outputs are combined",
+        .formula =
+            "concat: y = [f_1(x), f_2(x), ..]\n"
+            "add: y = Σ f(x)\n"
+            "average: y = Σ f(x) / branches\n"
+            "grid_scatter: y = all elements of f_1(x), then of f_2(x), ..\n"
+            "filter: y = Σ w f(x), w = softmax(gate(x)), of the top_k largest where top_k is given",
+        .source = "Shazeer et al., \"Outrageously Large Neural Networks\", 2017, for the gate"};
 
     std::vector<AnyLayer> branches;
     std::string combine = "concat";
-    OptionalLayer gate;      ///< Of filter: gives one number for each branch.
-    std::int64_t top_k = 0;  ///< Of filter; 0: all branches.
+    OptionalLayer gate;
+    std::int64_t top_k = 0;
 
     static constexpr auto fields = std::tuple{
         Field{"branches", &Parallel::branches},
         Field{"combine", &Parallel::combine},
-        Field{"gate", &Parallel::gate},
-        Field{"top_k", &Parallel::top_k},
+        Field{"gate", &Parallel::gate, "of filter: gives one number for each branch"},
+        Field{"top_k", &Parallel::top_k, "of filter; 0: all branches"},
     };
 
     static Parallel example();

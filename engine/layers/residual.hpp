@@ -6,21 +6,22 @@ namespace cambrian {
 
 class AnyLayer;
 
-/// Adds what a chain of layers computes to its input. Without layers it adds the input of the layer
-/// before it in its chain instead, so a chain [f, residual] computes f(x) + x.
-///
-///     y = x + f(x)
-///
-/// He et al., "Deep Residual Learning for Image Recognition", 2015.
+/// Adds what a chain of layers computes to its input.
+/// Without layers it adds the input of the layer before it in its chain instead, so a chain
+/// [f, residual] computes f(x) + x.
 struct Residual {
     static constexpr std::string_view name = "residual";
+    static constexpr LayerText about{
+        .summary = "Adds what a chain of layers computes to its input",
+        .formula = "y = x + f(x)",
+        .source = "He et al., \"Deep Residual Learning for Image Recognition\", 2015"};
 
     std::vector<AnyLayer> layers;
-    std::int64_t features = 0;  ///< Elements of a row; 0: as many as the input has.
+    std::int64_t features = 0;
 
     static constexpr auto fields = std::tuple{
         Field{"layers", &Residual::layers},
-        Field{"features", &Residual::features},
+        Field{"features", &Residual::features, "elements of a row; 0: as many as the input has"},
     };
 
     static Residual example();

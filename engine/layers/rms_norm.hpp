@@ -7,18 +7,18 @@
 namespace cambrian {
 
 /// Scales each row to unit root mean square, then by a learned gain.
-///
-///     y = x / sqrt(mean(x²) + epsilon) · gain
-///
-/// Zhang and Sennrich, "Root Mean Square Layer Normalization", 2019.
 struct RmsNorm {
     static constexpr std::string_view name = "rms_norm";
+    static constexpr LayerText about{
+        .summary = "Scales each row to unit root mean square, then by a learned gain",
+        .formula = "y = x / sqrt(mean(x²) + epsilon) · gain",
+        .source = "Zhang and Sennrich, \"Root Mean Square Layer Normalization\", 2019"};
 
-    std::int64_t features = 0;  ///< 0: all elements of a row.
+    std::int64_t features = 0;
     float epsilon = 1e-6F;
 
     static constexpr auto fields = std::tuple{
-        Field{"features", &RmsNorm::features},
+        Field{"features", &RmsNorm::features, "0: all elements of a row"},
         Field{"epsilon", &RmsNorm::epsilon},
     };
 

@@ -6,19 +6,19 @@
 namespace cambrian {
 
 /// The plain recurrent layer; its output is its state.
-///
-///     h' = tanh(x W_ihᵀ + h W_hhᵀ + b)
-///
-/// Elman, "Finding Structure in Time", 1990.
 struct Rnn {
     static constexpr std::string_view name = "rnn";
+    static constexpr LayerText about{
+        .summary = "The plain recurrent layer; its output is its state",
+        .formula = "h' = tanh(x W_ihᵀ + h W_hhᵀ + b)",
+        .source = "Elman, \"Finding Structure in Time\", 1990"};
 
-    std::int64_t in = 0;      ///< 0: all elements of a row.
-    std::int64_t hidden = 0;  ///< Width of the state; 0: told by what follows.
+    std::int64_t in = 0;
+    std::int64_t hidden = 0;
 
     static constexpr auto fields = std::tuple{
-        Field{"in", &Rnn::in},
-        Field{"hidden", &Rnn::hidden},
+        Field{"in", &Rnn::in, "0: all elements of a row"},
+        Field{"hidden", &Rnn::hidden, "width of the state; 0: told by what follows"},
     };
 
     static Rnn example() { return {.in = 3, .hidden = 4}; }

@@ -6,11 +6,13 @@ namespace cambrian {
 
 class AnyLayer;
 
-/// A chain of layers in one. An empty residual in it adds the input of the layer before it.
-///
-///     y = f_n(.. f_2(f_1(x)))
+/// A chain of layers in one.
+/// An empty residual in it adds the input of the layer before it.
 struct Sequential {
     static constexpr std::string_view name = "sequential";
+    static constexpr LayerText about{.summary = "A chain of layers in one",
+                                     .formula = "y = f_n(.. f_2(f_1(x)))",
+                                     .source = "this project"};
 
     std::vector<AnyLayer> layers;
 

@@ -5,9 +5,10 @@
 
 namespace cambrian {
 
-/// Turns each row into probabilities. All logits are divided by the temperature first.
+/// Turns each row into probabilities, in one of ten ways.
+/// All logits are divided by the temperature first.
 ///
-/// - standard, temperature: y = exp(x − max(x)) / Σ exp(x − max(x))
+/// - standard, temperature: the formula
 /// - grid: of each row of a view [rows, cols]
 /// - hierarchical: a tree with levels [l1, l2, ..]: one logit for each node, level by level; a leaf
 ///   has the product of the softmaxes among siblings on its path
@@ -21,33 +22,37 @@ namespace cambrian {
 /// - mixture: Σ π softmax(latent) over so many mixtures (Yang et al., 2018)
 struct Softmax {
     static constexpr std::string_view name = "softmax";
+    static constexpr LayerText about{
+        .summary = "Turns each row into probabilities, in one of ten ways",
+        .formula = "y = exp((x − max(x)) / temperature) / Σ exp((x − max(x)) / temperature)",
+        .source = "Bridle, 1990; the variants: engine/layers/softmax.hpp"};
 
     std::string variant = "standard";
-    std::int64_t features = 0;  ///< 0: all elements of a row.
+    std::int64_t features = 0;
     float temperature = 1.0F;
-    std::int64_t rows = 0;                ///< Of grid.
-    std::int64_t cols = 0;                ///< Of grid.
-    std::vector<std::int64_t> levels{};   ///< Of hierarchical.
-    float alpha = 1.5F;                   ///< Of entmax, 1 to 2.
-    std::vector<bool> mask{};             ///< Of masked: one for each feature.
-    bool hard = false;                    ///< Of gumbel.
-    std::vector<std::int64_t> cutoffs{};  ///< Of adaptive, ascending; the last is the classes.
-    std::int64_t mixtures = 0;            ///< Of mixture.
-    std::int64_t classes = 0;             ///< Of mixture; 0: told by what follows.
+    std::int64_t rows = 0;
+    std::int64_t cols = 0;
+    std::vector<std::int64_t> levels{};
+    float alpha = 1.5F;
+    std::vector<bool> mask{};
+    bool hard = false;
+    std::vector<std::int64_t> cutoffs{};
+    std::int64_t mixtures = 0;
+    std::int64_t classes = 0;
 
     static constexpr auto fields = std::tuple{
         Field{"variant", &Softmax::variant},
-        Field{"features", &Softmax::features},
+        Field{"features", &Softmax::features, "0: all elements of a row"},
         Field{"temperature", &Softmax::temperature},
-        Field{"rows", &Softmax::rows},
-        Field{"cols", &Softmax::cols},
-        Field{"levels", &Softmax::levels},
-        Field{"alpha", &Softmax::alpha},
-        Field{"mask", &Softmax::mask},
-        Field{"hard", &Softmax::hard},
-        Field{"cutoffs", &Softmax::cutoffs},
-        Field{"mixtures", &Softmax::mixtures},
-        Field{"classes", &Softmax::classes},
+        Field{"rows", &Softmax::rows, "of grid"},
+        Field{"cols", &Softmax::cols, "of grid"},
+        Field{"levels", &Softmax::levels, "of hierarchical"},
+        Field{"alpha", &Softmax::alpha, "of entmax, 1 to 2"},
+        Field{"mask", &Softmax::mask, "of masked: one for each feature"},
+        Field{"hard", &Softmax::hard, "of gumbel"},
+        Field{"cutoffs", &Softmax::cutoffs, "of adaptive, ascending; the last is the classes"},
+        Field{"mixtures", &Softmax::mixtures, "of mixture"},
+        Field{"classes", &Softmax::classes, "of mixture; 0: told by what follows"},
     };
 
     static Softmax example() { return {.features = 5}; }

@@ -7,20 +7,20 @@
 namespace cambrian {
 
 /// A hidden layer whose units are gated by others.
-///
-///     y = (silu(x Gᵀ + g) · (x Uᵀ + u)) Dᵀ + d
-///
-/// Shazeer, "GLU Variants Improve Transformer", 2020.
 struct Swiglu {
     static constexpr std::string_view name = "swiglu";
+    static constexpr LayerText about{
+        .summary = "A hidden layer whose units are gated by others",
+        .formula = "y = (silu(x Gᵀ + g) · (x Uᵀ + u)) Dᵀ + d",
+        .source = "Shazeer, \"GLU Variants Improve Transformer\", 2020"};
 
-    std::int64_t features = 0;  ///< 0: all elements of a row.
-    std::int64_t hidden = 0;    ///< 0: twice the features.
+    std::int64_t features = 0;
+    std::int64_t hidden = 0;
     bool bias = true;
 
     static constexpr auto fields = std::tuple{
-        Field{"features", &Swiglu::features},
-        Field{"hidden", &Swiglu::hidden},
+        Field{"features", &Swiglu::features, "0: all elements of a row"},
+        Field{"hidden", &Swiglu::hidden, "0: twice the features"},
         Field{"bias", &Swiglu::bias},
     };
 

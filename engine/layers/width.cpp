@@ -92,13 +92,12 @@ void require_no_fault(std::string_view layer, std::string_view fault) {
 }
 
 std::string_view epsilon_fault(float epsilon) {
-    return std::isfinite(epsilon) && epsilon > 0.0F ? "" : "epsilon is not a positive number";
+    return std::isfinite(epsilon) && epsilon > 0.0F ? "" : "epsilon is a positive number";
 }
 
 std::string_view temperature_fault(float temperature) {
-    return std::isfinite(temperature) && temperature > 0.0F
-               ? ""
-               : "temperature is not a positive number";
+    return std::isfinite(temperature) && temperature > 0.0F ? ""
+                                                            : "temperature is a positive number";
 }
 
 Var as_vectors(Var x, std::int64_t width, const Shape& row) {

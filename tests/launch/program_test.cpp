@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cambrian/engine/graph/op.hpp"
+#include "cambrian/engine/layers/layer_json.hpp"
 #include "launch_support.hpp"
 
 namespace cambrian::launch {
@@ -27,8 +28,9 @@ std::string sample(const std::string& name) {
 }
 
 TEST(Program, EverySubCommandHelpsWithExamples) {
-    for (const std::string command : {"evolve", "resume", "train", "evaluate", "infer", "inspect",
-                                      "compare", "splice", "validate", "explain", "ops"}) {
+    for (const std::string command :
+         {"evolve", "resume", "train", "evaluate", "infer", "inspect", "compare", "splice",
+          "validate", "explain", "ops", "layers"}) {
         const Result result = run({command, "--help"});
         EXPECT_EQ(result.code, 0) << command;
         EXPECT_THAT(result.out, HasSubstr("Examples:\n  ")) << command;
@@ -52,10 +54,10 @@ TEST(Program, WrongUsageEndsWithTwo) {
 TEST(Program, NamesTheNearestCommand) {
     const Result result = run({"evolv", "x.json"});
     EXPECT_EQ(result.code, 2);
-    EXPECT_EQ(
-        result.err,
-        "cambrian: error: evolv is not a command (known: evolve, resume, train, evaluate, "
-        "infer, inspect, compare, splice, validate, explain, devices, ops) did you mean evolve?\n");
+    EXPECT_EQ(result.err,
+              "cambrian: error: evolv is not a command (known: evolve, resume, train, evaluate, "
+              "infer, inspect, compare, splice, validate, explain, devices, ops, "
+              "layers) did you mean evolve?\n");
     EXPECT_THAT(run({"fly"}).err, HasSubstr("see 'cambrian --help'"));
     const Result seed = run({"splice", "a", "b", "-o", "c", "--seed", "-3"});
     EXPECT_EQ(seed.code, 2);
@@ -148,6 +150,68 @@ TEST(Program, OpsListsEveryOpWithAllItsTexts) {
             EXPECT_NE(value.get<std::string>(), "") << title << " of " << op.at("name");
         EXPECT_THAT(text.out, HasSubstr("\n  formula      " + op.at("formula").get<std::string>()));
     }
+}
+
+TEST(Program, LayersListsEveryTypeWithAllItsTexts) {
+    const Result text = run({"layers"});
+    EXPECT_EQ(text.code, 0);
+    const Result result = run({"layers", "--json"});
+    EXPECT_EQ(result.code, 0);
+    const auto json = nlohmann::json::parse(result.out);
+    ASSERT_EQ(json.size(), layer_types().size());
+    for (std::size_t i = 0; i < json.size(); ++i) {
+        const auto& layer = json[i];
+        EXPECT_EQ(layer.at("name"), layer_types()[i]);
+        for (const char* title : {"summary", "formula", "source"})
+            EXPECT_NE(layer.at(title).get<std::string>(), "")
+                << title << " of " << layer_types()[i];
+        EXPECT_THAT(text.out,
+                    HasSubstr("\n  summary     " + layer.at("summary").get<std::string>() + "\n"));
+        // The example says the shapes and parameters that the text gives for it.
+        AnyLayer example = layer_from_json(layer.at("example"), "example");
+        const auto extents = [](const Shape& shape) {
+            return std::vector<std::int64_t>(shape.extents().begin(), shape.extents().end());
+        };
+        const auto row = layer.at("input").get<std::vector<std::int64_t>>();
+        const Shape input{std::span<const std::int64_t>(row)};
+        example.resolve(input);
+        EXPECT_EQ(layer.at("output").get<std::vector<std::int64_t>>(),
+                  extents(example.output_shape(input)));
+        EXPECT_EQ(layer.at("parameters").size(), example.parameters().size());
+        EXPECT_EQ(layer.at("state").size(), example.state().size());
+        // Every field is told, with a default that the type starts with.
+        const auto defaults = to_json(*default_layer(layer_types()[i]));
+        ASSERT_EQ(layer.at("fields").size() + 1, defaults.size());
+        for (const auto& field : layer.at("fields")) {
+            EXPECT_EQ(field.at("default"), defaults.at(field.at("name").get<std::string>()));
+            EXPECT_NE(field.at("type").get<std::string>(), "");
+        }
+    }
+}
+
+TEST(Program, LayersTellsRangesStatesAndTheNearestType) {
+    const Result lstm = run({"layers", "lstm"});
+    EXPECT_EQ(lstm.code, 0);
+    EXPECT_THAT(lstm.out, testing::StartsWith("lstm\n"));
+    for (const char* part :
+         {"hidden: integer, default 0, allowed 0 to 16777216 (width of the state; 0: told by what",
+          "[.., 3] gives [.., 2]", "weight_ih [8, 3], weight_hh [8, 2], bias [8]",
+          "state       hidden [2], cell [2]", "c' = sigmoid(f) c + sigmoid(i) tanh(g)"})
+        EXPECT_THAT(lstm.out, HasSubstr(part));
+    EXPECT_THAT(lstm.out, testing::Not(HasSubstr("dense")));
+    for (const auto& [type, part] : std::vector<std::pair<std::string, std::string>>{
+             {"dropout", "rate: number, default 0.5, allowed 0 to below 1"},
+             {"mamba", "kernel: integer, default 4, allowed 2 or more"},
+             {"conv2d", "stride: integer, or one for each axis, default 1, allowed 1 or more, one"},
+             {"dense", "activation: activation, default \"linear\", allowed linear, relu, silu"},
+             {"parallel", "combine: text, default \"concat\", allowed \"concat\", \"add\""}})
+        EXPECT_THAT(run({"layers", type}).out, HasSubstr(part));
+    const Result wrong = run({"layers", "dens"});
+    EXPECT_EQ(wrong.code, 2);
+    EXPECT_EQ(wrong.out, "");
+    EXPECT_THAT(wrong.err, HasSubstr("did you mean \"dense\"?"));
+    const Result one = run({"layers", "rms_norm", "--json"});
+    EXPECT_EQ(nlohmann::json::parse(one.out).at("name"), "rms_norm");
 }
 
 TEST(Program, BadConfigsEndWithTwoAndNameTheKey) {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <stdexcept>
 #include <utility>
 
 #include "cambrian/engine/core/error.hpp"
@@ -13,28 +12,6 @@
 #include "cambrian/engine/layers/width.hpp"
 
 namespace cambrian::test {
-
-Shape example_row(const AnyLayer& layer) {
-    const Shape own = std::visit(
-        []<class L>(const L&) {
-            if constexpr (requires { L::example_row(); }) {
-                return L::example_row();
-            } else {
-                return Shape{};
-            }
-        },
-        layer.variant());
-    if (own.rank() > 0) return own;
-    for (std::int64_t width = 1; width <= 16; ++width) {
-        try {
-            AnyLayer(layer).resolve({width});
-            return {width};
-        } catch (const ShapeError&) {
-            continue;
-        }
-    }
-    throw std::logic_error("no width fits the layer");
-}
 
 LayerBench::LayerBench(const AnyLayer& layer, const Shape& row, std::vector<std::int64_t> leading)
     : layer_(layer), row_(row), leading_(std::move(leading)) {

@@ -7,11 +7,9 @@
 
 #include "cambrian/engine/backend/backend.hpp"
 #include "cambrian/engine/layers/any_layer.hpp"
+#include "cambrian/engine/layers/layer_documentation.hpp"
 
 namespace cambrian::test {
-
-/// A row that an example takes: its own, or a vector of the first width that fits.
-[[nodiscard]] Shape example_row(const AnyLayer& layer);
 
 /// One layer as a graph: inputs are x, state, parameters (real), then activation codes (integer);
 /// outputs are the output and the new state.

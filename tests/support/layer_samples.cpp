@@ -2,8 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "cambrian/engine/layers/layer_documentation.hpp"
 #include "cambrian/engine/layers/layer_json.hpp"
-#include "cambrian/tests/support/layer_bench.hpp"
 
 namespace cambrian::test {
 

@@ -1,0 +1,154 @@
+#include "cambrian/engine/layers/layer_documentation.hpp"
+
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <type_traits>
+
+#include "cambrian/engine/core/contract.hpp"
+#include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/layers/layer_json.hpp"
+#include "cambrian/engine/layers/width.hpp"
+
+namespace cambrian {
+namespace {
+
+/// A type of fields: its name, its range, and values that a layer with limits of its own refuses.
+template <class Value>
+struct FieldType;
+
+std::string integer_range() {
+    return "0 to " + std::to_string(widest_layer);
+}
+
+template <>
+struct FieldType<std::int64_t> {
+    static constexpr std::string_view name = "integer";
+    static std::string allowed() { return integer_range(); }
+    static std::int64_t refused() { return 0; }
+};
+template <>
+struct FieldType<float> {
+    static constexpr std::string_view name = "number";
+    static std::string allowed() { return {}; }
+    static float refused() { return std::numeric_limits<float>::quiet_NaN(); }
+};
+template <>
+struct FieldType<std::string> {
+    static constexpr std::string_view name = "text";
+    static std::string allowed() { return {}; }
+    static std::string refused() { return "?"; }
+};
+template <>
+struct FieldType<AxisValues> {
+    static constexpr std::string_view name = "integer, or one for each axis";
+    static std::string allowed() { return integer_range(); }
+    static AxisValues refused() { return -1; }
+};
+template <>
+struct FieldType<bool> {
+    static constexpr std::string_view name = "boolean";
+    static std::string allowed() { return "true, false"; }
+};
+template <>
+struct FieldType<Activation> {
+    static constexpr std::string_view name = "activation";
+    static std::string allowed() {
+        std::string names;
+        for (const std::string_view activation : activation_names)
+            names += (names.empty() ? "" : ", ") + std::string(activation);
+        return names;
+    }
+};
+template <>
+struct FieldType<std::vector<std::int64_t>> {
+    static constexpr std::string_view name = "list of integers";
+    static std::string allowed() { return integer_range(); }
+};
+template <>
+struct FieldType<std::vector<bool>> {
+    static constexpr std::string_view name = "list of booleans";
+    static std::string allowed() { return {}; }
+};
+template <>
+struct FieldType<std::vector<AnyLayer>> {
+    static constexpr std::string_view name = "list of layers";
+    static std::string allowed() { return {}; }
+};
+template <>
+struct FieldType<OptionalLayer> {
+    static constexpr std::string_view name = "layer or null";
+    static std::string allowed() { return {}; }
+};
+
+/// What the layer says of a value that it refuses: "rate is 0 to below 1" of a field `rate`.
+template <class L, class Value>
+std::string allowed(const Field<L, Value>& field) {
+    if constexpr (requires(const L& layer) {
+                      FieldType<Value>::refused();
+                      layer.fault();
+                  }) {
+        L layer = L::example();
+        layer.*field.member = FieldType<Value>::refused();
+        const std::string_view fault = layer.fault();
+        const std::string subject = std::string(field.name) + " is ";
+        if (fault.starts_with(subject)) return std::string(fault.substr(subject.size()));
+    }
+    return FieldType<Value>::allowed();
+}
+
+template <class L>
+std::vector<FieldDocumentation> field_documentation() {
+    const auto defaults = to_json(AnyLayer(L{}));
+    std::vector<FieldDocumentation> result;
+    const auto add = [&]<class Value>(const Field<L, Value>& field) {
+        result.push_back({.name = field.name,
+                          .type = FieldType<Value>::name,
+                          .initial = defaults.at(std::string(field.name)).dump(),
+                          .allowed = allowed(field),
+                          .meaning = field.meaning});
+    };
+    std::apply([&](const auto&... field) { (add(field), ...); }, L::fields);
+    return result;
+}
+
+}  // namespace
+
+Shape example_row(const AnyLayer& layer) {
+    const Shape own = std::visit(
+        []<class L>(const L&) {
+            if constexpr (requires { L::example_row(); }) {
+                return L::example_row();
+            } else {
+                return Shape{};
+            }
+        },
+        layer.variant());
+    if (own.rank() > 0) return own;
+    constexpr std::int64_t widest_example = 16;
+    for (std::int64_t width = 1; width <= widest_example; ++width) {
+        try {
+            AnyLayer(layer).resolve({width});
+            return {width};
+        } catch (const ShapeError&) {
+            continue;
+        }
+    }
+    throw ContractViolation("no width fits the example of " + std::string(layer.type()));
+}
+
+LayerDocumentation documentation(const AnyLayer& layer) {
+    return std::visit(
+        []<class L>(const L&) {
+            LayerDocumentation result{.name = L::name,
+                                      .about = L::about,
+                                      .fields = field_documentation<L>(),
+                                      .example = L::example(),
+                                      .row = {}};
+            result.row = example_row(result.example);
+            result.example.resolve(result.row);
+            return result;
+        },
+        layer.variant());
+}
+
+}  // namespace cambrian
