@@ -10,6 +10,7 @@
 #include "cambrian/evolve/splice.hpp"
 #include "cambrian/launch/commands.hpp"
 #include "cambrian/launch/exit_code.hpp"
+#include "cambrian/launch/structure_dot.hpp"
 #include "cambrian/launch/structure_text.hpp"
 
 namespace cambrian::launch {

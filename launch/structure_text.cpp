@@ -37,11 +37,6 @@ std::string activation_text(const AnyLayer& layer) {
     return text.empty() ? "-" : text;
 }
 
-/// "6" for vectors, "3x8x8" for images.
-std::string shape_text(const Shape& row) {
-    return fmt::format("{}", fmt::join(row.extents(), "x"));
-}
-
 std::string end_text(const Blueprint& blueprint, int end) {
     if (end == input_port) return "input";
     if (end == blueprint.grid.slots()) return "head";
@@ -87,6 +82,10 @@ void append_lines(std::string& text, const LayerTelemetry& layer, int depth) {
 
 }  // namespace
 
+std::string shape_text(const Shape& shape) {
+    return fmt::format("{}", fmt::join(shape.extents(), "x"));
+}
+
 std::string structure_line(const Network& network) {
     const Blueprint& blueprint = network.blueprint();
     const GridSize& grid = blueprint.grid;
@@ -126,35 +125,6 @@ std::string summary_text(const distributed::Experiment& experiment) {
     text += fmt::format("  ends after  {}\n", end.empty() ? "an interrupt" : end);
     text += fmt::format("  directory   {}\n", experiment.directory.string());
     return text;
-}
-
-std::string graphviz_text(const Network& network, const std::string& title) {
-    const Blueprint& blueprint = network.blueprint();
-    std::string text = fmt::format(
-        "digraph network {{\n  label={};\n  rankdir=LR;\n  node [shape=box];\n"
-        "  input [shape=ellipse, label=\"input {}\"];\n"
-        "  output [shape=ellipse, label=\"output {}\"];\n",
-        Json(title).dump(), blueprint.input_features, blueprint.output_features);
-    const auto node = [&](int end) -> std::string {
-        if (end == input_port) return "input";
-        return end == blueprint.grid.slots() ? "head" : fmt::format("slot{}", end);
-    };
-    std::string previous = "input";
-    for (const LayerLine& line : layer_lines(blueprint)) {
-        const std::string id = node(line.slot);
-        text += fmt::format("  {} [label=\"{}\\n{} {} -> {}\\n{}\"{}];\n", id, line.place,
-                            line.layer->type(), shape_text(network.shape_before(line.slot)),
-                            shape_text(network.shape_after(line.slot)),
-                            activation_text(*line.layer), line.enabled ? "" : ", style=dashed");
-        text += fmt::format("  {} -> {};\n", previous, id);
-        previous = id;
-    }
-    text += fmt::format("  {} -> output;\n", previous);
-    for (const Link& link : blueprint.links)
-        text += fmt::format("  {} -> {} [color={}, constraint=false, label=\"{}\"];\n",
-                            node(link.source), node(link.target),
-                            link.kind == LinkKind::forward ? "blue" : "red", kind_text(link.kind));
-    return text + "}\n";
 }
 
 Json network_json(const distributed::NetworkFile& file) {

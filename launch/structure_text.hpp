@@ -9,6 +9,9 @@
 
 namespace cambrian::launch {
 
+/// "6" for a vector, "3x8x8" for an image.
+[[nodiscard]] std::string shape_text(const Shape& shape);
+
 /// "4 inputs → 2 outputs, 1×1×1×4 grid, 2 layers, 0 links, 114 weights".
 [[nodiscard]] std::string structure_line(const Network& network);
 
@@ -18,9 +21,6 @@ namespace cambrian::launch {
 
 /// Task, population, network and end of an experiment, in a few lines.
 [[nodiscard]] std::string summary_text(const distributed::Experiment& experiment);
-
-/// The network as a graphviz graph.
-[[nodiscard]] std::string graphviz_text(const Network& network, const std::string& title);
 
 /// Everything that a network file says but its weights.
 [[nodiscard]] Json network_json(const distributed::NetworkFile& file);
