@@ -1,7 +1,6 @@
 #include "cambrian/distributed/network_file.hpp"
 
-#include <cstddef>
-#include <vector>
+#include <nlohmann/json.hpp>
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/io/archive.hpp"
@@ -13,7 +12,35 @@ namespace {
 
 constexpr std::uint32_t format = 1;
 
+/// Deeper configs are refused: JSON is printed by recursion.
+constexpr int deepest = 64;
+
 }  // namespace
+
+std::string identity_fault(const std::string& identity_json) {
+    using nlohmann::json;
+    if (identity_json.empty()) {
+        return {};
+    }
+    bool deep = false;
+    const auto shallow = [&deep](int depth, json::parse_event_t, const json&) {
+        deep = deep || depth > deepest;
+        return !deep;
+    };
+    const json identity = json::parse(identity_json, shallow, false);
+    if (deep || !identity.is_object()) {
+        return "its identity is no config";
+    }
+    const auto is_text = [](const json& section, const char* key) {
+        return section.is_object() && section.contains(key) && section[key].is_string();
+    };
+    if (!identity.contains("task") || !is_text(identity["task"], "type")) {
+        return "its identity names no task";
+    }
+    const bool seeded =
+        identity.contains("run") && identity["run"].is_object() && identity["run"].contains("seed");
+    return seeded ? "" : "its identity has no seed";
+}
 
 std::vector<std::byte> encode(const NetworkFile& file) {
     ArchiveWriter about;
@@ -34,9 +61,8 @@ void write_network(const std::filesystem::path& path, const NetworkFile& file) {
     write_file_atomically(path, encode(file));
 }
 
-NetworkFile read_network(const std::filesystem::path& path) {
-    const std::string source = path.string();
-    const Container container = decode_container(read_file(path), source);
+NetworkFile decode_network(std::span<const std::byte> bytes, const std::string& source) {
+    const Container container = decode_container(bytes, source);
     if (container.kind != "network") {
         throw InputError(source + " holds no network (it is a " + container.kind +
                          " file) give the best.cmb of a run");
@@ -58,11 +84,18 @@ NetworkFile read_network(const std::filesystem::path& path) {
     about.read(validated);
     about.read(value);
     about.finish();
+    if (const std::string fault = identity_fault(file.identity_json); !fault.empty()) {
+        about.fail(fault);
+    }
     if (validated) {
         file.validated = value;
     }
     file.genome = evolve::decode_genome(container.section("genome"), source);
     return file;
+}
+
+NetworkFile read_network(const std::filesystem::path& path) {
+    return decode_network(read_file(path), path.string());
 }
 
 }  // namespace cambrian::distributed

@@ -1,9 +1,12 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "cambrian/evolve/birth.hpp"
 #include "cambrian/evolve/genome.hpp"
@@ -21,9 +24,15 @@ struct NetworkFile {
     bool operator==(const NetworkFile&) const = default;
 };
 
+/// Why a text cannot be the identity of a run, or an empty text.
+[[nodiscard]] std::string identity_fault(const std::string& identity_json);
+
 [[nodiscard]] std::vector<std::byte> encode(const NetworkFile& file);
+/// Throws InputError naming `source` for damaged bytes or another kind of .cmb.
+[[nodiscard]] NetworkFile decode_network(std::span<const std::byte> bytes,
+                                         const std::string& source);
 void write_network(const std::filesystem::path& path, const NetworkFile& file);
-/// Throws InputError for a missing or damaged file or another kind of .cmb.
+/// Throws InputError for a missing file, too.
 [[nodiscard]] NetworkFile read_network(const std::filesystem::path& path);
 
 }  // namespace cambrian::distributed

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <iosfwd>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -84,6 +85,17 @@ struct SpliceOptions {
     bool report = false;
 };
 [[nodiscard]] int splice_command(const CommandContext& context, const SpliceOptions& options);
+
+struct ConvertOptions {
+    std::string input;  ///< .cmb, .safetensors or .json, as the output.
+    std::string output;
+    std::string dtype;    ///< Of a .safetensors written; empty: F32.
+    std::string network;  ///< A config with the structure of a .safetensors read.
+    std::vector<std::string> renames;
+    std::optional<std::uint64_t> seed;  ///< Of the weights of a .json.
+};
+/// Writes a network in another format. Throws ConfigError for options that do not fit the formats.
+[[nodiscard]] int convert_command(const CommandContext& context, const ConvertOptions& options);
 
 [[nodiscard]] int validate_command(const CommandContext& context, const std::string& config,
                                    const std::vector<std::string>& overrides);

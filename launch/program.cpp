@@ -42,6 +42,7 @@ class CommandLine {
         add_inspect();
         add_compare();
         add_splice();
+        add_convert();
         add_validate();
         add_explain();
         add_devices();
@@ -230,6 +231,30 @@ class CommandLine {
         sub.add_flag("--report", splice_.report, "Print what became of each gene");
     }
 
+    void add_convert() {
+        CLI::App& sub =
+            add("convert", "Write a network in another format, by the endings of the files",
+                "  cambrian convert runs/xor-1/best.cmb best.safetensors --dtype F16\n"
+                "  cambrian convert best.safetensors again.cmb\n"
+                "  cambrian convert torch.safetensors mine.cmb --network configs/xor.json "
+                "--rename fc1=slot.0 --rename fc2=head\n"
+                "  cambrian convert runs/xor-1/best.cmb network.json\n"
+                "  cambrian convert network.json fresh.cmb --seed 3",
+                [this] { return convert_command(context_, convert_); });
+        sub.add_option("INPUT", convert_.input, "A .cmb, .safetensors or .json file")->required();
+        sub.add_option("OUTPUT", convert_.output, "Another one")->required();
+        sub.add_option("--dtype", convert_.dtype,
+                       "Type of the weights of a .safetensors written, such as F16; else F32");
+        sub.add_option("--network", convert_.network,
+                       "Config whose network the weights of a .safetensors belong to");
+        sub.add_option("--rename", convert_.renames,
+                       "Name tensors anew: a whole name, or what is before a dot (repeatable)")
+            ->allow_extra_args(false)
+            ->type_name("FROM=TO");
+        sub.add_option("--seed", convert_.seed, "Key of the weights of a .json; else 1")
+            ->check(CLI::NonNegativeNumber);
+    }
+
     void add_validate() {
         CLI::App& sub =
             add("validate", "Check a config, its data and its network",
@@ -285,6 +310,7 @@ class CommandLine {
     InferOptions infer_;
     InspectOptions inspect_;
     SpliceOptions splice_;
+    ConvertOptions convert_;
     std::string key_;
     bool devices_json_ = false;
     bool ops_json_ = false;

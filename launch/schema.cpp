@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "cambrian/engine/core/contract.hpp"
@@ -55,18 +56,25 @@ Schema::Schema() : Schema(schema_text()) {}
 
 Schema::Schema(std::string_view text) : root_(std::make_shared<const Json>(Json::parse(text))) {}
 
+std::vector<const Json*> Schema::references(const Json& node) const {
+    std::vector<const Json*> result{&node};
+    while (result.back()->contains("$ref")) {
+        // "#/$defs/name" without its "#" is a JSON pointer.
+        const auto pointer = (*result.back())["$ref"].get<std::string>().substr(1);
+        result.push_back(&root_->at(Json::json_pointer(pointer)));
+    }
+    return result;
+}
+
 const Json& Schema::resolve(const Json& node) const {
-    const auto found = node.find("$ref");
-    if (found == node.end()) return node;
-    // "#/$defs/name" without its "#" is a JSON pointer.
-    return resolve(root_->at(Json::json_pointer(found->get<std::string>().substr(1))));
+    return *references(node).back();
 }
 
 Schema::Keys Schema::keys(const Json& node, const Json& object) const {
     Keys keys;
     const Json& base = resolve(node);
-    append(keys, base);
-    if (&base != &node) append(keys, node);
+    const std::vector<const Json*> parts = references(node);
+    std::for_each(parts.rbegin(), parts.rend(), [&](const Json* part) { append(keys, *part); });
     const auto variants = base.find("x-variants");
     if (variants == base.end()) return keys;
     for (const auto& [name, variant] : variants->items()) keys.variants.push_back(name);
@@ -90,8 +98,10 @@ void Schema::collect(const Json& node, const std::string& key, const std::string
             collect(child, path, name_of_variant, depth, found);
         }
     };
-    if (base.contains("properties")) visit(base["properties"], variant);
-    if (&base != &node && node.contains("properties")) visit(node["properties"], variant);
+    const std::vector<const Json*> parts = references(node);
+    std::for_each(parts.rbegin(), parts.rend(), [&](const Json* part) {
+        if (part->contains("properties")) visit((*part)["properties"], variant);
+    });
     if (base.contains("x-variants"))
         for (const auto& [name, holder] : base["x-variants"].items())
             visit(holder["properties"], name);

@@ -51,6 +51,8 @@ class Schema {
     [[nodiscard]] std::optional<std::string> key_of_alias(std::string_view alias) const;
 
   private:
+    /// The node, what its "$ref" names, and so on: each adds keys to the one behind it.
+    [[nodiscard]] std::vector<const Json*> references(const Json& node) const;
     void collect(const Json& node, const std::string& key, const std::string& variant, int depth,
                  std::vector<SchemaKey>& found) const;
 

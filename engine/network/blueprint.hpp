@@ -96,6 +96,10 @@ struct Blueprint {
 [[nodiscard]] Blueprint blueprint_from_json(const nlohmann::json& network,
                                             std::int64_t input_features,
                                             std::int64_t output_features, bool time = true);
+/// Of a config that no task completes: it has an "input", and a head whose width is written.
+[[nodiscard]] Blueprint blueprint_from_json(const nlohmann::json& network);
+/// What both read back to the same blueprint.
+[[nodiscard]] nlohmann::ordered_json network_section(const Blueprint& blueprint);
 /// Everything, for reading: widths, grid, each filled slot with "at" and "enabled", head, links.
 [[nodiscard]] nlohmann::ordered_json to_json(const Blueprint& blueprint);
 

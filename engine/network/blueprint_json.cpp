@@ -26,8 +26,8 @@ const json* find(const json& object, std::string_view key) {
     return found == object.end() ? nullptr : &*found;
 }
 
-/// The extents of the input; empty where there is no key.
-Shape read_input(const json* source) {
+/// The extents of the input; empty where there is no key, or only a vector of the features.
+Shape read_input(const json* source, std::int64_t features) {
     if (source == nullptr) return {};
     json_read::list(*source, "network.input");
     std::vector<std::int64_t> extents;
@@ -38,6 +38,7 @@ Shape read_input(const json* source) {
     if (extents.empty() || extents.size() > most_axes)
         json_read::fail("network.input", "has " + std::to_string(extents.size()) + " extents",
                         "a row is [f], [C, L], [C, H, W] or [C, D, H, W]", "write one to four");
+    if (extents.size() == 1 && extents[0] == features) return {};
     return Shape(std::span<const std::int64_t>(extents));
 }
 
@@ -183,7 +184,7 @@ Blueprint blueprint_from_json(const json& network, std::int64_t input_features,
     if (network.contains("build"))
         return built(network, {.input_features = input_features,
                                .output_features = output_features,
-                               .input_shape = read_input(find(network, "input")),
+                               .input_shape = read_input(find(network, "input"), input_features),
                                .time = time,
                                .grid = {},
                                .mode = read_mode(network)});
@@ -198,7 +199,7 @@ Blueprint blueprint_from_json(const json& network, std::int64_t input_features,
     Blueprint blueprint;
     blueprint.input_features = input_features;
     blueprint.output_features = output_features;
-    blueprint.input_shape = read_input(find(network, "input"));
+    blueprint.input_shape = read_input(find(network, "input"), input_features);
     blueprint.mode = read_mode(network).value_or(NetworkMode::chain);
     blueprint.grid = read_grid(find(network, "grid"), layers.size() - 1);
     blueprint.slots.resize(static_cast<std::size_t>(blueprint.grid.slots()));

@@ -30,7 +30,7 @@ std::string sample(const std::string& name) {
 TEST(Program, EverySubCommandHelpsWithExamples) {
     for (const std::string command :
          {"evolve", "resume", "train", "evaluate", "infer", "inspect", "compare", "splice",
-          "validate", "explain", "ops", "layers"}) {
+          "convert", "validate", "explain", "ops", "layers"}) {
         const Result result = run({command, "--help"});
         EXPECT_EQ(result.code, 0) << command;
         EXPECT_THAT(result.out, HasSubstr("Examples:\n  ")) << command;
@@ -56,7 +56,7 @@ TEST(Program, NamesTheNearestCommand) {
     EXPECT_EQ(result.code, 2);
     EXPECT_EQ(result.err,
               "cambrian: error: evolv is not a command (known: evolve, resume, train, evaluate, "
-              "infer, inspect, compare, splice, validate, explain, devices, ops, "
+              "infer, inspect, compare, splice, convert, validate, explain, devices, ops, "
               "layers) did you mean evolve?\n");
     EXPECT_THAT(run({"fly"}).err, HasSubstr("see 'cambrian --help'"));
     const Result seed = run({"splice", "a", "b", "-o", "c", "--seed", "-3"});
@@ -306,6 +306,7 @@ TEST(Program, ExplainsKeys) {
     EXPECT_THAT(run({"explain"}).out, HasSubstr("mutation.link_add_rate"));
     EXPECT_THAT(run({"explain", "population"}).out, HasSubstr("population.elite_fraction"));
     EXPECT_THAT(run({"explain", "network.layers[0].activation"}).out, HasSubstr("sigmoid"));
+    EXPECT_THAT(run({"explain", "network.layers[].at"}).out, HasSubstr("[z, y, x, l]"));
     EXPECT_THAT(run({"explain", "task.validation.every"}).out, HasSubstr("of type cart_pole"));
     const Result wrong = run({"explain", "conn_add_prob"});
     EXPECT_EQ(wrong.code, 2);

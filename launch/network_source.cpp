@@ -1,0 +1,36 @@
+#include "cambrian/launch/network_source.hpp"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "cambrian/engine/core/error.hpp"
+#include "cambrian/launch/training_reader.hpp"
+
+namespace cambrian::launch {
+
+NetworkSource network_source(const std::string& path, const evolve::TaskRegistry& tasks) {
+    const ConfigDocument document = read_config(path, {});
+    const Json& json = *document.json;
+    if (!json.contains("task")) {
+        if (!json.contains("network"))
+            throw ConfigError(fmt::format(
+                "{} describes no network (it has neither a task nor a network) name a config",
+                path));
+        try {
+            return {blueprint_from_json(nlohmann::json(json["network"])), ""};
+        } catch (const ConfigError& error) {
+            throw ConfigError(fmt::format("{}: {}", path, error.what()));
+        } catch (const ShapeError& error) {
+            throw ShapeError(fmt::format("{}: {}", path, error.what()));
+        }
+    }
+    const Schema schema;
+    const ResolvedConfig config =
+        json.contains("training") ? resolve_training(document, schema) : resolve(document, schema);
+    const auto task = make_task(config, tasks);
+    return {make_founder(config, *task),
+            nlohmann::json(keys_of_class(schema, *config.written, "identity")).dump()};
+}
+
+}  // namespace cambrian::launch

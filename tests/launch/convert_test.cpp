@@ -1,0 +1,296 @@
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "cambrian/distributed/network_file.hpp"
+#include "cambrian/engine/io/safetensors.hpp"
+#include "launch_support.hpp"
+
+namespace cambrian::launch {
+namespace {
+
+using distributed::NetworkFile;
+using distributed::read_network;
+using test::Result;
+using test::run;
+using test::TemporaryDirectory;
+using testing::HasSubstr;
+
+/// A genome with nested layers, a disabled slot and links of both kinds and of both parameters.
+NetworkFile rich_network() {
+    RandomStream rng(random_key(3, "test"), 0);
+    NetworkFile file;
+    file.genome = evolve::sample_genome(blueprint_from_json(nlohmann::json::parse(R"({
+            "input": [1, 2, 3], "grid": {"depth": 2, "rows": 1, "cols": 2, "layers_per_cell": 2},
+            "layers": [
+                {"type": "dense", "out": 4, "activation": "tanh", "at": [0, 0, 0, 1]},
+                {"type": "rms_norm", "epsilon": 0.1, "at": [0, 0, 1, 1], "enabled": false},
+                {"type": "sequential", "at": [1, 0, 0, 0], "layers": [
+                    {"type": "dense", "out": 5}, {"type": "gru", "hidden": 4}]},
+                {"type": "dense", "out": 2}],
+            "links": [{"source": "input", "target": 3}, {"source": 3, "target": 4},
+                      {"source": 4, "target": 1, "kind": "backward"}]})")),
+                                        rng, 7);
+    for (float& weight : file.genome.weights) weight = static_cast<float>(rng.normal());
+    file.genome.link_genes.back().born = 11;
+    file.identity_json = R"({"run":{"seed":5},"task":{"type":"xor"}})";
+    file.generation = 12;
+    file.birth = 345;
+    file.fitness = 0.1;
+    file.validated = -2.5;
+    return file;
+}
+
+class Convert : public testing::Test {
+  protected:
+    /// The text of the error that a conversion ends with.
+    std::string fails(int code, std::vector<std::string> arguments) {
+        arguments.insert(arguments.begin(), "convert");
+        const Result result = run(arguments);
+        EXPECT_EQ(result.code, code) << result.err;
+        EXPECT_EQ(result.out, "");
+        EXPECT_THAT(result.err, testing::StartsWith("cambrian: error: "));
+        return result.err;
+    }
+    void converts(std::vector<std::string> arguments) {
+        arguments.insert(arguments.begin(), "convert");
+        const Result result = run(arguments);
+        EXPECT_EQ(result.code, 0) << result.err;
+        EXPECT_THAT(result.out, testing::StartsWith(arguments[2] + ": "));
+    }
+    [[nodiscard]] std::string path(const std::string& name) const { return directory_.file(name); }
+
+    TemporaryDirectory directory_;
+};
+
+TEST_F(Convert, TensorsAndBackGiveTheSameFile) {
+    const NetworkFile file = rich_network();
+    write_network(path("a.cmb"), file);
+    for (const std::string dtype : {"F32", "F64"}) {
+        converts({path("a.cmb"), path("a.safetensors"), "--dtype", dtype});
+        converts({path("a.safetensors"), path("b.cmb")});
+        EXPECT_EQ(read_network(path("b.cmb")), file) << dtype;
+    }
+}
+
+TEST_F(Convert, TensorsAreNamedByTheirPaths) {
+    const NetworkFile file = rich_network();
+    write_network(path("a.cmb"), file);
+    converts({path("a.cmb"), path("a.safetensors")});
+    const Safetensors content = read_safetensors(path("a.safetensors"));
+    const Network network(file.genome.blueprint);
+    ASSERT_EQ(content.tensors.size(), network.weights().size());
+    EXPECT_EQ(content.at("slot.1.weight").shape, Shape({4, 6}));
+    EXPECT_EQ(content.at("slot.4.layers.1.weight_ih").shape, Shape({12, 5}));
+    EXPECT_EQ(content.at("link.0.projection").shape, Shape({4, 6}));
+    EXPECT_EQ(content.at("link.1.gain").shape, Shape({4}));
+    const Tensor bias = content.at("head.bias").tensor();
+    for (std::size_t i = 0; i < network.weights().size(); ++i) {
+        if (network.weight_name(i) != "head.bias") continue;
+        EXPECT_EQ(static_cast<float>(bias.elements[1]),
+                  file.genome.weights[static_cast<std::size_t>(network.weights()[i].offset) + 1]);
+    }
+}
+
+TEST_F(Convert, RoundedWeightsLoseTheirFitness) {
+    const NetworkFile file = rich_network();
+    write_network(path("a.cmb"), file);
+    for (const std::string dtype : {"F16", "BF16", "F8_E4M3", "F8_E5M2"}) {
+        converts({path("a.cmb"), path("a.safetensors"), "--dtype", dtype});
+        converts({path("a.safetensors"), path("b.cmb")});
+        const NetworkFile back = read_network(path("b.cmb"));
+        EXPECT_EQ(back.genome.blueprint, file.genome.blueprint);
+        EXPECT_EQ(back.genome.slot_genes, file.genome.slot_genes);
+        EXPECT_EQ(back.genome.link_genes, file.genome.link_genes);
+        EXPECT_EQ(back.identity_json, file.identity_json);
+        EXPECT_EQ(back.fitness, evolve::worst_fitness);
+        EXPECT_FALSE(back.validated);
+        ASSERT_EQ(back.genome.weights.size(), file.genome.weights.size());
+        EXPECT_NE(back.genome.weights, file.genome.weights);
+        for (std::size_t i = 0; i < back.genome.weights.size(); ++i)
+            EXPECT_NEAR(back.genome.weights[i], file.genome.weights[i],
+                        0.13F * std::abs(file.genome.weights[i]) + 0.01F);
+    }
+    EXPECT_THAT(
+        fails(2, {path("a.cmb"), path("c.safetensors"), "--dtype", "U8"}),
+        HasSubstr("--dtype is U8 (weights are real: F8_E5M2, F8_E4M3, F16, BF16, F32, F64)"));
+    EXPECT_FALSE(std::filesystem::exists(path("c.safetensors")));
+}
+
+TEST_F(Convert, ANetworkIsASectionOfAConfig) {
+    const NetworkFile file = rich_network();
+    write_network(path("a.cmb"), file);
+    converts({path("a.cmb"), path("a.json")});
+    converts({path("a.json"), path("b.cmb"), "--seed", "4"});
+    converts({path("a.json"), path("c.cmb"), "--seed", "4"});
+    converts({path("a.json"), path("d.cmb"), "--seed", "5"});
+    const NetworkFile made = read_network(path("b.cmb"));
+    EXPECT_EQ(made.genome.blueprint, file.genome.blueprint);
+    EXPECT_EQ(made, read_network(path("c.cmb")));
+    EXPECT_NE(made.genome.weights, read_network(path("d.cmb")).genome.weights);
+    EXPECT_EQ(made.identity_json, "");
+
+    converts({test::write_xor(directory_), path("xor.cmb")});
+    converts({path("xor.cmb"), path("xor-network.json")});
+    const std::string config = directory_.write(
+        "again.json", R"({"extends": "xor-network.json", "task": {"type": "xor"}})");
+    const Result valid = run({"validate", config});
+    EXPECT_EQ(valid.code, 0) << valid.err;
+    converts({config, path("again.cmb")});
+    EXPECT_EQ(read_network(path("again.cmb")).genome, read_network(path("xor.cmb")).genome);
+    EXPECT_EQ(run({"evaluate", path("xor.cmb")}).code, 0);
+}
+
+TEST_F(Convert, TakesTheBestOfATraining) {
+    const Result trained =
+        run({"train", std::string(CAMBRIAN_SOURCE_DIR) + "/configs/train_spirals.json", "--quiet",
+             "--set", "training.epochs=3", "--set", "run.directory=" + path("run")});
+    ASSERT_EQ(trained.code, 0) << trained.err;
+    converts({path("run/best.cmb"), path("best.safetensors")});
+    converts({path("best.safetensors"), path("again.cmb")});
+    EXPECT_EQ(read_network(path("again.cmb")), read_network(path("run/best.cmb")));
+}
+
+TEST_F(Convert, TakesTensorsOfOthersByName) {
+    const auto tensor = [](Shape shape, StoredType type = StoredType::f32) {
+        Tensor result(ValueType::real, shape);
+        for (std::size_t i = 0; i < result.elements.size(); ++i)
+            result.elements[i] = 0.5 * static_cast<double>(i);
+        return StoredTensor::of(result, type);
+    };
+    const std::string config = test::write_xor(directory_);
+    Safetensors content;
+    content.tensors = {{"model.fc1.weight", tensor({3, 2})},
+                       {"model.fc1.bias", tensor({3}, StoredType::f64)},
+                       {"model.last.weight", tensor({1, 3}, StoredType::bf16)},
+                       {"model.last.b", tensor({1})}};
+    const std::string theirs = path("torch.safetensors");
+    write_safetensors(theirs, content);
+    const std::vector<std::string> good{theirs,     path("mine.cmb"),   "--network", config,
+                                        "--rename", "model=",           "--rename",  "fc1=slot.0",
+                                        "--rename", "last.b=last.bias", "--rename",  "last=head"};
+    converts(good);
+    const NetworkFile mine = read_network(path("mine.cmb"));
+    EXPECT_EQ(mine.genome.weights,
+              (std::vector<float>{0, 0.5F, 1, 1.5F, 2, 2.5F, 0, 0.5F, 1, 0, 0.5F, 1, 0}));
+    const Result evaluated = run({"evaluate", path("mine.cmb")});
+    EXPECT_EQ(evaluated.code, 0) << evaluated.err;
+
+    const auto with = [&](const std::string& rule) {
+        std::vector<std::string> arguments = good;
+        arguments.insert(arguments.end(), {"--rename", rule});
+        return arguments;
+    };
+    EXPECT_THAT(fails(2, with("hed=slot.2")), HasSubstr("--rename hed=slot.2 fits no tensor"));
+    EXPECT_THAT(fails(2, with("slot.0.bais=slot.0.bias")), HasSubstr("did you mean slot.0.bias?"));
+    EXPECT_THAT(fails(2, with("head=slot.0")), HasSubstr("the name slot.0."));
+    EXPECT_THAT(fails(2, with("head")), HasSubstr("it says FROM=TO"));
+    EXPECT_THAT(fails(3, with("head.bias=head.offset")),
+                HasSubstr("(missing: \"head.bias\" [1]; there instead: \"head.offset\" [1])"));
+    EXPECT_THAT(fails(3, {theirs, path("mine.cmb")}), HasSubstr("has no \"network\""));
+
+    content.tensors.at("model.fc1.weight") = tensor({2, 3});
+    write_safetensors(theirs, content);
+    EXPECT_THAT(fails(3, good),
+                HasSubstr("tensor \"slot.0.weight\" is [2, 3] (the network needs [3, 2])"));
+    content.tensors.at("model.fc1.weight") = tensor({3, 2}, StoredType::i32);
+    write_safetensors(theirs, content);
+    EXPECT_THAT(fails(3, good), HasSubstr("tensor \"slot.0.weight\" holds I32 (weights are real)"));
+    Tensor infinite(ValueType::real, {3, 2});
+    infinite.elements[4] = 1e300;
+    content.tensors.at("model.fc1.weight") = StoredTensor::of(infinite, StoredType::f64);
+    write_safetensors(theirs, content);
+    EXPECT_THAT(fails(3, good), HasSubstr("element 4 of tensor \"slot.0.weight\" is not finite"));
+}
+
+TEST_F(Convert, RefusesHostileMetadata) {
+    write_network(path("a.cmb"), rich_network());
+    converts({path("a.cmb"), path("a.safetensors")});
+    const Safetensors good = read_safetensors(path("a.safetensors"));
+    const std::string genes = good.metadata.at("genes");
+    std::string twice = genes;
+    twice.replace(twice.find("\"id\":\"") + 6, 32, twice.substr(twice.rfind("\"id\":\"") + 6, 32));
+    std::string origin = good.metadata.at("origin");
+    origin.replace(origin.find("\"birth\":345"), 11, "\"birth\":\"x\"");
+    const std::vector<std::array<std::string, 3>> cases{
+        {"network", "{", "\"network\" cannot be read"},
+        {"network", "null", "network.input is absent"},
+        {"network", R"({"input": [4], "layers": [{"type": "dens"}]})", "did you mean"},
+        {"network", R"({"input": [16777216, 16777216], "layers": [{"type": "dense"}]})",
+         "too large"},
+        {"network", R"({"input": [6], "layers": [{"type": "dense", "out": 2}]})",
+         "there instead: \"link.0.projection\""},
+        {"network",
+         R"({"input": [6], "grid": {"depth": 1048577}, "layers": [{"type": "dense", "out": 2}]})",
+         "network.grid.depth"},
+        {"genes", "[]", "the network has 7 genes"},
+        {"genes", "[1, 2, 3, 4, 5, 6, 7]", "\"genes\" cannot be read"},
+        {"genes", twice, "two genes share the id"},
+        {"origin", origin, "\"origin\" cannot be read"},
+        {"origin", std::string(100000, '['), "\"origin\" cannot be read"}};
+    for (const auto& [key, text, message] : cases) {
+        Safetensors bad = good;
+        bad.metadata[key] = text;
+        write_safetensors(path("bad.safetensors"), bad);
+        EXPECT_THAT(fails(3, {path("bad.safetensors"), path("bad.cmb")}), HasSubstr(message))
+            << key << ' ' << text.substr(0, 100);
+        EXPECT_FALSE(std::filesystem::exists(path("bad.cmb")));
+    }
+    // A network that says it is huge beside a small file costs nothing.
+    Safetensors huge = good;
+    huge.metadata["network"] =
+        R"({"input": [1048576], "layers": [{"type": "dense", "out": 1048576, "bias": false}]})";
+    huge.tensors = {{"head.weight", StoredTensor::of(Tensor(ValueType::real, {2, 2}))}};
+    write_safetensors(path("huge.safetensors"), huge);
+    EXPECT_THAT(fails(3, {path("huge.safetensors"), path("bad.cmb")}),
+                HasSubstr("[2, 2] (the network needs [1048576, 1048576])"));
+}
+
+TEST_F(Convert, ReadersRefuseAnIdentityThatIsNone) {
+    NetworkFile file = rich_network();
+    for (const auto& [identity, message] : std::vector<std::pair<std::string, std::string>>{
+             {"[", "its identity is no config"},
+             {"[]", "its identity is no config"},
+             {R"({"task":)" + std::string(100000, '['), "its identity is no config"},
+             {R"({"run":{"seed":1},"task":{"type":3}})", "its identity names no task"},
+             {R"({"run":[],"task":{"type":"xor"}})", "its identity has no seed"}}) {
+        file.identity_json = identity;
+        write_network(path("bad.cmb"), file);
+        const Result result = run({"inspect", path("bad.cmb")});
+        EXPECT_EQ(result.code, 3) << identity.substr(0, 100);
+        EXPECT_THAT(result.err, HasSubstr(message));
+    }
+}
+
+TEST_F(Convert, RefusesWrongUse) {
+    write_network(path("a.cmb"), rich_network());
+    converts({path("a.cmb"), path("a.safetensors")});
+    EXPECT_THAT(fails(2, {path("a.cmb"), path("a.cmb")}),
+                HasSubstr("would replace what it is made"));
+    std::filesystem::create_symlink(path("a.cmb"), path("link.cmb"));
+    EXPECT_THAT(fails(2, {path("a.cmb"), path("link.cmb")}), HasSubstr("would replace"));
+    EXPECT_THAT(fails(2, {path("a.cmb"), path("a.onnx")}),
+                HasSubstr("has the ending \".onnx\" (known: .cmb, .safetensors, .json)"));
+    EXPECT_THAT(fails(2, {path("a.cmb"), path("b.cmb"), "--dtype", "F16"}), HasSubstr("--dtype"));
+    EXPECT_THAT(fails(2, {path("a.cmb"), path("b.cmb"), "--seed", "1"}), HasSubstr("--seed"));
+    EXPECT_THAT(fails(2, {path("a.cmb"), path("b.json"), "--rename", "a=b"}),
+                HasSubstr("--rename"));
+    EXPECT_THAT(fails(2, {path("a.cmb"), path("b.json"), "--network", "c.json"}),
+                HasSubstr("--network"));
+    EXPECT_THAT(fails(3, {path("absent.cmb"), path("b.json")}), HasSubstr("No such file"));
+    EXPECT_THAT(fails(3, {path("a.cmb"), path("no/folder/b.json")}),
+                HasSubstr("cannot be written"));
+    EXPECT_THAT(fails(2, {directory_.write("none.json", "{}"), path("b.cmb")}),
+                HasSubstr("neither a task nor a network"));
+    EXPECT_THAT(
+        fails(2, {directory_.write("open.json", R"({"network": {"input": [2]}})"), path("b.cmb")}),
+        HasSubstr("network.layers is absent"));
+    EXPECT_THAT(fails(2, {directory_.write("wide.json",
+                                           R"({"network": {"input": [2], "layers": [{"type":
+                                               "dense"}]}})"),
+                          path("b.cmb")}),
+                HasSubstr("wide.json: "));
+}
+
+}  // namespace
+}  // namespace cambrian::launch
