@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -62,5 +63,11 @@ class Evaluator {
 [[nodiscard]] std::vector<float> infer(Backend& backend, const Genome& genome,
                                        std::span<const float> inputs, std::int64_t batch,
                                        std::int64_t time);
+
+/// The share of right answers of one network; nothing where the task does not tell right from
+/// wrong.
+[[nodiscard]] std::optional<double> accuracy(Backend& backend, const Task& task,
+                                             const Genome& genome, std::uint64_t seed,
+                                             const EvaluationRound& round);
 
 }  // namespace cambrian::evolve

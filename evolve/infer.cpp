@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/network/watched_network.hpp"
 #include "cambrian/evolve/evaluator.hpp"
@@ -16,10 +18,31 @@ Tensor integers(ValueType type, std::vector<std::int32_t> values) {
             std::vector<double>(values.begin(), values.end())};
 }
 
-/// A pass over rows as a graph, and its inputs.
+/// A pass of one network as a graph, and the values of its inputs.
 struct Inference {
     Graph graph;
     std::vector<Tensor> values;
+
+    Var add(const std::string& name, Tensor value) {
+        values.push_back(std::move(value));
+        return graph.input(name, values.back().type, values.back().shape);
+    }
+    NetworkOperands add(const Network& network, const Genome& genome) {
+        const Var weights = add(
+            "weights", Tensor(ValueType::real, Shape{network.weight_count()},
+                              std::vector<double>(genome.weights.begin(), genome.weights.end())));
+        const Var activations =
+            add("activations", integers(ValueType::integer, network.activation_codes()));
+        const Var enabled = add("enabled", integers(ValueType::boolean, network.enabled_flags()));
+        return {.weights = weights, .activations = activations, .enabled = enabled};
+    }
+    /// Tensors of a task.
+    std::vector<Var> add(const std::string& name, std::vector<Tensor> tensors) {
+        std::vector<Var> result;
+        for (Tensor& tensor : tensors)
+            result.push_back(add(fmt::format("{}.{}", name, result.size()), std::move(tensor)));
+        return result;
+    }
 };
 
 /// @param form the network itself, or what watches it.
@@ -34,19 +57,9 @@ Inference inference(const Network& network, const NetworkForm& form, const Genom
             inputs.size(), width, shape.elements(), shape.text()));
 
     Inference result;
-    result.values = {
-        Tensor(ValueType::real, Shape{network.weight_count()},
-               std::vector<double>(genome.weights.begin(), genome.weights.end())),
-        integers(ValueType::integer, network.activation_codes()),
-        integers(ValueType::boolean, network.enabled_flags()),
-        Tensor(ValueType::real, shape, std::vector<double>(inputs.begin(), inputs.end()))};
-    const auto input = [&](const char* name, std::size_t index) {
-        return result.graph.input(name, result.values[index].type, result.values[index].shape);
-    };
-    const NetworkOperands operands{.weights = input("weights", 0),
-                                   .activations = input("activations", 1),
-                                   .enabled = input("enabled", 2)};
-    const Var rows = input("rows", 3);
+    const NetworkOperands operands = result.add(network, genome);
+    const Var rows = result.add(
+        "rows", Tensor(ValueType::real, shape, std::vector<double>(inputs.begin(), inputs.end())));
     result.graph.output(time > 0 ? form.sequence(rows, operands)
                                  : stateless_outputs(form, rows, operands));
     return result;
@@ -71,6 +84,21 @@ std::vector<Observation> observe(Backend& backend, const Genome& genome,
         inference(network, WatchedNetwork(network, prefix), genome, inputs, batch, time);
     const ObservedGraph observed(pass.graph, network, prefix);
     return observed.read(1, 1, cambrian::evaluate(backend, observed.graph(), 1, pass.values));
+}
+
+std::optional<double> accuracy(Backend& backend, const Task& task, const Genome& genome,
+                               std::uint64_t seed, const EvaluationRound& round) {
+    if (task.signature().host) return std::nullopt;
+    const Network network(genome.blueprint);
+    Inference pass;
+    const NetworkOperands operands = pass.add(network, genome);
+    const std::vector<Var> data = pass.add("data", task.data(round.phase));
+    const std::vector<Var> draws = pass.add("draws", task.draws(round.phase, seed, round.round));
+    const Objective objective =
+        task.build({pass.graph, network, operands, data, draws}, round.phase);
+    if (!objective.accuracy) return std::nullopt;
+    pass.graph.output(*objective.accuracy);
+    return cambrian::evaluate(backend, pass.graph, 1, pass.values)[0].elements[0];
 }
 
 }  // namespace cambrian::evolve

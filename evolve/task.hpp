@@ -48,6 +48,7 @@ struct Objective {
     Var fitness;                    ///< real, rank 0, maximised (a loss task gives −loss).
     std::optional<Var> env_steps;   ///< integer, rank 0.
     std::optional<Var> per_sample;  ///< real, rank 1.
+    std::optional<Var> accuracy{};  ///< real, rank 0: share of right answers, for reports only.
 };
 
 /// What gradients learn from.

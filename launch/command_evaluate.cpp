@@ -76,13 +76,18 @@ int evaluate_command(const CommandContext& context, const EvaluateOptions& optio
         *backend, *task, experiment.seed,
         evolve::family_of(experiment.family, experiment.variation.mutation));
     const std::array<const evolve::Genome*, 1> genomes{&network.genome};
-    const evolve::Evaluation result = evaluator.evaluate(genomes, {phase, unseen_round}).front();
+    const evolve::EvaluationRound round{phase, unseen_round};
+    const evolve::Evaluation result = evaluator.evaluate(genomes, round).front();
 
     context.out << fmt::format("{}: task {}, {}: fitness {:.6g}\n", options.network, task->type(),
                                evolve::name(phase), result.fitness);
     if (result.status != evolve::Status::ok)
         context.out << fmt::format("  the fitness is not valid ({})\n",
                                    evolve::name(result.status));
+    else if (const auto share =
+                 evolve::accuracy(*backend, *task, network.genome, experiment.seed, round))
+        context.out << fmt::format("  loss {:.6g}, accuracy {:.2f}%\n", -result.fitness,
+                                   100.0 * *share);
     if (!result.per_sample.empty()) context.out << sample_line(result.per_sample);
     if (result.env_steps > 0) context.out << fmt::format("  {} steps\n", result.env_steps);
     if (options.profile) context.out << profile_text(*backend);

@@ -102,7 +102,7 @@ TrainingJob make_training(const ResolvedConfig& config, const Schema& schema,
     if (learning == nullptr)
         throw ConfigError(fmt::format(
             "{}: task {} cannot be trained by gradient (it has no samples with answers) use task "
-            "\"dataset\", or 'cambrian evolve'",
+            "\"dataset\" or \"table\", or 'cambrian evolve'",
             config.origins.of("task"), job.task->type()));
     job.blueprint = make_founder(config, *job.task);
     job.settings = settings_of(json, learning->loss);

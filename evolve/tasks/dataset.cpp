@@ -33,9 +33,10 @@ class DatasetTask final : public Task {
     Objective build(const ObjectiveContext& context, Phase) const override {
         const Var outputs = training_graphs::answers(
             context.network, context.operands, context.data[0], context.data[1], learning_.loss);
-        return {.fitness = -measure(learning_.loss, outputs, context.data[1]).mean,
-                .env_steps = {},
-                .per_sample = {}};
+        const LossTerms terms = measure(learning_.loss, outputs, context.data[1]);
+        Objective result{.fitness = -terms.mean, .env_steps = {}, .per_sample = {}};
+        if (has_accuracy(learning_.loss)) result.accuracy = terms.right / terms.count;
+        return result;
     }
 
     const Learning* learning() const override { return &learning_; }

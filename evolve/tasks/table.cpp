@@ -1,12 +1,15 @@
 #include <fmt/format.h>
 
+#include <mutex>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/evolve/tasks/standard.hpp"
 #include "cambrian/evolve/tasks/table_baselines.hpp"
 #include "cambrian/evolve/tasks/table_data.hpp"
+#include "cambrian/evolve/tasks/table_samples.hpp"
 #include "cambrian/evolve/tasks/table_windows.hpp"
 
 namespace cambrian::evolve {
@@ -50,6 +53,12 @@ class TableTask final : public Task {
         return result;
     }
 
+    /// Made when it is first asked for: evolution does not need it.
+    const Learning* learning() const override {
+        std::call_once(learns_, [this] { learning_ = table_learning(data_, settings_); });
+        return &*learning_;
+    }
+
     std::vector<std::string> output_names() const override {
         if (!classifies()) return settings_.targets;
         std::vector<std::string> names;
@@ -68,60 +77,19 @@ class TableTask final : public Task {
     [[nodiscard]] bool draws_rows(Phase phase) const {
         return phase == Phase::train && draws_rows_;
     }
-    [[nodiscard]] Tensor input_rows(Phase phase) const;
-    [[nodiscard]] Tensor goal_rows(Phase phase) const;
     /// What each output value loses, before masking: [.., targets] or [.., classes].
     [[nodiscard]] Var losses(Var outputs, Var goals) const;
 
     TableSettings settings_;
     TableData data_;
     bool draws_rows_ = false;
+    mutable std::once_flag learns_;
+    mutable std::optional<Learning> learning_;
 };
-
-/// Rows of a table [rows, width] at indices, shaped [extents..., width].
-Tensor rows_at(const Tensor& table, std::span<const std::int64_t> rows,
-               std::vector<std::int64_t> extents) {
-    const std::int64_t width = table.shape[1];
-    extents.push_back(width);
-    Tensor result(table.type, Shape(extents));
-    auto target = result.elements.begin();
-    for (const std::int64_t row : rows)
-        target = std::copy_n(table.elements.begin() + row * width, width, target);
-    return result;
-}
-
-Tensor TableTask::input_rows(Phase phase) const {
-    const std::size_t width = data_.inputs.size();
-    const auto& series = data_.series(phase);
-    Tensor result(ValueType::real, Shape{total_rows(series), static_cast<std::int64_t>(width)});
-    std::size_t position = 0;
-    for (const Series& part : series)
-        for (std::size_t i = 0; i < part.inputs.size(); ++i) {
-            const Scaling& scaling = data_.inputs[i % width];
-            result.elements[position++] = (part.inputs[i] - scaling.shift) / scaling.scale;
-        }
-    return result;
-}
-
-Tensor TableTask::goal_rows(Phase phase) const {
-    const auto& series = data_.series(phase);
-    const std::size_t width = settings_.targets.size();
-    Tensor result(classifies() ? ValueType::integer : ValueType::real,
-                  Shape{total_rows(series), static_cast<std::int64_t>(width)});
-    std::size_t position = 0;
-    for (const Series& part : series)
-        for (std::size_t i = 0; i < part.answers.size(); ++i) {
-            double goal = part.answers[i];
-            if (settings_.difference) goal -= part.current[i];
-            if (!classifies()) goal -= data_.outputs[i % width].shift;
-            result.elements[position++] = goal;
-        }
-    return result;
-}
 
 std::vector<Tensor> TableTask::data(Phase phase) const {
     CAMBRIAN_EXPECT(!data_.series(phase).empty());
-    std::vector<Tensor> result{input_rows(phase), goal_rows(phase)};
+    std::vector<Tensor> result{input_rows(data_, phase), goal_rows(data_, settings_, phase)};
     const std::int64_t length = settings_.sequence_length;
     if (length == 0 || draws_rows(phase)) return result;
 
@@ -176,21 +144,27 @@ Objective TableTask::build(const ObjectiveContext& context, Phase phase) const {
     const Var goals = drawn ? gather(context.data[1], context.draws[0]) : context.data[1];
     const std::int64_t length = settings_.sequence_length;
 
-    Var lost = losses(length > 0 ? context.network.sequence(inputs, context.operands)
-                                 : context.network.apply(inputs, context.operands),
-                      goals);
+    const Var answers = length > 0 ? context.network.sequence(inputs, context.operands)
+                                   : context.network.apply(inputs, context.operands);
+    const auto counting = [&](Var values) {
+        if (length == 0) return values;
+        return drawn ? slice(values, 1, settings_.warm_up, length - settings_.warm_up)
+                     : select(context.data[2], values, constant(context.graph, 0.0));
+    };
+    const Var lost = counting(losses(answers, goals));
     // Classes share one loss a row, targets have one each.
+    const std::int64_t rows =
+        drawn ? lost.shape().elements() / lost.shape()[-1] : total_rows(data_.series(phase));
     const std::int64_t width = classifies() ? 1 : outputs();
-    std::int64_t counted = total_rows(data_.series(phase)) * width;
-    if (drawn) {
-        if (length > 0) lost = slice(lost, 1, settings_.warm_up, length - settings_.warm_up);
-        counted = lost.shape().elements() / lost.shape()[-1] * width;
-    } else if (length > 0) {
-        lost = select(context.data[2], lost, constant(context.graph, 0.0));
+    Objective result{.fitness = sum_in_runs(lost) * (-1.0 / static_cast<double>(rows * width)),
+                     .env_steps = {},
+                     .per_sample = {}};
+    if (classifies()) {
+        const Var right = equal(reshape(argmax(answers, -1), goals.shape()), goals);
+        result.accuracy =
+            sum_in_runs(counting(cast(right, ValueType::real))) * (1.0 / static_cast<double>(rows));
     }
-    return {.fitness = sum_in_runs(lost) * (-1.0 / static_cast<double>(counted)),
-            .env_steps = {},
-            .per_sample = {}};
+    return result;
 }
 
 }  // namespace

@@ -1,0 +1,95 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "cambrian/distributed/network_file.hpp"
+#include "launch_support.hpp"
+
+namespace cambrian::launch {
+namespace {
+
+using test::Result;
+using test::run;
+using test::TemporaryDirectory;
+using testing::HasSubstr;
+
+class TrainTable : public testing::Test {
+  protected:
+    TrainTable() {
+        std::string rows = "a,b,y,k\n";
+        for (int i = 0; i < 80; ++i) {
+            const double a = std::sin(1.7 * i);
+            const double b = std::cos(2.9 * i);
+            rows += std::to_string(a) + "," + std::to_string(b) + "," +
+                    std::to_string(2.0 * a - b + 0.5) + "," + (a > b ? "3" : "1") + "\n";
+        }
+        directory_.write("rows.csv", rows);
+    }
+    /// A config of training on the table.
+    std::string config(const std::string& task, const std::string& network) const {
+        return directory_.write(
+            "train.json", R"({"run": {"directory": ")" + directory_.file("run") +
+                              R"("}, "task": {"type": "table", "train": ["rows.csv"], )" + task +
+                              R"(, "validation": {"tail_fraction": 0.25}},
+            "network": {"layers": )" +
+                              network + R"(},
+            "training": {"epochs": 60, "batch": 8, "learning_rate": 0.03}})");
+    }
+    [[nodiscard]] std::string best() const { return directory_.file("run/best.cmb"); }
+
+    TemporaryDirectory directory_;
+};
+
+TEST_F(TrainTable, LearnsNumbersAndIsEvaluatedOnTheSameSplit) {
+    const Result result = run(
+        {"train", config(R"("inputs": ["a", "b"], "targets": ["y"])", R"([{"type": "dense"}])")});
+    ASSERT_EQ(result.code, 0) << result.err;
+    EXPECT_THAT(result.out, HasSubstr("60 rows to train, 20 to validate, 0 to test"));
+    const auto file = distributed::read_network(best());
+    EXPECT_GT(*file.validated, -1e-3);
+    const Result evaluated = run({"evaluate", best(), "--phase", "validation"});
+    ASSERT_EQ(evaluated.code, 0) << evaluated.err;
+    const std::string word = "fitness ";
+    EXPECT_NEAR(std::stod(evaluated.out.substr(evaluated.out.find(word) + word.size())),
+                *file.validated, 1e-6);
+    EXPECT_THAT(evaluated.out, testing::Not(HasSubstr("accuracy")));
+}
+
+TEST_F(TrainTable, LearnsClassesAndTellsTheirAccuracy) {
+    const Result result = run({"train", config(R"("inputs": ["a", "b"], "targets": ["k"],
+        "mode": "classification", "normalise": "mean_deviation")",
+                                               R"([{"type": "dense"}])")});
+    ASSERT_EQ(result.code, 0) << result.err;
+    const Result evaluated = run({"evaluate", best(), "--phase", "train"});
+    ASSERT_EQ(evaluated.code, 0) << evaluated.err;
+    const std::string word = "accuracy ";
+    ASSERT_THAT(evaluated.out, HasSubstr(word));
+    EXPECT_GT(std::stod(evaluated.out.substr(evaluated.out.find(word) + word.size())), 90.0);
+}
+
+TEST_F(TrainTable, LearnsSequences) {
+    const Result result =
+        run({"train", config(R"("inputs": ["a"], "targets": ["y"], "sequence_length": 5,
+        "time_offset": 1)",
+                             R"([{"type": "rnn", "hidden": 3}, {"type": "dense"}])")});
+    ASSERT_EQ(result.code, 0) << result.err;
+    EXPECT_THAT(result.out, HasSubstr("11 rows to train, 3 to validate"));
+    EXPECT_EQ(run({"evaluate", best()}).code, 0);
+    const Result warm = run(
+        {"train", config(R"("inputs": ["a"], "targets": ["y"], "sequence_length": 5, "warm_up": 2)",
+                         R"([{"type": "rnn", "hidden": 3}, {"type": "dense"}])")});
+    EXPECT_EQ(warm.code, 2);
+    EXPECT_THAT(warm.err, HasSubstr("task.warm_up is 2"));
+}
+
+TEST_F(TrainTable, TasksWithoutSamplesNameThoseWithSome) {
+    const Result result = run({"train", test::write_xor(directory_)});
+    EXPECT_EQ(result.code, 2);
+    const Result plain =
+        run({"train", directory_.write("x.json", R"({"task": {"type": "xor"}, "training": {}})")});
+    EXPECT_EQ(plain.code, 2);
+    EXPECT_THAT(plain.err, HasSubstr("use task \"dataset\" or \"table\""));
+}
+
+}  // namespace
+}  // namespace cambrian::launch
