@@ -2,10 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
+#include <algorithm>
 
-#include "cambrian/engine/layers/layer_json.hpp"
-#include "cambrian/launch/json.hpp"
+#include "cambrian/engine/network/telemetry.hpp"
 #include "cambrian/launch/structure_text.hpp"
 
 namespace cambrian::launch {
@@ -28,40 +27,47 @@ std::string in_quotes(std::string_view text) {
     return result + '"';
 }
 
-std::string activation_of(const Json& layer) {
-    const auto found = layer.find("activation");
-    return found == layer.end() ? "" : "\n" + found->get<std::string>();
+/// Place, type and own activation: those of layers in it stand beside these.
+std::string label_of(const LayerTelemetry& layer) {
+    std::string text = layer.place + "\n" + layer.type;
+    if (layer.inner.empty())
+        for (const Activation activation : layer.activations)
+            text += "\n" + std::string(name(activation));
+    return text;
 }
 
 /// Writes a graph line by line, indented by its depth.
 class Writer {
   public:
-    Writer(const Network& network, const std::string& title) : network_(network) {
+    Writer(const Network& network, const std::string& title)
+        : blueprint_(network.blueprint()), telemetry_(telemetry(network)), network_(network) {
         open("digraph network");
-        line("label={};", in_quotes(title + (mesh() ? "\nmesh: every edge takes a step" : "")));
+        const bool mesh = blueprint_.mode == NetworkMode::mesh;
+        line("label={};", in_quotes(title + (mesh ? "\nmesh: every edge takes a step" : "")));
         line("rankdir=LR; compound=true; node [shape=box]; edge [fontsize=10];");
     }
 
     std::string run() {
-        const Blueprint& blueprint = network_.blueprint();
         line("input [shape=ellipse, label=\"input\"];");
-        write_grid(blueprint.grid);
-        write_layer(blueprint.grid.slots(), blueprint.head, "head", true);
+        write_grid(blueprint_.grid);
+        write_layer(telemetry_.layers.back());
         line("output [shape=ellipse, label=\"output\"];");
         write_chain();
-        for (std::size_t i = 0; i < blueprint.links.size(); ++i) write_link(i);
+        for (std::size_t i = 0; i < blueprint_.links.size(); ++i) write_link(i);
         close();
         return std::move(text_);
     }
 
   private:
-    [[nodiscard]] bool mesh() const { return network_.blueprint().mode == NetworkMode::mesh; }
-    [[nodiscard]] const std::optional<Slot>& slot(int index) const {
-        return network_.blueprint().slots[static_cast<std::size_t>(index)];
+    /// The layer in a slot, or null.
+    [[nodiscard]] const LayerTelemetry* layer_in(int slot) const {
+        const auto found = std::ranges::lower_bound(telemetry_.layers, slot, {},
+                                                    [](const auto& layer) { return layer.slot; });
+        return found != telemetry_.layers.end() && found->slot == slot ? &*found : nullptr;
     }
     [[nodiscard]] std::string node(int end) const {
         if (end == input_port) return "input";
-        return end == network_.blueprint().grid.slots() ? "head" : fmt::format("slot{}", end);
+        return end == blueprint_.grid.slots() ? "head" : fmt::format("slot{}", end);
     }
 
     template <class... Parts>
@@ -97,75 +103,59 @@ class Writer {
     void write_cell(const GridSize& grid, int z, int y, int x) {
         const int first = grid.index(z, y, x, 0);
         bool shown = grid.slots() <= small_grid;
-        for (int l = 0; l < grid.layers_per_cell; ++l) shown = shown || slot(first + l);
+        for (int l = 0; l < grid.layers_per_cell; ++l)
+            shown = shown || blueprint_.slots[static_cast<std::size_t>(first + l)];
         if (!shown) return;
         open_cluster(fmt::format("cell{}", first / grid.layers_per_cell),
                      fmt::format("depth {}, row {}, column {}", z, y, x), "rounded");
-        for (int l = 0; l < grid.layers_per_cell; ++l) {
-            const int index = first + l;
-            const std::string place = fmt::format("slot {} [{} {} {} {}]", index, z, y, x, l);
-            if (slot(index))
-                write_layer(index, slot(index)->layer, place, slot(index)->enabled);
+        for (int slot = first; slot < first + grid.layers_per_cell; ++slot) {
+            if (const LayerTelemetry* layer = layer_in(slot))
+                write_layer(*layer);
             else if (grid.slots() <= small_grid)
-                line("{} [label={}, style=dotted, fontcolor=gray, color=gray];", node(index),
-                     in_quotes(place + "\nempty"));
+                line("{} [label={}, style=dotted, fontcolor=gray, color=gray];", node(slot),
+                     in_quotes(place_name(grid, slot) + "\nempty"));
         }
         close();
     }
 
     /// A node, in a cluster of its own with what is in it.
-    void write_layer(int end, const AnyLayer& layer, const std::string& place, bool enabled) {
-        const Json json = to_json(layer);
-        bool holds = false;
-        layer.each_inner([&holds](const AnyLayer&) { holds = true; });
-        if (holds) open_cluster(node(end), place, enabled ? "filled" : "\"filled,dashed\"");
-        if (holds) line("color=gray95;");
-        line("{} [label={}{}];", node(end),
-             in_quotes(fmt::format("{}\n{}{}", place, layer.type(), activation_of(json))),
-             enabled ? "" : ", style=dashed");
-        if (!holds) return;
-        write_inner(node(end), "", json);
+    void write_layer(const LayerTelemetry& layer) {
+        const std::string id = node(layer.slot);
+        if (!layer.inner.empty())
+            open_cluster(id, layer.place, layer.enabled ? "rounded" : "\"rounded,dashed\"");
+        line("{} [label={}{}];", id, in_quotes(label_of(layer)),
+             layer.enabled ? "" : ", style=dashed");
+        if (layer.inner.empty()) return;
+        write_inner(id, layer);
         close();
     }
 
-    /// The layers in a layer, and theirs; those of a list of `layers` are a chain.
-    void write_inner(const std::string& parent, const std::string& path, const Json& json) {
-        for (const auto& [key, value] : json.items()) {
-            const bool one = value.is_object() && value.contains("type");
-            if (!one && !(value.is_array() && !value.empty() && value[0].is_object())) continue;
-            std::string previous = parent + path;
-            for (std::size_t i = 0; i < (one ? 1 : value.size()); ++i) {
-                const std::string inner = path + "." + key + (one ? "" : "." + std::to_string(i));
-                write_inner_layer(parent, inner, one ? value : value[i]);
-                line("{} -> {} [style=dotted, arrowhead=none];", in_quotes(previous),
-                     in_quotes(parent + inner));
-                if (key == "layers") previous = parent + inner;
-            }
+    /// The layers in a layer, and theirs; those of a list "layers" are a chain.
+    void write_inner(const std::string& id, const LayerTelemetry& layer) {
+        std::string previous = id;
+        for (const LayerTelemetry& inner : layer.inner) {
+            const std::string inner_id = id + "." + inner.place;
+            line("{} [label={}, fontsize=10];", in_quotes(inner_id), in_quotes(label_of(inner)));
+            line("{} -> {} [style=dotted, label={}];", in_quotes(previous), in_quotes(inner_id),
+                 in_quotes(shape_text(inner.input)));
+            write_inner(inner_id, inner);
+            if (inner.place.starts_with("layers.")) previous = inner_id;
         }
-    }
-
-    void write_inner_layer(const std::string& parent, const std::string& path, const Json& json) {
-        line("{} [label={}, fontsize=10];", in_quotes(parent + path),
-             in_quotes(fmt::format("{}\n{}{}", path.substr(1), json.at("type").get<std::string>(),
-                                   activation_of(json))));
-        write_inner(parent, path, json);
     }
 
     void write_chain() {
-        const int slots = network_.blueprint().grid.slots();
         int previous = input_port;
-        for (int end = 0; end <= slots; ++end) {
-            if (end < slots && !slot(end)) continue;
-            line("{} -> {} [weight=10, label={}];", node(previous), node(end),
-                 in_quotes(shape_text(network_.shape_before(end))));
-            previous = end;
+        for (const LayerTelemetry& layer : telemetry_.layers) {
+            line("{} -> {} [weight=10, label={}];", node(previous), node(layer.slot),
+                 in_quotes(shape_text(layer.input)));
+            previous = layer.slot;
         }
         line("head -> output [weight=10, label={}];",
-             in_quotes(shape_text(network_.shape_after(slots))));
+             in_quotes(shape_text(telemetry_.layers.back().output)));
     }
 
     void write_link(std::size_t index) {
-        const Link& link = network_.blueprint().links[index];
+        const Link& link = blueprint_.links[index];
         std::string label = link.kind == LinkKind::forward ? "forward" : "backward";
         for (const WeightRange& range : network_.weights())
             if (range.link == static_cast<int>(index))
@@ -177,6 +167,8 @@ class Writer {
              in_quotes(label));
     }
 
+    const Blueprint& blueprint_;
+    const NetworkTelemetry telemetry_;
     const Network& network_;
     std::string text_;
     std::size_t depth_ = 0;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <vector>
@@ -11,31 +12,6 @@
 
 namespace cambrian::launch {
 namespace {
-
-struct LayerLine {
-    std::string place;
-    const AnyLayer* layer = nullptr;
-    bool enabled = true;
-    int slot = 0;
-};
-
-std::vector<LayerLine> layer_lines(const Blueprint& blueprint) {
-    std::vector<LayerLine> lines;
-    for (int slot = 0; slot < blueprint.grid.slots(); ++slot) {
-        const auto& filled = blueprint.slots[static_cast<std::size_t>(slot)];
-        if (!filled) continue;
-        lines.push_back({place_name(blueprint.grid, slot), &filled->layer, filled->enabled, slot});
-    }
-    lines.push_back({"head", &blueprint.head, true, blueprint.grid.slots()});
-    return lines;
-}
-
-std::string activation_text(const AnyLayer& layer) {
-    std::string text;
-    for (const Activation activation : layer.activations())
-        text += (text.empty() ? "" : " ") + std::string(name(activation));
-    return text.empty() ? "-" : text;
-}
 
 std::string end_text(const Blueprint& blueprint, int end) {
     if (end == input_port) return "input";
@@ -89,11 +65,12 @@ std::string shape_text(const Shape& shape) {
 std::string structure_line(const Network& network) {
     const Blueprint& blueprint = network.blueprint();
     const GridSize& grid = blueprint.grid;
+    const auto layers = 1 + std::ranges::count_if(
+                                blueprint.slots, [](const auto& slot) { return slot.has_value(); });
     return fmt::format("{} inputs, {} outputs, grid {}x{}x{}x{}, {} layers, {} links, {} weights{}",
                        blueprint.input_features, blueprint.output_features, grid.depth, grid.rows,
-                       grid.cols, grid.layers_per_cell, layer_lines(blueprint).size(),
-                       blueprint.links.size(), network.weight_count(),
-                       network.stateful() ? ", stateful" : "");
+                       grid.cols, grid.layers_per_cell, layers, blueprint.links.size(),
+                       network.weight_count(), network.stateful() ? ", stateful" : "");
 }
 
 std::string structure_table(const Network& network) {
