@@ -65,14 +65,18 @@ bool is_possible(const AnyLayer& layer, const GenomeLimits& limits) {
 }
 
 /// Whether a layer put there would come between an empty residual and the layer whose input it
-/// adds, which changes the function whatever the layer computes.
-bool parts_a_residual(const Blueprint& blueprint, int slot) {
+/// adds, which changes the function whatever the layer computes, or before one that reads ids,
+/// which it does not give once its weights change.
+bool parts_neighbours(const Blueprint& blueprint, int slot) {
+    const auto needs_what_is_before = [](const AnyLayer& layer) {
+        return adds_preceding_input(layer) || takes_ids(layer);
+    };
     for (auto next = static_cast<std::size_t>(slot) + 1; next < blueprint.slots.size(); ++next) {
         if (blueprint.slots[next]) {
-            return adds_preceding_input(blueprint.slots[next]->layer);
+            return needs_what_is_before(blueprint.slots[next]->layer);
         }
     }
-    return adds_preceding_input(blueprint.head);
+    return needs_what_is_before(blueprint.head);
 }
 
 }  // namespace
@@ -142,7 +146,7 @@ std::optional<Genome> insert_layer(RandomStream& rng, const MutationSettings& se
     }
     const int slot = pick(rng, empty);
     const std::string& type = pick(rng, settings.layer_types);
-    if (parts_a_residual(genome.blueprint, slot)) {
+    if (parts_neighbours(genome.blueprint, slot)) {
         return std::nullopt;
     }
     const auto index = static_cast<std::size_t>(slot);

@@ -1,10 +1,16 @@
 #include <algorithm>
 
+#include "cambrian/engine/layers/chain.hpp"
 #include "cambrian/evolve/mutation_detail.hpp"
 
 namespace cambrian::evolve {
 
 namespace {
+
+/// Whether something can be added to what enters a filled slot.
+bool can_be_target(const Blueprint& blueprint, int slot) {
+    return !takes_ids(blueprint.slots[static_cast<std::size_t>(slot)]->layer);
+}
 
 /// Forward links run with the index order, from the input port to the head; backward links run
 /// against it and need steps in time.
@@ -18,9 +24,9 @@ std::vector<Link> absent_links(const Blueprint& blueprint, const GenomeLimits& l
             absent.push_back(link);
         }
     };
-    const auto add_forward = [&ends, &add, head](int source) {
+    const auto add_forward = [&blueprint, &ends, &add, head](int source) {
         for (const int target : ends) {
-            if (source < target) {
+            if (source < target && can_be_target(blueprint, target)) {
                 add({source, target, LinkKind::forward});
             }
         }
@@ -30,7 +36,7 @@ std::vector<Link> absent_links(const Blueprint& blueprint, const GenomeLimits& l
     for (const int source : ends) {
         add_forward(source);
         for (const int target : ends) {
-            if (limits.time && target <= source) {
+            if (limits.time && target <= source && can_be_target(blueprint, target)) {
                 add({source, target, LinkKind::backward});
             }
         }

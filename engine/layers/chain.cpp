@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 #include "cambrian/engine/core/contract.hpp"
@@ -37,6 +38,20 @@ Var through(const std::vector<AnyLayer>& layers, Var x, Shape row, const Apply& 
 bool adds_preceding_input(const AnyLayer& layer) {
     const auto* residual = std::get_if<Residual>(&layer.variant());
     return residual != nullptr && residual->layers.empty();
+}
+
+bool takes_ids(const AnyLayer& layer) {
+    return std::visit(
+        []<class L>(const L& concrete) {
+            if constexpr (std::is_same_v<L, Embedding>) return true;
+            if constexpr (requires { concrete.layers; })
+                return !concrete.layers.empty() && takes_ids(concrete.layers.front());
+            if constexpr (requires { concrete.branches; })
+                return std::ranges::any_of(concrete.branches, takes_ids) ||
+                       std::ranges::any_of(concrete.gate.layer, takes_ids);
+            return false;
+        },
+        layer.variant());
 }
 
 std::optional<AnyLayer> square_layer(const Shape& row) {

@@ -12,6 +12,9 @@ namespace cambrian {
 
 /// Whether a layer is an empty residual, which its chain must serve.
 [[nodiscard]] bool adds_preceding_input(const AnyLayer& layer);
+/// Whether what enters a layer, or a layer in it, is read as ids: nothing can be added to that, and
+/// no layer can stand before it that computes.
+[[nodiscard]] bool takes_ids(const AnyLayer& layer);
 /// A layer of weights that keeps the shape of a row: a square dense for vectors, a convolution with
 /// a kernel of 1 for channels; nothing for rows of more axes.
 [[nodiscard]] std::optional<AnyLayer> square_layer(const Shape& row);

@@ -175,9 +175,9 @@ class NetworkDraw {
         return link;
     }
 
-    /// Whether a slot reads the ids of the input, to which nothing can be added.
     [[nodiscard]] bool takes_ids(int slot) const {
-        return settings_.vocabulary > 0 && slot == filled_.front();
+        return slot < result_.grid.slots() &&
+               cambrian::takes_ids(result_.slots[static_cast<std::size_t>(slot)]->layer);
     }
 
     RandomStream& rng_;

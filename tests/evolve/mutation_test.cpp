@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <nlohmann/json.hpp>
 #include <numeric>
 #include <set>
 
@@ -110,6 +111,48 @@ TEST(AddLink, IsForwardOnlyWithoutTime) {
     EXPECT_FALSE(Network(genome.blueprint).stateful());
     RandomStream rng = stream(10);
     EXPECT_FALSE(add_link(rng, {}, {}, genome, 10).has_value());
+}
+
+/// An embedding between empty slots, and one in a container that another one stands before.
+Genome ids_genome() {
+    return founder(
+        blueprint_from_json(nlohmann::json::parse(R"({"grid": {"layers_per_cell": 8}, "layers": [
+            {"type": "residual", "at": [0, 0, 0, 2], "layers": [
+                {"type": "embedding", "vocabulary": 4, "features": 1}]},
+            {"type": "sequential", "at": [0, 0, 0, 5], "layers": [
+                {"type": "softmax"}, {"type": "embedding", "vocabulary": 2, "features": 3}]},
+            {"type": "dense"}]})"),
+                            1, 2));
+}
+
+TEST(AddLink, EndsNowhereThatIdsAreRead) {
+    std::set<int> targets;
+    Genome genome = ids_genome();
+    RandomStream rng = stream(1);
+    std::uint64_t id = 1;
+    while (const auto child = add_link(rng, {}, with_time, genome, id++)) {
+        genome = *child;
+    }
+    for (const Link& link : genome.blueprint.links) {
+        targets.insert(link.target);
+    }
+    EXPECT_EQ(targets, (std::set<int>{5, 8}));
+}
+
+TEST(InsertLayer, PutsNothingBeforeIds) {
+    std::set<std::size_t> places;
+    const Genome parent = ids_genome();
+    for (std::uint64_t id = 0; id < 200; ++id) {
+        RandomStream rng = stream(id);
+        if (const auto child = insert_layer(rng, every_type(), with_time, parent, id)) {
+            for (std::size_t slot = 0; slot < 8; ++slot) {
+                if (!parent.blueprint.slots[slot] && child->blueprint.slots[slot]) {
+                    places.insert(slot);
+                }
+            }
+        }
+    }
+    EXPECT_EQ(places, (std::set<std::size_t>{3, 4, 6, 7}));
 }
 
 TEST(DropLink, UndoesAddLink) {

@@ -11,7 +11,9 @@
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/cpu/cpu_backend.hpp"
+#include "cambrian/engine/network/random_network.hpp"
 #include "cambrian/tests/evolve/genome_support.hpp"
+#include "cambrian/tests/support/network_passes.hpp"
 
 namespace cambrian::evolve {
 namespace {
@@ -224,6 +226,43 @@ TEST(Variation, EveryChildOfLongChainsBuildsAndRuns) {
     EXPECT_GT(variety.most_links, 5U);
     EXPECT_GT(variety.backward, 0);
     EXPECT_GT(variety.disabled, 0);
+}
+
+/// Ids below a vocabulary as inputs of `run`, or its normal numbers for 0.
+Tensor run_ids(Backend& backend, const Genome& genome, std::int64_t vocabulary) {
+    const Network network(genome.blueprint);
+    return cambrian::test::infer(
+        backend, network, genome.weights,
+        cambrian::test::some_inputs(network, testing::run_rows, testing::run_steps, vocabulary));
+}
+
+TEST(Variation, EveryChildOfRandomNetworksRuns) {
+    const auto backend = make_cpu_backend({});
+    std::uint64_t overflows = 0;
+    const std::uint64_t founders = chains() / 20;
+    for (std::uint64_t number = 0; number < founders; ++number) {
+        RandomStream rng(random_key(21, "test.founder"), number);
+        const bool time = number % 2 == 1;
+        const std::int64_t vocabulary = number % 4 < 2 ? 0 : 6;
+        const RandomNetwork settings{
+            .most_elements = 32, .most_weights = 2048, .vocabulary = vocabulary};
+        const NetworkEnds ends{.input_features = 1 + static_cast<std::int64_t>(rng.index(24)),
+                               .output_features = 2,
+                               .time = time};
+        const Variation variation(number, lively(time, draw_network(rng, settings, ends)));
+        Chain chain(variation, number);
+        for (int step = 0; step < 20; ++step) {
+            chain.advance();
+            SCOPED_TRACE("founder " + std::to_string(number) + " step " + std::to_string(step) +
+                         ": " + to_json(chain.last().blueprint).dump());
+            ASSERT_NO_THROW(check(chain.last()));
+            Tensor output;
+            ASSERT_NO_THROW(output = run_ids(*backend, chain.last(), vocabulary));
+            ASSERT_EQ(output.shape, (Shape{testing::run_rows, testing::run_steps, 2}));
+            overflows += all_finite(output) ? 0U : 1U;
+        }
+    }
+    EXPECT_LE(overflows, founders) << "of " << founders * 20 << " runs";
 }
 
 }  // namespace
