@@ -1,0 +1,44 @@
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+
+#include "cambrian/engine/cpu/cpu_backend.hpp"
+#include "cambrian/engine/network/random_network.hpp"
+#include "cambrian/tests/support/network_passes.hpp"
+#include "cambrian/tests/support/vulkan_device.hpp"
+
+// Networks of anything give the same bits on both backends under strict math.
+namespace cambrian::test {
+namespace {
+
+/// CAMBRIAN_RANDOM_NETWORKS asks for more than the quick number.
+std::uint64_t networks() {
+    const char* text = std::getenv("CAMBRIAN_RANDOM_NETWORKS");
+    return text == nullptr ? 4 : std::stoull(text);
+}
+
+TEST(VulkanRandomNetworks, AnswerAndLearnAsOnTheCpu) {
+    const auto cpu = make_cpu_backend({.math = Math::strict});
+    // Op by op, so that the kernels are those of other tests.
+    VulkanOptions options = test_vulkan_options(Math::strict);
+    options.fuse = false;
+    const auto vulkan = make_vulkan_backend(options);
+    for (std::uint64_t number = 0; number < networks(); ++number) {
+        RandomStream rng(random_key(31, "test networks"), number);
+        const Blueprint blueprint =
+            draw_network(rng, {.most_layers = 4, .most_elements = 16, .most_weights = 512},
+                         {.input_features = 12, .output_features = 2, .time = number % 2 == 1});
+        SCOPED_TRACE("network " + std::to_string(number) + ": " + to_json(blueprint).dump());
+        const Network network(blueprint);
+        const std::vector<float> weights = start_weights(network, number);
+        const Tensor x = some_inputs(network, 3, 2, 0);
+        EXPECT_EQ(infer(*vulkan, network, weights, x).elements,
+                  infer(*cpu, network, weights, x).elements);
+        EXPECT_EQ(train_gradient(*vulkan, network, weights, x).elements,
+                  train_gradient(*cpu, network, weights, x).elements);
+    }
+}
+
+}  // namespace
+}  // namespace cambrian::test
