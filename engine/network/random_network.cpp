@@ -81,6 +81,7 @@ class NetworkDraw {
             extents.push_back(draw_.divisor(left));
             left /= extents.back();
         }
+        if (extents.empty()) return;
         extents.push_back(left);
         result_.input_shape = Shape(std::span<const std::int64_t>(extents));
     }

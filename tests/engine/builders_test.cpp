@@ -257,7 +257,7 @@ TEST(BuilderSettings, ThatCannotBeUsedAreNamed) {
         {R"({"build": {"type": "random", "most_layers": 0}})", "network.build.most_layers is 0"},
         {R"({"build": {"type": "random", "nesting": 17}})", "network.build.nesting is 17"},
         {R"({"build": {"type": "random", "layer_types": ["densely"]}})", "did you mean \"dense\"?"},
-        {R"({"build": {"type": "random", "layer_types": ["conv1d"]}, "input": [4]})",
+        {R"({"build": {"type": "random", "layer_types": ["conv3d"]}, "input": [2, 2]})",
          "network.build.layer_types make no network"},
         {R"({"build": {"type": "random"}, "mode": "mesh"})", "network.mode is mesh", 4, false},
     };

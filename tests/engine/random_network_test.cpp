@@ -68,7 +68,7 @@ struct Variety {
         for (const Link& link : blueprint.links)
             trait(true, link.kind == LinkKind::forward ? "a forward link" : "a backward link");
         for (int rank = 1; rank <= 4; ++rank)
-            trait(blueprint.input_shape.rank() == rank,
+            trait(input_row(blueprint).rank() == rank,
                   std::array{"a vector", "a line", "an image",
                              "a volume"}[static_cast<std::size_t>(rank - 1)]);
     }

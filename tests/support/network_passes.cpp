@@ -77,17 +77,8 @@ bool all_finite(const Tensor& tensor) {
     return std::ranges::all_of(tensor.elements, [](double x) { return std::isfinite(x); });
 }
 
-nlohmann::json config_of(const Blueprint& blueprint) {
-    nlohmann::json json = to_json(blueprint);
-    json["layers"].push_back(json["head"]);
-    for (const char* key : {"head", "input_features", "output_features"}) json.erase(key);
-    return json;
-}
-
 Blueprint through_json(const Blueprint& blueprint) {
-    const auto text = config_of(blueprint).dump();
-    return blueprint_from_json(nlohmann::json::parse(text), blueprint.input_features,
-                               blueprint.output_features);
+    return blueprint_from_json(nlohmann::json::parse(network_section(blueprint).dump()));
 }
 
 Blueprint through_archive(const Blueprint& blueprint) {

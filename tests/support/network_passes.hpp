@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
 #include <span>
 #include <vector>
 
@@ -24,8 +23,6 @@ namespace cambrian::test {
                                  std::int64_t vocabulary);
 [[nodiscard]] bool all_finite(const Tensor& tensor);
 
-/// The "network" section of a config that describes a blueprint.
-[[nodiscard]] nlohmann::json config_of(const Blueprint& blueprint);
 /// What is left of a blueprint after it was written to a config and read back, and to bytes.
 [[nodiscard]] Blueprint through_json(const Blueprint& blueprint);
 [[nodiscard]] Blueprint through_archive(const Blueprint& blueprint);
