@@ -220,7 +220,6 @@ void ArchiveReader::read(Blueprint& blueprint) {
         read(extents[i]);
         if (extents[i] < 1 || extents[i] > widest_layer) fail("a width is out of range");
     }
-    result.input_shape = Shape(std::span<const std::int64_t>(extents.data(), rank));
     std::uint8_t mode = 0;
     read(mode);
     if (mode > static_cast<std::uint8_t>(NetworkMode::mesh)) fail("a network's mode is unknown");
@@ -228,6 +227,7 @@ void ArchiveReader::read(Blueprint& blueprint) {
     GridSize& grid = result.grid;
     for (int* extent : {&grid.depth, &grid.rows, &grid.cols, &grid.layers_per_cell}) read(*extent);
     try {
+        result.input_shape = Shape(std::span<const std::int64_t>(extents.data(), rank));
         check(grid);
     } catch (const ShapeError& error) {
         fail(error.what());

@@ -27,8 +27,8 @@ struct GridSize {
     bool operator==(const GridSize&) const = default;
 };
 
-/// Most slots of a grid.
-inline constexpr int largest_grid = 1 << 20;
+/// Most slots of a grid: a file of a few bytes may ask for them.
+inline constexpr int largest_grid = 1 << 16;
 /// Throws ShapeError unless every extent is at least 1 and there are at most largest_grid slots.
 void check(const GridSize& grid);
 /// One cell with room for so many layers, at least 4.

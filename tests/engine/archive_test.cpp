@@ -207,12 +207,30 @@ TEST(Archive, RefusesValuesThatDoNotExist) {
     refuses_layer([&deep](ArchiveWriter& writer) { writer.write(deep); }, "nested too deeply");
 }
 
-TEST(Archive, RefusesAGridThatTheBytesDoNotJustify) {
+/// A blueprint up to its slots.
+std::vector<std::byte> beginning(std::span<const std::int64_t> input, std::int32_t depth) {
     ArchiveWriter writer;
     writer.write(std::int64_t{1});
     writer.write(std::int64_t{1});
-    for (const std::int32_t extent : {1 << 10, 1 << 10, 1, 1}) writer.write(extent);
-    EXPECT_FALSE(reads(writer.take()));
+    writer.write(static_cast<std::uint8_t>(input.size()));
+    for (const std::int64_t extent : input) writer.write(extent);
+    writer.write(std::uint8_t{0});
+    for (const std::int32_t extent : {depth, 1, 1, 1}) writer.write(extent);
+    return writer.take();
+}
+
+TEST(Archive, RefusesAGridThatTheBytesDoNotJustify) {
+    const auto with_depth = [](std::int32_t depth) {
+        return [bytes = beginning({}, depth)] { (void)read_blueprint(bytes); };
+    };
+    EXPECT_THAT(with_depth(1 << 16), ThrowsMessage<InputError>(HasSubstr("ends too early")));
+    EXPECT_THAT(with_depth((1 << 16) + 1), ThrowsMessage<InputError>(HasSubstr("too large")));
+}
+
+TEST(Archive, RefusesAnInputOfTooManyElements) {
+    constexpr std::array<std::int64_t, 3> extents{1 << 24, 1 << 24, 1 << 24};
+    EXPECT_THAT([&] { (void)read_blueprint(beginning(extents, 1)); },
+                ThrowsMessage<InputError>(HasSubstr("cannot be read")));
 }
 
 }  // namespace

@@ -82,7 +82,7 @@ TEST(Blueprint, RefusesWhatItDoesNotKnow) {
     refuses<ConfigError>(R"({"layers": [{"type": "dense"}], "grid": {"row": 1}})",
                          {"network.grid.row", "did you mean \"rows\"?"});
     refuses<ConfigError>(R"({"layers": [{"type": "dense"}], "grid": {"rows": 0}})",
-                         {"network.grid.rows", "is 0", "1 to 1048576"});
+                         {"network.grid.rows", "is 0", "1 to 65536"});
     refuses<ConfigError>(R"({"grid": {"rows": 4096, "cols": 4096}})",
                          {"network.grid", "too large"});
     refuses<ConfigError>(R"([])", {"network", "an object is needed"});
