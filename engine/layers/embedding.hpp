@@ -1,6 +1,7 @@
 #pragma once
 
 #include "cambrian/engine/layers/layer.hpp"
+#include "cambrian/engine/layers/sequential.hpp"
 #include "cambrian/engine/layers/width.hpp"
 
 namespace cambrian {
@@ -26,10 +27,9 @@ struct Embedding {
 
     static Embedding example() { return {.vocabulary = 5, .features = 3}; }
     static Shape example_row() { return {4}; }
-    /// None: what a layer gives is no id.
-    static std::optional<Embedding> fitted(const Shape& /*in*/, const Shape& /*out*/) {
-        return std::nullopt;
-    }
+    /// What a layer gives is no id, but whether an element is the largest of its row is one: a hard
+    /// softmax before the table, a dense layer behind it.
+    static std::optional<Sequential> fitted(const Shape& in, const Shape& out);
 
     void resolve(const Shape& /*input*/) {
         require_range(name, "vocabulary", vocabulary);

@@ -89,7 +89,8 @@ struct LayerText {
 ///     static constexpr LayerText about;  // complete
 ///     static constexpr auto fields;      // std::tuple of Field
 ///     static L example();                // for tests and documentation
-///     // default-configured layer between rows of two shapes, if there is one
+///     // default-configured layer between rows of two shapes, if there is one; where L is of no
+///     // use alone, the layer that holds it
 ///     static std::optional<L> fitted(const Shape& in, const Shape& out);
 ///     void resolve(const Shape& input);  // fills widths left at 0; throws ShapeError if unfit
 ///     Shape output_shape(const Shape& input) const;  // of a row, after resolve
@@ -105,7 +106,7 @@ concept Layer = std::equality_comparable<L> && std::default_initializable<L> &&
     requires L::about.complete();
     L::fields;
     { L::example() } -> std::same_as<L>;
-    { L::fitted(row, row) } -> std::same_as<std::optional<L>>;
+    typename decltype(L::fitted(row, row))::value_type;
     { layer.resolve(row) } -> std::same_as<void>;
     { constant.output_shape(row) } -> std::same_as<Shape>;
     { constant.parameters() } -> std::same_as<std::vector<ParameterSpec>>;

@@ -13,8 +13,15 @@ Sequential Sequential::example() {
     return result;
 }
 
-std::optional<Sequential> Sequential::fitted(const Shape& /*in*/, const Shape& /*out*/) {
-    return std::nullopt;
+std::optional<Sequential> Sequential::fitted(const Shape& in, const Shape& out) {
+    std::optional<Dense> first = Dense::fitted(in, out);
+    std::optional<Dense> second = Dense::fitted(out, out);
+    if (!first || !second) return std::nullopt;
+    first->activation = Activation::tanh;
+    Sequential result;
+    result.layers.emplace_back(*std::move(first));
+    result.layers.emplace_back(*std::move(second));
+    return result;
 }
 
 void Sequential::resolve(const Shape& input) {

@@ -19,7 +19,7 @@ struct Sequential {
     static constexpr auto fields = std::tuple{Field{"layers", &Sequential::layers}};
 
     static Sequential example();
-    /// None: what to put into it is a choice.
+    /// Two dense layers, the first with tanh.
     static std::optional<Sequential> fitted(const Shape& in, const Shape& out);
 
     void resolve(const Shape& input);

@@ -89,7 +89,7 @@ TEST(AnyLayer, AContainerOfAStatefulLayerIsStateful) {
 bool joins(std::string_view type, const Shape& in, const Shape& out) {
     std::optional<AnyLayer> layer = fitted_layer(type, in, out);
     if (!layer) return false;
-    EXPECT_EQ(layer->type(), type);
+    EXPECT_EQ(layer->type(), type == Embedding::name ? Sequential::name : type);
     AnyLayer resolved = *layer;
     EXPECT_NO_THROW(resolved.resolve(in)) << type;
     EXPECT_EQ(resolved, *layer) << type;
@@ -105,12 +105,12 @@ std::vector<std::string_view> joining(const Shape& in, const Shape& out) {
 }
 
 TEST(AnyLayer, FittedLayersJoinRows) {
-    EXPECT_THAT(joining({3}, {5}),
-                ElementsAre("dense", "rnn", "lstm", "gru", "kmeans", "parallel"));
+    EXPECT_THAT(joining({3}, {5}), ElementsAre("dense", "sequential", "rnn", "lstm", "gru",
+                                               "embedding", "kmeans", "parallel"));
     EXPECT_THAT(joining({4}, {4}),
-                ElementsAre("dense", "rms_norm", "layer_norm", "softmax", "residual", "rnn", "lstm",
-                            "gru", "multi_head_attention", "swiglu", "batch_norm", "dropout",
-                            "kmeans", "parallel", "mamba"));
+                ElementsAre("dense", "rms_norm", "layer_norm", "softmax", "sequential", "residual",
+                            "rnn", "lstm", "gru", "multi_head_attention", "swiglu", "batch_norm",
+                            "dropout", "embedding", "kmeans", "parallel", "mamba"));
     EXPECT_THAT(joining({2, 6}, {2, 6}),
                 ElementsAre("rms_norm", "layer_norm", "softmax", "residual", "multi_head_attention",
                             "swiglu", "conv1d", "conv_transpose1d", "batch_norm", "dropout"));
@@ -119,8 +119,8 @@ TEST(AnyLayer, FittedLayersJoinRows) {
                 ElementsAre("conv2d", "max_pool2d", "average_pool2d"));
     EXPECT_THAT(joining({2, 3, 2}, {5, 6, 4}), ElementsAre("conv_transpose2d"));
     EXPECT_THAT(joining({2, 3, 2, 4}, {5, 3, 2, 4}), ElementsAre("conv3d", "conv_transpose3d"));
-    EXPECT_THAT(joining({2, 3, 2}, {7}),
-                ElementsAre("dense", "rnn", "lstm", "gru", "kmeans", "parallel"));
+    EXPECT_THAT(joining({2, 3, 2}, {7}), ElementsAre("dense", "sequential", "rnn", "lstm", "gru",
+                                                     "embedding", "kmeans", "parallel"));
     EXPECT_THAT(joining({6, 6, 6}, {5, 5, 5}), ElementsAre());
     EXPECT_THAT([] { static_cast<void>(fitted_layer("rmsnorm", {2}, {2})); },
                 ThrowsMessage<ConfigError>(

@@ -11,6 +11,7 @@
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/cpu/cpu_backend.hpp"
+#include "cambrian/engine/layers/layer_json.hpp"
 #include "cambrian/engine/network/random_network.hpp"
 #include "cambrian/tests/evolve/genome_support.hpp"
 #include "cambrian/tests/support/network_passes.hpp"
@@ -33,6 +34,18 @@ Blueprint image_blueprint() {
             {"type": "dense", "out": 5, "activation": "tanh", "at": [0, 0, 0, 7]},
             {"type": "dense"}]})"),
                                32, 2);
+}
+
+/// Two convolutions that keep the shape of a row, with room between them.
+Blueprint convolutions(const std::string& type, const std::vector<std::int64_t>& row) {
+    const auto layer = [&](int slot) {
+        return nlohmann::json{
+            {"type", type}, {"out_channels", row[0]}, {"padding", 1}, {"at", {0, 0, 0, slot}}};
+    };
+    return blueprint_from_json({{"input", row},
+                                {"grid", {{"layers_per_cell", 8}}},
+                                {"layers", {layer(0), layer(3), {{"type", "dense"}}}}},
+                               Shape(row).elements(), 2);
 }
 
 VariationSettings lively(bool time, Blueprint start = mixed_blueprint()) {
@@ -162,6 +175,12 @@ struct Variety {
     int backward = 0;
     int disabled = 0;
 
+    void note_types(const nlohmann::ordered_json& json) {
+        if (json.is_object() && json.contains("type")) types.insert(json.at("type"));
+        for (const auto& part : json)
+            if (part.is_structured()) note_types(part);
+    }
+
     void note(const Blueprint& blueprint) {
         most_links = std::max(most_links, blueprint.links.size());
         for (const Link& link : blueprint.links) {
@@ -169,7 +188,7 @@ struct Variety {
         }
         for (const std::optional<Slot>& slot : blueprint.slots) {
             if (slot) {
-                types.emplace(slot->layer.type());
+                note_types(to_json(slot->layer));
                 disabled += slot->enabled ? 0 : 1;
             }
         }
@@ -184,9 +203,12 @@ bool is_too_large_for_floats(const Genome& genome) {
 }
 
 TEST(Variation, EveryChildOfLongChainsBuildsAndRuns) {
-    const std::array variations{Variation(1, lively(false)), Variation(2, lively(true)),
+    const std::array variations{Variation(1, lively(false)),
+                                Variation(2, lively(true)),
                                 Variation(3, lively(false, image_blueprint())),
-                                Variation(4, lively(true, image_blueprint()))};
+                                Variation(4, lively(true, image_blueprint())),
+                                Variation(5, lively(false, convolutions("conv1d", {3, 6}))),
+                                Variation(6, lively(true, convolutions("conv3d", {2, 2, 3, 2})))};
     const auto backend = make_cpu_backend({});
     const auto reference = make_reference_backend(Precision::f32);
     const Shape declared{testing::run_rows, testing::run_steps, 2};
@@ -216,13 +238,8 @@ TEST(Variation, EveryChildOfLongChainsBuildsAndRuns) {
         variety.note(last.blueprint);
     }
     EXPECT_LE(overflows, chains() / 20) << "of " << chains() * 50 << " runs";
-    // What these chains of shapes [2, 4, 4], [3, 2, 2] and vectors have a place for.
-    std::set<std::string> possible(layer_types().begin(), layer_types().end());
-    for (const char* type :
-         {"sequential", "embedding", "conv1d", "conv3d", "conv_transpose1d", "conv_transpose3d"}) {
-        possible.erase(type);
-    }
-    EXPECT_EQ(variety.types, possible);
+    const std::set<std::string> all(layer_types().begin(), layer_types().end());
+    EXPECT_EQ(variety.types, all);
     EXPECT_GT(variety.most_links, 5U);
     EXPECT_GT(variety.backward, 0);
     EXPECT_GT(variety.disabled, 0);
