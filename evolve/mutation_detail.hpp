@@ -24,6 +24,9 @@ struct ActivationGene {
 /// Activation genes of the filled slots. The head's are not listed: they belong to the task.
 [[nodiscard]] std::vector<ActivationGene> activation_genes(const Blueprint& blueprint);
 [[nodiscard]] std::vector<int> filled_slots(const Blueprint& blueprint);
+/// The last filled slot whose layer reads ids (slots(): the head), or -1. What comes before it must
+/// go on giving ids, and nothing can be added to them.
+[[nodiscard]] int last_reader_of_ids(const Blueprint& blueprint);
 [[nodiscard]] std::vector<int> togglable_slots(const Blueprint& blueprint);
 
 [[nodiscard]] std::optional<Genome> change_activation(RandomStream& rng,

@@ -65,18 +65,14 @@ bool is_possible(const AnyLayer& layer, const GenomeLimits& limits) {
 }
 
 /// Whether a layer put there would come between an empty residual and the layer whose input it
-/// adds, which changes the function whatever the layer computes, or before one that reads ids,
-/// which it does not give once its weights change.
-bool parts_neighbours(const Blueprint& blueprint, int slot) {
-    const auto needs_what_is_before = [](const AnyLayer& layer) {
-        return adds_preceding_input(layer) || takes_ids(layer);
-    };
+/// adds, which changes the function whatever the layer computes.
+bool parts_a_residual(const Blueprint& blueprint, int slot) {
     for (auto next = static_cast<std::size_t>(slot) + 1; next < blueprint.slots.size(); ++next) {
         if (blueprint.slots[next]) {
-            return needs_what_is_before(blueprint.slots[next]->layer);
+            return adds_preceding_input(blueprint.slots[next]->layer);
         }
     }
-    return needs_what_is_before(blueprint.head);
+    return adds_preceding_input(blueprint.head);
 }
 
 }  // namespace
@@ -90,6 +86,19 @@ std::vector<int> filled_slots(const Blueprint& blueprint) {
         }
     }
     return filled;
+}
+
+int last_reader_of_ids(const Blueprint& blueprint) {
+    if (takes_ids(blueprint.head)) {
+        return blueprint.grid.slots();
+    }
+    for (int slot = blueprint.grid.slots() - 1; slot >= 0; --slot) {
+        const std::optional<Slot>& filled = blueprint.slots[static_cast<std::size_t>(slot)];
+        if (filled && takes_ids(filled->layer)) {
+            return slot;
+        }
+    }
+    return -1;
 }
 
 std::vector<float> fresh_weights(RandomStream& rng, const AnyLayer& layer) {
@@ -108,7 +117,7 @@ std::optional<Genome> change_layer_type(RandomStream& rng, const MutationSetting
     const AnyLayer& old = layer_at(genome.blueprint, slot);
     std::vector<std::string> types = settings.layer_types;
     std::erase(types, old.type());
-    if (types.empty()) {
+    if (types.empty() || slot < last_reader_of_ids(genome.blueprint)) {
         return std::nullopt;
     }
     const std::string type = pick(rng, types);
@@ -146,7 +155,7 @@ std::optional<Genome> insert_layer(RandomStream& rng, const MutationSettings& se
     }
     const int slot = pick(rng, empty);
     const std::string& type = pick(rng, settings.layer_types);
-    if (parts_neighbours(genome.blueprint, slot)) {
+    if (parts_a_residual(genome.blueprint, slot) || slot < last_reader_of_ids(genome.blueprint)) {
         return std::nullopt;
     }
     const auto index = static_cast<std::size_t>(slot);
@@ -167,7 +176,8 @@ std::optional<Genome> insert_layer(RandomStream& rng, const MutationSettings& se
 std::vector<int> togglable_slots(const Blueprint& blueprint) {
     const std::vector<Shape> shapes = chain_shapes(blueprint);
     std::vector<int> slots = filled_slots(blueprint);
-    std::erase_if(slots, [&](int slot) { return !keeps_width(shapes, slot); });
+    const int reader = last_reader_of_ids(blueprint);
+    std::erase_if(slots, [&](int slot) { return slot < reader || !keeps_width(shapes, slot); });
     return slots;
 }
 

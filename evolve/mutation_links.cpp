@@ -1,16 +1,10 @@
 #include <algorithm>
 
-#include "cambrian/engine/layers/chain.hpp"
 #include "cambrian/evolve/mutation_detail.hpp"
 
 namespace cambrian::evolve {
 
 namespace {
-
-/// Whether something can be added to what enters a filled slot.
-bool can_be_target(const Blueprint& blueprint, int slot) {
-    return !takes_ids(blueprint.slots[static_cast<std::size_t>(slot)]->layer);
-}
 
 /// Forward links run with the index order, from the input port to the head; backward links run
 /// against it and need steps in time.
@@ -24,19 +18,22 @@ std::vector<Link> absent_links(const Blueprint& blueprint, const GenomeLimits& l
             absent.push_back(link);
         }
     };
-    const auto add_forward = [&blueprint, &ends, &add, head](int source) {
+    const int reader = last_reader_of_ids(blueprint);
+    const auto add_forward = [&ends, &add, head, reader](int source) {
         for (const int target : ends) {
-            if (source < target && can_be_target(blueprint, target)) {
+            if (source < target && reader < target) {
                 add({source, target, LinkKind::forward});
             }
         }
-        add({source, head, LinkKind::forward});
+        if (reader < head) {
+            add({source, head, LinkKind::forward});
+        }
     };
     add_forward(input_port);
     for (const int source : ends) {
         add_forward(source);
         for (const int target : ends) {
-            if (limits.time && target <= source && can_be_target(blueprint, target)) {
+            if (limits.time && target <= source && reader < target) {
                 add({source, target, LinkKind::backward});
             }
         }

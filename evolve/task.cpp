@@ -40,6 +40,7 @@ std::optional<std::string> first_state(const Blueprint& blueprint) {
     for (std::size_t slot = 0; slot < blueprint.slots.size(); ++slot)
         if (const auto& filled = blueprint.slots[slot]; filled && filled->layer.stateful())
             return fmt::format("slot {} ({})", slot, filled->layer.type());
+    if (blueprint.mode == NetworkMode::mesh) return "mode mesh";
     if (blueprint.head.stateful()) return fmt::format("the head ({})", blueprint.head.type());
     for (const Link& link : blueprint.links)
         if (link.kind == LinkKind::backward)

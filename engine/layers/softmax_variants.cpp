@@ -95,7 +95,9 @@ Var build_gumbel(const Softmax& layer, Var x, const LayerOperands& operands) {
     }
     const Var soft = softmax(over_temperature(layer, logits));
     if (!layer.hard) return soft;
-    return soft + stop_gradient(one_hot(argmax(soft, -1), layer.features) - soft);
+    // A row with numbers that are none has a winner, too.
+    const Var winner = one_hot(argmax(soft, -1), layer.features);
+    return select(is_finite(soft), soft + stop_gradient(winner - soft), winner);
 }
 
 std::string_view mask_fault(const Softmax& layer) {

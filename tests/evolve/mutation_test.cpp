@@ -10,6 +10,7 @@
 #include <set>
 
 #include "cambrian/evolve/genome_layout.hpp"
+#include "cambrian/evolve/mutation_detail.hpp"
 #include "cambrian/evolve/splice.hpp"
 #include "cambrian/tests/evolve/genome_support.hpp"
 
@@ -153,6 +154,35 @@ TEST(InsertLayer, PutsNothingBeforeIds) {
         }
     }
     EXPECT_EQ(places, (std::set<std::size_t>{3, 4, 6, 7}));
+}
+
+TEST(Ids, NothingBeforeTheirReaderIsAddedToOrChanged) {
+    const auto made = [](std::string_view layers) {
+        return founder(blueprint_from_json(nlohmann::json::parse(layers), 1, 2));
+    };
+    const Genome table = made(R"({"grid": {"layers_per_cell": 6}, "layers": [
+        {"type": "dropout", "at": [0, 0, 0, 0]},
+        {"type": "embedding", "vocabulary": 4, "features": 2, "at": [0, 0, 0, 2]},
+        {"type": "dense"}]})");
+    const Genome head = made(R"({"grid": {"layers_per_cell": 6}, "layers": [
+        {"type": "dropout"}, {"type": "embedding", "vocabulary": 3}]})");
+    EXPECT_EQ(last_reader_of_ids(table.blueprint), 2);
+    EXPECT_EQ(last_reader_of_ids(head.blueprint), 6);
+    EXPECT_TRUE(togglable_slots(table.blueprint).empty());
+    EXPECT_TRUE(togglable_slots(head.blueprint).empty());
+    for (std::uint64_t id = 0; id < 100; ++id) {
+        RandomStream rng = stream(id);
+        EXPECT_FALSE(add_link(rng, {}, with_time, head, id).has_value());
+        EXPECT_FALSE(insert_layer(rng, every_type(), with_time, head, id).has_value());
+        EXPECT_FALSE(mutate_layer_type(rng, every_type(), with_time, head, id).has_value());
+        EXPECT_FALSE(change_layer_type(rng, every_type(), with_time, table, 0, id).has_value());
+        if (const auto child = add_link(rng, {}, with_time, table, id)) {
+            EXPECT_EQ(child->blueprint.links.at(0).target, 6);
+        }
+        if (const auto child = insert_layer(rng, every_type(), with_time, table, id)) {
+            EXPECT_FALSE(child->blueprint.slots[1].has_value());
+        }
+    }
 }
 
 TEST(DropLink, UndoesAddLink) {

@@ -76,6 +76,11 @@ TEST(TaskFit, StateNeedsTime) {
         AllOf(HasSubstr("slot 0 (rnn)"), HasSubstr("keeps state"), HasSubstr("xor")));
     EXPECT_NO_THROW(check_task_fits(*moving, testing::genome_for(*moving, recurrent).blueprint));
 
+    Blueprint meshed = testing::genome_for(*still, two_relus).blueprint;
+    meshed.mode = NetworkMode::mesh;
+    EXPECT_THAT(testing::message_of<ConfigError>([&] { check_task_fits(*still, meshed); }),
+                HasSubstr("mode mesh of the network keeps state"));
+
     Blueprint linked = testing::genome_for(*still, two_relus).blueprint;
     EXPECT_NO_THROW(check_task_fits(*still, linked));
     linked.links.push_back({.source = 0, .target = 0, .kind = LinkKind::backward});
