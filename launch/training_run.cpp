@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <filesystem>
 #include <limits>
 #include <memory>
 #include <ostream>
@@ -64,6 +66,12 @@ class Run {
     }
 
   private:
+    /// An individual's kept weights, and their loss.
+    struct Kept {
+        std::int64_t individual = 0;
+        double loss = 0.0;
+    };
+
     /// Has the trainer tell of its slots, through windows, where the settings say.
     void watch() {
         if (job_.watch.to_file) {
@@ -150,26 +158,49 @@ class Run {
         return best;
     }
 
-    void save() {
-        const std::int64_t individual = best_individual();
-        write(individual, Snapshot::best, "best.cmb");
-        write(individual, Snapshot::now, "last.cmb");
+    /// The kept weights with the lowest loss on the watched samples. It is measured anew: the
+    /// training loss of an epoch is that of weights which change from step to step.
+    [[nodiscard]] Kept lowest_kept() {
+        const Part watched = job_.task->signature().validates ? Part::validation : Part::train;
+        const std::vector<Score> scores = trainer_.evaluate(watched, Snapshot::best);
+        Kept lowest{0, scores[0].loss};
+        for (std::size_t i = 1; i < scores.size(); ++i)
+            if (scores[i].loss < lowest.loss || std::isnan(lowest.loss))
+                lowest = {static_cast<std::int64_t>(i), scores[i].loss};
+        return lowest;
     }
 
-    void write(std::int64_t individual, Snapshot snapshot, const char* file) {
+    void save() {
+        kept_ = lowest_kept();
+        if (!write(kept_->individual, Snapshot::best, "best.cmb"))
+            throw ConfigError(fmt::format(
+                "the training has diverged (weights of individual {} are not finite) lower "
+                "training.learning_rate or set training.clip_norm",
+                kept_->individual));
+        if (write(kept_->individual, Snapshot::now, "last.cmb")) return;
+        std::filesystem::remove(directory_.path() / "last.cmb");
+        if (!quiet_)
+            out_ << fmt::format("last.cmb is left out: weights of individual {} are not finite\n",
+                                kept_->individual);
+    }
+
+    /// Writes nothing and returns false where a weight is not finite.
+    bool write(std::int64_t individual, Snapshot snapshot, const char* file) {
         RandomStream unused(random_key(0, "train/genes"), 0);
         distributed::NetworkFile content;
         content.genome = evolve::sample_genome(network_, unused, 0);
         content.genome.weights = trainer_.weights(individual, snapshot);
+        if (!std::ranges::all_of(content.genome.weights, [](float x) { return std::isfinite(x); }))
+            return false;
         content.identity_json = job_.identity_json;
         content.generation = static_cast<std::uint64_t>(trainer_.epochs_done());
         content.birth = static_cast<std::uint64_t>(individual);
-        const double loss = trainer_.best_loss(individual);
-        if (snapshot == Snapshot::best && std::isfinite(loss)) {
-            content.fitness = -loss;
-            if (job_.task->signature().validates) content.validated = -loss;
+        if (snapshot == Snapshot::best && std::isfinite(kept_->loss)) {
+            content.fitness = -kept_->loss;
+            if (job_.task->signature().validates) content.validated = -kept_->loss;
         }
         distributed::write_network(directory_.path() / file, content);
+        return true;
     }
 
     TrainingResult finish(bool interrupted) {
@@ -178,8 +209,8 @@ class Run {
         epochs_->sync();
         if (observations_) observations_->sync();
         TrainingResult result{.epochs = trainer_.epochs_done(),
-                              .individual = best_individual(),
-                              .best_loss = trainer_.best_loss(best_individual()),
+                              .individual = kept_->individual,
+                              .best_loss = kept_->loss,
                               .test = {},
                               .interrupted = interrupted};
         if (!interrupted && job_.task->signature().tests)
@@ -195,7 +226,7 @@ class Run {
     }
 
     void write_status(const char* state, int exit_code, const std::string& reason) {
-        const double loss = trainer_.best_loss(best_individual());
+        const double loss = kept_ ? kept_->loss : trainer_.best_loss(best_individual());
         distributed::RunStatus status;
         status.state = state;
         status.exit_code = exit_code;
@@ -215,6 +246,7 @@ class Run {
     Trainer trainer_;
     std::optional<distributed::AppendFile> epochs_;
     std::optional<distributed::AppendFile> timings_;
+    std::optional<Kept> kept_;
     std::optional<distributed::AppendFile> observations_;
     std::unique_ptr<Observer> lines_;
     std::unique_ptr<WindowObserver> window_;

@@ -58,6 +58,7 @@ struct Individual {
 
     Plateau plateau;
     double best = std::numeric_limits<double>::infinity();
+    double counted = best;  ///< The last loss that was lower by the least change.
     std::int64_t waited = 0;
     bool active = true;
     bool improved = false;
@@ -380,7 +381,8 @@ void Trainer::Implementation::judge(EpochReport& report) {
         individual.improved = individual.active && loss < individual.best;
         if (individual.active) {
             individual.plateau.report(loss);
-            const bool better = loss < individual.best - settings_.early_stop.least_change;
+            const bool better = loss < individual.counted - settings_.early_stop.least_change;
+            if (better) individual.counted = loss;
             individual.waited = better ? 0 : individual.waited + 1;
             if (individual.improved) individual.best = loss;
             individual.active = settings_.early_stop.patience == 0 ||

@@ -245,6 +245,28 @@ TEST(Trainer, StopsEarlyWithTheBestWeights) {
     EXPECT_EQ(trainer.evaluate(Part::validation, Snapshot::best)[1].loss, best);
 }
 
+TEST(Trainer, SmallStepsAddUpToALeastChange) {
+    const auto backend = make_cpu_backend({});
+    const DataSet data = data_of({{"type", "sine"}, {"rows", 40}, {"cycles", 0.5}},
+                                 MeanSquaredError{}, {.validation = 10});
+    TrainingSettings settings{.epochs = 12, .batch = 10, .learning_rates = {1e-4}};
+    const auto losses = [&] {
+        std::vector<double> result;
+        Trainer(*backend, network_of(tanh_layers(4, 1), data), data, settings)
+            .run([&](const EpochReport& report) {
+                result.push_back(report.individuals[0].validation->loss);
+            });
+        return result;
+    };
+    const std::vector<double> all = losses();
+    double largest = 0.0;
+    for (std::size_t epoch = 1; epoch < all.size(); ++epoch)
+        largest = std::max(largest, all[epoch - 1] - all[epoch]);
+    settings.early_stop = {.patience = 4, .least_change = 1.5 * largest};
+    ASSERT_GT(all[0] - all[4], settings.early_stop.least_change);
+    EXPECT_EQ(losses(), all);
+}
+
 TEST(Trainer, AnEpochCanBeLeft) {
     const auto backend = make_cpu_backend({});
     const DataSet data = data_of({{"type", "xor"}}, MeanSquaredError{});

@@ -146,6 +146,31 @@ TEST_F(Train, RefusesWhatItDoesNotKnow) {
     EXPECT_THAT(missing.err, HasSubstr("none.csv"));
 }
 
+TEST_F(Train, TheFitnessOfItsNetworkIsThatOfItsWeights) {
+    const Result result =
+        train("train_xor.json", "run",
+              {"--set", "training.individuals=1", "--set", R"(training.optimizer={"type": "sgd"})",
+               "--set", "training.learning_rate=30", "--set", "training.epochs=1", "-q"});
+    ASSERT_EQ(result.code, 0) << result.err;
+    const std::string best = directory_.file("run/best.cmb");
+    const Result evaluated = run({"evaluate", best});
+    const std::string word = "fitness ";
+    EXPECT_NEAR(std::stod(evaluated.out.substr(evaluated.out.find(word) + word.size())),
+                distributed::read_network(best).fitness, 1e-5);
+}
+
+TEST_F(Train, SaysThatItHasDiverged) {
+    const Result result =
+        train("train_xor.json", "run",
+              {"--set", "training.individuals=1", "--set", R"(training.optimizer={"type": "sgd"})",
+               "--set", "training.learning_rate=1e39", "--set", "training.epochs=3"});
+    EXPECT_EQ(result.code, 2);
+    EXPECT_THAT(result.err, HasSubstr("has diverged"));
+    EXPECT_FALSE(std::filesystem::exists(directory_.file("run/best.cmb")));
+    EXPECT_EQ(nlohmann::json::parse(content(directory_.file("run/status.json")))["state"],
+              "failed");
+}
+
 TEST_F(Train, DoesNotOverwriteARun) {
     const std::vector<std::string> quick{"--set", "training.epochs=1", "-q"};
     ASSERT_EQ(train("train_xor.json", "run", quick).code, 0);
