@@ -31,6 +31,14 @@ std::vector<evolve::Gene*> genes_of(evolve::Genome& genome) {
     return genes;
 }
 
+/// A number that counts something.
+std::uint64_t count(const nlohmann::json& json, const char* key) {
+    const nlohmann::json& value = json.at(key);
+    if (!value.is_number_unsigned())
+        throw InputError(fmt::format("{} is {}, which counts nothing", key, value.dump()));
+    return value.get<std::uint64_t>();
+}
+
 evolve::Gene read_gene(const nlohmann::json& json) {
     const auto text = json.at("id").get<std::string>();
     constexpr std::size_t digits = 16;
@@ -44,7 +52,7 @@ evolve::Gene read_gene(const nlohmann::json& json) {
     };
     half(0, gene.id.high);
     half(digits, gene.id.low);
-    gene.born = json.at("born").get<std::uint64_t>();
+    gene.born = count(json, "born");
     return gene;
 }
 
@@ -65,8 +73,8 @@ void read_origin(distributed::NetworkFile& file, const nlohmann::json& json) {
     file.identity_json = json.at("identity").get<std::string>();
     if (const std::string fault = distributed::identity_fault(file.identity_json); !fault.empty())
         throw InputError(fault);
-    file.generation = json.at("generation").get<std::uint64_t>();
-    file.birth = json.at("birth").get<evolve::BirthId>();
+    file.generation = count(json, "generation");
+    file.birth = count(json, "birth");
     if (json.at("genome").get<std::string>() != evolve::content_hash(file.genome).hex()) return;
     if (!json.at("fitness").is_null()) file.fitness = json["fitness"].get<double>();
     if (!json.at("validated").is_null()) file.validated = json["validated"].get<double>();

@@ -2,9 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <nlohmann/json.hpp>
+#include <string_view>
 
 #include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/core/json_read.hpp"
 #include "cambrian/launch/training_reader.hpp"
 
 namespace cambrian::launch {
@@ -18,6 +21,12 @@ NetworkSource network_source(const std::string& path, const evolve::TaskRegistry
                 "{} describes no network (it has neither a task nor a network) name a config",
                 path));
         try {
+            static constexpr std::array<std::string_view, 1> keys{"network"};
+            json_read::object(nlohmann::json(json), "", keys);
+            if (json["network"].contains("initial"))
+                throw ConfigError(
+                    "network.initial is set (it replaces the layers of a run, whose task it needs) "
+                    "convert that file itself");
             return {blueprint_from_json(nlohmann::json(json["network"])), ""};
         } catch (const ConfigError& error) {
             throw ConfigError(fmt::format("{}: {}", path, error.what()));

@@ -21,7 +21,7 @@ constexpr double largest = std::numeric_limits<float>::max();
 /// What a graph counts of a value, in this order.
 enum Statistic : std::size_t { sum, most, least, active, not_finite, statistics };
 
-/// [statistics] of all elements of a value. Elements that are not finite count as such only.
+/// [statistics] of all elements of a value. Sum, most and least leave out what is not finite.
 Var statistics_of(Var value) {
     const Var all = reshape(value, {value.shape().elements()});
     const Var finite = is_finite(all);

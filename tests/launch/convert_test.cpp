@@ -212,7 +212,10 @@ TEST_F(Convert, RefusesHostileMetadata) {
     twice.replace(twice.find("\"id\":\"") + 6, 32, twice.substr(twice.rfind("\"id\":\"") + 6, 32));
     std::string origin = good.metadata.at("origin");
     origin.replace(origin.find("\"birth\":345"), 11, "\"birth\":\"x\"");
+    std::string negative = good.metadata.at("origin");
+    negative.replace(negative.find("\"birth\":345"), 11, "\"birth\":-45");
     const std::vector<std::array<std::string, 3>> cases{
+        {"origin", negative, "birth is -45, which counts nothing"},
         {"network", "{", "\"network\" cannot be read"},
         {"network", "null", "network.input is absent"},
         {"network", R"({"input": [4], "layers": [{"type": "dens"}]})", "did you mean"},
@@ -285,6 +288,14 @@ TEST_F(Convert, RefusesWrongUse) {
     EXPECT_THAT(
         fails(2, {directory_.write("open.json", R"({"network": {"input": [2]}})"), path("b.cmb")}),
         HasSubstr("network.layers is absent"));
+    EXPECT_THAT(fails(2, {directory_.write("more.json", R"({"network": {"input": [2],
+                              "layers": [{"type": "dense", "out": 1}]}, "run": {"seed": 2}})"),
+                          path("b.cmb")}),
+                HasSubstr("run is not a key (known here: network)"));
+    EXPECT_THAT(fails(2, {directory_.write("initial.json", R"({"network": {"input": [2],
+                              "initial": "x.cmb", "layers": [{"type": "dense", "out": 1}]}})"),
+                          path("b.cmb")}),
+                HasSubstr("network.initial is set"));
     EXPECT_THAT(fails(2, {directory_.write("wide.json",
                                            R"({"network": {"input": [2], "layers": [{"type":
                                                "dense"}]}})"),

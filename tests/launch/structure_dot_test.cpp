@@ -106,14 +106,13 @@ TEST(StructureDot, ContainersHoldTheirLayers) {
     const std::size_t cluster = dot.find("subgraph \"cluster_slot4\"");
     ASSERT_NE(cluster, std::string::npos);
     const std::string inside = dot.substr(cluster, dot.find("slot5 [") - cluster);
-    for (const char* part :
-         {"slot4 [label=\"slot 4 [1 0 0 0]\\nsequential\"]",
-          "\"slot4.layers.0\" [label=\"layers.0\\ndense\\nrelu\"",
-          "\"slot4.layers.1\" [label=\"layers.1\\nparallel\"",
-          "\"slot4.layers.1.branches.1\" [label=\"branches.1\\nlayer_norm\"",
-          "\"slot4.layers.1.gate\" [label=\"gate\\ndense\\nlinear\"",
-          "\"slot4.layers.0\" -> \"slot4.layers.1\" [style=dotted, label=\"5\"]",
-          "\"slot4.layers.1\" -> \"slot4.layers.1.branches.0\""})
+    for (const char* part : {"slot4 [label=\"slot 4 [1 0 0 0]\\nsequential\"]",
+                             "\"slot4.layers.0\" [label=\"layers.0\\ndense\\nrelu\"",
+                             "\"slot4.layers.1\" [label=\"layers.1\\nparallel\"",
+                             "\"slot4.layers.1.branches.1\" [label=\"branches.1\\nlayer_norm\"",
+                             "\"slot4.layers.1.gate\" [label=\"gate\\ndense\\nlinear\"",
+                             "\"slot4.layers.0\" -> \"slot4.layers.1\" [style=dotted, label=\"5\"]",
+                             "\"slot4.layers.1\" -> \"slot4.layers.1.branches.0\""})
         EXPECT_EQ(count(inside, part), 1U) << part;
 }
 
