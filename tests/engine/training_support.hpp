@@ -58,7 +58,8 @@ inline Graph inference_graph() {
 /// Both programs on a backend, with their buffers.
 class Training {
   public:
-    Training(Backend& backend, std::int64_t population, const Optimizer& optimizer = Sgd{.momentum = 0.9})
+    Training(Backend& backend, std::int64_t population,
+             const Optimizer& optimizer = Sgd{.momentum = 0.9})
         : backend_(backend),
           population_(population),
           train_(training_graph(optimizer)),
