@@ -158,11 +158,12 @@ class Run {
         return best;
     }
 
-    /// The kept weights with the lowest loss on the watched samples. It is measured anew: the
-    /// training loss of an epoch is that of weights which change from step to step.
+    /// The kept weights with the lowest loss. Without samples to validate with it is measured anew:
+    /// the training loss of an epoch is that of weights which change from step to step.
     [[nodiscard]] Kept lowest_kept() {
-        const Part watched = job_.task->signature().validates ? Part::validation : Part::train;
-        const std::vector<Score> scores = trainer_.evaluate(watched, Snapshot::best);
+        if (job_.task->signature().validates)
+            return {best_individual(), trainer_.best_loss(best_individual())};
+        const std::vector<Score> scores = trainer_.evaluate(Part::train, Snapshot::best);
         Kept lowest{0, scores[0].loss};
         for (std::size_t i = 1; i < scores.size(); ++i)
             if (scores[i].loss < lowest.loss || std::isnan(lowest.loss))

@@ -29,25 +29,14 @@ std::vector<Tensor> evaluate(Backend& backend, const Graph& graph, std::int64_t 
     check_inputs(graph, population, inputs);
     const auto program = backend.compile(graph);
     std::vector<std::unique_ptr<Buffer>> buffers;
-    std::vector<Binding> input_bindings;
-    std::vector<Binding> output_bindings;
+    std::vector<Binding> bindings;
     for (const Tensor& input : inputs) {
         buffers.push_back(upload_tensor(backend, input));
-        input_bindings.push_back({buffers.back().get(), 0});
+        bindings.push_back({buffers.back().get(), 0});
     }
-    for (const ValueId id : graph.outputs()) {
-        const ValueInfo& info = graph.value(id);
-        buffers.push_back(backend.allocate(info.type, bound_shape(info, population).elements()));
-        output_bindings.push_back({buffers.back().get(), 0});
-    }
-    program->run(population, input_bindings, output_bindings);
-
-    std::vector<Tensor> outputs;
-    for (std::size_t i = 0; i < output_bindings.size(); ++i)
-        outputs.push_back(
-            download_tensor(backend, *output_bindings[i].buffer,
-                            bound_shape(graph.value(graph.outputs()[i]), population)));
-    return outputs;
+    const OutputBuffers outputs(backend, graph, population);
+    program->run(population, bindings, outputs.bindings());
+    return outputs.read(backend);
 }
 
 }  // namespace cambrian

@@ -1,7 +1,5 @@
 #include "cambrian/engine/backend/host_copy.hpp"
 
-#include <vector>
-
 namespace cambrian {
 
 Shape bound_shape(const ValueInfo& info, std::int64_t population) {
@@ -36,6 +34,22 @@ Tensor download_tensor(Backend& backend, const Buffer& buffer, const Shape& shap
         tensor.elements.assign(words.begin(), words.end());
     }
     return tensor;
+}
+
+OutputBuffers::OutputBuffers(Backend& backend, const Graph& graph, std::int64_t population) {
+    for (const ValueId id : graph.outputs()) {
+        const ValueInfo& info = graph.value(id);
+        shapes_.push_back(bound_shape(info, population));
+        buffers_.push_back(backend.allocate(info.type, shapes_.back().elements()));
+        bindings_.push_back({buffers_.back().get(), 0});
+    }
+}
+
+std::vector<Tensor> OutputBuffers::read(Backend& backend) const {
+    std::vector<Tensor> tensors;
+    for (std::size_t i = 0; i < buffers_.size(); ++i)
+        tensors.push_back(download_tensor(backend, *buffers_[i], shapes_[i]));
+    return tensors;
 }
 
 }  // namespace cambrian

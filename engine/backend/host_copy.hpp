@@ -2,6 +2,8 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
+#include <vector>
 
 #include "cambrian/engine/backend/backend.hpp"
 
@@ -16,5 +18,21 @@ void write_tensor(Backend& backend, Buffer& buffer, const Tensor& tensor);
 [[nodiscard]] std::unique_ptr<Buffer> upload_tensor(Backend& backend, const Tensor& tensor);
 /// The first elements of a buffer, as many as the shape has.
 [[nodiscard]] Tensor download_tensor(Backend& backend, const Buffer& buffer, const Shape& shape);
+
+/// A new buffer for each output of a graph.
+class OutputBuffers {
+  public:
+    OutputBuffers(Backend& backend, const Graph& graph, std::int64_t population);
+
+    /// In order, for as long as this lives.
+    [[nodiscard]] std::span<const Binding> bindings() const { return bindings_; }
+    /// What they hold.
+    [[nodiscard]] std::vector<Tensor> read(Backend& backend) const;
+
+  private:
+    std::vector<std::unique_ptr<Buffer>> buffers_;
+    std::vector<Binding> bindings_;
+    std::vector<Shape> shapes_;
+};
 
 }  // namespace cambrian

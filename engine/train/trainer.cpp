@@ -42,8 +42,8 @@ struct Walk {
 /// A compiled observation and the buffers of its statistics.
 struct Watched {
     ObservedGraph observed;
+    OutputBuffers statistics;
     Bound bound;
-    std::vector<std::unique_ptr<Buffer>> buffers;
 };
 
 /// Who is told of which steps, and the programs for batches of so many rows.
@@ -271,17 +271,14 @@ void Trainer::Implementation::write_rates() {
 Watched& Trainer::Implementation::watched(std::int64_t rows) {
     const auto known = watch_.programs.find(rows);
     if (known != watch_.programs.end()) return known->second;
-    Watched made{training_graphs::observation(network_, settings_.loss, data_.train, rows), {}, {}};
-    const Graph& graph = made.observed.graph();
-    std::vector<Binding> outputs;
-    for (const ValueId id : graph.outputs()) {
-        const ValueInfo& info = graph.value(id);
-        made.buffers.push_back(
-            backend_.allocate(info.type, bound_shape(info, population()).elements()));
-        outputs.push_back({made.buffers.back().get(), 0});
-    }
-    made.bound = {backend_.compile(graph), buffers_.bind(graph, population(), outputs)};
-    return watch_.programs.emplace(rows, std::move(made)).first->second;
+    ObservedGraph observed =
+        training_graphs::observation(network_, settings_.loss, data_.train, rows);
+    const Graph& graph = observed.graph();
+    OutputBuffers statistics(backend_, graph, population());
+    Bound bound{backend_.compile(graph), buffers_.bind(graph, population(), statistics.bindings())};
+    return watch_.programs
+        .emplace(rows, Watched{std::move(observed), std::move(statistics), std::move(bound)})
+        .first->second;
 }
 
 void Trainer::Implementation::observe(std::int64_t batch) {
@@ -290,13 +287,8 @@ void Trainer::Implementation::observe(std::int64_t batch) {
     const Watched& program =
         watched(batch < step_.whole ? settings_.batch : data_.train.rows() % settings_.batch);
     run(program.bound);
-    const Graph& graph = program.observed.graph();
-    std::vector<Tensor> outputs;
-    for (std::size_t i = 0; i < program.buffers.size(); ++i)
-        outputs.push_back(
-            download_tensor(backend_, *program.buffers[i],
-                            bound_shape(graph.value(graph.outputs()[i]), population())));
-    for (const Observation& observation : program.observed.read(step, population(), outputs))
+    for (const Observation& observation :
+         program.observed.read(step, population(), program.statistics.read(backend_)))
         watch_.observer->observe(observation);
 }
 

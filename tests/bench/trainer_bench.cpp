@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "cambrian/engine/cpu/cpu_backend.hpp"
+#include "cambrian/engine/network/builders.hpp"
 #include "cambrian/engine/train/source.hpp"
 #include "cambrian/engine/train/trainer.hpp"
 #include "whole_trainings.hpp"
@@ -19,10 +20,6 @@ using nlohmann::json;
 constexpr std::int64_t individuals = 64;
 constexpr std::int64_t epochs = 20;
 
-json dense(std::int64_t width) {
-    return {{"type", "dense"}, {"out", width}, {"activation", "tanh"}};
-}
-
 TrainingSettings settings_of(std::vector<double> rates) {
     return {.epochs = epochs, .batch = 32, .learning_rates = std::move(rates)};
 }
@@ -33,9 +30,9 @@ void population_training(benchmark::State& state) {
     const DataSet data =
         make_data_set(read_source(json{{"type", "spirals"}, {"rows", 256}}, "source", {}), {},
                       MeanSquaredError{}, 1);
-    const Network network(
-        blueprint_from_json({{"layers", {dense(32), dense(32), {{"type", "dense"}}}}},
-                            data.train.inputs.shape[-1], data.train.targets.shape[-1]));
+    const Network network(build(DenseStack{.activation = Activation::tanh},
+                                {.input_features = data.train.inputs.shape[-1],
+                                 .output_features = data.train.targets.shape[-1]}));
     const auto backend = make_cpu_backend({.threads = static_cast<int>(state.range(1))});
     const bool together = state.range(0) == 1;
     std::vector<double> rates;

@@ -6,9 +6,9 @@
 
 #include "cambrian/engine/core/random.hpp"
 #include "cambrian/engine/cpu/cpu_backend.hpp"
-#include "cambrian/engine/io/archive.hpp"
 #include "cambrian/engine/network/tape.hpp"
 #include "cambrian/engine/train/trainer.hpp"
+#include "cambrian/tests/support/network_passes.hpp"
 #include "cambrian/tests/support/network_run.hpp"
 
 // Networks whose slots are clocked at once.
@@ -91,12 +91,7 @@ TEST(Mesh, StepsEqualTheSequence) {
 
 TEST(Mesh, IsKeptByFilesAndHasAStructureOfItsOwn) {
     const Blueprint blueprint = mesh(three_units, 1, 1).blueprint();
-    ArchiveWriter writer;
-    writer.write(blueprint);
-    const std::vector<std::byte> bytes = writer.take();
-    ArchiveReader reader(bytes, "bytes");
-    Blueprint copy;
-    reader.read(copy);
+    Blueprint copy = test::through_archive(blueprint);
     EXPECT_EQ(copy, blueprint);
     EXPECT_EQ(to_json(copy)["mode"], "mesh");
     copy.mode = NetworkMode::chain;

@@ -6,8 +6,8 @@
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/cpu/reference.hpp"
-#include "cambrian/engine/io/archive.hpp"
 #include "cambrian/engine/network/tape.hpp"
+#include "cambrian/tests/support/network_passes.hpp"
 #include "cambrian/tests/support/network_run.hpp"
 
 // Networks whose rows are more than vectors, and layers that take whole sequences.
@@ -45,14 +45,7 @@ TEST(NetworkShapes, AnImagePassesThroughToAVector) {
 TEST(NetworkShapes, TheInputIsWrittenAndRead) {
     const Blueprint blueprint = blueprint_of(images, 16, 2);
     EXPECT_EQ(to_json(blueprint)["input"], nlohmann::json::parse("[1, 4, 4]"));
-    ArchiveWriter writer;
-    writer.write(blueprint);
-    const std::vector<std::byte> bytes = writer.take();
-    ArchiveReader reader(bytes, "test");
-    Blueprint read;
-    reader.read(read);
-    reader.finish();
-    EXPECT_EQ(read, blueprint);
+    EXPECT_EQ(test::through_archive(blueprint), blueprint);
     Blueprint vector = blueprint_of(R"({"layers": [{"type": "dense"}]})", 16, 2);
     const Hash128 key = Network(vector).structure_key();
     vector.input_shape = {2, 8};

@@ -88,6 +88,7 @@ Blueprint through_archive(const Blueprint& blueprint) {
     ArchiveReader reader(bytes, "bytes");
     Blueprint copy;
     reader.read(copy);
+    reader.finish();
     return copy;
 }
 
