@@ -142,8 +142,7 @@ Gene derive_gene(const Genome& genome, Hash128 parent, std::string_view operatio
 Gene derive_link_gene(const Genome& genome, const Link& link, std::uint64_t birth) {
     const Hash128 ends =
         Hasher().add(end_id(genome, link.source)).add(end_id(genome, link.target)).hash128();
-    return derive_gene(genome, ends, "link_add",
-                       link.kind == LinkKind::forward ? "forward" : "backward", birth);
+    return derive_gene(genome, ends, "link_add", name(link.kind), birth);
 }
 
 bool link_before(const Link& a, const Link& b) {

@@ -156,7 +156,7 @@ class Writer {
 
     void write_link(std::size_t index) {
         const Link& link = blueprint_.links[index];
-        std::string label = link.kind == LinkKind::forward ? "forward" : "backward";
+        std::string label(name(link.kind));
         for (const WeightRange& range : network_.weights())
             if (range.link == static_cast<int>(index))
                 label +=

@@ -19,10 +19,6 @@ std::string end_text(const Blueprint& blueprint, int end) {
     return fmt::format("slot {}", end);
 }
 
-std::string_view kind_text(LinkKind kind) {
-    return kind == LinkKind::forward ? "forward" : "backward";
-}
-
 /// Ten columns; numbers to the right.
 std::string table_line(const std::vector<std::string>& cells) {
     std::string line = fmt::format(
@@ -81,8 +77,8 @@ std::string structure_table(const Network& network) {
     for (const LinkTelemetry& entry : report.links)
         text += fmt::format("  link {} -> {}, {}, {} parameters\n",
                             end_text(network.blueprint(), entry.link.source),
-                            end_text(network.blueprint(), entry.link.target),
-                            kind_text(entry.link.kind), entry.counts.parameters);
+                            end_text(network.blueprint(), entry.link.target), name(entry.link.kind),
+                            entry.counts.parameters);
     return text + table_line(with_counts({"total", "", "", "", "", ""}, report.total));
 }
 

@@ -46,6 +46,10 @@ enum class LinkKind : std::uint8_t {
     forward,   ///< Adds the source's output of this pass to the target's input.
     backward,  ///< Adds the source's output of the previous step; a state of the network.
 };
+inline constexpr std::array<std::string_view, 2> link_kind_names{"forward", "backward"};
+[[nodiscard]] constexpr std::string_view name(LinkKind kind) {
+    return link_kind_names[static_cast<std::size_t>(kind)];
+}
 
 /// Joins two ends. Rows are taken as vectors of their elements: scaled by a gain each where both
 /// ends have as many, else projected by a matrix [target elements, source elements]; both are

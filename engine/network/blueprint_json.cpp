@@ -17,7 +17,6 @@ namespace {
 using nlohmann::json;
 using nlohmann::ordered_json;
 
-constexpr std::array<std::string_view, 2> kind_names{"forward", "backward"};
 constexpr std::array<std::string_view, 2> mode_names{"chain", "mesh"};
 
 /// The value of a key, or null where the key is absent.
@@ -140,7 +139,7 @@ std::vector<Link> read_links(const json* source, const GridSize& grid) {
                   .kind = LinkKind::forward};
         if (const json* kind = find(entry, "kind"))
             link.kind = static_cast<LinkKind>(
-                json_read::choice(*kind, json_read::member(path, "kind"), kind_names));
+                json_read::choice(*kind, json_read::member(path, "kind"), link_kind_names));
         if (std::ranges::find(links, link) != links.end())
             json_read::fail(path, "repeats a link", "two links would have equal ends and kind",
                             "remove it");
@@ -239,7 +238,7 @@ ordered_json to_json(const Blueprint& blueprint) {
     for (const Link& link : blueprint.links)
         result["links"].push_back({{"source", end_to_json(link.source, grid)},
                                    {"target", end_to_json(link.target, grid)},
-                                   {"kind", kind_names[static_cast<std::size_t>(link.kind)]}});
+                                   {"kind", name(link.kind)}});
     return result;
 }
 

@@ -142,9 +142,8 @@ NetworkTelemetry telemetry(const Network& network) {
     for (const Link& link : blueprint.links) result.links.push_back({link, {}});
     for (const WeightRange& range : network.weights()) {
         if (range.link < 0) continue;
-        LinkTelemetry& link = result.links[static_cast<std::size_t>(range.link)];
-        count(link.counts, range.parameter);
-        result.total += link.counts;
+        count(result.links[static_cast<std::size_t>(range.link)].counts, range.parameter);
+        count(result.total, range.parameter);
     }
     return result;
 }
@@ -162,7 +161,7 @@ ordered_json to_json(const NetworkTelemetry& telemetry) {
     for (const LinkTelemetry& entry : telemetry.links) {
         ordered_json link{{"source", end(entry.link.source)},
                           {"target", end(entry.link.target)},
-                          {"kind", entry.link.kind == LinkKind::forward ? "forward" : "backward"}};
+                          {"kind", name(entry.link.kind)}};
         link.update(counts_json(entry.counts));
         json["links"].push_back(std::move(link));
     }
