@@ -42,6 +42,12 @@ void check_names(const Safetensors& content, const Network& network, std::string
         source, listed(missing), listed(left)));
 }
 
+/// Whether numbers of a type can be weights: not those of a complex type, nor scales, which have
+/// no sign.
+bool holds_weights(const StoredTypeRow& type) {
+    return type.value == ValueType::real && type.parts == 1 && type.type != StoredType::f8_e8m0;
+}
+
 void check_tensors(const Safetensors& content, const Network& network, std::string_view source) {
     for (std::size_t i = 0; i < network.weights().size(); ++i) {
         const std::string name = network.weight_name(i);
@@ -52,7 +58,7 @@ void check_tensors(const Safetensors& content, const Network& network, std::stri
                 fmt::format("{}: tensor \"{}\" is {} (the network needs {}) change the tensor, or "
                             "the structure with --network",
                             source, name, tensor.shape.text(), shape.text()));
-        if (const StoredTypeRow& type = row(tensor.type); type.value != ValueType::real)
+        if (const StoredTypeRow& type = row(tensor.type); !holds_weights(type))
             throw InputError(
                 fmt::format("{}: tensor \"{}\" holds {} (weights are real) store it as F32", source,
                             name, type.name));
@@ -63,7 +69,7 @@ void read_weights(std::span<float> to, const std::string& name, const StoredTens
                   std::string_view source) {
     const StoredTypeRow& type = row(from.type);
     for (std::size_t i = 0; i < to.size(); ++i) {
-        to[i] = static_cast<float>(type.read(from.bytes.data() + i * type.bytes));
+        to[i] = static_cast<float>(type.read(from.bytes.data(), i));
         if (!std::isfinite(to[i]))
             throw InputError(fmt::format(
                 "{}: element {} of tensor \"{}\" is not finite as F32 (weights are) mend it",
@@ -81,7 +87,7 @@ evolve::Genome founder(const Network& network) {
 StoredType weight_type(std::string_view name) {
     std::string known;
     for (const StoredTypeRow& type : stored_types()) {
-        if (type.value != ValueType::real) continue;
+        if (!holds_weights(type)) continue;
         if (type.name == name) return type.type;
         known += (known.empty() ? "" : ", ") + std::string(type.name);
     }

@@ -38,7 +38,7 @@ struct Header {
     std::size_t bytes = 0;
 
     [[nodiscard]] std::uint64_t data_bytes() const {
-        return static_cast<std::uint64_t>(shape.elements()) * row(type).bytes;
+        return static_cast<std::uint64_t>(shape.elements()) * (row(type).bits / 8);
     }
 };
 
@@ -74,7 +74,7 @@ StoredTensor decode_plain(std::span<const std::byte> bytes, std::string_view sou
     const Header header = header_of(bytes, source);
     const std::span<const std::byte> data = bytes.subspan(header.bytes);
     // Not multiplied: the product may be beyond any number.
-    const std::size_t size = row(header.type).bytes;
+    const std::size_t size = row(header.type).bits / 8;
     if (data.size() % size != 0 ||
         data.size() / size != static_cast<std::uint64_t>(header.shape.elements()))
         fail(source, header.shape.text() + " of " + std::string(row(header.type).name) +

@@ -111,17 +111,18 @@ class Decoder {
                            value.contains("shape") && value.contains("data_offsets");
         if (!whole)
             fail("tensor \"" + name + "\" does not have dtype, shape and data_offsets alone");
-        Entry result{
-            .name = name, .type = type(name, value["dtype"]), .shape = shape(name, value["shape"])};
+        Entry result{.name = name, .type = type(name, value["dtype"]), .shape = {}};
+        result.shape = shape(name, value["shape"], row(result.type));
         const json& offsets = value["data_offsets"];
         if (!offsets.is_array() || offsets.size() != 2)
             fail("the data_offsets of tensor \"" + name + "\" are not two numbers");
         result.begin = number(name, "data_offsets", offsets[0]);
         result.end = number(name, "data_offsets", offsets[1]);
-        const std::uint64_t size = row(result.type).bytes;
+        const std::uint64_t element_bits = row(result.type).bits * row(result.type).parts;
         const auto elements = static_cast<std::uint64_t>(result.shape.elements());
-        if (result.begin > result.end || (result.end - result.begin) % size != 0 ||
-            (result.end - result.begin) / size != elements)
+        const std::uint64_t bits = 8 * (result.end - result.begin);
+        if (result.begin > result.end || bits % element_bits != 0 ||
+            bits / element_bits != elements)
             fail("tensor \"" + name + "\" is " + result.shape.text() + " of " +
                  std::string(row(result.type).name) + " and has bytes " +
                  std::to_string(result.begin) + " to " + std::to_string(result.end));
@@ -138,10 +139,13 @@ class Decoder {
         fail("tensor \"" + name + "\" has the dtype " + value.dump() + ", known are " + known);
     }
 
-    [[nodiscard]] Shape shape(const std::string& name, const json& value) const {
-        if (!value.is_array() || value.size() > static_cast<std::size_t>(Shape::max_rank))
+    [[nodiscard]] Shape shape(const std::string& name, const json& value,
+                              const StoredTypeRow& stored) const {
+        const std::size_t most =  // The parts of a complex element are an axis of its tensor.
+            static_cast<std::size_t>(Shape::max_rank) - (stored.parts > 1 ? 1 : 0);
+        if (!value.is_array() || value.size() > most)
             fail("the shape of tensor \"" + name + "\" is no list of at most " +
-                 std::to_string(Shape::max_rank) + " numbers");
+                 std::to_string(most) + " numbers");
         std::vector<std::int64_t> extents;
         for (const json& extent : value)
             extents.push_back(static_cast<std::int64_t>(number(name, "shape", extent)));
@@ -154,7 +158,7 @@ class Decoder {
 
     [[nodiscard]] std::uint64_t number(const std::string& name, std::string_view key,
                                        const json& value) const {
-        constexpr std::uint64_t most = std::uint64_t{1} << 62U;
+        constexpr std::uint64_t most = std::uint64_t{1} << 56U;  // In bits it is a number too.
         if (!value.is_number_unsigned() || value.get<std::uint64_t>() > most)
             fail("the " + std::string(key) + " of tensor \"" + name + "\" holds " + value.dump());
         return value.get<std::uint64_t>();
@@ -216,7 +220,7 @@ std::vector<std::byte> encode(const Safetensors& content) {
     std::vector<const std::pair<const std::string, StoredTensor>*> order;
     for (const auto& named : content.tensors) order.push_back(&named);
     std::ranges::stable_sort(order, std::ranges::greater(),
-                             [](const auto* named) { return row(named->second.type).bytes; });
+                             [](const auto* named) { return row(named->second.type).bits; });
 
     json header = json::object();
     if (!content.metadata.empty()) header[std::string(metadata_key)] = content.metadata;

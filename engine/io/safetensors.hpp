@@ -13,13 +13,19 @@
 
 namespace cambrian {
 
-/// How the elements of a tensor lie in a safetensors file.
+/// How the elements of a tensor lie in a safetensors file: all types that the format has.
 enum class StoredType : std::uint8_t {
     boolean,
+    f4,
+    f6_e2m3,
+    f6_e3m2,
     u8,
     i8,
     f8_e5m2,
     f8_e4m3,
+    f8_e8m0,
+    f8_e4m3fnuz,
+    f8_e5m2fnuz,
     u16,
     i16,
     f16,
@@ -27,6 +33,7 @@ enum class StoredType : std::uint8_t {
     u32,
     i32,
     f32,
+    c64,
     u64,
     i64,
     f64,
@@ -36,14 +43,15 @@ enum class StoredType : std::uint8_t {
 struct StoredTypeRow {
     StoredType type{};
     std::string_view name;  ///< As files spell it: "F32".
-    std::size_t bytes = 0;  ///< Of one element, little-endian.
+    std::size_t bits = 0;   ///< Of one number: little-endian, or packed from the low bits on.
+    std::size_t parts = 1;  ///< Numbers of one element: of a complex one 2, the real part first.
     ValueType value = ValueType::real;
-    /// The element at `from`, as a double: exact but for 64-bit integers beyond 2^53, which are
-    /// rounded.
-    double (*read)(const std::byte* from) = nullptr;
+    /// Number `index` of the data as a double: exact but for 64-bit integers beyond 2^53, which
+    /// are rounded.
+    double (*read)(const std::byte* data, std::size_t index) = nullptr;
     /// Rounds to the nearest that the type holds; integers are limited to their range, NaN is 0
-    /// there.
-    void (*write)(double value, std::byte* to) = nullptr;
+    /// there. Packed numbers are written once, over zeros.
+    void (*write)(double value, std::byte* data, std::size_t index) = nullptr;
 };
 [[nodiscard]] const StoredTypeRow& row(StoredType type);
 [[nodiscard]] std::span<const StoredTypeRow> stored_types();
@@ -54,11 +62,14 @@ struct StoredTensor {
     Shape shape;
     std::vector<std::byte> bytes;  ///< Row-major, little-endian.
 
-    /// Stores the elements of a tensor, rounded to the type.
+    /// Stores the elements of a tensor, rounded to the type; the last axis of a complex one is its
+    /// two parts. Throws InputError where that is not so, and where the elements are no whole
+    /// bytes.
     static StoredTensor of(const Tensor& tensor, StoredType type);
     /// Stores floats as F32, integers as I32, flags as BOOL: nothing is lost.
     static StoredTensor of(const Tensor& tensor);
 
+    /// A complex one gets a last axis of its two parts.
     [[nodiscard]] Tensor tensor() const;
     bool operator==(const StoredTensor&) const = default;
 };

@@ -60,13 +60,15 @@ TEST(Parts, RoundAlikeOnEveryThread) {
     _mm_setcsr(before | 1U << 15U | 1U << 6U);  // Threads of the pool inherit what flushes.
     WholeTeam whole(4);
     std::atomic<int> flushed{0};
-    const cpu::FloatGuard rules;
-    std::barrier all(4);
-    cpu::for_each_part(whole.team(), 4, [&](std::int64_t) {
-        all.arrive_and_wait();  // So every thread has one.
-        volatile float small = 0x1p-126F;
-        if (small * 0.5F == 0.0F) ++flushed;
-    });
+    {
+        const cpu::FloatGuard rules;
+        std::barrier all(4);
+        cpu::for_each_part(whole.team(), 4, [&](std::int64_t) {
+            all.arrive_and_wait();  // So every thread has one.
+            volatile float small = 0x1p-126F;
+            if (small * 0.5F == 0.0F) ++flushed;
+        });
+    }
     _mm_setcsr(before);
     EXPECT_EQ(flushed, 0);
 }

@@ -95,7 +95,8 @@ TEST_F(Convert, TensorsAreNamedByTheirPaths) {
 TEST_F(Convert, RoundedWeightsLoseTheirFitness) {
     const NetworkFile file = rich_network();
     write_network(path("a.cmb"), file);
-    for (const std::string dtype : {"F16", "BF16", "F8_E4M3", "F8_E5M2"}) {
+    for (const std::string dtype :
+         {"F16", "BF16", "F8_E4M3", "F8_E5M2", "F8_E4M3FNUZ", "F8_E5M2FNUZ"}) {
         converts({path("a.cmb"), path("a.safetensors"), "--dtype", dtype});
         converts({path("a.safetensors"), path("b.cmb")});
         const NetworkFile back = read_network(path("b.cmb"));
@@ -111,9 +112,11 @@ TEST_F(Convert, RoundedWeightsLoseTheirFitness) {
             EXPECT_NEAR(back.genome.weights[i], file.genome.weights[i],
                         0.13F * std::abs(file.genome.weights[i]) + 0.01F);
     }
-    EXPECT_THAT(
-        fails(2, {path("a.cmb"), path("c.safetensors"), "--dtype", "U8"}),
-        HasSubstr("--dtype is U8 (weights are real: F8_E5M2, F8_E4M3, F16, BF16, F32, F64)"));
+    for (const std::string dtype : {"U8", "C64", "F8_E8M0"})
+        EXPECT_THAT(fails(2, {path("a.cmb"), path("c.safetensors"), "--dtype", dtype}),
+                    HasSubstr("--dtype is " + dtype +
+                              " (weights are real: F4, F6_E2M3, F6_E3M2, F8_E5M2, F8_E4M3, "
+                              "F8_E4M3FNUZ, F8_E5M2FNUZ, F16, BF16, F32, F64)"));
     EXPECT_FALSE(std::filesystem::exists(path("c.safetensors")));
 }
 
