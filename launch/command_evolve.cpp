@@ -33,6 +33,11 @@ Job read_job(const EvolveOptions& options, const Schema& schema) {
     job.config = options.resume
                      ? read_resumed(options.config, options.overrides, schema, job.changes)
                      : resolve(read_config(options.config, options.overrides), schema);
+    if (options.resume && job.config.written->contains("training"))
+        throw ConfigError(fmt::format(
+            "{} holds a training (which keeps no state to go on from) train again into another "
+            "run.directory",
+            options.config));
     refuse_training(job.config);
     return job;
 }

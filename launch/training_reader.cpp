@@ -33,12 +33,19 @@ void remove_evolution(Json& json) {
     json["run"].erase("stop");
 }
 
+/// A list of rates says how many individuals there are.
+void fit_individuals(Json& training) {
+    if (!training.is_object() || training.contains("individuals")) return;
+    const auto rates = training.find("learning_rate");
+    if (rates != training.end() && rates->is_array()) training["individuals"] = rates->size();
+}
+
 /// One rate for each individual.
 std::vector<double> learning_rates(const Json& training) {
     const Json& rates = training.at("learning_rate");
     const auto individuals = training.at("individuals").get<std::size_t>();
     if (rates.is_number()) return std::vector<double>(individuals, rates.get<double>());
-    if (individuals != 1 && individuals != rates.size())
+    if (individuals != rates.size())
         throw ConfigError(fmt::format(
             "training.individuals is {} (training.learning_rate lists {}) leave it out, or list as "
             "many rates",
@@ -80,6 +87,7 @@ ResolvedConfig resolve_training(const ConfigDocument& document, const Schema& sc
     ConfigDocument complete = document;
     Json json = *document.json;
     if (!json.contains("training")) json["training"] = Json::object();
+    fit_individuals(json["training"]);
     complete.json = std::make_shared<const Json>(std::move(json));
     ResolvedConfig config = resolve(complete, schema, environment);
     Json written = *config.written;

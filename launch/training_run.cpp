@@ -158,26 +158,38 @@ class Run {
         return best;
     }
 
+    /// Whether an epoch of an individual had a loss that is a number.
+    [[nodiscard]] bool has_kept(std::int64_t individual) const {
+        return std::isfinite(trainer_.best_loss(individual));
+    }
+
     /// The kept weights with the lowest loss. Without samples to validate with it is measured anew:
     /// the training loss of an epoch is that of weights which change from step to step.
     [[nodiscard]] Kept lowest_kept() {
         if (job_.task->signature().validates)
             return {best_individual(), trainer_.best_loss(best_individual())};
         const std::vector<Score> scores = trainer_.evaluate(Part::train, Snapshot::best);
-        Kept lowest{0, scores[0].loss};
-        for (std::size_t i = 1; i < scores.size(); ++i)
-            if (scores[i].loss < lowest.loss || std::isnan(lowest.loss))
-                lowest = {static_cast<std::int64_t>(i), scores[i].loss};
+        Kept lowest{best_individual(), std::numeric_limits<double>::infinity()};
+        for (std::int64_t i = 0; i < trainer_.individuals(); ++i)
+            if (const double loss = scores[static_cast<std::size_t>(i)].loss;
+                loss < lowest.loss && (has_kept(i) || trainer_.epochs_done() == 0))
+                lowest = {i, loss};
         return lowest;
+    }
+
+    [[noreturn]] static void diverged(const std::string& why) {
+        throw ConfigError(fmt::format(
+            "the training has diverged ({}) lower training.learning_rate or set training.clip_norm",
+            why));
     }
 
     void save() {
         kept_ = lowest_kept();
+        if (trainer_.epochs_done() > 0 &&
+            !(has_kept(best_individual()) && std::isfinite(kept_->loss)))
+            diverged("no epoch has a finite loss");
         if (!write(kept_->individual, Snapshot::best, "best.cmb"))
-            throw ConfigError(fmt::format(
-                "the training has diverged (weights of individual {} are not finite) lower "
-                "training.learning_rate or set training.clip_norm",
-                kept_->individual));
+            diverged(fmt::format("weights of individual {} are not finite", kept_->individual));
         if (write(kept_->individual, Snapshot::now, "last.cmb")) return;
         std::filesystem::remove(directory_.path() / "last.cmb");
         if (!quiet_)

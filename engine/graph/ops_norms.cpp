@@ -87,6 +87,10 @@ TrainedBatchNorm batch_norm_training(Var x, Var gain, Var bias, const Statistics
                                      std::span<const int> axes, const BatchNormOptions& options,
                                      Where where) {
     const Axes over = axes_of(x.shape(), axes);
+    if (over.count < 2)
+        throw ShapeError("batch_norm cannot be trained on " + x.shape().text() +
+                         " (its statistics need two values of a feature or more) use larger "
+                         "batches, and none that leave a single row over");
     const auto at = [&](Var value) { return Operand(value, where); };
     const auto kept = [&](Var value) { return at(reshape(value, over.kept, where)); };
     const Var mean = mean_over(x, over, where);
@@ -101,7 +105,7 @@ TrainedBatchNorm batch_norm_training(Var x, Var gain, Var bias, const Statistics
                at(at(own) * (options.momentum * factor));
     };
     const auto count = static_cast<double>(over.count);
-    const double unbiased = count / std::max(count - 1.0, 1.0);
+    const double unbiased = count / (count - 1.0);
     return {output, {moved(running.mean, mean, 1.0), moved(running.variance, variance, unbiased)}};
 }
 

@@ -43,6 +43,12 @@ Var scan_layer(const AnyLayer& layer, Var x, const LayerOperands& operands) {
         state.push_back(body.input(spec.name, ValueType::real, shape));
     }
     const Var vector = body.input("x", x.info().type, {batch, elements});
+    std::vector<Var> sequences{permute(shaped(x, {batch, time, elements}), {1, 0, 2})};
+    std::optional<Var> number;  // Of the step.
+    if (operands.training != nullptr) {
+        number = body.input("number", ValueType::integer, Shape{});
+        sequences.push_back(iota(*x.graph, time));
+    }
     Invariants invariants(body);
     const std::vector<Var> parameters = invariants.add(operands.parameters);
     const std::vector<Var> activations = invariants.add(operands.activations);
@@ -50,7 +56,9 @@ Var scan_layer(const AnyLayer& layer, Var x, const LayerOperands& operands) {
     std::optional<TrainingPass> training;
     if (operands.training != nullptr) {
         const Var key = invariants.add(operands.training->next_key());
-        training.emplace(key, invariants.add(operands.training->id()));
+        // Every step has noise of its own, as layers that take sequences at once give it.
+        training.emplace(TrainingPass::derived_key(key, *number),
+                         invariants.add(operands.training->id()));
         inner.training = &*training;
     }
     const StepResult result = layer.step(shape_rows(vector, 1, operands.row), state, inner);
@@ -62,7 +70,6 @@ Var scan_layer(const AnyLayer& layer, Var x, const LayerOperands& operands) {
     const Shape output = layer.output_shape(operands.row);
     body.output(shape_rows(result.output, output.rank(), flat(output)));
 
-    const std::array sequences{permute(shaped(x, {batch, time, elements}), {1, 0, 2})};
     const ScanResult scanned = scan(std::move(body), carries, sequences, invariants.outer(), time);
     return shape_rows(permute(scanned.stacked[0], {1, 0, 2}), 1, output);
 }

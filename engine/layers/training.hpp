@@ -27,6 +27,8 @@ class TrainingPass {
     /// A key [2] that nothing else in this pass has; of equal keys and ids, the same for equal
     /// calls in order.
     [[nodiscard]] Var next_key();
+    /// A key [2] for each id, an integer scalar: draws `first` and the next of it under `key`.
+    [[nodiscard]] static Var derived_key(Var key, Var id, std::int64_t first = 0);
 
     void update(Var buffer, Var value) { updates_.push_back({buffer, value}); }
     /// Of batch statistics, in the order of layers.

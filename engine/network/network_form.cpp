@@ -29,6 +29,12 @@ Var NetworkForm::sequence(Var x, const NetworkOperands& operands) const {
     for (std::size_t i = 0; i < carries.size(); ++i)
         state_inputs.push_back(body.input(state()[i].name, ValueType::real, carries[i].shape()));
     const Var row = body.input("x", ValueType::real, {batch, input_features()});
+    std::vector<Var> sequences{permute(x, {1, 0, 2})};
+    std::optional<Var> number;  // Of the step.
+    if (operands.training != nullptr) {
+        number = body.input("number", ValueType::integer, Shape{});
+        sequences.push_back(iota(*x.graph, time));
+    }
     const auto invariant = [&body](std::string_view name, Var outer) {
         return body.input(name, outer.info().type, outer.shape());
     };
@@ -38,11 +44,11 @@ Var NetworkForm::sequence(Var x, const NetworkOperands& operands) const {
     std::vector<Var> invariants{operands.weights, operands.activations, operands.enabled};
     std::optional<TrainingPass> training;
     if (operands.training != nullptr) {
-        // The same noise in every step: the random numbers depend on nothing in the body.
         invariants.push_back(operands.training->next_key());
         invariants.push_back(operands.training->id());
         const Var key = invariant("key", invariants[3]);
-        training.emplace(key, invariant("id", invariants[4]));
+        // Every step has noise of its own, as layers that take sequences at once give it.
+        training.emplace(TrainingPass::derived_key(key, *number), invariant("id", invariants[4]));
         inner.training = &*training;
     }
     const StepResult result = step(row, state_inputs, inner);
@@ -53,7 +59,6 @@ Var NetworkForm::sequence(Var x, const NetworkOperands& operands) const {
     for (const Var value : result.state) body.output(value);
     body.output(result.output);
 
-    const std::array sequences{permute(x, {1, 0, 2})};
     const ScanResult scanned = scan(std::move(body), carries, sequences, invariants, time);
     return permute(scanned.stacked[0], {1, 0, 2});
 }

@@ -23,10 +23,12 @@ void scale_by(Tensor& tensor, double factor) {
 }
 
 /// Class indices of numbers; how many classes there are.
-std::int64_t as_classes(Tensor& targets, const std::string& place) {
+std::int64_t as_classes(Tensor& targets, const SourceContext& context, const std::string& place) {
+    const std::optional<double> ignored(context.ignored);
     constexpr double most = 1e6;
     double largest = 0.0;
     for (const double value : targets.elements) {
+        if (value == ignored) continue;
         if (value != std::floor(value) || value < 0.0 || value > most)
             throw InputError(fmt::format(
                 "{} holds {} (classes are whole numbers from 0 on) number the classes, or use a "
@@ -100,9 +102,9 @@ SourceRows rows_of(const CsvSource& source, const SourceContext& context) {
                       0};
     scale_by(result.inputs, source.scale);
     if (!source.classes) return result;
-    result.classes =
-        as_classes(result.targets, fmt::format("column {} of {}", source.targets.front(),
-                                               path_of(context, source.files.front())));
+    result.classes = as_classes(result.targets, context,
+                                fmt::format("column {} of {}", source.targets.front(),
+                                            path_of(context, source.files.front())));
     const Shape& shape = result.targets.shape;
     result.targets.shape = Shape(shape.extents().first(shape.extents().size() - 1));
     return result;
@@ -121,7 +123,7 @@ SourceRows rows_of(const IdxSource& source, const SourceContext& context) {
     result.inputs.type = ValueType::real;
     result.inputs.shape = flattened(result.inputs.shape, 1);
     scale_by(result.inputs, source.scale);
-    result.classes = as_classes(result.targets, path_of(context, source.targets));
+    result.classes = as_classes(result.targets, context, path_of(context, source.targets));
     return result;
 }
 
@@ -140,7 +142,7 @@ SourceRows rows_of(const SafetensorsSource& source, const SourceContext& context
     result.inputs.shape = flattened(result.inputs.shape, kept);
     scale_by(result.inputs, source.scale);
     if (result.targets.type == ValueType::integer)
-        result.classes = as_classes(result.targets, place);
+        result.classes = as_classes(result.targets, context, place);
     else if (result.targets.shape.rank() == 1)
         result.targets.shape = Shape{result.targets.shape[0], 1};
     return result;

@@ -102,6 +102,17 @@ void check_named(const Source& source, std::string_view path) {
     }
 }
 
+/// One number that is none would spoil every loss.
+void check_finite(const Tensor& values, std::string_view what, std::string_view path) {
+    const auto wrong = std::ranges::find_if(
+        values.elements, [](double value) { return !std::isfinite(static_cast<float>(value)); });
+    if (wrong != values.elements.end())
+        throw InputError(fmt::format(
+            "{}: element {} of the {} {} is {} (finite numbers are needed, as floats too) mend the "
+            "file or its \"scale\"",
+            path, wrong - values.elements.begin(), what, values.shape.text(), *wrong));
+}
+
 std::vector<SettingField> fields(Split& split) {
     constexpr FieldRange rows{0.0, 1e9};
     return {{"train", &split.train, rows},
@@ -112,7 +123,14 @@ std::vector<SettingField> fields(Split& split) {
 
 /// Rows of a part: a share of all of them below 1, else a number.
 std::int64_t rows_of_part(double part, std::int64_t rows, const char* key) {
-    if (part < 1.0) return static_cast<std::int64_t>(std::floor(part * static_cast<double>(rows)));
+    if (part < 1.0) {
+        const double share = std::floor(part * static_cast<double>(rows));
+        if (part > 0.0 && share == 0.0)
+            throw ConfigError(
+                fmt::format("split.{} is {} (of {} rows that is none) use a larger share, or 0",
+                            key, part, rows));
+        return static_cast<std::int64_t>(share);
+    }
     if (part != std::floor(part))
         throw ConfigError(fmt::format(
             "split.{} is {} (below 1 it is a share, from 1 on a whole number of rows) change it",
@@ -162,7 +180,10 @@ SourceRows read_source(const nlohmann::json& json, std::string_view path,
     Source source = defaults()[read_type(json, path, names)];
     read_fields(json, path, fields(source), std::array<std::string_view, 1>{"type"});
     check_named(source, path);
-    return std::visit([&](const auto& kind) { return rows_of(kind, context); }, source);
+    SourceRows rows = std::visit([&](const auto& kind) { return rows_of(kind, context); }, source);
+    check_finite(rows.inputs, "inputs", path);
+    check_finite(rows.targets, "targets", path);
+    return rows;
 }
 
 nlohmann::ordered_json source_defaults(std::string_view type) {

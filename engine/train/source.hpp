@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -22,14 +23,15 @@ struct SourceRows {
 };
 
 struct SourceContext {
-    std::filesystem::path base_directory;  ///< Where relative paths start.
-    std::uint64_t seed = 1;                ///< Of what is drawn.
+    std::filesystem::path base_directory;   ///< Where relative paths start.
+    std::uint64_t seed = 1;                 ///< Of what is drawn.
+    std::optional<std::int64_t> ignored{};  ///< A target that is no class: the loss leaves it out.
 };
 
 /// "xor", "sine", "spirals", "blobs", "delay", "csv", "idx", "safetensors".
 [[nodiscard]] std::span<const std::string_view> source_types();
 /// The rows that {"type": "spirals", "rows": 400, ..} describes. Throws ConfigError naming a key
-/// below `path`, InputError naming a file.
+/// below `path`, InputError naming a file, and for numbers that are not finite as floats.
 [[nodiscard]] SourceRows read_source(const nlohmann::json& json, std::string_view path,
                                      const SourceContext& context);
 /// Every field of a type with its default.

@@ -260,8 +260,10 @@ void Trainer::Implementation::write_rates() {
     const std::int64_t batches = step_.batches();
     std::vector<double> factors;
     for (std::int64_t batch = 0; batch < batches; ++batch) {
+        // The middle of the step: neither the first nor the last one has the rate of an end, which
+        // often is 0.
         const double done = static_cast<double>(epochs_done_) +
-                            static_cast<double>(batch + 1) / static_cast<double>(batches);
+                            (static_cast<double>(batch) + 0.5) / static_cast<double>(batches);
         factors.push_back(static_cast<double>(
             rate_factor(settings_.schedule, done, static_cast<double>(settings_.epochs))));
     }
@@ -354,12 +356,20 @@ std::optional<EpochReport> Trainer::Implementation::run_epoch(const std::functio
     for (std::size_t i = 0; i < scores.size(); ++i)
         report.individuals.push_back({.train = scores[i],
                                       .validation = {},
+                                      .watched = scores[i].loss,
                                       .learning_rate = rates[i] * factor,
                                       .skipped = static_cast<std::int64_t>(skipped[i])});
     if (data_.validation.rows() > 0) {
         const std::vector<Score> validation = evaluate(Part::validation, Snapshot::now);
-        for (std::size_t i = 0; i < scores.size(); ++i)
+        for (std::size_t i = 0; i < scores.size(); ++i) {
             report.individuals[i].validation = validation[i];
+            report.individuals[i].watched = validation[i].loss;
+        }
+    } else if (step_.batches() == 1) {
+        // The loss of a single step is of the weights before it: nothing of the ones it made.
+        const std::vector<Score> after = evaluate(Part::train, Snapshot::now);
+        for (std::size_t i = 0; i < scores.size(); ++i)
+            report.individuals[i].watched = after[i].loss;
     }
     judge(report);
     return report;
@@ -369,7 +379,7 @@ void Trainer::Implementation::judge(EpochReport& report) {
     for (std::size_t i = 0; i < individuals_.size(); ++i) {
         Individual& individual = individuals_[i];
         EpochScore& score = report.individuals[i];
-        const double loss = (score.validation ? *score.validation : score.train).loss;
+        const double loss = score.watched;
         individual.improved = individual.active && loss < individual.best;
         if (individual.active) {
             individual.plateau.report(loss);

@@ -49,6 +49,9 @@ struct Score {
 struct EpochScore {
     Score train;  ///< Over the steps, with the weights of each.
     std::optional<Score> validation;
+    /// The loss that early stop, plateau and the best epoch go by: of validation, or else of
+    /// training, which is measured after the step where the epoch has but one.
+    double watched = 0.0;
     double learning_rate = 0.0;  ///< Of the last step.
     std::int64_t skipped = 0;    ///< Steps left out since their gradient was not finite.
     bool best = false;           ///< The watched loss is the lowest so far.

@@ -118,18 +118,32 @@ TrainedBatch trained(Graph& graph, const Network& network, const Loss& loss,
     return {{results[0], results[1], results[2]}, {results.begin() + 3, results.end()}};
 }
 
-/// The weights after a step, with running statistics where the network has some.
-Var with_statistics(const Network& network, Var weights_value, std::span<const Var> statistics) {
-    if (statistics.empty()) return weights_value;
+/// Whether weights are of a slot that is passed by: they stay as they are.
+bool is_disabled(const Network& network, const WeightRange& range) {
+    const Blueprint& blueprint = network.blueprint();
+    if (range.slot < 0 || range.slot >= blueprint.grid.slots()) return false;
+    const auto& slot = blueprint.slots[static_cast<std::size_t>(range.slot)];
+    return slot && !slot->enabled;
+}
+
+/// The weights after a step: as the optimizer has them, but running statistics as the pass has
+/// them, and those of disabled slots as they were.
+Var after_step(const Network& network, Var before, Var optimized, std::span<const Var> statistics) {
+    const bool all = statistics.empty() &&
+                     std::ranges::none_of(network.weights(), [&](const WeightRange& range) {
+                         return is_disabled(network, range);
+                     });
+    if (all) return optimized;
     std::vector<Var> parts;
     std::size_t next = 0;
     for (const WeightRange& range : network.weights()) {
-        if (!range.parameter.buffer) {
-            parts.push_back(slice(weights_value, 0, range.offset, range.count));
-            continue;
+        Var part = slice(optimized, 0, range.offset, range.count);
+        if (range.parameter.buffer) {
+            CAMBRIAN_ASSERT(next < statistics.size());
+            part = reshape(statistics[next++], {range.count});
         }
-        CAMBRIAN_ASSERT(next < statistics.size());
-        parts.push_back(reshape(statistics[next++], {range.count}));
+        parts.push_back(is_disabled(network, range) ? slice(before, 0, range.offset, range.count)
+                                                    : part);
     }
     CAMBRIAN_ASSERT(next == statistics.size());
     return concat(parts, 0);
@@ -208,7 +222,8 @@ Graph step(const Network& network, const TrainingSettings& settings, const Sampl
         update(settings.optimizer, scalars, values, clipped.gradients[0], moments);
     const Var active = own(graph, "active", ValueType::boolean, {});
     const Var takes = logical_and(active, clipped.finite);
-    graph.update(values, select(takes, with_statistics(network, next.value, statistics), values));
+    graph.update(values,
+                 select(takes, after_step(network, values, next.value, statistics), values));
     for (std::size_t i = 0; i < moments.size(); ++i)
         graph.update(moments[i], select(takes, next.moments[i], moments[i]));
     graph.update(taken, taken + cast(takes, ValueType::real));

@@ -66,7 +66,10 @@ std::unique_ptr<Task> make_dataset_task(const nlohmann::json& json, const TaskCo
     const Split split =
         split_json == nullptr ? Split{} : split_from_json(*split_json, settings.path("split"));
     const auto seed = static_cast<std::uint64_t>(settings.integer("seed", 1, 0, INT64_MAX));
-    SourceRows rows = read_source(*source, settings.path("source"), {context.base_directory, seed});
+    SourceContext source_context{context.base_directory, seed};
+    if (const auto* entropy = std::get_if<CrossEntropy>(&loss))
+        source_context.ignored = entropy->ignore_index;
+    SourceRows rows = read_source(*source, settings.path("source"), source_context);
     return std::make_unique<DatasetTask>(
         Learning{make_data_set(std::move(rows), split, loss, seed), loss});
 }

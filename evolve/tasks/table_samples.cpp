@@ -42,7 +42,11 @@ Samples samples(const TableData& data, const TableSettings& settings, Phase phas
     if (const std::int64_t length = settings.sequence_length; length > 0) {
         const std::vector<std::int64_t> rows = window_rows(data.series(phase), length);
         const auto count = static_cast<std::int64_t>(rows.size()) / length;
-        if (count == 0) return {};
+        if (count == 0)
+            throw ConfigError(fmt::format(
+                "task.sequence_length is {} (no series of the {} part is that long) use shorter "
+                "sequences, longer files, or a greater part",
+                length, name(phase)));
         result = {rows_at(result.inputs, rows, {count, length}),
                   rows_at(result.targets, rows, {count, length})};
     }

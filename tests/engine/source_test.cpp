@@ -123,6 +123,34 @@ TEST_F(Source, ReadsColumnsOfCsvFiles) {
                 HasSubstr("b.csv has 2 rows"));
 }
 
+TEST_F(Source, ATargetThatTheLossIgnoresIsNoClass) {
+    write("a.csv", "x,class\n1,0\n3,-100\n5,1\n");
+    write("b.csv", "x,class\n1,0\n3,255\n5,1\n");
+    json csv{{"type", "csv"}, {"files", {"a.csv"}}, {"targets", {"class"}}, {"classes", true}};
+    EXPECT_THAT(refusal<InputError>(csv), HasSubstr("holds -100"));
+    const SourceRows rows = read_source(csv, "source", {folder_, 1, -100});
+    EXPECT_EQ(rows.classes, 2);
+    EXPECT_THAT(rows.targets.elements, ElementsAre(0, -100, 1));
+    csv["files"] = {"b.csv"};
+    EXPECT_EQ(read_source(csv, "source", {folder_, 1, 255}).classes, 2);
+    EXPECT_EQ(read(csv).classes, 256);
+}
+
+TEST_F(Source, NumbersAreFinite) {
+    Safetensors content;
+    content.tensors["inputs"] =
+        StoredTensor::of(Tensor(ValueType::real, Shape{2, 2}, {1, 2, std::nan(""), 4}));
+    content.tensors["targets"] = StoredTensor::of(Tensor(ValueType::real, Shape{2}, {1, 0}));
+    content.tensors["huge"] =
+        StoredTensor::of(Tensor(ValueType::real, Shape{2}, {1, 1e39}), StoredType::f64);
+    write_safetensors(folder_ / "data.safetensors", content);
+    json source{{"type", "safetensors"}, {"file", "data.safetensors"}};
+    EXPECT_THAT(refusal<InputError>(source), HasSubstr("element 2 of the inputs [2, 2] is nan"));
+    source["inputs"] = "targets";
+    source["targets"] = "huge";
+    EXPECT_THAT(refusal<InputError>(source), HasSubstr("element 1 of the targets [2, 1] is 1e+39"));
+}
+
 TEST_F(Source, ReadsIdxFilesAsRows) {
     write("images", std::string("\0\0\x08\x03\0\0\0\2\0\0\0\1\0\0\0\3\0\x33\xff\1\2\3", 22));
     write("labels", std::string("\0\0\x08\x01\0\0\0\2\4\0", 10));
@@ -200,6 +228,9 @@ TEST(Split, DividesTheRows) {
     EXPECT_THROW((void)split({.train = 8, .test = 3}), ConfigError);
     EXPECT_THROW((void)split({.test = 10}), ConfigError);
     EXPECT_THROW((void)split({.test = 1.5}), ConfigError);
+    EXPECT_THAT([&] { (void)split({.validation = 0.05}); },
+                testing::ThrowsMessage<ConfigError>(
+                    HasSubstr("split.validation is 0.05 (of 10 rows that is none)")));
     EXPECT_THROW((void)split_from_json(json{{"tset", 1}}), ConfigError);
     EXPECT_EQ(split_from_json(json(to_json(Split{.train = 3, .shuffle = false}))),
               (Split{.train = 3, .shuffle = false}));

@@ -221,6 +221,67 @@ TEST(Trainer, AGradientThatIsNotFiniteIsSkippedAndCounted) {
     EXPECT_EQ(trainer.weights(0, Snapshot::best), before);
 }
 
+TEST(Trainer, DisabledSlotsStayAsTheyAre) {
+    const auto backend = make_cpu_backend({});
+    const DataSet data = data_of({{"type", "blobs"}, {"rows", 30}}, CrossEntropy{});
+    const Network network = network_of({{{"type", "dense"}, {"out", 4}},
+                                        {{"type", "batch_norm"}, {"enabled", false}},
+                                        {{"type", "dense"}, {"out", 4}, {"enabled", false}},
+                                        {{"type", "dense"}}},
+                                       data);
+    Trainer trainer(*backend, network, data,
+                    {.epochs = 2,
+                     .batch = 8,
+                     .loss = CrossEntropy{},
+                     .optimizer = Adam{.weight_decay = 0.5, .decoupled = true},
+                     .learning_rates = {0.1}});
+    const std::vector<float> start = trainer.weights(0);
+    trainer.run();
+    const std::vector<float> end = trainer.weights(0);
+    for (const WeightRange& range : network.weights()) {
+        const auto weights = [&](const std::vector<float>& all) {
+            const auto begin = all.begin() + range.offset;
+            return std::vector<float>(begin, begin + range.count);
+        };
+        const bool disabled = range.slot == 1 || range.slot == 2;
+        EXPECT_EQ(weights(start) == weights(end), disabled) << range.slot << range.parameter.name;
+    }
+}
+
+TEST(Trainer, TheLossOfASingleStepIsTakenAfterIt) {
+    const auto backend = make_cpu_backend({});
+    const DataSet data = data_of({{"type", "xor"}}, BinaryCrossEntropy{});
+    Trainer trainer(*backend, network_of(tanh_layers(4, 1), data), data,
+                    {.epochs = 4,
+                     .batch = 4,
+                     .loss = BinaryCrossEntropy{},
+                     .optimizer = Sgd{},
+                     .learning_rates = {30.0, 0.1}});
+    trainer.run([&](const EpochReport& report) {
+        const std::vector<Score> now = trainer.evaluate(Part::train);
+        for (std::size_t i = 0; i < 2; ++i) EXPECT_EQ(report.individuals[i].watched, now[i].loss);
+    });
+    const std::vector<Score> best = trainer.evaluate(Part::train, Snapshot::best);
+    for (std::size_t i = 0; i < 2; ++i)
+        EXPECT_EQ(best[i].loss, trainer.best_loss(static_cast<std::int64_t>(i)));
+}
+
+TEST(Trainer, EveryStepHasARate) {
+    const auto backend = make_cpu_backend({});
+    const DataSet data = data_of({{"type", "sine"}, {"rows", 8}}, MeanSquaredError{});
+    for (const Schedule& schedule : {Schedule{LinearRate{}}, Schedule{CosineRate{}},
+                                     Schedule{LinearRate{}, 1.0}, Schedule{OneCycleRate{}}}) {
+        Trainer trainer(*backend, network_of(tanh_layers(3, 1), data), data,
+                        {.epochs = 2, .batch = 8, .schedule = schedule, .learning_rates = {0.1}});
+        while (!trainer.finished()) {
+            const auto before = trainer.weights(0);
+            const auto report = trainer.run_epoch();
+            EXPECT_GT(report->individuals[0].learning_rate, 0.0);
+            EXPECT_NE(trainer.weights(0), before);
+        }
+    }
+}
+
 TEST(Trainer, StopsEarlyWithTheBestWeights) {
     const auto backend = make_cpu_backend({});
     const DataSet data = data_of({{"type", "sine"}, {"rows", 40}, {"cycles", 0.5}},

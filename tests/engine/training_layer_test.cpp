@@ -79,18 +79,27 @@ TEST(DropoutLayer, IsTheIdentityInInference) {
     EXPECT_EQ(y.id, x.id);
 }
 
-TEST(DropoutLayer, DropsInEveryStepOfALoopAlike) {
+TEST(DropoutLayer, DropsOtherElementsInEveryStepOfALoop) {
     Sequential chain;
     chain.layers.emplace_back(Dropout{.rate = 0.5F});
-    chain.layers.emplace_back(Rnn{.in = 6, .hidden = 6});
+    chain.layers.emplace_back(Rnn{.in = 20, .hidden = 20});
     const AnyLayer layer(chain);
-    Training training(layer, {3, 4, 6}, {6}, 1);
+    Training training(layer, {3, 4, 20}, {20}, 1);
     training.graph.output(scan_layer(layer, training.x, training.operands));
-    std::vector<Tensor> values;
-    for (const ValueId input : training.graph.inputs())
-        values.push_back(normals(training.graph.value(input).shape));
+    Tensor identity(ValueType::real, {20, 20});
+    for (std::size_t i = 0; i < 20; ++i) identity.elements[21 * i] = 1.0;
+    // Without recurrence the outputs are tanh of what dropout leaves of ones.
+    const std::vector<Tensor> values{Tensor(ValueType::real, {3, 4, 20}, std::vector(240, 1.0)),
+                                     identity, Tensor(ValueType::real, {20, 20}),
+                                     Tensor(ValueType::real, {20})};
     const auto y = evaluate(*make_cpu_backend({}), training.graph, 1, values).front();
-    EXPECT_EQ(y.shape, (Shape{3, 4, 6}));
+    EXPECT_NEAR(static_cast<double>(std::ranges::count(y.elements, 0.0)) / 240.0, 0.5, 0.1);
+    const auto step = [&](std::size_t row, std::size_t time) {
+        const auto begin = y.elements.begin() + static_cast<std::ptrdiff_t>((row * 4 + time) * 20);
+        return std::vector<double>(begin, begin + 20);
+    };
+    for (std::size_t time = 1; time < 4; ++time) EXPECT_NE(step(0, time), step(0, 0)) << time;
+    EXPECT_NE(step(1, 0), step(0, 0));
 }
 
 struct Statistics {
@@ -171,6 +180,15 @@ TEST(BatchNormLayer, GradientOfTrainingMatchesFiniteDifference) {
         x.elements[e] = value;
         EXPECT_NEAR(found[e], (above - below) / (2 * step), 1e-6);
     }
+}
+
+TEST(BatchNormLayer, IsNotTrainedOnOneValueOfAFeature) {
+    const AnyLayer layer(BatchNorm{.features = 3});
+    Training single(layer, {1, 3}, {3}, 1);
+    EXPECT_THAT([&] { static_cast<void>(layer.build(single.x, single.operands)); },
+                ThrowsMessage<ShapeError>(HasSubstr("cannot be trained on [1, 3]")));
+    Training sequence(layer, {1, 2, 3}, {3}, 1);
+    EXPECT_EQ(layer.build(sequence.x, sequence.operands).shape(), (Shape{1, 2, 3}));
 }
 
 TEST(BatchNormLayer, IsNotTrainedInsideALoop) {

@@ -82,6 +82,16 @@ TEST_F(TrainTable, LearnsSequences) {
     EXPECT_THAT(warm.err, HasSubstr("task.warm_up is 2"));
 }
 
+TEST_F(TrainTable, APartWithoutAWholeSequenceIsRefused) {
+    const Result result =
+        run({"train", config(R"("inputs": ["a"], "targets": ["y"], "sequence_length": 32)",
+                             R"([{"type": "rnn", "hidden": 3}, {"type": "dense"}])")});
+    EXPECT_EQ(result.code, 2);
+    EXPECT_THAT(result.err, HasSubstr("task.sequence_length is 32 (no series of the validation "
+                                      "part is that long)"));
+    EXPECT_FALSE(std::filesystem::exists(best()));
+}
+
 TEST_F(TrainTable, TasksWithoutSamplesNameThoseWithSome) {
     const Result result = run({"train", test::write_xor(directory_)});
     EXPECT_EQ(result.code, 2);

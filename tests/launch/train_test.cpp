@@ -122,6 +122,7 @@ TEST_F(Train, RefusesWhatItDoesNotKnow) {
     refused("training.batch=1.5", "training.batch is 1.5");
     refused("training.learning_rate=[]", "training.learning_rate is []");
     refused("training.individuals=3", "training.individuals is 3");
+    refused("training.individuals=1", "training.individuals is 1");
     refused("training.optimizer.type=adm", "did you mean \"adam\"?");
     refused("training.optimizer={\"type\": \"adam\", \"beta1\": 1}",
             "training.optimizer.beta1 is 1");
@@ -171,12 +172,25 @@ TEST_F(Train, SaysThatItHasDiverged) {
               "failed");
 }
 
+TEST_F(Train, ALossThatIsNoNumberIsADivergedTraining) {
+    const Result result = train(
+        "train_sine.json", "run",
+        {"--set", "training.learning_rate=1e20", "--set", R"(training.optimizer={"type": "sgd"})",
+         "--set", R"(training.schedule={"type": "constant"})", "--set", "training.epochs=3",
+         "--set", R"(task.loss={"type": "mse"})"});
+    EXPECT_EQ(result.code, 2) << result.out;
+    EXPECT_THAT(result.err, HasSubstr("has diverged"));
+}
+
 TEST_F(Train, DoesNotOverwriteARun) {
     const std::vector<std::string> quick{"--set", "training.epochs=1", "-q"};
     ASSERT_EQ(train("train_xor.json", "run", quick).code, 0);
     const Result again = train("train_xor.json", "run", quick);
     EXPECT_EQ(again.code, 2);
     EXPECT_THAT(again.err, HasSubstr("already holds a run"));
+    const Result resumed = run({"resume", directory_.file("run")});
+    EXPECT_EQ(resumed.code, 2);
+    EXPECT_THAT(resumed.err, HasSubstr("holds a training (which keeps no state to go on from)"));
 }
 
 /// A console that asks for the end when it is told of an epoch.
