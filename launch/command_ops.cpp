@@ -6,15 +6,22 @@
 #include "cambrian/engine/graph/op_documentation.hpp"
 #include "cambrian/launch/commands.hpp"
 #include "cambrian/launch/exit_code.hpp"
+#include "cambrian/launch/function_table.hpp"
 
 namespace cambrian::launch {
 namespace {
 
-/// One op as pairs of a title and a text, in the order they are printed.
-std::vector<std::pair<std::string, std::string>> lines_of(const OpDocumentation& entry) {
+/// An entry as pairs of a title and a text, in the order they are printed.
+using Lines = std::vector<std::pair<std::string, std::string>>;
+
+std::string yes_or_no(bool flag) {
+    return flag ? "yes" : "no";
+}
+
+Lines lines_of(const OpDocumentation& entry) {
     const OpRow& op = row(entry.op);
-    const auto yes_or_no = [](bool flag) { return std::string(flag ? "yes" : "no"); };
     return {{"name", std::string(op.name)},
+            {"kind", "op"},
             {"formula", std::string(op.meaning)},
             {"operands", std::string(entry.operands)},
             {"results", std::string(entry.results)},
@@ -28,20 +35,34 @@ std::vector<std::pair<std::string, std::string>> lines_of(const OpDocumentation&
             {"source", std::string(entry.source)}};
 }
 
+Lines lines_of(const FunctionRow& function) {
+    const FunctionExample example = example_of(function);
+    return {{"name", std::string(function.name)},
+            {"kind", "function"},
+            {"formula", std::string(function.formula)},
+            {"operands", example.operands},
+            {"results", example.results},
+            {"written in", example.ops},
+            {"data errors", yes_or_no(example.may_fail)},
+            {"source", std::string(function.source)}};
+}
+
 }  // namespace
 
 int ops_command(const CommandContext& context, bool json) {
     nlohmann::ordered_json list = nlohmann::ordered_json::array();
-    for (const OpDocumentation& entry : op_documentation()) {
+    const auto tell = [&](const Lines& lines) {
         nlohmann::ordered_json object;
-        for (const auto& [title, text] : lines_of(entry)) {
+        for (const auto& [title, text] : lines) {
             object[title] = text;
             if (json) continue;
             context.out << (title == "name" ? fmt::format("{}\n", text)
                                             : fmt::format("  {:<11}  {}\n", title, text));
         }
         list.push_back(std::move(object));
-    }
+    };
+    for (const OpDocumentation& entry : op_documentation()) tell(lines_of(entry));
+    for (const FunctionRow& function : function_table()) tell(lines_of(function));
     if (json) context.out << list.dump(2) << '\n';
     return exit_done;
 }

@@ -1,10 +1,13 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "cambrian/engine/graph/op.hpp"
 #include "cambrian/engine/layers/layer_json.hpp"
+#include "cambrian/launch/function_table.hpp"
 #include "launch_support.hpp"
 
 namespace cambrian::launch {
@@ -144,12 +147,30 @@ TEST(Program, OpsListsEveryOpWithAllItsTexts) {
     const Result result = run({"ops", "--json"});
     EXPECT_EQ(result.code, 0);
     const auto json = nlohmann::json::parse(result.out);
-    ASSERT_EQ(json.size(), op_count);
+    ASSERT_EQ(json.size(), op_count + function_table().size());
+    std::set<std::string> names;
     for (const auto& op : json) {
+        EXPECT_TRUE(names.insert(op.at("name")).second) << op.at("name");
+        EXPECT_EQ(op.at("kind"), names.size() <= op_count ? "op" : "function");
         for (const auto& [title, value] : op.items())
             EXPECT_NE(value.get<std::string>(), "") << title << " of " << op.at("name");
         EXPECT_THAT(text.out, HasSubstr("\n  formula      " + op.at("formula").get<std::string>()));
     }
+}
+
+TEST(Program, FunctionsAreToldByTheirExamples) {
+    const auto find = [](std::string_view name) {
+        return example_of(*std::ranges::find(function_table(), name, &FunctionRow::name));
+    };
+    const FunctionExample norm = find("rms_norm");
+    EXPECT_EQ(norm.operands, "x [2, 4], gain [4]");
+    EXPECT_EQ(norm.results, "[2, 4]");
+    EXPECT_THAT(norm.ops, HasSubstr("rsqrt"));
+    EXPECT_FALSE(norm.may_fail);
+    EXPECT_TRUE(find("cross_entropy").may_fail) << "a target may be no class";
+    EXPECT_EQ(find("conv_transpose").results, "[2, 3, 8, 8]");
+    EXPECT_EQ(find("adamw").operands,
+              "learning_rate [], step [], value [4], gradient [4], moment [4], moment [4]");
 }
 
 TEST(Program, LayersListsEveryTypeWithAllItsTexts) {
