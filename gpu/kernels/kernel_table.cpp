@@ -1,6 +1,10 @@
 #include <array>
+#include <string>
+#include <utility>
 
+#include "cambrian/gpu/kernels/compiled_graph.hpp"
 #include "cambrian/gpu/kernels/step.hpp"
+#include "cambrian/gpu/vulkan/recorder.hpp"
 
 namespace cambrian::gpu {
 
@@ -11,6 +15,23 @@ struct KernelRow {
     bool present = false;
     StepFactory make = nullptr;  ///< Null: inputs and constants are placed, not computed.
     bool only_fast = false;      ///< Not the bits of the lowering, which strict math takes.
+};
+
+/// Says in a profile whose the dispatches are.
+class NamedStep final : public Step {
+  public:
+    NamedStep(std::unique_ptr<Step> step, std::string op)
+        : step_(std::move(step)), op_(std::move(op)) {}
+
+    void record(vulkan::Recorder& recorder, const Frame& frame) const override {
+        const std::string_view before = recorder.name_op(op_);
+        step_->record(recorder, frame);
+        recorder.name_op(before);
+    }
+
+  private:
+    std::unique_ptr<Step> step_;
+    std::string op_;
 };
 
 constexpr KernelRow placed(Op op) {
@@ -122,7 +143,11 @@ bool has_kernel(Op op, Math math) {
 
 std::unique_ptr<Step> make_step(const Site& site) {
     const KernelRow& row = kernel_rows[static_cast<std::size_t>(site.node.op)];
-    return row.make == nullptr ? nullptr : row.make(site);
+    if (row.make == nullptr) return nullptr;
+    std::unique_ptr<Step> step = row.make(site);
+    if (step == nullptr || site.owner.resources().device.profile() == nullptr) return step;
+    return std::make_unique<NamedStep>(
+        std::move(step), std::string(name(site.node.op)) + " " + site.result().shape.text());
 }
 
 }  // namespace cambrian::gpu

@@ -218,7 +218,10 @@ void Recorder::barrier() {
 }
 
 void Recorder::before(std::string_view kernel, std::uint64_t bytes) {
-    if (device_.profile() != nullptr) device_.profile()->before(commands_, kernel, bytes);
+    if (device_.profile() == nullptr) return;
+    std::string name(kernel);
+    if (!op_.empty()) name.append(" of ").append(op_);
+    device_.profile()->before(commands_, name, bytes);
 }
 
 void Recorder::after() {

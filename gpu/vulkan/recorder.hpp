@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "cambrian/gpu/vulkan/functions.hpp"
@@ -59,6 +60,9 @@ class Recorder {
     void copy(std::span<const Copy> copies);
     /// Fills whole words.
     void fill(std::uint64_t address, std::uint64_t bytes, std::uint32_t word);
+    /// A profile tells of what follows with the name of this op behind that of each kernel. Returns
+    /// the name before; the text must outlive its use.
+    std::string_view name_op(std::string_view op) { return std::exchange(op_, op); }
     /// What follows waits for all before: for memory that kernels did not name, such as atomics.
     void barrier();
     /// Makes everything visible to the host and ends the command buffer.
@@ -85,6 +89,7 @@ class Recorder {
     VkCommandBuffer commands_ = VK_NULL_HANDLE;
     VkPipeline bound_ = VK_NULL_HANDLE;
     Touched touched_;
+    std::string_view op_;
     std::int64_t dispatches_ = 0;
     std::int64_t barriers_ = 0;
 };
