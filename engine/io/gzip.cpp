@@ -36,13 +36,16 @@ class Inflater {
             const uInt before = stream_.avail_out;
             const int result = inflate(&stream_, Z_NO_FLUSH);
             got += before - stream_.avail_out;
-            done_ = result == Z_STREAM_END;
-            if (!done_ && result != Z_OK) return false;
+            if (result != Z_OK && result != Z_STREAM_END) return false;
+            if (result != Z_STREAM_END) continue;
+            done_ = rest_.empty() && stream_.avail_in == 0;
+            // What follows a member can only be another one.
+            if (!done_ && inflateReset(&stream_) != Z_OK) return false;
         }
         return true;
     }
-    /// Whether the file ended where its only member did.
-    [[nodiscard]] bool at_end() const { return done_ && rest_.empty() && stream_.avail_in == 0; }
+    /// Whether the file ended where its last member did.
+    [[nodiscard]] bool at_end() const { return done_; }
 
   private:
     void feed() {

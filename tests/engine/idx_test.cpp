@@ -91,6 +91,17 @@ TEST(Gzip, GivesTheFirstBytesOrAll) {
     EXPECT_TRUE(gunzip(packed({}), 100, "it").empty());
 }
 
+TEST(Gzip, MembersFollowEachOther) {
+    const std::vector<std::byte> one = bytes_of({1, 2, 3});
+    std::vector<std::byte> file;
+    for (int member = 0; member < 3; ++member)
+        for (const std::byte byte : packed(member == 1 ? std::vector<std::byte>() : one))
+            file.push_back(byte);
+    EXPECT_EQ(gunzip(file, 100, "it"), bytes_of({1, 2, 3, 1, 2, 3}));
+    EXPECT_EQ(gunzip(file, 4, "it"), bytes_of({1, 2, 3, 1}));
+    EXPECT_THROW((void)gunzip(std::span(file).first(file.size() - 1), 100, "it"), InputError);
+}
+
 TEST(Gzip, DamageIsAnError) {
     std::vector<std::byte> plain(1000);
     for (std::size_t i = 0; i < plain.size(); ++i) plain[i] = std::byte(i * i & 0xFFU);
