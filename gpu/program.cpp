@@ -137,7 +137,7 @@ void GpuProgram::require_memory(std::int64_t population) const {
     const std::int64_t limit = resources_.heap.limit();
     const std::int64_t used = resources_.heap.used();
     if (limit > 0 && more > limit - used) {
-        throw DeviceError(fmt::format(
+        throw OutOfMemoryError(fmt::format(
             "cannot run {} individuals at once (temporaries of {} bytes take {} more, and {} of "
             "the limit of {} bytes are in use) raise the memory limit or evaluate fewer at once",
             population, peak_bytes(population), more, used, limit));

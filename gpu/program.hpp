@@ -16,7 +16,7 @@ namespace cambrian::gpu {
 class Scratch {
   public:
     explicit Scratch(Transfer& transfer) : transfer_(transfer) {}
-    /// The address of at least so many bytes. Throws DeviceError when there are not as many.
+    /// The address of at least so many bytes. Throws OutOfMemoryError when there are not as many.
     [[nodiscard]] std::uint64_t hold(std::int64_t bytes);
     /// Bytes that are held.
     [[nodiscard]] std::int64_t bytes() const { return memory_.bytes(); }

@@ -20,7 +20,7 @@ class Transfer;
 class Memory {
   public:
     Memory() = default;
-    /// Contents are undefined. Throws DeviceError as vulkan::Heap::allocate.
+    /// Contents are undefined. Throws as vulkan::Heap::allocate.
     Memory(Transfer& transfer, std::int64_t bytes);
     Memory(Memory&& other) noexcept;
     Memory& operator=(Memory&& other) noexcept;

@@ -33,8 +33,8 @@ class Program {
     /// Runs for `population` individuals (>= 1; 1 for a graph without a population axis). One
     /// binding for each input and output, in order. Outputs lie apart from everything else that is
     /// bound, only the new content of an input (Graph::update) may be bound right where the input
-    /// is; bindings without elements meet nothing. Throws DeviceError, before anything is
-    /// allocated, when the temporaries do not fit beside what is in use. Throws InputError for data
+    /// is; bindings without elements meet nothing. Throws OutOfMemoryError, before anything
+    /// is taken, when the temporaries do not fit beside what is in use. Throws InputError for data
     /// errors (a gather out of range); some elements of the outputs are then those of this run and
     /// some are as they were, and so is what is updated in place: whoever wants to go on fills them
     /// anew.
@@ -74,13 +74,13 @@ struct KernelTime {
 /// Compiles graphs and owns memory. Not thread-safe; one per rank. Whatever it made must end before
 /// it does.
 ///
-/// Where a device or the system has no memory left, a call waits for what is pending, gives back
-/// what is held for speed alone, and tries once more before it throws OutOfMemoryError.
+/// Where a device, the system or the memory limit has no more, a call waits for what is pending,
+/// gives back what is held for speed alone, and tries once more before it throws OutOfMemoryError.
 class Backend {
   public:
     virtual ~Backend() = default;
     [[nodiscard]] virtual std::unique_ptr<Program> compile(const Graph& graph) = 0;
-    /// Zero-filled. Throws DeviceError when the memory limit would be passed, leaving the count
+    /// Zero-filled. Throws OutOfMemoryError when there is no more, leaving the count of bytes
     /// unchanged.
     [[nodiscard]] virtual std::unique_ptr<Buffer> allocate(ValueType type,
                                                            std::int64_t elements) = 0;

@@ -37,7 +37,7 @@ class DeviceError : public Error {
     using Error::Error;
 };
 
-/// A device or the system has no more memory, after everything that could be given back was.
+/// A device, the system or a memory limit has no more, after all that could be given back was.
 class OutOfMemoryError : public DeviceError {
   public:
     using DeviceError::DeviceError;

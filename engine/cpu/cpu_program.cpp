@@ -180,11 +180,11 @@ void CpuProgram::require_memory(const RunBytes& bytes, std::int64_t population) 
     const std::int64_t limit = resources_->account.limit;
     const std::int64_t more = resources_->scratch.growth(bytes);
     if (limit > 0 && more > limit - used) {
-        throw DeviceError("cannot run " + std::to_string(population) +
-                          " individuals at once (temporaries of " + std::to_string(bytes.total()) +
-                          " bytes take " + std::to_string(more) + " more, and " +
-                          std::to_string(used) + " of the limit of " + std::to_string(limit) +
-                          " bytes are in use) raise the memory limit or evaluate fewer at once");
+        throw OutOfMemoryError(
+            "cannot run " + std::to_string(population) + " individuals at once (temporaries of " +
+            std::to_string(bytes.total()) + " bytes take " + std::to_string(more) + " more, and " +
+            std::to_string(used) + " of the limit of " + std::to_string(limit) +
+            " bytes are in use) raise the memory limit or evaluate fewer at once");
     }
 }
 

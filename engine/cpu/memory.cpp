@@ -31,7 +31,7 @@ std::int64_t word_count_bytes(std::int64_t elements) {
 Memory::Memory(MemoryAccount& account, std::int64_t bytes, Fill fill) : account_(&account) {
     const std::int64_t rounded = (bytes + boundary - 1) / boundary * boundary;
     if (account.limit > 0 && rounded > account.limit - account.used) {
-        throw DeviceError(
+        throw OutOfMemoryError(
             "cannot allocate " + std::to_string(rounded) + " bytes (" +
             std::to_string(account.used) + " of the limit of " + std::to_string(account.limit) +
             " bytes are in use) raise the memory limit or evaluate fewer individuals at once");

@@ -26,8 +26,8 @@ enum class Fill : std::uint8_t { zeros, anything };
 class Memory {
   public:
     Memory() = default;
-    /// Throws DeviceError when the limit would be passed, and OutOfMemoryError when the system has
-    /// no more; the account is then unchanged.
+    /// Throws OutOfMemoryError when the limit would be passed or the system has no more; the
+    /// account is then unchanged.
     Memory(MemoryAccount& account, std::int64_t bytes, Fill fill = Fill::zeros);
     Memory(Memory&& other) noexcept;
     Memory& operator=(Memory&& other) noexcept;

@@ -64,10 +64,11 @@ Block Heap::allocate(MemoryKind kind, std::int64_t bytes) {
     const std::int64_t wanted = rounded_up(bytes);
     const bool counts = kind == MemoryKind::device;
     if (counts && limit_ > 0 && wanted > limit_ - used_) {
-        throw DeviceError("cannot allocate " + bytes_text(wanted) + " of device memory (" +
-                          std::to_string(used_) + " of the limit of " + bytes_text(limit_) +
-                          " are in use) raise the memory limit or evaluate fewer individuals at "
-                          "once");
+        throw OutOfMemoryError(
+            "cannot allocate " + bytes_text(wanted) + " of device memory (" +
+            std::to_string(used_) + " of the limit of " + bytes_text(limit_) +
+            " are in use) raise the memory limit or evaluate fewer individuals at "
+            "once");
     }
     std::int64_t offset = 0;
     Slab* slab = find_gap(kind, wanted, offset);

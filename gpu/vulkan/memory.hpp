@@ -51,8 +51,8 @@ class Heap {
     Heap(const Heap&) = delete;
     Heap& operator=(const Heap&) = delete;
 
-    /// Contents are undefined. Throws DeviceError when the limit would be passed, and
-    /// OutOfMemoryError when the driver has no more; then nothing has changed.
+    /// Contents are undefined. Throws OutOfMemoryError when the limit would be passed or the driver
+    /// has no more; then nothing has changed.
     [[nodiscard]] Block allocate(MemoryKind kind, std::int64_t bytes);
     /// Returns empty slabs to the driver.
     void trim();

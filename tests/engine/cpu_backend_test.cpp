@@ -234,7 +234,7 @@ TEST(CpuBackend, KeepsItsMemoryLimit) {
     EXPECT_EQ(cpu->memory().limit, 4096);
     auto first = cpu->allocate(ValueType::real, 512);
     EXPECT_EQ(cpu->memory().used, 2048);
-    EXPECT_THROW((void)cpu->allocate(ValueType::real, 513), DeviceError);
+    EXPECT_THROW((void)cpu->allocate(ValueType::real, 513), OutOfMemoryError);
     EXPECT_EQ(cpu->memory().used, 2048);
     const auto second = cpu->allocate(ValueType::integer, 512);
     EXPECT_EQ(cpu->memory().used, 4096);
@@ -263,7 +263,7 @@ TEST(CpuBackend, ChargesTemporariesToTheLimit) {
     const auto unlimited = make_cpu_backend({});
     const auto many = unlimited->allocate(ValueType::real, 300000);
     const Binding too_many[] = {{many.get(), 0}};
-    EXPECT_THROW(hungry->run(1, too_many, outputs), DeviceError);
+    EXPECT_THROW(hungry->run(1, too_many, outputs), OutOfMemoryError);
 }
 
 TEST(CpuBackend, NamesWhatItsBitsDependOn) {

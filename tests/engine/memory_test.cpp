@@ -2,8 +2,10 @@
 #include <gtest/gtest.h>
 
 #include "cambrian/engine/backend/observed_program.hpp"
+#include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/cpu/cpu_backend.hpp"
 #include "cambrian/engine/cpu/reference.hpp"
+#include "cambrian/engine/graph/ops_index.hpp"
 #include "cambrian/tests/engine/memory_support.hpp"
 #include "cambrian/tests/engine/random_graph.hpp"
 
@@ -33,6 +35,32 @@ TEST(CpuMemoryUse, TheLimitCountsWhatIsInUseAlone) {
     EXPECT_LE(cpu->memory().allocations, 7);
     cpu->trim();
     EXPECT_EQ(cpu->memory().pooled, 0);
+}
+
+/// Four values of so many elements one after the other, two of them at once.
+Graph running_sums(std::int64_t elements) {
+    Graph graph;
+    const Var x = graph.input("x", ValueType::real, {elements});
+    graph.output(reduce_sum(cumsum(cumsum(cumsum(x, 0), 0), 0), 0));
+    return graph;
+}
+
+TEST(CpuMemoryUse, IdleTemporariesMakeRoomAtTheLimit) {
+    const auto cpu = make_cpu_backend({.memory_limit = 1 << 20});
+    const std::array inputs{Tensor(ValueType::real, {75000})};
+    const Graph graph = running_sums(75000);
+    const auto program = cpu->compile(graph);
+    ASSERT_GT(program->peak_bytes(1), 550000);
+    (void)evaluate(*cpu, graph, 1, inputs);
+    ASSERT_GT(cpu->memory().used, 550000) << "temporaries stay for the next run";
+    auto buffer = cpu->allocate(ValueType::real, 125000);
+    EXPECT_LE(cpu->memory().used, 501000);
+    EXPECT_THAT([&] { (void)cpu->allocate(ValueType::real, 250000); },
+                testing::ThrowsMessage<OutOfMemoryError>(
+                    testing::HasSubstr("of the limit of 1048576 bytes are in use")));
+    EXPECT_THROW((void)evaluate(*cpu, graph, 1, inputs), OutOfMemoryError);
+    buffer.reset();
+    EXPECT_EQ(evaluate(*cpu, graph, 1, inputs)[0].elements[0], 0.0);
 }
 
 TEST(CpuPoison, ChangesNoResult) {

@@ -74,10 +74,11 @@ TEST(PeakBytes, ARunAboveTheLimitFailsBeforeItAllocates) {
     Bound bound(*tight, captured_loop(), 50);
     const std::int64_t before = tight->memory().used;
     ASSERT_EQ(bound.program->peak_bytes(50), peak);
-    EXPECT_THAT([&] { bound.program->run(50, bound.inputs, bound.outputs); },
-                ThrowsMessage<DeviceError>(AllOf(HasSubstr(std::to_string(peak) + " bytes"),
-                                                 HasSubstr(std::to_string(tight->memory().limit)),
-                                                 HasSubstr("evaluate fewer"))));
+    EXPECT_THAT(
+        [&] { bound.program->run(50, bound.inputs, bound.outputs); },
+        ThrowsMessage<OutOfMemoryError>(AllOf(HasSubstr(std::to_string(peak) + " bytes"),
+                                              HasSubstr(std::to_string(tight->memory().limit)),
+                                              HasSubstr("evaluate fewer"))));
     EXPECT_EQ(tight->memory().used, before) << "nothing was taken";
 
     const auto enough = make_cpu_backend({.memory_limit = held + peak});

@@ -173,7 +173,7 @@ TEST(Evaluator, DataThatDoesNotFitIsTheSameErrorEveryTime) {
     const auto little = make_cpu_backend({.memory_limit = 6000});  // the inputs, not the targets
     Evaluator evaluator(*little, *task, 1);
     for (int attempt = 0; attempt < 2; ++attempt) {
-        EXPECT_THROW((void)evaluator.evaluate(genomes, {}), DeviceError);
+        EXPECT_THROW((void)evaluator.evaluate(genomes, {}), OutOfMemoryError);
         EXPECT_EQ(little->memory().used, 0);
     }
 }

@@ -92,7 +92,7 @@ TEST_F(HeapTest, RefusesWhatPassesTheLimitAndStaysAsItWas) {
     try {
         const Block more = heap.allocate(MemoryKind::device, mebibyte);
         FAIL() << "passed the limit";
-    } catch (const DeviceError& error) {
+    } catch (const OutOfMemoryError& error) {
         EXPECT_THAT(error.what(), HasSubstr("524288 of the limit of 1048576 bytes are in use"));
     }
     EXPECT_EQ(heap.used(), mebibyte / 2);

@@ -176,7 +176,7 @@ TEST(VulkanMemory, PeakBytesAreWhatARunTakes) {
     EXPECT_EQ(backend->memory().used - before, program->peak_bytes(200));
 }
 
-TEST(VulkanMemory, ARunAboveTheLimitIsADeviceErrorAndASmallerOneRuns) {
+TEST(VulkanMemory, ARunAboveTheLimitIsOutOfMemoryAndASmallerOneRuns) {
     VulkanOptions options = test_vulkan_options();
     options.memory_limit = std::int64_t{1} << 20;
     const auto backend = make_vulkan_backend(options);
@@ -192,12 +192,40 @@ TEST(VulkanMemory, ARunAboveTheLimitIsADeviceErrorAndASmallerOneRuns) {
                      std::vector<Binding>{{output.get()}});
     };
     EXPECT_THAT([&] { run(5000); },
-                ThrowsMessage<DeviceError>(AllOf(HasSubstr("1048576"), HasSubstr("limit"))));
-    EXPECT_THROW((void)backend->allocate(ValueType::real, 1 << 20), DeviceError);
+                ThrowsMessage<OutOfMemoryError>(AllOf(HasSubstr("1048576"), HasSubstr("limit"))));
+    EXPECT_THROW((void)backend->allocate(ValueType::real, 1 << 20), OutOfMemoryError);
     run(1000);
     std::vector<float> values(10 * 1000, 1.0F);
     backend->download(*output, 0, std::span(values));
     EXPECT_THAT(values, Each(0.0F));
+}
+
+TEST(VulkanMemory, IdleTemporariesMakeRoomAtTheLimit) {
+    VulkanOptions options = test_vulkan_options();
+    options.memory_limit = std::int64_t{1} << 20;
+    const auto backend = make_vulkan_backend(options);
+    Graph graph;
+    const Var x = graph.input("x", ValueType::real, {10}, true);
+    graph.output(reduce_sum(matmul(reshape(x, {10, 1}), reshape(x, {1, 10})), 1));
+    const auto program = backend->compile(graph);
+    const auto input = backend->allocate(ValueType::real, 10 * 1500);
+    const auto output = backend->allocate(ValueType::real, 10 * 1500);
+    const auto run = [&] {
+        program->run(1500, std::vector<Binding>{{input.get()}},
+                     std::vector<Binding>{{output.get()}});
+    };
+    const std::vector<float> ones(10 * 1500, 1.0F);
+    backend->upload(*input, 0, std::span(ones));
+    run();
+    ASSERT_GT(backend->memory().used, 650000) << "temporaries stay for the next run";
+    auto other = backend->allocate(ValueType::real, 150000);
+    EXPECT_LE(backend->memory().used, 730000);
+    EXPECT_THROW(run(), OutOfMemoryError);
+    other.reset();
+    run();
+    std::vector<float> values(10 * 1500);
+    backend->download(*output, 0, std::span(values));
+    EXPECT_THAT(values, Each(10.0F));
 }
 
 TEST(VulkanMemory, MoreElementsThanAKernelCountsAreADeviceError) {

@@ -92,7 +92,7 @@ TEST(VulkanUpdate, ARunAboveTheLimitFailsBeforeItAllocates) {
         program->run(5000, std::vector<Binding>{{input.get()}},
                      std::vector<Binding>{{output.get()}});
     };
-    EXPECT_THAT(run, testing::ThrowsMessage<DeviceError>(testing::AllOf(
+    EXPECT_THAT(run, testing::ThrowsMessage<OutOfMemoryError>(testing::AllOf(
                          testing::HasSubstr("limit of 1048576"),
                          testing::HasSubstr(std::to_string(program->peak_bytes(5000))))));
     EXPECT_EQ(backend->memory().used, before);
