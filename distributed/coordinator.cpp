@@ -51,11 +51,12 @@ int exit_code_of(const std::exception& error) {
 }
 
 // Better now than after a generation of failures: no shard is small enough for such a network.
-void check_memory(const Blueprint& founder, std::int64_t limit) {
-    const std::int64_t bytes =
-        Network(founder).weight_count() * static_cast<std::int64_t>(sizeof(float));
+void check_memory(const Experiment& experiment, std::int64_t limit) {
+    if (experiment.distribution.fallback) return;
+    const std::int64_t bytes = Network(experiment.variation.founder).weight_count() *
+                               static_cast<std::int64_t>(sizeof(float));
     if (limit > 0 && bytes > limit) {
-        throw DeviceError(
+        throw OutOfMemoryError(
             fmt::format("one network of {} weights needs {} bytes (engine.memory_limit gives {}) "
                         "use a smaller network or raise the limit",
                         bytes / static_cast<std::int64_t>(sizeof(float)), bytes, limit));
@@ -80,7 +81,7 @@ Coordinator::Coordinator(Communicator& communicator, Backend& backend, const Exp
       writer_(writer_room) {}
 
 RunResult Coordinator::run(Start start) {
-    check_memory(experiment_.variation.founder, memory_limit_);
+    check_memory(experiment_, memory_limit_);
     try {
         open(start);
         write_status("running", 0, "");

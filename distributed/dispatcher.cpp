@@ -319,7 +319,7 @@ void Dispatcher::take_own_results() {
 
 void Dispatcher::take_result(JobResult result) {
     if (result.failure) {
-        if (device_lost(result.failure)) {
+        if (rank_lost(result.failure)) {
             std::rethrow_exception(result.failure);
         }
         fail_shard(own_rank, result.shard, describe(result.failure));

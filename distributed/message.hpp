@@ -118,7 +118,7 @@ struct ShardFailure {
     static constexpr MessageKind kind = MessageKind::shard_failed;
     std::uint64_t shard = 0;
     std::string text;
-    bool leaving = false;  ///< The device is lost: the worker ends.
+    bool leaving = false;  ///< The device is lost or too small: the worker ends.
     bool operator==(const ShardFailure&) const = default;
 };
 

@@ -114,7 +114,7 @@ class Worker {
 
     void report_failure(const JobResult& result) {
         const std::string text = describe(result.failure);
-        const bool leaving = device_lost(result.failure);
+        const bool leaving = rank_lost(result.failure);
         log_.line(fmt::format("shard {} failed: {}", result.shard, text));
         send(communicator_, coordinator_rank, ShardFailure{result.shard, text, leaving});
         if (leaving) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <iterator>
 #include <utility>
 
 #include "cambrian/engine/core/contract.hpp"
@@ -57,7 +58,7 @@ JobResult Workshop::work(const Job& job) {
         evaluate(job, result);
         const evolve::Evaluator::Counters after = evaluator_.counters();
         result.cost.programs_compiled = after.programs_compiled - before.programs_compiled;
-        result.cost.memory_splits = after.memory_splits - before.memory_splits;
+        result.cost.memory_splits += after.memory_splits - before.memory_splits;
         result.cost.evaluate = seconds_since(built);
     } catch (...) {
         result.outcomes.clear();
@@ -104,20 +105,35 @@ void Workshop::make_children(const Job& job, JobResult& result) {
                       make);
 }
 
-std::vector<evolve::Evaluation> Workshop::evaluations(
-    std::span<const evolve::Genome* const> genomes, const Job& job, JobResult& result) {
+std::vector<evolve::Evaluation> Workshop::evaluations(Genomes genomes, const Job& job,
+                                                      JobResult& result) {
     try {
         return evaluator_.evaluate(genomes, job.round);
     } catch (const OutOfMemoryError&) {
-        if (!make_fallback_) {
+        if (!make_fallback_ && genomes.size() <= 1) {
             throw;
         }
     }
+    return make_fallback_ ? by_fallback(genomes, job, result) : in_halves(genomes, job, result);
+}
+
+std::vector<evolve::Evaluation> Workshop::by_fallback(Genomes genomes, const Job& job,
+                                                      JobResult& result) {
     if (!fallback_.evaluator) {
         fallback_ = make_fallback_();
     }
     ++result.cost.fallbacks;
     return fallback_.evaluator->evaluate(genomes, job.round);
+}
+
+std::vector<evolve::Evaluation> Workshop::in_halves(Genomes genomes, const Job& job,
+                                                    JobResult& result) {
+    ++result.cost.memory_splits;
+    const std::size_t half = genomes.size() / 2;
+    std::vector<evolve::Evaluation> all = evaluations(genomes.first(half), job, result);
+    std::vector<evolve::Evaluation> rest = evaluations(genomes.subspan(half), job, result);
+    std::ranges::move(rest, std::back_inserter(all));
+    return all;
 }
 
 void Workshop::evaluate(const Job& job, JobResult& result) {
@@ -149,7 +165,7 @@ std::string describe(const std::exception_ptr& failure) {
     }
 }
 
-bool device_lost(const std::exception_ptr& failure) {
+bool rank_lost(const std::exception_ptr& failure) {
     try {
         std::rethrow_exception(failure);
     } catch (const DeviceError&) {

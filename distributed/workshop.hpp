@@ -59,9 +59,15 @@ class Workshop {
                                         evolve::Outcome& outcome) const;
     void make_children(const Job& job, JobResult& result);
     void evaluate(const Job& job, JobResult& result);
-    /// By the rank's backend, or by the fallback where that one has no memory.
-    [[nodiscard]] std::vector<evolve::Evaluation> evaluations(
-        std::span<const evolve::Genome* const> genomes, const Job& job, JobResult& result);
+    using Genomes = std::span<const evolve::Genome* const>;
+    /// By the rank's backend; where that one has no memory, by the fallback, or without one in
+    /// parts. Throws OutOfMemoryError when there is none for a single genome.
+    [[nodiscard]] std::vector<evolve::Evaluation> evaluations(Genomes genomes, const Job& job,
+                                                              JobResult& result);
+    [[nodiscard]] std::vector<evolve::Evaluation> by_fallback(Genomes genomes, const Job& job,
+                                                              JobResult& result);
+    [[nodiscard]] std::vector<evolve::Evaluation> in_halves(Genomes genomes, const Job& job,
+                                                            JobResult& result);
 
     /// Where a rank evaluates what its own backend has no memory for.
     struct Fallback {
@@ -78,7 +84,8 @@ class Workshop {
 
 /// Text of what a job threw.
 [[nodiscard]] std::string describe(const std::exception_ptr& failure);
-/// Whether a job threw because the device is lost, so that this rank is of no more use.
-[[nodiscard]] bool device_lost(const std::exception_ptr& failure);
+/// Whether a job threw because this rank is of no more use: its device is lost, or has no memory
+/// for a single birth.
+[[nodiscard]] bool rank_lost(const std::exception_ptr& failure);
 
 }  // namespace cambrian::distributed

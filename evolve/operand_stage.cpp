@@ -39,9 +39,11 @@ std::span<const GenomeStructure> OperandStage::read(std::span<const Genome* cons
         packed += entry.cost;
     }
     read_.push_back(end_of_read());
-    // Also where no network has weights: what programs share is never empty.
+    // Also where no network has weights, or memory room for one: what programs share is never
+    // empty.
     if (packed > pool_ || pool_ == 0)
-        pool_ = std::max(pool_, std::min(generous(packed, least_pool), most_words));
+        pool_ =
+            std::max({pool_, std::int64_t{4}, std::min(generous(packed, least_pool), most_words)});
     return structures_;
 }
 
