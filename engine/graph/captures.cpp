@@ -8,6 +8,7 @@
 #include "cambrian/engine/core/nearest.hpp"
 #include "cambrian/engine/graph/gradient.hpp"
 #include "cambrian/engine/graph/graph_copy.hpp"
+#include "cambrian/engine/graph/passes.hpp"
 
 namespace cambrian {
 namespace {
@@ -71,8 +72,10 @@ class Exposure {
         std::vector<std::string> inner = capture_names(*scan.body);
         std::erase_if(inner, [&](const std::string& name) { return !contains(names_, name); });
         if (inner.empty()) return copy_.copy(node);
-        scan.body = std::make_shared<const Graph>(Exposure(*scan.body, inner).run());
-        scan.alive_carry = -1;
+        Graph body = Exposure(*scan.body, inner).run();
+        // All steps are taken, and those behind the end of an individual must not fail.
+        if (scan.alive_carry >= 0) body = guard_body(body, std::exchange(scan.alive_carry, -1));
+        scan.body = std::make_shared<const Graph>(std::move(body));
         copy_.copy(node, std::move(scan));
         // The body's new outputs are results of the scan behind those it had.
         const Var first = copy_.mapped(ValueId{node.first_result});

@@ -15,8 +15,8 @@ namespace cambrian {
 
 /// The same graph with the values of these names as further outputs, in this order, behind its own.
 /// A value of a scan's body becomes what it is at every step, stacked along a new leading axis; a
-/// scan that may stop early then takes all its steps, with the same results. Throws ShapeError for
-/// a name that nothing has.
+/// scan that may stop early then takes all its steps, with the same results and data errors. Throws
+/// ShapeError for a name that nothing has.
 [[nodiscard]] Graph with_captures(const Graph& graph, std::span<const std::string> names);
 
 /// Appends the gradients of a rank-0 value with respect to what these names stand for, captures of

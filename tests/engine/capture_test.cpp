@@ -8,6 +8,7 @@
 #include "cambrian/engine/cpu/cpu_backend.hpp"
 #include "cambrian/engine/cpu/reference.hpp"
 #include "cambrian/engine/graph/passes.hpp"
+#include "cambrian/tests/engine/scan_support.hpp"
 #include "cambrian/tests/engine/training_support.hpp"
 
 namespace cambrian {
@@ -116,6 +117,31 @@ TEST(Capture, AValueOfABodyIsTheStackOverSteps) {
         // The individuals whose sums are large stop, and their sums stay as they are.
         if (alive_carry >= 0) {
             EXPECT_THAT(plain[0].elements, ElementsAre(10, 30));
+        }
+    }
+}
+
+TEST(Capture, StepsBehindTheEndFailForNobody) {
+    const std::vector<Tensor> inputs{Tensor(ValueType::integer, {3}, {0, 2, 4}),
+                                     Tensor(ValueType::integer, {4}, {10, 20, 30, 40})};
+    for (const bool inside : {false, true}) {
+        const Graph graph = test::walk_off_the_grid(inside);
+        const Graph seen = with_captures(graph, std::vector<std::string>{"found"});
+        verify(seen);
+        const auto cpu = make_cpu_backend({.math = Math::strict});
+        const auto reference = make_reference_backend(Precision::f32);
+        for (Backend* backend : {cpu.get(), reference.get()}) {
+            const auto plain = evaluate(*backend, graph, 3, inputs);
+            EXPECT_THAT(plain[0].elements, ElementsAre(100 + 25, 70 + 18, 0));
+            const auto results = evaluate(*backend, seen, 3, inputs);
+            EXPECT_EQ(results[0].elements, plain[0].elements);
+            const std::span<const double> found(results[1].elements);
+            EXPECT_THAT(found.first(4), ElementsAre(10, 20, 30, 40));
+            EXPECT_THAT(found.subspan(inside ? 14 : 7, 2), ElementsAre(30, 40));
+            // Somebody who is alive fails as ever.
+            std::vector<Tensor> outside = inputs;
+            outside[0].elements[1] = -1;
+            EXPECT_THROW((void)evaluate(*backend, seen, 3, outside), InputError);
         }
     }
 }
