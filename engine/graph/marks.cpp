@@ -18,11 +18,55 @@ std::vector<bool> operand_marks(const Graph& graph, const Node& node,
     return marks;
 }
 
+std::vector<bool> carries_that_stay(const ScanAttribute& scan);
+
+/// The value that this one is a copy of by construction, or the value itself.
+ValueId origin_of(const Graph& graph, const Node& node, std::uint32_t result,
+                  const std::vector<ValueId>& origins) {
+    const ValueId self{node.first_result + result};
+    const std::span<const ValueId> operands = graph.operands(node);
+    const auto origin = [&](std::size_t operand) {
+        return origins[static_cast<std::size_t>(operands[operand])];
+    };
+    if (node.op == Op::stop_gradient) return origin(0);
+    if (node.op == Op::select && origin(1) == origin(2) &&
+        graph.value(origin(1)).shape == graph.value(self).shape)
+        return origin(1);
+    return self;
+}
+
+/// Of every value.
+std::vector<ValueId> origins(const Graph& graph) {
+    std::vector<ValueId> result(graph.value_count());
+    for (const Node& node : graph.nodes()) {
+        std::vector<bool> stays;
+        if (node.op == Op::scan)
+            stays = carries_that_stay(std::get<ScanAttribute>(node.attributes));
+        stays.resize(node.result_count, false);
+        for (std::uint32_t i = 0; i < node.result_count; ++i)
+            result[node.first_result + i] =
+                stays[i] ? result[static_cast<std::size_t>(graph.operands(node)[i])]
+                         : origin_of(graph, node, i, result);
+    }
+    return result;
+}
+
+/// Which carries the body passes on as they are, be it by way of a select or of an inner scan.
+std::vector<bool> carries_that_stay(const ScanAttribute& scan) {
+    const Graph& body = *scan.body;
+    const std::vector<ValueId> from = origins(body);
+    std::vector<bool> stays;
+    for (std::size_t i = 0; i < static_cast<std::size_t>(scan.carries); ++i)
+        stays.push_back(from[static_cast<std::size_t>(body.outputs()[i])] == body.inputs()[i]);
+    return stays;
+}
+
 /// Individuals that are done wait for others of their block, so what they share must wait too.
 void require_shared_carries_stay(const ScanAttribute& scan, const std::vector<bool>& body_inputs) {
     if (scan.alive_carry < 0 || !body_inputs[static_cast<std::size_t>(scan.alive_carry)]) return;
-    for (std::size_t i = 0; i < static_cast<std::size_t>(scan.carries); ++i)
-        if (!body_inputs[i] && scan.body->outputs()[i] != scan.body->inputs()[i])
+    const std::vector<bool> stays = carries_that_stay(scan);
+    for (std::size_t i = 0; i < stays.size(); ++i)
+        if (!body_inputs[i] && !stays[i])
             throw ShapeError(
                 "carry " + std::to_string(i) +
                 " of a scan cannot be shared (it changes, and individuals end at "

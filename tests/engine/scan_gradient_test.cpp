@@ -4,11 +4,13 @@
 #include <cmath>
 
 #include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/cpu/cpu_backend.hpp"
 #include "cambrian/engine/cpu/reference.hpp"
 #include "cambrian/engine/graph/gradient.hpp"
 #include "cambrian/engine/graph/ops.hpp"
 #include "cambrian/engine/graph/passes.hpp"
 #include "cambrian/engine/graph/plan.hpp"
+#include "cambrian/tests/engine/scan_support.hpp"
 
 namespace cambrian {
 namespace {
@@ -203,6 +205,45 @@ TEST(ScanGradientSteps, WalksBeyondTheEndOfAnIndividualWithoutItsErrors) {
     // x (3 x) (6 x), twice, then the end.
     EXPECT_NEAR(gradient_of({}), 54.0 * 0.25, 1e-12);
     EXPECT_NEAR(gradient_of({.checkpoint_every = 2}), 54.0 * 0.25, 1e-12);
+}
+
+TEST(ScanGradientSteps, KeepCarriesThatPassThroughShared) {
+    const std::vector<double> starts{0.3, -0.7, 0.5};
+    const std::vector<double> counts{2, 5, 7};
+    const std::vector<Tensor> inputs{Tensor(ValueType::real, {3}, starts),
+                                     Tensor(ValueType::integer, {3}, counts), Tensor::scalar(1.2)};
+    const auto run = [](const Graph& graph, std::int64_t population, std::span<const Tensor> in) {
+        return evaluate(*make_reference_backend(Precision::f64), graph, population, in);
+    };
+    const auto plain =
+        run(over_population(test::shared_gain({}), std::array<std::size_t, 2>{0, 1}), 3, inputs);
+    for (const GradientSteps steps :
+         {GradientSteps{.checkpoint_every = 2}, GradientSteps{.truncate = 3},
+          GradientSteps{.truncate = 3, .checkpoint_every = 2}}) {
+        SCOPED_TRACE("truncate " + std::to_string(steps.truncate));
+        const Graph whole =
+            over_population(test::shared_gain(steps), std::array<std::size_t, 2>{0, 1});
+        const Graph optimized = optimize(whole, {.has_kernel = [](Op) { return true; }});
+        const auto results = run(whole, 3, inputs);
+        const auto again = run(optimized, 3, inputs);
+        for (std::size_t i = 0; i < 3; ++i) {
+            const std::array alone{Tensor::scalar(starts[i]),
+                                   Tensor(ValueType::integer, {}, {counts[i]}), inputs[2]};
+            const auto expected = run(test::shared_gain(steps), 1, alone);
+            for (std::size_t output = 0; output < 3; ++output) {
+                EXPECT_NEAR(results[output].elements[i], expected[output].elements[0], 1e-12);
+                EXPECT_NEAR(again[output].elements[i], expected[output].elements[0], 1e-6);
+                if (steps.truncate == 0 || output == 0) {
+                    EXPECT_NEAR(results[output].elements[i], plain[output].elements[i], 1e-12);
+                }
+            }
+        }
+        const auto cpu = make_cpu_backend({.math = Math::strict});
+        const auto single = evaluate(*cpu, whole, 3, inputs);
+        for (std::size_t output = 0; output < 3; ++output)
+            for (std::size_t i = 0; i < 3; ++i)
+                EXPECT_NEAR(single[output].elements[i], results[output].elements[i], 1e-5);
+    }
 }
 
 TEST(ScanGradientSteps, NegativeNumbersAreRefused) {

@@ -251,5 +251,43 @@ TEST_F(ScanErrors, LetNothingSharedChangeWhileIndividualsEnd) {
               "no error");
 }
 
+TEST_F(ScanErrors, KnowWhatPassesThroughUnchanged) {
+    const Var own = graph_.input("own", ValueType::boolean, {}, true);
+    const auto message = [&](const std::function<Var(Var, Var)>& next) {
+        Graph body;
+        const Var alive = body.input("alive", ValueType::boolean, {});
+        const Var first = body.input("first", ValueType::real, {});
+        const Var second = body.input("second", ValueType::real, {});
+        body.output(alive);
+        body.output(next(first, second));
+        body.output(second);
+        return message_of([&] {
+            scan(std::move(body), std::array{own, number_, number_}, {}, {}, 5, false, 0);
+        });
+    };
+    const auto flag = [](Var value) { return less(value, 0.0); };
+    const auto inner = [](std::size_t result) {
+        return [result](Var first, Var second) {
+            Graph body;
+            const Var a = body.input("a", ValueType::real, {});
+            const Var b = body.input("b", ValueType::real, {});
+            body.output(a);
+            body.output(a + b);
+            return scan(std::move(body), std::array{first, second}, {}, {}, 2).carries[result];
+        };
+    };
+    EXPECT_EQ(message([](Var first, Var) { return stop_gradient(first); }), "no error");
+    EXPECT_EQ(message([&](Var first, Var second) {
+                  return select(flag(second), stop_gradient(first), first);
+              }),
+              "no error");
+    EXPECT_EQ(message(inner(0)), "no error");
+    const std::string refusal = "carry 1 of a scan cannot be shared";
+    EXPECT_THAT(message(inner(1)), HasSubstr(refusal));
+    EXPECT_THAT(message([](Var, Var second) { return second; }), HasSubstr(refusal));
+    EXPECT_THAT(message([&](Var first, Var second) { return select(flag(second), first, second); }),
+                HasSubstr(refusal));
+}
+
 }  // namespace
 }  // namespace cambrian
