@@ -31,7 +31,7 @@ Lines lines_of(const OpDocumentation& entry) {
             {"gradient", std::string(gradient_text(op))},
             {"lowering", yes_or_no(op.lowering != nullptr)},
             {"strict-safe", yes_or_no(op.strict_safe)},
-            {"data errors", yes_or_no(op.may_fail)},
+            {"data errors", std::string(data_errors_text(op))},
             {"source", std::string(entry.source)}};
 }
 

@@ -209,4 +209,9 @@ std::string_view gradient_text(const OpRow& row) {
     return row.gradient != nullptr ? "rule" : "through lowering";
 }
 
+std::string_view data_errors_text(const OpRow& row) {
+    if (row.batch == BatchRule::body) return "where its body has them";
+    return row.may_fail ? "yes" : "no";
+}
+
 }  // namespace cambrian

@@ -21,8 +21,10 @@ struct OpDocumentation {
 /// One for each op in enumerator order (checked at compile time).
 [[nodiscard]] std::span<const OpDocumentation, op_count> op_documentation();
 
-/// How an op meets the population, and where its gradient comes from, in words.
+/// How an op meets the population, where its gradient comes from, and whether it reports data
+/// errors at run time, in words.
 [[nodiscard]] std::string_view batch_text(const OpRow& row);
 [[nodiscard]] std::string_view gradient_text(const OpRow& row);
+[[nodiscard]] std::string_view data_errors_text(const OpRow& row);
 
 }  // namespace cambrian

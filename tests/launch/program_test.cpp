@@ -148,6 +148,10 @@ TEST(Program, OpsListsEveryOpWithAllItsTexts) {
     EXPECT_EQ(result.code, 0);
     const auto json = nlohmann::json::parse(result.out);
     ASSERT_EQ(json.size(), op_count + function_table().size());
+    EXPECT_EQ(json[static_cast<std::size_t>(Op::gather)].at("data errors"), "yes");
+    EXPECT_EQ(json[static_cast<std::size_t>(Op::add)].at("data errors"), "no");
+    EXPECT_EQ(json[static_cast<std::size_t>(Op::scan)].at("data errors"),
+              "where its body has them");
     std::set<std::string> names;
     for (const auto& op : json) {
         EXPECT_TRUE(names.insert(op.at("name")).second) << op.at("name");
