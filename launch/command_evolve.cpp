@@ -33,11 +33,6 @@ Job read_job(const EvolveOptions& options, const Schema& schema) {
     job.config = options.resume
                      ? read_resumed(options.config, options.overrides, schema, job.changes)
                      : resolve(read_config(options.config, options.overrides), schema);
-    if (options.resume && job.config.written->contains("training"))
-        throw ConfigError(fmt::format(
-            "{} holds a training (which keeps no state to go on from) train again into another "
-            "run.directory",
-            options.config));
     refuse_training(job.config);
     return job;
 }
@@ -56,11 +51,6 @@ int show(const CommandContext& context, const EvolveOptions& options) {
         job.config.effective->at("engine"), {launcher_local_rank(), launcher_local_size()}));
     context.out << dry_run_text(experiment, *backend, distributed::launched_ranks());
     return exit_done;
-}
-
-void print_changes(std::ostream& out, const std::vector<Difference>& changes) {
-    for (const Difference& change : changes)
-        out << fmt::format("changed: {} from {} to {}\n", change.key, change.before, change.after);
 }
 
 distributed::Start start_of(const EvolveOptions& options) {
@@ -118,7 +108,7 @@ int run_rank(const CommandContext& context, const EvolveOptions& options,
         distributed::run_worker(communicator, backend, experiment, interrupt);
         return interrupt.load() == 0 ? exit_done : exit_interrupted;
     }
-    if (!options.quiet) print_changes(context.out, job.changes);
+    if (!options.quiet) context.out << changes_text(job.changes);
     ConsoleReporter reporter(context.out, console_settings(options.quiet));
     const distributed::RunResult result = distributed::run_coordinator(
         communicator, backend, experiment, start_of(options), reporter, interrupt);

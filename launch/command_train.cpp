@@ -69,8 +69,10 @@ int train_command(const CommandContext& context, const TrainOptions& options) {
                         "its threads) start it without mpirun",
                         distributed::launched_ranks()));
     const Schema schema;
+    std::vector<Difference> changes;
     const ResolvedConfig config =
-        resolve_training(read_config(options.config, options.overrides), schema);
+        options.resume ? read_resumed_training(options.config, options.overrides, schema, changes)
+                       : resolve_training(read_config(options.config, options.overrides), schema);
     if (options.print_config) {
         context.out << config.written->dump(2) << '\n';
         return exit_done;
@@ -79,7 +81,7 @@ int train_command(const CommandContext& context, const TrainOptions& options) {
     DeviceSettings settings = device_settings(config.effective->at("engine"), RankPlace{});
     require_backend_for(settings, options.dump, options.profile);
     const auto backend = make_backend(settings);
-    if (!options.quiet || options.dry_run) context.out << summary(job);
+    if (!options.quiet || options.dry_run) context.out << summary(job) << changes_text(changes);
     if (options.dry_run) {
         context.out << dry_run(job, *backend);
         return exit_done;
@@ -87,7 +89,7 @@ int train_command(const CommandContext& context, const TrainOptions& options) {
     const SignalGuard signals;
     record_start();
     const TrainingResult result =
-        run_training(job, *backend, context.out, options.quiet, signals.flag());
+        run_training(job, *backend, context.out, options.quiet, signals.flag(), options.resume);
     if (!options.quiet) context.out << result_text(job, result);
     if (options.profile) context.out << profile_text(*backend);
     return result.interrupted ? exit_interrupted : exit_done;

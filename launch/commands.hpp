@@ -32,7 +32,8 @@ struct EvolveOptions {
 [[nodiscard]] int evolve_command(const CommandContext& context, const EvolveOptions& options);
 
 struct TrainOptions {
-    std::string config;
+    std::string config;  ///< As in EvolveOptions.
+    bool resume = false;
     bool print_config = false;
     bool dry_run = false;
     bool quiet = false;

@@ -251,6 +251,13 @@ std::vector<Difference> differences(const Schema& schema, const Json& before, co
     return result;
 }
 
+std::string changes_text(const std::vector<Difference>& changes) {
+    std::string text;
+    for (const Difference& change : changes)
+        text += fmt::format("changed: {} from {} to {}\n", change.key, change.before, change.after);
+    return text;
+}
+
 ResolvedConfig read_resumed(const fs::path& directory, std::span<const std::string> overrides,
                             const Schema& schema, std::vector<Difference>& changes) {
     const fs::path path = directory / "config.json";

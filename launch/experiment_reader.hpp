@@ -45,6 +45,8 @@ struct Difference {
     std::string before;
     std::string after;
 };
+/// A line for each.
+[[nodiscard]] std::string changes_text(const std::vector<Difference>& changes);
 [[nodiscard]] std::vector<Difference> differences(const Schema& schema, const Json& before,
                                                   const Json& after);
 

@@ -13,6 +13,7 @@
 #include "cambrian/launch/launcher.hpp"
 #include "cambrian/launch/main.hpp"
 #include "cambrian/launch/nearest.hpp"
+#include "cambrian/launch/training_reader.hpp"
 
 namespace cambrian::launch {
 namespace {
@@ -124,13 +125,23 @@ class CommandLine {
     }
 
     void add_resume() {
-        CLI::App& sub = add("resume", "Go on with a run, on any number of ranks",
-                            "  cambrian resume runs/cart_pole-1\n"
-                            "  cambrian resume runs/cart_pole-1 --set run.stop.generations=500",
-                            [this] {
-                                resume_.resume = true;
-                                return evolve_command(context_, resume_);
-                            });
+        CLI::App& sub =
+            add("resume", "Go on with a run, on any number of ranks",
+                "  cambrian resume runs/cart_pole-1\n"
+                "  cambrian resume runs/cart_pole-1 --set run.stop.generations=500",
+                [this] {
+                    if (holds_training(resume_.config))
+                        return train_command(context_, {.config = resume_.config,
+                                                        .resume = true,
+                                                        .print_config = resume_.print_config,
+                                                        .dry_run = resume_.dry_run,
+                                                        .quiet = resume_.quiet,
+                                                        .profile = resume_.profile,
+                                                        .dump = resume_.dump,
+                                                        .overrides = resume_.overrides});
+                    resume_.resume = true;
+                    return evolve_command(context_, resume_);
+                });
         sub.add_option("RUN_DIRECTORY", resume_.config, "The directory of the run")->required();
         add_overrides(sub, resume_.overrides);
         sub.add_flag("--print-config", resume_.print_config, "Print every setting, run nothing");

@@ -33,6 +33,15 @@ void remove_evolution(Json& json) {
     json["run"].erase("stop");
 }
 
+ResolvedConfig without_evolution(ResolvedConfig config) {
+    for (std::shared_ptr<const Json>* part : {&config.written, &config.effective}) {
+        Json json = **part;
+        remove_evolution(json);
+        *part = std::make_shared<const Json>(std::move(json));
+    }
+    return config;
+}
+
 /// A list of rates says how many individuals there are.
 void fit_individuals(Json& training) {
     if (!training.is_object() || training.contains("individuals")) return;
@@ -89,14 +98,21 @@ ResolvedConfig resolve_training(const ConfigDocument& document, const Schema& sc
     if (!json.contains("training")) json["training"] = Json::object();
     fit_individuals(json["training"]);
     complete.json = std::make_shared<const Json>(std::move(json));
-    ResolvedConfig config = resolve(complete, schema, environment);
-    Json written = *config.written;
-    Json effective = *config.effective;
-    remove_evolution(written);
-    remove_evolution(effective);
-    config.written = std::make_shared<const Json>(std::move(written));
-    config.effective = std::make_shared<const Json>(std::move(effective));
-    return config;
+    return without_evolution(resolve(complete, schema, environment));
+}
+
+bool holds_training(const std::filesystem::path& directory) {
+    const std::filesystem::path path = directory / "config.json";
+    std::error_code error;
+    if (!std::filesystem::is_regular_file(path, error)) return false;
+    const ConfigDocument document = read_config(path, {});
+    return document.json->is_object() && document.json->contains("training");
+}
+
+ResolvedConfig read_resumed_training(const std::filesystem::path& directory,
+                                     std::span<const std::string> overrides, const Schema& schema,
+                                     std::vector<Difference>& changes) {
+    return without_evolution(read_resumed(directory, overrides, schema, changes));
 }
 
 TrainingJob make_training(const ResolvedConfig& config, const Schema& schema,

@@ -2,7 +2,9 @@
 
 #include <filesystem>
 #include <memory>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "cambrian/engine/train/trainer.hpp"
 #include "cambrian/evolve/task.hpp"
@@ -34,6 +36,13 @@ struct TrainingJob {
 [[nodiscard]] ResolvedConfig resolve_training(
     const ConfigDocument& document, const Schema& schema,
     const Environment& environment = process_environment());
+/// Whether a directory holds a run of `cambrian train`.
+[[nodiscard]] bool holds_training(const std::filesystem::path& directory);
+/// read_resumed of a training.
+[[nodiscard]] ResolvedConfig read_resumed_training(const std::filesystem::path& directory,
+                                                   std::span<const std::string> overrides,
+                                                   const Schema& schema,
+                                                   std::vector<Difference>& changes);
 /// Makes the task (reads its data) and the network, and checks that they fit. Throws ConfigError,
 /// ShapeError or InputError.
 [[nodiscard]] TrainingJob make_training(const ResolvedConfig& config, const Schema& schema,

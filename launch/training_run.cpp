@@ -15,6 +15,7 @@
 #include "cambrian/distributed/run_directory.hpp"
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/launch/exit_code.hpp"
+#include "cambrian/launch/training_checkpoint.hpp"
 
 namespace cambrian::launch {
 namespace {
@@ -34,7 +35,7 @@ double now() {
 /// One training and its directory.
 class Run {
   public:
-    Run(const TrainingJob& job, Backend& backend, std::ostream& out, bool quiet)
+    Run(const TrainingJob& job, Backend& backend, std::ostream& out, bool quiet, bool resume)
         : job_(job),
           directory_(job.directory, 1),
           out_(out),
@@ -42,15 +43,17 @@ class Run {
           accuracy_(has_accuracy(job.settings.loss)),
           network_(job.blueprint),
           trainer_(backend, network_, job.task->learning()->data, job.settings) {
-        if (directory_.holds_run())
+        if (!resume && directory_.holds_run())
             throw ConfigError(fmt::format(
                 "the directory {} already holds a run (starting again would overwrite it) give "
                 "another run.directory or run.seed",
                 directory_.path().string()));
+        if (resume) restore();
         directory_.write_config(job.resolved_json, backend.describe().text());
-        epochs_.emplace(directory_.path() / "epochs.csv", 0);
-        timings_.emplace(directory_.path() / "timings.csv", 0);
+        epochs_.emplace(directory_.path() / "epochs.csv", before_.epochs_bytes);
+        timings_.emplace(directory_.path() / "timings.csv", before_.timings_bytes);
         if (job.watch.every > 0) watch();
+        if (before_.epochs_bytes > 0) return;
         epochs_->pending() += epochs_header;
         timings_->pending() += timings_header;
     }
@@ -72,10 +75,39 @@ class Run {
         double loss = 0.0;
     };
 
+    [[nodiscard]] std::filesystem::path checkpoint_path() const {
+        return directory_.path() / "training.cmb";
+    }
+
+    /// Goes back to the last checkpoint; without one everything starts anew.
+    void restore() {
+        const std::optional<TrainingCheckpoint> found = read_training_checkpoint(checkpoint_path());
+        if (!found) return;
+        if (found->identity_json != job_.identity_json)
+            throw InputError(fmt::format(
+                "{} is of another training (its settings differ) remove it to train from the start",
+                checkpoint_path().string()));
+        trainer_.restore(found->state, checkpoint_path().string());
+        before_ = *found;
+        before_.state.clear();
+    }
+
+    void write_checkpoint() {
+        for (auto* log : {&epochs_, &timings_, &observations_})
+            if (*log) (*log)->sync();
+        write_training_checkpoint(
+            checkpoint_path(), {.identity_json = job_.identity_json,
+                                .epochs_bytes = epochs_->length(),
+                                .timings_bytes = timings_->length(),
+                                .observations_bytes = observations_ ? observations_->length() : 0,
+                                .state = trainer_.state()});
+    }
+
     /// Has the trainer tell of its slots, through windows, where the settings say.
     void watch() {
         if (job_.watch.to_file) {
-            observations_.emplace(directory_.path() / "observations.jsonl", 0);
+            observations_.emplace(directory_.path() / "observations.jsonl",
+                                  before_.observations_bytes);
             lines_ = std::make_unique<JsonLinesObserver>(
                 [this](const std::string& line) { observations_->pending() += line + '\n'; });
         } else {
@@ -190,6 +222,7 @@ class Run {
             diverged("no epoch has a finite loss");
         if (!write(kept_->individual, Snapshot::best, "best.cmb"))
             diverged(fmt::format("weights of individual {} are not finite", kept_->individual));
+        if (trainer_.is_between_epochs()) write_checkpoint();
         if (write(kept_->individual, Snapshot::now, "last.cmb")) return;
         std::filesystem::remove(directory_.path() / "last.cmb");
         if (!quiet_)
@@ -255,6 +288,7 @@ class Run {
     std::ostream& out_;
     bool quiet_;
     bool accuracy_;
+    TrainingCheckpoint before_;  ///< What is gone on from, without the state.
     Network network_;
     Trainer trainer_;
     std::optional<distributed::AppendFile> epochs_;
@@ -270,8 +304,8 @@ class Run {
 }  // namespace
 
 TrainingResult run_training(const TrainingJob& job, Backend& backend, std::ostream& out, bool quiet,
-                            const std::atomic<int>& interrupt) {
-    return Run(job, backend, out, quiet).train(interrupt);
+                            const std::atomic<int>& interrupt, bool resume) {
+    return Run(job, backend, out, quiet, resume).train(interrupt);
 }
 
 }  // namespace cambrian::launch

@@ -19,11 +19,14 @@ struct TrainingResult {
 
 /// Trains in the run directory: config.json, epochs.csv (a line for each individual and epoch, the
 /// same bytes for any number of threads), timings.csv, best.cmb (the best individual at its best),
-/// last.cmb (the same one at the end) and status.json. Prints a line for an epoch, a few a second.
-/// When `interrupt` becomes non-zero the training ends before its next step, with what is done
-/// saved.
+/// last.cmb (the same one at the end), training.cmb (what a resumed training goes on from) and
+/// status.json. Prints a line for an epoch, a few a second. When `interrupt` becomes non-zero the
+/// training ends before its next step, with what is done saved.
+/// @param resume goes on with the training that the directory holds, from its last checkpoint or
+/// else from the start: tables and networks become the bytes they would have been. Without it
+/// throws ConfigError where there is a run.
 [[nodiscard]] TrainingResult run_training(const TrainingJob& job, Backend& backend,
                                           std::ostream& out, bool quiet,
-                                          const std::atomic<int>& interrupt);
+                                          const std::atomic<int>& interrupt, bool resume = false);
 
 }  // namespace cambrian::launch

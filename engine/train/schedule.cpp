@@ -12,6 +12,7 @@
 
 #include "cambrian/engine/core/elementary.hpp"
 #include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/io/archive.hpp"
 #include "cambrian/engine/train/setting_fields.hpp"
 
 namespace cambrian {
@@ -120,6 +121,18 @@ float rate_factor(const Schedule& schedule, double done, double total) {
 
 Plateau::Plateau(const Schedule& schedule)
     : rule_(schedule.rule), best_(std::numeric_limits<double>::infinity()) {}
+
+void Plateau::save(ArchiveWriter& to) const {
+    to.write(factor_);
+    to.write(best_);
+    to.write(waited_);
+}
+
+void Plateau::restore(ArchiveReader& from) {
+    from.read(factor_);
+    from.read(best_);
+    from.read(waited_);
+}
 
 void Plateau::report(double loss) {
     const PlateauRate* plateau = rule();

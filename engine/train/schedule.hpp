@@ -10,6 +10,9 @@
 // that is done, or by what the loss does.
 namespace cambrian {
 
+class ArchiveReader;
+class ArchiveWriter;
+
 /// 1.
 struct ConstantRate {
     bool operator==(const ConstantRate&) const = default;
@@ -61,8 +64,8 @@ struct Schedule {
 [[nodiscard]] std::span<const std::string_view> schedule_types();
 [[nodiscard]] std::string_view name(const Schedule& schedule);
 
-/// The factor of a step that ends when `done` epochs of `total` are done; what a plateau does comes
-/// on top (Plateau). Throws ConfigError unless the warm-up is shorter than the training.
+/// The factor when `done` epochs of `total` are done; what a plateau does comes on top (Plateau).
+/// Throws ConfigError unless the warm-up is shorter than the training.
 [[nodiscard]] float rate_factor(const Schedule& schedule, double done, double total);
 
 /// The factor of a plateau schedule, of one individual; 1 for other schedules.
@@ -72,6 +75,9 @@ class Plateau {
     /// After an epoch with this loss.
     void report(double loss);
     [[nodiscard]] float factor() const { return static_cast<float>(factor_); }
+    void save(ArchiveWriter& to) const;
+    /// Throws InputError.
+    void restore(ArchiveReader& from);
 
   private:
     const PlateauRate* rule() const { return std::get_if<PlateauRate>(&rule_); }

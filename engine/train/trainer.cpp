@@ -13,6 +13,7 @@
 #include "cambrian/engine/backend/named_buffers.hpp"
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/io/archive.hpp"
 #include "cambrian/engine/train/training_graphs.hpp"
 
 namespace cambrian {
@@ -135,6 +136,9 @@ class Trainer::Implementation {
     }
     std::optional<EpochReport> run_epoch(const std::function<bool()>& go_on);
     std::vector<Score> evaluate(Part part, Snapshot snapshot);
+    void save(ArchiveWriter& to) const;
+    void restore(ArchiveReader& from);
+    bool is_between_epochs() const { return !in_epoch_; }
 
     std::vector<float> weights(std::int64_t index, Snapshot snapshot) const {
         CAMBRIAN_ASSERT(index >= 0 && index < population());
@@ -178,6 +182,8 @@ class Trainer::Implementation {
         buffers_.write(fmt::format("{}.targets", name(part)), samples(part).targets);
     }
     void draw_weights();
+    /// Names of the buffers of reals that outlast an epoch.
+    std::vector<std::string> lasting() const;
     void write_order();
     void write_rates();
 
@@ -216,6 +222,7 @@ class Trainer::Implementation {
     std::map<std::pair<Part, Snapshot>, Walk> evaluations_;
     std::vector<Individual> individuals_;
     std::int64_t epochs_done_ = 0;
+    bool in_epoch_ = false;  ///< A step of an epoch that has not ended was taken.
     Watch watch_;
 };
 
@@ -344,6 +351,7 @@ std::optional<EpochReport> Trainer::Implementation::run_epoch(const std::functio
     clear_sums();
     for (std::int64_t batch = 0; batch < step_.batches(); ++batch) {
         if (go_on && !go_on()) return std::nullopt;
+        in_epoch_ = true;
         observe(batch);
         run(step_.batch(batch));
     }
@@ -372,7 +380,61 @@ std::optional<EpochReport> Trainer::Implementation::run_epoch(const std::functio
             report.individuals[i].watched = after[i].loss;
     }
     judge(report);
+    in_epoch_ = false;
     return report;
+}
+
+std::vector<std::string> Trainer::Implementation::lasting() const {
+    std::vector<std::string> names{std::string(training_graphs::weights),
+                                   std::string(training_graphs::best_weights), "step"};
+    for (std::size_t i = 0; i < moment_count(settings_.optimizer); ++i)
+        names.push_back(fmt::format("moment.{}", i));
+    return names;
+}
+
+void Trainer::Implementation::save(ArchiveWriter& to) const {
+    CAMBRIAN_EXPECT(!in_epoch_);
+    to.write(epochs_done_);
+    to.write(buffers_.read("pass").elements[0]);
+    for (const Individual& individual : individuals_) {
+        individual.plateau.save(to);
+        to.write(individual.best);
+        to.write(individual.counted);
+        to.write(individual.waited);
+        to.write(individual.active);
+    }
+    for (const std::string& name : lasting()) {
+        const Tensor values = buffers_.read(name);
+        to.write(std::vector<float>(values.elements.begin(), values.elements.end()));
+    }
+}
+
+void Trainer::Implementation::restore(ArchiveReader& from) {
+    from.read(epochs_done_);
+    if (epochs_done_ < 0 || epochs_done_ > settings_.epochs)
+        from.fail("it has done more epochs than the training has");
+    double pass = 0.0;
+    from.read(pass);
+    if (!(pass >= 0.0 && pass <= std::numeric_limits<std::int32_t>::max()))
+        from.fail("it has taken no number of steps");
+    write_shared("pass", ValueType::integer, pass);
+    for (Individual& individual : individuals_) {
+        individual.plateau.restore(from);
+        from.read(individual.best);
+        from.read(individual.counted);
+        from.read(individual.waited);
+        from.read(individual.active);
+    }
+    for (const std::string& name : lasting()) {
+        Tensor values = buffers_.read(name);
+        std::vector<float> saved;
+        from.read(saved);
+        if (saved.size() != values.elements.size())
+            from.fail("its " + name + " are of another size");
+        std::ranges::copy(saved, values.elements.begin());
+        buffers_.write(name, values);
+    }
+    from.finish();
 }
 
 void Trainer::Implementation::judge(EpochReport& report) {
@@ -426,6 +488,18 @@ void Trainer::run(const std::function<void(const EpochReport&)>& progress) {
 }
 void Trainer::watch(std::int64_t every, Observer& observer) {
     implementation_->watch(every, observer);
+}
+std::vector<std::byte> Trainer::state() const {
+    ArchiveWriter writer;
+    implementation_->save(writer);
+    return writer.take();
+}
+void Trainer::restore(std::span<const std::byte> state, const std::string& source) {
+    ArchiveReader reader(state, source);
+    implementation_->restore(reader);
+}
+bool Trainer::is_between_epochs() const {
+    return implementation_->is_between_epochs();
 }
 std::vector<Score> Trainer::evaluate(Part part, Snapshot snapshot) {
     return implementation_->evaluate(part, snapshot);

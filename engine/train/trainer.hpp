@@ -1,9 +1,12 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -97,6 +100,15 @@ class Trainer {
     /// reach them in every `every`-th step of the training (numbers from 1), before it is taken. A
     /// program of its own computes that: what is learned stays the same in every bit.
     void watch(std::int64_t every, Observer& observer);
+    /// All that the next epoch depends on beside settings, data and structure. Call it between
+    /// epochs.
+    [[nodiscard]] std::vector<std::byte> state() const;
+    /// Goes on where a trainer of the same settings, data and structure was. Throws InputError,
+    /// naming `source`, for damaged bytes and for those of another training; then it must not be
+    /// used any more.
+    void restore(std::span<const std::byte> state, const std::string& source);
+    /// Whether no step was taken since the last epoch ended.
+    [[nodiscard]] bool is_between_epochs() const;
     /// Loss and accuracy of every individual on a part of the data that has rows, as it is now or
     /// as it was at its best.
     [[nodiscard]] std::vector<Score> evaluate(Part part, Snapshot snapshot = Snapshot::now);

@@ -188,9 +188,6 @@ TEST_F(Train, DoesNotOverwriteARun) {
     const Result again = train("train_xor.json", "run", quick);
     EXPECT_EQ(again.code, 2);
     EXPECT_THAT(again.err, HasSubstr("already holds a run"));
-    const Result resumed = run({"resume", directory_.file("run")});
-    EXPECT_EQ(resumed.code, 2);
-    EXPECT_THAT(resumed.err, HasSubstr("holds a training (which keeps no state to go on from)"));
 }
 
 /// A console that asks for the end when it is told of an epoch.
@@ -225,6 +222,80 @@ TEST_F(Train, AnInterruptEndsItWithWhatIsDone) {
     const auto status = nlohmann::json::parse(content(directory_.file("run/status.json")));
     EXPECT_EQ(status["state"], "interrupted");
     EXPECT_EQ(status["exit_code"], 5);
+}
+
+/// Noise, statistics, moments, two kinds of early end: all that a training goes on from.
+constexpr const char* eventful = R"({
+    "run": {"directory": "@"},
+    "task": {"type": "dataset", "source": {"type": "delay", "rows": 60, "steps": 4, "delay": 1},
+             "split": {"validation": 0.25}},
+    "network": {"layers": [{"type": "dense", "out": 6}, {"type": "dropout", "rate": 0.3},
+                           {"type": "gru", "hidden": 5}, {"type": "dense"}]},
+    "training": {"epochs": 9, "batch": 16, "learning_rate": [0.01, 0.2, 0.0], "clip_norm": 1.0,
+                 "schedule": {"type": "plateau", "patience": 0, "factor": 0.5, "threshold": 0.9},
+                 "early_stop": {"patience": 4}}})";
+
+TEST_F(Train, AResumedTrainingEndsAsIfItHadNeverStopped) {
+    const auto config = [&](const std::string& run) {
+        std::string text = eventful;
+        return directory_.write(run + ".json",
+                                text.replace(text.find('@'), 1, directory_.file(run)));
+    };
+    ASSERT_EQ(run({"train", config("whole"), "-q"}).code, 0);
+
+    const Schema schema;
+    const TrainingJob job =
+        make_training(resolve_training(read_config(config("parts"), {}), schema), schema,
+                      evolve::standard_tasks());
+    const auto backend = make_cpu_backend({});
+    Interrupting console;
+    std::ostream out(&console);
+    EXPECT_EQ(run_training(job, *backend, out, false, console.interrupt).epochs, 1);
+    EXPECT_TRUE(std::filesystem::exists(directory_.file("parts/training.cmb")));
+    console.interrupt = 0;  // What is printed at once after the next epoch ends it again.
+    const TrainingResult second = run_training(job, *backend, out, false, console.interrupt, true);
+    EXPECT_TRUE(second.interrupted);
+    EXPECT_EQ(second.epochs, 2);
+    // What was written behind the checkpoint, by a training that was killed, goes.
+    std::ofstream(directory_.file("parts/epochs.csv"), std::ios::app) << "3,0,0.1,";
+    const Result resumed = run({"resume", directory_.file("parts")});
+    ASSERT_EQ(resumed.code, 0) << resumed.err;
+    EXPECT_THAT(resumed.out, HasSubstr("epochs: lowest loss"));
+    for (const char* file : {"epochs.csv", "best.cmb", "last.cmb"})
+        EXPECT_TRUE(content(directory_.file(std::string("whole/") + file)) ==
+                    content(directory_.file(std::string("parts/") + file)))
+            << file;
+    const std::string epochs = content(directory_.file("parts/epochs.csv"));
+    EXPECT_EQ(run({"resume", directory_.file("parts"), "-q"}).code, 0) << "there is nothing to do";
+    EXPECT_EQ(content(directory_.file("parts/epochs.csv")), epochs);
+}
+
+TEST_F(Train, WhatATrainingCannotGoOnFromIsAnError) {
+    ASSERT_EQ(train("train_xor.json", "run", {"--set", "training.epochs=2", "-q"}).code, 0);
+    const std::string directory = directory_.file("run");
+    const std::string epochs = content(directory_.file("run/epochs.csv"));
+    const Result changed = run({"resume", directory, "--set", "training.epochs=3"});
+    EXPECT_EQ(changed.code, 2);
+    EXPECT_THAT(changed.err, HasSubstr("training.epochs"));
+    const std::string checkpoint = directory_.file("run/training.cmb");
+    const std::string whole = content(checkpoint);
+    const auto holds = [&](const std::string& bytes) {
+        std::ofstream(checkpoint, std::ios::binary) << bytes;
+        return run({"resume", directory});
+    };
+    std::string damaged = whole;
+    damaged[damaged.size() / 2] = static_cast<char>(damaged[damaged.size() / 2] ^ 1);
+    EXPECT_EQ(holds(damaged).code, 3);
+    EXPECT_EQ(holds(whole.substr(0, whole.size() - 5)).code, 3);
+    const Result other = holds(content(directory_.file("run/best.cmb")));
+    EXPECT_EQ(other.code, 3);
+    EXPECT_THAT(other.err, HasSubstr("holds no training"));
+    ASSERT_EQ(train("train_xor.json", "other", {"--set", "run.seed=2", "-q"}).code, 0);
+    EXPECT_THAT(holds(content(directory_.file("other/training.cmb"))).err,
+                HasSubstr("is of another training"));
+    std::filesystem::remove(checkpoint);
+    ASSERT_EQ(run({"resume", directory, "-q"}).code, 0) << "it starts anew";
+    EXPECT_EQ(content(directory_.file("run/epochs.csv")), epochs);
 }
 
 TEST_F(Train, EvolutionTakesTheSameDataSets) {

@@ -1,0 +1,53 @@
+#include "cambrian/launch/training_checkpoint.hpp"
+
+#include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/io/archive.hpp"
+#include "cambrian/engine/io/container.hpp"
+
+namespace cambrian::launch {
+namespace {
+
+constexpr std::uint32_t format = 1;
+constexpr const char* kind = "training";
+
+}  // namespace
+
+void write_training_checkpoint(const std::filesystem::path& path,
+                               const TrainingCheckpoint& checkpoint) {
+    ArchiveWriter about;
+    about.write(format);
+    about.write(checkpoint.identity_json);
+    about.write(checkpoint.epochs_bytes);
+    about.write(checkpoint.timings_bytes);
+    about.write(checkpoint.observations_bytes);
+    Container container{kind, {}};
+    container.add("about", about.take());
+    container.add("state", checkpoint.state);
+    write_file_atomically(path, encode(container));
+}
+
+std::optional<TrainingCheckpoint> read_training_checkpoint(const std::filesystem::path& path) {
+    std::error_code error;
+    if (!std::filesystem::exists(path, error)) return std::nullopt;
+    const Container container = decode_container(read_file(path), path.string());
+    if (container.kind != kind)
+        throw InputError(path.string() + " holds no training (it is a " + container.kind +
+                         " file) remove it to train from the start");
+    TrainingCheckpoint checkpoint;
+    ArchiveReader about(container.section("about"), path.string());
+    std::uint32_t found = 0;
+    about.read(found);
+    if (found != format)
+        about.fail("its training has format " + std::to_string(found) + ", this program reads " +
+                   std::to_string(format));
+    about.read(checkpoint.identity_json);
+    about.read(checkpoint.epochs_bytes);
+    about.read(checkpoint.timings_bytes);
+    about.read(checkpoint.observations_bytes);
+    about.finish();
+    const auto state = container.section("state");
+    checkpoint.state.assign(state.begin(), state.end());
+    return checkpoint;
+}
+
+}  // namespace cambrian::launch
