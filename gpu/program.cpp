@@ -144,6 +144,22 @@ void GpuProgram::require_memory(std::int64_t population) const {
     }
 }
 
+void GpuProgram::require_countable(std::int64_t population) const {
+    const std::int64_t widest = std::max(compiled_->widest_stride(), compiled_->widest_shared());
+    if (widest > most_words) {
+        throw DeviceError(fmt::format(
+            "cannot run the graph (a value or temporary of {} words is more than a kernel can "
+            "count) split it into smaller ones",
+            widest));
+    }
+    if (compiled_->widest_stride() > most_words / population) {
+        throw DeviceError(fmt::format(
+            "cannot run {} individuals at once (a value or temporary of {} words for each is more "
+            "than a kernel can count) evaluate fewer individuals at once",
+            population, compiled_->widest_stride()));
+    }
+}
+
 void GpuProgram::require_apart(std::int64_t population, std::span<const Binding> inputs,
                                std::span<const Binding> outputs) const {
     const auto ranges = [&](std::span<const Port> ports, std::span<const Binding> bindings) {
@@ -160,12 +176,7 @@ void GpuProgram::run(std::int64_t population, std::span<const Binding> inputs,
                      std::span<const Binding> outputs) {
     CAMBRIAN_ASSERT(population >= 1);
     state_.errors.check();
-    if (compiled_->widest_stride() > most_words / population) {
-        throw DeviceError(fmt::format(
-            "cannot run {} individuals at once (a value of {} elements for each is more than a "
-            "kernel can count) evaluate fewer individuals at once",
-            population, compiled_->widest_stride()));
-    }
+    require_countable(population);
     Recording* current = nullptr;
     vulkan::Ticket ticket = 0;
     retry_once(

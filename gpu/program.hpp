@@ -83,6 +83,8 @@ class GpuProgram : public Program {
     /// generation}.
     void find_key(std::int64_t population, std::span<const Binding> inputs,
                   std::span<const Binding> outputs);
+    /// Throws DeviceError unless kernels can count the words of all individuals.
+    void require_countable(std::int64_t population) const;
     void require_memory(std::int64_t population) const;
     void require_apart(std::int64_t population, std::span<const Binding> inputs,
                        std::span<const Binding> outputs) const;

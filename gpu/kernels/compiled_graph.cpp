@@ -60,6 +60,7 @@ struct CompiledGraph::State {
     void upload_constants();
     [[nodiscard]] bool needs_step(const Node& node, const Graph& graph) const;
     [[nodiscard]] Place reserve(std::int64_t elements, bool per_individual);
+    void measure(const Place& place, std::int64_t elements);
     [[nodiscard]] std::uint32_t output_slot(std::size_t index) const {
         return first_input_slot + static_cast<std::uint32_t>(boundary.input_strides.size() + index);
     }
@@ -70,6 +71,8 @@ struct CompiledGraph::State {
     std::int64_t individual_words;
     std::int64_t fixed_words;
     std::vector<Place> places;  ///< One for each value.
+    std::int64_t widest_stride = 0;
+    std::int64_t widest_shared = 0;
     std::vector<std::uint32_t> constants;
     Memory constant_memory;
     std::vector<StatusSite> sites;
@@ -99,6 +102,8 @@ void CompiledGraph::State::place_values(const Graph& source) {
     places.reserve(source.value_count());
     for (std::uint32_t value = 0; value < source.value_count(); ++value) {
         places.push_back(place(source, ValueId{value}));
+        if (plan.values[value].kind != Placement::Kind::unused)
+            measure(places.back(), source.value(ValueId{value}).shape.elements());
     }
 }
 
@@ -143,11 +148,20 @@ Place CompiledGraph::State::place_output(const Placement& placement, const Value
 }
 
 Place CompiledGraph::State::reserve(std::int64_t elements, bool per_individual) {
+    Place place{fixed_slot, fixed_words, 0, 0};
     if (per_individual) {
-        return {individual_slot, 0, std::exchange(individual_words, individual_words + elements),
-                elements};
+        place = {individual_slot, 0, std::exchange(individual_words, individual_words + elements),
+                 elements};
+    } else {
+        fixed_words += whole_lines(elements);
     }
-    return {fixed_slot, std::exchange(fixed_words, fixed_words + whole_lines(elements)), 0, 0};
+    measure(place, elements);
+    return place;
+}
+
+void CompiledGraph::State::measure(const Place& place, std::int64_t elements) {
+    std::int64_t& widest = place.stride == 0 ? widest_shared : widest_stride;
+    widest = std::max(widest, place.stride == 0 ? elements : place.stride);
 }
 
 bool CompiledGraph::State::needs_step(const Node& candidate, const Graph& source) const {
@@ -282,12 +296,17 @@ std::vector<StatusSite> CompiledGraph::status_sites() const {
 }
 
 std::int64_t CompiledGraph::widest_stride() const {
-    std::int64_t widest = 0;
-    for (const Place& place : state_->places) {
-        widest = std::max(widest, place.stride);
-    }
+    std::int64_t widest = state_->widest_stride;
     for (const auto& body : state_->bodies) {
         widest = std::max(widest, body->widest_stride());
+    }
+    return widest;
+}
+
+std::int64_t CompiledGraph::widest_shared() const {
+    std::int64_t widest = state_->widest_shared;
+    for (const auto& body : state_->bodies) {
+        widest = std::max(widest, body->widest_shared());
     }
     return widest;
 }

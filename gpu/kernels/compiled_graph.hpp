@@ -85,8 +85,10 @@ class CompiledGraph {
     void bind_status(Frame& frame, std::uint64_t address) const;
     /// All status sites, bodies included, in the order of their pairs.
     [[nodiscard]] std::vector<StatusSite> status_sites() const;
-    /// Words between two individuals of the widest value, bodies included.
+    /// Words between two individuals of the widest value or temporary, bodies included.
     [[nodiscard]] std::int64_t widest_stride() const;
+    /// Words of the widest value or temporary that all individuals share, bodies included.
+    [[nodiscard]] std::int64_t widest_shared() const;
 
     [[nodiscard]] std::uint32_t input_slot(std::size_t index) const;
     [[nodiscard]] std::uint32_t output_slot(std::size_t index) const;

@@ -244,6 +244,19 @@ TEST(VulkanMemory, MoreElementsThanAKernelCountsAreADeviceError) {
         ThrowsMessage<DeviceError>(HasSubstr("evaluate fewer individuals at once")));
 }
 
+TEST(VulkanMemory, AValueOfAllIndividualsIsNoLongerThanAKernelCounts) {
+    const auto backend = make_vulkan_backend(test_vulkan_options());
+    Graph graph;
+    const Var table = graph.input("table", ValueType::real, {std::int64_t{1} << 30, 4});
+    const Var index = graph.input("index", ValueType::integer, {1}, true);
+    graph.output(gather(table, index));
+    const auto program = backend->compile(graph);
+    // Nothing is looked at before, least of all memory that no device has.
+    EXPECT_THAT([&] { program->run(1, {}, {}); },
+                ThrowsMessage<DeviceError>(
+                    AllOf(HasSubstr("temporary of 4294967296 words"), HasSubstr("split it"))));
+}
+
 TEST(VulkanBackend, DumpsGraphsAndTellsTimes) {
     const auto directory = std::filesystem::path(testing::TempDir()) / "cambrian_vulkan_dump";
     std::filesystem::remove_all(directory);

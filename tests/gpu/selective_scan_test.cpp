@@ -1,3 +1,4 @@
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -5,6 +6,7 @@
 #include <cmath>
 #include <string>
 
+#include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/cpu/cpu_backend.hpp"
 #include "cambrian/engine/cpu/reference.hpp"
 #include "cambrian/engine/graph/gradient.hpp"
@@ -104,6 +106,21 @@ constexpr std::array shapes{Extents{1, 1, 1, 1},    Extents{2, 1, 3, 5},  Extent
 std::string text(const Extents& e, Discretization kind) {
     return Shape{e.batch, e.steps, e.channels, e.states}.text() +
            (kind == Discretization::euler ? " euler" : " hold");
+}
+
+// What the kernels of the gradient hand to each other is longer than any value of the graph.
+TEST(VulkanSelectiveScan, TemporariesAreNoLongerThanAKernelCounts) {
+    const auto backend = make_vulkan_backend(unfused(Math::fast));
+    const Extents extents{1, 64, 64, 16};
+    const Graph graph = graph_of(extents, Discretization::euler, true);
+    std::int64_t widest = 0;
+    for (std::uint32_t value = 0; value < graph.value_count(); ++value)
+        widest = std::max(widest, graph.value(ValueId{value}).shape.elements());
+    const std::int64_t population = (std::int64_t{1} << 32) / (2 * widest);
+    const auto program = backend->compile(graph);
+    EXPECT_THAT([&] { program->run(population, {}, {}); },
+                testing::ThrowsMessage<DeviceError>(
+                    testing::HasSubstr("evaluate fewer individuals at once")));
 }
 
 TEST(VulkanSelectiveScan, TilesAndTheirEdgesEqualTheLowering) {
