@@ -36,7 +36,7 @@ CAMBRIAN_NUMBER_FORMATS(CAMBRIAN_NUMBER_FORMAT_IN_ORDER)
 /// Words that hold a row of `length` codes.
 [[nodiscard]] constexpr std::int64_t words_of(NumberFormat format, std::int64_t length) {
     const std::int64_t in_word = 32 / row(format).bits;
-    return (length + in_word - 1) / in_word;
+    return length / in_word + (length % in_word != 0 ? 1 : 0);
 }
 
 }  // namespace cambrian

@@ -14,14 +14,6 @@ void check_beside_axis(const Shape& operand, const Shape& indices, int axis) {
                "pass indices with the operand's other extents");
 }
 
-/// An index needs something to point to.
-void check_target(std::int64_t extent, const Shape& indices) {
-    if (extent < 0)
-        reject("the extent " + std::to_string(extent) + " is negative", "use 1 or more");
-    if (extent == 0 && indices.elements() > 0)
-        reject("no index fits an axis of extent 0", "give it at least one element");
-}
-
 ValueType indexed_type(const OperandInfos& operands) {
     if (operands[1].type != ValueType::integer)
         reject("an index is " + std::string(name(operands[1].type)) + ", not integer",
@@ -43,14 +35,18 @@ Shape shape_rule::cumsum(const OperandInfos& operands, const Attributes& attribu
 }
 
 Shape shape_rule::sort(const OperandInfos& operands, const Attributes& attributes, std::size_t) {
-    check_axis(operands[0].shape, attribute<SortAttribute>(attributes).axis);
-    return operands[0].shape;
+    const Shape& shape = operands[0].shape;
+    const int axis = attribute<SortAttribute>(attributes).axis;
+    check_axis(shape, axis);
+    check_positions(shape[axis]);
+    return shape;
 }
 
 Shape shape_rule::topk(const OperandInfos& operands, const Attributes& attributes, std::size_t) {
     const auto& [axis, count] = attribute<TopkAttribute>(attributes);
     const Shape& shape = operands[0].shape;
     check_axis(shape, axis);
+    check_positions(shape[axis]);
     if (count < 0 || count > shape[axis])
         reject("axis " + std::to_string(axis) + " does not have " + std::to_string(count) +
                    " elements to take",

@@ -1,9 +1,12 @@
 #pragma once
 
+#include <array>
+#include <deque>
 #include <source_location>
 #include <string_view>
 
 #include "cambrian/engine/core/contract.hpp"
+#include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/graph/gradient.hpp"
 #include "cambrian/engine/graph/op.hpp"
 
@@ -17,6 +20,21 @@ namespace cambrian {
 /// the text a rule threw.
 [[noreturn]] void fail_node(Op op, const OperandInfos& operands, std::string_view reason,
                             std::source_location where);
+
+/// The result of `rule`, whose reason to throw becomes the error of an op on x.
+template <class Rule>
+auto checked(Op op, Var x, std::source_location where, Rule rule) {
+    try {
+        return rule();
+    } catch (const ShapeError& error) {
+        const std::deque<ValueInfo> infos{x.info()};
+        const std::array ids{ValueId{0}};
+        fail_node(op, OperandInfos(infos, ids), error.what(), where);
+    }
+}
+
+/// Whether a value of the type can have the element: any number, a whole number in 32 bits, 0 or 1.
+[[nodiscard]] bool is_element(ValueType type, double element);
 
 /// The attribute of a node, of the alternative its op uses.
 template <class T>
@@ -37,6 +55,12 @@ namespace shape_rule {
 void check_axis(const Shape& shape, int axis);
 /// The shape with another extent of one axis.
 Shape with_extent(const Shape& shape, int axis, std::int64_t extent);
+/// The extent of two parts of an axis together; throws the reason if no shape has as much.
+std::int64_t joined_extent(std::int64_t first, std::int64_t second);
+/// Throws the reason unless every position along an axis of that extent is an integer.
+void check_positions(std::int64_t extent);
+/// Throws the reason unless indices can point to positions along an axis of that extent.
+void check_target(std::int64_t extent, const Shape& indices);
 
 Shape input(const OperandInfos&, const Attributes&, std::size_t);
 Shape constant(const OperandInfos&, const Attributes&, std::size_t);
@@ -47,6 +71,7 @@ Shape broadcast_operands(const OperandInfos&, const Attributes&, std::size_t);
 Shape activate(const OperandInfos&, const Attributes&, std::size_t);
 Shape reduce(const OperandInfos&, const Attributes&, std::size_t);
 Shape reduce_nonempty(const OperandInfos&, const Attributes&, std::size_t);
+Shape argmax(const OperandInfos&, const Attributes&, std::size_t);
 Shape reshape(const OperandInfos&, const Attributes&, std::size_t);
 Shape permute(const OperandInfos&, const Attributes&, std::size_t);
 Shape broadcast(const OperandInfos&, const Attributes&, std::size_t);

@@ -67,6 +67,7 @@ Shape iota(const OperandInfos&, const Attributes& attributes, std::size_t) {
     const std::int64_t length = attribute<LengthAttribute>(attributes).length;
     if (length < 0)
         reject("its length " + std::to_string(length) + " is negative", "use 0 or more");
+    check_positions(length);
     return Shape{length};
 }
 
@@ -117,6 +118,12 @@ Shape reduce_nonempty(const OperandInfos& operands, const Attributes& attributes
     if (operands[0].shape[axis] == 0)
         reject("axis " + std::to_string(axis) + " is empty",
                "reduce an axis with at least one element");
+    return shape;
+}
+
+Shape argmax(const OperandInfos& operands, const Attributes& attributes, std::size_t result) {
+    const Shape shape = reduce_nonempty(operands, attributes, result);
+    check_positions(operands[0].shape[attribute<AxisAttribute>(attributes).axis]);
     return shape;
 }
 

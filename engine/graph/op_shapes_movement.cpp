@@ -1,3 +1,5 @@
+#include <limits>
+
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/graph/op_rules.hpp"
 
@@ -17,6 +19,32 @@ Shape with_extent(const Shape& shape, int axis, std::int64_t extent) {
     for (int i = 0; i < shape.rank(); ++i)
         extents[static_cast<std::size_t>(i)] = i == axis ? extent : shape[i];
     return Shape(std::span(extents.data(), static_cast<std::size_t>(shape.rank())));
+}
+
+std::int64_t joined_extent(std::int64_t first, std::int64_t second) {
+    constexpr std::int64_t most = std::int64_t{1} << 62;
+    if (first > most - second)
+        reject(std::to_string(first) + " and " + std::to_string(second) +
+                   " elements together are more than 2^62",
+               "use smaller extents");
+    return first + second;
+}
+
+// The count of positions is an integer as well: kernels look for the end of the last one.
+void check_positions(std::int64_t extent) {
+    constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
+    if (extent > most)
+        reject("positions along an axis of extent " + std::to_string(extent) +
+                   " are no 32-bit integers",
+               "use at most " + std::to_string(most) + " elements");
+}
+
+void check_target(std::int64_t extent, const Shape& indices) {
+    if (extent < 0)
+        reject("the extent " + std::to_string(extent) + " is negative", "use 1 or more");
+    if (extent == 0 && indices.elements() > 0)
+        reject("no index fits an axis of extent 0", "give it at least one element");
+    check_positions(extent);
 }
 
 Shape reshape(const OperandInfos& operands, const Attributes& attributes, std::size_t) {
@@ -63,8 +91,8 @@ Shape slice(const OperandInfos& operands, const Attributes& attributes, std::siz
     const Shape& shape = operands[0].shape;
     check_axis(shape, axis);
     if (start < 0 || length < 0 || start > shape[axis] || length > shape[axis] - start)
-        reject("elements " + std::to_string(start) + " to " + std::to_string(start + length) +
-                   " leave axis " + std::to_string(axis) + " of extent " +
+        reject(std::to_string(length) + " elements from " + std::to_string(start) +
+                   " on leave axis " + std::to_string(axis) + " of extent " +
                    std::to_string(shape[axis]),
                "keep start and start + length within the axis");
     return with_extent(shape, axis, length);
@@ -78,7 +106,7 @@ Shape pad(const OperandInfos& operands, const Attributes& attributes, std::size_
         reject(
             "the padding " + std::to_string(before) + ", " + std::to_string(after) + " is negative",
             "use slice to remove elements");
-    return with_extent(shape, axis, shape[axis] + before + after);
+    return with_extent(shape, axis, joined_extent(joined_extent(shape[axis], before), after));
 }
 
 Shape concat(const OperandInfos& operands, const Attributes& attributes, std::size_t) {
@@ -93,7 +121,7 @@ Shape concat(const OperandInfos& operands, const Attributes& attributes, std::si
             with_extent(shape, axis, 0) != with_extent(first, axis, 0))
             reject("part " + std::to_string(i) + " differs outside axis " + std::to_string(axis),
                    "make all other extents equal");
-        extent += shape[axis];
+        extent = joined_extent(extent, shape[axis]);
     }
     return with_extent(first, axis, extent);
 }

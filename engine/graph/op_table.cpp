@@ -162,7 +162,7 @@ constexpr std::array<OpRow, op_count> rows{
     exact(general(
         Op::reduce_max, "reduce_max", 1, shape::reduce_nonempty, type::numeric, grad::reduce_max,
         "first maximum along an axis: m = x0, then x > m ? x : m; its gradient goes there")),
-    exact(general(Op::argmax, "argmax", 1, shape::reduce_nonempty, type::index_of, no_gradient,
+    exact(general(Op::argmax, "argmax", 1, shape::argmax, type::index_of, no_gradient,
                   "index of the element reduce_max takes")),
     general(Op::cumsum, "cumsum", 1, shape::cumsum, type::numeric, grad::cumsum,
             "running sums along an axis, in order; see CumsumAttribute"),

@@ -52,22 +52,25 @@ Var reshape(Var x, std::initializer_list<std::int64_t> extents, Where where) {
     const auto open = std::ranges::count(full, -1);
     if (open > 1)
         fail(Op::reshape, x, "(more than one extent is -1) leave at most one extent open", where);
+    if (std::ranges::any_of(full, [](std::int64_t extent) { return extent < -1; }))
+        fail(Op::reshape, x, "(an extent is negative) use 0 or more, or one -1", where);
+    const auto shape = [&] {
+        return checked(Op::reshape, x, where,
+                       [&] { return Shape(std::span<const std::int64_t>(full)); });
+    };
     if (open == 1) {
-        std::int64_t known = 1;
-        for (const std::int64_t extent : full) known *= extent == -1 ? 1 : extent;
+        std::int64_t& unknown = *std::ranges::find(full, -1);
+        unknown = 1;
+        const std::int64_t known = shape().elements();
         const std::int64_t elements = x.shape().elements();
-        if (known <= 0 || elements % known != 0)
+        if (known == 0 || elements % known != 0)
             fail(Op::reshape, x,
                  "(its " + std::to_string(elements) + " elements are not a multiple of " +
                      std::to_string(known) + ") change the other extents",
                  where);
-        *std::ranges::find(full, -1) = elements / known;
+        unknown = elements / known;
     }
-    if (full.size() > static_cast<std::size_t>(Shape::max_rank))
-        fail(Op::reshape, x, "(the shape has more than 8 axes) merge axes", where);
-    if (std::ranges::any_of(full, [](std::int64_t extent) { return extent < 0; }))
-        fail(Op::reshape, x, "(an extent is negative) use 0 or more, or one -1", where);
-    return reshape(x, Shape(std::span<const std::int64_t>(full)), where);
+    return reshape(x, shape(), where);
 }
 
 Var reshape(Var x, const Shape& shape, Where where) {

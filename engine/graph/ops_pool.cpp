@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <string>
 
+#include "cambrian/engine/graph/op_rules.hpp"
 #include "cambrian/engine/graph/ops_window.hpp"
 #include "cambrian/engine/graph/window.hpp"
 #include "cambrian/engine/graph/window_options.hpp"
@@ -120,9 +121,12 @@ Var upsample_nearest(Var x, const PerAxis& factors, Where where) {
         const std::int64_t factor = repeats[static_cast<std::size_t>(axis)];
         single.insert(single.end(), {extent, 1});
         repeated.insert(repeated.end(), {extent, factor});
-        whole.push_back(extent * factor);
     }
-    const Var spread = broadcast(reshape(x, shape_of(single), where), shape_of(repeated), where);
+    // The result has as many elements: its extents fit where this is a shape.
+    const Shape spread_shape = checked(Op::broadcast, x, where, [&] { return shape_of(repeated); });
+    const Var spread = broadcast(reshape(x, shape_of(single), where), spread_shape, where);
+    for (int axis = 0; axis < rank; ++axis)
+        whole.push_back(x.shape()[axis - rank] * repeats[static_cast<std::size_t>(axis)]);
     return reshape(spread, shape_of(whole), where);
 }
 

@@ -24,10 +24,11 @@ void check_element_count(std::span<const std::int64_t> extents) {
         if (extent < 0)
             throw ShapeError("shape " + text_of(extents) +
                              " has a negative extent (extents are counts) use 0 or more");
-        if (extent != 0 && count > max_elements / extent)
+        const std::int64_t factor = std::max<std::int64_t>(extent, 1);
+        if (count > max_elements / factor)
             throw ShapeError("shape " + text_of(extents) +
                              " is too large (more than 2^62 elements) use smaller extents");
-        count *= extent;
+        count *= factor;
     }
 }
 

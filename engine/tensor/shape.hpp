@@ -16,7 +16,7 @@ class Shape {
 
     Shape() = default;
     /// Throws ShapeError for a negative extent, a rank above max_rank or an element count above
-    /// 2^62.
+    /// 2^62; an empty axis counts as one element there, so that strides fit as well.
     Shape(std::initializer_list<std::int64_t> extents)
         : Shape(std::span(extents.begin(), extents.size())) {}
     explicit Shape(std::span<const std::int64_t> extents);

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <limits>
 
 #include "cambrian/engine/backend/backend.hpp"
 #include "cambrian/engine/core/contract.hpp"
@@ -74,7 +75,7 @@ TEST_F(GraphErrors, CheckAttributes) {
                 HasSubstr("axis 2 is not one of its 2 axes) use an axis from -2 to 1"));
     EXPECT_THAT(message_of([&] { reduce_sum(matrix_, -3); }), HasSubstr("axis -3 is not"));
     EXPECT_THAT(message_of([&] { slice(matrix_, 1, 2, 2); }),
-                HasSubstr("elements 2 to 4 leave axis 1 of extent 3"));
+                HasSubstr("2 elements from 2 on leave axis 1 of extent 3"));
     EXPECT_THAT(message_of([&] { permute(matrix_, {0, 0}); }), HasSubstr("axis 0 appears twice"));
     EXPECT_THAT(message_of([&] { permute(matrix_, {0}); }), HasSubstr("names 1 of 2 axes"));
     EXPECT_THAT(message_of([&] {
@@ -96,6 +97,23 @@ TEST_F(GraphErrors, CheckAttributes) {
                 HasSubstr("the code is not a scalar"));
     EXPECT_THAT(message_of([&] { gather(matrix_, matrix_); }),
                 HasSubstr("an index is real, not integer"));
+}
+
+TEST_F(GraphErrors, CountExtentsWithoutOverflow) {
+    constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
+    constexpr std::int64_t half = std::int64_t{1} << 32;
+    const Var vast = graph_.input("vast", ValueType::real, {0, std::int64_t{1} << 62});
+    const auto expect_refused = [](const std::function<void()>& build, const char* part) {
+        EXPECT_THAT(message_of(build), AllOf(HasSubstr(part), HasSubstr("graph_test.cpp")));
+    };
+    expect_refused([&] { pad(other_, 1, most, most); }, "together are more than 2^62");
+    expect_refused([&] { pad(other_, 1, 0, most); }, "together are more than 2^62");
+    expect_refused([&] { concat(std::array{vast, vast}, 1); }, "together are more than 2^62");
+    expect_refused([&] { slice(matrix_, 1, 1, most); }, "elements from 1 on leave axis 1");
+    expect_refused([&] { slice(matrix_, 1, most, 1); }, "1 elements from 9223372036854775807 on");
+    expect_refused([&] { reshape(matrix_, {half, half, -1}); }, "more than 2^62 elements");
+    expect_refused([&] { reshape(matrix_, {half, -1, half + 1}); }, "more than 2^62 elements");
+    expect_refused([&] { reshape(matrix_, {-2, -3, 1}); }, "an extent is negative");
 }
 
 TEST_F(GraphErrors, LeaveTheGraphAsItWas) {

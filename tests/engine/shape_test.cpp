@@ -48,6 +48,12 @@ TEST(Shape, RejectsBadExtents) {
                     (void)Shape{std::int64_t{1} << 40, std::int64_t{1} << 40};
                 }),
                 HasSubstr("too large"));
+    EXPECT_THAT(message_of([] {
+                    (void)Shape{0, std::int64_t{1} << 40, std::int64_t{1} << 40};
+                }),
+                HasSubstr("too large"))
+        << "its strides do not fit";
+    EXPECT_EQ((Shape{0, std::int64_t{1} << 62}.elements()), 0);
 }
 
 TEST(Shape, NamesTheAxesThatExist) {

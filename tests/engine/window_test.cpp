@@ -17,6 +17,7 @@
 namespace cambrian {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
@@ -338,6 +339,16 @@ TEST(Window, NumbersBeyondAllBoundsAreRejected) {
                     patches(x, {1, 1, 1}, {.before = most, .after = 1});
                 }),
                 HasSubstr("is not possible"));
+    const std::int64_t large = std::int64_t{1} << 61;
+    EXPECT_THAT(message_of([&] {
+                    upsample_nearest(x, {large, 1, large});
+                }),
+                AllOf(HasSubstr("more than 2^62"), HasSubstr("window_test.cpp")));
+    const Var nothing = graph.input("nothing", ValueType::real, {0, large});
+    EXPECT_THAT(message_of([&] {
+                    upsample_nearest(nothing, {1, 8});
+                }),
+                HasSubstr("more than 2^62"));
 }
 
 }  // namespace
