@@ -26,6 +26,8 @@ class GatherStep : public Step {
           count_(site.operand(1).shape.elements()) {}
 
     void run(Frame& frame, std::int64_t count) const override {
+        // Indices of rows without elements are not looked at, on any backend.
+        if (row_ == 0) return;
         for (std::int64_t i = 0; i < count; ++i) {
             const Word* table = frame.at<Word>(table_) + i * table_.stride;
             const Int* indices = frame.at<Int>(indices_) + i * indices_.stride;
@@ -54,6 +56,7 @@ class ScatterAddStep : public Step {
           count_(site.operand(1).shape.elements()) {}
 
     void run(Frame& frame, std::int64_t count) const override {
+        if (row_ == 0) return;
         for (std::int64_t i = 0; i < count; ++i) {
             const Element* values = frame.at<Element>(values_) + i * values_.stride;
             const Int* indices = frame.at<Int>(indices_) + i * indices_.stride;

@@ -86,6 +86,8 @@ void gather(const Call& call) {
     const std::int64_t rows = call.operand_info(0).shape[0];
     const std::size_t width =
         rows == 0 ? 0 : call.operand(0).size() / static_cast<std::size_t>(rows);
+    // Indices of rows without elements are not looked at, on any backend.
+    if (width == 0) return;
     for (std::size_t i = 0; i < call.operand(1).size(); ++i) {
         const std::size_t from = checked_index(call, call.operand(1)[i], rows);
         for (std::size_t j = 0; j < width; ++j)
@@ -97,6 +99,7 @@ void scatter_add(const Call& call) {
     const std::int64_t rows = call.attribute<LengthAttribute>().length;
     const std::size_t count = call.operand(1).size();
     const std::size_t width = count == 0 ? 0 : call.operand(0).size() / count;
+    if (width == 0) return;
     for (std::size_t i = 0; i < count; ++i) {
         const std::size_t to = checked_index(call, call.operand(1)[i], rows);
         for (std::size_t j = 0; j < width; ++j) {

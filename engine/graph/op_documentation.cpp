@@ -113,12 +113,16 @@ constexpr std::array<OpDocumentation, op_count> documentation{
                     "[.., m, k] and [.., k, n] give [.., m, n]; leading axes broadcast, the last "
                     "two of an operand may be read transposed",
                     real, "NumPy matmul"},
-    OpDocumentation{Op::gather, "table, indices", "rows",
-                    "[V, ..] and [I..] give [I.., ..]; an index lies in [0, V)",
-                    "any and integer, the table's is kept", "ONNX Gather"},
-    OpDocumentation{Op::scatter_add, "rows, indices", "sums",
-                    "[I.., ..] and [I..] give [length, ..]; an index lies in [0, length)",
-                    "numbers and integer, the rows' is kept", "adjoint of gather"},
+    OpDocumentation{
+        Op::gather, "table, indices", "rows",
+        "[V, ..] and [I..] give [I.., ..]; an index lies in [0, V), which is not looked "
+        "at where rows have no elements",
+        "any and integer, the table's is kept", "ONNX Gather"},
+    OpDocumentation{
+        Op::scatter_add, "rows, indices", "sums",
+        "[I.., ..] and [I..] give [length, ..]; an index lies in [0, length), which is not "
+        "looked at where rows have no elements",
+        "numbers and integer, the rows' is kept", "adjoint of gather"},
     OpDocumentation{Op::gather_along, "x, indices", "y",
                     "the shape of the indices, which is the operand's but for the axis",
                     "any and integer, the operand's is kept", "NumPy take_along_axis"},

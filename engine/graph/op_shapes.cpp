@@ -153,6 +153,7 @@ Shape matmul(const OperandInfos& operands, const Attributes& attributes, std::si
 Shape gather(const OperandInfos& operands, const Attributes&, std::size_t) {
     const Shape& table = operands[0].shape;
     if (table.rank() == 0) reject("the table has no rows", "pass a table with a leading row axis");
+    check_target(table[0], operands[1].shape);
     Extents extents;
     extents.push(operands[1].shape.extents());
     extents.push(table.extents().subspan(1));
@@ -168,6 +169,7 @@ Shape scatter_add(const OperandInfos& operands, const Attributes& attributes, st
     if (source.rank() < indices.rank() ||
         !std::ranges::equal(source.extents().first(leading), indices.extents()))
         reject("the rows do not begin with the axes of the indices", "pass one row for each index");
+    check_target(rows, indices);
     Extents extents;
     extents.push(rows);
     extents.push(source.extents().subspan(leading));

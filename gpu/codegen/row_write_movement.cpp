@@ -138,6 +138,7 @@ void row_write::gather(RowWriter& writer, const Node& node) {
     const View table = writer.view(ids[0]);
     const View indices = writer.view(ids[1]);
     const std::int64_t rows = table.shape[0];
+    const bool empty = writer.graph().value(ids[0]).shape.elements() == 0;
     const ValueId id = result_of(node);
     writer.need_functions("status", shader_text("status.glsl"));
     writer.reports = true;
@@ -150,9 +151,11 @@ void row_write::gather(RowWriter& writer, const Node& node) {
     writer.each(indices.shape, 2, [&](std::span<const Index> at) {
         writer.line("{} = {};", wanted, writer.element(indices, at));
         writer.line("{0} = uint({1}) < {2}u ? uint({1}) : 0u;", found, wanted, rows);
-        writer.line("if (uint({0}) >= {1}u) report(Words(place({2}u, 0u)), {3}u, uint({0}));",
-                    wanted, rows, writer.status_entry,
-                    static_cast<std::uint32_t>(DataError::gather_out_of_range));
+        // Indices of rows without elements are not looked at, on any backend.
+        if (!empty)
+            writer.line("if (uint({0}) >= {1}u) report(Words(place({2}u, 0u)), {3}u, uint({0}));",
+                        wanted, rows, writer.status_entry,
+                        static_cast<std::uint32_t>(DataError::gather_out_of_range));
         View part = result;
         for (const Index& index : at) part = at_first(part, index);
         writer.copy(part, at_first(table, Index::variable(found)));

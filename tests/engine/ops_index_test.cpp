@@ -15,6 +15,7 @@
 namespace cambrian {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::StrEq;
@@ -226,8 +227,64 @@ TEST(IndexAlong, WhatDoesNotFitIsRefusedWhereItIsWritten) {
             (void)scatter_add_along(flag, graph.input("i", ValueType::integer, {3, 5}), 4, 0);
         },
         "booleans cannot be added");
+    expect_refused([&] { (void)gather(empty, indices); }, "no index fits an axis of extent 0");
+    expect_refused([&] { (void)scatter_add(indices, indices, 0); }, "no index fits");
     expect_refused([&] { (void)one_hot(indices, -1); }, "the extent -1 is negative");
     expect_refused([&] { (void)one_hot(x, 3); }, "an index is real, not integer");
+}
+
+TEST(IndexAlong, NoIndexFitsNothing) {
+    Graph graph;
+    const Var table = graph.input("table", ValueType::real, {0, 2});
+    const Var none = graph.input("none", ValueType::integer, {0});
+    graph.output(gather(table, none));
+    graph.output(scatter_add(table, none, 0));
+    graph.output(scatter_add(table, none, 1));
+    const std::vector<Tensor> results = run(graph, {reals({0, 2}, {}), integers({0}, {})});
+    EXPECT_EQ(results[0].shape, (Shape{0, 2}));
+    EXPECT_EQ(results[1].shape, (Shape{0, 2}));
+    EXPECT_THAT(results[2].elements, ElementsAre(0, 0));
+}
+
+TEST(IndexAlong, IndicesOfRowsWithoutElementsAreNotLookedAt) {
+    Graph graph;
+    const Var table = graph.input("table", ValueType::real, {5, 0});
+    const Var rows = graph.input("rows", ValueType::real, {2, 0});
+    const Var indices = graph.input("indices", ValueType::integer, {2});
+    graph.output(reduce_sum(gather(table, indices), 1));
+    graph.output(reduce_sum(scatter_add(rows, indices, 3), 1));
+    const std::vector<Tensor> results =
+        run(graph, {reals({5, 0}, {}), reals({2, 0}, {}), integers({2}, {99, -1})});
+    EXPECT_THAT(results[0].elements, ElementsAre(0, 0));
+    EXPECT_THAT(results[1].elements, ElementsAre(0, 0, 0));
+}
+
+TEST(IndexAlong, PositionsAreIntegers) {
+    constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
+    Graph graph;
+    const Var x = graph.input("x", ValueType::real, {most + 1});
+    const Var fits = graph.input("fits", ValueType::real, {most});
+    const Var one = graph.input("one", ValueType::integer, {1});
+    const Var number = graph.input("number", ValueType::real, {1});
+    const auto expect_refused = [](auto build) {
+        EXPECT_THAT(build, ThrowsMessage<ShapeError>(
+                               AllOf(HasSubstr("extent 2147483648 are no 32-bit integers"),
+                                     HasSubstr("ops_index_test.cpp"))));
+    };
+    expect_refused([&] { (void)sort(x); });
+    expect_refused([&] { (void)argsort(x); });
+    expect_refused([&] { (void)topk(x, 1); });
+    expect_refused([&] { (void)argmax(x, 0); });
+    expect_refused([&] { (void)gather(x, one); });
+    expect_refused([&] { (void)scatter_add(number, one, most + 1); });
+    expect_refused([&] { (void)gather_along(x, one, 0); });
+    expect_refused([&] { (void)scatter_add_along(number, one, most + 1, 0); });
+    expect_refused([&] { (void)one_hot(one, most + 1); });
+    expect_refused([&] { (void)iota(graph, most + 1); });
+    EXPECT_EQ(argsort(fits).shape(), Shape{most});
+    EXPECT_EQ(argmax(fits, 0).rank(), 0);
+    EXPECT_EQ(iota(graph, most).shape(), Shape{most});
+    EXPECT_EQ(reduce_max(x, 0).rank(), 0) << "it has no positions";
 }
 
 }  // namespace

@@ -109,6 +109,19 @@ TEST_F(VulkanIndex, AnIndexOutOfRangeIsAnInputErrorAndDoesNoHarm) {
     }
 }
 
+TEST_F(VulkanIndex, IndicesOfRowsWithoutElementsAreNotLookedAt) {
+    Graph graph;
+    const Var table = graph.input("table", ValueType::real, Shape{5, 0});
+    const Var rows = graph.input("rows", ValueType::real, Shape{2, 0});
+    const Var indices = graph.input("indices", ValueType::integer, Shape{2}, true);
+    graph.output(gather(table, indices));
+    graph.output(reduce_sum(gather(table, indices), 1));
+    graph.output(scatter_add(rows, indices, 3));
+    graph.output(reduce_sum(scatter_add(rows, indices, 3), 1));
+    test::expect_equal_to_cpu(backend(Math::fast), graph, 2, {{}, {}, {99, 0xFFFFFFFFU, 5, 0}},
+                              "rows without elements");
+}
+
 TEST_F(VulkanIndex, CountsFromZero) {
     Backend& vulkan = backend(Math::fast);
     for (const std::int64_t length : {1, 65, 70001}) {

@@ -218,6 +218,14 @@ TEST(RowKernel, AnIndexOutOfRangeIsADataError) {
     }
 }
 
+TEST(RowKernel, IndicesOfRowsWithoutElementsAreNotLookedAt) {
+    ScanBuilder scan;
+    const Var state = scan.carry(ValueType::integer, {5});
+    const Var table = scan.invariant(ValueType::real, {3, 0});
+    const Graph graph = scan.finish({state + 1, reduce_sum(gather(table, state), 1)}, 9);
+    expect_the_bits_of_the_cpu(graph, 2, 5);
+}
+
 TEST(RowKernel, FinishedRowsStandStill) {
     ScanBuilder scan;
     const Var value = scan.carry(ValueType::real, {6, 2});
