@@ -60,6 +60,11 @@ Shape constant(const OperandInfos&, const Attributes& attributes, std::size_t) {
         reject("shape " + value.shape.text() + " does not hold " +
                    std::to_string(value.elements.size()) + " values",
                "pass one value for each element");
+    const auto wrong = std::ranges::find_if_not(
+        value.elements, [&](double element) { return is_element(value.type, element); });
+    if (wrong != value.elements.end())
+        reject(std::to_string(*wrong) + " is no " + std::string(name(value.type)),
+               value.type == ValueType::integer ? "use whole numbers in 32 bits" : "use 0 and 1");
     return value.shape;
 }
 

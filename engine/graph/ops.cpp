@@ -1,8 +1,7 @@
 #include "cambrian/engine/graph/ops.hpp"
 
-#include <cmath>
-
 #include "cambrian/engine/core/contract.hpp"
+#include "cambrian/engine/graph/op_rules.hpp"
 
 // Elementwise vocabulary and sources.
 namespace cambrian {
@@ -20,7 +19,8 @@ Var binary(Op op, Var a, Var b, Where where) {
 /// A number beside an operand: an integer constant when both are integers, so that x + 1 needs no
 /// cast.
 Var number(Var beside, double value) {
-    const bool integral = beside.info().type == ValueType::integer && std::trunc(value) == value;
+    const bool integral =
+        beside.info().type == ValueType::integer && is_element(ValueType::integer, value);
     return constant(*beside.graph, value, integral ? ValueType::integer : ValueType::real);
 }
 

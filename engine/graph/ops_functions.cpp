@@ -2,7 +2,6 @@
 
 #include <bit>
 #include <cmath>
-#include <limits>
 #include <numbers>
 
 #include "cambrian/engine/core/error.hpp"
@@ -22,11 +21,6 @@ Var number_like(Var x, double value) {
     fail_node(op, OperandInfos(infos, ids), reason, where);
 }
 
-bool is_word(double value) {
-    return std::trunc(value) == value && value >= std::numeric_limits<std::int32_t>::min() &&
-           value <= std::numeric_limits<std::int32_t>::max();
-}
-
 /// In the opposite order: -x, and for integers -1 - x, which cannot overflow.
 Var reversed(Var x, Where where) {
     if (x.info().type == ValueType::real) return -Operand(x, where);
@@ -42,11 +36,7 @@ struct AxisExtents {
 };
 AxisExtents extents_around(Var x, int axis, Where where) {
     AxisExtents extents{.axis = from_start(axis, x.rank())};
-    try {
-        shape_rule::check_axis(x.shape(), extents.axis);
-    } catch (const ShapeError& error) {
-        fail(Op::broadcast, x, error.what(), where);
-    }
+    checked(Op::broadcast, x, where, [&] { shape_rule::check_axis(x.shape(), extents.axis); });
     extents.extent = x.shape()[extents.axis];
     for (int i = 0; i < extents.axis; ++i) extents.before *= x.shape()[i];
     for (int i = extents.axis + 1; i < x.rank(); ++i) extents.behind *= x.shape()[i];
@@ -101,7 +91,8 @@ Var clamp(Var x, double low, double high, Where where) {
              "(the bounds " + std::to_string(low) + " and " + std::to_string(high) +
                  " enclose nothing) pass the lower one first",
              where);
-    if (x.info().type == ValueType::integer && !(is_word(low) && is_word(high)))
+    const ValueType type = x.info().type;
+    if (type == ValueType::integer && !(is_element(type, low) && is_element(type, high)))
         fail(Op::select, x, "(a bound is no 32-bit integer) limit integers by integers", where);
     const Var lower = number_like(x, low);
     const Var upper = number_like(x, high);

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <functional>
 #include <limits>
 
@@ -114,6 +115,35 @@ TEST_F(GraphErrors, CountExtentsWithoutOverflow) {
     expect_refused([&] { reshape(matrix_, {half, half, -1}); }, "more than 2^62 elements");
     expect_refused([&] { reshape(matrix_, {half, -1, half + 1}); }, "more than 2^62 elements");
     expect_refused([&] { reshape(matrix_, {-2, -3, 1}); }, "an extent is negative");
+}
+
+TEST_F(GraphErrors, ConstantsHaveElementsOfTheirType) {
+    constexpr double infinite = std::numeric_limits<double>::infinity();
+    const auto refused = [&](double value, ValueType type) {
+        return message_of([&] { (void)constant(graph_, value, type); });
+    };
+    for (const double wrong : {0.5, -infinite, infinite, std::nan(""), 2147483648.0, -2147483649.0})
+        EXPECT_THAT(refused(wrong, ValueType::integer),
+                    HasSubstr("is no integer) use whole numbers in 32 bits"))
+            << wrong;
+    for (const double wrong : {0.5, 2.0, -1.0, std::nan("")})
+        EXPECT_THAT(refused(wrong, ValueType::boolean), HasSubstr("is no boolean) use 0 and 1"))
+            << wrong;
+    EXPECT_THAT(message_of([&] {
+                    (void)graph_.constant(Tensor(ValueType::integer, {3}, {1, 2.5, 3}));
+                }),
+                HasSubstr("2.5"));
+    EXPECT_EQ(constant(graph_, -2147483648.0, ValueType::integer).rank(), 0);
+    EXPECT_EQ(constant(graph_, 2147483647.0, ValueType::integer).rank(), 0);
+    EXPECT_EQ(constant(graph_, 1.0, ValueType::boolean).rank(), 0);
+    EXPECT_EQ(constant(graph_, infinite).rank(), 0);
+}
+
+TEST_F(GraphErrors, ANumberThatIsNoIntegerIsARealBesideIntegers) {
+    for (const double wrong : {std::numeric_limits<double>::infinity(), 3e9, 0.5})
+        EXPECT_THAT(message_of([&] { (void)(count_ / wrong); }),
+                    AllOf(HasSubstr("integer and real are mixed"), HasSubstr("graph_test.cpp")));
+    EXPECT_EQ((count_ + 2147483647.0).info().type, ValueType::integer);
 }
 
 TEST_F(GraphErrors, LeaveTheGraphAsItWas) {
