@@ -24,7 +24,7 @@ inline Graph walk_off_the_grid(bool inside) {
     body.output(less(next, 4.0));
     body.output(next);
     body.output(sum + select(alive, found + part, 0.0 * sum));
-    const auto walk = [&](Graph& graph, Var flag, Var from, Var start, Var table) {
+    const auto walk = [&](Var flag, Var from, Var start, Var table) {
         return scan(body, std::array{flag, from, start}, {}, std::array{table}, 7, false, 0);
     };
     Graph graph;
@@ -32,7 +32,7 @@ inline Graph walk_off_the_grid(bool inside) {
     const Var grid_of_all = graph.input("grid", ValueType::integer, {4});
     const std::array start{less(from, 4.0), from, 0.0 * from};
     if (!inside) {
-        graph.output(walk(graph, start[0], start[1], start[2], grid_of_all).carries[2]);
+        graph.output(walk(start[0], start[1], start[2], grid_of_all).carries[2]);
         return graph;
     }
     Graph outer;
@@ -40,7 +40,7 @@ inline Graph walk_off_the_grid(bool inside) {
     const Var place = outer.input("position", ValueType::integer, {});
     const Var so_far = outer.input("sum", ValueType::integer, {});
     const Var table = outer.input("grid", ValueType::integer, {4});
-    for (const Var value : walk(outer, flag, place, so_far, table).carries) outer.output(value);
+    for (const Var value : walk(flag, place, so_far, table).carries) outer.output(value);
     graph.output(
         scan(std::move(outer), start, {}, std::array{grid_of_all}, 2, false, 0).carries[2]);
     return graph;
