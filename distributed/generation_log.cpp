@@ -42,21 +42,6 @@ void append_generation(std::string& text, const GenerationReport& report) {
                    report.invalid);
 }
 
-/// Bytes of the whole lines in a file, at most `length`: a file without results may lose some.
-std::uint64_t whole_lines(const std::filesystem::path& path, std::uint64_t length) {
-    std::error_code error;
-    const std::uintmax_t size = std::filesystem::file_size(path, error);
-    if (!error && size >= length) {
-        return length;
-    }
-    std::uint64_t whole = 0;
-    std::ifstream file(path, std::ios::binary);
-    for (std::string line; std::getline(file, line) && !file.eof();) {
-        whole += line.size() + 1;
-    }
-    return whole;
-}
-
 void append_individual(std::string& text, std::uint64_t generation, const evolve::Birth& birth,
                        const evolve::Outcome& outcome) {
     auto at = std::back_inserter(text);
@@ -72,6 +57,20 @@ void append_individual(std::string& text, std::uint64_t generation, const evolve
 }
 
 }  // namespace
+
+std::uint64_t whole_lines(const std::filesystem::path& path, std::uint64_t length) {
+    std::error_code error;
+    const std::uintmax_t size = std::filesystem::file_size(path, error);
+    if (!error && size >= length) {
+        return length;
+    }
+    std::uint64_t whole = 0;
+    std::ifstream file(path, std::ios::binary);
+    for (std::string line; std::getline(file, line) && !file.eof();) {
+        whole += line.size() + 1;
+    }
+    return whole;
+}
 
 AppendFile::AppendFile(std::filesystem::path path, std::uint64_t length)
     : path_(std::move(path)), length_(length) {

@@ -39,6 +39,10 @@ class AppendFile {
     std::string pending_;
 };
 
+/// Where to go on with a file that may have lost lines, since no result is in it: at `length`
+/// bytes, or behind the whole lines that it has.
+[[nodiscard]] std::uint64_t whole_lines(const std::filesystem::path& path, std::uint64_t length);
+
 /// Seconds of one rank in one generation.
 struct RankSeconds {
     int rank = 0;

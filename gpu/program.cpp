@@ -153,7 +153,7 @@ void GpuProgram::require_countable(std::int64_t population) const {
             widest));
     }
     if (compiled_->widest_stride() > most_words / population) {
-        throw DeviceError(fmt::format(
+        throw OutOfMemoryError(fmt::format(
             "cannot run {} individuals at once (a value or temporary of {} words for each is more "
             "than a kernel can count) evaluate fewer individuals at once",
             population, compiled_->widest_stride()));

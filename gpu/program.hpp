@@ -83,7 +83,8 @@ class GpuProgram : public Program {
     /// generation}.
     void find_key(std::int64_t population, std::span<const Binding> inputs,
                   std::span<const Binding> outputs);
-    /// Throws DeviceError unless kernels can count the words of all individuals.
+    /// Throws unless kernels can count the words: DeviceError for a single individual's, and
+    /// OutOfMemoryError where fewer individuals at once would do.
     void require_countable(std::int64_t population) const;
     void require_memory(std::int64_t population) const;
     void require_apart(std::int64_t population, std::span<const Binding> inputs,

@@ -65,8 +65,8 @@ std::string result_text(const TrainingJob& job, const TrainingResult& result) {
 int train_command(const CommandContext& context, const TrainOptions& options) {
     if (distributed::launched_ranks() > 1)
         throw ConfigError(
-            fmt::format("{} ranks were started ('cambrian train' runs in one process, on all of "
-                        "its threads) start it without mpirun",
+            fmt::format("{} ranks were started (a training runs in one process, on all of its "
+                        "threads) start it without mpirun",
                         distributed::launched_ranks()));
     const Schema schema;
     std::vector<Difference> changes;

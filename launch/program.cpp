@@ -126,7 +126,7 @@ class CommandLine {
 
     void add_resume() {
         CLI::App& sub =
-            add("resume", "Go on with a run, on any number of ranks",
+            add("resume", "Go on with a run: an evolution on any number of ranks, or a training",
                 "  cambrian resume runs/cart_pole-1\n"
                 "  cambrian resume runs/cart_pole-1 --set run.stop.generations=500",
                 [this] {

@@ -17,6 +17,7 @@ void write_training_checkpoint(const std::filesystem::path& path,
     ArchiveWriter about;
     about.write(format);
     about.write(checkpoint.identity_json);
+    about.write(checkpoint.arithmetic);
     about.write(checkpoint.epochs_bytes);
     about.write(checkpoint.timings_bytes);
     about.write(checkpoint.observations_bytes);
@@ -26,13 +27,11 @@ void write_training_checkpoint(const std::filesystem::path& path,
     write_file_atomically(path, encode(container));
 }
 
-std::optional<TrainingCheckpoint> read_training_checkpoint(const std::filesystem::path& path) {
-    std::error_code error;
-    if (!std::filesystem::exists(path, error)) return std::nullopt;
+TrainingCheckpoint read_training_checkpoint(const std::filesystem::path& path) {
     const Container container = decode_container(read_file(path), path.string());
     if (container.kind != kind)
         throw InputError(path.string() + " holds no training (it is a " + container.kind +
-                         " file) remove it to train from the start");
+                         " file) give the directory of a training");
     TrainingCheckpoint checkpoint;
     ArchiveReader about(container.section("about"), path.string());
     std::uint32_t found = 0;
@@ -41,6 +40,7 @@ std::optional<TrainingCheckpoint> read_training_checkpoint(const std::filesystem
         about.fail("its training has format " + std::to_string(found) + ", this program reads " +
                    std::to_string(format));
     about.read(checkpoint.identity_json);
+    about.read(checkpoint.arithmetic);
     about.read(checkpoint.epochs_bytes);
     about.read(checkpoint.timings_bytes);
     about.read(checkpoint.observations_bytes);

@@ -3,16 +3,16 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
-#include <optional>
 #include <string>
 #include <vector>
 
 namespace cambrian::launch {
 
-/// What a training goes on from (training.cmb): its state between two epochs, and how long its
+/// What a training goes on from (training.cmb): its state between two steps, and how long its
 /// tables were then.
 struct TrainingCheckpoint {
     std::string identity_json;  ///< Of the training it is of.
+    std::string arithmetic;     ///< What a resume must share, see distributed::arithmetic_of.
     std::uint64_t epochs_bytes = 0;
     std::uint64_t timings_bytes = 0;
     std::uint64_t observations_bytes = 0;
@@ -23,9 +23,7 @@ struct TrainingCheckpoint {
 /// Atomically.
 void write_training_checkpoint(const std::filesystem::path& path,
                                const TrainingCheckpoint& checkpoint);
-/// Nothing where there is no such file. Throws InputError for damaged bytes or another kind of
-/// .cmb.
-[[nodiscard]] std::optional<TrainingCheckpoint> read_training_checkpoint(
-    const std::filesystem::path& path);
+/// Throws InputError for a missing file, damaged bytes and another kind of .cmb.
+[[nodiscard]] TrainingCheckpoint read_training_checkpoint(const std::filesystem::path& path);
 
 }  // namespace cambrian::launch

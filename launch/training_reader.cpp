@@ -112,6 +112,7 @@ bool holds_training(const std::filesystem::path& directory) {
 ResolvedConfig read_resumed_training(const std::filesystem::path& directory,
                                      std::span<const std::string> overrides, const Schema& schema,
                                      std::vector<Difference>& changes) {
+    refuse_evolution(read_config(directory / "config.json", overrides));
     return without_evolution(read_resumed(directory, overrides, schema, changes));
 }
 
@@ -130,6 +131,7 @@ TrainingJob make_training(const ResolvedConfig& config, const Schema& schema,
             config.origins.of("task"), job.task->type()));
     job.blueprint = make_founder(config, *job.task);
     job.settings = settings_of(json, learning->loss);
+    job.mixed = json.at("engine").at("mixed").get<bool>();
     job.watch = watch_of(json.at("training").at("observe"));
     job.identity_json = nlohmann::json(keys_of_class(schema, *config.written, "identity")).dump();
     job.resolved_json = config.written->dump(2);

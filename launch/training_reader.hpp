@@ -27,6 +27,7 @@ struct TrainingJob {
     Blueprint blueprint;
     TrainingSettings settings;
     WatchSettings watch;
+    bool mixed = false;  ///< A resume may compute with other arithmetic.
     std::string identity_json;
     std::string resolved_json;
 };
@@ -38,7 +39,7 @@ struct TrainingJob {
     const Environment& environment = process_environment());
 /// Whether a directory holds a run of `cambrian train`.
 [[nodiscard]] bool holds_training(const std::filesystem::path& directory);
-/// read_resumed of a training.
+/// read_resumed of a training. Throws ConfigError for keys that only evolution reads.
 [[nodiscard]] ResolvedConfig read_resumed_training(const std::filesystem::path& directory,
                                                    std::span<const std::string> overrides,
                                                    const Schema& schema,

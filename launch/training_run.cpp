@@ -11,6 +11,7 @@
 #include <ostream>
 
 #include "cambrian/distributed/generation_log.hpp"
+#include "cambrian/distributed/hello.hpp"
 #include "cambrian/distributed/network_file.hpp"
 #include "cambrian/distributed/run_directory.hpp"
 #include "cambrian/engine/core/error.hpp"
@@ -41,6 +42,7 @@ class Run {
           out_(out),
           quiet_(quiet),
           accuracy_(has_accuracy(job.settings.loss)),
+          arithmetic_(distributed::arithmetic_of(backend)),
           network_(job.blueprint),
           trainer_(backend, network_, job.task->learning()->data, job.settings) {
         if (!resume && directory_.holds_run())
@@ -53,9 +55,9 @@ class Run {
         epochs_.emplace(directory_.path() / "epochs.csv", before_.epochs_bytes);
         timings_.emplace(directory_.path() / "timings.csv", before_.timings_bytes);
         if (job.watch.every > 0) watch();
-        if (before_.epochs_bytes > 0) return;
-        epochs_->pending() += epochs_header;
-        timings_->pending() += timings_header;
+        if (epochs_->length() == 0) epochs_->pending() += epochs_header;
+        if (timings_->length() == 0) timings_->pending() += timings_header;
+        write_checkpoint();
     }
 
     TrainingResult train(const std::atomic<int>& interrupt) {
@@ -79,28 +81,46 @@ class Run {
         return directory_.path() / "training.cmb";
     }
 
-    /// Goes back to the last checkpoint; without one everything starts anew.
+    /// Goes back to the last checkpoint.
     void restore() {
-        const std::optional<TrainingCheckpoint> found = read_training_checkpoint(checkpoint_path());
-        if (!found) return;
-        if (found->identity_json != job_.identity_json)
-            throw InputError(fmt::format(
-                "{} is of another training (its settings differ) remove it to train from the start",
-                checkpoint_path().string()));
-        trainer_.restore(found->state, checkpoint_path().string());
-        before_ = *found;
+        const std::string path = checkpoint_path().string();
+        before_ = read_training_checkpoint(path);
+        if (before_.identity_json != job_.identity_json)
+            throw InputError(
+                fmt::format("{} is of another training (its settings differ) train "
+                            "anew into another run.directory",
+                            path));
+        if (!job_.mixed && before_.arithmetic != arithmetic_)
+            throw ConfigError(fmt::format(
+                "{} was computed with other arithmetic (it was {}, here it is {}) resume on an "
+                "equal device, or set engine.mixed to accept other bits",
+                path, before_.arithmetic, arithmetic_));
+        if (const auto epochs = directory_.path() / "epochs.csv";
+            distributed::whole_lines(epochs, before_.epochs_bytes) < before_.epochs_bytes)
+            throw InputError(
+                fmt::format("{} is shorter than training.cmb says (lines were lost) train anew "
+                            "into another run.directory",
+                            epochs.string()));
+        trainer_.restore(before_.state, path);
         before_.state.clear();
+        for (const auto& [file, bytes] :
+             {std::pair{"timings.csv", &before_.timings_bytes},
+              std::pair{"observations.jsonl", &before_.observations_bytes}})
+            *bytes = distributed::whole_lines(directory_.path() / file, *bytes);
+        if (!quiet_) out_ << fmt::format("going on after epoch {}\n", trainer_.epochs_done());
     }
 
     void write_checkpoint() {
         for (auto* log : {&epochs_, &timings_, &observations_})
             if (*log) (*log)->sync();
-        write_training_checkpoint(
-            checkpoint_path(), {.identity_json = job_.identity_json,
-                                .epochs_bytes = epochs_->length(),
-                                .timings_bytes = timings_->length(),
-                                .observations_bytes = observations_ ? observations_->length() : 0,
-                                .state = trainer_.state()});
+        write_training_checkpoint(checkpoint_path(),
+                                  {.identity_json = job_.identity_json,
+                                   .arithmetic = arithmetic_,
+                                   .epochs_bytes = epochs_->length(),
+                                   .timings_bytes = timings_->length(),
+                                   .observations_bytes = observations_ ? observations_->length()
+                                                                       : before_.observations_bytes,
+                                   .state = trainer_.state()});
     }
 
     /// Has the trainer tell of its slots, through windows, where the settings say.
@@ -121,20 +141,22 @@ class Run {
 
     TrainingResult loop(const std::atomic<int>& interrupt) {
         double saved = now();
-        bool interrupted = false;
+        double begin = saved;
         while (!trainer_.finished()) {
-            const double begin = now();
-            const auto report = trainer_.run_epoch([&] { return interrupt.load() == 0; });
-            if (!report) {
-                interrupted = true;
-                break;
+            const auto is_time = [&] { return now() - saved >= seconds_between_saves; };
+            const auto report =
+                trainer_.run_epoch([&] { return interrupt.load() == 0 && !is_time(); });
+            if (report) {
+                note(*report, now() - begin);
+                begin = now();
+            } else if (interrupt.load() != 0) {
+                return finish(true);
             }
-            note(*report, now() - begin);
-            if (now() - saved < seconds_between_saves) continue;
+            if (!is_time()) continue;
             save();
             saved = now();
         }
-        return finish(interrupted);
+        return finish(false);
     }
 
     void note(const EpochReport& report, double seconds) {
@@ -215,14 +237,17 @@ class Run {
             why));
     }
 
+    /// Whether an epoch has left weights whose loss is a number.
+    [[nodiscard]] bool has_learned() const {
+        return has_kept(best_individual()) && std::isfinite(kept_->loss);
+    }
+
     void save() {
+        write_checkpoint();
         kept_ = lowest_kept();
-        if (trainer_.epochs_done() > 0 &&
-            !(has_kept(best_individual()) && std::isfinite(kept_->loss)))
-            diverged("no epoch has a finite loss");
-        if (!write(kept_->individual, Snapshot::best, "best.cmb"))
-            diverged(fmt::format("weights of individual {} are not finite", kept_->individual));
-        if (trainer_.is_between_epochs()) write_checkpoint();
+        // Before the first epoch has ended the start is the best there is.
+        if (has_learned() || trainer_.epochs_done() == 0)
+            write(kept_->individual, Snapshot::best, "best.cmb");
         if (write(kept_->individual, Snapshot::now, "last.cmb")) return;
         std::filesystem::remove(directory_.path() / "last.cmb");
         if (!quiet_)
@@ -252,8 +277,7 @@ class Run {
     TrainingResult finish(bool interrupted) {
         if (window_) window_->finish();
         save();
-        epochs_->sync();
-        if (observations_) observations_->sync();
+        if (!interrupted && !has_learned()) diverged("no epoch has a finite loss");
         TrainingResult result{.epochs = trainer_.epochs_done(),
                               .individual = kept_->individual,
                               .best_loss = kept_->loss,
@@ -288,6 +312,7 @@ class Run {
     std::ostream& out_;
     bool quiet_;
     bool accuracy_;
+    std::string arithmetic_;
     TrainingCheckpoint before_;  ///< What is gone on from, without the state.
     Network network_;
     Trainer trainer_;

@@ -22,9 +22,11 @@ struct TrainingResult {
 /// last.cmb (the same one at the end), training.cmb (what a resumed training goes on from) and
 /// status.json. Prints a line for an epoch, a few a second. When `interrupt` becomes non-zero the
 /// training ends before its next step, with what is done saved.
-/// @param resume goes on with the training that the directory holds, from its last checkpoint or
-/// else from the start: tables and networks become the bytes they would have been. Without it
-/// throws ConfigError where there is a run.
+/// @param resume goes on with the training that the directory holds, from its last checkpoint:
+/// tables and networks become the bytes they would have been. Throws InputError where there is none
+/// or it is of another training, ConfigError where the arithmetic is another one. Without it throws
+/// ConfigError where there is a run. Throws ConfigError at the end, too, when no epoch had a loss
+/// that is a number.
 [[nodiscard]] TrainingResult run_training(const TrainingJob& job, Backend& backend,
                                           std::ostream& out, bool quiet,
                                           const std::atomic<int>& interrupt, bool resume = false);

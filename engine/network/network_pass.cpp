@@ -142,10 +142,13 @@ class Pass {
         for (Var& value : parameters) value = parameter(next_range_++);
         std::vector<Var> activations(any.activations().size());
         for (Var& code : activations) code = element(operands_.activations, next_activation_++);
+        // What a disabled slot computes is not used: it has nothing to learn from.
+        const bool learns =
+            slot == head_ || blueprint_.slots[static_cast<std::size_t>(slot)]->enabled;
         const LayerOperands own{.parameters = parameters,
                                 .activations = activations,
                                 .row = network_.shape_before(slot),
-                                .training = operands_.training};
+                                .training = learns ? operands_.training : nullptr};
         if (sequences_) return any.sequence(input, own);
         const std::size_t states = any.state().size();
         StepResult step = any.step(input, layer_state_.subspan(new_state_.size(), states), own);

@@ -132,6 +132,8 @@ void Plateau::restore(ArchiveReader& from) {
     from.read(factor_);
     from.read(best_);
     from.read(waited_);
+    if (!(factor_ >= 0.0 && factor_ <= 1.0) || std::isnan(best_) || waited_ < 0)
+        from.fail("a plateau contradicts itself");
 }
 
 void Plateau::report(double loss) {

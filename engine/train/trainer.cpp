@@ -138,7 +138,6 @@ class Trainer::Implementation {
     std::vector<Score> evaluate(Part part, Snapshot snapshot);
     void save(ArchiveWriter& to) const;
     void restore(ArchiveReader& from);
-    bool is_between_epochs() const { return !in_epoch_; }
 
     std::vector<float> weights(std::int64_t index, Snapshot snapshot) const {
         CAMBRIAN_ASSERT(index >= 0 && index < population());
@@ -182,8 +181,12 @@ class Trainer::Implementation {
         buffers_.write(fmt::format("{}.targets", name(part)), samples(part).targets);
     }
     void draw_weights();
-    /// Names of the buffers of reals that outlast an epoch.
+    /// Names of the buffers that outlast an epoch, and of those that add up what one did so far
+    /// (none between two).
     std::vector<std::string> lasting() const;
+    std::vector<std::string> sums() const;
+    std::vector<Tensor> read_all(std::span<const std::string> names) const;
+    void write_all(std::span<const std::string> names, std::span<const Tensor> values);
     void write_order();
     void write_rates();
 
@@ -222,7 +225,7 @@ class Trainer::Implementation {
     std::map<std::pair<Part, Snapshot>, Walk> evaluations_;
     std::vector<Individual> individuals_;
     std::int64_t epochs_done_ = 0;
-    bool in_epoch_ = false;  ///< A step of an epoch that has not ended was taken.
+    std::int64_t next_batch_ = 0;  ///< Of the epoch that goes on; 0 between two.
     Watch watch_;
 };
 
@@ -338,23 +341,28 @@ std::vector<Score> Trainer::Implementation::evaluate(Part part, Snapshot snapsho
         if (!known) upload(part);
     }
     const Walk& parts = entry->second;
+    const std::vector<Tensor> of_epoch = read_all(sums());
     clear_sums();
     for (std::int64_t batch = 0; batch < parts.batches(); ++batch) run(parts.batch(batch));
-    return read_scores();
+    const std::vector<Score> scores = read_scores();
+    write_all(sums(), of_epoch);
+    return scores;
 }
 
 std::optional<EpochReport> Trainer::Implementation::run_epoch(const std::function<bool()>& go_on) {
     CAMBRIAN_ASSERT(!finished());
     write_order();
     write_rates();
-    write_shared("batch", ValueType::integer, 0.0);
-    clear_sums();
-    for (std::int64_t batch = 0; batch < step_.batches(); ++batch) {
+    write_shared("batch", ValueType::integer, static_cast<double>(next_batch_));
+    if (next_batch_ == 0) clear_sums();
+    write_shared("position", ValueType::integer,
+                 static_cast<double>(next_batch_ * settings_.batch));
+    for (; next_batch_ < step_.batches(); ++next_batch_) {
         if (go_on && !go_on()) return std::nullopt;
-        in_epoch_ = true;
-        observe(batch);
-        run(step_.batch(batch));
+        observe(next_batch_);
+        run(step_.batch(next_batch_));
     }
+    next_batch_ = 0;
 
     EpochReport report{.epoch = ++epochs_done_, .individuals = {}};
     const std::vector<Score> scores = read_scores();
@@ -380,7 +388,6 @@ std::optional<EpochReport> Trainer::Implementation::run_epoch(const std::functio
             report.individuals[i].watched = after[i].loss;
     }
     judge(report);
-    in_epoch_ = false;
     return report;
 }
 
@@ -392,10 +399,28 @@ std::vector<std::string> Trainer::Implementation::lasting() const {
     return names;
 }
 
+std::vector<std::string> Trainer::Implementation::sums() const {
+    std::vector<std::string> names;
+    if (next_batch_ == 0) return names;
+    for (const char* name : {"sum.count", "sum.loss", "sum.right", "sum.skipped"})
+        if (buffers_.contains(name)) names.emplace_back(name);
+    return names;
+}
+
+std::vector<Tensor> Trainer::Implementation::read_all(std::span<const std::string> names) const {
+    std::vector<Tensor> values;
+    for (const std::string& name : names) values.push_back(buffers_.read(name));
+    return values;
+}
+
+void Trainer::Implementation::write_all(std::span<const std::string> names,
+                                        std::span<const Tensor> values) {
+    for (std::size_t i = 0; i < names.size(); ++i) buffers_.write(names[i], values[i]);
+}
+
 void Trainer::Implementation::save(ArchiveWriter& to) const {
-    CAMBRIAN_EXPECT(!in_epoch_);
     to.write(epochs_done_);
-    to.write(buffers_.read("pass").elements[0]);
+    to.write(next_batch_);
     for (const Individual& individual : individuals_) {
         individual.plateau.save(to);
         to.write(individual.best);
@@ -403,36 +428,41 @@ void Trainer::Implementation::save(ArchiveWriter& to) const {
         to.write(individual.waited);
         to.write(individual.active);
     }
-    for (const std::string& name : lasting()) {
-        const Tensor values = buffers_.read(name);
-        to.write(std::vector<float>(values.elements.begin(), values.elements.end()));
-    }
+    for (const auto& names : {lasting(), sums()})
+        for (const Tensor& values : read_all(names))
+            to.write(std::vector<float>(values.elements.begin(), values.elements.end()));
 }
 
 void Trainer::Implementation::restore(ArchiveReader& from) {
     from.read(epochs_done_);
-    if (epochs_done_ < 0 || epochs_done_ > settings_.epochs)
-        from.fail("it has done more epochs than the training has");
-    double pass = 0.0;
-    from.read(pass);
-    if (!(pass >= 0.0 && pass <= std::numeric_limits<std::int32_t>::max()))
-        from.fail("it has taken no number of steps");
-    write_shared("pass", ValueType::integer, pass);
+    from.read(next_batch_);
+    const std::int64_t left = settings_.epochs - epochs_done_;
+    if (epochs_done_ < 0 || left < 0 || next_batch_ < 0 || next_batch_ >= step_.batches() ||
+        (left == 0 && next_batch_ > 0))
+        from.fail("it has done another number of steps than the training can");
+    // Steps are counted from the start: random numbers depend on it.
+    write_shared("pass", ValueType::integer,
+                 static_cast<double>(epochs_done_ * step_.batches() + next_batch_));
     for (Individual& individual : individuals_) {
         individual.plateau.restore(from);
         from.read(individual.best);
         from.read(individual.counted);
         from.read(individual.waited);
         from.read(individual.active);
+        if (std::isnan(individual.best) || std::isnan(individual.counted) ||
+            individual.waited < 0 || individual.waited > epochs_done_)
+            from.fail("an individual contradicts itself");
     }
-    for (const std::string& name : lasting()) {
-        Tensor values = buffers_.read(name);
-        std::vector<float> saved;
-        from.read(saved);
-        if (saved.size() != values.elements.size())
-            from.fail("its " + name + " are of another size");
-        std::ranges::copy(saved, values.elements.begin());
-        buffers_.write(name, values);
+    for (const auto& names : {lasting(), sums()}) {
+        std::vector<Tensor> all = read_all(names);
+        for (std::size_t i = 0; i < all.size(); ++i) {
+            std::vector<float> saved;
+            from.read(saved);
+            if (saved.size() != all[i].elements.size())
+                from.fail("its " + names[i] + " are of another size");
+            std::ranges::copy(saved, all[i].elements.begin());
+        }
+        write_all(names, all);
     }
     from.finish();
 }
@@ -497,9 +527,6 @@ std::vector<std::byte> Trainer::state() const {
 void Trainer::restore(std::span<const std::byte> state, const std::string& source) {
     ArchiveReader reader(state, source);
     implementation_->restore(reader);
-}
-bool Trainer::is_between_epochs() const {
-    return implementation_->is_between_epochs();
 }
 std::vector<Score> Trainer::evaluate(Part part, Snapshot snapshot) {
     return implementation_->evaluate(part, snapshot);

@@ -92,7 +92,8 @@ class Trainer {
     /// Whether all epochs are done or every individual has stopped.
     [[nodiscard]] bool finished() const;
     /// The next epoch. A step is skipped, and counted, when a gradient is not finite. `go_on` is
-    /// asked before every step; once it says no, the epoch ends there and there is no report.
+    /// asked before every step; once it says no there is no report, and the next call goes on with
+    /// that step.
     std::optional<EpochReport> run_epoch(const std::function<bool()>& go_on = {});
     /// Epochs until the end.
     void run(const std::function<void(const EpochReport&)>& progress = {});
@@ -100,15 +101,12 @@ class Trainer {
     /// reach them in every `every`-th step of the training (numbers from 1), before it is taken. A
     /// program of its own computes that: what is learned stays the same in every bit.
     void watch(std::int64_t every, Observer& observer);
-    /// All that the next epoch depends on beside settings, data and structure. Call it between
-    /// epochs.
+    /// All that the next step depends on beside settings, data and structure.
     [[nodiscard]] std::vector<std::byte> state() const;
     /// Goes on where a trainer of the same settings, data and structure was. Throws InputError,
     /// naming `source`, for damaged bytes and for those of another training; then it must not be
     /// used any more.
     void restore(std::span<const std::byte> state, const std::string& source);
-    /// Whether no step was taken since the last epoch ended.
-    [[nodiscard]] bool is_between_epochs() const;
     /// Loss and accuracy of every individual on a part of the data that has rows, as it is now or
     /// as it was at its best.
     [[nodiscard]] std::vector<Score> evaluate(Part part, Snapshot snapshot = Snapshot::now);

@@ -138,12 +138,13 @@ Var after_step(const Network& network, Var before, Var optimized, std::span<cons
     std::size_t next = 0;
     for (const WeightRange& range : network.weights()) {
         Var part = slice(optimized, 0, range.offset, range.count);
-        if (range.parameter.buffer) {
+        if (is_disabled(network, range)) {
+            part = slice(before, 0, range.offset, range.count);
+        } else if (range.parameter.buffer) {
             CAMBRIAN_ASSERT(next < statistics.size());
             part = reshape(statistics[next++], {range.count});
         }
-        parts.push_back(is_disabled(network, range) ? slice(before, 0, range.offset, range.count)
-                                                    : part);
+        parts.push_back(part);
     }
     CAMBRIAN_ASSERT(next == statistics.size());
     return concat(parts, 0);
@@ -182,6 +183,9 @@ void check_fit(const Network& network, const Loss& loss, const Samples& samples,
         fail(fmt::format("the network answers {} values", outputs));
     if (!classes) return;
     const auto ignored = static_cast<double>(std::get<CrossEntropy>(loss).ignore_index);
+    if (std::ranges::all_of(samples.targets.elements,
+                            [&](double target) { return target == ignored; }))
+        fail("the loss ignores every target");
     for (const double target : samples.targets.elements)
         if (target != ignored && !(target >= 0.0 && target < static_cast<double>(outputs)))
             fail(fmt::format("class {} is none of the {} that the network answers", target,

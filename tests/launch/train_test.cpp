@@ -294,8 +294,64 @@ TEST_F(Train, WhatATrainingCannotGoOnFromIsAnError) {
     EXPECT_THAT(holds(content(directory_.file("other/training.cmb"))).err,
                 HasSubstr("is of another training"));
     std::filesystem::remove(checkpoint);
-    ASSERT_EQ(run({"resume", directory, "-q"}).code, 0) << "it starts anew";
+    EXPECT_EQ(run({"resume", directory}).code, 3);
+    std::ofstream(checkpoint, std::ios::binary) << whole;
+    const Result key = run({"resume", directory, "--set", "run.stop.generations=5"});
+    EXPECT_EQ(key.code, 2);
+    EXPECT_THAT(key.err, HasSubstr("run.stop is a key of evolution"));
+    const std::vector<std::string> reference{"--set", "engine.backend=reference"};
+    const Result arithmetic = run({"resume", directory, reference[0], reference[1]});
+    EXPECT_EQ(arithmetic.code, 2);
+    EXPECT_THAT(arithmetic.err, HasSubstr("was computed with other arithmetic"));
+    EXPECT_EQ(
+        run({"resume", directory, reference[0], reference[1], "--set", "engine.mixed=true"}).code,
+        0);
+    std::filesystem::remove(directory_.file("run/timings.csv"));
+    EXPECT_EQ(run({"resume", directory, "--set", "engine.mixed=true"}).code, 0);
     EXPECT_EQ(content(directory_.file("run/epochs.csv")), epochs);
+    std::filesystem::resize_file(directory_.file("run/epochs.csv"), 100);
+    EXPECT_THAT(run({"resume", directory, "--set", "engine.mixed=true"}).err,
+                HasSubstr("epochs.csv is shorter than"));
+}
+
+TEST_F(Train, AnInterruptInAnEpochLosesNoStep) {
+    const Schema schema;
+    std::string text = eventful;
+    const std::string config =
+        directory_.write("parts.json", text.replace(text.find('@'), 1, directory_.file("parts")));
+    const TrainingJob job = make_training(resolve_training(read_config(config, {}), schema), schema,
+                                          evolve::standard_tasks());
+    const auto backend = make_cpu_backend({});
+    const DataSet& data = job.task->learning()->data;
+    const Network network(job.blueprint);
+    // Two steps at a time, each time by another trainer.
+    std::vector<std::byte> state = Trainer(*backend, network, data, job.settings).state();
+    std::vector<EpochReport> reports;
+    for (bool finished = false; !finished;) {
+        Trainer trainer(*backend, network, data, job.settings);
+        trainer.restore(state, "state");
+        int steps = 0;
+        while (!finished) {
+            const auto report = trainer.run_epoch([&] { return steps++ < 2; });
+            if (!report) break;
+            reports.push_back(*report);
+            finished = trainer.finished();
+        }
+        (void)trainer.evaluate(Part::train);  // Changes nothing.
+        state = trainer.state();
+    }
+    Trainer whole(*backend, network, data, job.settings);
+    std::size_t epoch = 0;
+    whole.run([&](const EpochReport& report) {
+        for (std::size_t i = 0; i < report.individuals.size(); ++i) {
+            const EpochScore& part = reports.at(epoch).individuals[i];
+            EXPECT_EQ(part.train.loss, report.individuals[i].train.loss);
+            EXPECT_EQ(part.watched, report.individuals[i].watched);
+        }
+        ++epoch;
+    });
+    EXPECT_EQ(reports.size(), epoch);
+    EXPECT_TRUE(whole.state() == state);
 }
 
 TEST_F(Train, EvolutionTakesTheSameDataSets) {
