@@ -4,8 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
-#include <limits>
 #include <map>
 #include <numeric>
 
@@ -54,42 +52,11 @@ struct Watch {
     std::map<std::int64_t, Watched> programs;
 };
 
-struct Individual {
-    explicit Individual(const Schedule& schedule) : plateau(schedule) {}
-
-    Plateau plateau;
-    double best = std::numeric_limits<double>::infinity();
-    double counted = best;  ///< The last loss that was lower by the least change.
-    std::int64_t waited = 0;
-    bool active = true;
-    bool improved = false;
-};
-
 }  // namespace
 
 std::string_view name(Part part) {
     static constexpr std::array<std::string_view, 3> names{"train", "validation", "test"};
     return names[static_cast<std::size_t>(part)];
-}
-
-void check(const TrainingSettings& settings) {
-    const auto refuse = [](std::string_view key, const std::string& is, std::string_view allowed) {
-        throw ConfigError(
-            fmt::format("training.{} is {} ({} is needed) change it", key, is, allowed));
-    };
-    if (settings.epochs < 1) refuse("epochs", fmt::format("{}", settings.epochs), "at least 1");
-    if (settings.batch < 1) refuse("batch", fmt::format("{}", settings.batch), "at least 1");
-    if (settings.learning_rates.empty())
-        refuse("learning_rate", "empty", "one for each individual");
-    for (const double rate : settings.learning_rates)
-        if (!(rate >= 0.0 && std::isfinite(rate)))
-            refuse("learning_rate", fmt::format("{}", rate), "a number of at least 0");
-    if (settings.clip_norm && !(*settings.clip_norm > 0.0))
-        refuse("clip_norm", fmt::format("{}", *settings.clip_norm), "a number above 0");
-    if (settings.early_stop.patience < 0)
-        refuse("early_stop.patience", fmt::format("{}", settings.early_stop.patience),
-               "at least 0");
-    (void)rate_factor(settings.schedule, 0.0, static_cast<double>(settings.epochs));
 }
 
 class Trainer::Implementation {
@@ -109,7 +76,8 @@ class Trainer::Implementation {
         for (const Part part : {Part::train, Part::validation, Part::test})
             if (samples(part).rows() > 0)
                 training_graphs::check_fit(network, settings_.loss, samples(part), name(part));
-        individuals_.assign(settings_.learning_rates.size(), Individual(settings_.schedule));
+        individuals_.assign(settings_.learning_rates.size(),
+                            TrainingProgress(settings_.schedule, settings_.early_stop));
         step_ = walk(Part::train, settings_.batch, [&](std::int64_t rows) {
             return training_graphs::step(network_, settings_, data_.train, rows);
         });
@@ -120,13 +88,13 @@ class Trainer::Implementation {
 
     std::int64_t population() const { return static_cast<std::int64_t>(individuals_.size()); }
     std::int64_t epochs_done() const { return epochs_done_; }
-    const Individual& individual(std::int64_t index) const {
+    const TrainingProgress& individual(std::int64_t index) const {
         CAMBRIAN_ASSERT(index >= 0 && index < population());
         return individuals_[static_cast<std::size_t>(index)];
     }
     bool finished() const {
         return epochs_done_ >= settings_.epochs ||
-               std::ranges::none_of(individuals_, &Individual::active);
+               std::ranges::none_of(individuals_, &TrainingProgress::active);
     }
 
     void watch(std::int64_t every, Observer& observer) {
@@ -223,7 +191,7 @@ class Trainer::Implementation {
     Walk step_;
     Bound keep_best_;
     std::map<std::pair<Part, Snapshot>, Walk> evaluations_;
-    std::vector<Individual> individuals_;
+    std::vector<TrainingProgress> individuals_;
     std::int64_t epochs_done_ = 0;
     std::int64_t next_batch_ = 0;  ///< Of the epoch that goes on; 0 between two.
     Watch watch_;
@@ -262,11 +230,10 @@ void Trainer::Implementation::write_order() {
 
 void Trainer::Implementation::write_rates() {
     write("rate", ValueType::real, of_each([&](std::size_t i) {
-              return settings_.learning_rates[i] *
-                     static_cast<double>(individuals_[i].plateau.factor());
+              return settings_.learning_rates[i] * static_cast<double>(individuals_[i].factor());
           }));
     write("active", ValueType::boolean,
-          of_each([&](std::size_t i) { return individuals_[i].active; }));
+          of_each([&](std::size_t i) { return individuals_[i].active(); }));
     const std::int64_t batches = step_.batches();
     std::vector<double> factors;
     for (std::int64_t batch = 0; batch < batches; ++batch) {
@@ -421,13 +388,7 @@ void Trainer::Implementation::write_all(std::span<const std::string> names,
 void Trainer::Implementation::save(ArchiveWriter& to) const {
     to.write(epochs_done_);
     to.write(next_batch_);
-    for (const Individual& individual : individuals_) {
-        individual.plateau.save(to);
-        to.write(individual.best);
-        to.write(individual.counted);
-        to.write(individual.waited);
-        to.write(individual.active);
-    }
+    for (const TrainingProgress& individual : individuals_) individual.save(to);
     for (const auto& names : {lasting(), sums()})
         for (const Tensor& values : read_all(names))
             to.write(std::vector<float>(values.elements.begin(), values.elements.end()));
@@ -443,16 +404,7 @@ void Trainer::Implementation::restore(ArchiveReader& from) {
     // Steps are counted from the start: random numbers depend on it.
     write_shared("pass", ValueType::integer,
                  static_cast<double>(epochs_done_ * step_.batches() + next_batch_));
-    for (Individual& individual : individuals_) {
-        individual.plateau.restore(from);
-        from.read(individual.best);
-        from.read(individual.counted);
-        from.read(individual.waited);
-        from.read(individual.active);
-        if (std::isnan(individual.best) || std::isnan(individual.counted) ||
-            individual.waited < 0 || individual.waited > epochs_done_)
-            from.fail("an individual contradicts itself");
-    }
+    for (TrainingProgress& individual : individuals_) individual.restore(from);
     for (const auto& names : {lasting(), sums()}) {
         std::vector<Tensor> all = read_all(names);
         for (std::size_t i = 0; i < all.size(); ++i) {
@@ -469,24 +421,12 @@ void Trainer::Implementation::restore(ArchiveReader& from) {
 
 void Trainer::Implementation::judge(EpochReport& report) {
     for (std::size_t i = 0; i < individuals_.size(); ++i) {
-        Individual& individual = individuals_[i];
         EpochScore& score = report.individuals[i];
-        const double loss = score.watched;
-        individual.improved = individual.active && loss < individual.best;
-        if (individual.active) {
-            individual.plateau.report(loss);
-            const bool better = loss < individual.counted - settings_.early_stop.least_change;
-            if (better) individual.counted = loss;
-            individual.waited = better ? 0 : individual.waited + 1;
-            if (individual.improved) individual.best = loss;
-            individual.active = settings_.early_stop.patience == 0 ||
-                                individual.waited < settings_.early_stop.patience;
-        }
-        score.best = individual.improved;
-        score.stopped = !individual.active;
+        score.best = individuals_[i].report(score.watched);
+        score.stopped = !individuals_[i].active();
     }
     write("improved", ValueType::boolean,
-          of_each([&](std::size_t i) { return individuals_[i].improved; }));
+          of_each([&](std::size_t i) { return report.individuals[i].best; }));
     run(keep_best_);
 }
 
@@ -535,7 +475,7 @@ std::vector<float> Trainer::weights(std::int64_t individual, Snapshot snapshot) 
     return implementation_->weights(individual, snapshot);
 }
 double Trainer::best_loss(std::int64_t individual) const {
-    return implementation_->individual(individual).best;
+    return implementation_->individual(individual).best();
 }
 std::int64_t Trainer::peak_bytes() const {
     return implementation_->peak_bytes();
