@@ -3,10 +3,7 @@
 
 #include "cambrian/engine/backend/observed_program.hpp"
 #include "cambrian/engine/cpu/cpu_backend.hpp"
-#include "cambrian/engine/graph/captures.hpp"
-#include "cambrian/engine/graph/passes.hpp"
 #include "cambrian/tests/engine/memory_support.hpp"
-#include "cambrian/tests/engine/scan_support.hpp"
 #include "cambrian/tests/engine/training_support.hpp"
 #include "program_support.hpp"
 
@@ -58,23 +55,6 @@ TEST(VulkanExecution, ReadsCapturesAndGradientsOfATrainingStep) {
             EXPECT_EQ(observed.read(name), expected.read(name)) << name;
     }
     EXPECT_EQ(training.buffers().read("w1"), twin.buffers().read("w1"));
-}
-
-TEST(VulkanExecution, ScansWhoseIndividualsEndAreThoseOfTheCpu) {
-    const auto gpu = make_vulkan_backend(test_vulkan_options(Math::strict));
-    const auto cpu = make_cpu_backend({.math = Math::strict});
-    const Graph walk = test::walk_off_the_grid(false);
-    const std::array on_a_grid{Tensor(ValueType::integer, {3}, {0, 2, 4}),
-                               Tensor(ValueType::integer, {4}, {10, 20, 30, 40})};
-    const Graph seen = with_captures(walk, capture_names(walk));
-    EXPECT_EQ(evaluate(*gpu, seen, 3, on_a_grid)[0], evaluate(*gpu, walk, 3, on_a_grid)[0]);
-    EXPECT_EQ(evaluate(*gpu, seen, 3, on_a_grid), evaluate(*cpu, seen, 3, on_a_grid));
-
-    const Graph grown = over_population(test::shared_gain({.truncate = 3, .checkpoint_every = 2}),
-                                        std::array<std::size_t, 2>{0, 1});
-    const std::array inputs{Tensor(ValueType::real, {3}, {0.3, -0.7, 0.5}),
-                            Tensor(ValueType::integer, {3}, {2, 5, 7}), Tensor::scalar(1.2)};
-    EXPECT_EQ(evaluate(*gpu, grown, 3, inputs), evaluate(*cpu, grown, 3, inputs));
 }
 
 TEST(VulkanExecution, MemoryIsSteadyOverAHundredTrainingSteps) {
