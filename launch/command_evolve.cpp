@@ -28,7 +28,7 @@ struct Job {
     std::vector<Difference> changes;
 };
 
-Job read_job(const EvolveOptions& options, const Schema& schema) {
+Job read_job(const RunOptions& options, const Schema& schema) {
     Job job;
     job.config = options.resume
                      ? read_resumed(options.config, options.overrides, schema, job.changes)
@@ -38,7 +38,7 @@ Job read_job(const EvolveOptions& options, const Schema& schema) {
 }
 
 /// --print-config and --dry-run: no run, no MPI; the other ranks of a job have nothing to say.
-int show(const CommandContext& context, const EvolveOptions& options) {
+int show(const CommandContext& context, const RunOptions& options) {
     if (launcher_rank() != 0) return exit_done;
     const Schema schema;
     const Job job = read_job(options, schema);
@@ -53,7 +53,7 @@ int show(const CommandContext& context, const EvolveOptions& options) {
     return exit_done;
 }
 
-distributed::Start start_of(const EvolveOptions& options) {
+distributed::Start start_of(const RunOptions& options) {
     if (options.resume) return distributed::Start::resume;
     return options.proceed ? distributed::Start::proceed : distributed::Start::fresh;
 }
@@ -71,7 +71,7 @@ struct Engine {
 };
 
 /// What this rank computes with. A worker without tells the coordinator, which goes on with others.
-Engine make_engine(const Json& section, const EvolveOptions& options,
+Engine make_engine(const Json& section, const RunOptions& options,
                    distributed::Communicator& communicator, RankPlace place) {
     const bool coordinator = communicator.rank() == 0;
     try {
@@ -89,7 +89,7 @@ Engine make_engine(const Json& section, const EvolveOptions& options,
 }
 
 /// One rank's part of the run.
-int run_rank(const CommandContext& context, const EvolveOptions& options,
+int run_rank(const CommandContext& context, const RunOptions& options,
              distributed::Communicator& communicator, RankPlace place,
              const std::atomic<int>& interrupt) {
     const Schema schema;
@@ -117,7 +117,7 @@ int run_rank(const CommandContext& context, const EvolveOptions& options,
     return result.reason == distributed::StopReason::interrupted ? exit_interrupted : exit_done;
 }
 
-int run_job(const CommandContext& context, const EvolveOptions& options) {
+int run_job(const CommandContext& context, const RunOptions& options) {
     // Before and after MPI too: starting and ending it takes a while.
     const SignalGuard signals;
     distributed::MpiSession session;
@@ -143,7 +143,7 @@ int run_job(const CommandContext& context, const EvolveOptions& options) {
     return code;
 }
 
-int run_alone(const CommandContext& context, const EvolveOptions& options) {
+int run_alone(const CommandContext& context, const RunOptions& options) {
     distributed::Communicator communicator = distributed::make_local_communicator();
     const SignalGuard signals;
     return run_rank(context, options, communicator, RankPlace{}, signals.flag());
@@ -151,7 +151,7 @@ int run_alone(const CommandContext& context, const EvolveOptions& options) {
 
 }  // namespace
 
-int evolve_command(const CommandContext& context, const EvolveOptions& options) {
+int evolve_command(const CommandContext& context, const RunOptions& options) {
     if (options.print_config || options.dry_run) return show(context, options);
     // Without a launcher there is nobody to meet, and starting MPI costs more than a small run.
     return under_launcher() ? run_job(context, options) : run_alone(context, options);

@@ -62,7 +62,7 @@ std::string result_text(const TrainingJob& job, const TrainingResult& result) {
 
 }  // namespace
 
-int train_command(const CommandContext& context, const TrainOptions& options) {
+int train_command(const CommandContext& context, const RunOptions& options) {
     if (distributed::launched_ranks() > 1)
         throw ConfigError(
             fmt::format("{} ranks were started (a training runs in one process, on all of its "

@@ -17,10 +17,11 @@ struct CommandContext {
     std::ostream& err;
 };
 
-struct EvolveOptions {
-    std::string config;  ///< evolve: the config file; resume: the run directory.
+/// Of evolve, train and resume.
+struct RunOptions {
+    std::string config;  ///< The config file; of resume the run directory.
     bool resume = false;
-    bool proceed = false;  ///< --continue
+    bool proceed = false;  ///< --continue, of evolve alone.
     bool print_config = false;
     bool dry_run = false;
     bool quiet = false;
@@ -29,20 +30,10 @@ struct EvolveOptions {
     std::vector<std::string> overrides;
 };
 /// `cambrian evolve` and `cambrian resume`: the commands that speak MPI.
-[[nodiscard]] int evolve_command(const CommandContext& context, const EvolveOptions& options);
+[[nodiscard]] int evolve_command(const CommandContext& context, const RunOptions& options);
 
-struct TrainOptions {
-    std::string config;  ///< As in EvolveOptions.
-    bool resume = false;
-    bool print_config = false;
-    bool dry_run = false;
-    bool quiet = false;
-    bool profile = false;
-    std::string dump;  ///< As in EvolveOptions.
-    std::vector<std::string> overrides;
-};
 /// `cambrian train`: by gradient, in one process.
-[[nodiscard]] int train_command(const CommandContext& context, const TrainOptions& options);
+[[nodiscard]] int train_command(const CommandContext& context, const RunOptions& options);
 
 struct EvaluateOptions {
     std::string network;
@@ -50,7 +41,7 @@ struct EvaluateOptions {
     std::string phase;   ///< Empty: the last one that the task has.
     std::int64_t episodes = 0;
     bool profile = false;
-    std::string dump;  ///< As in EvolveOptions.
+    std::string dump;  ///< As in RunOptions.
     std::vector<std::string> overrides;
 };
 [[nodiscard]] int evaluate_command(const CommandContext& context, const EvaluateOptions& options);

@@ -130,16 +130,8 @@ class CommandLine {
                 "  cambrian resume runs/cart_pole-1\n"
                 "  cambrian resume runs/cart_pole-1 --set run.stop.generations=500",
                 [this] {
-                    if (holds_training(resume_.config))
-                        return train_command(context_, {.config = resume_.config,
-                                                        .resume = true,
-                                                        .print_config = resume_.print_config,
-                                                        .dry_run = resume_.dry_run,
-                                                        .quiet = resume_.quiet,
-                                                        .profile = resume_.profile,
-                                                        .dump = resume_.dump,
-                                                        .overrides = resume_.overrides});
                     resume_.resume = true;
+                    if (holds_training(resume_.config)) return train_command(context_, resume_);
                     return evolve_command(context_, resume_);
                 });
         sub.add_option("RUN_DIRECTORY", resume_.config, "The directory of the run")->required();
@@ -314,9 +306,9 @@ class CommandLine {
     CLI::App app_;
     std::function<int()> command_;
     std::string first_;  ///< The first word after the program.
-    EvolveOptions evolve_;
-    EvolveOptions resume_;
-    TrainOptions train_;
+    RunOptions evolve_;
+    RunOptions resume_;
+    RunOptions train_;
     EvaluateOptions evaluate_;
     InferOptions infer_;
     InspectOptions inspect_;
