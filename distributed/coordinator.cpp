@@ -283,9 +283,10 @@ void Coordinator::checkpoint() {
 
 void Coordinator::write_best(const std::optional<Champion>& champion) const {
     if (champion) {
-        write_network(directory_->path() / "best.cmb",
-                      {*champion->genome, experiment_.identity_json, champion->generation,
-                       champion->birth, champion->fitness, champion->validated});
+        write_network(
+            directory_->path() / "best.cmb",
+            {*champion->genome, experiment_.identity_json, champion->generation, champion->birth,
+             champion->fitness, champion->validated, experiment_.task->preparation()});
     }
 }
 

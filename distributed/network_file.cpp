@@ -1,5 +1,6 @@
 #include "cambrian/distributed/network_file.hpp"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "cambrian/engine/core/error.hpp"
@@ -10,10 +11,24 @@ namespace cambrian::distributed {
 
 namespace {
 
-constexpr std::uint32_t format = 1;
+/// 2: a section "preparation", which a file may lack.
+constexpr std::uint32_t format = 2;
 
 /// Deeper configs are refused: JSON is printed by recursion.
 constexpr int deepest = 64;
+
+constexpr const char* preparation_section = "preparation";
+
+std::optional<evolve::Preparation> preparation_in(const Container& container,
+                                                  const std::string& source) {
+    const bool present = std::ranges::any_of(container.sections, [](const Section& section) {
+        return section.name == preparation_section;
+    });
+    if (!present) {
+        return std::nullopt;
+    }
+    return evolve::decode_preparation(container.section(preparation_section), source);
+}
 
 }  // namespace
 
@@ -54,6 +69,9 @@ std::vector<std::byte> encode(const NetworkFile& file) {
     Container container{"network", {}};
     container.add("about", about.take());
     container.add("genome", evolve::encode(file.genome));
+    if (file.preparation) {
+        container.add(preparation_section, evolve::encode(*file.preparation));
+    }
     return cambrian::encode(container);
 }
 
@@ -71,9 +89,9 @@ NetworkFile decode_network(std::span<const std::byte> bytes, const std::string& 
     ArchiveReader about(container.section("about"), source);
     std::uint32_t found = 0;
     about.read(found);
-    if (found != format) {
-        about.fail("its network has format " + std::to_string(found) + ", this program reads " +
-                   std::to_string(format));
+    if (found < 1 || found > format) {
+        about.fail("its network has format " + std::to_string(found) +
+                   ", this program reads 1 to " + std::to_string(format));
     }
     about.read(file.identity_json);
     about.read(file.generation);
@@ -91,6 +109,14 @@ NetworkFile decode_network(std::span<const std::byte> bytes, const std::string& 
         file.validated = value;
     }
     file.genome = evolve::decode_genome(container.section("genome"), source);
+    file.preparation = preparation_in(container, source);
+    if (file.preparation) {
+        const std::string fault =
+            evolve::preparation_fault(*file.preparation, file.genome.blueprint);
+        if (!fault.empty()) {
+            about.fail(fault);
+        }
+    }
     return file;
 }
 

@@ -10,6 +10,7 @@
 
 #include "cambrian/evolve/birth.hpp"
 #include "cambrian/evolve/genome.hpp"
+#include "cambrian/evolve/preparation.hpp"
 
 namespace cambrian::distributed {
 
@@ -21,6 +22,8 @@ struct NetworkFile {
     evolve::BirthId birth = 0;
     double fitness = evolve::worst_fitness;
     std::optional<double> validated;
+    /// How rows become its inputs; none where no task prepares rows, and in files of version 1.
+    std::optional<evolve::Preparation> preparation{};
     bool operator==(const NetworkFile&) const = default;
 };
 
@@ -28,7 +31,8 @@ struct NetworkFile {
 [[nodiscard]] std::string identity_fault(const std::string& identity_json);
 
 [[nodiscard]] std::vector<std::byte> encode(const NetworkFile& file);
-/// Throws InputError naming `source` for damaged bytes or another kind of .cmb.
+/// Reads this version of the format and the ones before. Throws InputError naming `source` for
+/// damaged bytes or another kind of .cmb.
 [[nodiscard]] NetworkFile decode_network(std::span<const std::byte> bytes,
                                          const std::string& source);
 void write_network(const std::filesystem::path& path, const NetworkFile& file);

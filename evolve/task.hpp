@@ -15,6 +15,7 @@
 #include "cambrian/engine/network/network.hpp"
 #include "cambrian/engine/train/data_set.hpp"
 #include "cambrian/engine/train/loss.hpp"
+#include "cambrian/evolve/preparation.hpp"
 
 namespace cambrian::evolve {
 
@@ -98,8 +99,11 @@ class Task {
         double loss = 0.0;
     };
     [[nodiscard]] virtual std::vector<Baseline> baselines(Phase) const { return {}; }
-    /// What the outputs of a network mean, for tables and files; empty when they have no names.
-    [[nodiscard]] virtual std::vector<std::string> output_names() const { return {}; }
+    /// How rows of data become inputs of its networks, and outputs answers: kept in every file of a
+    /// network, so that it can be used without the task. None where networks see no rows of data.
+    [[nodiscard]] virtual std::optional<Preparation> preparation() const { return std::nullopt; }
+    /// What its user should know of the data before a run begins, a line each.
+    [[nodiscard]] virtual std::vector<std::string> notes() const { return {}; }
 };
 
 /// Throws ConfigError when a network cannot be evaluated on a task: other widths, or state where

@@ -123,7 +123,7 @@ int validate_command(const CommandContext& context, const std::string& config,
     if (document.json->is_object() && document.json->contains("training")) {
         const TrainingJob job =
             make_training(resolve_training(document, schema), schema, context.tasks);
-        context.out << fmt::format("valid: {}\n{}", config,
+        context.out << fmt::format("valid: {}\n{}{}", config, notes_text(*job.task),
                                    structure_table(Network(job.blueprint)));
         return exit_done;
     }

@@ -32,6 +32,7 @@ NetworkFile read_tensors(const CommandContext& context, const ConvertOptions& op
     const NetworkSource source = network_source(options.network, context.tasks);
     NetworkFile file = from_safetensors(content, source.blueprint, options.input);
     file.identity_json = source.identity_json;
+    file.preparation = source.preparation;
     return file;
 }
 
@@ -41,6 +42,7 @@ NetworkFile read_json(const CommandContext& context, const ConvertOptions& optio
     NetworkFile file;
     file.genome = evolve::sample_genome(source.blueprint, rng, 0);
     file.identity_json = source.identity_json;
+    file.preparation = source.preparation;
     return file;
 }
 

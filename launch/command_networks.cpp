@@ -10,6 +10,7 @@
 #include "cambrian/evolve/splice.hpp"
 #include "cambrian/launch/commands.hpp"
 #include "cambrian/launch/exit_code.hpp"
+#include "cambrian/launch/network_preparation.hpp"
 #include "cambrian/launch/structure_dot.hpp"
 #include "cambrian/launch/structure_text.hpp"
 
@@ -73,7 +74,9 @@ int inspect_command(const CommandContext& context, const InspectOptions& options
     const distributed::NetworkFile file = distributed::read_network(options.network);
     const Network network(file.genome.blueprint);
     if (options.json) {
-        context.out << network_json(file).dump(2) << '\n';
+        // Names of columns come from files and may be of any encoding.
+        context.out << network_json(file).dump(2, ' ', false, Json::error_handler_t::replace)
+                    << '\n';
         return exit_done;
     }
     if (options.dot) {
@@ -83,6 +86,7 @@ int inspect_command(const CommandContext& context, const InspectOptions& options
     context.out << fmt::format("{}: {}\n", options.network, structure_line(network))
                 << origin_line(file) << fmt::format("  fitness {}", fitness_text(file.fitness))
                 << (file.validated ? fmt::format(", validated {:.6g}\n", *file.validated) : "\n")
+                << (file.preparation ? preparation_text(*file.preparation) : "")
                 << structure_table(network) << gene_lines(file.genome);
     return exit_done;
 }
@@ -124,12 +128,16 @@ int splice_command(const CommandContext& context, const SpliceOptions& options) 
     RandomStream rng(random_key(options.seed, "splice"), 0);
     evolve::SpliceReport report;
     distributed::NetworkFile child;
+    std::string note;
+    child.preparation = child_preparation({swapped ? options.second : options.first, fitter},
+                                          {swapped ? options.first : options.second, other}, note);
     child.genome = evolve::splice(rng, settings, fitter.genome, fitter.fitness, other.genome,
                                   other.fitness, &report);
     distributed::write_network(options.output, child);
     context.out << fmt::format("{}: {} is the fitter parent, {} weights\n", options.output,
                                swapped ? options.second : options.first,
                                child.genome.weights.size());
+    context.err << note;
     if (options.report) print_report(context.out, report);
     return exit_done;
 }

@@ -24,14 +24,15 @@ std::string rows_text(const DataSet& data) {
 std::string summary(const TrainingJob& job) {
     const evolve::Learning& learning = *job.task->learning();
     const TrainingSettings& settings = job.settings;
-    return fmt::format(
-        "{}: task {}, {}\n  network     {}\n  training    {} epochs of {} steps, {}, loss {}, {} "
-        "schedule, {} individual{}\n",
-        job.name, job.task->type(), rows_text(learning.data),
-        structure_line(Network(job.blueprint)), settings.epochs,
-        (learning.data.train.rows() + settings.batch - 1) / settings.batch,
-        name(settings.optimizer), name(settings.loss), name(settings.schedule),
-        settings.learning_rates.size(), settings.learning_rates.size() == 1 ? "" : "s");
+    return fmt::format("{}: task {}, {}\n", job.name, job.task->type(), rows_text(learning.data)) +
+           notes_text(*job.task) +
+           fmt::format(
+               "  network     {}\n  training    {} epochs of {} steps, {}, loss {}, {} "
+               "schedule, {} individual{}\n",
+               structure_line(Network(job.blueprint)), settings.epochs,
+               (learning.data.train.rows() + settings.batch - 1) / settings.batch,
+               name(settings.optimizer), name(settings.loss), name(settings.schedule),
+               settings.learning_rates.size(), settings.learning_rates.size() == 1 ? "" : "s");
 }
 
 std::string dry_run(const TrainingJob& job, Backend& backend) {

@@ -15,6 +15,7 @@
 #include "cambrian/engine/network/network.hpp"
 #include "cambrian/launch/launcher.hpp"
 #include "cambrian/launch/result_text.hpp"
+#include "cambrian/launch/structure_text.hpp"
 
 namespace cambrian::launch {
 namespace {
@@ -116,6 +117,7 @@ void ConsoleReporter::started(const distributed::Experiment& experiment,
     out_ << strong(experiment.name)
          << fmt::format(": task {}, population {}, {} weights, seed {}\n", experiment.task->type(),
                         experiment.population.size, network.weight_count(), experiment.seed);
+    out_ << notes_text(*experiment.task);
     for (const std::string& line : rank_lines) out_ << "  " << line << '\n';
     out_ << "  directory " << experiment.directory.string();
     if (generation > 0) out_ << fmt::format(", continued at generation {}", generation);

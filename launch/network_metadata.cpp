@@ -16,6 +16,7 @@ namespace {
 constexpr std::string_view network_key = "network";
 constexpr std::string_view genes_key = "genes";
 constexpr std::string_view origin_key = "origin";
+constexpr std::string_view preparation_key = "preparation";
 
 Json gene_json(const evolve::Gene& gene) {
     return {{"id", gene.id.hex()}, {"born", gene.born}};
@@ -80,6 +81,24 @@ void read_origin(distributed::NetworkFile& file, const nlohmann::json& json) {
     if (!json.at("validated").is_null()) file.validated = json["validated"].get<double>();
 }
 
+void read_preparation(distributed::NetworkFile& file, const nlohmann::json& json) {
+    file.preparation = evolve::preparation_from_json(json);
+    const std::string fault = evolve::preparation_fault(*file.preparation, file.genome.blueprint);
+    if (!fault.empty()) throw InputError(fault);
+}
+
+/// Names of columns come from files and may be of any encoding, metadata are UTF-8.
+std::string preparation_value(const evolve::Preparation& preparation) {
+    try {
+        return evolve::to_json(preparation).dump();
+    } catch (const nlohmann::json::exception& error) {
+        throw InputError(fmt::format(
+            "a column of the network has no name in UTF-8 ({}) name the columns of the data in "
+            "UTF-8 and evolve or train again, or stay with .cmb",
+            error.what()));
+    }
+}
+
 /// Calls read with a key's value where there is one; all that goes wrong is an InputError.
 template <class Read>
 void read_key(const Metadata& metadata, std::string_view key, std::string_view source,
@@ -115,9 +134,11 @@ Metadata metadata_of(const distributed::NetworkFile& file) {
                       {"fitness", number(file.fitness)},
                       {"validated", file.validated ? number(*file.validated) : Json(nullptr)},
                       {"identity", file.identity_json}};
-    return {{std::string(network_key), network_section(file.genome.blueprint).dump()},
-            {std::string(genes_key), genes.dump()},
-            {std::string(origin_key), origin.dump()}};
+    Metadata metadata{{std::string(network_key), network_section(file.genome.blueprint).dump()},
+                      {std::string(genes_key), genes.dump()},
+                      {std::string(origin_key), origin.dump()}};
+    if (file.preparation) metadata.emplace(preparation_key, preparation_value(*file.preparation));
+    return metadata;
 }
 
 Blueprint blueprint_of(const Metadata& metadata, std::string_view source) {
@@ -137,6 +158,8 @@ void restore(distributed::NetworkFile& file, const Metadata& metadata, std::stri
              [&](const nlohmann::json& json) { read_genes(file.genome, json); });
     read_key(metadata, origin_key, source,
              [&](const nlohmann::json& json) { read_origin(file, json); });
+    read_key(metadata, preparation_key, source,
+             [&](const nlohmann::json& json) { read_preparation(file, json); });
 }
 
 }  // namespace cambrian::launch

@@ -27,7 +27,7 @@ NetworkSource network_source(const std::string& path, const evolve::TaskRegistry
                 throw ConfigError(
                     "network.initial is set (it replaces the layers of a run, whose task it needs) "
                     "convert that file itself");
-            return {blueprint_from_json(nlohmann::json(json["network"])), ""};
+            return {blueprint_from_json(nlohmann::json(json["network"])), "", {}};
         } catch (const ConfigError& error) {
             throw ConfigError(fmt::format("{}: {}", path, error.what()));
         } catch (const ShapeError& error) {
@@ -39,7 +39,8 @@ NetworkSource network_source(const std::string& path, const evolve::TaskRegistry
         json.contains("training") ? resolve_training(document, schema) : resolve(document, schema);
     const auto task = make_task(config, tasks);
     return {make_founder(config, *task),
-            nlohmann::json(keys_of_class(schema, *config.written, "identity")).dump()};
+            nlohmann::json(keys_of_class(schema, *config.written, "identity")).dump(),
+            task->preparation()};
 }
 
 }  // namespace cambrian::launch

@@ -1,8 +1,10 @@
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "cambrian/engine/network/blueprint.hpp"
+#include "cambrian/evolve/preparation.hpp"
 #include "cambrian/evolve/task.hpp"
 
 namespace cambrian::launch {
@@ -11,6 +13,7 @@ namespace cambrian::launch {
 struct NetworkSource {
     Blueprint blueprint;
     std::string identity_json;  ///< Of the config; empty when it names no task.
+    std::optional<evolve::Preparation> preparation;  ///< Of its task.
 };
 
 /// Reads a config of evolution or training, whose task tells the widths, or one with nothing but a

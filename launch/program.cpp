@@ -174,17 +174,21 @@ class CommandLine {
     }
 
     void add_infer() {
-        CLI::App& sub = add("infer", "Run a network on the rows of a CSV file",
-                            "  cambrian infer runs/xor-1/best.cmb --input rows.csv -o answers.csv\n"
-                            "  tail -n +1 rows.csv | cambrian infer best.cmb --input -",
-                            [this] { return infer_command(context_, infer_); });
+        CLI::App& sub =
+            add("infer",
+                "Run a network on the rows of a CSV file; nothing else is needed: columns are "
+                "found by name, scaled and answered in the units of the data it learnt",
+                "  cambrian infer runs/xor-1/best.cmb --input rows.csv -o answers.csv\n"
+                "  tail -n +1 rows.csv | cambrian infer best.cmb --input -",
+                [this] { return infer_command(context_, infer_); });
         sub.add_option("NETWORK", infer_.network, "The network, a .cmb file")->required();
         sub.add_option("--input", infer_.input,
                        "CSV file with a header line, or - for standard input")
             ->required();
         sub.add_option("-o,--output", infer_.output, "File for the answers; else standard output");
-        sub.add_flag("--raw", infer_.raw,
-                     "Pass numbers as they are, also for a table task that normalises");
+        sub.add_flag(
+            "--raw", infer_.raw,
+            "Pass all columns by position, as they are, and outputs as the network gives them");
         sub.add_flag("--observe", infer_.observe,
                      "Say on standard error what every layer gives: mean, largest, least, active");
         add_overrides(sub, infer_.overrides);

@@ -82,9 +82,16 @@ std::string structure_table(const Network& network) {
     return text + table_line(with_counts({"total", "", "", "", "", ""}, report.total));
 }
 
+std::string notes_text(const evolve::Task& task) {
+    std::string text;
+    for (const std::string& note : task.notes()) text += fmt::format("  note        {}\n", note);
+    return text;
+}
+
 std::string summary_text(const distributed::Experiment& experiment) {
     const Network network(experiment.variation.founder);
     std::string text = fmt::format("  task        {}\n", experiment.task->type());
+    text += notes_text(*experiment.task);
     text += fmt::format("  population  {}, seed {}\n", experiment.population.size, experiment.seed);
     text += fmt::format("  network     {}\n", structure_line(network));
     const distributed::StopSettings never;
@@ -124,6 +131,7 @@ Json network_json(const distributed::NetworkFile& file) {
     json["link_genes"] = Json::array();
     for (const evolve::Gene& g : genome.link_genes) json["link_genes"].push_back(gene(g));
     json["head_gene"] = gene(genome.head_gene);
+    json["preparation"] = file.preparation ? evolve::to_json(*file.preparation) : Json(nullptr);
     json["identity"] = file.identity_json.empty() ? Json(nullptr) : Json::parse(file.identity_json);
     return json;
 }

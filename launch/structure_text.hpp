@@ -19,6 +19,9 @@ namespace cambrian::launch {
 /// (telemetry.hpp).
 [[nodiscard]] std::string structure_table(const Network& network);
 
+/// A line for each thing that the user of a task should know of its data.
+[[nodiscard]] std::string notes_text(const evolve::Task& task);
+
 /// Task, population, network and end of an experiment, in a few lines.
 [[nodiscard]] std::string summary_text(const distributed::Experiment& experiment);
 

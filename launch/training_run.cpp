@@ -266,6 +266,7 @@ class Run {
         if (!std::ranges::all_of(content.genome.weights, [](float x) { return std::isfinite(x); }))
             return false;
         content.identity_json = job_.identity_json;
+        content.preparation = job_.task->preparation();
         content.generation = static_cast<std::uint64_t>(trainer_.epochs_done());
         content.birth = static_cast<std::uint64_t>(individual);
         if (snapshot == Snapshot::best && std::isfinite(kept_->loss)) {

@@ -22,22 +22,80 @@ void scale_by(Tensor& tensor, double factor) {
     for (double& value : tensor.elements) value *= factor;
 }
 
-/// Class indices of numbers; how many classes there are.
-std::int64_t as_classes(Tensor& targets, const SourceContext& context, const std::string& place) {
+constexpr std::int64_t most_classes = 1'000'000;
+
+/// The different labels among the targets, ascending; what the loss ignores is none.
+std::vector<double> labels_of(const Tensor& targets, const SourceContext& context,
+                              const std::string& place) {
     const std::optional<double> ignored(context.ignored);
-    constexpr double most = 1e6;
-    double largest = 0.0;
+    std::vector<double> labels;
     for (const double value : targets.elements) {
         if (value == ignored) continue;
-        if (value != std::floor(value) || value < 0.0 || value > most)
+        if (value != std::floor(value))
+            throw InputError(
+                fmt::format("{} holds {} (classes are whole numbers) number the classes, or use a "
+                            "loss of numbers",
+                            place, value));
+        labels.push_back(value);
+    }
+    std::ranges::sort(labels);
+    const auto repeated = std::ranges::unique(labels);
+    labels.erase(repeated.begin(), repeated.end());
+    return labels;
+}
+
+/// Says how many targets the loss leaves out: a label may be one of them by accident.
+void note_ignored(SourceRows& rows, const SourceContext& context, const std::string& place) {
+    const std::optional<double> ignored(context.ignored);
+    const auto count = std::ranges::count_if(rows.targets.elements,
+                                             [&](double value) { return value == ignored; });
+    if (count > 0)
+        rows.notes.push_back(fmt::format("{} of {} targets in {} are {}, which the loss leaves out",
+                                         count, rows.targets.elements.size(), place,
+                                         *context.ignored));
+}
+
+/// Labels of a column, whatever whole numbers they are, as class indices in their order.
+void number_classes(SourceRows& rows, const SourceContext& context, const std::string& place) {
+    const std::vector<double> labels = labels_of(rows.targets, context, place);
+    const auto count = static_cast<std::int64_t>(labels.size());
+    if (count < 2 || count > most_classes)
+        throw InputError(
+            fmt::format("{} holds {} classes (2 to {} can be told apart) use another target column",
+                        place, count, most_classes));
+    note_ignored(rows, context, place);
+    rows.targets.type = ValueType::integer;
+    rows.classes = count;
+    if (labels.front() == 0.0 && labels.back() == static_cast<double>(count - 1)) return;
+    rows.class_values = labels;
+    // An index may be what the loss ignores: no index is negative.
+    constexpr std::int64_t no_index = -100;
+    const std::optional<double> ignored(context.ignored);
+    if (ignored) rows.ignored = no_index;
+    for (double& value : rows.targets.elements)
+        value = value == ignored
+                    ? static_cast<double>(no_index)
+                    : static_cast<double>(std::ranges::lower_bound(labels, value) - labels.begin());
+}
+
+/// Labels of a file that numbers its classes itself, from 0 on: one without a row stays a class.
+void take_classes(SourceRows& rows, const SourceContext& context, const std::string& place) {
+    const std::vector<double> labels = labels_of(rows.targets, context, place);
+    for (const double value : labels)
+        if (value < 0.0 || value > static_cast<double>(most_classes))
             throw InputError(fmt::format(
                 "{} holds {} (classes are whole numbers from 0 on) number the classes, or use a "
                 "loss of numbers",
                 place, value));
-        largest = std::max(largest, value);
-    }
-    targets.type = ValueType::integer;
-    return static_cast<std::int64_t>(largest) + 1;
+    note_ignored(rows, context, place);
+    rows.targets.type = ValueType::integer;
+    rows.classes = labels.empty() ? 1 : static_cast<std::int64_t>(labels.back()) + 1;
+    const auto present = static_cast<std::int64_t>(labels.size());
+    if (present < rows.classes)
+        rows.notes.push_back(
+            fmt::format("{} has labels for {} of {} classes: the outputs of the others have "
+                        "nothing to learn from",
+                        place, present, rows.classes));
 }
 
 /// The same elements with all axes but the first `kept` as one.
@@ -101,10 +159,13 @@ SourceRows rows_of(const CsvSource& source, const SourceContext& context) {
     SourceRows result{table_of(source, context, inputs), table_of(source, context, source.targets),
                       0};
     scale_by(result.inputs, source.scale);
+    result.scale = source.scale;
+    result.input_names = inputs;
+    result.target_names = source.targets;
     if (!source.classes) return result;
-    result.classes = as_classes(result.targets, context,
-                                fmt::format("column {} of {}", source.targets.front(),
-                                            path_of(context, source.files.front())));
+    number_classes(result, context,
+                   fmt::format("column {} of {}", source.targets.front(),
+                               path_of(context, source.files.front())));
     const Shape& shape = result.targets.shape;
     result.targets.shape = Shape(shape.extents().first(shape.extents().size() - 1));
     return result;
@@ -123,7 +184,8 @@ SourceRows rows_of(const IdxSource& source, const SourceContext& context) {
     result.inputs.type = ValueType::real;
     result.inputs.shape = flattened(result.inputs.shape, 1);
     scale_by(result.inputs, source.scale);
-    result.classes = as_classes(result.targets, context, path_of(context, source.targets));
+    result.scale = source.scale;
+    take_classes(result, context, path_of(context, source.targets));
     return result;
 }
 
@@ -141,8 +203,9 @@ SourceRows rows_of(const SafetensorsSource& source, const SourceContext& context
     result.inputs.type = ValueType::real;
     result.inputs.shape = flattened(result.inputs.shape, kept);
     scale_by(result.inputs, source.scale);
+    result.scale = source.scale;
     if (result.targets.type == ValueType::integer)
-        result.classes = as_classes(result.targets, context, place);
+        take_classes(result, context, place);
     else if (result.targets.shape.rank() == 1)
         result.targets.shape = Shape{result.targets.shape[0], 1};
     return result;

@@ -6,8 +6,9 @@
 
 #include "cambrian/engine/train/source.hpp"
 
-// Samples from files. Inputs are multiplied by `scale`; whole numbers from 0 on in one target
-// column, or integer targets, are class indices where `classes` says so.
+// Samples from files. Inputs are multiplied by `scale`. Whole numbers in one target column are
+// labels where `classes` says so: classes are counted through in their order. Integer targets of
+// the other files are class indices, from 0 on.
 namespace cambrian {
 
 /// Columns of CSV files with a header line, below each other. With `steps` the rows of a file, in

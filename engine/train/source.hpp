@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "cambrian/engine/tensor/tensor.hpp"
 #include "cambrian/engine/train/data_set.hpp"
@@ -20,6 +21,12 @@ struct SourceRows {
     Tensor inputs;             ///< [rows, features], or [rows, time, features].
     Tensor targets;            ///< Real [rows, (time,) numbers], or class indices [rows, (time)].
     std::int64_t classes = 0;  ///< 0: the targets are numbers.
+    std::vector<double> class_values{};  ///< Labels that classes stand for; empty: their indices.
+    std::optional<std::int64_t> ignored{};   ///< Target that no longer is that of SourceContext.
+    std::vector<std::string> input_names{};  ///< Columns; empty where the source names none.
+    std::vector<std::string> target_names{};
+    double scale = 1.0;                ///< What the inputs were multiplied by.
+    std::vector<std::string> notes{};  ///< What a user should know of the labels.
 };
 
 struct SourceContext {

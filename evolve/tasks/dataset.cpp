@@ -1,5 +1,8 @@
+#include <fmt/format.h>
+
 #include <array>
 #include <nlohmann/json.hpp>
+#include <numeric>
 
 #include "cambrian/engine/train/source.hpp"
 #include "cambrian/engine/train/training_graphs.hpp"
@@ -11,7 +14,10 @@ namespace {
 
 class DatasetTask final : public Task {
   public:
-    explicit DatasetTask(Learning learning) : learning_(std::move(learning)) {}
+    DatasetTask(Learning learning, Preparation preparation, std::vector<std::string> notes)
+        : learning_(std::move(learning)),
+          preparation_(std::move(preparation)),
+          notes_(std::move(notes)) {}
 
     std::string_view type() const override { return "dataset"; }
     TaskSignature signature() const override {
@@ -40,10 +46,58 @@ class DatasetTask final : public Task {
     }
 
     const Learning* learning() const override { return &learning_; }
+    std::optional<Preparation> preparation() const override { return preparation_; }
+    std::vector<std::string> notes() const override { return notes_; }
 
   private:
     Learning learning_;
+    Preparation preparation_;
+    std::vector<std::string> notes_;
 };
+
+/// The labels of all classes.
+std::vector<double> classes_of(const SourceRows& rows) {
+    if (!rows.class_values.empty()) return rows.class_values;
+    std::vector<double> indices(static_cast<std::size_t>(rows.classes));
+    std::iota(indices.begin(), indices.end(), 0.0);
+    return indices;
+}
+
+/// Outputs that are scores of classes: all of them, or of the second of two.
+void prepare_scores(Preparation& preparation, const std::vector<double>& classes, bool single,
+                    const std::vector<std::string>& target) {
+    preparation.classes = classes;
+    for (std::size_t i = single ? 1 : 0; i < classes.size(); ++i)
+        preparation.outputs.push_back(
+            {.name = target.empty() ? "" : fmt::format("{}={}", target.front(), classes[i])});
+}
+
+/// How the rows of a source reach the networks of a task. With a loss of numbers two classes are
+/// the numbers 0 and 1.
+Preparation preparation_of(const SourceRows& rows, const Loss& loss) {
+    Preparation preparation;
+    const std::vector<std::string>& columns = rows.input_names;
+    for (std::int64_t i = 0; i < rows.inputs.shape[-1]; ++i)
+        preparation.inputs.push_back(
+            {.column = columns.empty() ? "" : columns[static_cast<std::size_t>(i)],
+             .factor = rows.scale});
+    if (rows.inputs.shape.rank() == 3) preparation.sequence_rows = rows.inputs.shape[1];
+    const std::vector<double> classes = classes_of(rows);
+    if (wants_classes(loss) || (classes.size() == 2 && has_accuracy(loss))) {
+        prepare_scores(preparation, classes, !wants_classes(loss), rows.target_names);
+        return preparation;
+    }
+    const std::int64_t numbers = classes.empty() ? rows.targets.shape[-1] : 1;
+    for (std::int64_t i = 0; i < numbers; ++i) {
+        PreparedOutput output;
+        if (!rows.target_names.empty())
+            output.name = rows.target_names[static_cast<std::size_t>(i)];
+        if (classes.size() == 2)
+            output.scaling = {.shift = classes[0], .scale = classes[1] - classes[0]};
+        preparation.outputs.push_back(std::move(output));
+    }
+    return preparation;
+}
 
 }  // namespace
 
@@ -61,17 +115,24 @@ std::unique_ptr<Task> make_dataset_task(const nlohmann::json& json, const TaskCo
     }
     const nlohmann::json* loss_json = settings.find("loss");
     const nlohmann::json* split_json = settings.find("split");
-    const Loss loss =
-        loss_json == nullptr ? Loss{} : loss_from_json(*loss_json, settings.path("loss"));
+    Loss loss = loss_json == nullptr ? Loss{} : loss_from_json(*loss_json, settings.path("loss"));
     const Split split =
         split_json == nullptr ? Split{} : split_from_json(*split_json, settings.path("split"));
     const auto seed = static_cast<std::uint64_t>(settings.integer("seed", 1, 0, INT64_MAX));
     SourceContext source_context{context.base_directory, seed};
-    if (const auto* entropy = std::get_if<CrossEntropy>(&loss))
-        source_context.ignored = entropy->ignore_index;
+    auto* entropy = std::get_if<CrossEntropy>(&loss);
+    if (entropy != nullptr) source_context.ignored = entropy->ignore_index;
     SourceRows rows = read_source(*source, settings.path("source"), source_context);
-    return std::make_unique<DatasetTask>(
-        Learning{make_data_set(std::move(rows), split, loss, seed), loss});
+    if (entropy != nullptr && rows.ignored) entropy->ignore_index = *rows.ignored;
+    std::vector<std::string> notes = rows.notes;
+    const std::vector<double> values = rows.class_values;
+    Preparation preparation = preparation_of(rows, loss);
+    // Throws where rows and loss do not fit.
+    DataSet data = make_data_set(std::move(rows), split, loss, seed);
+    if (std::string text = classes_text(values, preparation.outputs.size()); !text.empty())
+        notes.push_back(std::move(text));
+    return std::make_unique<DatasetTask>(Learning{std::move(data), loss}, std::move(preparation),
+                                         std::move(notes));
 }
 
 }  // namespace cambrian::evolve

@@ -9,6 +9,7 @@
 #include "cambrian/evolve/tasks/standard.hpp"
 #include "cambrian/evolve/tasks/table_baselines.hpp"
 #include "cambrian/evolve/tasks/table_data.hpp"
+#include "cambrian/evolve/tasks/table_preparation.hpp"
 #include "cambrian/evolve/tasks/table_samples.hpp"
 #include "cambrian/evolve/tasks/table_windows.hpp"
 
@@ -59,12 +60,13 @@ class TableTask final : public Task {
         return &*learning_;
     }
 
-    std::vector<std::string> output_names() const override {
-        if (!classifies()) return settings_.targets;
-        std::vector<std::string> names;
-        for (const double value : data_.classes)
-            names.push_back(fmt::format("{}={}", settings_.targets[0], value));
-        return names;
+    std::optional<Preparation> preparation() const override {
+        return table_preparation(data_, settings_);
+    }
+
+    std::vector<std::string> notes() const override {
+        const std::string classes = classes_text(data_.classes, data_.classes.size());
+        return classes.empty() ? std::vector<std::string>{} : std::vector{classes};
     }
 
   private:

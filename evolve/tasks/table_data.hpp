@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "cambrian/evolve/preparation.hpp"
 #include "cambrian/evolve/task.hpp"
 #include "cambrian/evolve/tasks/table_settings.hpp"
 
@@ -17,13 +18,6 @@ struct Series {
     std::vector<double> inputs;   ///< [rows, inputs], as in the file.
     std::vector<double> answers;  ///< [rows, targets], as in the file; class indices.
     std::vector<double> current;  ///< [rows, targets] at row t: what persistence predicts.
-};
-
-/// Affine change of one column: normalised = (value − shift) / scale.
-struct Scaling {
-    double shift = 0.0;
-    double scale = 1.0;
-    bool operator==(const Scaling&) const = default;
 };
 
 /// The data sets of a table task and the constants of its normalisation, taken from the rows that

@@ -23,8 +23,6 @@ class XorTask final : public Task {
         const Var errors = square(outputs - answers);
         return {.fitness = 4.0 - sum_all(errors), .env_steps = {}, .per_sample = errors};
     }
-
-    std::vector<std::string> output_names() const override { return {"xor"}; }
 };
 
 }  // namespace

@@ -96,6 +96,10 @@ TEST_F(Source, ReadsColumnsOfCsvFiles) {
     EXPECT_THAT(rows.inputs.elements, ElementsAre(0.5, 1, 1.5, 2, 2.5, 3, 3.5, 4, 4.5, 5));
     EXPECT_THAT(rows.targets.elements, ElementsAre(0, 2, 1, 1, 0));
     EXPECT_EQ(rows.classes, 3);
+    EXPECT_THAT(rows.class_values, testing::IsEmpty());
+    EXPECT_THAT(rows.input_names, ElementsAre("x", "y"));
+    EXPECT_THAT(rows.target_names, ElementsAre("class"));
+    EXPECT_EQ(rows.scale, 0.5);
 
     const SourceRows steps = read({{"type", "csv"},
                                    {"files", files},
@@ -127,13 +131,33 @@ TEST_F(Source, ATargetThatTheLossIgnoresIsNoClass) {
     write("a.csv", "x,class\n1,0\n3,-100\n5,1\n");
     write("b.csv", "x,class\n1,0\n3,255\n5,1\n");
     json csv{{"type", "csv"}, {"files", {"a.csv"}}, {"targets", {"class"}}, {"classes", true}};
-    EXPECT_THAT(refusal<InputError>(csv), HasSubstr("holds -100"));
+    // Without a loss that ignores it, it is a label like all others.
+    EXPECT_THAT(read(csv).targets.elements, ElementsAre(1, 0, 2));
+    EXPECT_THAT(read(csv).class_values, ElementsAre(-100, 0, 1));
     const SourceRows rows = read_source(csv, "source", {folder_, 1, -100});
     EXPECT_EQ(rows.classes, 2);
     EXPECT_THAT(rows.targets.elements, ElementsAre(0, -100, 1));
     csv["files"] = {"b.csv"};
     EXPECT_EQ(read_source(csv, "source", {folder_, 1, 255}).classes, 2);
-    EXPECT_EQ(read(csv).classes, 256);
+    EXPECT_EQ(read(csv).classes, 3);
+    EXPECT_FALSE(rows.ignored);
+    EXPECT_THAT(rows.notes, ElementsAre(HasSubstr("1 of 3 targets in column class")));
+}
+
+TEST_F(Source, LabelsOfAColumnAreCountedThrough) {
+    json csv{{"type", "csv"}, {"files", {"a.csv"}}, {"targets", {"class"}}, {"classes", true}};
+    write("a.csv", "x,class\n1,3\n3,1\n5,2\n6,3\n");
+    const SourceRows shifted = read(csv);
+    EXPECT_EQ(shifted.classes, 3);
+    EXPECT_THAT(shifted.targets.elements, ElementsAre(2, 0, 1, 2));
+    EXPECT_THAT(shifted.class_values, ElementsAre(1, 2, 3));
+    // What is ignored must not become the index of a class.
+    const SourceRows ignoring = read_source(csv, "source", {folder_, 1, 2});
+    EXPECT_EQ(ignoring.classes, 2);
+    EXPECT_THAT(ignoring.targets.elements, ElementsAre(1, 0, -100, 1));
+    EXPECT_EQ(ignoring.ignored, -100);
+    write("a.csv", "x,class\n1,4\n3,4\n");
+    EXPECT_THAT(refusal<InputError>(csv), HasSubstr("holds 1 classes"));
 }
 
 TEST_F(Source, NumbersAreFinite) {
@@ -161,6 +185,8 @@ TEST_F(Source, ReadsIdxFilesAsRows) {
     EXPECT_EQ(rows.inputs.elements[2], 1.0);
     EXPECT_THAT(rows.targets.elements, ElementsAre(4, 0));
     EXPECT_EQ(rows.classes, 5);
+    EXPECT_EQ(rows.scale, 1.0 / 255.0);
+    EXPECT_THAT(rows.notes, ElementsAre(HasSubstr("has labels for 2 of 5 classes")));
     json swapped = source;
     swapped["targets"] = "images";
     EXPECT_THAT(refusal<InputError>(swapped), HasSubstr("one class for each sample is needed"));

@@ -69,6 +69,22 @@ TEST_F(Table, NormalisedNetworksKeepTheUnitsOfTheLoss) {
     EXPECT_NEAR(loss(*standard, genome), 17.5 / 6, 1e-5);
 }
 
+TEST_F(Table, KeepsWhatItDoesToItsRows) {
+    const auto task =
+        make(R"("targets": ["y"], "inputs": ["b", "a"], "normalise": "min_max", "time_offset": 1)");
+    // Rows 1 to 5 are inputs, answers are rows 2 to 6.
+    const Preparation preparation = task->preparation().value();
+    EXPECT_EQ(preparation.inputs,
+              (std::vector<PreparedInput>{{.column = "b", .scaling = {0.0, 1.0}},
+                                          {.column = "a", .scaling = {1.0, 4.0}}}));
+    EXPECT_EQ(preparation.outputs,
+              (std::vector<PreparedOutput>{{.name = "y", .scaling = {2.0, 4.0}, .current = ""}}));
+    EXPECT_THAT(preparation.classes, ::testing::IsEmpty());
+    const auto change = make(R"("targets": ["y"], "time_offset": 1, "difference": true)");
+    EXPECT_EQ(change->preparation()->outputs[0].current, "y");
+    EXPECT_EQ(change->preparation()->outputs[0].scaling.shift, 0.0);
+}
+
 TEST_F(Table, LossOfManyRowsKeepsItsDigits) {
     std::string text = "a,y\n";
     for (int row = 0; row < 100'000; ++row) text += row % 3 == 0 ? "0,0.1\n" : "0,0.3\n";
@@ -217,7 +233,11 @@ TEST_F(Table, ClassesAreFoundInTheTrainData) {
             "targets": ["kind"], "baselines": ["majority", "frequencies"]})",
         folder_.path());
     EXPECT_EQ(task->signature().outputs, 3);
-    EXPECT_THAT(task->output_names(), ElementsAre("kind=-1", "kind=3", "kind=7"));
+    const Preparation preparation = task->preparation().value();
+    EXPECT_EQ(preparation.outputs[0].name, "kind=-1");
+    EXPECT_EQ(preparation.outputs[2].name, "kind=7");
+    EXPECT_THAT(preparation.classes, ElementsAre(-1, 3, 7));
+    EXPECT_THAT(task->notes(), ElementsAre("classes -1, 3, 7 are outputs 0 to 2"));
     Genome genome = testing::genome_for(*task, linear);
     genome.weights = {0, 0, 0, 0, 0, 0};
     EXPECT_NEAR(loss(*task, genome), std::log(3.0), 1e-5);

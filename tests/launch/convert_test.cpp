@@ -38,6 +38,11 @@ NetworkFile rich_network() {
     file.birth = 345;
     file.fitness = 0.1;
     file.validated = -2.5;
+    file.preparation = evolve::plain_preparation(file.genome.blueprint);
+    for (std::size_t i = 0; i < file.preparation->inputs.size(); ++i)
+        file.preparation->inputs[i] = {"x" + std::to_string(i), {0.1, 1.0 / 3.0}, 1.0 / 255.0};
+    file.preparation->outputs[0] = {"y", {1e-9, -2.0}, "x1"};
+    file.preparation->sequence_rows = 5;
     return file;
 }
 
@@ -266,6 +271,26 @@ TEST_F(Convert, ReadersRefuseAnIdentityThatIsNone) {
         EXPECT_EQ(result.code, 3) << identity.substr(0, 100);
         EXPECT_THAT(result.err, HasSubstr(message));
     }
+}
+
+TEST_F(Convert, APreparationOfAnotherNetworkOrNoneIsRefused) {
+    write_network(path("a.cmb"), rich_network());
+    converts({path("a.cmb"), path("a.safetensors")});
+    Safetensors content = read_safetensors(path("a.safetensors"));
+    const std::string good = content.metadata.at("preparation");
+    for (const std::string& bad : std::vector<std::string>{
+             "", "3", "[]", "{}", R"({"inputs":[],"outputs":[],"classes":[],"sequence_rows":0})",
+             R"({"inputs":3})", good.substr(0, good.size() / 2)}) {
+        content.metadata["preparation"] = bad;
+        write_safetensors(path("bad.safetensors"), content);
+        EXPECT_THAT(fails(3, {path("bad.safetensors"), path("bad.cmb")}),
+                    HasSubstr("its metadata \"preparation\" cannot be read"))
+            << bad;
+    }
+    content.metadata.erase("preparation");
+    write_safetensors(path("none.safetensors"), content);
+    converts({path("none.safetensors"), path("none.cmb")});
+    EXPECT_FALSE(read_network(path("none.cmb")).preparation);
 }
 
 TEST_F(Convert, RefusesWrongUse) {

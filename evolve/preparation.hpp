@@ -1,0 +1,94 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cambrian/engine/network/blueprint.hpp"
+
+namespace cambrian::evolve {
+
+/// Affine change of one column: scaled = (value − shift) / scale.
+struct Scaling {
+    double shift = 0.0;
+    double scale = 1.0;
+    bool operator==(const Scaling&) const = default;
+};
+
+/// How a column becomes an input of a network.
+struct PreparedInput {
+    std::string column{};  ///< Empty where columns have no names; then all inputs go by position.
+    Scaling scaling{};
+    double factor = 1.0;  ///< Apart from the scale: a product has other bits than a quotient.
+
+    [[nodiscard]] double of(double value) const {
+        return (value - scaling.shift) / scaling.scale * factor;
+    }
+    bool operator==(const PreparedInput&) const = default;
+};
+
+/// How an output of a network becomes an answer in the units of the data.
+struct PreparedOutput {
+    std::string name{};  ///< Empty where the data have no names.
+    Scaling scaling{};
+    std::string
+        current{};  ///< Column of the same row that a predicted change is added to, or empty.
+
+    /// The answer but for the current value: output · scale + shift.
+    [[nodiscard]] double answer(double output) const {
+        return output * scaling.scale + scaling.shift;
+    }
+    bool operator==(const PreparedOutput&) const = default;
+};
+
+/// All that lies between rows of data and a network: what its task did to the rows it learnt from.
+struct Preparation {
+    std::vector<PreparedInput> inputs{};
+    std::vector<PreparedOutput> outputs{};
+    /// Labels, ascending: one for each output, or two for a single output that is positive for the
+    /// second. Empty: the outputs are numbers.
+    std::vector<double> classes{};
+    /// Rows after which a network with a memory starts afresh; 0: all rows are one sequence.
+    std::int64_t sequence_rows = 0;
+
+    /// Whether inputs are found by the names of their columns.
+    [[nodiscard]] bool named() const { return !inputs.empty() && !inputs[0].column.empty(); }
+    /// Its name, or "output_3".
+    [[nodiscard]] std::string output_name(std::size_t output) const;
+    /// The label that the outputs of one row stand for.
+    [[nodiscard]] double class_of(std::span<const float> row) const;
+    bool operator==(const Preparation&) const = default;
+};
+
+/// Every column as it is, by position, and outputs without names.
+[[nodiscard]] Preparation plain_preparation(const Blueprint& blueprint);
+
+/// Why a preparation cannot be that of a network, or an empty text.
+[[nodiscard]] std::string preparation_fault(const Preparation& preparation,
+                                            const Blueprint& blueprint);
+
+/// "classes 1, 2, 3 are outputs 0 to 2", or "classes 1, 2 are targets 0 and 1" with one output;
+/// empty for classes that are their own indices.
+[[nodiscard]] std::string classes_text(std::span<const double> classes, std::size_t outputs);
+
+/// The first thing in which two preparations for equally many inputs and outputs mean other data:
+/// names, classes or sequences; empty when they differ in constants at most.
+[[nodiscard]] std::string other_meaning(const Preparation& first, const Preparation& second);
+
+/// As a section of a .cmb file.
+[[nodiscard]] std::vector<std::byte> encode(const Preparation& preparation);
+/// Throws InputError naming `source` for damaged bytes; the network has the last word
+/// (preparation_fault).
+[[nodiscard]] Preparation decode_preparation(std::span<const std::byte> bytes,
+                                             std::string_view source);
+
+/// Numbers keep every bit. Bytes of names that are no UTF-8 stay as they are.
+[[nodiscard]] nlohmann::ordered_json to_json(const Preparation& preparation);
+/// Throws InputError, or what the JSON library throws.
+[[nodiscard]] Preparation preparation_from_json(const nlohmann::json& json);
+
+}  // namespace cambrian::evolve

@@ -1,0 +1,22 @@
+#include "cambrian/evolve/tasks/table_preparation.hpp"
+
+#include <fmt/format.h>
+
+namespace cambrian::evolve {
+
+Preparation table_preparation(const TableData& data, const TableSettings& settings) {
+    Preparation preparation;
+    for (std::size_t i = 0; i < data.inputs.size(); ++i)
+        preparation.inputs.push_back({.column = data.input_names[i], .scaling = data.inputs[i]});
+    preparation.classes = data.classes;
+    for (const double value : data.classes)
+        preparation.outputs.push_back({.name = fmt::format("{}={}", settings.targets[0], value)});
+    if (settings.mode == TableMode::classification) return preparation;
+    for (std::size_t i = 0; i < settings.targets.size(); ++i)
+        preparation.outputs.push_back({.name = settings.targets[i],
+                                       .scaling = data.outputs[i],
+                                       .current = settings.difference ? settings.targets[i] : ""});
+    return preparation;
+}
+
+}  // namespace cambrian::evolve

@@ -1,0 +1,396 @@
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "cambrian/distributed/network_file.hpp"
+#include "launch_support.hpp"
+
+namespace cambrian::launch {
+namespace {
+
+namespace fs = std::filesystem;
+
+using distributed::NetworkFile;
+using distributed::read_network;
+using test::Result;
+using test::run;
+using test::TemporaryDirectory;
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+
+/// Cells of a CSV text, header first.
+std::vector<std::vector<std::string>> cells(const std::string& text) {
+    std::vector<std::vector<std::string>> result;
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);) {
+        std::istringstream row(line);
+        result.emplace_back();
+        for (std::string cell; std::getline(row, cell, ',');) result.back().push_back(cell);
+    }
+    return result;
+}
+
+double number_after(const std::string& text, const std::string& word) {
+    EXPECT_THAT(text, HasSubstr(word));
+    return std::stod(text.substr(text.find(word) + word.size()));
+}
+
+/// Samples of three classes, labelled 10, 20 and 30, in columns p (from 0 to 16), label, q.
+class Infer : public testing::Test {
+  protected:
+    static constexpr int rows = 90;
+
+    Infer() {
+        for (int i = 0; i < rows; ++i) {
+            p_.push_back(std::round(8.0 + 8.0 * std::sin(1.7 * i)));
+            q_.push_back(std::round(8.0 + 8.0 * std::cos(2.9 * i)));
+            label_.push_back(p_.back() > 10.0 ? 30 : q_.back() > 8.0 ? 20 : 10);
+        }
+        write("rows.csv", {"p", "label", "q"});
+    }
+    /// Some of the columns in a file of this order.
+    std::string write(const std::string& name, const std::vector<std::string>& columns) const {
+        std::string text = fmt::format("{}\n", fmt::join(columns, ","));
+        for (std::size_t i = 0; i < p_.size(); ++i) {
+            std::vector<double> values;
+            for (const std::string& column : columns)
+                values.push_back(column == "p"       ? p_[i]
+                                 : column == "q"     ? q_[i]
+                                 : column == "label" ? label_[i]
+                                                     : -1e6);
+            text += fmt::format("{}\n", fmt::join(values, ","));
+        }
+        return directory_.write(name, text);
+    }
+    /// Trains and moves the network where there is nothing else.
+    std::string trained(const std::string& task, const std::string& layers = "", int epochs = 40) {
+        const std::string config = directory_.write(
+            "train.json", R"({"run": {"directory": ")" + directory_.file("run") +
+                              R"("}, "task": )" + task + R"(, "network": {"layers": [)" + layers +
+                              R"({"type": "dense"}]}, "training":
+                {"epochs": )" +
+                              std::to_string(epochs) + R"(, "batch": 8, "learning_rate": 0.05}})");
+        console_ = run({"train", config}).out;
+        const Result evaluated =
+            run({"evaluate", directory_.file("run/best.cmb"), "--phase", "train"});
+        EXPECT_EQ(evaluated.code, 0) << evaluated.err;
+        evaluated_ = evaluated.out;
+        const fs::path alone = directory_.path() / "alone";
+        fs::create_directory(alone);
+        fs::rename(directory_.path() / "run" / "best.cmb", alone / "best.cmb");
+        fs::remove_all(directory_.path() / "run");
+        return alone / "best.cmb";
+    }
+    [[nodiscard]] std::string classifier(const std::string& more = "") const {
+        return R"({"type": "dataset", "source": {"type": "csv", "files": ["rows.csv"],
+            "targets": ["label"], "classes": true, "scale": 0.0625)" +
+               more + R"(}, "loss": {"type": "cross_entropy"}})";
+    }
+
+    TemporaryDirectory directory_;
+    std::vector<double> p_;
+    std::vector<double> q_;
+    std::vector<int> label_;
+    std::string console_;
+    std::string evaluated_;
+};
+
+TEST_F(Infer, AnswersTheRawDataAsTheyWereEvaluated) {
+    const std::string best = trained(classifier());
+    EXPECT_THAT(console_, HasSubstr("  note        classes 10, 20, 30 are outputs 0 to 2\n"));
+    const Result result = run({"infer", best, "--input", directory_.file("rows.csv")});
+    ASSERT_EQ(result.code, 0) << result.err;
+    EXPECT_EQ(result.err, "columns ignored: label\n");
+    const auto answers = cells(result.out);
+    ASSERT_EQ(answers.size(), 1U + rows);
+    EXPECT_EQ(answers[0], (std::vector<std::string>{"label=10", "label=20", "label=30", "class"}));
+    int right = 0;
+    double lost = 0.0;
+    for (std::size_t i = 0; i < rows; ++i) {
+        const auto& row = answers[i + 1];
+        right += std::stoi(row[3]) == label_[i] ? 1 : 0;
+        double sum = 0.0;
+        for (std::size_t k = 0; k < 3; ++k) sum += std::exp(std::stod(row[k]));
+        lost += std::log(sum) - std::stod(row[static_cast<std::size_t>(label_[i] / 10 - 1)]);
+    }
+    EXPECT_GT(right, 70);
+    EXPECT_NEAR(100.0 * right / rows, number_after(evaluated_, "accuracy "), 0.005);
+    EXPECT_NEAR(lost / rows, number_after(evaluated_, "loss "), 1e-5);
+}
+
+TEST_F(Infer, FindsColumnsByName) {
+    const std::string best = trained(classifier());
+    const std::string expected =
+        run({"infer", best, "--input", write("ordered.csv", {"p", "q"})}).out;
+    EXPECT_THAT(expected, StartsWith("label=10"));
+    const Result swapped = run({"infer", best, "--input", write("swapped.csv", {"q", "p"})});
+    EXPECT_EQ(swapped.out, expected);
+    EXPECT_EQ(swapped.err, "");
+    const Result wide =
+        run({"infer", best, "--input", write("wide.csv", {"time", "q", "label", "p", "site"})});
+    EXPECT_EQ(wide.out, expected);
+    EXPECT_EQ(wide.err, "columns ignored: time, label, site\n");
+
+    const Result lacking = run({"infer", best, "--input", write("lacking.csv", {"q", "x"})});
+    EXPECT_EQ(lacking.code, 3);
+    EXPECT_THAT(lacking.err, HasSubstr("lacking.csv lacks a column that the network reads by "
+                                       "name: p (it has: q, x) name it in its first line, or add "
+                                       "--raw"));
+    EXPECT_EQ(lacking.out, "");
+    const Result none = run({"infer", best, "--input", write("none.csv", {"x", "y"})});
+    EXPECT_EQ(none.code, 3);
+    EXPECT_THAT(none.err, HasSubstr("lacks 2 columns that the network reads by name: p, q"));
+    const Result bare = run({"infer", best, "--input", directory_.write("bare.csv", "0,1\n1,1\n")});
+    EXPECT_EQ(bare.code, 3);
+    EXPECT_THAT(bare.err, HasSubstr("bare.csv:1: only numbers (the first line holds the column "
+                                    "names) add a header line"));
+
+    // The remedy of a missing column.
+    const Result raw = run({"infer", best, "--raw", "--input", directory_.file("none.csv")});
+    EXPECT_EQ(raw.code, 0) << raw.err;
+    EXPECT_THAT(raw.out, StartsWith("output_0,output_1,output_2\n"));
+}
+
+TEST_F(Infer, RawPassesNumbersAsTheyAre) {
+    const std::string best = trained(classifier());
+    const std::string expected =
+        run({"infer", best, "--input", write("ordered.csv", {"p", "q"})}).out;
+    std::string scaled = "first,second\n";
+    for (std::size_t i = 0; i < rows; ++i)
+        scaled += fmt::format("{},{}\n", p_[i] * 0.0625, q_[i] * 0.0625);
+    const Result raw =
+        run({"infer", best, "--raw", "--input", directory_.write("scaled.csv", scaled)});
+    EXPECT_EQ(raw.code, 0) << raw.err;
+    const auto a = cells(raw.out);
+    const auto b = cells(expected);
+    ASSERT_EQ(a.size(), b.size());
+    for (std::size_t i = 1; i < a.size(); ++i)
+        EXPECT_EQ(a[i], (std::vector<std::string>(b[i].begin(), b[i].begin() + 3)));
+    EXPECT_EQ(run({"infer", best, "--raw", "--input", directory_.file("rows.csv")}).code, 3);
+    for (const std::string flag : {"--raw", "--observe"}) {
+        const Result set = run({"infer", best, flag, "--input", directory_.file("ordered.csv"),
+                                "--set", "task.seed=2"});
+        EXPECT_EQ(set.code, 2) << flag;
+        EXPECT_THAT(set.err, HasSubstr("--set"));
+    }
+}
+
+TEST_F(Infer, ATableNeedsNothingButTheFile) {
+    const std::string task = R"({"type": "table", "train": ["rows.csv"], "inputs": ["q", "p"],
+        "targets": ["p", "q"], "time_offset": 1, "difference": true,
+        "normalise": "mean_deviation"})";
+    const std::string best = trained(task, "", 3);
+    const std::string rows_csv = write("new.csv", {"p", "label", "q"});
+    fs::remove(directory_.path() / "rows.csv");
+    fs::remove(directory_.path() / "train.json");
+    const Result result = run({"infer", best, "--input", rows_csv});
+    ASSERT_EQ(result.code, 0) << result.err;
+    EXPECT_EQ(result.err, "columns ignored: label\n");
+    const auto answers = cells(result.out);
+    EXPECT_EQ(answers[0], (std::vector<std::string>{"p", "q"}));
+    // The answers lose what evaluate says on the same rows: row t answers row t + 1.
+    double lost = 0.0;
+    for (std::size_t i = 0; i + 1 < rows; ++i)
+        lost += std::pow(std::stod(answers[i + 1][0]) - p_[i + 1], 2) +
+                std::pow(std::stod(answers[i + 1][1]) - q_[i + 1], 2);
+    EXPECT_NEAR(lost / (2.0 * (rows - 1)), -number_after(evaluated_, "fitness "), 1e-3);
+    EXPECT_EQ(run({"infer", best, "--input", write("b.csv", {"q", "p"})}).out, result.out);
+    const Result lacking = run({"infer", best, "--input", write("c.csv", {"q", "label"})});
+    EXPECT_EQ(lacking.code, 3);
+    EXPECT_THAT(lacking.err, HasSubstr("by name: p (it has"));
+}
+
+TEST_F(Infer, ClassesOfATableAreTold) {
+    const std::string best = trained(R"({"type": "table", "train": ["rows.csv"],
+        "mode": "classification", "targets": ["label"], "normalise": "min_max"})");
+    const Result result = run({"infer", best, "--input", directory_.file("rows.csv")});
+    ASSERT_EQ(result.code, 0) << result.err;
+    const auto answers = cells(result.out);
+    EXPECT_EQ(answers[0].back(), "class");
+    int right = 0;
+    for (std::size_t i = 0; i < rows; ++i)
+        right += std::stoi(answers[i + 1].back()) == label_[i] ? 1 : 0;
+    EXPECT_NEAR(100.0 * right / rows, number_after(evaluated_, "accuracy "), 0.005);
+}
+
+TEST_F(Infer, AnEvolvedNetworkSaysItTooAndSoDoesItsCopy) {
+    const std::string config = directory_.write(
+        "evolve.json", R"({"run": {"directory": ")" + directory_.file("evolved") +
+                           R"(", "stop": {"generations": 2}}, "population": {"size": 4},
+                              "network": {"layers": [{"type": "dense"}]}, "task": )" +
+                           classifier() + "}");
+    const Result evolved = run({"evolve", config});
+    ASSERT_EQ(evolved.code, 0) << evolved.err;
+    EXPECT_THAT(evolved.out, HasSubstr("classes 10, 20, 30 are outputs 0 to 2"));
+    EXPECT_THAT(run({"validate", config}).out, HasSubstr("classes 10, 20, 30 are outputs 0 to 2"));
+    EXPECT_THAT(run({"evolve", config, "--dry-run"}).out, HasSubstr("classes 10, 20, 30"));
+    const std::string best = directory_.file("evolved/best.cmb");
+    const NetworkFile file = read_network(best);
+    ASSERT_TRUE(file.preparation);
+    EXPECT_EQ(file.preparation->inputs[1].column, "q");
+    const std::string expected = run({"infer", best, "--input", directory_.file("rows.csv")}).out;
+
+    ASSERT_EQ(run({"convert", best, directory_.file("a.safetensors")}).code, 0);
+    ASSERT_EQ(run({"convert", directory_.file("a.safetensors"), directory_.file("b.cmb")}).code, 0);
+    EXPECT_EQ(read_network(directory_.file("b.cmb")), file);
+    EXPECT_EQ(run({"infer", directory_.file("b.cmb"), "--input", directory_.file("rows.csv")}).out,
+              expected);
+    // A network that no run has made yet has the task of its config.
+    ASSERT_EQ(run({"convert", config, directory_.file("fresh.cmb")}).code, 0);
+    EXPECT_EQ(read_network(directory_.file("fresh.cmb")).preparation, file.preparation);
+
+    const Result text = run({"inspect", best});
+    EXPECT_THAT(text.out, HasSubstr("  columns     p to q (2)               x * 0.0625\n"));
+    EXPECT_THAT(text.out, HasSubstr("  outputs     label=10 to label=30 (3) as it is\n"));
+    EXPECT_THAT(text.out, HasSubstr("  classes     3 from 10 to 30\n"));
+    const auto json = nlohmann::json::parse(run({"inspect", best, "--json"}).out);
+    EXPECT_EQ(json["preparation"]["inputs"][1]["column"], "q");
+    EXPECT_EQ(json["preparation"]["classes"][2], 30.0);
+}
+
+TEST_F(Infer, AChildOfTwoNetworksHasThePreparationOfBoth) {
+    const std::string best = trained(classifier());
+    const NetworkFile file = read_network(best);
+    const std::string child = directory_.file("child.cmb");
+    const auto with = [&](const std::optional<evolve::Preparation>& preparation) {
+        NetworkFile other = file;
+        other.preparation = preparation;
+        other.fitness -= 1.0;
+        const std::string path = directory_.file("other.cmb");
+        write_network(path, other);
+        return run({"splice", path, best, "-o", child});
+    };
+    const Result same = with(file.preparation);
+    EXPECT_EQ(same.code, 0) << same.err;
+    EXPECT_EQ(same.err, "");
+    EXPECT_EQ(read_network(child).preparation, file.preparation);
+    EXPECT_EQ(run({"infer", child, "--input", directory_.file("rows.csv")}).code, 0);
+
+    evolve::Preparation changed = *file.preparation;
+    changed.inputs[0].factor = 0.5;
+    const Result constants = with(changed);
+    EXPECT_EQ(constants.code, 0) << constants.err;
+    EXPECT_THAT(constants.err, HasSubstr("scale their rows by other constants: the child's are "
+                                         "those of " +
+                                         best));
+    EXPECT_EQ(read_network(child).preparation, file.preparation);
+    const Result silent = with(std::nullopt);
+    EXPECT_THAT(silent.err, HasSubstr("other.cmb does not say how its rows are prepared"));
+    EXPECT_EQ(read_network(child).preparation, file.preparation);
+
+    changed = *file.preparation;
+    std::swap(changed.inputs[0], changed.inputs[1]);
+    const Result columns = with(changed);
+    EXPECT_EQ(columns.code, 2);
+    EXPECT_THAT(columns.err,
+                HasSubstr("input 0 is column \"p\" of the one and \"q\" of the other"));
+    changed = *file.preparation;
+    changed.classes = {1, 2, 3};
+    EXPECT_THAT(with(changed).err, HasSubstr("their classes are others"));
+}
+
+TEST_F(Infer, SequencesAreThoseThatWereLearnt) {
+    // The network remembers: an answer tells what came before it.
+    const std::string best = trained(R"({"type": "dataset", "source": {"type": "csv", "steps": 9,
+        "files": ["rows.csv"], "inputs": ["p"], "targets": ["q"], "scale": 0.1}})",
+                                     R"({"type": "rnn", "hidden": 3}, )", 2);
+    const Result result = run({"infer", best, "--input", directory_.file("rows.csv")});
+    ASSERT_EQ(result.code, 0) << result.err;
+    EXPECT_THAT(result.err,
+                HasSubstr("sequences of 9 rows: the network starts afresh with each\n"));
+    const auto answers = cells(result.out);
+    double lost = 0.0;
+    for (std::size_t i = 0; i < rows; ++i)
+        lost += std::pow(std::stod(answers[i + 1][0]) - q_[i], 2);
+    EXPECT_NEAR(lost / rows / -number_after(evaluated_, "fitness "), 1.0, 1e-4);
+
+    std::string text = "p\n";
+    for (std::size_t i = 0; i < 13; ++i) text += fmt::format("{}\n", p_[i]);
+    const Result shorter = run({"infer", best, "--input", directory_.write("short.csv", text)});
+    ASSERT_EQ(shorter.code, 0) << shorter.err;
+    EXPECT_THAT(shorter.err, HasSubstr("afresh with each, the last one has 4\n"));
+    EXPECT_EQ(shorter.out, result.out.substr(0, shorter.out.size()));
+    const Result observed =
+        run({"infer", best, "--observe", "--input", directory_.file("short.csv")});
+    EXPECT_EQ(observed.out, shorter.out);
+}
+
+/// Files that the format's first version wrote, without a preparation.
+class InferFirstVersion : public testing::Test {
+  protected:
+    static std::string golden(const std::string& name) {
+        return fs::path(CAMBRIAN_SOURCE_DIR) / "tests/golden/files" / name;
+    }
+    TemporaryDirectory directory_;
+    std::string table_ = golden("network_1_table.cmb");
+    std::string dataset_ = golden("network_1_dataset.cmb");
+    std::string rows_ =
+        directory_.write("rows.csv", "a,b,y\n1,0,1\n2,1,3\n3,0,2\n4,1,6\n5,0,4\n7,1,5\n");
+    std::string labels_ =
+        directory_.write("labels.csv", "p,q,label\n0,4,0\n2,8,1\n4,16,2\n16,4,2\n8,2,1\n0,0,0\n");
+};
+
+TEST_F(InferFirstVersion, NeedsItsDataOrASayingThatItNeedsNone) {
+    for (const std::string& path : {table_, dataset_}) {
+        EXPECT_FALSE(read_network(path).preparation);
+        EXPECT_EQ(run({"inspect", path}).code, 0);
+        const Result result = run({"infer", path, "--input", path == table_ ? rows_ : labels_});
+        EXPECT_EQ(result.code, 3);
+        EXPECT_THAT(result.err,
+                    testing::AllOf(HasSubstr("does not say how its rows are prepared (an older "
+                                             "version wrote it, and its task cannot be made again"),
+                                   HasSubstr("cannot read the data file"), HasSubstr("add --raw")));
+    }
+    const std::string two = directory_.write("two.csv", "x,y\n1,0\n2,1\n");
+    EXPECT_EQ(run({"infer", table_, "--raw", "--input", two}).code, 0);
+    EXPECT_EQ(run({"infer", dataset_, "--raw", "--input", two}).code, 0);
+}
+
+TEST_F(InferFirstVersion, IsPreparedAgainWithItsData) {
+    const Result table =
+        run({"infer", table_, "--input", rows_, "--set", R"(task.train=[")" + rows_ + R"("])"});
+    ASSERT_EQ(table.code, 0) << table.err;
+    // What the version that wrote it answered.
+    EXPECT_EQ(table.out,
+              "y\n3.93238421\n1.75297926\n4.23379599\n4.05439092\n5.53520777\n2.00650859\n");
+    const Result dataset = run({"infer", dataset_, "--input", labels_, "--set",
+                                R"(task.source.files=[")" + labels_ + R"("])"});
+    ASSERT_EQ(dataset.code, 0) << dataset.err;
+    EXPECT_EQ(dataset.err, "columns ignored: label\n");
+    // What it answered to rows that were scaled by hand.
+    EXPECT_THAT(dataset.out, StartsWith("label=0,label=1,label=2,class\n"
+                                        "0.468682766,0.0734361559,-0.747860193,0\n"
+                                        "-0.561204791,-0.115196019,-0.295358777,1\n"
+                                        "-2.32363653,-0.457019627,0.492119789,2\n"));
+}
+
+TEST(InferNames, ThatAreOddStayWhatTheyAre) {
+    const TemporaryDirectory directory;
+    std::string rows =
+        "\"a,b\",\"say \"\"x\"\"\",gr\xf6\xdf"
+        "e\n";
+    for (int i = 0; i < 12; ++i) rows += fmt::format("{},{},{}\n", i, i % 3, 2 * i);
+    const std::string data = directory.write("rows.csv", rows);
+    const std::string config =
+        directory.write("train.json", R"({"run": {"directory": ")" + directory.file("run") +
+                                          R"("}, "task": {"type": "table", "train": ["rows.csv"],
+                          "targets": ["a,b"]}, "network": {"layers": [{"type": "dense"}]},
+                          "training": {"epochs": 1}})");
+    ASSERT_EQ(run({"train", config, "-q"}).code, 0);
+    const std::string best = directory.file("run/best.cmb");
+    const Result result = run({"infer", best, "--input", data});
+    EXPECT_EQ(result.code, 0) << result.err;
+    EXPECT_THAT(result.out, StartsWith("\"a,b\"\n"));
+    EXPECT_EQ(run({"inspect", best}).code, 0);
+    EXPECT_NO_THROW((void)nlohmann::json::parse(run({"inspect", best, "--json"}).out));
+    // Metadata are UTF-8, this name is none.
+    const Result converted = run({"convert", best, directory.file("a.safetensors")});
+    EXPECT_EQ(converted.code, 3);
+    EXPECT_THAT(converted.err, HasSubstr("no name in UTF-8"));
+}
+
+}  // namespace
+}  // namespace cambrian::launch
