@@ -1,6 +1,7 @@
 #include "cambrian/evolve/preparation.hpp"
 
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <random>
 

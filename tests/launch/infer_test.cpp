@@ -385,7 +385,7 @@ TEST(InferNames, ThatAreOddStayWhatTheyAre) {
     EXPECT_EQ(result.code, 0) << result.err;
     EXPECT_THAT(result.out, StartsWith("\"a,b\"\n"));
     EXPECT_EQ(run({"inspect", best}).code, 0);
-    EXPECT_NO_THROW((void)nlohmann::json::parse(run({"inspect", best, "--json"}).out));
+    EXPECT_TRUE(nlohmann::json::accept(run({"inspect", best, "--json"}).out));
     // Metadata are UTF-8, this name is none.
     const Result converted = run({"convert", best, directory.file("a.safetensors")});
     EXPECT_EQ(converted.code, 3);
