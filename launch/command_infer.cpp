@@ -10,8 +10,11 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <ostream>
+#include <span>
+#include <sstream>
 
 #include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/io/container.hpp"
 #include "cambrian/engine/io/csv.hpp"
 #include "cambrian/engine/network/observer.hpp"
 #include "cambrian/evolve/evaluator.hpp"
@@ -21,6 +24,7 @@
 #include "cambrian/launch/device.hpp"
 #include "cambrian/launch/exit_code.hpp"
 #include "cambrian/launch/network_task.hpp"
+#include "cambrian/launch/output_file.hpp"
 
 namespace cambrian::launch {
 namespace {
@@ -149,6 +153,8 @@ void write_answers(std::ostream& out, const std::vector<float>& outputs, const N
 }  // namespace
 
 int infer_command(const CommandContext& context, const InferOptions& options) {
+    if (!options.output.empty())
+        refuse_input_as_output(options.output, {options.network, options.input});
     const distributed::NetworkFile network = distributed::read_network(options.network);
     std::optional<SpooledInput> spooled;
     if (options.input == "-") spooled.emplace();
@@ -182,14 +188,9 @@ int infer_command(const CommandContext& context, const InferOptions& options) {
                 "file with --output");
         return exit_done;
     }
-    std::ofstream file(options.output, std::ios::trunc);
-    write_answers(file, outputs, rows, translation);
-    file.close();
-    if (!file)
-        throw InputError(
-            fmt::format("cannot write {} (the disk or the folder refuses) choose "
-                        "another file",
-                        options.output));
+    std::ostringstream text;
+    write_answers(text, outputs, rows, translation);
+    write_output(options.output, std::as_bytes(std::span(text.view())));
     context.out << fmt::format("{}: {} rows\n", options.output, rows.rows);
     return exit_done;
 }
