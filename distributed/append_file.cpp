@@ -26,7 +26,7 @@ namespace {
     const bool full = error == ENOSPC || error == EDQUOT;
     throw InputError(fmt::format("{} cannot be {} ({}) {}", path.string(), what,
                                  std::strerror(error),
-                                 full ? "free space, then go on with 'cambrian resume'"
+                                 full ? "free space, then ask 'cambrian status' how to go on"
                                       : "check the disk and its permissions"));
 }
 

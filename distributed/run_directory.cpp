@@ -258,15 +258,15 @@ void RunDirectory::make_logs() const {
     std::error_code error;
     const fs::path logs = path_ / "logs";
     fs::create_directory(logs, error);
-    const fs::file_status there = fs::symlink_status(logs);
-    if (!error && !fs::is_directory(there)) {
-        error = std::make_error_code(std::errc::not_a_directory);
+    std::error_code ignored;
+    if (fs::is_directory(fs::symlink_status(logs, ignored))) {
+        return;
     }
-    if (error) {
-        throw ConfigError(fmt::format(
-            "{} cannot be made ({}) remove what has its name, or choose another run.directory",
-            logs.string(), error.message()));
-    }
+    const bool other = !error || error == std::errc::file_exists;
+    throw ConfigError(fmt::format(
+        "{} cannot be made ({}) {}", logs.string(),
+        other ? "a file or link has its name" : error.message(),
+        other ? "remove it, or choose another run.directory" : "check the permissions of the run"));
 }
 
 bool RunDirectory::load_newest(const std::function<void(Checkpoint&&)>& accept,

@@ -121,7 +121,7 @@ TEST(StatusFile, AFullDiskIsToldInIt) {
             return 1;
         } catch (const InputError& error) {
             const auto status = status_of(experiment.directory);
-            const std::string text = "No space left on device) free space";
+            const std::string text = "No space left on device) free space, then ask";
             return std::string(error.what()).find(text) == std::string::npos ? 2
                    : status["state"] != "failed" || status["exit_code"] != 3 ? 3
                    : status["reason"] != error.what()                        ? 4
@@ -152,7 +152,9 @@ TEST(RunDirectory, TellsWhoHoldsItAndHowTheLastRunEnded) {
     const RunDirectory directory(place.path(), 3);
     EXPECT_THAT(directory.unfinished("epochs").value(),
                 AllOf(HasSubstr("ended without a word"), HasSubstr("after 7 epochs")));
-    directory.write_status({.state = "done", .exit_code = 0, .generation = 7, .reason = ""});
+    RunStatus done;
+    done.state = "done";
+    directory.write_status(done);
     EXPECT_FALSE(directory.unfinished("epochs").has_value());
 }
 
@@ -368,7 +370,10 @@ TEST(RankLog, FollowsNoLink) {
 TEST(AppendFile, ItsChecksumIsThatOfItsBytes) {
     const TemporaryDirectory place;
     const fs::path path = place.path() / "log.csv";
-    const auto expected = [&] { return hash128(std::as_bytes(std::span(text_of(path)))); };
+    const auto expected = [&] {
+        const std::string text = text_of(path);
+        return hash128(std::as_bytes(std::span(text)));
+    };
     {
         AppendFile file(path, 0);
         file.pending() = "one\ntwo\n";
