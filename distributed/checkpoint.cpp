@@ -16,7 +16,9 @@ namespace cambrian::distributed {
 
 namespace {
 
-constexpr std::uint32_t format = 1;
+constexpr std::uint32_t format = 2;
+/// Without checksums of the logs.
+constexpr std::uint32_t first_format = 1;
 
 void write_optional(ArchiveWriter& archive, std::optional<double> value) {
     archive.write(value.has_value());
@@ -63,13 +65,18 @@ GenerationReport read_report(ArchiveReader& archive) {
 
 std::vector<std::byte> encode_state(const Checkpoint& checkpoint) {
     ArchiveWriter archive;
-    archive.write(format);
+    archive.write(checkpoint.checksums ? format : first_format);
     archive.write(checkpoint.identity_json);
     archive.write(checkpoint.arithmetic);
     archive.write(checkpoint.generation);
     archive.write(checkpoint.elapsed_seconds);
     for (std::uint64_t length : checkpoint.logs) {
         archive.write(length);
+    }
+    if (checkpoint.checksums) {
+        for (const Hash128& checksum : *checkpoint.checksums) {
+            archive.write(checksum);
+        }
     }
     archive.write(checkpoint.last.has_value());
     if (checkpoint.last) {
@@ -88,9 +95,9 @@ std::vector<std::byte> encode_state(const Checkpoint& checkpoint) {
 void decode_state(ArchiveReader& archive, Checkpoint& checkpoint) {
     std::uint32_t found = 0;
     archive.read(found);
-    if (found != format) {
-        archive.fail(
-            fmt::format("its checkpoint has format {}, this program reads {}", found, format));
+    if (found < first_format || found > format) {
+        archive.fail(fmt::format("its checkpoint has format {}, this program reads {} to {}", found,
+                                 first_format, format));
     }
     archive.read(checkpoint.identity_json);
     archive.read(checkpoint.arithmetic);
@@ -98,6 +105,11 @@ void decode_state(ArchiveReader& archive, Checkpoint& checkpoint) {
     archive.read(checkpoint.elapsed_seconds);
     for (std::uint64_t& length : checkpoint.logs) {
         archive.read(length);
+    }
+    if (found > first_format) {
+        for (Hash128& checksum : checkpoint.checksums.emplace()) {
+            archive.read(checksum);
+        }
     }
     bool present = false;
     archive.read(present);

@@ -40,6 +40,8 @@ struct Checkpoint {
     std::optional<GenerationReport> last;
     double elapsed_seconds = 0.0;
     GenerationLog::Lengths logs{};
+    /// Of the logs; a checkpoint of format 1 has none.
+    std::optional<GenerationLog::Checksums> checksums;
 };
 
 [[nodiscard]] std::vector<std::byte> encode(const Checkpoint& checkpoint);

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cmath>
 #include <exception>
 #include <utility>
 
@@ -20,6 +21,9 @@ namespace {
 /// Writing checkpoints takes at most about a tenth of a run, however short its generations are.
 constexpr double checkpoint_share = 0.1;
 constexpr double status_seconds = 1.0;
+// What launch makes of an end that is no error.
+constexpr int exit_interrupted = 5;
+constexpr int exit_unsolved = 6;
 /// Generations that may wait to be written.
 constexpr std::size_t writer_room = 2;
 
@@ -44,7 +48,8 @@ int exit_code_of(const std::exception& error) {
         dynamic_cast<const ShapeError*>(&error) != nullptr) {
         return 2;
     }
-    if (dynamic_cast<const InputError*>(&error) != nullptr) {
+    if (dynamic_cast<const InputError*>(&error) != nullptr ||
+        dynamic_cast<const std::filesystem::filesystem_error*>(&error) != nullptr) {
         return 3;
     }
     return dynamic_cast<const DeviceError*>(&error) != nullptr ? 4 : 1;
@@ -84,7 +89,7 @@ RunResult Coordinator::run(Start start) {
     check_memory(experiment_, memory_limit_);
     try {
         open(start);
-        write_status("running", 0, "");
+        write_status("running", std::nullopt, "");
         dispatcher_.gather();
         reporter_.started(experiment_, dispatcher_.rank_lines(), strategy_->generation());
         dispatcher_.warn_of_sharing();
@@ -98,12 +103,12 @@ RunResult Coordinator::run(Start start) {
 void Coordinator::open(Start start) {
     directory_ = std::make_unique<RunDirectory>(experiment_.directory, experiment_.checkpoint.keep);
     const std::string place = directory_->path().string();
-    if (start == Start::fresh && directory_->holds_run()) {
-        throw ConfigError(
-            fmt::format("the directory {} already holds a run (starting again would "
-                        "overwrite it) give --continue, or another run.directory or "
-                        "run.seed",
-                        place));
+    if (const auto line = directory_->unfinished("generations")) {
+        reporter_.warning(*line);
+    }
+    const bool going_on = start != Start::fresh && holds_checkpoint(directory_->path());
+    if (!going_on) {
+        refuse_overwriting(start);
     }
     strategy_ = evolve::make_elite_strategy(experiment_.seed, experiment_.population,
                                             experiment_.variation.splice.rate);
@@ -112,19 +117,37 @@ void Coordinator::open(Start start) {
         lengths = checkpoint.logs;
         restore(std::move(checkpoint));
     };
-    const bool found = start != Start::fresh &&
-                       directory_->load_newest(
-                           accept, [this](const std::string& text) { reporter_.warning(text); });
+    const bool found = going_on && directory_->load_newest(accept, [this](const std::string& text) {
+        reporter_.warning(text);
+    });
     if (!found && start == Start::resume) {
         throw InputError(
-            fmt::format("{} holds no checkpoint (nothing was run there, or it ended "
-                        "before the first one) start it with cambrian evolve",
+            fmt::format("{} holds no checkpoint (nothing was run there, or it ended before the "
+                        "first one) start it with 'cambrian evolve CONFIG --continue'",
                         place));
     }
-    std::filesystem::create_directories(directory_->path() / "logs");
+    directory_->make_logs();
     directory_->write_config(experiment_.resolved_json, fingerprint_);
     log_ = std::make_unique<GenerationLog>(directory_->path(), lengths, last_);
     checkpoint_generation_ = strategy_->generation();
+}
+
+void Coordinator::refuse_overwriting(Start start) const {
+    const std::string place = directory_->path().string();
+    // Without a checkpoint tables are begun anew, and lose nothing; networks may be all there is.
+    if (const auto network = directory_->kept_network();
+        network && !holds_checkpoint(directory_->path())) {
+        throw ConfigError(
+            fmt::format("the directory {} holds {} and no checkpoint (a run would overwrite it) "
+                        "move it away, or give another run.directory",
+                        place, *network));
+    }
+    if (const auto file = start == Start::fresh ? directory_->kept_file() : std::nullopt) {
+        throw ConfigError(
+            fmt::format("the directory {} already holds a run (starting again would overwrite its "
+                        "{}) give --continue, or another run.directory or run.seed",
+                        place, *file));
+    }
 }
 
 void Coordinator::restore(Checkpoint&& checkpoint) {
@@ -206,8 +229,13 @@ RunResult Coordinator::result(StopReason reason) {
         }
     }
     dispatcher_.set_farewell(fmt::format("the run has ended ({})", name(reason)));
-    write_status(interrupted ? "interrupted" : "done", interrupted ? 5 : 0, name(reason),
-                 result.best_tested);
+    result.solved = solved();
+    const bool unsolved = experiment_.stop.require_solved && !result.solved.value_or(true);
+    write_status(interrupted ? "interrupted" : "done",
+                 interrupted ? exit_interrupted
+                 : unsolved  ? exit_unsolved
+                             : 0,
+                 name(reason), result.best_tested);
     return result;
 }
 
@@ -235,7 +263,7 @@ std::optional<StopReason> Coordinator::reached(const GenerationReport& report) c
 
 void Coordinator::checkpoint_when_due() {
     if (seconds_since(last_status_) >= status_seconds) {
-        write_status("running", 0, "");
+        write_status("running", std::nullopt, "");
         last_status_ = Clock::now();
     }
     const CheckpointSettings& settings = experiment_.checkpoint;
@@ -272,6 +300,7 @@ void Coordinator::checkpoint() {
         // The lines it counts must be there before it is.
         log_->sync();
         saved->logs = log_->lengths();
+        saved->checksums = log_->checksums();
         directory_->save(*saved);
         if (news) {
             write_best(saved->champion);
@@ -290,17 +319,25 @@ void Coordinator::write_best(const std::optional<Champion>& champion) const {
     }
 }
 
-void Coordinator::write_status(const char* state, int exit_code, std::string_view reason,
-                               std::optional<double> tested) const {
+std::optional<bool> Coordinator::solved() const {
+    if (std::isinf(experiment_.stop.fitness)) {
+        return std::nullopt;
+    }
+    return last_ && reached(*last_) == StopReason::fitness;
+}
+
+void Coordinator::write_status(const char* state, std::optional<int> exit_code,
+                               std::string_view reason, std::optional<double> tested) const {
     RunStatus status;
     status.state = state;
     status.exit_code = exit_code;
     status.generation = strategy_->generation();
     if (champion_) {
-        status.best = champion_->validated.value_or(champion_->fitness);
-        status.best_validated = champion_->validated;
+        status.best = champion_->fitness;
+        status.validated = champion_->validated;
     }
-    status.best_tested = tested;
+    status.tested = tested;
+    status.solved = solved();
     status.reason = reason;
     directory_->write_status(status);
 }

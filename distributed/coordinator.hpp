@@ -42,6 +42,8 @@ class Coordinator {
     };
 
     void open(Start start);
+    /// Throws ConfigError when a run from the start would lose what an earlier one left.
+    void refuse_overwriting(Start start) const;
     void restore(Checkpoint&& checkpoint);
     [[nodiscard]] StopReason loop();
     [[nodiscard]] RunResult result(StopReason reason);
@@ -75,7 +77,9 @@ class Coordinator {
     /// best.cmb where the champion is newer than the file; nothing else. On the writer's thread, or
     /// when that has nothing to do.
     void write_best(const std::optional<Champion>& champion) const;
-    void write_status(const char* state, int exit_code, std::string_view reason,
+    /// Whether the fitness that was asked for is reached; nothing when none was.
+    [[nodiscard]] std::optional<bool> solved() const;
+    void write_status(const char* state, std::optional<int> exit_code, std::string_view reason,
                       std::optional<double> tested = std::nullopt) const;
     void fail(const std::exception& error) noexcept;
 

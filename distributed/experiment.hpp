@@ -22,6 +22,7 @@ struct StopSettings {
                                                                ///< value where the task validates.
     std::uint64_t evaluations = std::numeric_limits<std::uint64_t>::max();
     double seconds = std::numeric_limits<double>::infinity();  ///< Over all resumes.
+    bool require_solved = false;  ///< A run that ends below `fitness` exits with 6.
 };
 
 enum class Exchange : std::uint8_t { births, genomes };

@@ -1,19 +1,12 @@
 #include "cambrian/distributed/generation_log.hpp"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include <cerrno>
-#include <cstring>
-#include <fstream>
 #include <iterator>
 #include <system_error>
 #include <utility>
 
 #include "cambrian/engine/core/contract.hpp"
-#include "cambrian/engine/core/error.hpp"
 
 namespace cambrian::distributed {
 
@@ -28,11 +21,6 @@ constexpr const char* individuals_header =
     "generation,id,recipe,parents,status,fitness,evaluations,env_steps,parameters,redrawn,genome\n";
 constexpr const char* timings_header =
     "generation,rank,evaluate,vary,wait,communicate,compiled,splits,fallbacks\n";
-
-[[noreturn]] void refuse(const std::filesystem::path& path, const char* what) {
-    throw InputError(fmt::format("{} cannot be {} ({}) check the disk and its permissions",
-                                 path.string(), what, std::strerror(errno)));
-}
 
 void append_generation(std::string& text, const GenerationReport& report) {
     fmt::format_to(std::back_inserter(text), "{},{},{},{},{},{},{},{},{},{},{}\n",
@@ -58,74 +46,6 @@ void append_individual(std::string& text, std::uint64_t generation, const evolve
 
 }  // namespace
 
-std::uint64_t whole_lines(const std::filesystem::path& path, std::uint64_t length) {
-    std::error_code error;
-    const std::uintmax_t size = std::filesystem::file_size(path, error);
-    if (!error && size >= length) {
-        return length;
-    }
-    std::uint64_t whole = 0;
-    std::ifstream file(path, std::ios::binary);
-    for (std::string line; std::getline(file, line) && !file.eof();) {
-        whole += line.size() + 1;
-    }
-    return whole;
-}
-
-AppendFile::AppendFile(std::filesystem::path path, std::uint64_t length)
-    : path_(std::move(path)), length_(length) {
-    file_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
-    if (file_ < 0) {
-        refuse(path_, "opened");
-    }
-    struct stat status {};
-    if (::fstat(file_, &status) != 0 || static_cast<std::uint64_t>(status.st_size) < length) {
-        ::close(file_);
-        throw InputError(
-            fmt::format("{} is shorter than its checkpoint says (lines were lost) use "
-                        "an older checkpoint or start in another directory",
-                        path_.string()));
-    }
-    try {
-        cut(length);
-    } catch (...) {
-        ::close(file_);
-        throw;
-    }
-}
-
-AppendFile::~AppendFile() {
-    ::close(file_);
-}
-
-void AppendFile::cut(std::uint64_t length) {
-    const auto end = static_cast<off_t>(length);
-    if (::ftruncate(file_, end) != 0 || ::lseek(file_, end, SEEK_SET) != end) {
-        refuse(path_, "cut to its checkpoint");
-    }
-    length_ = length;
-}
-
-void AppendFile::flush() {
-    std::size_t written = 0;
-    while (written < pending_.size()) {
-        const ssize_t count = ::write(file_, pending_.data() + written, pending_.size() - written);
-        if (count < 0 && errno != EINTR) {
-            refuse(path_, "written");
-        }
-        written += count > 0 ? static_cast<std::size_t>(count) : 0;
-    }
-    length_ += pending_.size();
-    pending_.clear();
-}
-
-void AppendFile::sync() {
-    flush();
-    if (::fdatasync(file_) != 0) {
-        refuse(path_, "synced");
-    }
-}
-
 GenerationLog::GenerationLog(const std::filesystem::path& directory, const Lengths& lengths,
                              const std::optional<GenerationReport>& last)
     : generations_(directory / names[0], lengths[0]),
@@ -142,6 +62,7 @@ GenerationLog::GenerationLog(const std::filesystem::path& directory, const Lengt
         }
     }
     last_line_ = generations_.length();
+    before_last_line_ = generations_.checksum();
     if (last) {
         amend(*last);
     }
@@ -152,6 +73,7 @@ void GenerationLog::append(const GenerationReport& report, std::span<const evolv
                            std::span<const RankSeconds> seconds) {
     CAMBRIAN_EXPECT(births.size() == outcomes.size());
     last_line_ = generations_.length();
+    before_last_line_ = generations_.checksum();
     append_generation(generations_.pending(), report);
     for (std::size_t i = 0; i < births.size(); ++i) {
         append_individual(individuals_.pending(), report.generation, births[i], outcomes[i]);
@@ -184,13 +106,28 @@ GenerationLog::Lengths GenerationLog::lengths() const {
     return {last_line_, individuals_.length(), timings_.length()};
 }
 
+GenerationLog::Checksums GenerationLog::checksums() const {
+    return {before_last_line_, individuals_.checksum()};
+}
+
 std::optional<std::string> GenerationLog::shorter(const std::filesystem::path& directory,
                                                   const Lengths& lengths) {
-    constexpr std::size_t results = 2;
-    for (std::size_t i = 0; i < results; ++i) {
+    for (std::size_t i = 0; i < result_files; ++i) {
         std::error_code error;
         const std::uintmax_t size = std::filesystem::file_size(directory / names[i], error);
         if (lengths[i] > 0 && (error || size < lengths[i])) {
+            return names[i];
+        }
+    }
+    return std::nullopt;
+}
+
+std::optional<std::string> GenerationLog::changed(const std::filesystem::path& directory,
+                                                  const Lengths& lengths,
+                                                  const std::optional<Checksums>& checksums) {
+    for (std::size_t i = 0; i < result_files; ++i) {
+        const auto checksum = checksums ? std::optional((*checksums)[i]) : std::nullopt;
+        if (!unchanged(directory / names[i], lengths[i], checksum)) {
             return names[i];
         }
     }

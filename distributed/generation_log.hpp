@@ -8,40 +8,12 @@
 #include <string>
 #include <vector>
 
+#include "cambrian/distributed/append_file.hpp"
 #include "cambrian/distributed/message.hpp"
 #include "cambrian/distributed/run.hpp"
 #include "cambrian/evolve/birth.hpp"
 
 namespace cambrian::distributed {
-
-/// A file that only grows: text is collected, written once a generation, synced at checkpoints.
-class AppendFile {
-  public:
-    /// Opens or creates it and cuts it to `length` bytes. Throws InputError when it is shorter or
-    /// the disk refuses.
-    AppendFile(std::filesystem::path path, std::uint64_t length);
-    ~AppendFile();
-    AppendFile(const AppendFile&) = delete;
-    AppendFile& operator=(const AppendFile&) = delete;
-
-    [[nodiscard]] std::string& pending() { return pending_; }
-    void flush();
-    void sync();
-    /// Drops what was written beyond `length` bytes.
-    void cut(std::uint64_t length);
-    /// Bytes written so far.
-    [[nodiscard]] std::uint64_t length() const { return length_; }
-
-  private:
-    std::filesystem::path path_;
-    int file_ = -1;
-    std::uint64_t length_ = 0;
-    std::string pending_;
-};
-
-/// Where to go on with a file that may have lost lines, since no result is in it: at `length`
-/// bytes, or behind the whole lines that it has.
-[[nodiscard]] std::uint64_t whole_lines(const std::filesystem::path& path, std::uint64_t length);
 
 /// Seconds of one rank in one generation.
 struct RankSeconds {
@@ -57,6 +29,9 @@ class GenerationLog {
   public:
     static constexpr std::size_t files = 3;
     using Lengths = std::array<std::uint64_t, files>;
+    /// Of the files of results, which must be there whole: all but the timings.
+    static constexpr std::size_t result_files = 2;
+    using Checksums = std::array<Hash128, result_files>;
 
     /// Continues files of these lengths (what is longer is cut) with the line of the `last`
     /// generation; zero lengths begin new ones. Timings may have been lost.
@@ -72,15 +47,23 @@ class GenerationLog {
     void sync();
     /// What a checkpoint notes: of generations.csv all but the line of the last generation.
     [[nodiscard]] Lengths lengths() const;
+    /// Of as many bytes.
+    [[nodiscard]] Checksums checksums() const;
     /// Name of a file of results that does not hold these lengths.
     [[nodiscard]] static std::optional<std::string> shorter(const std::filesystem::path& directory,
                                                             const Lengths& lengths);
+    /// Name of a file of results that does not begin with the lines of the checkpoint, see
+    /// unchanged().
+    [[nodiscard]] static std::optional<std::string> changed(
+        const std::filesystem::path& directory, const Lengths& lengths,
+        const std::optional<Checksums>& checksums);
 
   private:
     AppendFile generations_;
     AppendFile individuals_;
     AppendFile timings_;
     std::uint64_t last_line_ = 0;  ///< Where the last generation's line begins.
+    Hash128 before_last_line_;     ///< Checksum of what is before it.
 };
 
 }  // namespace cambrian::distributed

@@ -2,7 +2,9 @@
 
 #include <filesystem>
 #include <memory>
+#include <string>
 #include <string_view>
+#include <vector>
 
 namespace cambrian::distributed {
 
@@ -11,17 +13,25 @@ namespace cambrian::distributed {
 class RankLog {
   public:
     RankLog(std::filesystem::path directory, int rank);
+    /// Says on standard error what waited in vain.
     ~RankLog();
     RankLog(const RankLog&) = delete;
     RankLog& operator=(const RankLog&) = delete;
 
+    /// The coordinator has the directory: until then it may be that of another run, so lines wait.
+    void begin();
+    [[nodiscard]] bool begun() const { return begun_; }
     /// The file is opened by the first line, so a rank that is refused leaves no trace.
     void line(std::string_view text);
 
   private:
     struct Logger;
+    void write(std::string_view text);
+
     std::filesystem::path directory_;
     int rank_;
+    bool begun_ = false;
+    std::vector<std::string> waiting_;
     std::unique_ptr<Logger> logger_;
 };
 

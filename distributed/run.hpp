@@ -53,10 +53,11 @@ struct RunResult {
     double best_fitness = 0.0;
     std::optional<double> best_validated;
     std::optional<double> best_tested;  ///< Where the task has a test phase.
+    std::optional<bool> solved;         ///< Whether run.stop.fitness is reached, where it is given.
 };
 
 enum class Start : std::uint8_t {
-    fresh,    ///< The run directory must not hold a run.
+    fresh,    ///< The run directory must not hold what a run left.
     proceed,  ///< Continue from the newest sound checkpoint, or start where there is none (evolve
               ///< --continue).
     resume,   ///< A checkpoint must exist.

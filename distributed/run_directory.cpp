@@ -9,14 +9,16 @@
 #include <array>
 #include <cerrno>
 #include <charconv>
-#include <cmath>
+#include <chrono>
 #include <cstring>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <span>
 #include <system_error>
+#include <thread>
 #include <utility>
 
+#include "cambrian/distributed/own_file.hpp"
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/io/container.hpp"
 
@@ -26,6 +28,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
+constexpr const char* lock_name = "lock";
+constexpr const char* status_name = "status.json";
 constexpr const char* newest_name = "checkpoint.cmb";
 constexpr std::string_view older_prefix = "checkpoint-";
 constexpr std::string_view suffix = ".cmb";
@@ -42,42 +46,87 @@ std::optional<std::uint64_t> generation_of(const std::string& file) {
 }
 
 std::string holder_of(int lock) {
-    std::array<char, 32> text{};
+    std::array<char, 300> text{};
     const ssize_t length = ::pread(lock, text.data(), text.size() - 1, 0);
     std::string holder(text.data(), length > 0 ? static_cast<std::size_t>(length) : 0);
     std::erase(holder, '\n');
     return holder.empty() ? "another process" : "process " + holder;
 }
 
-/// Replaces a file without waiting for the disk: for what may be lost.
-void replace_file(const fs::path& path, const std::string& text) {
-    const fs::path temporary = path.string() + ".new";
-    std::ofstream file(temporary, std::ios::binary | std::ios::trunc);
-    file << text;
-    file.close();
+struct Candidate {
+    fs::path path;
+    std::uint64_t generation = 0;
+};
+
+/// What lies in a folder. Throws ConfigError where the system refuses to say it.
+std::vector<fs::path> listed(const fs::path& folder) {
+    std::vector<fs::path> paths;
     std::error_code error;
-    // A full disk leaves half a file, which must not replace a whole one.
-    if (!file) {
-        error = std::make_error_code(std::errc::no_space_on_device);
-        error = errno != 0 ? std::error_code(errno, std::generic_category()) : error;
-    } else {
-        fs::rename(temporary, path, error);
+    for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
+         entry.increment(error)) {
+        paths.push_back(entry->path());
     }
     if (error) {
-        std::error_code ignored;
-        fs::remove(temporary, ignored);
-        throw InputError(fmt::format("{} cannot be written ({}) check the disk and its permissions",
-                                     path.string(), error.message()));
+        throw ConfigError(
+            fmt::format("the run directory {} cannot be read ({}) check its "
+                        "permissions",
+                        folder.string(), error.message()));
     }
+    return paths;
 }
 
-/// JSON has no infinities.
-nlohmann::ordered_json number(double value) {
-    if (std::isfinite(value)) {
-        return value;
-    }
-    return fmt::format("{}", value);
+bool is_there(const fs::path& path) {
+    std::error_code ignored;
+    return fs::exists(path, ignored);
 }
+
+/// Checkpoints but the newest, newest first.
+std::vector<Candidate> older(const fs::path& folder) {
+    std::vector<Candidate> found;
+    for (const fs::path& path : listed(folder)) {
+        if (const auto generation = generation_of(path.filename().string())) {
+            found.push_back({path, *generation});
+        }
+    }
+    std::sort(found.begin(), found.end(),
+              [](const Candidate& a, const Candidate& b) { return a.generation > b.generation; });
+    return found;
+}
+
+/// Whether a table has a line after its header, or a part of one.
+bool has_lines(const fs::path& path) {
+    if (std::error_code ignored; !fs::is_regular_file(path, ignored)) {
+        return false;
+    }
+    std::ifstream file(path, std::ios::binary);
+    std::string header;
+    return std::getline(file, header) && file.get() != std::ifstream::traits_type::eof();
+}
+
+std::string host_name() {
+    std::array<char, 256> name{};
+    return ::gethostname(name.data(), name.size() - 1) == 0 ? std::string(name.data()) : "a host";
+}
+
+/// Whether the lock is ours now. Waits a moment for whoever only asks (holder_of_run).
+bool try_lock(int file) {
+    constexpr int attempts = 5;
+    constexpr std::chrono::milliseconds pause{20};
+    for (int i = 0; i < attempts; ++i) {
+        if (::flock(file, LOCK_EX | LOCK_NB) == 0) {
+            return true;
+        }
+        std::this_thread::sleep_for(pause);
+    }
+    return false;
+}
+
+/// The lines that a checkpoint counts are not those that it counted. No older one helps: the user
+/// must know, and can put the file back.
+class ChangedLog : public InputError {
+  public:
+    using InputError::InputError;
+};
 
 }  // namespace
 
@@ -92,18 +141,23 @@ RunDirectory::RunDirectory(fs::path path, std::uint64_t keep)
                         path_.string(), error.message()));
     }
     lock();
-    sweep();
+    try {
+        sweep();
+    } catch (...) {
+        ::close(lock_);
+        throw;
+    }
 }
 
 /// Removes what a killed owner was writing.
 void RunDirectory::sweep() const {
     std::vector<fs::path> halves;
-    for (const fs::directory_entry& entry : fs::directory_iterator(path_)) {
-        const std::string name = entry.path().filename().string();
+    for (const fs::path& path : listed(path_)) {
+        const std::string name = path.filename().string();
         const bool half = name.find(".cmb.partial.") != std::string::npos ||
                           name.starts_with("config.json.partial.");
         if (half) {
-            halves.push_back(entry.path());
+            halves.push_back(path);
         }
     }
     for (const fs::path& half : halves) {
@@ -117,15 +171,8 @@ RunDirectory::~RunDirectory() {
 }
 
 void RunDirectory::lock() {
-    const fs::path file = path_ / "lock";
-    lock_ = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-    if (lock_ < 0) {
-        throw ConfigError(
-            fmt::format("the run directory {} cannot be locked ({}) check its "
-                        "permissions",
-                        path_.string(), std::strerror(errno)));
-    }
-    if (::flock(lock_, LOCK_EX | LOCK_NB) != 0) {
+    lock_ = open_own_file(path_ / lock_name, O_RDWR | O_CREAT);
+    if (!try_lock(lock_)) {
         const std::string holder = holder_of(lock_);
         ::close(lock_);
         throw ConfigError(
@@ -133,9 +180,9 @@ void RunDirectory::lock() {
                         "it or choose another run.directory",
                         path_.string(), holder));
     }
-    const std::string pid = fmt::format("{}\n", ::getpid());
-    // The number only serves the message above; the lock itself is the system's.
-    if (::ftruncate(lock_, 0) != 0 || ::pwrite(lock_, pid.data(), pid.size(), 0) < 0) {
+    const std::string owner = fmt::format("{} on {}\n", ::getpid(), host_name());
+    // The words only serve messages; the lock itself is the system's.
+    if (::ftruncate(lock_, 0) != 0 || ::pwrite(lock_, owner.data(), owner.size(), 0) < 0) {
         const std::string why = std::strerror(errno);
         ::close(lock_);
         throw ConfigError(fmt::format("the lock of {} cannot be written ({}) check the disk",
@@ -143,31 +190,89 @@ void RunDirectory::lock() {
     }
 }
 
-bool RunDirectory::holds_run() const {
-    for (const char* name : {"generations.csv", newest_name, "config.json"}) {
-        if (fs::exists(path_ / name)) {
-            return true;
-        }
+std::optional<std::string> holder_of_run(const fs::path& directory) {
+    std::error_code missing;
+    if (!fs::exists(directory / lock_name, missing) && !missing) {
+        return std::nullopt;
     }
-    return !older().empty();
+    const int file = open_own_file(directory / lock_name, O_RDONLY);
+    std::optional<std::string> holder;
+    const int error = ::flock(file, LOCK_SH | LOCK_NB) == 0 ? 0 : errno;
+    if (error != 0) {
+        holder = holder_of(file);
+    }
+    ::close(file);
+    if (error != 0 && error != EWOULDBLOCK) {
+        throw InputError(fmt::format("the lock of {} cannot be asked ({}) ask on its host",
+                                     directory.string(), std::strerror(error)));
+    }
+    return holder;
 }
 
-std::vector<RunDirectory::Candidate> RunDirectory::older() const {
-    std::vector<Candidate> found;
-    for (const fs::directory_entry& entry : fs::directory_iterator(path_)) {
-        if (const auto generation = generation_of(entry.path().filename().string())) {
-            found.push_back({entry.path(), *generation});
+bool holds_checkpoint(const fs::path& directory) {
+    return is_there(directory / newest_name) || !older(directory).empty();
+}
+
+std::optional<std::string> RunDirectory::kept_network() const {
+    for (const char* name : {"best.cmb", "last.cmb"}) {
+        if (is_there(path_ / name)) {
+            return name;
         }
     }
-    std::sort(found.begin(), found.end(),
-              [](const Candidate& a, const Candidate& b) { return a.generation > b.generation; });
-    return found;
+    return std::nullopt;
+}
+
+std::optional<std::string> RunDirectory::kept_file() const {
+    for (const char* name : {newest_name, "training.cmb"}) {
+        if (is_there(path_ / name)) {
+            return name;
+        }
+    }
+    if (const std::vector<Candidate> past = older(path_); !past.empty()) {
+        return past.front().path.filename().string();
+    }
+    for (const char* name : {"generations.csv", "individuals.csv", "epochs.csv"}) {
+        if (has_lines(path_ / name)) {
+            return name;
+        }
+    }
+    return kept_network();
+}
+
+std::optional<std::string> RunDirectory::unfinished(std::string_view units) const {
+    try {
+        const auto status = read_status_file(path_ / status_name);
+        if (status && status->state == "running") {
+            return fmt::format(
+                "the last run in {} ended without a word (it was killed, or its host went down) "
+                "after {} {}",
+                path_.string(), status->generation, units);
+        }
+    } catch (const InputError&) {
+        // The next status replaces it.
+    }
+    return std::nullopt;
+}
+
+void RunDirectory::make_logs() const {
+    std::error_code error;
+    const fs::path logs = path_ / "logs";
+    fs::create_directory(logs, error);
+    std::error_code ignored;
+    if (fs::is_directory(fs::symlink_status(logs, ignored))) {
+        return;
+    }
+    const bool other = !error || error == std::errc::file_exists;
+    throw ConfigError(fmt::format(
+        "{} cannot be made ({}) {}", logs.string(),
+        other ? "a file or link has its name" : error.message(),
+        other ? "remove it, or choose another run.directory" : "check the permissions of the run"));
 }
 
 bool RunDirectory::load_newest(const std::function<void(Checkpoint&&)>& accept,
                                const std::function<void(const std::string&)>& warn) {
-    std::vector<Candidate> candidates = older();
-    if (fs::exists(path_ / newest_name)) {
+    std::vector<Candidate> candidates = older(path_);
+    if (is_there(path_ / newest_name)) {
         candidates.insert(candidates.begin(), {path_ / newest_name, 0});
     }
     std::vector<fs::path> refused;
@@ -180,6 +285,10 @@ bool RunDirectory::load_newest(const std::function<void(Checkpoint&&)>& accept,
                     fmt::format("{} cannot be used ({} is shorter than it says) restore that log",
                                 candidate.path.string(), *log));
             }
+            if (const auto log =
+                    GenerationLog::changed(path_, checkpoint.logs, checkpoint.checksums)) {
+                throw ChangedLog(changed_text(path_ / *log));
+            }
             const std::uint64_t generation = checkpoint.generation;
             accept(std::move(checkpoint));
             if (candidate.path.filename() == newest_name) {
@@ -190,6 +299,8 @@ bool RunDirectory::load_newest(const std::function<void(Checkpoint&&)>& accept,
                 fs::rename(path, path.string() + ".damaged");
             }
             return true;
+        } catch (const ChangedLog&) {
+            throw;
         } catch (const InputError& error) {
             warn(fmt::format("{}; trying an older checkpoint", error.what()));
             refused.push_back(candidate.path);
@@ -207,12 +318,12 @@ bool RunDirectory::load_newest(const std::function<void(Checkpoint&&)>& accept,
 void RunDirectory::save(const Checkpoint& checkpoint) {
     const std::vector<std::byte> bytes = encode(checkpoint);
     const fs::path newest = path_ / newest_name;
-    if (newest_ && *newest_ != checkpoint.generation && fs::exists(newest)) {
+    if (newest_ && *newest_ != checkpoint.generation && is_there(newest)) {
         fs::rename(newest, path_ / fmt::format("{}{}{}", older_prefix, *newest_, suffix));
     }
     write_file_atomically(newest, bytes);
     newest_ = checkpoint.generation;
-    const std::vector<Candidate> past = older();
+    const std::vector<Candidate> past = older(path_);
     for (std::size_t i = keep_ - 1; i < past.size(); ++i) {
         fs::remove(past[i].path);
     }
@@ -227,19 +338,7 @@ void RunDirectory::write_config(const std::string& resolved_json,
 }
 
 void RunDirectory::write_status(const RunStatus& status) const {
-    nlohmann::ordered_json json;
-    json["state"] = status.state;
-    json["exit_code"] = status.exit_code;
-    json["generation"] = status.generation;
-    json["best"] = status.best ? number(*status.best) : nlohmann::ordered_json();
-    if (status.best_validated) {
-        json["best_validated"] = number(*status.best_validated);
-    }
-    if (status.best_tested) {
-        json["best_tested"] = number(*status.best_tested);
-    }
-    json["reason"] = status.reason;
-    replace_file(path_ / "status.json", json.dump(4) + "\n");
+    write_status_file(path_ / status_name, status);
 }
 
 }  // namespace cambrian::distributed

@@ -5,39 +5,47 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cambrian/distributed/checkpoint.hpp"
+#include "cambrian/distributed/status_file.hpp"
 
 namespace cambrian::distributed {
 
-/// What status.json says.
-struct RunStatus {
-    std::string state;  ///< running, done, interrupted, failed.
-    int exit_code = 0;
-    std::uint64_t generation = 0;
-    std::optional<double> best;
-    std::optional<double> best_validated;  ///< Absent until it is known, like the next.
-    std::optional<double> best_tested;
-    std::string reason;
-};
+/// Who works in a run directory now ("process 71 on node3"); nothing when nobody does. Asks the
+/// lock itself, which the system frees when its holder ends. Throws InputError where it cannot be
+/// asked.
+[[nodiscard]] std::optional<std::string> holder_of_run(const std::filesystem::path& directory);
+/// Whether a checkpoint of an evolution lies in a directory.
+[[nodiscard]] bool holds_checkpoint(const std::filesystem::path& directory);
 
 /// The directory of one run, locked by this process.
 class RunDirectory {
   public:
-    /// Creates and locks it. Throws ConfigError naming the holder when another process has it.
+    /// Creates and locks it. Throws ConfigError naming the holder when another process has it, and
+    /// where the system refuses; InputError for a lock that is no regular file.
     explicit RunDirectory(std::filesystem::path path, std::uint64_t keep);
     ~RunDirectory();
     RunDirectory(const RunDirectory&) = delete;
     RunDirectory& operator=(const RunDirectory&) = delete;
 
     [[nodiscard]] const std::filesystem::path& path() const { return path_; }
-    /// Whether a run began here before.
-    [[nodiscard]] bool holds_run() const;
+    /// Name of a file of an earlier run that starting anew would lose: a checkpoint, a network or a
+    /// table with more than its header. A run that ended before it left any of them leaves nothing.
+    [[nodiscard]] std::optional<std::string> kept_file() const;
+    /// The same of networks, which going on without a checkpoint would lose, too.
+    [[nodiscard]] std::optional<std::string> kept_network() const;
+    /// How the last run here ended where it could not say it itself: a line with the number of
+    /// `units` ("generations") that were done.
+    [[nodiscard]] std::optional<std::string> unfinished(std::string_view units) const;
+    /// Makes the folder of the ranks' logs. Throws ConfigError where the system refuses.
+    void make_logs() const;
 
     /// Tries the checkpoints, newest first, until `accept` throws no InputError; says of each that
     /// was refused through `warn`, and puts it aside. Nothing when there is no checkpoint at all;
-    /// throws InputError when there are some but none is sound.
+    /// throws InputError when there are some but none is sound, and when the lines that it counts
+    /// were changed.
     [[nodiscard]] bool load_newest(const std::function<void(Checkpoint&&)>& accept,
                                    const std::function<void(const std::string&)>& warn);
     /// The newest checkpoint becomes checkpoint-<generation>.cmb; the oldest beyond `keep` go.
@@ -48,12 +56,6 @@ class RunDirectory {
     void write_status(const RunStatus& status) const;
 
   private:
-    struct Candidate {
-        std::filesystem::path path;
-        std::uint64_t generation = 0;
-    };
-    /// Older checkpoints, newest first.
-    [[nodiscard]] std::vector<Candidate> older() const;
     void lock();
     void sweep() const;
 

@@ -145,15 +145,21 @@ class Worker {
         constexpr std::string_view source = "the coordinator";
         switch (message.kind) {
             case MessageKind::shard:
+                log_.begin();
                 take_shard(decode_message<ShardOrder>(message.payload, source));
                 return;
             case MessageKind::genomes:
                 take_genomes(decode_message<GenomeReply>(message.payload, source));
                 return;
-            case MessageKind::stop:
-                log_.line("stop: " + decode_message<Stop>(message.payload, source).reason);
+            case MessageKind::stop: {
+                const Stop stop = decode_message<Stop>(message.payload, source);
+                // A run that was refused has nothing to say in the directory of another.
+                if (log_.begun()) {
+                    log_.line("stop: " + stop.reason);
+                }
                 stopped_ = true;
                 return;
+            }
             case MessageKind::heartbeat:
                 return;
             case MessageKind::hello:

@@ -12,6 +12,7 @@
 #include "cambrian/launch/exit_code.hpp"
 #include "cambrian/launch/network_source.hpp"
 #include "cambrian/launch/network_tensors.hpp"
+#include "cambrian/launch/output_file.hpp"
 #include "cambrian/launch/rename_tensors.hpp"
 #include "cambrian/launch/structure_text.hpp"
 
@@ -47,7 +48,7 @@ NetworkFile read_json(const CommandContext& context, const ConvertOptions& optio
 }
 
 void write_cmb(const NetworkFile& file, const ConvertOptions& options) {
-    distributed::write_network(options.output, file);
+    write_output(options.output, distributed::encode(file));
 }
 
 void write_tensors(const NetworkFile& file, const ConvertOptions& options) {
@@ -56,13 +57,13 @@ void write_tensors(const NetworkFile& file, const ConvertOptions& options) {
     // What was read by these names is written by ours.
     if (fs::path(options.input).extension() != ".safetensors")
         rename(content, options.renames, options.input);
-    write_safetensors(options.output, content);
+    write_output(options.output, encode(content));
 }
 
 void write_json(const NetworkFile& file, const ConvertOptions& options) {
     const Json config{{"network", network_section(file.genome.blueprint)}};
     const std::string text = config.dump(2) + "\n";
-    write_file_atomically(options.output, std::as_bytes(std::span(text)));
+    write_output(options.output, std::as_bytes(std::span(text)));
 }
 
 /// One row of the table of formats, by the ending of a file.
@@ -98,11 +99,7 @@ void check_options(const ConvertOptions& options, const FileFormat& from, const 
            "only .safetensors name their tensors");
     refuse(options.seed && from.ending != ".json", "--seed", "only a .json has no weights");
     if (!options.dtype.empty()) static_cast<void>(weight_type(options.dtype));
-    std::error_code error;
-    if (options.input == options.output || fs::equivalent(options.input, options.output, error))
-        throw ConfigError(fmt::format(
-            "{} would replace what it is made of (both names are of one file) name another",
-            options.output));
+    refuse_input_as_output(options.output, {options.input, options.network});
 }
 
 }  // namespace

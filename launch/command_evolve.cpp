@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -17,6 +18,7 @@
 #include "cambrian/launch/exit_code.hpp"
 #include "cambrian/launch/experiment_reader.hpp"
 #include "cambrian/launch/launcher.hpp"
+#include "cambrian/launch/result_text.hpp"
 #include "cambrian/launch/signals.hpp"
 #include "cambrian/launch/training_reader.hpp"
 
@@ -51,6 +53,15 @@ int show(const CommandContext& context, const RunOptions& options) {
         job.config.effective->at("engine"), {launcher_local_rank(), launcher_local_size()}));
     context.out << dry_run_text(experiment, *backend, distributed::launched_ranks());
     return exit_done;
+}
+
+/// Passes --require-solved on. Throws ConfigError where the config asks for no fitness.
+void require_solved(distributed::StopSettings& stop) {
+    if (std::isinf(stop.fitness))
+        throw ConfigError(
+            "--require-solved has nothing to compare with (run.stop.fitness is not set) set it, or "
+            "leave the option out");
+    stop.require_solved = true;
 }
 
 distributed::Start start_of(const RunOptions& options) {
@@ -96,6 +107,7 @@ int run_rank(const CommandContext& context, const RunOptions& options,
     const Job job = read_job(options, schema);
     const bool coordinator = communicator.rank() == 0;
     distributed::Experiment experiment = make_experiment(job.config, schema, context.tasks);
+    if (options.require_solved) require_solved(experiment.stop);
     if (coordinator && options.proceed) check_same_run(experiment.directory, job.config, schema);
     const Engine engine =
         make_engine(job.config.effective->at("engine"), options, communicator, place);
@@ -114,7 +126,11 @@ int run_rank(const CommandContext& context, const RunOptions& options,
         communicator, backend, experiment, start_of(options), reporter, interrupt);
     reporter.finished(experiment, result);
     if (options.profile) context.out << profile_text(backend);
-    return result.reason == distributed::StopReason::interrupted ? exit_interrupted : exit_done;
+    if (result.reason == distributed::StopReason::interrupted) return exit_interrupted;
+    if (!options.require_solved || result.solved.value_or(false)) return exit_done;
+    if (options.quiet)
+        context.err << "cambrian: " << unsolved_text(experiment, result) << std::endl;
+    return exit_unsolved;
 }
 
 int run_job(const CommandContext& context, const RunOptions& options) {

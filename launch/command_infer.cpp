@@ -9,8 +9,10 @@
 #include <optional>
 #include <ostream>
 #include <span>
+#include <sstream>
 
 #include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/io/container.hpp"
 #include "cambrian/engine/network/observer.hpp"
 #include "cambrian/evolve/evaluator.hpp"
 #include "cambrian/evolve/observe.hpp"
@@ -18,6 +20,7 @@
 #include "cambrian/launch/device.hpp"
 #include "cambrian/launch/exit_code.hpp"
 #include "cambrian/launch/network_preparation.hpp"
+#include "cambrian/launch/output_file.hpp"
 #include "cambrian/launch/prepared_rows.hpp"
 #include "cambrian/launch/schema_validator.hpp"
 
@@ -89,6 +92,8 @@ std::string notes_text(const PreparedRows& rows, const std::vector<Part>& parts,
 }  // namespace
 
 int infer_command(const CommandContext& context, const InferOptions& options) {
+    if (!options.output.empty())
+        refuse_input_as_output(options.output, {options.network, options.input});
     const distributed::NetworkFile network = distributed::read_network(options.network);
     std::optional<SpooledInput> spooled;
     if (options.input == "-") spooled.emplace();
@@ -130,14 +135,9 @@ int infer_command(const CommandContext& context, const InferOptions& options) {
                 "file with --output");
         return exit_done;
     }
-    std::ofstream file(options.output, std::ios::trunc);
-    write_answers(file, outputs, rows, preparation);
-    file.close();
-    if (!file)
-        throw InputError(
-            fmt::format("cannot write {} (the disk or the folder refuses) choose "
-                        "another file",
-                        options.output));
+    std::ostringstream text;
+    write_answers(text, outputs, rows, preparation);
+    write_output(options.output, std::as_bytes(std::span(text.view())));
     context.out << fmt::format("{}: {} rows\n", options.output, rows.table.rows);
     return exit_done;
 }

@@ -6,11 +6,13 @@
 
 #include "cambrian/distributed/network_file.hpp"
 #include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/io/container.hpp"
 #include "cambrian/evolve/dna.hpp"
 #include "cambrian/evolve/splice.hpp"
 #include "cambrian/launch/commands.hpp"
 #include "cambrian/launch/exit_code.hpp"
 #include "cambrian/launch/network_preparation.hpp"
+#include "cambrian/launch/output_file.hpp"
 #include "cambrian/launch/structure_dot.hpp"
 #include "cambrian/launch/structure_text.hpp"
 
@@ -108,6 +110,7 @@ int compare_command(const CommandContext& context, const std::string& first,
 }
 
 int splice_command(const CommandContext& context, const SpliceOptions& options) {
+    refuse_input_as_output(options.output, {options.first, options.second});
     const distributed::NetworkFile first = distributed::read_network(options.first);
     const distributed::NetworkFile second = distributed::read_network(options.second);
     const bool swapped = second.fitness > first.fitness;
@@ -133,7 +136,7 @@ int splice_command(const CommandContext& context, const SpliceOptions& options) 
                                           {swapped ? options.first : options.second, other}, note);
     child.genome = evolve::splice(rng, settings, fitter.genome, fitter.fitness, other.genome,
                                   other.fitness, &report);
-    distributed::write_network(options.output, child);
+    write_output(options.output, distributed::encode(child));
     context.out << fmt::format("{}: {} is the fitter parent, {} weights\n", options.output,
                                swapped ? options.second : options.first,
                                child.genome.weights.size());

@@ -69,6 +69,9 @@ int train_command(const CommandContext& context, const RunOptions& options) {
             fmt::format("{} ranks were started (a training runs in one process, on all of its "
                         "threads) start it without mpirun",
                         distributed::launched_ranks()));
+    if (options.require_solved)
+        throw ConfigError(
+            "--require-solved is of evolution (a training has no fitness to reach) leave it out");
     const Schema schema;
     std::vector<Difference> changes;
     const ResolvedConfig config =

@@ -25,6 +25,7 @@ struct RunOptions {
     bool print_config = false;
     bool dry_run = false;
     bool quiet = false;
+    bool require_solved = false;  ///< Exit with 6 below run.stop.fitness; of evolve and resume.
     bool profile = false;
     std::string dump;  ///< Directory for graphs and generated shaders; empty: none.
     std::vector<std::string> overrides;
@@ -34,6 +35,12 @@ struct RunOptions {
 
 /// `cambrian train`: by gradient, in one process.
 [[nodiscard]] int train_command(const CommandContext& context, const RunOptions& options);
+
+/// `cambrian status`: how a run stands or how it ended, also where it could not say it itself.
+/// Returns the exit code of the run, 0 while it goes on, 1 where it ended without a word. Throws
+/// InputError where there is no run.
+[[nodiscard]] int status_command(const CommandContext& context, const std::string& directory,
+                                 bool json);
 
 struct EvaluateOptions {
     std::string network;

@@ -1,5 +1,6 @@
 #include "cambrian/launch/exit_code.hpp"
 
+#include <filesystem>
 #include <new>
 
 #include "cambrian/engine/core/contract.hpp"
@@ -25,6 +26,9 @@ Failure describe(const std::exception_ptr& error) {
         return {exit_failed,
                 "out of memory (the system refused more) use a smaller population, "
                 "fewer ranks on a host, or smaller shards"};
+    } catch (const std::filesystem::filesystem_error& e) {
+        return {exit_input, e.path1().string() + " cannot be used (" + e.code().message() +
+                                ") check the path, its permissions and the disk"};
     } catch (const std::exception& e) {
         return {exit_failed, e.what()};
     }

@@ -10,6 +10,7 @@
 #include "cambrian/distributed/network_file.hpp"
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
+#include "cambrian/launch/directory_template.hpp"
 
 namespace cambrian::launch {
 namespace {
@@ -163,8 +164,7 @@ ResolvedConfig resolve(const ConfigDocument& document, const Schema& schema,
 
     Json complete = with_defaults(schema, effective);
     Json written = with_defaults(schema, json);
-    complete["run"]["directory"] =
-        expanded(complete["run"]["directory"], seed, nullptr, document.origins);
+    complete["run"]["directory"] = run_directory(complete, schema, document.origins);
     const fs::path base = base_directory(complete, document.base_directory);
     complete["run"]["base_directory"] = base.string();
     written["run"]["directory"] = complete["run"]["directory"];
@@ -264,9 +264,11 @@ ResolvedConfig read_resumed(const fs::path& directory, std::span<const std::stri
     std::error_code error;
     if (!fs::is_regular_file(path, error))
         throw InputError(
-            fmt::format("there is no run in {} (no config.json) name the directory of "
+            fmt::format("there is no run in {} ({}) name the directory of "
                         "a run, or start one with 'cambrian evolve'",
-                        directory.string()));
+                        directory.string(),
+                        error && error != std::errc::no_such_file_or_directory ? error.message()
+                                                                               : "no config.json"));
     Json before = read_run_config(path);
     // The directory is where the run lies now; it may have been moved.
     before["run"]["directory"] = directory.string();

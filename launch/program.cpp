@@ -7,6 +7,7 @@
 #include <functional>
 #include <iostream>
 
+#include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/core/version.hpp"
 #include "cambrian/launch/commands.hpp"
 #include "cambrian/launch/exit_code.hpp"
@@ -38,6 +39,7 @@ class CommandLine {
         add_evolve();
         add_resume();
         add_train();
+        add_status();
         add_evaluate();
         add_infer();
         add_inspect();
@@ -81,6 +83,11 @@ class CommandLine {
             ->type_name("KEY=VALUE");
     }
 
+    static void add_require_solved(CLI::App& sub, RunOptions& options) {
+        sub.add_flag("--require-solved", options.require_solved,
+                     "Exit with 6 when the run ends below run.stop.fitness");
+    }
+
     static void add_gpu_flags(CLI::App& sub, std::string& dump, bool& profile) {
         sub.add_option("--dump", dump, "Write graphs, plans and generated shaders there")
             ->type_name("DIRECTORY");
@@ -121,6 +128,7 @@ class CommandLine {
         sub.add_flag("--dry-run", evolve_.dry_run,
                      "Print network, memory, shards and ranks, run nothing");
         sub.add_flag("-q,--quiet", evolve_.quiet, "Print only warnings and errors");
+        add_require_solved(sub, evolve_);
         add_gpu_flags(sub, evolve_.dump, evolve_.profile);
     }
 
@@ -140,6 +148,7 @@ class CommandLine {
         sub.add_flag("--dry-run", resume_.dry_run,
                      "Print network, memory, shards and ranks, run nothing");
         sub.add_flag("-q,--quiet", resume_.quiet, "Print only warnings and errors");
+        add_require_solved(sub, resume_);
         add_gpu_flags(sub, resume_.dump, resume_.profile);
     }
 
@@ -155,6 +164,17 @@ class CommandLine {
         sub.add_flag("--dry-run", train_.dry_run, "Print network, data and memory, run nothing");
         sub.add_flag("-q,--quiet", train_.quiet, "Print only warnings and errors");
         add_gpu_flags(sub, train_.dump, train_.profile);
+    }
+
+    void add_status() {
+        CLI::App& sub =
+            add("status", "Say how a run stands, or how it ended",
+                "  cambrian status runs/cart_pole-1\n"
+                "  cambrian status runs/cart_pole-1 --json\n"
+                "Exit code: that of the run; 0 while it goes on; 1 where it ended without a word",
+                [this] { return status_command(context_, status_directory_, status_json_); });
+        sub.add_option("RUN_DIRECTORY", status_directory_, "The directory of the run")->required();
+        sub.add_flag("--json", status_json_, "Print JSON");
     }
 
     void add_evaluate() {
@@ -313,6 +333,8 @@ class CommandLine {
     RunOptions evolve_;
     RunOptions resume_;
     RunOptions train_;
+    std::string status_directory_;
+    bool status_json_ = false;
     EvaluateOptions evaluate_;
     InferOptions infer_;
     InspectOptions inspect_;
@@ -350,6 +372,11 @@ int run_program(const std::vector<std::string>& arguments, const evolve::TaskReg
     try {
         CommandLine command_line({tasks, out, err});
         code = command_line.run(arguments);
+        // A full disk may only be told now.
+        if (!out.flush() && launcher_rank() == 0)
+            throw InputError(
+                "standard output cannot be written (the disk is full, or its reader has gone) free "
+                "space, or send it elsewhere");
     } catch (...) {
         const Failure failure = describe(std::current_exception());
         code = failure.exit_code;

@@ -69,6 +69,16 @@ std::string reason_text(const distributed::RunResult& result) {
 
 }  // namespace
 
+std::string unsolved_text(const distributed::Experiment& experiment,
+                          const distributed::RunResult& result) {
+    const bool validates = experiment.task->signature().validates;
+    const std::optional<double> reached =
+        validates ? result.best_validated : std::optional(result.best_fitness);
+    return fmt::format("not solved: {} {} was asked for, {} was reached",
+                       validates ? "validated fitness" : "fitness", experiment.stop.fitness,
+                       reached ? fmt::format("{:.9g}", *reached) : std::string("none"));
+}
+
 std::string result_text(const distributed::Experiment& experiment,
                         const distributed::RunResult& result) {
     const std::string directory = experiment.directory.string();
@@ -90,6 +100,7 @@ std::string result_text(const distributed::Experiment& experiment,
     }
     text += fmt::format("  look:   cambrian inspect {}/best.cmb\n", directory);
     text += fmt::format("  test:   cambrian evaluate {}/best.cmb\n", directory);
+    if (!result.solved.value_or(true)) text += unsolved_text(experiment, result) + '\n';
     return text;
 }
 

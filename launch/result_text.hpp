@@ -10,4 +10,8 @@ namespace cambrian::launch {
 [[nodiscard]] std::string result_text(const distributed::Experiment& experiment,
                                       const distributed::RunResult& result);
 
+/// What was asked for and what was reached, of a run that was not solved.
+[[nodiscard]] std::string unsolved_text(const distributed::Experiment& experiment,
+                                        const distributed::RunResult& result);
+
 }  // namespace cambrian::launch

@@ -7,7 +7,9 @@
 namespace cambrian::launch {
 namespace {
 
-constexpr std::uint32_t format = 1;
+constexpr std::uint32_t format = 2;
+/// Without a checksum of epochs.csv.
+constexpr std::uint32_t first_format = 1;
 constexpr const char* kind = "training";
 
 }  // namespace
@@ -15,12 +17,13 @@ constexpr const char* kind = "training";
 void write_training_checkpoint(const std::filesystem::path& path,
                                const TrainingCheckpoint& checkpoint) {
     ArchiveWriter about;
-    about.write(format);
+    about.write(checkpoint.epochs_checksum ? format : first_format);
     about.write(checkpoint.identity_json);
     about.write(checkpoint.arithmetic);
     about.write(checkpoint.epochs_bytes);
     about.write(checkpoint.timings_bytes);
     about.write(checkpoint.observations_bytes);
+    if (checkpoint.epochs_checksum) about.write(*checkpoint.epochs_checksum);
     Container container{kind, {}};
     container.add("about", about.take());
     container.add("state", checkpoint.state);
@@ -36,14 +39,15 @@ TrainingCheckpoint read_training_checkpoint(const std::filesystem::path& path) {
     ArchiveReader about(container.section("about"), path.string());
     std::uint32_t found = 0;
     about.read(found);
-    if (found != format)
+    if (found < first_format || found > format)
         about.fail("its training has format " + std::to_string(found) + ", this program reads " +
-                   std::to_string(format));
+                   std::to_string(first_format) + " to " + std::to_string(format));
     about.read(checkpoint.identity_json);
     about.read(checkpoint.arithmetic);
     about.read(checkpoint.epochs_bytes);
     about.read(checkpoint.timings_bytes);
     about.read(checkpoint.observations_bytes);
+    if (found > first_format) about.read(checkpoint.epochs_checksum.emplace());
     about.finish();
     const auto state = container.section("state");
     checkpoint.state.assign(state.begin(), state.end());

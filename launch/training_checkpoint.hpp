@@ -3,8 +3,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
+
+#include "cambrian/engine/core/hash.hpp"
 
 namespace cambrian::launch {
 
@@ -16,7 +19,8 @@ struct TrainingCheckpoint {
     std::uint64_t epochs_bytes = 0;
     std::uint64_t timings_bytes = 0;
     std::uint64_t observations_bytes = 0;
-    std::vector<std::byte> state;  ///< Of the Trainer.
+    std::optional<Hash128> epochs_checksum;  ///< Of as many bytes; format 1 has none.
+    std::vector<std::byte> state;            ///< Of the Trainer.
     bool operator==(const TrainingCheckpoint&) const = default;
 };
 

@@ -27,10 +27,18 @@ constexpr const char* epochs_header =
 constexpr const char* timings_header = "epoch,seconds\n";
 constexpr double seconds_between_lines = 0.2;
 constexpr double seconds_between_saves = 60.0;
+constexpr double seconds_between_states = 1.0;
 
 double now() {
     return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch())
         .count();
+}
+
+/// 0 where there is no file.
+std::uint64_t file_bytes(const std::filesystem::path& path) {
+    std::error_code error;
+    const std::uintmax_t size = std::filesystem::file_size(path, error);
+    return error ? 0 : size;
 }
 
 /// One training and its directory.
@@ -45,11 +53,13 @@ class Run {
           arithmetic_(distributed::arithmetic_of(backend)),
           network_(job.blueprint),
           trainer_(backend, network_, job.task->learning()->data, job.settings) {
-        if (!resume && directory_.holds_run())
+        if (const auto line = directory_.unfinished("epochs"))
+            out_ << fmt::format("warning: {}\n", *line) << std::flush;
+        if (const auto file = resume ? std::nullopt : directory_.kept_file())
             throw ConfigError(fmt::format(
-                "the directory {} already holds a run (starting again would overwrite it) give "
+                "the directory {} already holds a run (starting again would overwrite its {}) give "
                 "another run.directory or run.seed",
-                directory_.path().string()));
+                directory_.path().string(), *file));
         if (resume) restore();
         directory_.write_config(job.resolved_json, backend.describe().text());
         epochs_.emplace(directory_.path() / "epochs.csv", before_.epochs_bytes);
@@ -61,7 +71,7 @@ class Run {
     }
 
     TrainingResult train(const std::atomic<int>& interrupt) {
-        write_status("running", exit_done, "");
+        write_status("running", std::nullopt, "");
         try {
             return loop(interrupt);
         } catch (const std::exception& error) {
@@ -84,6 +94,11 @@ class Run {
     /// Goes back to the last checkpoint.
     void restore() {
         const std::string path = checkpoint_path().string();
+        if (std::error_code error; !std::filesystem::exists(path, error) && !error)
+            throw InputError(
+                fmt::format("there is no {} (the training ended before its first checkpoint) start "
+                            "it again with 'cambrian train'",
+                            path));
         before_ = read_training_checkpoint(path);
         if (before_.identity_json != job_.identity_json)
             throw InputError(
@@ -96,11 +111,13 @@ class Run {
                 "equal device, or set engine.mixed to accept other bits",
                 path, before_.arithmetic, arithmetic_));
         if (const auto epochs = directory_.path() / "epochs.csv";
-            distributed::whole_lines(epochs, before_.epochs_bytes) < before_.epochs_bytes)
+            file_bytes(epochs) < before_.epochs_bytes)
             throw InputError(
                 fmt::format("{} is shorter than training.cmb says (lines were lost) train anew "
                             "into another run.directory",
                             epochs.string()));
+        else if (!distributed::unchanged(epochs, before_.epochs_bytes, before_.epochs_checksum))
+            throw InputError(distributed::changed_text(epochs));
         trainer_.restore(before_.state, path);
         before_.state.clear();
         for (const auto& [file, bytes] :
@@ -120,6 +137,7 @@ class Run {
                                    .timings_bytes = timings_->length(),
                                    .observations_bytes = observations_ ? observations_->length()
                                                                        : before_.observations_bytes,
+                                   .epochs_checksum = epochs_->checksum(),
                                    .state = trainer_.state()});
     }
 
@@ -168,6 +186,10 @@ class Run {
         epochs_->flush();
         timings_->flush();
         if (observations_) observations_->flush();
+        if (now() - told_ >= seconds_between_states) {
+            told_ = now();
+            write_status("running", std::nullopt, "");
+        }
         if (quiet_ || (now() - printed_ < seconds_between_lines && !trainer_.finished())) return;
         printed_ = now();
         print(report, seconds);
@@ -298,14 +320,19 @@ class Run {
         return result;
     }
 
-    void write_status(const char* state, int exit_code, const std::string& reason) {
-        const double loss = kept_ ? kept_->loss : trainer_.best_loss(best_individual());
+    void write_status(const char* state, std::optional<int> exit_code, const std::string& reason) {
+        // While it runs the lowest so far, at the end that of best.cmb.
+        const double loss =
+            kept_ && exit_code ? kept_->loss : trainer_.best_loss(best_individual());
         distributed::RunStatus status;
         status.state = state;
         status.exit_code = exit_code;
         status.generation = static_cast<std::uint64_t>(trainer_.epochs_done());
-        if (std::isfinite(loss)) status.best = -loss;
-        if (tested_) status.best_tested = -tested_->loss;
+        if (std::isfinite(loss)) {
+            status.best = -loss;
+            if (job_.task->signature().validates) status.validated = -loss;
+        }
+        if (tested_) status.tested = -tested_->loss;
         status.reason = reason;
         directory_.write_status(status);
     }
@@ -327,6 +354,7 @@ class Run {
     std::unique_ptr<WindowObserver> window_;
     std::optional<Score> tested_;
     double printed_ = 0.0;
+    double told_ = 0.0;  ///< When status.json was written.
 };
 
 }  // namespace

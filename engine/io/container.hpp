@@ -37,8 +37,12 @@ struct Container {
 [[nodiscard]] Container decode_container(std::span<const std::byte> bytes, std::string_view source);
 
 /// Writes beside the target, syncs, renames, syncs the directory: a reader sees the old file or the
-/// new. Throws InputError when the disk refuses.
+/// new. A symbolic link is replaced, never followed. Throws InputError when the disk refuses, and
+/// for a directory, device or pipe, which is left as it is.
 void write_file_atomically(const std::filesystem::path& path, std::span<const std::byte> bytes);
+/// Writes where a user asked to: a device or pipe is written to, a link followed, and a file
+/// replaced atomically. Throws InputError when the place refuses.
+void write_output(const std::filesystem::path& path, std::span<const std::byte> bytes);
 /// Whole file; throws InputError when missing, unreadable or above `limit` bytes.
 [[nodiscard]] std::vector<std::byte> read_file(const std::filesystem::path& path,
                                                std::uint64_t limit = std::uint64_t{1} << 36U);

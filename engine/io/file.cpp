@@ -30,6 +30,13 @@ std::string reason(int number) {
     throw InputError(path.string() + " cannot be read (" + why + ") name an existing file");
 }
 
+/// What a file is that is no regular one.
+const char* kind(mode_t mode) {
+    if (S_ISDIR(mode)) return "a directory";
+    if (S_ISFIFO(mode)) return "a pipe";
+    return S_ISSOCK(mode) ? "a socket" : "a device";
+}
+
 /// An open file, closed with the object.
 class Descriptor {
   public:
@@ -60,8 +67,11 @@ int write_all(int file, std::span<const std::byte> bytes) {
     return 0;
 }
 
+/// The half file of a name, which must not lead elsewhere: whoever may write to the folder could
+/// otherwise have us write to any file of ours, or wait for the reader of a pipe.
 int write_and_sync(const std::filesystem::path& path, std::span<const std::byte> bytes) {
-    Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
+    constexpr int flags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
+    Descriptor file(::open(path.c_str(), flags, 0644));
     if (!file.open()) return errno;
     if (const int error = write_all(file.number(), bytes); error != 0) return error;
     if (::fsync(file.number()) != 0) return errno;
@@ -78,9 +88,17 @@ int sync_folder(const std::filesystem::path& folder) {
 }  // namespace
 
 void write_file_atomically(const std::filesystem::path& path, std::span<const std::byte> bytes) {
+    struct stat before {};
+    if (::lstat(path.c_str(), &before) == 0 && !S_ISREG(before.st_mode) && !S_ISLNK(before.st_mode))
+        throw InputError(path.string() + " cannot be replaced (it is " + kind(before.st_mode) +
+                         ") choose another place");
     std::filesystem::path partial = path;
     partial += ".partial." + std::to_string(::getpid());
     int error = write_and_sync(partial, bytes);
+    if (error == ELOOP)
+        throw InputError(partial.string() +
+                         " cannot be written (it is a symbolic link, which is not followed) remove "
+                         "it");
     if (error == 0 && ::rename(partial.c_str(), path.c_str()) != 0) error = errno;
     if (error != 0) {
         ::unlink(partial.c_str());
@@ -89,6 +107,29 @@ void write_file_atomically(const std::filesystem::path& path, std::span<const st
     const std::filesystem::path folder = path.parent_path();
     if (const int synced = sync_folder(folder.empty() ? "." : folder); synced != 0)
         fail_write(path, synced);
+}
+
+void write_output(const std::filesystem::path& path, std::span<const std::byte> bytes) {
+    struct stat there {};
+    if (::stat(path.c_str(), &there) != 0 || S_ISREG(there.st_mode) || S_ISDIR(there.st_mode)) {
+        // What a link names is replaced, not the link.
+        std::error_code error;
+        const bool link = std::filesystem::is_symlink(path, error);
+        write_file_atomically(link ? std::filesystem::weakly_canonical(path) : path, bytes);
+        return;
+    }
+    // A pipe that nobody reads would be waited for.
+    Descriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+    if (!file.open() && errno == ENXIO)
+        throw InputError(path.string() +
+                         " cannot be written (nobody reads from it) start its reader first");
+    if (!file.open()) fail_write(path, errno);
+    const int flags = ::fcntl(file.number(), F_GETFL);
+    if (flags < 0 || ::fcntl(file.number(), F_SETFL, flags & ~O_NONBLOCK) != 0)
+        fail_write(path, errno);
+    int error = write_all(file.number(), bytes);
+    if (error == 0) error = file.close();
+    if (error != 0) fail_write(path, error);
 }
 
 std::vector<std::byte> read_file(const std::filesystem::path& path, std::uint64_t limit) {

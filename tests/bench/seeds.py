@@ -33,8 +33,8 @@ with tempfile.TemporaryDirectory() as work:
         log = list(csv.DictReader((directory / "generations.csv").open()))
         status = json.loads((directory / "status.json").read_text())
         row = {"seed": seed, "reason": status["reason"], "generations": len(log), "evaluations": int(log[-1]["evaluations"]),
-               "best": max(float(line["best"]) for line in log), "validated": status.get("best_validated"),
-               "tested": status.get("best_tested"), "seconds": seconds}
+               "best": max(float(line["best"]) for line in log), "validated": status.get("validated"),
+               "tested": status.get("tested"), "seconds": seconds}
         rows.append(row)
         print("  ".join(f"{key} {value:.6g}" if isinstance(value, float) else f"{key} {value}" for key, value in row.items()), flush=True)
 

@@ -194,10 +194,12 @@ TEST(Run, StatusRepeatsWhatWasReached) {
     const nlohmann::json status = nlohmann::json::parse(file);
     EXPECT_EQ(status["exit_code"], 0);
     EXPECT_EQ(status["reason"], "generations");
-    EXPECT_EQ(status["best_validated"], status["best"]);
+    const auto best = distributed::read_network(directory.file("run/best.cmb"));
+    EXPECT_EQ(status["best"], best.fitness);
+    EXPECT_EQ(status["validated"], best.validated.value());
     const Result tested = run({"evaluate", directory.file("run/best.cmb"), "--phase", "test"});
     EXPECT_THAT(tested.out,
-                HasSubstr(fmt::format("fitness {:.6g}\n", status["best_tested"].get<double>())));
+                HasSubstr(fmt::format("fitness {:.6g}\n", status["tested"].get<double>())));
 }
 
 TEST(Run, TasksOfOnesOwnTakeTheirOwnKeys) {

@@ -59,7 +59,7 @@ TEST_F(Train, LearnsAndLeavesARunDirectory) {
     EXPECT_THAT(epochs, testing::StartsWith("epoch,individual,learning_rate,train_loss"));
     const auto status = nlohmann::json::parse(content(directory_.file("run/status.json")));
     EXPECT_EQ(status["state"], "done");
-    EXPECT_GT(status["best_tested"].get<double>(), -0.1);
+    EXPECT_GT(status["tested"].get<double>(), -0.1);
     const auto best = distributed::read_network(directory_.file("run/best.cmb"));
     EXPECT_EQ(best.fitness, status["best"].get<double>());
     EXPECT_NE(best.genome.weights,

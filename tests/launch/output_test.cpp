@@ -1,0 +1,204 @@
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include <nlohmann/json.hpp>
+
+#include "cambrian/distributed/run_directory.hpp"
+#include "launch_support.hpp"
+
+// What commands write, and where: -o, run.directory, files that are in the way.
+namespace cambrian::launch {
+namespace {
+
+namespace fs = std::filesystem;
+using test::Result;
+using test::run;
+using test::TemporaryDirectory;
+using test::write_xor;
+using testing::HasSubstr;
+
+std::string text_of(const fs::path& path) {
+    std::stringstream text;
+    text << std::ifstream(path, std::ios::binary).rdbuf();
+    return text.str();
+}
+
+class Output : public testing::Test {
+  protected:
+    void SetUp() override {
+        ASSERT_EQ(run({"evolve", write_xor(directory_), "-q"}).code, 0);
+        best_ = directory_.file("run-xor/best.cmb");
+    }
+
+    TemporaryDirectory directory_;
+    std::string best_;
+};
+
+TEST_F(Output, NeverReplacesAnInput) {
+    const std::string rows = directory_.write("rows.csv", "a,b\n0,1\n");
+    const std::string link = directory_.file("link");
+    const std::string hard = directory_.file("hard.cmb");
+    fs::create_symlink("rows.csv", link);
+    fs::create_hard_link(best_, hard);
+    const std::string network = text_of(best_);
+    const std::string roundabout = (directory_.path() / "." / "rows.csv").string();
+    for (const std::vector<std::string>& arguments :
+         std::vector<std::vector<std::string>>{{"infer", best_, "--input", rows, "-o", rows},
+                                               {"infer", best_, "--input", rows, "-o", link},
+                                               {"infer", best_, "--input", rows, "-o", roundabout},
+                                               {"infer", best_, "--input", rows, "-o", best_},
+                                               {"splice", best_, best_, "-o", hard},
+                                               {"convert", best_, hard}}) {
+        const Result result = run(arguments);
+        EXPECT_EQ(result.code, 2) << arguments.back();
+        EXPECT_THAT(result.err, HasSubstr("would replace what it is made of")) << arguments.back();
+    }
+    EXPECT_EQ(text_of(rows), "a,b\n0,1\n");
+    EXPECT_EQ(text_of(best_), network);
+}
+
+TEST_F(Output, ADeviceIsWrittenToAndStays) {
+    const std::string rows = directory_.write("rows.csv", "a,b\n0,1\n");
+    // A device of its own, where the system lets us make one: that of the system must not suffer.
+    std::string device = directory_.file("null.cmb");
+    if (mknod(device.c_str(), S_IFCHR | 0666, makedev(1, 3)) != 0) device = "/dev/null";
+    EXPECT_EQ(run({"splice", best_, best_, "-o", device}).code, 0);
+    EXPECT_EQ(run({"infer", best_, "--input", rows, "-o", device}).code, 0);
+    EXPECT_TRUE(fs::is_character_file(device));
+    const Result full = run({"infer", best_, "--input", rows, "-o", "/dev/full"});
+    EXPECT_EQ(full.code, 3);
+    EXPECT_THAT(full.err, HasSubstr("No space left on device"));
+}
+
+TEST_F(Output, ARunReplacesNoNetworkThatLiesThere) {
+    const std::string config = directory_.file("xor.json");
+    fs::create_directories(directory_.file("only"));
+    fs::copy_file(best_, directory_.file("only/best.cmb"));
+    const std::string place = "run.directory=" + directory_.file("only");
+    for (const std::vector<std::string>& more :
+         {std::vector<std::string>{}, std::vector<std::string>{"--continue"}}) {
+        std::vector<std::string> arguments{"evolve", config, "-q", "--set", place};
+        arguments.insert(arguments.end(), more.begin(), more.end());
+        const Result result = run(arguments);
+        EXPECT_EQ(result.code, 2);
+        EXPECT_THAT(result.err, HasSubstr("holds best.cmb and no checkpoint"));
+    }
+    EXPECT_EQ(text_of(directory_.file("only/best.cmb")), text_of(best_));
+    fs::rename(directory_.file("only/best.cmb"), directory_.file("away.cmb"));
+    EXPECT_EQ(run({"evolve", config, "-q", "--set", place}).code, 0);
+}
+
+TEST(RunDirectoryName, TakesEveryKeyInBraces) {
+    const TemporaryDirectory directory;
+    const std::string config = write_xor(directory);
+    const auto name = [&](const std::string& text, std::vector<std::string> more = {}) {
+        more.insert(more.begin(),
+                    {"evolve", config, "--print-config", "--set", "run.directory=" + text});
+        const Result result = run(more);
+        EXPECT_EQ(result.code, 0) << result.err;
+        return nlohmann::json::parse(result.out)["run"]["directory"].get<std::string>();
+    };
+    EXPECT_EQ(name("a/{name}-{seed}"), "a/small-1");
+    EXPECT_EQ(name("{run.name}"), "small");
+    EXPECT_EQ(name("{task.type}-{population.size}-{splice.mode}"), "xor-12-blend");
+    EXPECT_EQ(name("{mutation.weight_power}", {"--set", "mutation.weight_power=0.25"}), "0.25");
+    EXPECT_EQ(name("{name}", {"--set", "run.name=up/and/down"}), "up-and-down");
+    EXPECT_EQ(name("no keys"), "no keys");
+    const std::string plain =
+        directory.write("plain.json", R"({"run": {"name": "mine"}, "task": {"type": "xor"}})");
+    EXPECT_THAT(run({"evolve", plain, "--print-config"}).out,
+                HasSubstr("\"directory\": \"runs/mine-1\""));
+    EXPECT_THAT(run({"evolve", plain, "--print-config", "--set", "run.seed=4"}).out,
+                HasSubstr("\"directory\": \"runs/mine-4\""));
+}
+
+TEST(RunDirectoryName, NamesTheNearestKey) {
+    const TemporaryDirectory directory;
+    const std::string config = write_xor(directory);
+    for (const auto& [text, message] : std::vector<std::pair<std::string, std::string>>{
+             {"{nane}", "{nane} is no key that the config has) did you mean {name}?"},
+             {"{popolation.size}", "did you mean {population.size}?"},
+             {"{size}", "did you mean {population.size}?"},
+             {"{pop_size}", "Cambrian calls it {population.size}"},
+             {"{run.directory}", "is no key that the config has"},
+             {"{task}", "{task} is a section) name a key"},
+             {"{network.layers}", "{network.layers} is a list) name a key"},
+             {"{name", "\"{\" without \"}\""},
+             {"{}", "is no key that the config has"}}) {
+        const Result result = run({"validate", config, "--set", "run.directory=" + text});
+        EXPECT_EQ(result.code, 2) << text;
+        EXPECT_THAT(result.err, HasSubstr("run.directory is \"" + text + "\"")) << text;
+        EXPECT_THAT(result.err, HasSubstr(message)) << text;
+    }
+}
+
+TEST(RunDirectoryName, KeepsTheRunsOfASweepApart) {
+    const TemporaryDirectory directory;
+    const std::string config = write_xor(directory);
+    for (const char* size : {"10", "12", "14"})
+        EXPECT_EQ(run({"evolve", config, "-q", "--set",
+                       "run.directory=" + directory.file("sweep-{population.size}"), "--set",
+                       std::string("population.size=") + size})
+                      .code,
+                  0);
+    for (const char* size : {"10", "12", "14"})
+        EXPECT_TRUE(fs::exists(directory.file(std::string("sweep-") + size + "/best.cmb")));
+}
+
+class Training : public testing::Test {
+  protected:
+    [[nodiscard]] std::vector<std::string> train() const {
+        return {"train",
+                std::string(CAMBRIAN_SOURCE_DIR) + "/configs/train_xor.json",
+                "-q",
+                "--set",
+                "training.epochs=5",
+                "--set",
+                "run.directory=" + place_};
+    }
+
+    TemporaryDirectory directory_;
+    std::string place_ = directory_.file("run");
+};
+
+TEST_F(Training, BeginsAgainWhereItEndedBeforeItsFirstCheckpoint) {
+    // As a full disk leaves it.
+    const Result printed =
+        run({"train", train()[1], "--print-config", "--set", "run.directory=" + place_});
+    const std::string written = directory_.write("run/config.json", printed.out);
+    directory_.write("run/epochs.csv", "epoch,indi");
+    const Result missing = run({"resume", place_});
+    EXPECT_EQ(missing.code, 3);
+    EXPECT_THAT(missing.err, HasSubstr("training.cmb (the training ended before its first "
+                                       "checkpoint) start it again with 'cambrian train'"));
+    const Result again = run(train());
+    EXPECT_EQ(again.code, 0) << again.err;
+    EXPECT_EQ(run(train()).code, 2) << "now there is something to lose";
+}
+
+TEST_F(Training, RefusesATableThatWasEdited) {
+    ASSERT_EQ(run(train()).code, 0);
+    const std::string epochs = place_ + "/epochs.csv";
+    const std::string original = text_of(epochs);
+    std::string edited = original;
+    edited[original.find('\n') + 3] ^= 1;
+    std::ofstream(epochs, std::ios::binary) << edited;
+    const Result refused = run({"resume", place_, "-q"});
+    EXPECT_EQ(refused.code, 3);
+    EXPECT_THAT(refused.err, HasSubstr("epochs.csv is not as its checkpoint left it"));
+    std::ofstream(epochs, std::ios::binary) << original;
+    EXPECT_EQ(run({"resume", place_, "-q"}).code, 0);
+    EXPECT_EQ(text_of(epochs), original);
+}
+
+TEST_F(Training, RequiresNoFitness) {
+    ASSERT_EQ(run(train()).code, 0);
+    const Result result = run({"resume", place_, "--require-solved"});
+    EXPECT_EQ(result.code, 2);
+    EXPECT_THAT(result.err, HasSubstr("a training has no fitness to reach"));
+}
+
+}  // namespace
+}  // namespace cambrian::launch
