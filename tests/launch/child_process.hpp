@@ -17,9 +17,9 @@ namespace cambrian::launch::test {
 
 /// How a child process is started.
 struct ChildSettings {
-    std::string output;        ///< A file for what it prints.
-    bool closed = false;       ///< Without descriptors 0, 1 and 2.
-    std::vector<int> ignored;  ///< Signals it ignores from the start.
+    std::string output;          ///< A file for what it prints.
+    bool closed = false;         ///< Without descriptors 0, 1 and 2.
+    std::vector<int> ignored{};  ///< Signals it ignores from the start.
     std::vector<std::pair<std::string, std::string>> environment{};
 };
 

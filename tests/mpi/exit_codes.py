@@ -13,6 +13,17 @@ if text.count("population.size") != 1:
     harness.fail(f"an unknown key must be reported once, with the nearest one:\n{text}")
 harness.run(chosen, 2, ["evolve", chosen.work / "absent.json"], expect=3)
 
+# Also from a rank 0 on another host, which does not see the file that launch/mpi reads.
+elsewhere = chosen.work / "elsewhere"
+elsewhere.write_text(f"#!/bin/sh\nCAMBRIAN_STATUS_FILE=/nonexistent/status exec {chosen.program} \"$@\"\n")
+elsewhere.chmod(0o755)
+remote = harness.argparse.Namespace(launcher=chosen.launcher, program=str(elsewhere))
+for generations, code in ((3, 0), (-1, 2)):
+    text = harness.run(remote, 2, ["evolve", experiment, "--quiet", "--set", f"run.directory={chosen.work / 'remote'}",
+                                   "--set", f"run.stop.generations={generations}"], expect=code)
+    if "cambrian status" in text:
+        harness.fail(f"what rank 0 tells launch/mpi is not for the console:\n{text}")
+
 # Under recovery mpirun itself would wait for ever.
 missing = harness.argparse.Namespace(launcher=chosen.launcher, program="no-such-program")
 text = harness.run(missing, 2, ["evolve", experiment], expect=2)
