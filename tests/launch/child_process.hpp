@@ -39,7 +39,9 @@ class ChildProcess {
     ChildProcess(const ChildProcess&) = delete;
     ChildProcess& operator=(const ChildProcess&) = delete;
 
-    void tell(int signal) const { ::kill(pid_, signal); }
+    void tell(int signal) const {
+        if (pid_ > 0) ::kill(pid_, signal);
+    }
     /// The exit code, or minus the signal that ended it; nothing while it runs on after so long.
     std::optional<int> end_within(double seconds) {
         const auto limit =
