@@ -357,8 +357,8 @@ class Worker {
         const Clock::time_point now = Clock::now();
         const double lease = experiment_.distribution.lease_seconds;
         // A process that was suspended has heard nothing either, so no gap counts for much.
-        const double passed = std::min(
-            {seconds(now - std::exchange(last_time_, now)), 1.0, lease / heartbeats_in_a_lease});
+        const double passed = std::min(seconds(now - std::exchange(last_time_, now)),
+                                       std::clamp(lease / heartbeats_in_a_lease, 0.1, 1.0));
         silence_ += passed;
         since_heartbeat_ += passed;
         if (since_heartbeat_ >= lease / heartbeats_in_a_lease) {

@@ -299,7 +299,7 @@ TEST(Worker, GivesUpOnASilentCoordinator) {
         [&] {
             static_cast<void>(run_worker(communicator, *backend, experiment, interrupt, limits));
         },
-        ThrowsMessage<Error>(HasSubstr("the coordinator has been silent")));
+        ThrowsMessage<CoordinatorLost>(HasSubstr("the coordinator has not spoken for 0.2")));
     const std::vector<RecordedNetwork::Record> records = network.records();
     EXPECT_TRUE(std::any_of(records.begin(), records.end(), [](const auto& record) {
         return record.kind == MessageKind::heartbeat;
