@@ -2,10 +2,12 @@
 
 #include <utility>
 
+#include "cambrian/engine/core/start_thread.hpp"
+
 namespace cambrian::distributed {
 
 ComputeThread::ComputeThread(Workshop& workshop)
-    : workshop_(workshop), thread_([this] { run(); }) {}
+    : workshop_(workshop), thread_(start_thread([this] { run(); })) {}
 
 ComputeThread::~ComputeThread() {
     {

@@ -26,6 +26,8 @@ constexpr int exit_interrupted = 5;
 constexpr int exit_unsolved = 6;
 /// Generations that may wait to be written.
 constexpr std::size_t writer_room = 2;
+/// While rank 0 waits for the writer, it looks this often for words of the workers.
+constexpr std::chrono::milliseconds writer_patience{2};
 
 double seconds_since(std::chrono::steady_clock::time_point start) {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -201,7 +203,7 @@ StopReason Coordinator::loop() {
 
 RunResult Coordinator::result(StopReason reason) {
     checkpoint();
-    writer_.drain();
+    drain();
     // Not before the checkpoint: a run that goes on from it must not see this validation.
     if (reason != StopReason::interrupted) {
         reason = !judge_last() ? StopReason::interrupted
@@ -295,7 +297,7 @@ void Coordinator::checkpoint() {
     last_checkpoint_ = Clock::now();
     checkpoint_running_ = true;
     const bool news = !std::exchange(champion_on_disk_, true);
-    writer_.submit([this, saved, news] {
+    write([this, saved, news] {
         const Clock::time_point start = Clock::now();
         // The lines it counts must be there before it is.
         log_->sync();
@@ -308,6 +310,20 @@ void Coordinator::checkpoint() {
         checkpoint_cost_ = seconds_since(start);
         checkpoint_running_ = false;
     });
+}
+
+void Coordinator::write(WriterThread::Task task) {
+    while (!writer_.has_room(writer_patience)) {
+        dispatcher_.listen();
+    }
+    writer_.submit(std::move(task));
+}
+
+void Coordinator::drain() {
+    while (!writer_.drained(writer_patience)) {
+        dispatcher_.listen();
+    }
+    writer_.drain();
 }
 
 void Coordinator::write_best(const std::optional<Champion>& champion) const {

@@ -74,6 +74,10 @@ class Coordinator {
     void checkpoint_when_due();
     /// Hands the state to the writer, which makes it survive a power cut.
     void checkpoint();
+    /// Has the writer do something, and waits until all is done that it has to do. Workers are
+    /// answered meanwhile: a disk may be slower than a lease.
+    void write(WriterThread::Task task);
+    void drain();
     /// best.cmb where the champion is newer than the file; nothing else. On the writer's thread, or
     /// when that has nothing to do.
     void write_best(const std::optional<Champion>& champion) const;

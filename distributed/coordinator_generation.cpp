@@ -205,11 +205,15 @@ bool Coordinator::judge_last() {
         return false;
     }
     challenge({genome, last_->generation, best.birth, best.fitness, last_->validated});
-    log_->amend(*last_);
-    log_->sync();
-    if (!std::exchange(champion_on_disk_, true)) {
-        write_best(champion_);
-    }
+    const bool news = !std::exchange(champion_on_disk_, true);
+    write([this, news] {
+        log_->amend(*last_);
+        log_->sync();
+        if (news) {
+            write_best(champion_);
+        }
+    });
+    drain();
     return true;
 }
 
@@ -226,7 +230,7 @@ void Coordinator::commit(Generation&& generation, GenerationReport report) {
     // With the generation go the dead, so that they are freed over there too.
     generation.dead = living_.take_dead();
     const auto done = std::make_shared<const Generation>(std::move(generation));
-    writer_.submit([this, done, report, ranks] {
+    write([this, done, report, ranks] {
         log_->append(report, done->births, done->harvest.outcomes, ranks);
     });
     last_ = report;

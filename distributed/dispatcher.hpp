@@ -47,6 +47,8 @@ class Dispatcher {
     /// Evaluates one genome on this rank; nothing when interrupted.
     [[nodiscard]] std::optional<JobResult> evaluate_alone(SharedGenome genome,
                                                           const evolve::EvaluationRound& round);
+    /// Answers what workers have said, so that they do not take a wait of this rank for its end.
+    void listen() { serve(std::chrono::microseconds{0}); }
     /// Seconds of every rank since the last call.
     [[nodiscard]] std::vector<RankSeconds> take_seconds();
     /// Of the coordinator's thread, beside those that work on shards.

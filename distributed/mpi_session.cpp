@@ -2,15 +2,20 @@
 
 #include <fmt/core.h>
 
+#include <signal.h>
+#include <sys/time.h>
+
 #include <algorithm>
+#include <array>
 #include <charconv>
-#include <condition_variable>
+#include <cmath>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <mutex>
-#include <thread>
+#include <optional>
+#include <string>
+#include <utility>
 
 #include "cambrian/distributed/mpi_communicator.hpp"
 #include "cambrian/engine/core/error.hpp"
@@ -65,13 +70,7 @@ bool mpi_available() {
 
 namespace {
 
-constexpr std::chrono::seconds finalize_limit{10};
-// Large jobs on slow file systems take minutes to start; a rank that died meanwhile never arrives.
-constexpr std::chrono::seconds start_limit{300};
-constexpr const char* start_complaint =
-    "cambrian: error: MPI did not start within 300 s (a rank died while the job started, or the "
-    "hosts do "
-    "not reach each other) start the job again with --continue\n";
+constexpr double finalize_seconds = 10.0;
 
 void check(int code, const char* call) {
     if (code != MPI_SUCCESS) {
@@ -82,52 +81,74 @@ void check(int code, const char* call) {
     }
 }
 
-/// Ends the process when a call of MPI hangs, which start and end may once a peer has died: Open
-/// MPI 4.1 reports no death.
+// A handler can reach nothing but static memory.
+struct Verdict {
+    std::array<char, 512> complaint{};
+    std::size_t length = 0;
+    int exit_code = 0;
+};
+Verdict verdict;
+
+void end_process(int) {
+    [[maybe_unused]] const ssize_t written =
+        ::write(STDERR_FILENO, verdict.complaint.data(), verdict.length);
+    _exit(verdict.exit_code);
+}
+
+/// Ends the process when calls of MPI hang, which start and end may once a peer has died: Open MPI
+/// 4.1 reports no death. A timer, not a thread: there may be none to be had. One at a time.
 class HangGuard {
   public:
-    HangGuard(std::chrono::seconds limit, int exit_code, const char* complaint)
-        : thread_([this, limit, exit_code, complaint] {
-              std::unique_lock lock(mutex_);
-              if (!finished_.wait_for(lock, limit, [this] { return done_; })) {
-                  std::fputs(complaint, stderr);
-                  std::fflush(nullptr);
-                  _exit(exit_code);
-              }
-          }) {}
+    HangGuard(double seconds, int exit_code, const std::string& complaint) {
+        std::fflush(nullptr);
+        verdict.length = complaint.copy(verdict.complaint.data(), verdict.complaint.size());
+        verdict.exit_code = exit_code;
+        struct sigaction action {};
+        action.sa_handler = end_process;
+        sigaction(SIGALRM, &action, &before_);
+        set_timer(seconds);
+    }
     ~HangGuard() {
-        {
-            const std::lock_guard lock(mutex_);
-            done_ = true;
-        }
-        finished_.notify_one();
-        thread_.join();
+        set_timer(0.0);
+        sigaction(SIGALRM, &before_, nullptr);
     }
     HangGuard(const HangGuard&) = delete;
     HangGuard& operator=(const HangGuard&) = delete;
 
   private:
-    std::mutex mutex_;
-    std::condition_variable finished_;
-    bool done_ = false;
-    std::thread thread_;
+    static void set_timer(double seconds) {
+        const double whole = std::floor(seconds);
+        itimerval timer{};
+        timer.it_value.tv_sec = static_cast<time_t>(whole);
+        timer.it_value.tv_usec = static_cast<suseconds_t>((seconds - whole) * 1e6);
+        setitimer(ITIMER_REAL, &timer, nullptr);
+    }
+
+    struct sigaction before_ {};
 };
+
+/// The job can be started again as it was: nothing has begun. launch/mpi knows the first words.
+std::string start_complaint(double seconds) {
+    return fmt::format(
+        "cambrian: error: MPI did not start within {:g} s (a rank died while the job started, the "
+        "hosts do not reach each other, or they are slower) start the job again, or raise "
+        "distributed.start_seconds\n",
+        seconds);
+}
 
 }  // namespace
 
-MpiSession::MpiSession() {
+MpiSession::MpiSession(double start_seconds) {
     std::signal(SIGPIPE, SIG_IGN);
     int provided = 0;
-    {
-        const HangGuard guard(start_limit, 1, start_complaint);
-        check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided), "MPI_Init_thread");
-    }
+    std::optional<HangGuard> guard(std::in_place, start_seconds, 1, start_complaint(start_seconds));
+    check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided), "MPI_Init_thread");
     check(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
     check(MPI_Comm_rank(MPI_COMM_WORLD, &rank_), "MPI_Comm_rank");
     check(MPI_Comm_size(MPI_COMM_WORLD, &size_), "MPI_Comm_size");
     const int launched = launched_ranks();
     if (provided < MPI_THREAD_FUNNELED || (launched > 1 && size_ == 1)) {
-        const HangGuard guard(finalize_limit, 2, "");
+        guard.emplace(finalize_seconds, 2, "");
         MPI_Finalize();
         throw ConfigError(
             provided < MPI_THREAD_FUNNELED
@@ -138,7 +159,6 @@ MpiSession::MpiSession() {
                               "--mpi=pmix or with the mpirun this program was built for",
                               launched));
     }
-    const HangGuard guard(start_limit, 1, start_complaint);
     MPI_Comm host = MPI_COMM_NULL;
     check(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &host),
           "MPI_Comm_split_type");
@@ -148,12 +168,12 @@ MpiSession::MpiSession() {
 }
 
 MpiSession::~MpiSession() {
-    const HangGuard guard(finalize_limit, exit_code_, "");
+    const HangGuard guard(finalize_seconds, exit_code_, "");
     MPI_Finalize();
 }
 
 void MpiSession::abort(int exit_code) {
-    std::fflush(nullptr);
+    const HangGuard guard(finalize_seconds, exit_code, "");
     MPI_Abort(MPI_COMM_WORLD, exit_code);
     _exit(exit_code);
 }
@@ -164,7 +184,7 @@ bool mpi_available() {
     return false;
 }
 
-MpiSession::MpiSession() {
+MpiSession::MpiSession(double) {
     if (const int launched = launched_ranks(); launched > 1) {
         throw ConfigError(
             fmt::format("the launcher started {} ranks but this build has no MPI (it "

@@ -9,13 +9,14 @@ namespace cambrian::distributed {
 /// Whether this build speaks MPI.
 [[nodiscard]] bool mpi_available();
 
-/// Owns MPI_Init and MPI_Finalize. Ignores SIGPIPE (a dead peer must not kill us) and guards
-/// MPI_Finalize with a timer, because it can hang after a peer died.
+/// Owns MPI_Init and MPI_Finalize. Ignores SIGPIPE (a dead peer must not kill us) and guards both
+/// with a timer (SIGALRM), because they can hang after a peer died.
 class MpiSession {
   public:
-    /// Throws ConfigError when the launcher promises several ranks but MPI sees one (srun without
-    /// PMI), and when MPI is not built in but the launcher started several ranks.
-    MpiSession();
+    /// Ends the process with exit code 1 when not every rank has come within `start_seconds`; then
+    /// nothing has begun. Throws ConfigError when the launcher promises several ranks but MPI sees
+    /// one (srun without PMI), and when MPI is not built in but the launcher started several ranks.
+    explicit MpiSession(double start_seconds);
     ~MpiSession();
     MpiSession(const MpiSession&) = delete;
     MpiSession& operator=(const MpiSession&) = delete;

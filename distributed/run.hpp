@@ -9,6 +9,7 @@
 #include "cambrian/distributed/communicator.hpp"
 #include "cambrian/distributed/experiment.hpp"
 #include "cambrian/engine/backend/backend.hpp"
+#include "cambrian/engine/core/error.hpp"
 
 namespace cambrian::distributed {
 
@@ -70,8 +71,14 @@ enum class Start : std::uint8_t {
                                         const Experiment& experiment, Start start,
                                         Reporter& reporter, const std::atomic<int>& interrupt);
 
-/// Serves shards until told to stop, or until the coordinator has been silent for too long (then
-/// throws Error). Returns the number of individuals evaluated.
+/// The coordinator has been silent for so long that it must be dead.
+class CoordinatorLost : public Error {
+  public:
+    using Error::Error;
+};
+
+/// Serves shards until told to stop, or until the coordinator has been silent for a lease (then
+/// throws CoordinatorLost). Returns the number of individuals evaluated.
 std::uint64_t run_worker(Communicator& communicator, Backend& backend, const Experiment& experiment,
                          const std::atomic<int>& interrupt);
 

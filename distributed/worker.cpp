@@ -6,6 +6,7 @@
 #include <array>
 #include <chrono>
 #include <exception>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -34,6 +35,9 @@ constexpr double farewell_seconds = 5.0;
 /// The rank's thread looks for finished shards this often while some are computed.
 constexpr microseconds busy_patience{200};
 constexpr microseconds idle_patience{50'000};
+
+/// A worker asks this often whether the coordinator lives.
+constexpr double heartbeats_in_a_lease = 4.0;
 
 double seconds(Clock::duration duration) {
     return std::chrono::duration<double>(duration).count();
@@ -357,26 +361,38 @@ class Worker {
 
     void keep_time() {
         const Clock::time_point now = Clock::now();
+        const double lease = experiment_.distribution.lease_seconds;
         // A process that was suspended has heard nothing either, so no gap counts for much.
-        const double passed = std::min(seconds(now - std::exchange(last_time_, now)), 1.0);
+        const double passed = std::min(seconds(now - std::exchange(last_time_, now)),
+                                       std::clamp(lease / heartbeats_in_a_lease, 0.1, 1.0));
         silence_ += passed;
         since_heartbeat_ += passed;
-        if (since_heartbeat_ >= experiment_.distribution.lease_seconds / 4.0) {
+        if (since_heartbeat_ >= lease / heartbeats_in_a_lease) {
             since_heartbeat_ = 0.0;
             send(communicator_, coordinator_rank, Heartbeat{{held_.begin(), held_.end()}});
         }
-        const double patience =
-            heard_ ? std::max(limits_.silence_seconds, 3.0 * experiment_.distribution.lease_seconds)
-                   : limits_.first_contact_seconds;
-        if (silence_ > patience) {
-            throw Error(
-                fmt::format("the coordinator has been silent for {:.0f} seconds (rank 0 "
-                            "died or is stuck) resume the run from its last checkpoint",
-                            silence_));
-        }
+        check_silence();
         if (interrupt_.load() != 0) {
             farewell_ += passed;
             stopped_ = stopped_ || farewell_ > farewell_seconds;
+        }
+    }
+
+    /// A coordinator that lives answers every heartbeat, whatever else it does.
+    void check_silence() const {
+        const double lease = experiment_.distribution.lease_seconds;
+        if (heard_ && silence_ > std::max(limits_.silence_seconds, lease)) {
+            throw CoordinatorLost(
+                fmt::format("the coordinator has been silent for a lease, {:.3g} seconds (rank 0 "
+                            "died or is stuck; distributed.lease_seconds is {:g}) resume the run "
+                            "from its last checkpoint",
+                            silence_, lease));
+        }
+        if (!heard_ && silence_ > limits_.first_contact_seconds) {
+            throw CoordinatorLost(
+                fmt::format("the coordinator has not spoken for {:.3g} seconds (rank 0 died or is "
+                            "slow to begin) resume the run, or start it again",
+                            silence_));
         }
     }
 
@@ -409,11 +425,17 @@ class Worker {
 
 std::uint64_t run_worker(Communicator& communicator, Backend& backend, const Experiment& experiment,
                          const std::atomic<int>& interrupt, const WorkerLimits& limits) {
-    Worker worker(communicator, backend, experiment, interrupt, limits);
+    std::optional<Worker> worker;
     try {
-        return worker.run();
+        worker.emplace(communicator, backend, experiment, interrupt, limits);
+    } catch (const Error& error) {
+        decline(communicator, error.what());
+        throw;
+    }
+    try {
+        return worker->run();
     } catch (const std::exception& error) {
-        worker.note(error.what());
+        worker->note(error.what());
         throw;
     }
 }

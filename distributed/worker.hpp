@@ -12,7 +12,7 @@ namespace cambrian::distributed {
 struct WorkerLimits {
     std::uint64_t cache_bytes = std::uint64_t{256} << 20U;  ///< Of parents.
     double first_contact_seconds = 120.0;  ///< Patience before the coordinator's first word.
-    double silence_seconds = 30.0;         ///< Patience after it, three leases at least.
+    double silence_seconds = 1.0;          ///< Least patience after it, which is one lease.
 };
 
 /// run_worker with limits of its own.

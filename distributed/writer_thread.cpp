@@ -2,9 +2,12 @@
 
 #include <utility>
 
+#include "cambrian/engine/core/start_thread.hpp"
+
 namespace cambrian::distributed {
 
-WriterThread::WriterThread(std::size_t room) : room_(room), thread_([this] { run(); }) {}
+WriterThread::WriterThread(std::size_t room)
+    : room_(room), thread_(start_thread([this] { run(); })) {}
 
 WriterThread::~WriterThread() {
     {
@@ -35,6 +38,17 @@ void WriterThread::drain() {
     std::unique_lock lock(mutex_);
     finished_.wait(lock, [this] { return failure_ || tasks_.empty(); });
     rethrow();
+}
+
+bool WriterThread::has_room(std::chrono::microseconds patience) {
+    std::unique_lock lock(mutex_);
+    return finished_.wait_for(lock, patience,
+                              [this] { return failure_ || tasks_.size() <= room_; });
+}
+
+bool WriterThread::drained(std::chrono::microseconds patience) {
+    std::unique_lock lock(mutex_);
+    return finished_.wait_for(lock, patience, [this] { return failure_ || tasks_.empty(); });
 }
 
 void WriterThread::run() {

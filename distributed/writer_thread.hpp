@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <deque>
@@ -28,6 +29,10 @@ class WriterThread {
     void submit(Task task);
     /// Waits until everything submitted is done. What the tasks used may be used after it.
     void drain();
+    /// Whether submit() would return at once, waiting up to `patience` for that.
+    [[nodiscard]] bool has_room(std::chrono::microseconds patience);
+    /// Whether drain() would, waiting up to `patience` for that.
+    [[nodiscard]] bool drained(std::chrono::microseconds patience);
 
   private:
     void run();

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <cstdlib>
+#include <exception>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -100,11 +101,9 @@ Engine make_engine(const Json& section, const RunOptions& options,
 }
 
 /// One rank's part of the run.
-int run_rank(const CommandContext& context, const RunOptions& options,
-             distributed::Communicator& communicator, RankPlace place,
+int run_rank(const CommandContext& context, const RunOptions& options, const Schema& schema,
+             const Job& job, distributed::Communicator& communicator, RankPlace place,
              const std::atomic<int>& interrupt) {
-    const Schema schema;
-    const Job job = read_job(options, schema);
     const bool coordinator = communicator.rank() == 0;
     distributed::Experiment experiment = make_experiment(job.config, schema, context.tasks);
     if (options.require_solved) require_solved(experiment.stop);
@@ -133,17 +132,47 @@ int run_rank(const CommandContext& context, const RunOptions& options,
     return exit_unsolved;
 }
 
+/// A config as it was read, or why it cannot be.
+struct ReadJob {
+    Job job;
+    std::exception_ptr failure;
+    double start_seconds = 0.0;  ///< The key distributed.start_seconds.
+};
+
+/// MPI waits as long as the config says, so the config is read before; what is wrong with it is
+/// told once MPI runs, when rank 0 can end the whole job.
+ReadJob read_ahead(const RunOptions& options, const Schema& schema) {
+    ReadJob read;
+    const auto start_seconds = [](const Json& config) {
+        return config.at("distributed").at("start_seconds").get<double>();
+    };
+    read.start_seconds = start_seconds(with_defaults(schema, Json::object()));
+    try {
+        read.job = read_job(options, schema);
+        read.start_seconds = start_seconds(*read.job.config.effective);
+    } catch (...) {
+        read.failure = std::current_exception();
+    }
+    return read;
+}
+
 int run_job(const CommandContext& context, const RunOptions& options) {
     // Before and after MPI too: starting and ending it takes a while.
     const SignalGuard signals;
-    distributed::MpiSession session;
+    const Schema schema;
+    const ReadJob read = read_ahead(options, schema);
+    distributed::MpiSession session(read.start_seconds);
     if (session.rank() == 0) record_start();
     // A job that is wrong ends on every rank; only the coordinator says why, and ends them all.
     int code = exit_failed;
     try {
+        if (read.failure) std::rethrow_exception(read.failure);
         distributed::Communicator communicator = session.communicator();
-        code = run_rank(context, options, communicator,
+        code = run_rank(context, options, schema, read.job, communicator,
                         {session.local_rank(), session.local_size()}, signals.flag());
+    } catch (const distributed::CoordinatorLost& error) {
+        // Rank 0 cannot say it; one of the others is enough.
+        if (session.rank() == 1) context.err << "cambrian: error: " << error.what() << std::endl;
     } catch (...) {
         const Failure failure = describe(std::current_exception());
         code = failure.exit_code;
@@ -162,7 +191,9 @@ int run_job(const CommandContext& context, const RunOptions& options) {
 int run_alone(const CommandContext& context, const RunOptions& options) {
     distributed::Communicator communicator = distributed::make_local_communicator();
     const SignalGuard signals;
-    return run_rank(context, options, communicator, RankPlace{}, signals.flag());
+    const Schema schema;
+    return run_rank(context, options, schema, read_job(options, schema), communicator, RankPlace{},
+                    signals.flag());
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <iostream>
@@ -14,6 +15,7 @@
 #include "cambrian/launch/launcher.hpp"
 #include "cambrian/launch/main.hpp"
 #include "cambrian/launch/nearest.hpp"
+#include "cambrian/launch/standard_descriptors.hpp"
 #include "cambrian/launch/training_reader.hpp"
 
 namespace cambrian::launch {
@@ -351,9 +353,17 @@ class CommandLine {
 
 namespace {
 
+/// For launch/mpi: into its file, or where this rank works on another host, on a line that it
+/// heeds.
 void record(const std::string& text) {
-    if (const char* path = std::getenv("CAMBRIAN_STATUS_FILE"); path != nullptr && *path != '\0')
+    const char* path = std::getenv("CAMBRIAN_STATUS_FILE");
+    if (path == nullptr || *path == '\0') return;
+    std::error_code error;
+    if (std::filesystem::exists(path, error)) {
         std::ofstream(path, std::ios::trunc) << text << '\n';
+    } else {
+        std::cerr << "cambrian status: " << text << std::endl;
+    }
 }
 
 }  // namespace
@@ -394,6 +404,12 @@ int run_program(const std::vector<std::string>& arguments, const evolve::TaskReg
 namespace cambrian {
 
 int main(int argc, char** argv, evolve::TaskRegistry tasks) {
+    try {
+        launch::open_standard_descriptors();
+    } catch (const Error& error) {
+        std::cerr << "cambrian: error: " << error.what() << std::endl;
+        return launch::exit_failed;
+    }
     const std::vector<std::string> arguments(argv + std::min(argc, 1), argv + argc);
     return launch::run_program(arguments, tasks, std::cout, std::cerr);
 }

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "cambrian/engine/core/contract.hpp"
+#include "cambrian/engine/core/start_thread.hpp"
 
 namespace cambrian {
 
@@ -114,6 +115,17 @@ struct ThreadPool::State {
           may_spin(count > 1 && count <= available_processors()),
           shares(static_cast<std::size_t>(count)) {}
 
+    /// Also where only some of the workers could be started.
+    ~State() {
+        stopping.store(true, std::memory_order_relaxed);
+        announce();
+        for (std::thread& worker : workers) {
+            worker.join();
+        }
+    }
+    State(const State&) = delete;
+    State& operator=(const State&) = delete;
+
     void work(int worker) {
         std::uint64_t seen = 0;
         for (;;) {
@@ -165,21 +177,20 @@ struct ThreadPool::State {
     std::atomic<bool> stopping{false};
     Batch* batch = nullptr;
     std::vector<Share> shares;
-    std::vector<std::jthread> workers;  // Last: joined before what they use is gone.
+    std::vector<std::thread> workers;
 };
 
 ThreadPool::ThreadPool(int threads) {
     CAMBRIAN_ASSERT(threads >= 1);
     state_ = std::make_unique<State>(threads);
+    state_->workers.reserve(static_cast<std::size_t>(threads));
     for (int worker = 1; worker < threads; ++worker) {
-        state_->workers.emplace_back([state = state_.get(), worker] { state->work(worker); });
+        state_->workers.push_back(
+            start_thread([state = state_.get(), worker] { state->work(worker); }));
     }
 }
 
-ThreadPool::~ThreadPool() {
-    state_->stopping.store(true, std::memory_order_relaxed);
-    state_->announce();
-}
+ThreadPool::~ThreadPool() = default;
 
 int ThreadPool::threads() const {
     return state_->threads;

@@ -10,7 +10,7 @@ namespace cambrian {
 /// the pool, so results cannot depend on the number of threads.
 class ThreadPool {
   public:
-    /// @param threads number of workers including the calling thread; at least 1.
+    /// @param threads workers, the caller included; at least 1. Throws DeviceError: one is refused.
     explicit ThreadPool(int threads);
     ~ThreadPool();
     ThreadPool(const ThreadPool&) = delete;

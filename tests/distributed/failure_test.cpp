@@ -299,11 +299,54 @@ TEST(Worker, GivesUpOnASilentCoordinator) {
         [&] {
             static_cast<void>(run_worker(communicator, *backend, experiment, interrupt, limits));
         },
-        ThrowsMessage<Error>(HasSubstr("the coordinator has been silent")));
+        ThrowsMessage<CoordinatorLost>(HasSubstr("the coordinator has not spoken for 0.2")));
     const std::vector<RecordedNetwork::Record> records = network.records();
     EXPECT_TRUE(std::any_of(records.begin(), records.end(), [](const auto& record) {
         return record.kind == MessageKind::heartbeat;
     }));
+}
+
+TEST(Worker, StaysWhileTheCoordinatorIsBusyForSeveralLeases) {
+    const TemporaryDirectory place;
+    Experiment experiment = cart_pole_experiment(place.path() / "whole");
+    static_cast<void>(launch(experiment, {}));
+    const std::string expected = results_of(experiment.directory);
+    experiment.directory = place.path() / "busy";
+    experiment.distribution.lease_seconds = 1.0;
+    int validations = 0;
+    const auto linger = [&](std::uint64_t) {
+        ++validations;
+        std::this_thread::sleep_for(std::chrono::seconds(3));
+    };
+    experiment.task = watched_task(experiment.task, linger, evolve::Phase::validation);
+    const Launched launched = launch(experiment, {.ranks = 3});
+    EXPECT_GT(validations, 0);
+    EXPECT_THAT(launched.worker_errors, testing::IsEmpty());
+    EXPECT_THAT(launched.reporter.warnings, testing::IsEmpty());
+    EXPECT_EQ(expected, results_of(experiment.directory));
+}
+
+TEST(Worker, LeavesOneLeaseAfterTheCoordinatorFellSilent) {
+    const TemporaryDirectory place;
+    RecordedNetwork network(2);
+    Experiment experiment = xor_experiment(place.path() / "run");
+    experiment.distribution.lease_seconds = 1.5;
+    const auto backend = make_cpu_backend({});
+    std::thread coordinator([&] {
+        Communicator communicator = network.communicator(0);
+        send(communicator, 1, Heartbeat{});
+    });
+    const std::atomic<int> interrupt{0};
+    Communicator communicator = network.communicator(1);
+    const auto start = std::chrono::steady_clock::now();
+    EXPECT_THAT(
+        [&] { static_cast<void>(run_worker(communicator, *backend, experiment, interrupt)); },
+        ThrowsMessage<CoordinatorLost>(
+            testing::AllOf(HasSubstr("silent for a lease"), HasSubstr("lease_seconds is 1.5"))));
+    coordinator.join();
+    const std::chrono::duration<double> waited = std::chrono::steady_clock::now() - start;
+    EXPECT_GT(waited.count(), 1.4);
+    EXPECT_LT(waited.count(), 15.0);
 }
 
 TEST(Status, RepeatsTheExitCodeOfTheError) {

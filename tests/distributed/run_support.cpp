@@ -52,15 +52,16 @@ std::shared_ptr<const evolve::Task> standard_task(const std::string& settings) {
 
 class WatchedTask final : public evolve::Task {
   public:
-    WatchedTask(std::shared_ptr<const evolve::Task> task, std::function<void(std::uint64_t)> hook)
-        : task_(std::move(task)), hook_(std::move(hook)) {}
+    WatchedTask(std::shared_ptr<const evolve::Task> task, std::function<void(std::uint64_t)> hook,
+                evolve::Phase phase)
+        : task_(std::move(task)), hook_(std::move(hook)), phase_(phase) {}
 
     std::string_view type() const override { return task_->type(); }
     evolve::TaskSignature signature() const override { return task_->signature(); }
     std::vector<Tensor> data(evolve::Phase phase) const override { return task_->data(phase); }
     std::vector<Tensor> draws(evolve::Phase phase, std::uint64_t seed,
                               std::uint64_t round) const override {
-        if (phase == evolve::Phase::train) {
+        if (phase == phase_) {
             hook_(round);
         }
         return task_->draws(phase, seed, round);
@@ -78,6 +79,7 @@ class WatchedTask final : public evolve::Task {
   private:
     std::shared_ptr<const evolve::Task> task_;
     std::function<void(std::uint64_t)> hook_;
+    evolve::Phase phase_;
 };
 
 }  // namespace
@@ -207,8 +209,9 @@ std::string results_of(const std::filesystem::path& directory) {
 }
 
 std::shared_ptr<const evolve::Task> watched_task(std::shared_ptr<const evolve::Task> task,
-                                                 std::function<void(std::uint64_t)> hook) {
-    return std::make_shared<WatchedTask>(std::move(task), std::move(hook));
+                                                 std::function<void(std::uint64_t)> hook,
+                                                 evolve::Phase phase) {
+    return std::make_shared<WatchedTask>(std::move(task), std::move(hook), phase);
 }
 
 }  // namespace cambrian::distributed

@@ -77,8 +77,9 @@ struct Launched {
 /// generations.csv, individuals.csv and best.cmb, one after the other.
 [[nodiscard]] std::string results_of(const std::filesystem::path& directory);
 
-/// Delegates to another task, calling a hook before each evaluation of the train phase.
+/// Delegates to another task, calling a hook before each evaluation of a phase.
 [[nodiscard]] std::shared_ptr<const evolve::Task> watched_task(
-    std::shared_ptr<const evolve::Task> task, std::function<void(std::uint64_t round)> hook);
+    std::shared_ptr<const evolve::Task> task, std::function<void(std::uint64_t round)> hook,
+    evolve::Phase phase = evolve::Phase::train);
 
 }  // namespace cambrian::distributed

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <stdexcept>
 #include <thread>
 #include <vector>
@@ -34,6 +35,27 @@ TEST(WriterThread, FinishesWhatWasSubmittedBeforeItEnds) {
         }
     }
     EXPECT_EQ(done, 5);
+}
+
+TEST(WriterThread, SaysWhetherItsOwnerWouldWait) {
+    using std::chrono::milliseconds;
+    std::atomic<bool> slow = true;
+    WriterThread writer(1);
+    EXPECT_TRUE(writer.drained(milliseconds(0)));
+    for (int i = 0; i < 2; ++i) {
+        EXPECT_TRUE(writer.has_room(milliseconds(0)));
+        writer.submit([&slow] { slow.wait(true); });
+    }
+    EXPECT_FALSE(writer.has_room(milliseconds(1)));
+    EXPECT_FALSE(writer.drained(milliseconds(1)));
+    slow = false;
+    slow.notify_all();
+    EXPECT_TRUE(writer.has_room(std::chrono::seconds(20)));
+    EXPECT_TRUE(writer.drained(std::chrono::seconds(20)));
+    // A failure is for submit() and drain() to throw: it is nothing to wait for.
+    writer.submit([] { throw std::runtime_error("full"); });
+    EXPECT_TRUE(writer.drained(std::chrono::seconds(20)));
+    EXPECT_THROW(writer.drain(), std::runtime_error);
 }
 
 TEST(WriterThread, ThrowsWhatATaskThrewAndDropsTheRest) {

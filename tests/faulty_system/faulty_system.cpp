@@ -1,0 +1,39 @@
+// Calls of the system that fail or take long when they are told to, in front of the real ones:
+// loaded with LD_PRELOAD, so that a whole program can be tested.
+//   CAMBRIAN_FAULT_THREADS        threads that can be started; every further one is refused
+//   CAMBRIAN_FAULT_FSYNC_SECONDS  how long each fsync takes
+#include <dlfcn.h>
+#include <pthread.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <cstdlib>
+#include <thread>
+
+namespace {
+
+template <class Function>
+Function real(const char* name) {
+    return reinterpret_cast<Function>(dlsym(RTLD_NEXT, name));
+}
+
+std::atomic<long> started{0};
+
+}  // namespace
+
+extern "C" int pthread_create(pthread_t* thread, const pthread_attr_t* attributes,
+                              void* (*body)(void*), void* argument) noexcept {
+    static const auto next = real<decltype(&pthread_create)>("pthread_create");
+    const char* room = std::getenv("CAMBRIAN_FAULT_THREADS");
+    if (room != nullptr && started++ >= std::strtol(room, nullptr, 10)) return EAGAIN;
+    return next(thread, attributes, body, argument);
+}
+
+extern "C" int fsync(int descriptor) {
+    static const auto next = real<decltype(&fsync)>("fsync");
+    if (const char* seconds = std::getenv("CAMBRIAN_FAULT_FSYNC_SECONDS"))
+        std::this_thread::sleep_for(std::chrono::duration<double>(std::strtod(seconds, nullptr)));
+    return next(descriptor);
+}

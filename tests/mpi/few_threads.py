@@ -1,0 +1,33 @@
+"""A worker that can start no thread leaves the run to the others; a coordinator ends the job."""
+import harness
+
+chosen = harness.options(__doc__, faulty="")
+experiment = harness.config(chosen, "few", 6, 30, {"type": "xor"})
+alone = chosen.work / "alone"
+harness.run(chosen, 1, ["evolve", experiment, "--quiet", "--set", f"run.directory={alone}"])
+expected = harness.results(alone)
+
+
+def run(refused_rank, room, expect):
+    """A job on two ranks, one of which can start only so many threads."""
+    directory = chosen.work / f"rank-{refused_rank}-{room}"
+    program = chosen.work / "program"
+    program.write_text(f"""#!/bin/sh
+[ "$OMPI_COMM_WORLD_RANK" = {refused_rank} ] && export LD_PRELOAD={chosen.faulty} CAMBRIAN_FAULT_THREADS={room}
+exec {chosen.program} "$@"
+""")
+    program.chmod(0o755)
+    launched = harness.argparse.Namespace(launcher=chosen.launcher, program=str(program))
+    text = harness.run(launched, 2, ["evolve", experiment, "--quiet", "--set", f"run.directory={directory}",
+                                     "--set", "engine.threads=4"], expect=expect, ASAN_OPTIONS="verify_asan_link_order=0")
+    if text.count("one more thread cannot be started") != 1:
+        harness.fail(f"rank {refused_rank} with {room} threads: it must be said once\n{text}")
+    if expect == 0:
+        harness.same(expected, directory, f"rank 1 with {room} threads")
+
+
+# MPI itself starts two or three.
+for room in (4, 8, 12):
+    run(1, room, 0)
+    run(0, room, 4)
+print("refused threads were told of, and changed no byte")
