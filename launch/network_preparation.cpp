@@ -74,15 +74,20 @@ std::string answer_text(const evolve::PreparedOutput& output) {
 template <class Items, class Name, class Text>
 std::string grouped_lines(std::string_view head, const Items& items, const Name& name,
                           const Text& text) {
+    constexpr int most = 24;
     std::string lines;
-    for (std::size_t first = 0; first < items.size();) {
+    int printed = 0;
+    for (std::size_t first = 0; first < items.size(); ++printed) {
+        if (printed == most)
+            return lines + fmt::format("  {:<11} and {} more, which --json lists\n", "",
+                                       items.size() - first);
         const std::string what = text(items[first]);
         std::size_t end = first + 1;
         while (end < items.size() && text(items[end]) == what) ++end;
         const std::string names = end - first == 1 ? name(first)
                                                    : fmt::format("{} to {} ({})", name(first),
                                                                  name(end - 1), end - first);
-        lines += fmt::format("  {:<11} {:<24} {}\n", first == 0 ? head : "", names, what);
+        lines += fmt::format("  {:<11} {:<26} {}\n", first == 0 ? head : "", names, what);
         first = end;
     }
     return lines;

@@ -243,8 +243,8 @@ TEST_F(Infer, AnEvolvedNetworkSaysItTooAndSoDoesItsCopy) {
     EXPECT_EQ(read_network(directory_.file("fresh.cmb")).preparation, file.preparation);
 
     const Result text = run({"inspect", best});
-    EXPECT_THAT(text.out, HasSubstr("  columns     p to q (2)               x * 0.0625\n"));
-    EXPECT_THAT(text.out, HasSubstr("  outputs     label=10 to label=30 (3) as it is\n"));
+    EXPECT_THAT(text.out, HasSubstr("  columns     p to q (2)                 x * 0.0625\n"));
+    EXPECT_THAT(text.out, HasSubstr("  outputs     label=10 to label=30 (3)   as it is\n"));
     EXPECT_THAT(text.out, HasSubstr("  classes     3 from 10 to 30\n"));
     const auto json = nlohmann::json::parse(run({"inspect", best, "--json"}).out);
     EXPECT_EQ(json["preparation"]["inputs"][1]["column"], "q");
@@ -365,6 +365,33 @@ TEST_F(InferFirstVersion, IsPreparedAgainWithItsData) {
                                         "0.468682766,0.0734361559,-0.747860193,0\n"
                                         "-0.561204791,-0.115196019,-0.295358777,1\n"
                                         "-2.32363653,-0.457019627,0.492119789,2\n"));
+}
+
+TEST(InspectedPreparation, OfManyColumnsIsCutAndListedAsJson) {
+    const TemporaryDirectory directory;
+    std::string header;
+    std::string low;
+    std::string high;
+    for (int i = 0; i < 40; ++i) {
+        header += fmt::format("c{},", i);
+        low += "0,";
+        high += fmt::format("{},", i + 2);
+    }
+    directory.write("rows.csv", header + "y\n" + low + "1\n" + high + "2\n" + low + "3\n");
+    const std::string config =
+        directory.write("train.json", R"({"run": {"directory": ")" + directory.file("run") +
+                                          R"("}, "task": {"type": "table", "train": ["rows.csv"],
+                          "targets": ["y"], "normalise": "min_max"}, "network": {"layers":
+                          [{"type": "dense"}]}, "training": {"epochs": 1}})");
+    ASSERT_EQ(run({"train", config, "-q"}).code, 0);
+    const std::string best = directory.file("run/best.cmb");
+    const std::string text = run({"inspect", best}).out;
+    EXPECT_THAT(text, HasSubstr("c23                        x / 25\n"));
+    EXPECT_THAT(text, HasSubstr("and 16 more, which --json lists\n"));
+    EXPECT_THAT(text, Not(HasSubstr("c24")));
+    const auto json = nlohmann::json::parse(run({"inspect", best, "--json"}).out);
+    EXPECT_EQ(json["preparation"]["inputs"][39]["column"], "c39");
+    EXPECT_EQ(json["preparation"]["inputs"][39]["scale"], 41.0);
 }
 
 TEST(InferNames, ThatAreOddStayWhatTheyAre) {
