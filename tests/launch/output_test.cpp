@@ -173,6 +173,9 @@ TEST_F(Training, BeginsAgainWhereItEndedBeforeItsFirstCheckpoint) {
     EXPECT_EQ(missing.code, 3);
     EXPECT_THAT(missing.err, HasSubstr("training.cmb (the training ended before its first "
                                        "checkpoint) start it again with 'cambrian train'"));
+    const Result status = run({"status", place_});
+    EXPECT_EQ(status.code, 1);
+    EXPECT_THAT(status.out, HasSubstr("go on:  cambrian train CONFIG"));
     const Result again = run(train());
     EXPECT_EQ(again.code, 0) << again.err;
     EXPECT_EQ(run(train()).code, 2) << "now there is something to lose";
