@@ -150,7 +150,8 @@ std::optional<std::string> RunDirectory::kept_file() const {
     if (const std::vector<Candidate> past = older(path_); !past.empty()) {
         return past.front().path.filename().string();
     }
-    for (const char* name : {"generations.csv", "individuals.csv", "epochs.csv"}) {
+    for (const char* name :
+         {"generations.csv", "individuals.csv", "epochs.csv", "observations.jsonl"}) {
         if (has_lines(path_ / name)) {
             return name;
         }

@@ -126,7 +126,7 @@ TEST(RunDirectoryName, NamesTheNearestKey) {
              {"{task}", "{task} is a section) name a key"},
              {"{network.layers}", "{network.layers} is a list) name a key"},
              {"{name", "\"{\" without \"}\""},
-             {"{}", "is no key that the config has"}}) {
+             {"a{}", "{} is no key that the config has"}}) {
         const Result result = run({"validate", config, "--set", "run.directory=" + text});
         EXPECT_EQ(result.code, 2) << text;
         EXPECT_THAT(result.err, HasSubstr("run.directory is \"" + text + "\"")) << text;
