@@ -109,7 +109,7 @@ void Coordinator::open(Start start) {
         reporter_.warning(*line);
     }
     const bool going_on = start != Start::fresh && holds_checkpoint(directory_->path());
-    if (!going_on) {
+    if (!going_on && start != Start::resume) {
         refuse_overwriting(start);
     }
     strategy_ = evolve::make_elite_strategy(experiment_.seed, experiment_.population,

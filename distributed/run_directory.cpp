@@ -1,24 +1,15 @@
 #include "cambrian/distributed/run_directory.hpp"
 
-#include <fcntl.h>
 #include <fmt/core.h>
-#include <sys/file.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <cerrno>
 #include <charconv>
-#include <chrono>
-#include <cstring>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <span>
 #include <system_error>
-#include <thread>
 #include <utility>
 
-#include "cambrian/distributed/own_file.hpp"
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/io/container.hpp"
 
@@ -28,7 +19,6 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr const char* lock_name = "lock";
 constexpr const char* status_name = "status.json";
 constexpr const char* newest_name = "checkpoint.cmb";
 constexpr std::string_view older_prefix = "checkpoint-";
@@ -45,12 +35,16 @@ std::optional<std::uint64_t> generation_of(const std::string& file) {
     return error == std::errc() && at == end ? std::optional(generation) : std::nullopt;
 }
 
-std::string holder_of(int lock) {
-    std::array<char, 300> text{};
-    const ssize_t length = ::pread(lock, text.data(), text.size() - 1, 0);
-    std::string holder(text.data(), length > 0 ? static_cast<std::size_t>(length) : 0);
-    std::erase(holder, '\n');
-    return holder.empty() ? "another process" : "process " + holder;
+/// The directory, made where it is not there.
+fs::path made(fs::path path) {
+    std::error_code error;
+    fs::create_directories(path, error);
+    if (error) {
+        throw ConfigError(
+            fmt::format("the run directory {} cannot be made ({}) choose another run.directory",
+                        path.string(), error.message()));
+    }
+    return path;
 }
 
 struct Candidate {
@@ -103,24 +97,6 @@ bool has_lines(const fs::path& path) {
     return std::getline(file, header) && file.get() != std::ifstream::traits_type::eof();
 }
 
-std::string host_name() {
-    std::array<char, 256> name{};
-    return ::gethostname(name.data(), name.size() - 1) == 0 ? std::string(name.data()) : "a host";
-}
-
-/// Whether the lock is ours now. Waits a moment for whoever only asks (holder_of_run).
-bool try_lock(int file) {
-    constexpr int attempts = 5;
-    constexpr std::chrono::milliseconds pause{20};
-    for (int i = 0; i < attempts; ++i) {
-        if (::flock(file, LOCK_EX | LOCK_NB) == 0) {
-            return true;
-        }
-        std::this_thread::sleep_for(pause);
-    }
-    return false;
-}
-
 /// The lines that a checkpoint counts are not those that it counted. No older one helps: the user
 /// must know, and can put the file back.
 class ChangedLog : public InputError {
@@ -131,22 +107,8 @@ class ChangedLog : public InputError {
 }  // namespace
 
 RunDirectory::RunDirectory(fs::path path, std::uint64_t keep)
-    : path_(std::move(path)), keep_(std::max<std::uint64_t>(keep, 1)) {
-    std::error_code error;
-    fs::create_directories(path_, error);
-    if (error) {
-        throw ConfigError(
-            fmt::format("the run directory {} cannot be made ({}) choose another "
-                        "run.directory",
-                        path_.string(), error.message()));
-    }
-    lock();
-    try {
-        sweep();
-    } catch (...) {
-        ::close(lock_);
-        throw;
-    }
+    : path_(made(std::move(path))), keep_(std::max<std::uint64_t>(keep, 1)), lock_(path_) {
+    sweep();
 }
 
 /// Removes what a killed owner was writing.
@@ -164,49 +126,6 @@ void RunDirectory::sweep() const {
         std::error_code ignored;
         fs::remove(half, ignored);
     }
-}
-
-RunDirectory::~RunDirectory() {
-    ::close(lock_);
-}
-
-void RunDirectory::lock() {
-    lock_ = open_own_file(path_ / lock_name, O_RDWR | O_CREAT);
-    if (!try_lock(lock_)) {
-        const std::string holder = holder_of(lock_);
-        ::close(lock_);
-        throw ConfigError(
-            fmt::format("the run directory {} is in use ({} holds its lock) wait for "
-                        "it or choose another run.directory",
-                        path_.string(), holder));
-    }
-    const std::string owner = fmt::format("{} on {}\n", ::getpid(), host_name());
-    // The words only serve messages; the lock itself is the system's.
-    if (::ftruncate(lock_, 0) != 0 || ::pwrite(lock_, owner.data(), owner.size(), 0) < 0) {
-        const std::string why = std::strerror(errno);
-        ::close(lock_);
-        throw ConfigError(fmt::format("the lock of {} cannot be written ({}) check the disk",
-                                      path_.string(), why));
-    }
-}
-
-std::optional<std::string> holder_of_run(const fs::path& directory) {
-    std::error_code missing;
-    if (!fs::exists(directory / lock_name, missing) && !missing) {
-        return std::nullopt;
-    }
-    const int file = open_own_file(directory / lock_name, O_RDONLY);
-    std::optional<std::string> holder;
-    const int error = ::flock(file, LOCK_SH | LOCK_NB) == 0 ? 0 : errno;
-    if (error != 0) {
-        holder = holder_of(file);
-    }
-    ::close(file);
-    if (error != 0 && error != EWOULDBLOCK) {
-        throw InputError(fmt::format("the lock of {} cannot be asked ({}) ask on its host",
-                                     directory.string(), std::strerror(error)));
-    }
-    return holder;
 }
 
 bool holds_checkpoint(const fs::path& directory) {
@@ -231,7 +150,8 @@ std::optional<std::string> RunDirectory::kept_file() const {
     if (const std::vector<Candidate> past = older(path_); !past.empty()) {
         return past.front().path.filename().string();
     }
-    for (const char* name : {"generations.csv", "individuals.csv", "epochs.csv"}) {
+    for (const char* name :
+         {"generations.csv", "individuals.csv", "epochs.csv", "observations.jsonl"}) {
         if (has_lines(path_ / name)) {
             return name;
         }

@@ -9,14 +9,11 @@
 #include <vector>
 
 #include "cambrian/distributed/checkpoint.hpp"
+#include "cambrian/distributed/run_lock.hpp"
 #include "cambrian/distributed/status_file.hpp"
 
 namespace cambrian::distributed {
 
-/// Who works in a run directory now ("process 71 on node3"); nothing when nobody does. Asks the
-/// lock itself, which the system frees when its holder ends. Throws InputError where it cannot be
-/// asked.
-[[nodiscard]] std::optional<std::string> holder_of_run(const std::filesystem::path& directory);
 /// Whether a checkpoint of an evolution lies in a directory.
 [[nodiscard]] bool holds_checkpoint(const std::filesystem::path& directory);
 
@@ -26,7 +23,6 @@ class RunDirectory {
     /// Creates and locks it. Throws ConfigError naming the holder when another process has it, and
     /// where the system refuses; InputError for a lock that is no regular file.
     explicit RunDirectory(std::filesystem::path path, std::uint64_t keep);
-    ~RunDirectory();
     RunDirectory(const RunDirectory&) = delete;
     RunDirectory& operator=(const RunDirectory&) = delete;
 
@@ -56,12 +52,11 @@ class RunDirectory {
     void write_status(const RunStatus& status) const;
 
   private:
-    void lock();
     void sweep() const;
 
     std::filesystem::path path_;
     std::uint64_t keep_;
-    int lock_ = -1;
+    RunLock lock_;
     std::optional<std::uint64_t> newest_;  ///< Generation of checkpoint.cmb.
 };
 

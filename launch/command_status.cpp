@@ -40,13 +40,14 @@ Standing standing_of(const fs::path& directory) {
     // The lock first: who frees it has written how it ended.
     standing.holder = distributed::holder_of_run(directory);
     const auto status = distributed::read_status_file(directory / "status.json");
-    if (!status && !standing.holder)
-        throw InputError(
-            fmt::format("there is no run in {} (no status.json) name the directory of a run",
-                        directory.string()));
+    if (!status && !standing.holder && !fs::exists(directory / "config.json"))
+        throw InputError(fmt::format(
+            "there is no run in {} (neither status.json nor config.json) name the directory of a "
+            "run",
+            directory.string()));
     standing.training = holds_training(directory);
     standing.status = status.value_or(distributed::RunStatus{});
-    if (!status) standing.status.state = "running";
+    if (!status) standing.status.state = "running";  // Or ended before it could say so.
     standing.lost = standing.status.state == "running" && !standing.holder;
     standing.next = next_command(directory, standing);
     return standing;

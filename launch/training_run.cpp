@@ -75,7 +75,7 @@ class Run {
         try {
             return loop(interrupt);
         } catch (const std::exception& error) {
-            write_status("failed", describe(std::current_exception()).exit_code, error.what());
+            fail(describe(std::current_exception()).exit_code, error.what());
             throw;
         }
     }
@@ -86,6 +86,14 @@ class Run {
         std::int64_t individual = 0;
         double loss = 0.0;
     };
+
+    void fail(int exit_code, const std::string& reason) noexcept {
+        try {
+            write_status("failed", exit_code, reason);
+        } catch (const std::exception&) {
+            // The error on its way to the user matters more than this one.
+        }
+    }
 
     [[nodiscard]] std::filesystem::path checkpoint_path() const {
         return directory_.path() / "training.cmb";

@@ -124,6 +124,11 @@ TEST(ExitCode, FollowsTheKindOfError) {
     EXPECT_EQ(code(InputError("")), 3);
     EXPECT_EQ(code(DeviceError("")), 4);
     EXPECT_EQ(code(std::runtime_error("")), 1);
+    const std::filesystem::filesystem_error refused(
+        "", "place", std::make_error_code(std::errc::permission_denied));
+    EXPECT_EQ(code(refused), 3);
+    EXPECT_THAT(describe(std::make_exception_ptr(refused)).text,
+                HasSubstr("place cannot be used (Permission denied) check"));
     EXPECT_EQ(code(std::bad_alloc()), 1);
 }
 

@@ -126,7 +126,7 @@ TEST(RunDirectoryName, NamesTheNearestKey) {
              {"{task}", "{task} is a section) name a key"},
              {"{network.layers}", "{network.layers} is a list) name a key"},
              {"{name", "\"{\" without \"}\""},
-             {"{}", "is no key that the config has"}}) {
+             {"a{}", "{} is no key that the config has"}}) {
         const Result result = run({"validate", config, "--set", "run.directory=" + text});
         EXPECT_EQ(result.code, 2) << text;
         EXPECT_THAT(result.err, HasSubstr("run.directory is \"" + text + "\"")) << text;
@@ -173,6 +173,9 @@ TEST_F(Training, BeginsAgainWhereItEndedBeforeItsFirstCheckpoint) {
     EXPECT_EQ(missing.code, 3);
     EXPECT_THAT(missing.err, HasSubstr("training.cmb (the training ended before its first "
                                        "checkpoint) start it again with 'cambrian train'"));
+    const Result status = run({"status", place_});
+    EXPECT_EQ(status.code, 1);
+    EXPECT_THAT(status.out, HasSubstr("go on:  cambrian train CONFIG"));
     const Result again = run(train());
     EXPECT_EQ(again.code, 0) << again.err;
     EXPECT_EQ(run(train()).code, 2) << "now there is something to lose";
