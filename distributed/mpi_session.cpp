@@ -2,12 +2,14 @@
 
 #include <fmt/core.h>
 
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/time.h>
 
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <climits>
 #include <cmath>
 #include <csignal>
 #include <cstdio>
@@ -85,11 +87,16 @@ void check(int code, const char* call) {
 struct Verdict {
     std::array<char, 512> complaint{};
     std::size_t length = 0;
+    std::array<char, PATH_MAX> mark{};  ///< A file to be made; empty: none.
     int exit_code = 0;
 };
 Verdict verdict;
 
 void end_process(int) {
+    // First: what is written may go to an mpirun that hangs too.
+    if (verdict.mark.front() != '\0') {
+        ::open(verdict.mark.data(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    }
     [[maybe_unused]] const ssize_t written =
         ::write(STDERR_FILENO, verdict.complaint.data(), verdict.length);
     _exit(verdict.exit_code);
@@ -99,8 +106,11 @@ void end_process(int) {
 /// 4.1 reports no death. A timer, not a thread: there may be none to be had. One at a time.
 class HangGuard {
   public:
-    HangGuard(double seconds, int exit_code, const std::string& complaint) {
+    HangGuard(double seconds, int exit_code, const std::string& complaint = {},
+              const std::string& mark = {}) {
         std::fflush(nullptr);
+        verdict.mark.fill('\0');
+        mark.copy(verdict.mark.data(), verdict.mark.size() - 1);
         verdict.length = complaint.copy(verdict.complaint.data(), verdict.complaint.size());
         verdict.exit_code = exit_code;
         struct sigaction action {};
@@ -138,17 +148,18 @@ std::string start_complaint(double seconds) {
 
 }  // namespace
 
-MpiSession::MpiSession(double start_seconds) {
+MpiSession::MpiSession(double start_seconds, const std::string& not_started) {
     std::signal(SIGPIPE, SIG_IGN);
     int provided = 0;
-    std::optional<HangGuard> guard(std::in_place, start_seconds, 1, start_complaint(start_seconds));
+    std::optional<HangGuard> guard(std::in_place, start_seconds, 1, start_complaint(start_seconds),
+                                   not_started);
     check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided), "MPI_Init_thread");
     check(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
     check(MPI_Comm_rank(MPI_COMM_WORLD, &rank_), "MPI_Comm_rank");
     check(MPI_Comm_size(MPI_COMM_WORLD, &size_), "MPI_Comm_size");
     const int launched = launched_ranks();
     if (provided < MPI_THREAD_FUNNELED || (launched > 1 && size_ == 1)) {
-        guard.emplace(finalize_seconds, 2, "");
+        guard.emplace(finalize_seconds, 2);
         MPI_Finalize();
         throw ConfigError(
             provided < MPI_THREAD_FUNNELED
@@ -168,12 +179,12 @@ MpiSession::MpiSession(double start_seconds) {
 }
 
 MpiSession::~MpiSession() {
-    const HangGuard guard(finalize_seconds, exit_code_, "");
+    const HangGuard guard(finalize_seconds, exit_code_);
     MPI_Finalize();
 }
 
 void MpiSession::abort(int exit_code) {
-    const HangGuard guard(finalize_seconds, exit_code, "");
+    const HangGuard guard(finalize_seconds, exit_code);
     MPI_Abort(MPI_COMM_WORLD, exit_code);
     _exit(exit_code);
 }
@@ -184,7 +195,7 @@ bool mpi_available() {
     return false;
 }
 
-MpiSession::MpiSession(double) {
+MpiSession::MpiSession(double, const std::string&) {
     if (const int launched = launched_ranks(); launched > 1) {
         throw ConfigError(
             fmt::format("the launcher started {} ranks but this build has no MPI (it "

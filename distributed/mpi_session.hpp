@@ -14,9 +14,10 @@ namespace cambrian::distributed {
 class MpiSession {
   public:
     /// Ends the process with exit code 1 when not every rank has come within `start_seconds`; then
-    /// nothing has begun. Throws ConfigError when the launcher promises several ranks but MPI sees
-    /// one (srun without PMI), and when MPI is not built in but the launcher started several ranks.
-    explicit MpiSession(double start_seconds);
+    /// nothing has begun, and the file `not_started` is made where a name is given. Throws
+    /// ConfigError when the launcher promises several ranks but MPI sees one (srun without PMI),
+    /// and when MPI is not built in but the launcher started several ranks.
+    MpiSession(double start_seconds, const std::string& not_started);
     ~MpiSession();
     MpiSession(const MpiSession&) = delete;
     MpiSession& operator=(const MpiSession&) = delete;

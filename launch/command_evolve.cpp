@@ -161,7 +161,7 @@ int run_job(const CommandContext& context, const RunOptions& options) {
     const SignalGuard signals;
     const Schema schema;
     const ReadJob read = read_ahead(options, schema);
-    distributed::MpiSession session(read.start_seconds);
+    distributed::MpiSession session(read.start_seconds, file_of_failed_start());
     if (session.rank() == 0) record_start();
     // A job that is wrong ends on every rank; only the coordinator says why, and ends them all.
     int code = exit_failed;

@@ -109,6 +109,8 @@ struct ConvertOptions {
 /// Ends an error with the exit code it stands for, also for launch/mpi, which reads it from the
 /// file that CAMBRIAN_STATUS_FILE names (mpirun hides exit codes when it survives dead ranks).
 void record_exit_code(int exit_code);
+/// What launch/mpi looks for to know that MPI did not start; empty where it cannot be seen there.
+[[nodiscard]] std::string file_of_failed_start();
 /// Tells launch/mpi that every rank heeds signals from now on.
 void record_start();
 

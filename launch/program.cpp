@@ -353,20 +353,29 @@ class CommandLine {
 
 namespace {
 
-/// For launch/mpi: into its file, or where this rank works on another host, on a line that it
-/// heeds.
-void record(const std::string& text) {
+/// The file of launch/mpi for the exit code; empty without it, or where it is on another host.
+std::string status_file() {
     const char* path = std::getenv("CAMBRIAN_STATUS_FILE");
-    if (path == nullptr || *path == '\0') return;
     std::error_code error;
-    if (std::filesystem::exists(path, error)) {
+    return path != nullptr && std::filesystem::exists(path, error) ? path : "";
+}
+
+/// For launch/mpi: into its file, or from another host on a line that it heeds.
+void record(const std::string& text) {
+    const char* told = std::getenv("CAMBRIAN_STATUS_FILE");
+    if (told == nullptr || *told == '\0') return;
+    if (const std::string path = status_file(); !path.empty())
         std::ofstream(path, std::ios::trunc) << text << '\n';
-    } else {
+    else
         std::cerr << "cambrian status: " << text << std::endl;
-    }
 }
 
 }  // namespace
+
+std::string file_of_failed_start() {
+    const std::string path = status_file();
+    return path.empty() ? path : path + ".not-started";
+}
 
 void record_start() {
     record("");

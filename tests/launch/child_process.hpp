@@ -46,7 +46,7 @@ class ChildProcess {
     std::optional<int> end_within(double seconds) {
         const auto limit =
             std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
-        while (std::chrono::steady_clock::now() < limit) {
+        while (pid_ > 0 && std::chrono::steady_clock::now() < limit) {
             int status = 0;
             if (::waitpid(pid_, &status, WNOHANG) == pid_) {
                 pid_ = 0;

@@ -39,7 +39,8 @@ class ProcessTest : public testing::Test {
     /// A run that goes on until it is told to end: over so many episodes for each individual.
     std::string endless(std::int64_t episodes) const {
         return directory_.write("endless.json", fmt::format(R"({{
-            "run": {{"name": "endless", "directory": "{}"}}, "population": {{"size": 16}},
+            "run": {{"name": "endless", "directory": "{}", "stop": {{"generations": 1000000000}}}},
+            "population": {{"size": 16}},
             "engine": {{"backend": "cpu", "threads": 1}},
             "task": {{"type": "cart_pole", "episodes": {}}},
             "network": {{"layers": [{{"type": "dense", "out": 64, "activation": "tanh"}},

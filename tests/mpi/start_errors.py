@@ -13,7 +13,7 @@ program = [chosen.program, "evolve", str(experiment), "--quiet"]
 CASES = [(["-n", "2", "--hostfile", str(chosen.work / "no-hosts"), *program], "unable to open the hostfile", 1),
          (["-n", "2", "--hostfile", str(small), *program], "There are not enough slots available", 1),
          (["-n", "2", "--no-such-option", *program], "unknown option", 1),
-         (["-n", "2", "--mca", "btl", "no-such-transport", *program], "MPI_INIT failed", 1),
+         (["-n", "2", "--mca", "btl", "no-such-transport", *program], "An error occurred in MPI_Init", 1),
          (["-n", "2", "--hostfile", str(small), "no-such-program"], "no program to start was found", 2)]
 for arguments, words, code in CASES:
     job = subprocess.run([chosen.launcher, *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
