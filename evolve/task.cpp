@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
 
@@ -68,10 +69,31 @@ void check_task_fits(const Task& task, const Blueprint& blueprint) {
             *state, task.type()));
 }
 
+namespace {
+
+/// Refuses settings that a task of a user's program does not read.
+void check_keys(const nlohmann::json& settings, const std::string& type,
+                const std::vector<std::string>& keys) {
+    for (const auto& [key, value] : settings.items()) {
+        if (key == "type" || key == "validation" || std::ranges::find(keys, key) != keys.end())
+            continue;
+        throw ConfigError(fmt::format(
+            "task.{} is not a key of task \"{}\" ({}) leave it out, or name it where the program "
+            "adds the task: tasks.add(\"{}\", factory, {{\"{}\"}}){}",
+            key, type,
+            keys.empty() ? std::string("it has none")
+                         : fmt::format("its keys: {}", fmt::join(keys, ", ")),
+            type, key, keys.empty() ? std::string() : nearest_hint(key, keys)));
+    }
+}
+
+}  // namespace
+
 // NOLINTNEXTLINE(performance-unnecessary-value-param): the factory is moved from.
-void TaskRegistry::add(std::string name, Factory factory) {
+void TaskRegistry::add(std::string name, Factory factory, Keys keys) {
     CAMBRIAN_ASSERT(factory != nullptr);
-    const auto [position, added] = factories_.try_emplace(std::move(name), std::move(factory));
+    const auto [position, added] =
+        entries_.try_emplace(std::move(name), Entry{std::move(factory), std::move(keys)});
     if (!added)
         throw ConfigError(fmt::format(
             "task type \"{}\" is registered twice (the name is taken) choose another name",
@@ -86,25 +108,26 @@ std::unique_ptr<Task> TaskRegistry::make(const nlohmann::json& settings,
         throw ConfigError(
             fmt::format("task.type is missing (it must be a text) choose one of: {}", list));
     const auto type = settings["type"].get<std::string>();
-    const auto found = factories_.find(type);
-    if (found == factories_.end())
+    const auto found = entries_.find(type);
+    if (found == entries_.end())
         throw ConfigError(fmt::format("task.type is \"{}\" (known: {}){}", type, list,
                                       nearest_hint(type, known)));
-    return found->second(settings, context);
+    if (found->second.keys) check_keys(settings, type, *found->second.keys);
+    return found->second.factory(settings, context);
 }
 
 std::vector<std::string> TaskRegistry::names() const {
     std::vector<std::string> result;
-    for (const auto& entry : factories_) result.push_back(entry.first);
+    for (const auto& entry : entries_) result.push_back(entry.first);
     return result;
 }
 
 TaskRegistry standard_tasks() {
     TaskRegistry registry;
-    registry.add("xor", make_xor_task);
-    registry.add("cart_pole", make_cart_pole_task);
-    registry.add("table", make_table_task);
-    registry.add("dataset", make_dataset_task);
+    registry.add("xor", make_xor_task, std::nullopt);
+    registry.add("cart_pole", make_cart_pole_task, std::nullopt);
+    registry.add("table", make_table_task, std::nullopt);
+    registry.add("dataset", make_dataset_task, std::nullopt);
     return registry;
 }
 

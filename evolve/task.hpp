@@ -52,6 +52,14 @@ struct Objective {
     std::optional<Var> accuracy{};  ///< real, rank 0: share of right answers, for reports only.
 };
 
+/// What the losses of a task are, in words, where gradients minimise a scaled one.
+struct LossUnits {
+    std::string name;  ///< "mse in the units of the file"
+    /// The loss in these units = factor · the scaled one; nothing where it is not one for all
+    /// targets.
+    std::optional<double> factor;
+};
+
 /// What gradients learn from.
 struct Learning {
     DataSet data;
@@ -99,6 +107,8 @@ class Task {
         double loss = 0.0;
     };
     [[nodiscard]] virtual std::vector<Baseline> baselines(Phase) const { return {}; }
+    /// What its loss (−fitness) is measured in; nothing where there is but one way to measure.
+    [[nodiscard]] virtual std::optional<LossUnits> loss_units() const { return std::nullopt; }
     /// How rows of data become inputs of its networks, and outputs answers: kept in every file of a
     /// network, so that it can be used without the task. None where networks see no rows of data.
     [[nodiscard]] virtual std::optional<Preparation> preparation() const { return std::nullopt; }
@@ -131,16 +141,23 @@ class TaskRegistry {
   public:
     using Factory = std::function<std::unique_ptr<Task>(const nlohmann::json& settings,
                                                         const TaskContext& context)>;
+    /// Keys of a task's settings beside "type" and "validation"; nothing: the factory refuses
+    /// others itself, as those that come with Cambrian do.
+    using Keys = std::optional<std::vector<std::string>>;
     /// Throws ConfigError when the name is taken.
-    void add(std::string name, Factory factory);
-    /// Makes the task of settings["type"]. Throws ConfigError naming the nearest type, or what the
-    /// factory throws.
+    void add(std::string name, Factory factory, Keys keys = std::vector<std::string>{});
+    /// Makes the task of settings["type"]. Throws ConfigError naming the nearest type or key, or
+    /// what the factory throws.
     [[nodiscard]] std::unique_ptr<Task> make(const nlohmann::json& settings,
                                              const TaskContext& context) const;
     [[nodiscard]] std::vector<std::string> names() const;
 
   private:
-    std::map<std::string, Factory, std::less<>> factories_;
+    struct Entry {
+        Factory factory;
+        Keys keys;
+    };
+    std::map<std::string, Entry, std::less<>> entries_;
 };
 
 /// The tasks that come with Cambrian: xor, cart_pole, table, dataset.

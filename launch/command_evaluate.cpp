@@ -88,6 +88,11 @@ int evaluate_command(const CommandContext& context, const EvaluateOptions& optio
                  evolve::accuracy(*backend, *task, network.genome, experiment.seed, round))
         context.out << fmt::format("  loss {:.6g}, accuracy {:.2f}%\n", -result.fitness,
                                    100.0 * *share);
+    else if (const auto units = task->loss_units())
+        context.out << fmt::format(
+            "  loss {:.6g} ({}){}\n", -result.fitness, units->name,
+            units->factor ? fmt::format(", {:.6g} scaled", -result.fitness / *units->factor)
+                          : std::string());
     if (!result.per_sample.empty()) context.out << sample_line(result.per_sample);
     if (result.env_steps > 0) context.out << fmt::format("  {} steps\n", result.env_steps);
     if (options.profile) context.out << profile_text(*backend);

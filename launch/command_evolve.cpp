@@ -120,6 +120,8 @@ int run_rank(const CommandContext& context, const RunOptions& options, const Sch
         return interrupt.load() == 0 ? exit_done : exit_interrupted;
     }
     if (!options.quiet) context.out << changes_text(job.changes);
+    const std::string threads = threads_note(engine.settings, place);
+    if (!threads.empty() && !options.quiet) context.out << "warning: " << threads << '\n';
     ConsoleReporter reporter(context.out, console_settings(options.quiet));
     const distributed::RunResult result = distributed::run_coordinator(
         communicator, backend, experiment, start_of(options), reporter, interrupt);

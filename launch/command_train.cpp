@@ -1,10 +1,15 @@
 #include <fmt/format.h>
 
+#include <array>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <ostream>
+#include <system_error>
 
 #include "cambrian/distributed/mpi_session.hpp"
+#include "cambrian/distributed/network_file.hpp"
 #include "cambrian/engine/core/error.hpp"
+#include "cambrian/evolve/evaluator.hpp"
 #include "cambrian/launch/commands.hpp"
 #include "cambrian/launch/device.hpp"
 #include "cambrian/launch/exit_code.hpp"
@@ -27,11 +32,12 @@ std::string summary(const TrainingJob& job) {
     return fmt::format("{}: task {}, {}\n", job.name, job.task->type(), rows_text(learning.data)) +
            notes_text(*job.task) +
            fmt::format(
-               "  network     {}\n  training    {} epochs of {} steps, {}, loss {}, {} "
+               "  network     {}\n  training    {} epochs of {} steps, {}, loss {}{}, {} "
                "schedule, {} individual{}\n",
                structure_line(Network(job.blueprint)), settings.epochs,
                (learning.data.train.rows() + settings.batch - 1) / settings.batch,
-               name(settings.optimizer), name(settings.loss), name(settings.schedule),
+               name(settings.optimizer), name(settings.loss),
+               job.task->loss_units() ? " of scaled outputs" : "", name(settings.schedule),
                settings.learning_rates.size(), settings.learning_rates.size() == 1 ? "" : "s");
 }
 
@@ -57,8 +63,31 @@ std::string result_text(const TrainingJob& job, const TrainingResult& result) {
         if (has_accuracy(job.settings.loss))
             text += fmt::format(" ({:.2f}%)", 100.0 * result.test->accuracy);
     }
+    if (job.task->loss_units()) text += " (of scaled outputs)";
     const std::string best = (job.directory / "best.cmb").string();
     return text + fmt::format("\n  cambrian inspect {}\n  cambrian evaluate {}\n", best, best);
+}
+
+/// The losses of the best network as evolution and 'cambrian evaluate' measure them, where those of
+/// the training are scaled.
+std::string units_text(const TrainingJob& job, Backend& backend) {
+    const std::optional<evolve::LossUnits> units = job.task->loss_units();
+    std::error_code missing;
+    const std::filesystem::path best = job.directory / "best.cmb";
+    if (!units || !std::filesystem::exists(best, missing)) return {};
+    const distributed::NetworkFile network = distributed::read_network(best);
+    const std::array<const evolve::Genome*, 1> genomes{&network.genome};
+    evolve::Evaluator evaluator(backend, *job.task, job.settings.seed);
+    const evolve::TaskSignature signature = job.task->signature();
+    std::string text = fmt::format("  {}:", units->name);
+    for (const auto& [phase, present] : {std::pair{evolve::Phase::train, true},
+                                         {evolve::Phase::validation, signature.validates},
+                                         {evolve::Phase::test, signature.tests}}) {
+        if (!present) continue;
+        const evolve::Evaluation result = evaluator.evaluate(genomes, {phase, 0}).front();
+        text += fmt::format(" {} {:.6g}", evolve::name(phase), -result.fitness);
+    }
+    return text + '\n';
 }
 
 }  // namespace
@@ -86,6 +115,9 @@ int train_command(const CommandContext& context, const RunOptions& options) {
     require_backend_for(settings, options.dump, options.profile);
     const auto backend = make_backend(settings);
     if (!options.quiet || options.dry_run) context.out << summary(job) << changes_text(changes);
+    if (const std::string threads = threads_note(settings, RankPlace{});
+        !threads.empty() && !options.quiet)
+        context.out << "warning: " << threads << '\n';
     if (options.dry_run) {
         context.out << dry_run(job, *backend);
         return exit_done;
@@ -94,7 +126,7 @@ int train_command(const CommandContext& context, const RunOptions& options) {
     record_start();
     const TrainingResult result =
         run_training(job, *backend, context.out, options.quiet, signals.flag(), options.resume);
-    if (!options.quiet) context.out << result_text(job, result);
+    if (!options.quiet) context.out << result_text(job, result) << units_text(job, *backend);
     if (options.profile) context.out << profile_text(*backend);
     return result.interrupted ? exit_interrupted : exit_done;
 }

@@ -153,6 +153,22 @@ DeviceSettings device_settings(const Json& engine, RankPlace place, const HostDe
     return settings;
 }
 
+std::string threads_note(int threads, int ranks, int processors) {
+    if (static_cast<std::int64_t>(threads) * ranks <= processors) return {};
+    // As many ranks as processors or more have a thread each, whatever the config says.
+    if (threads == 1) return {};
+    const std::string share =
+        ranks == 1 ? std::string() : fmt::format(" by {} ranks of this host each", ranks);
+    return fmt::format(
+        "engine.threads is {}{} (there are {} processors: threads wait for each other) leave it "
+        "out, or set it to {}",
+        threads, share, processors, std::max(1, processors / ranks));
+}
+
+std::string threads_note(const DeviceSettings& settings, RankPlace place) {
+    return threads_note(settings.threads, place.local_size, available_processors());
+}
+
 std::function<std::unique_ptr<Backend>()> fallback_of(const Json& engine,
                                                       const DeviceSettings& settings,
                                                       RankPlace place) {

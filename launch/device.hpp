@@ -42,6 +42,11 @@ struct DeviceSettings {
 [[nodiscard]] DeviceSettings device_settings(const Json& engine, RankPlace place,
                                              const HostDevices& devices);
 
+/// What is wrong with so many threads on a host of so many processors, or an empty text.
+[[nodiscard]] std::string threads_note(int threads, int ranks, int processors);
+/// The same for the ranks of this host, all with as many threads as this one.
+[[nodiscard]] std::string threads_note(const DeviceSettings& settings, RankPlace place);
+
 /// Makes the folders that were asked for. Throws ConfigError when one cannot be written to,
 /// DeviceError when the device fails.
 [[nodiscard]] std::unique_ptr<Backend> make_backend(const DeviceSettings& settings);

@@ -35,16 +35,22 @@ std::vector<std::pair<std::string, Row>> baseline_rows(const evolve::Task& task)
 }
 
 std::string table_line(const std::string& name, const std::array<std::string, 3>& cells) {
-    return fmt::format("  {:<14} {:>14} {:>14} {:>14}\n", name, cells[0], cells[1], cells[2]);
+    return fmt::format("  {:<16} {:>14} {:>14} {:>14}\n", name, cells[0], cells[1], cells[2]);
 }
 
 std::string loss_table(const evolve::Task& task, const distributed::RunResult& result) {
     std::vector<std::pair<std::string, Row>> rows = baseline_rows(task);
-    if (rows.empty()) return "";
+    const std::optional<evolve::LossUnits> units = task.loss_units();
+    if (rows.empty() && !units) return "";
     Row network{-result.best_fitness, std::nullopt, std::nullopt};
     if (result.best_validated) network[1] = -*result.best_validated;
     if (result.best_tested) network[2] = -*result.best_tested;
     rows.insert(rows.begin(), {"network", network});
+    if (units && units->factor) {
+        for (std::optional<double>& loss : network)
+            if (loss) loss = *loss / *units->factor;
+        rows.emplace_back("network, scaled", network);
+    }
     std::string text = table_line("loss", {"train", "validation", "test"});
     for (const auto& [name, row] : rows) {
         std::array<std::string, 3> cells;
@@ -52,6 +58,7 @@ std::string loss_table(const evolve::Task& task, const distributed::RunResult& r
             cells[i] = row[i] ? fmt::format("{:.6g}", *row[i]) : "-";
         text += table_line(name, cells);
     }
+    if (units) text += fmt::format("  ({}; scaled: of the network's outputs)\n", units->name);
     if (task.signature().stochastic)
         text += "  (train: the network on the rows of one generation, the others on all)\n";
     return text;

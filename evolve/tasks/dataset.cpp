@@ -6,6 +6,7 @@
 
 #include "cambrian/engine/train/source.hpp"
 #include "cambrian/engine/train/training_graphs.hpp"
+#include "cambrian/evolve/tasks/class_coverage.hpp"
 #include "cambrian/evolve/tasks/settings.hpp"
 #include "cambrian/evolve/tasks/standard.hpp"
 
@@ -99,6 +100,21 @@ Preparation preparation_of(const SourceRows& rows, const Loss& loss) {
     return preparation;
 }
 
+/// What the parts of a split lack of the classes.
+std::vector<std::string> coverage_of(const DataSet& data, const std::vector<double>& classes) {
+    std::vector<ClassRows> parts;
+    for (const auto& [part, samples] : {std::pair{Phase::train, &data.train},
+                                        {Phase::validation, &data.validation},
+                                        {Phase::test, &data.test}}) {
+        ClassRows found{name(part), std::vector<std::int64_t>(classes.size(), 0)};
+        for (const double target : samples->targets.elements)
+            if (target >= 0.0 && target < static_cast<double>(classes.size()))
+                ++found.rows[static_cast<std::size_t>(target)];
+        parts.push_back(std::move(found));
+    }
+    return coverage_notes(parts, classes);
+}
+
 }  // namespace
 
 std::unique_ptr<Task> make_dataset_task(const nlohmann::json& json, const TaskContext& context) {
@@ -130,6 +146,8 @@ std::unique_ptr<Task> make_dataset_task(const nlohmann::json& json, const TaskCo
     // Throws where rows and loss do not fit.
     DataSet data = make_data_set(std::move(rows), split, loss, seed);
     if (std::string text = classes_text(values, preparation.outputs.size()); !text.empty())
+        notes.push_back(std::move(text));
+    for (std::string& text : coverage_of(data, preparation.classes))
         notes.push_back(std::move(text));
     return std::make_unique<DatasetTask>(Learning{std::move(data), loss}, std::move(preparation),
                                          std::move(notes));

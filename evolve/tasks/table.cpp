@@ -9,6 +9,7 @@
 #include "cambrian/evolve/tasks/standard.hpp"
 #include "cambrian/evolve/tasks/table_baselines.hpp"
 #include "cambrian/evolve/tasks/table_data.hpp"
+#include "cambrian/evolve/tasks/table_notes.hpp"
 #include "cambrian/evolve/tasks/table_preparation.hpp"
 #include "cambrian/evolve/tasks/table_samples.hpp"
 #include "cambrian/evolve/tasks/table_windows.hpp"
@@ -20,6 +21,7 @@ class TableTask final : public Task {
   public:
     explicit TableTask(TableSettings settings)
         : settings_(std::move(settings)), data_(load_table(settings_)) {
+        drop_slow_baselines();
         const std::int64_t wanted = settings_.rows_per_evaluation;
         draws_rows_ = wanted > 0 && wanted < total_rows(data_.train);
         for (const Series& series : data_.train)
@@ -65,11 +67,18 @@ class TableTask final : public Task {
     }
 
     std::vector<std::string> notes() const override {
-        const std::string classes = classes_text(data_.classes, data_.classes.size());
-        return classes.empty() ? std::vector<std::string>{} : std::vector{classes};
+        std::vector<std::string> notes = table_notes(data_, settings_);
+        if (!left_out_.empty()) notes.push_back(left_out_);
+        return notes;
+    }
+
+    std::optional<LossUnits> loss_units() const override {
+        return table_loss_units(data_, settings_);
     }
 
   private:
+    /// Nobody waits for a baseline that was not asked for.
+    void drop_slow_baselines();
     [[nodiscard]] bool classifies() const { return settings_.mode == TableMode::classification; }
     [[nodiscard]] std::int64_t outputs() const {
         return static_cast<std::int64_t>(classifies() ? data_.classes.size()
@@ -85,9 +94,23 @@ class TableTask final : public Task {
     TableSettings settings_;
     TableData data_;
     bool draws_rows_ = false;
+    std::string left_out_;  ///< Says which baseline is left out, and how to have it.
     mutable std::once_flag learns_;
     mutable std::optional<Learning> learning_;
 };
+
+void TableTask::drop_slow_baselines() {
+    // Rows times columns squared: a few seconds.
+    constexpr double affordable = 1e9;
+    const auto columns = static_cast<double>(data_.inputs.size());
+    const double work = static_cast<double>(total_rows(data_.train)) * columns * columns;
+    if (settings_.chosen_baselines || work <= affordable) return;
+    if (std::erase(settings_.baselines, "least_squares") > 0)
+        left_out_ = fmt::format(
+            "the baseline least_squares is left out ({} rows of {} columns take long); name it in "
+            "task.baselines to have it",
+            total_rows(data_.train), data_.inputs.size());
+}
 
 std::vector<Tensor> TableTask::data(Phase phase) const {
     CAMBRIAN_EXPECT(!data_.series(phase).empty());

@@ -24,6 +24,23 @@ double persistence(std::span<const Series> series, TableLoss loss) {
     return total / count;
 }
 
+double mean(const TableData& data, Phase phase, TableLoss loss) {
+    const std::size_t targets = data.outputs.size();
+    std::vector<double> means(targets, 0.0);
+    for (const Series& part : data.train)
+        for (std::size_t i = 0; i < part.answers.size(); ++i) means[i % targets] += part.answers[i];
+    for (double& value : means) value /= static_cast<double>(total_rows(data.train));
+
+    double total = 0.0;
+    double count = 0.0;
+    for (const Series& part : data.series(phase))
+        for (std::size_t i = 0; i < part.answers.size(); ++i) {
+            total += loss_of(part.answers[i] - means[i % targets], loss);
+            count += 1.0;
+        }
+    return total / count;
+}
+
 /// 1 for the constant, then the normalised inputs of one row.
 std::vector<double> regressors(const TableData& data, const Series& series, std::int64_t row) {
     const std::size_t count = data.inputs.size();
@@ -93,6 +110,7 @@ double frequencies(const TableData& data, Phase phase) {
 
 double table_baseline(std::string_view name, const TableData& data, Phase phase, TableLoss loss) {
     if (name == "persistence") return persistence(data.series(phase), loss);
+    if (name == "mean") return mean(data, phase, loss);
     if (name == "least_squares") return least_squares(data, phase, loss);
     if (name == "majority") return majority(data, phase);
     CAMBRIAN_ASSERT(name == "frequencies");

@@ -8,6 +8,7 @@ namespace cambrian::evolve {
 
 /// What a simple predictor reaches on the rows of a phase, in the units of the file:
 /// - persistence: the loss of answering with the target's value at row t;
+/// - mean: the loss of always answering with the mean of the target over the train rows;
 /// - least_squares: the loss of the linear function of the inputs, with a constant, that fits the
 ///   train rows best;
 /// - majority: the accuracy (share of rows) of always naming the commonest class of the train rows;

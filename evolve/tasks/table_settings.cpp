@@ -35,9 +35,16 @@ constexpr std::array<std::string_view, 2> modes{"regression", "classification"};
 constexpr std::array<std::string_view, 3> losses{"mse", "mae", "cross_entropy"};
 constexpr std::array<std::string_view, 3> normalisations{"none", "min_max", "mean_deviation"};
 constexpr std::array<std::string_view, 3> missing_values{"error", "drop", "previous"};
-constexpr std::array<std::string_view, 2> regression_baselines{"persistence", "least_squares"};
+constexpr std::array<std::string_view, 3> regression_baselines{"persistence", "mean",
+                                                               "least_squares"};
 constexpr std::array<std::string_view, 2> classification_baselines{"majority", "frequencies"};
 constexpr std::int64_t most = 1'000'000'000;
+
+/// Baselines of a config that names none.
+std::vector<std::string> fitting_baselines(const TableSettings& table) {
+    if (table.mode == TableMode::classification) return {"majority", "frequencies"};
+    return {table.time_offset > 0 ? "persistence" : "mean", "least_squares"};
+}
 
 std::vector<std::string> paths(const Settings& settings, std::string_view key,
                                const TaskContext& context) {
@@ -90,6 +97,7 @@ void read_loss(const Settings& settings, TableSettings& table) {
     const Names allowed = regression ? Names(losses).first(2) : Names(losses).last(1);
     const std::size_t chosen = settings.choice("loss", 0, allowed);
     table.loss = static_cast<TableLoss>(regression ? chosen : chosen + 2);
+    table.chosen_baselines = settings.has("baselines");
     table.baselines = settings.choices(
         "baselines", regression ? Names(regression_baselines) : Names(classification_baselines));
 }
@@ -106,6 +114,7 @@ void read_time(const Settings& settings, TableSettings& table) {
         settings.fail("baselines",
                       "holds \"persistence\" (it needs a \"time_offset\" of at "
                       "least 1)");
+    if (!table.chosen_baselines) table.baselines = fitting_baselines(table);
 
     table.sequence_length = settings.integer("sequence_length", 0, 0, most);
     table.warm_up = settings.integer("warm_up", 0, 0, most);
@@ -128,7 +137,8 @@ TableSettings table_settings(const nlohmann::json& json, const TaskContext& cont
     read_loss(settings, table);
     read_time(settings, table);
     read_columns(settings, table);
-    table.normalise = static_cast<Normalise>(settings.choice("normalise", 0, normalisations));
+    table.normalise = static_cast<Normalise>(
+        settings.choice("normalise", static_cast<std::size_t>(table.normalise), normalisations));
     table.missing =
         static_cast<MissingValues>(settings.choice("missing_values", 0, missing_values));
     return table;

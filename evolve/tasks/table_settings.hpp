@@ -28,10 +28,11 @@ struct TableSettings {
     bool difference = false;           ///< Predict the change since row t; needs a time_offset.
     std::int64_t sequence_length = 0;  ///< Rows of a window; 0: rows are independent, no time.
     std::int64_t warm_up = 0;          ///< First rows of a window that do not count in the loss.
-    Normalise normalise = Normalise::none;
+    Normalise normalise = Normalise::mean_deviation;
     MissingValues missing = MissingValues::error;
     std::int64_t rows_per_evaluation = 0;  ///< Drawn anew for every generation; 0: all rows.
     std::vector<std::string> baselines;
+    bool chosen_baselines = false;  ///< The config names them; else they are those that fit.
 };
 
 /// Reads them strictly; relative paths start at the context's folder. Throws ConfigError.

@@ -167,7 +167,8 @@ TEST(Evaluator, DataThatDoesNotFitIsTheSameErrorEveryTime) {
     for (int row = 0; row < 1000; ++row) text += "1,2\n";
     folder.write("rows.csv", text);
     const auto task = testing::standard_task(
-        R"({"type": "table", "train": ["rows.csv"], "targets": ["y"]})", folder.path());
+        R"({"type": "table", "train": ["rows.csv"], "targets": ["y"], "normalise": "none"})",
+        folder.path());
     const Genome genome = testing::genome_for(*task, networks[0]);
     const std::array<const Genome*, 1> genomes{&genome};
     const auto little = make_cpu_backend({.memory_limit = 6000});  // the inputs, not the targets

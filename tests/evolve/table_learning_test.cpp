@@ -16,9 +16,13 @@ class TableLearning : public ::testing::Test {
         folder_.write("six.csv", "a,b,y\n1,0,1\n2,1,3\n3,0,2\n4,1,6\n5,0,4\n7,1,5\n");
         folder_.write("kinds.csv", "a,b,k\n1,0,5\n2,1,9\n3,0,5\n4,1,9\n5,0,9\n7,1,5\n");
     }
+    /// Columns as they are, unless the keys say otherwise.
     std::unique_ptr<Task> make(const std::string& file, const std::string& keys) const {
+        const char* scaling =
+            keys.find("normalise") == std::string::npos ? R"("normalise": "none", )" : "";
         return testing::standard_task(
-            fmt::format(R"({{"type": "table", "train": ["{}"], {}}})", file, keys), folder_.path());
+            fmt::format(R"({{"type": "table", "train": ["{}"], {}{}}})", file, scaling, keys),
+            folder_.path());
     }
 
     testing::TemporaryFolder folder_;

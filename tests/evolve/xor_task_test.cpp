@@ -63,6 +63,18 @@ TEST(TaskRegistry, NameIsTakenOnce) {
     EXPECT_EQ(registry.make(nlohmann::json{{"type", "mine"}}, {})->type(), "callback");
     EXPECT_THAT(testing::message_of<ConfigError>([&] { registry.add("xor", factory); }),
                 HasSubstr("registered twice"));
+    // A task that declares no keys has none, so that a misspelt one is no silent default.
+    EXPECT_THAT(testing::message_of<ConfigError>([&] {
+                    (void)registry.make(nlohmann::json{{"type", "mine"}, {"stepz", 300}}, {});
+                }),
+                HasSubstr("task.stepz is not a key of task \"mine\" (it has none)"));
+    registry.add("keyed", factory, std::vector<std::string>{"steps"});
+    EXPECT_EQ(registry.make(nlohmann::json{{"type", "keyed"}, {"steps", 3}}, {})->type(),
+              "callback");
+    EXPECT_THAT(testing::message_of<ConfigError>([&] {
+                    (void)registry.make(nlohmann::json{{"type", "keyed"}, {"stepz", 300}}, {});
+                }),
+                HasSubstr("did you mean \"steps\"?"));
 }
 
 TEST(TaskFit, StateNeedsTime) {

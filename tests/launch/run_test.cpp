@@ -5,6 +5,8 @@
 #include <nlohmann/json.hpp>
 
 #include "cambrian/distributed/network_file.hpp"
+#include "cambrian/engine/core/thread_pool.hpp"
+#include "cambrian/launch/device.hpp"
 #include "launch_support.hpp"
 
 namespace cambrian::launch {
@@ -205,16 +207,19 @@ TEST(Run, StatusRepeatsWhatWasReached) {
 TEST(Run, TasksOfOnesOwnTakeTheirOwnKeys) {
     const TemporaryDirectory directory;
     evolve::TaskRegistry tasks = evolve::standard_tasks();
-    tasks.add("mine", [](const nlohmann::json& settings, const evolve::TaskContext&) {
-        const double target = settings.at("target").get<double>();
-        return evolve::make_callback_task(1, 1, [target](evolve::Population& networks) {
-            const std::vector<float> input{1.0F};
-            std::vector<double> fitness;
-            for (const float output : networks.outputs(input, 1))
-                fitness.push_back(-(double{output} - target) * (double{output} - target));
-            return fitness;
-        });
-    });
+    tasks.add(
+        "mine",
+        [](const nlohmann::json& settings, const evolve::TaskContext&) {
+            const double target = settings.at("target").get<double>();
+            return evolve::make_callback_task(1, 1, [target](evolve::Population& networks) {
+                const std::vector<float> input{1.0F};
+                std::vector<double> fitness;
+                for (const float output : networks.outputs(input, 1))
+                    fitness.push_back(-(double{output} - target) * (double{output} - target));
+                return fitness;
+            });
+        },
+        std::vector<std::string>{"target"});
     const std::string config = directory.write(
         "mine.json", R"({"run": {"directory": ")" + directory.file("run") +
                          R"(", "stop": {"generations": 3}}, "population": {"size": 8},
@@ -222,6 +227,48 @@ TEST(Run, TasksOfOnesOwnTakeTheirOwnKeys) {
     EXPECT_EQ(run({"evolve", config, "--quiet"}, tasks).code, 0);
     EXPECT_EQ(run({"evaluate", directory.file("run/best.cmb")}, tasks).code, 0);
     EXPECT_EQ(run({"evaluate", directory.file("run/best.cmb")}).code, 2);
+    const Result misspelt = run({"evolve", config, "--set", "task.targett=1"}, tasks);
+    EXPECT_EQ(misspelt.code, 2);
+    EXPECT_THAT(misspelt.err, HasSubstr("task.targett is not a key of task \"mine\""));
+    EXPECT_THAT(misspelt.err, HasSubstr("did you mean \"target\"?"));
+}
+
+TEST(Run, TellsHowATableIsMeasured) {
+    const TemporaryDirectory directory;
+    std::string rows = "x,y\n";
+    for (int i = 0; i < 20; ++i) rows += fmt::format("{},{}\n", i % 7, 200 * (i % 7));
+    directory.write("rows.csv", rows);
+    const std::string config = directory.write(
+        "table.json", R"({"run": {"directory": ")" + directory.file("run") +
+                          R"(", "stop": {"generations": 2}}, "population": {"size": 4},
+                             "task": {"type": "table", "train": ["rows.csv"], "targets": ["y"]}})");
+    const Result result = run({"evolve", config});
+    ASSERT_EQ(result.code, 0) << result.err;
+    EXPECT_THAT(result.out, HasSubstr("least_squares"));
+    EXPECT_THAT(result.out, HasSubstr("network, scaled"));
+    EXPECT_THAT(result.out, HasSubstr("(mse in the units of the file; scaled: of the network's"));
+}
+
+TEST(Run, SaysThatThreadsOutnumberProcessors) {
+    const TemporaryDirectory directory;
+    const std::string config = directory.write(
+        "xor.json", R"({"run": {"directory": ")" + directory.file("run") +
+                        R"(", "stop": {"generations": 1}}, "population": {"size": 4},
+                           "task": {"type": "xor"}, "engine": {"backend": "cpu"}})");
+    const int threads = available_processors() + 1;
+    const Result result =
+        run({"evolve", config, "--set", fmt::format("engine.threads={}", threads)});
+    ASSERT_EQ(result.code, 0) << result.err;
+    EXPECT_THAT(result.out,
+                HasSubstr(fmt::format("warning: engine.threads is {} (there are", threads)));
+}
+
+TEST(Threads, AreCountedOverTheRanksOfAHost) {
+    EXPECT_EQ(threads_note(2, 1, 2), "");
+    EXPECT_EQ(threads_note(1, 8, 2), "");
+    EXPECT_THAT(threads_note(1000, 1, 2), HasSubstr("(there are 2 processors"));
+    EXPECT_THAT(threads_note(2, 4, 4), HasSubstr("2 by 4 ranks of this host each"));
+    EXPECT_THAT(threads_note(2, 4, 4), HasSubstr("set it to 1"));
 }
 
 }  // namespace

@@ -41,8 +41,9 @@ class TrainTable : public testing::Test {
 };
 
 TEST_F(TrainTable, LearnsNumbersAndIsEvaluatedOnTheSameSplit) {
-    const Result result = run(
-        {"train", config(R"("inputs": ["a", "b"], "targets": ["y"])", R"([{"type": "dense"}])")});
+    const Result result =
+        run({"train", config(R"("inputs": ["a", "b"], "targets": ["y"], "normalise": "none")",
+                             R"([{"type": "dense"}])")});
     ASSERT_EQ(result.code, 0) << result.err;
     EXPECT_THAT(result.out, HasSubstr("60 rows to train, 20 to validate, 0 to test"));
     const auto file = distributed::read_network(best());
@@ -53,6 +54,27 @@ TEST_F(TrainTable, LearnsNumbersAndIsEvaluatedOnTheSameSplit) {
     EXPECT_NEAR(std::stod(evaluated.out.substr(evaluated.out.find(word) + word.size())),
                 *file.validated, 1e-6);
     EXPECT_THAT(evaluated.out, testing::Not(HasSubstr("accuracy")));
+}
+
+TEST_F(TrainTable, TellsLossesInTheUnitsOfTheFileBesideTheScaledOnes) {
+    const Result result = run(
+        {"train", config(R"("inputs": ["a", "b"], "targets": ["y"])", R"([{"type": "dense"}])")});
+    ASSERT_EQ(result.code, 0) << result.err;
+    EXPECT_THAT(result.out, HasSubstr("loss mse of scaled outputs"));
+    EXPECT_THAT(result.out, HasSubstr("(of scaled outputs)"));
+    const std::string word = "mse in the units of the file: train ";
+    ASSERT_THAT(result.out, HasSubstr(word));
+    const Result evaluated = run({"evaluate", best(), "--phase", "validation"});
+    ASSERT_EQ(evaluated.code, 0) << evaluated.err;
+    const std::string fitness = "fitness -";
+    const std::size_t begin = evaluated.out.find(fitness) + fitness.size();
+    const std::string loss = evaluated.out.substr(begin, evaluated.out.find('\n', begin) - begin);
+    EXPECT_THAT(result.out, HasSubstr(" validation " + loss + "\n"));
+    EXPECT_THAT(evaluated.out, HasSubstr("loss " + loss + " (mse in the units of the file), "));
+    const double scaled = -*distributed::read_network(best()).validated;
+    const std::string beside = "of the file), ";
+    EXPECT_NEAR(std::stod(evaluated.out.substr(evaluated.out.find(beside) + beside.size())), scaled,
+                1e-5 * scaled);
 }
 
 TEST_F(TrainTable, LearnsClassesAndTellsTheirAccuracy) {
