@@ -12,6 +12,7 @@
 #include <ostream>
 
 #include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/core/json_text.hpp"
 #include "cambrian/engine/io/csv.hpp"
 #include "cambrian/engine/network/observer.hpp"
 #include "cambrian/evolve/evaluator.hpp"
@@ -101,7 +102,7 @@ Translation table_translation(const ResolvedConfig& config, const evolve::Task& 
 Translation translation_for(const CommandContext& context, const InferOptions& options,
                             const distributed::NetworkFile& network, const std::string& input) {
     const bool of_table = !options.raw && !network.identity_json.empty() &&
-                          Json::parse(network.identity_json).at("task").at("type") == "table";
+                          json_text::parse(network.identity_json).at("task").at("type") == "table";
     if (!of_table) return plain_translation(input, network.genome.blueprint);
     const Schema schema;
     const ResolvedConfig config =

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "cambrian/engine/core/json_text.hpp"
 #include "cambrian/engine/network/telemetry.hpp"
 
 namespace cambrian::launch {
@@ -124,7 +125,8 @@ Json network_json(const distributed::NetworkFile& file) {
     json["link_genes"] = Json::array();
     for (const evolve::Gene& g : genome.link_genes) json["link_genes"].push_back(gene(g));
     json["head_gene"] = gene(genome.head_gene);
-    json["identity"] = file.identity_json.empty() ? Json(nullptr) : Json::parse(file.identity_json);
+    json["identity"] =
+        file.identity_json.empty() ? Json(nullptr) : json_text::parse_ordered(file.identity_json);
     return json;
 }
 

@@ -3,9 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
+
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/core/hash.hpp"
 #include "cambrian/engine/core/random.hpp"
+#include "cambrian/engine/io/compression.hpp"
 
 namespace cambrian {
 namespace {
@@ -83,6 +86,64 @@ TEST(Container, KeepsLargeSections) {
     Container container{.kind = "network", .sections = {}};
     container.add("large", large);
     EXPECT_EQ(decode_container(encode(container), "test"), container);
+}
+
+/// Zeros that a frame stores in a 30,000th of their length.
+std::vector<std::byte> bomb(std::size_t length) {
+    return compress(std::vector<std::byte>(length));
+}
+
+/// A file whose one section is this frame and claims this length, under checksums that are right.
+std::vector<std::byte> file_of_frame(std::span<const std::byte> frame, std::uint64_t plain) {
+    std::vector<std::byte> bytes = one_section(std::vector<std::byte>(frame.begin(), frame.end()));
+    // A frame does not shrink: it was stored as it is.
+    EXPECT_EQ(bytes.size(), table_end + 8 + frame.size());
+    put(bytes, codec_at, 1, 1);
+    return forged(bytes, plain_at, plain, 8);
+}
+
+TEST(Container, RefusesASectionThatUnpacksToFarMoreThanItsFile) {
+    const std::size_t length = std::size_t{256} << 20U;
+    const std::vector<std::byte> frame = bomb(length);
+    ASSERT_LT(frame.size(), 30'000U);
+    const std::vector<std::byte> file = file_of_frame(frame, length);
+    EXPECT_THAT([&] { static_cast<void>(decode_container(file, "bomb.cmb")); },
+                ThrowsMessage<InputError>(HasSubstr("claims to unpack to 268435456")));
+    // A small claim stops the frame there.
+    EXPECT_THAT(
+        [&] { static_cast<void>(decode_container(file_of_frame(frame, 1000), "bomb.cmb")); },
+        ThrowsMessage<InputError>(HasSubstr("does not decompress")));
+}
+
+TEST(Container, RefusesManySectionsThatUnpackToFarMoreThanTheirFile) {
+    // Each alone would be allowed; their writer would have stored the later ones unpacked.
+    Container container;
+    for (int section = 0; section < 5; ++section)
+        container.add("s", std::vector<std::byte>(std::size_t{30} << 20U));
+    const std::vector<std::byte> file = encode(container);
+    EXPECT_GT(file.size(), std::size_t{90} << 20U) << "two are packed, three are not";
+    EXPECT_EQ(decode_container(file, "large.cmb"), container);
+}
+
+TEST(Container, SkipsASectionThatNobodyWantsUnread) {
+    const std::vector<std::byte> frame = bomb(1'000'000);
+    std::vector<std::byte> file =
+        file_of_frame(std::span(frame).first(frame.size() - 1), 1'000'000);
+    EXPECT_FALSE(reads(file)) << "the frame is cut";
+    static constexpr std::array<WantedSection, 1> other{{{"other"}}};
+    EXPECT_TRUE(decode_container(file, "test", other).sections.empty());
+    file.back() ^= std::byte{1};
+    EXPECT_THAT([&] { static_cast<void>(decode_container(file, "test", other)); },
+                ThrowsMessage<InputError>(HasSubstr("\"s\" is damaged")));
+}
+
+TEST(Container, RefusesASectionLongerThanItsReaderAllows) {
+    const std::vector<std::byte> file = one_section(std::vector<std::byte>(1000));
+    static constexpr std::array<WantedSection, 1> enough{{{"s", 1000}}};
+    EXPECT_EQ(decode_container(file, "test", enough).section("s").size(), 1000U);
+    static constexpr std::array<WantedSection, 1> little{{{"s", 999}}};
+    EXPECT_THAT([&] { static_cast<void>(decode_container(file, "test", little)); },
+                ThrowsMessage<InputError>(HasSubstr("claims 1000 bytes, it may have 999")));
 }
 
 TEST(Container, FindsSectionsByName) {
