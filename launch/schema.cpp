@@ -42,6 +42,8 @@ std::string list_text(const Schema& schema, const Json& node) {
     const auto most = node.find("maxItems");
     if (least != node.end() && most != node.end() && *least == *most)
         text += fmt::format(" of {}", least->get<int>());
+    else if (least != node.end() && most != node.end())
+        text += fmt::format(" of {} to {}", least->get<int>(), most->get<int>());
     else if (least != node.end())
         text += fmt::format(" of at least {}", least->get<int>());
     if (const auto items = node.find("items"); items != node.end()) {

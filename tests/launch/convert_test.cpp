@@ -250,7 +250,7 @@ TEST_F(Convert, RefusesHostileMetadata) {
         {"network", residuals, "nested too deeply"},
         {"network", R"({"input": [4], "layers": [{"type": ")" + longest + "\"}]}",
          "is not a layer type"},
-        {"network", R"({")" + longest + R"(": 1})", "is not a key"},
+        {"network", R"({"input": [4], ")" + longest + R"(": 1})", "is not a key"},
         {"genes", nested, "\"genes\" cannot be read (nested too deeply"},
         {"genes", R"([{"id": )" + nested + "}]", "nested too deeply"},
         {"origin", nested, "\"origin\" cannot be read (nested too deeply"},

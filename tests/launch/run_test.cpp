@@ -223,18 +223,17 @@ TEST(Run, TasksOfOnesOwnTakeTheirOwnKeys) {
 }
 
 TEST(Evaluate, AMeanOfVeryManyEpisodesIsTheirs) {
-    // Every episode lasts all of its 500 steps; their sum in 32 bits came to a mean of 503.9.
+    // Every episode lasts all of its 500 steps; their sum in 32 bits came to a mean of 498.7.
     const TemporaryDirectory directory;
     const std::string config = directory.write(
         "poles.json", R"({"run": {"seed": 1, "directory": ")" + directory.file("run") +
                           R"(", "stop": {"generations": 5}}, "population": {"size": 16},
             "task": {"type": "cart_pole", "steps": 500}})");
     ASSERT_EQ(run({"evolve", config}).code, 0);
-    const Result result =
-        run({"evaluate", directory.file("run/best.cmb"), "--episodes", "1000000"});
+    const Result result = run({"evaluate", directory.file("run/best.cmb"), "--episodes", "200000"});
     ASSERT_EQ(result.code, 0) << result.err;
     EXPECT_THAT(result.out, HasSubstr("fitness 500\n")) << result.out;
-    EXPECT_THAT(result.out, HasSubstr("1000000 samples: mean 500, deviation 0"));
+    EXPECT_THAT(result.out, HasSubstr("200000 samples: mean 500, deviation 0"));
 }
 
 }  // namespace
