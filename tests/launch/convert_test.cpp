@@ -250,11 +250,15 @@ TEST_F(Convert, RefusesHostileMetadata) {
         {"network", residuals, "nested too deeply"},
         {"network", R"({"input": [4], "layers": [{"type": ")" + longest + "\"}]}",
          "is not a layer type"},
-        {"network", R"({"input": [4], ")" + longest + R"(": 1})", "is not a key"},
+        {"network",
+         R"({"input": [4], "layers": [{"type": "dense", "out": 2}], ")" + longest + R"(": 1})",
+         "is not a key"},
         {"genes", nested, "\"genes\" cannot be read (nested too deeply"},
         {"genes", R"([{"id": )" + nested + "}]", "nested too deeply"},
         {"origin", nested, "\"origin\" cannot be read (nested too deeply"},
         {"origin", R"({"identity": )" + nested + "}", "nested too deeply"},
+        {"origin", R"({"identity": "", "generation": 1, "birth": )" + nested + "}",
+         "nested too deeply"},
         {"origin", hostile_identity, "its identity is no config: nested too deeply"}};
     for (const auto& [key, text, message] : cases) {
         SCOPED_TRACE(key + ' ' + text.substr(0, 100));
