@@ -40,7 +40,7 @@ class Expansion {
   public:
     /// Whether one more may be packed so; then it counts.
     [[nodiscard]] bool admits(std::uint64_t stored, std::uint64_t plain) {
-        // Added up without wrapping around: each is bounded by the first test that fails.
+        // Lengths are claims: no sum of them may wrap around to a small one.
         if (plain > longest_plain - plain_) return false;
         if (plain_ + plain > freely_unpacked &&
             (plain_ + plain) / largest_expansion > stored_ + stored)
