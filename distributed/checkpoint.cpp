@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <array>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
@@ -9,6 +10,8 @@
 
 #include "cambrian/distributed/message.hpp"
 #include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/core/json_text.hpp"
+#include "cambrian/engine/core/shortened.hpp"
 #include "cambrian/engine/io/archive.hpp"
 #include "cambrian/engine/io/container.hpp"
 
@@ -19,6 +22,10 @@ namespace {
 constexpr std::uint32_t format = 2;
 /// Without checksums of the logs.
 constexpr std::uint32_t first_format = 1;
+
+/// The state is a config and some numbers; what lives has any length.
+constexpr std::array<WantedSection, 4> sections{
+    {{"state", std::uint64_t{32} << 20U}, {"strategy"}, {"living"}, {"champion"}}};
 
 void write_optional(ArchiveWriter& archive, std::optional<double> value) {
     archive.write(value.has_value());
@@ -178,7 +185,7 @@ void decode_living(ArchiveReader& archive, Checkpoint& checkpoint, const std::st
 
 std::string value_text(const nlohmann::json& flat, const std::string& key) {
     const auto at = flat.find(key);
-    return at == flat.end() ? "nothing" : at->dump();
+    return at == flat.end() ? "nothing" : json_text::shown(*at);
 }
 
 }  // namespace
@@ -196,7 +203,7 @@ std::vector<std::byte> encode(const Checkpoint& checkpoint) {
 
 Checkpoint decode_checkpoint(std::span<const std::byte> bytes, std::string_view source) {
     const std::string name(source);
-    const Container container = decode_container(bytes, source);
+    const Container container = decode_container(bytes, source, sections);
     if (container.kind != "checkpoint") {
         throw InputError(
             fmt::format("{} is no checkpoint (it is a {} file) give a run directory "
@@ -221,16 +228,14 @@ void check_identity(const std::string& checkpoint_json, const std::string& exper
     if (checkpoint_json == experiment_json) {
         return;
     }
-    const nlohmann::json before = nlohmann::json::parse(checkpoint_json, nullptr, false);
-    const nlohmann::json now = nlohmann::json::parse(experiment_json, nullptr, false);
-    if (before.is_discarded() || now.is_discarded()) {
+    if (json_text::fault(checkpoint_json) || json_text::fault(experiment_json)) {
         throw ConfigError(
             fmt::format("{} belongs to another experiment (its identity cannot be "
                         "compared key by key) start in another directory",
                         source));
     }
-    const nlohmann::json old_flat = before.flatten();
-    const nlohmann::json new_flat = now.flatten();
+    const nlohmann::json old_flat = json_text::parse(checkpoint_json).flatten();
+    const nlohmann::json new_flat = json_text::parse(experiment_json).flatten();
     std::set<std::string> keys;
     for (const nlohmann::json* flat : {&old_flat, &new_flat}) {
         for (const auto& entry : flat->items()) {
@@ -243,7 +248,7 @@ void check_identity(const std::string& checkpoint_json, const std::string& exper
         if (old_value == new_value) {
             continue;
         }
-        std::string dotted = key.substr(key.empty() ? 0 : 1);
+        std::string dotted = shortened(std::string_view(key).substr(key.empty() ? 0 : 1));
         for (char& letter : dotted) {
             letter = letter == '/' ? '.' : letter;
         }

@@ -1,9 +1,11 @@
 #include "cambrian/distributed/network_file.hpp"
 
 #include <algorithm>
+#include <array>
 #include <nlohmann/json.hpp>
 
 #include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/core/json_text.hpp"
 #include "cambrian/engine/io/archive.hpp"
 #include "cambrian/engine/io/container.hpp"
 
@@ -14,10 +16,12 @@ namespace {
 /// 2: a section "preparation", which a file may lack.
 constexpr std::uint32_t format = 2;
 
-/// Deeper configs are refused: JSON is printed by recursion.
-constexpr int deepest = 64;
-
 constexpr const char* preparation_section = "preparation";
+
+/// An identity is a config; the length of a genome is its network's.
+constexpr std::array<WantedSection, 3> sections{{{"about", std::uint64_t{32} << 20U},
+                                                 {"genome"},
+                                                 {preparation_section, std::uint64_t{64} << 20U}}};
 
 std::optional<evolve::Preparation> preparation_in(const Container& container,
                                                   const std::string& source) {
@@ -37,13 +41,11 @@ std::string identity_fault(const std::string& identity_json) {
     if (identity_json.empty()) {
         return {};
     }
-    bool deep = false;
-    const auto shallow = [&deep](int depth, json::parse_event_t, const json&) {
-        deep = deep || depth > deepest;
-        return !deep;
-    };
-    const json identity = json::parse(identity_json, shallow, false);
-    if (deep || !identity.is_object()) {
+    if (const auto fault = json_text::fault(identity_json)) {
+        return "its identity is no config: " + fault->why;
+    }
+    const json identity = json::parse(identity_json);
+    if (!identity.is_object()) {
         return "its identity is no config";
     }
     const auto is_text = [](const json& section, const char* key) {
@@ -80,7 +82,7 @@ void write_network(const std::filesystem::path& path, const NetworkFile& file) {
 }
 
 NetworkFile decode_network(std::span<const std::byte> bytes, const std::string& source) {
-    const Container container = decode_container(bytes, source);
+    const Container container = decode_container(bytes, source, sections);
     if (container.kind != "network") {
         throw InputError(source + " holds no network (it is a " + container.kind +
                          " file) give the best.cmb of a run");

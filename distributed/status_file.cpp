@@ -14,6 +14,7 @@
 
 #include "cambrian/distributed/own_file.hpp"
 #include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/core/json_text.hpp"
 #include "cambrian/engine/io/container.hpp"
 
 namespace cambrian::distributed {
@@ -24,7 +25,6 @@ using Json = nlohmann::ordered_json;
 namespace {
 
 constexpr std::uint64_t largest_status = std::uint64_t{1} << 20U;
-constexpr int deepest_status = 3;
 
 /// 0, or the error number.
 int write_all(int file, std::string_view text) {
@@ -145,12 +145,7 @@ std::optional<RunStatus> read_status_file(const fs::path& path) {
     const std::vector<std::byte> bytes = read_file(path, largest_status);
     const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
     try {
-        return status_of(Json::parse(text, [](int depth, Json::parse_event_t, Json&) {
-            if (depth > deepest_status) {
-                throw InputError("it is nested too deeply");
-            }
-            return true;
-        }));
+        return status_of(json_text::parse_ordered(text));
     } catch (const std::exception& error) {
         throw InputError(fmt::format("{} says no status ({}) restore it, or go on with the run",
                                      path.string(), error.what()));

@@ -5,6 +5,7 @@
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/launch/device.hpp"
+#include "cambrian/launch/schema.hpp"
 
 namespace cambrian::launch {
 namespace {
@@ -75,7 +76,7 @@ VulkanDeviceInfo choose_gpu(const Json& device, int local_rank, const HostDevice
         throw ConfigError(fmt::format(
             "engine.device is {} (the devices of this host are: {}) name one by its index, uuid "
             "or pci address, or write \"local_rank\" or \"software\"",
-            device.dump(), lines_of(all)));
+            quoted(device), lines_of(all)));
     }
     if (!found->missing.empty()) {
         throw DeviceError(fmt::format(

@@ -40,10 +40,14 @@ Phase chosen_phase(const std::string& text, const evolve::Task& task) {
                                   task.type(), known));
 }
 
+double mean_of(const std::vector<double>& samples) {
+    double sum = 0.0;
+    for (const double sample : samples) sum += sample;
+    return sum / static_cast<double>(samples.size());
+}
+
 std::string sample_line(const std::vector<double>& samples) {
-    double mean = 0.0;
-    for (const double sample : samples) mean += sample;
-    mean /= static_cast<double>(samples.size());
+    const double mean = mean_of(samples);
     double variance = 0.0;
     for (const double sample : samples) variance += (sample - mean) * (sample - mean);
     variance /= static_cast<double>(samples.size());
@@ -77,7 +81,10 @@ int evaluate_command(const CommandContext& context, const EvaluateOptions& optio
         evolve::family_of(experiment.family, experiment.variation.mutation));
     const std::array<const evolve::Genome*, 1> genomes{&network.genome};
     const evolve::EvaluationRound round{phase, unseen_round};
-    const evolve::Evaluation result = evaluator.evaluate(genomes, round).front();
+    evolve::Evaluation result = evaluator.evaluate(genomes, round).front();
+    // A fitness is a mean in 32 bits, as every run has it: too few for this many episodes.
+    if (options.episodes > 0 && result.status == evolve::Status::ok && !result.per_sample.empty())
+        result.fitness = mean_of(result.per_sample);
 
     context.out << fmt::format("{}: task {}, {}: fitness {:.6g}\n", options.network, task->type(),
                                evolve::name(phase), result.fitness);

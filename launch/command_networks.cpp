@@ -6,6 +6,7 @@
 
 #include "cambrian/distributed/network_file.hpp"
 #include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/core/json_text.hpp"
 #include "cambrian/engine/io/container.hpp"
 #include "cambrian/evolve/dna.hpp"
 #include "cambrian/evolve/splice.hpp"
@@ -13,6 +14,7 @@
 #include "cambrian/launch/exit_code.hpp"
 #include "cambrian/launch/network_preparation.hpp"
 #include "cambrian/launch/output_file.hpp"
+#include "cambrian/launch/schema.hpp"
 #include "cambrian/launch/structure_dot.hpp"
 #include "cambrian/launch/structure_text.hpp"
 
@@ -40,11 +42,11 @@ std::string gene_lines(const evolve::Genome& genome) {
 
 std::string origin_line(const distributed::NetworkFile& file) {
     if (file.identity_json.empty()) return "  made by hand (no run)\n";
-    const Json identity = Json::parse(file.identity_json);
+    const Json identity = json_text::parse_ordered(file.identity_json);
     const bool trained = identity.contains("training");
     return fmt::format("  task {}, seed {}, {} {}, {} {}\n",
                        identity.at("task").at("type").get<std::string>(),
-                       identity.at("run").at("seed").dump(), trained ? "epoch" : "generation",
+                       quoted(identity.at("run").at("seed")), trained ? "epoch" : "generation",
                        file.generation, trained ? "individual" : "birth", file.birth);
 }
 

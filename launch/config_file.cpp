@@ -4,10 +4,11 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <set>
 #include <vector>
 
 #include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/core/json_text.hpp"
+#include "cambrian/engine/core/shortened.hpp"
 #include "cambrian/engine/io/container.hpp"
 
 namespace cambrian::launch {
@@ -15,7 +16,9 @@ namespace {
 
 namespace fs = std::filesystem;
 constexpr std::uint64_t largest_config = std::uint64_t{16} << 20U;
-constexpr int deepest_nesting = 100;
+/// No section has as many keys, and the time to read one grows with their square.
+constexpr json_text::Limits config_limits{.length = largest_config, .keys = 4096};
+constexpr std::size_t longest_assignment = std::size_t{1} << 16U;
 
 std::string position(std::string_view text, std::size_t byte) {
     const std::string_view before = text.substr(0, std::min(byte, text.size()));
@@ -24,41 +27,6 @@ std::string position(std::string_view text, std::size_t byte) {
     const std::size_t column = before.size() - (start == std::string_view::npos ? 0 : start + 1);
     return fmt::format("{}:{}", line, std::max<std::size_t>(column, 1));
 }
-
-/// What the parser says, without its own prefix and position.
-std::string reason(std::string text) {
-    if (const auto cut = text.find("syntax error"); cut != std::string::npos)
-        text.erase(0, cut);
-    else if (const auto end = text.find("] "); end != std::string::npos)
-        text.erase(0, end + 2);
-    return text;
-}
-
-/// Refuses a key twice in one object, and nesting that no config needs.
-class Strictness {
-  public:
-    explicit Strictness(const std::string& file) : file_(file) {}
-
-    bool operator()(int depth, Json::parse_event_t event, Json& parsed) {
-        if (depth > deepest_nesting)
-            throw ConfigError(
-                fmt::format("{}: nested too deeply (more than {} levels) write it flatter", file_,
-                            deepest_nesting));
-        if (event == Json::parse_event_t::object_start) keys_.emplace_back();
-        if (event == Json::parse_event_t::object_end) keys_.pop_back();
-        if (event == Json::parse_event_t::key &&
-            !keys_.back().insert(parsed.get<std::string>()).second)
-            throw ConfigError(
-                fmt::format("{}: the key {} stands twice in one section (only one can "
-                            "hold) remove the other",
-                            file_, parsed.dump()));
-        return true;
-    }
-
-  private:
-    const std::string& file_;
-    std::vector<std::set<std::string>> keys_;
-};
 
 void merge(Json& base, const Json& patch, const std::string& path, const std::string& origin,
            Origins& origins) {
@@ -143,21 +111,50 @@ bool is_index(const std::string& part, std::size_t size) {
            std::stoul(part) < size;
 }
 
-void apply(Json& json, const std::string& assignment, Origins& origins) {
-    const std::string origin = "--set " + assignment;
+/// The value of an assignment: JSON, or else the text as it is.
+Json assigned(std::string_view text, std::size_t depth, const std::string& origin) {
+    json_text::Limits limits = config_limits;
+    limits.depth -= static_cast<int>(depth);
+    const std::optional<json_text::Fault> fault = json_text::fault(text, limits);
+    if (!fault) return Json::parse(text);
+    if (!fault->is_json) return text;
+    throw ConfigError(
+        fmt::format("{}: the value cannot be read ({}) correct it, or write it into "
+                    "a config that \"extends\" this one",
+                    origin, fault->why));
+}
+
+void check_assignment(const std::string& assignment, const std::string& origin) {
     const std::size_t equals = assignment.find('=');
     if (equals == std::string::npos || equals == 0)
         throw ConfigError(
-            fmt::format("{}: there is no key=value (got \"{}\") write --set "
+            fmt::format("--set: there is no key=value (got \"{}\") write --set "
                         "population.size=64",
-                        "--set", assignment));
+                        shortened(assignment)));
+    if (assignment.size() > longest_assignment)
+        throw ConfigError(
+            fmt::format("{}: it has {} bytes (at most {} are allowed) write the value into a "
+                        "config that \"extends\" this one",
+                        origin, assignment.size(), longest_assignment));
+    if (!is_utf8(assignment))
+        throw ConfigError(fmt::format(
+            "{}: it holds bytes that are no text (configs are UTF-8) write it in UTF-8", origin));
+}
+
+void apply(Json& json, const std::string& assignment, Origins& origins) {
+    const std::string origin = "--set " + shortened(assignment);
+    check_assignment(assignment, origin);
+    const std::size_t equals = assignment.find('=');
     const std::string key = assignment.substr(0, equals);
-    const std::string text = assignment.substr(equals + 1);
-    Json value = Json::parse(text, nullptr, false);
-    if (value.is_discarded()) value = text;
+    const std::vector<std::string> parts = key_parts(key);
+    if (parts.size() >= static_cast<std::size_t>(config_limits.depth))
+        throw ConfigError(fmt::format(
+            "{}: the key has {} parts (sections may be nested {} deep) write a key that "
+            "'cambrian explain' lists",
+            origin, parts.size(), config_limits.depth));
+    Json value = assigned(std::string_view(assignment).substr(equals + 1), parts.size(), origin);
 
     Json* place = &json;
-    const std::vector<std::string> parts = key_parts(key);
     std::string path;
     for (std::size_t i = 0; i < parts.size(); ++i) {
         const bool last = i + 1 == parts.size();
@@ -181,7 +178,8 @@ void apply(Json& json, const std::string& assignment, Origins& origins) {
             place = &(*place)[parts[i]];
         } else {
             throw ConfigError(fmt::format("{}: there is no {} in {} (it is {}) set the whole of it",
-                                          origin, parts[i], key, quoted(*place)));
+                                          origin, shortened(parts[i]), shortened(key),
+                                          quoted(*place)));
         }
     }
     *place = std::move(value);
@@ -201,14 +199,19 @@ std::string expanded_text(const std::string& text, const std::string& key, std::
                 throw ConfigError(
                     fmt::format("{}: {} is \"{}\" (\"${{\" without \"}}\") write "
                                 "${{NAME}}",
-                                origins.of(key), key, text));
+                                origins.of(key), key, shortened(text)));
             const std::string name = text.substr(i + 2, end - i - 2);
             const std::optional<std::string> value = environment(name);
             if (!value)
                 throw ConfigError(
                     fmt::format("{}: {} needs the environment variable {} (it is not "
                                 "set) run 'export {}=...' first",
-                                origins.of(key), key, name, name));
+                                origins.of(key), key, shortened(name), shortened(name)));
+            if (!is_utf8(*value))
+                throw ConfigError(
+                    fmt::format("{}: {} needs the environment variable {} (its value is \"{}\", "
+                                "which is not UTF-8) set it to a text",
+                                origins.of(key), key, shortened(name), shortened(*value)));
             result += *value;
             i = end + 1;
         } else {
@@ -255,13 +258,20 @@ std::string without_comments(std::string_view text) {
 }
 
 Json parse_config(std::string_view text, const std::string& file) {
+    const auto fail = [&](const json_text::Fault& fault) {
+        if (fault.byte)
+            throw ConfigError(fmt::format("{}:{}: broken JSON ({}) correct the file", file,
+                                          position(text, *fault.byte), fault.why));
+        throw ConfigError(
+            fmt::format("{}: this JSON is no config ({}) correct the file", file, fault.why));
+    };
+    // Comments may hold anything but the byte behind which no editor shows the rest.
+    if (const std::size_t nul = text.find('\0'); nul != std::string_view::npos)
+        fail({.why = "a NUL byte", .byte = nul + 1, .is_json = false});
     const std::string plain = without_comments(text);
-    try {
-        return Json::parse(plain, Strictness(file));
-    } catch (const Json::parse_error& error) {
-        throw ConfigError(fmt::format("{}:{}: broken JSON ({}) correct the file", file,
-                                      position(plain, error.byte), reason(error.what())));
-    }
+    if (const std::optional<json_text::Fault> fault = json_text::fault(plain, config_limits))
+        fail(*fault);
+    return Json::parse(plain);
 }
 
 ConfigDocument document_from(const Json& json, const std::string& origin,

@@ -13,16 +13,14 @@
 #include <optional>
 
 #include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/core/host_memory.hpp"
 #include "cambrian/engine/core/thread_pool.hpp"
 #include "cambrian/engine/cpu/cpu_backend.hpp"
 #include "cambrian/engine/cpu/reference.hpp"
+#include "cambrian/engine/io/private_folder.hpp"
 
 namespace cambrian::launch {
 namespace {
-
-std::int64_t host_memory() {
-    return static_cast<std::int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGE_SIZE);
-}
 
 /// A folder of the user for what can be made again.
 std::string default_cache_directory() {
@@ -236,7 +234,10 @@ std::unique_ptr<Backend> make_backend(const DeviceSettings& settings) {
                                  .memory_limit = settings.memory_limit,
                                  .dump_directory = settings.dump_directory,
                                  .profile = settings.profile});
-    if (settings.cache_is_named) require_folder("engine.cache_directory", settings.cache_directory);
+    if (settings.cache_is_named) {
+        const PrivateFolder made(settings.cache_directory);  // For this user alone, if it is new.
+        require_folder("engine.cache_directory", settings.cache_directory);
+    }
     VulkanOptions options;
     options.uuid = settings.gpu.uuid;
     options.math = settings.math;

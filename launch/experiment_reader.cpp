@@ -10,6 +10,7 @@
 #include "cambrian/distributed/network_file.hpp"
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/core/shortened.hpp"
 #include "cambrian/launch/directory_template.hpp"
 
 namespace cambrian::launch {
@@ -107,7 +108,13 @@ Blueprint founder(const Json& network, const evolve::TaskSignature& task, const 
 fs::path base_directory(const Json& config, const fs::path& config_directory) {
     const fs::path chosen = config.at("run").at("base_directory").get<std::string>();
     const fs::path start = fs::absolute(config_directory);
-    return (chosen.empty() ? start : start / chosen).lexically_normal();
+    fs::path base = (chosen.empty() ? start : start / chosen).lexically_normal();
+    if (!is_utf8(base.string()))
+        throw ConfigError(
+            fmt::format("data paths start at {} (not UTF-8, which the files of a run are) set "
+                        "run.base_directory to a folder with another name, or rename it",
+                        shortened(base.string())));
+    return base;
 }
 
 evolve::PopulationSettings population_settings(const Json& population) {

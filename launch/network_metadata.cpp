@@ -8,6 +8,8 @@
 
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/core/json_text.hpp"
+#include "cambrian/engine/core/shortened.hpp"
 #include "cambrian/launch/json.hpp"
 
 namespace cambrian::launch {
@@ -17,6 +19,7 @@ constexpr std::string_view network_key = "network";
 constexpr std::string_view genes_key = "genes";
 constexpr std::string_view origin_key = "origin";
 constexpr std::string_view preparation_key = "preparation";
+constexpr std::size_t longest_reason = 1000;
 
 Json gene_json(const evolve::Gene& gene) {
     return {{"id", gene.id.hex()}, {"born", gene.born}};
@@ -36,7 +39,8 @@ std::vector<evolve::Gene*> genes_of(evolve::Genome& genome) {
 std::uint64_t count(const nlohmann::json& json, const char* key) {
     const nlohmann::json& value = json.at(key);
     if (!value.is_number_unsigned())
-        throw InputError(fmt::format("{} is {}, which counts nothing", key, value.dump()));
+        throw InputError(
+            fmt::format("{} is {}, which counts nothing", key, json_text::shown(value)));
     return value.get<std::uint64_t>();
 }
 
@@ -107,7 +111,7 @@ void read_key(const Metadata& metadata, std::string_view key, std::string_view s
     if (found == metadata.end()) return;
     std::string why;
     try {
-        read(nlohmann::json::parse(found->second));
+        read(json_text::parse(found->second));
         return;
     } catch (const nlohmann::json::exception& error) {
         why = error.what();
@@ -119,7 +123,7 @@ void read_key(const Metadata& metadata, std::string_view key, std::string_view s
     throw InputError(fmt::format(
         "{}: its metadata \"{}\" cannot be read ({}) convert the network again, or name its "
         "structure with --network",
-        source, key, why));
+        source, key, shortened(why, longest_reason)));
 }
 
 }  // namespace

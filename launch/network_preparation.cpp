@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/core/json_text.hpp"
 #include "cambrian/launch/network_task.hpp"
 #include "cambrian/launch/prepared_rows.hpp"
 
@@ -16,7 +17,7 @@ namespace {
 /// Whether a file should say how its rows are prepared: its task prepares them.
 bool lacks_preparation(const distributed::NetworkFile& network) {
     if (network.preparation || network.identity_json.empty()) return false;
-    const Json type = Json::parse(network.identity_json).at("task").at("type");
+    const Json type = json_text::parse_ordered(network.identity_json).at("task").at("type");
     return type == "table" || type == "dataset";
 }
 

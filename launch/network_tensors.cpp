@@ -7,6 +7,7 @@
 #include <map>
 
 #include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/core/shortened.hpp"
 #include "cambrian/launch/network_metadata.hpp"
 
 namespace cambrian::launch {
@@ -20,7 +21,8 @@ std::string listed(const Names& tensors) {
     std::size_t count = 0;
     for (const auto& [name, shape] : tensors)
         if (count++ < most)
-            text += fmt::format("{}\"{}\" {}", count == 1 ? "" : ", ", name, shape.text());
+            text +=
+                fmt::format("{}\"{}\" {}", count == 1 ? "" : ", ", shortened(name), shape.text());
     if (count > most) text += fmt::format(" and {} more", count - most);
     return text.empty() ? "nothing" : text;
 }
@@ -57,7 +59,7 @@ void check_tensors(const Safetensors& content, const Network& network, std::stri
             throw InputError(
                 fmt::format("{}: tensor \"{}\" is {} (the network needs {}) change the tensor, or "
                             "the structure with --network",
-                            source, name, tensor.shape.text(), shape.text()));
+                            source, shortened(name), tensor.shape.text(), shape.text()));
         if (const StoredTypeRow& type = row(tensor.type); !holds_weights(type))
             throw InputError(
                 fmt::format("{}: tensor \"{}\" holds {} (weights are real) store it as F32", source,

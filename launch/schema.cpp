@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cambrian/engine/core/contract.hpp"
+#include "cambrian/engine/core/shortened.hpp"
 #include "cambrian/launch/nearest.hpp"
 
 namespace cambrian::launch {
@@ -41,6 +42,8 @@ std::string list_text(const Schema& schema, const Json& node) {
     const auto most = node.find("maxItems");
     if (least != node.end() && most != node.end() && *least == *most)
         text += fmt::format(" of {}", least->get<int>());
+    else if (least != node.end() && most != node.end())
+        text += fmt::format(" of {} to {}", least->get<int>(), most->get<int>());
     else if (least != node.end())
         text += fmt::format(" of at least {}", least->get<int>());
     if (const auto items = node.find("items"); items != node.end()) {
@@ -151,9 +154,7 @@ std::string allowed_values(const Schema& schema, const Json& reference) {
 
 std::string quoted(const Json& value) {
     constexpr std::size_t longest = 60;
-    std::string text = value.dump(-1, ' ', false, Json::error_handler_t::replace);
-    if (text.size() > longest) text = text.substr(0, longest - 3) + "...";
-    return text;
+    return shortened(value.dump(-1, ' ', false, Json::error_handler_t::replace), longest - 3);
 }
 
 }  // namespace cambrian::launch

@@ -7,6 +7,7 @@
 #include <regex>
 
 #include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/core/shortened.hpp"
 #include "cambrian/launch/nearest.hpp"
 
 namespace cambrian::launch {
@@ -91,8 +92,11 @@ class Check {
         if (node.contains("enum") &&
             std::find(node["enum"].begin(), node["enum"].end(), value) == node["enum"].end())
             return false;
+        // The matcher recurses for each character of a text.
+        constexpr std::size_t longest_matched = 256;
         if (node.contains("pattern") &&
-            !std::regex_search(text, std::regex(node["pattern"].get<std::string>())))
+            (text.size() > longest_matched ||
+             !std::regex_search(text, std::regex(node["pattern"].get<std::string>()))))
             return false;
         return text.size() >= node.value("minLength", std::size_t{0});
     }
@@ -137,7 +141,7 @@ class Check {
         for (const auto& [known, node] : keys.properties) names.push_back(known);
         std::string place = path.empty() ? "the config" : path;
         if (keys.chosen) place += fmt::format(" of type \"{}\"", value["type"].get<std::string>());
-        const std::string key = below(path, name);
+        const std::string key = below(path, shortened(name));
         throw ConfigError(fmt::format("{}: {} is not a known key ({} has: {}) {}", origins_.of(key),
                                       key, place, joined(names), suggestion(names, name, path)));
     }

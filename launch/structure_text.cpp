@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "cambrian/engine/core/json_text.hpp"
 #include "cambrian/engine/network/telemetry.hpp"
 
 namespace cambrian::launch {
@@ -132,7 +133,8 @@ Json network_json(const distributed::NetworkFile& file) {
     for (const evolve::Gene& g : genome.link_genes) json["link_genes"].push_back(gene(g));
     json["head_gene"] = gene(genome.head_gene);
     json["preparation"] = file.preparation ? evolve::to_json(*file.preparation) : Json(nullptr);
-    json["identity"] = file.identity_json.empty() ? Json(nullptr) : Json::parse(file.identity_json);
+    json["identity"] =
+        file.identity_json.empty() ? Json(nullptr) : json_text::parse_ordered(file.identity_json);
     return json;
 }
 

@@ -1,5 +1,7 @@
 #include "cambrian/launch/training_checkpoint.hpp"
 
+#include <array>
+
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/io/archive.hpp"
 #include "cambrian/engine/io/container.hpp"
@@ -11,6 +13,9 @@ constexpr std::uint32_t format = 2;
 /// Without a checksum of epochs.csv.
 constexpr std::uint32_t first_format = 1;
 constexpr const char* kind = "training";
+
+/// An identity is a config; the state has as many numbers as the network and its optimiser.
+constexpr std::array<WantedSection, 2> sections{{{"about", std::uint64_t{32} << 20U}, {"state"}}};
 
 }  // namespace
 
@@ -31,7 +36,7 @@ void write_training_checkpoint(const std::filesystem::path& path,
 }
 
 TrainingCheckpoint read_training_checkpoint(const std::filesystem::path& path) {
-    const Container container = decode_container(read_file(path), path.string());
+    const Container container = decode_container(read_file(path), path.string(), sections);
     if (container.kind != kind)
         throw InputError(path.string() + " holds no training (it is a " + container.kind +
                          " file) give the directory of a training");

@@ -6,7 +6,9 @@
 #include <nlohmann/json.hpp>
 
 #include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/core/json_text.hpp"
 #include "cambrian/engine/core/nearest.hpp"
+#include "cambrian/engine/core/shortened.hpp"
 
 namespace cambrian::json_read {
 
@@ -18,9 +20,7 @@ using nlohmann::json;
 std::string shown(const json& value) {
     constexpr std::size_t longest = 40;
     if (value.is_structured()) return value.is_object() ? "an object" : "a list";
-    std::string dumped = value.dump(-1, ' ', false, json::error_handler_t::replace);
-    if (dumped.size() > longest) dumped = dumped.substr(0, longest) + "..";
-    return dumped;
+    return json_text::shown(value, longest);
 }
 
 std::string joined(std::span<const std::string_view> names) {
@@ -53,7 +53,7 @@ void object(const json& value, std::string_view path, std::span<const std::strin
     if (!value.is_object()) wrong_type(value, path, "an object");
     for (const auto& item : value.items()) {
         if (std::ranges::find(keys, item.key()) != keys.end()) continue;
-        fail(member(path, item.key()), "is not a key", "known here: " + joined(keys),
+        fail(member(path, shortened(item.key())), "is not a key", "known here: " + joined(keys),
              advice(item.key(), keys));
     }
 }

@@ -1,11 +1,13 @@
 #include "cambrian/engine/io/container.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <optional>
 
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/core/hash.hpp"
+#include "cambrian/engine/core/shortened.hpp"
 #include "cambrian/engine/io/compression.hpp"
 
 // Layout, little endian: magic (8 bytes), version (u32), sections (u32), total length (u64), kind
@@ -30,6 +32,30 @@ struct Entry {
     std::uint64_t plain = 0;
     Codec codec = Codec::plain;
     std::uint64_t checksum = 0;
+};
+
+/// What the packed sections of a file come to, one after another: writers keep to it, readers
+/// refuse what does not.
+class Expansion {
+  public:
+    /// Whether one more may be packed so; then it counts.
+    [[nodiscard]] bool admits(std::uint64_t stored, std::uint64_t plain) {
+        // Lengths are claims: no sum of them may wrap around to a small one.
+        if (plain > longest_plain - plain_) return false;
+        if (plain_ + plain > freely_unpacked &&
+            (plain_ + plain) / largest_expansion > stored_ + stored)
+            return false;
+        stored_ += stored;
+        plain_ += plain;
+        return true;
+    }
+
+  private:
+    static constexpr std::uint64_t longest_plain = std::uint64_t{1} << 62U;
+    static constexpr std::uint64_t freely_unpacked = std::uint64_t{64} << 20U;
+    static constexpr std::uint64_t largest_expansion = 64;
+    std::uint64_t stored_ = 0;
+    std::uint64_t plain_ = 0;
 };
 
 class Writer {
@@ -128,9 +154,19 @@ std::vector<Entry> read_table(Reader& reader, std::uint64_t size, std::string& k
     return entries;
 }
 
-std::vector<std::byte> read_section(Reader& reader, const Entry& entry) {
+/// The stored bytes of a section, which are the right ones.
+std::span<const std::byte> stored_section(Reader& reader, const Entry& entry) {
     const auto stored = reader.raw(entry.stored);
-    if (hash64(stored) != entry.checksum) reader.fail("section \"" + entry.name + "\" is damaged");
+    if (hash64(stored) != entry.checksum)
+        reader.fail("section \"" + shortened(entry.name) + "\" is damaged");
+    return stored;
+}
+
+std::vector<std::byte> read_section(Reader& reader, const Entry& entry, std::uint64_t most) {
+    const auto stored = stored_section(reader, entry);
+    if (entry.plain > most)
+        reader.fail("section \"" + shortened(entry.name) + "\" claims " +
+                    std::to_string(entry.plain) + " bytes, it may have " + std::to_string(most));
     if (entry.codec == Codec::plain) {
         if (entry.plain != entry.stored)
             reader.fail("section \"" + entry.name + "\" states two lengths");
@@ -147,7 +183,7 @@ std::span<const std::byte> Container::section(std::string_view name) const {
     const auto found = std::ranges::find(sections, name, &Section::name);
     if (found == sections.end())
         throw InputError("the file has no section \"" + std::string(name) + "\" (its kind is \"" +
-                         kind + "\") use a file of the expected kind");
+                         shortened(kind) + "\") use a file of the expected kind");
     return found->bytes;
 }
 
@@ -159,12 +195,15 @@ std::vector<std::byte> encode(const Container& container) {
     CAMBRIAN_ASSERT(container.sections.size() <= most_sections);
     CAMBRIAN_ASSERT(container.kind.size() <= longest_name);
     std::vector<std::vector<std::byte>> packed;
+    Expansion expansion;
     std::uint64_t total = magic.size() + 4 + 4 + 8 + 4 + container.kind.size() + 8;
     for (const Section& section : container.sections) {
         CAMBRIAN_ASSERT(section.name.size() <= longest_name);
         packed.emplace_back();
         if (section.bytes.size() >= least_compressed) packed.back() = compress(section.bytes);
-        if (packed.back().size() >= section.bytes.size()) packed.back().clear();
+        const bool smaller = packed.back().size() < section.bytes.size();
+        if (!smaller || !expansion.admits(packed.back().size(), section.bytes.size()))
+            packed.back().clear();
         const auto stored = packed.back().empty() ? section.bytes.size() : packed.back().size();
         total += 4 + section.name.size() + 8 + 8 + 1 + 8 + stored;
     }
@@ -192,13 +231,43 @@ std::vector<std::byte> encode(const Container& container) {
     return std::move(writer.bytes());
 }
 
-Container decode_container(std::span<const std::byte> bytes, std::string_view source) {
+namespace {
+
+/// The most bytes that each section may have is what `limit` gives for its name; nothing: skipped.
+template <class Limit>
+Container decode(std::span<const std::byte> bytes, std::string_view source, const Limit& limit) {
     Reader reader(bytes, source);
     Container container;
-    for (const Entry& entry : read_table(reader, bytes.size(), container.kind))
-        container.add(entry.name, read_section(reader, entry));
+    Expansion expansion;
+    for (const Entry& entry : read_table(reader, bytes.size(), container.kind)) {
+        if (entry.codec == Codec::zstd && !expansion.admits(entry.stored, entry.plain))
+            reader.fail("section \"" + shortened(entry.name) + "\" of " +
+                        std::to_string(entry.stored) + " bytes claims to unpack to " +
+                        std::to_string(entry.plain) + ", more than a file of its length may");
+        if (const std::optional<std::uint64_t> most = limit(entry.name))
+            container.add(entry.name, read_section(reader, entry, *most));
+        else
+            static_cast<void>(stored_section(reader, entry));
+    }
     if (reader.remaining() != 0) reader.fail("bytes follow its last section");
     return container;
+}
+
+}  // namespace
+
+Container decode_container(std::span<const std::byte> bytes, std::string_view source,
+                           std::span<const WantedSection> wanted) {
+    return decode(bytes, source, [wanted](std::string_view name) -> std::optional<std::uint64_t> {
+        const auto found = std::ranges::find(wanted, name, &WantedSection::name);
+        if (found == wanted.end()) return std::nullopt;
+        return found->most;
+    });
+}
+
+Container decode_container(std::span<const std::byte> bytes, std::string_view source) {
+    return decode(bytes, source, [](std::string_view) {
+        return std::optional(std::numeric_limits<std::uint64_t>::max());
+    });
 }
 
 }  // namespace cambrian

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <limits>
 #include <span>
 #include <string>
 #include <string_view>
@@ -30,10 +31,21 @@ struct Container {
     bool operator==(const Container&) const = default;
 };
 
+/// A section that a reader asks for, and how long it may be.
+struct WantedSection {
+    std::string_view name;
+    std::uint64_t most = std::numeric_limits<std::uint64_t>::max();  ///< Plain bytes.
+};
+
 [[nodiscard]] std::vector<std::byte> encode(const Container& container);
-/// Reads every byte within bounds: nothing is allocated that the input does not justify, every
-/// checksum is verified, trailing bytes are an error. Throws InputError; `source` names the file or
-/// peer in the text.
+/// The kind and those of the wanted sections that are there. The stored bytes of every section are
+/// checked against their checksum; a section that nobody wants is never unpacked. Sections
+/// unpack to what is wanted at most, and together beyond 64 MiB to no more than 64 times their
+/// stored bytes (`encode` stores what would as it is). Trailing bytes are an error. Throws
+/// InputError; `source` names the file or peer in the text.
+[[nodiscard]] Container decode_container(std::span<const std::byte> bytes, std::string_view source,
+                                         std::span<const WantedSection> wanted);
+/// The same with every section.
 [[nodiscard]] Container decode_container(std::span<const std::byte> bytes, std::string_view source);
 
 /// Writes beside the target, syncs, renames, syncs the directory: a reader sees the old file or the

@@ -11,9 +11,12 @@
 #include <optional>
 #include <sstream>
 #include <string_view>
+#include <unordered_map>
+#include <unordered_set>
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/core/nearest.hpp"
+#include "cambrian/engine/core/shortened.hpp"
 
 namespace cambrian {
 namespace {
@@ -29,15 +32,6 @@ std::string read_text(const std::string& path) {
             "the variable in it if it has one: data sets are not part of the program",
             path));
     return std::move(text).str();
-}
-
-/// What a message shows of a file that may be anything: no control bytes, not too much.
-std::string printable(std::string_view text) {
-    constexpr std::size_t longest = 200;
-    std::string result(text.substr(0, longest));
-    for (char& byte : result)
-        if (static_cast<unsigned char>(byte) < ' ' || byte == '\x7f') byte = '?';
-    return text.size() > longest ? result + "..." : result;
 }
 
 std::string nearest_hint(std::string_view name, std::span<const std::string> candidates) {
@@ -128,16 +122,16 @@ std::vector<std::string> header_of(Records& records, const std::string& path) {
         throw InputError(fmt::format(
             "{} is empty (expected a header line with column names) check the file", path));
     std::vector<std::string> names(records.cells().begin(), records.cells().end());
+    std::unordered_set<std::string_view> known;
     for (std::size_t i = 0; i < names.size(); ++i) {
         if (names[i].empty())
             throw InputError(fmt::format(
                 "{}:1: column {} has no name (the first line holds the column names) name it", path,
                 i + 1));
-        if (std::find(names.begin() + static_cast<std::ptrdiff_t>(i) + 1, names.end(), names[i]) !=
-            names.end())
+        if (!known.insert(names[i]).second)
             throw InputError(
                 fmt::format("{}:1: two columns are named {} (columns are found by name) rename one",
-                            path, printable(names[i])));
+                            path, shortened(names[i])));
     }
     return names;
 }
@@ -145,14 +139,17 @@ std::vector<std::string> header_of(Records& records, const std::string& path) {
 std::vector<std::size_t> positions_of(std::span<const std::string> columns,
                                       const std::vector<std::string>& header,
                                       const std::string& path) {
+    std::unordered_map<std::string_view, std::size_t> positions;
+    for (std::size_t i = 0; i < header.size(); ++i) positions.emplace(header[i], i);
     std::vector<std::size_t> result;
     for (const std::string& column : columns) {
-        const auto found = std::ranges::find(header, column);
-        if (found == header.end())
-            throw InputError(fmt::format("{} has no column \"{}\" (it has: {}){}", path, column,
-                                         printable(fmt::format("{}", fmt::join(header, ", "))),
+        const auto found = positions.find(column);
+        if (found == positions.end())
+            throw InputError(fmt::format("{} has no column \"{}\" (it has: {}){}", path,
+                                         shortened(column),
+                                         shortened(fmt::format("{}", fmt::join(header, ", "))),
                                          nearest_hint(column, header)));
-        result.push_back(static_cast<std::size_t>(found - header.begin()));
+        result.push_back(found->second);
     }
     return result;
 }
@@ -193,7 +190,7 @@ bool append_row(const Records& records, std::span<const std::size_t> positions,
                     fmt::format("{} holds \"{}\" (expected a number that is finite in f32) correct "
                                 "it, or leave the column "
                                 "out of \"inputs\"",
-                                where(), printable(cell)));
+                                where(), shortened(cell)));
             table.values.push_back(*number);
         } else if (missing == MissingValues::drop) {
             table.values.resize(begin);

@@ -1,5 +1,7 @@
 #include "cambrian/engine/io/idx.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -70,6 +72,29 @@ Header header_of(std::span<const std::byte> bytes, std::string_view source) {
     return header;
 }
 
+/// Throws unless a packed file can hold what its header claims, and the host too.
+void check_claim(const Header& header, std::size_t packed, std::int64_t memory,
+                 std::string_view source) {
+    // Deflate packs at most 258 bytes into two bits.
+    constexpr double largest_expansion = 1032.0;
+    // In floating point: in bytes the product of the extents may be beyond any integer.
+    const auto elements = static_cast<double>(header.shape.elements());
+    const double claimed = elements * static_cast<double>(row(header.type).bits) / 8.0;
+    const std::string claim =
+        header.shape.text() + " of " + std::string(row(header.type).name) + " in its header";
+    if (claimed > largest_expansion * static_cast<double>(packed))
+        fail(source, "its " + std::to_string(packed) + " packed bytes cannot hold " + claim);
+    // Unpacked, as a tensor, and as doubles of a data set and of its parts.
+    const double needed = 2.0 * claimed + 2.0 * sizeof(double) * elements;
+    if (needed > static_cast<double>(memory)) {
+        constexpr double gibibyte = 1024.0 * 1024.0 * 1024.0;
+        throw InputError(fmt::format(
+            "{} does not fit into memory ({} takes {:.3g} GiB as a data set, this host has {:.3g}) "
+            "use a part of it, or a host with more",
+            source, claim, needed / gibibyte, static_cast<double>(memory) / gibibyte));
+    }
+}
+
 StoredTensor decode_plain(std::span<const std::byte> bytes, std::string_view source) {
     const Header header = header_of(bytes, source);
     const std::span<const std::byte> data = bytes.subspan(header.bytes);
@@ -87,9 +112,11 @@ StoredTensor decode_plain(std::span<const std::byte> bytes, std::string_view sou
 
 }  // namespace
 
-StoredTensor decode_idx(std::span<const std::byte> bytes, std::string_view source) {
+StoredTensor decode_idx(std::span<const std::byte> bytes, std::string_view source,
+                        std::int64_t memory) {
     if (is_gzip(bytes)) {
         const Header header = header_of(gunzip(bytes, longest_header, source), source);
+        check_claim(header, bytes.size(), memory, source);
         // One more than there should be, to notice what is too much.
         return decode_plain(gunzip(bytes, header.bytes + header.data_bytes() + 1, source), source);
     }

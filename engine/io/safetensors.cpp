@@ -4,10 +4,11 @@
 #include <cstring>
 #include <limits>
 #include <nlohmann/json.hpp>
-#include <set>
 #include <tuple>
 
 #include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/core/json_text.hpp"
+#include "cambrian/engine/core/shortened.hpp"
 #include "cambrian/engine/io/container.hpp"
 
 namespace cambrian {
@@ -17,8 +18,10 @@ using nlohmann::json;
 
 constexpr std::size_t length_bytes = 8;
 constexpr std::uint64_t longest_header = 100'000'000;  // As the format says.
-constexpr int deepest = 3;                             // A list in an entry of the header.
+/// A list in an entry of the header is deepest.
+constexpr json_text::Limits header_limits{.depth = 3, .length = longest_header};
 constexpr std::string_view metadata_key = "__metadata__";
+constexpr std::size_t longest_list = 1000;
 
 /// Where a tensor lies in the data, and what it is.
 struct Entry {
@@ -70,29 +73,12 @@ class Decoder {
                  (length > longest_header ? "any may be" : "the file"));
         header_length_ = static_cast<std::size_t>(length);
         const auto* text = reinterpret_cast<const char*>(bytes_.data() + length_bytes);
-        try {
-            json header = json::parse(text, text + length, checks());
-            if (!header.is_object()) fail("its header is no object");
-            return header;
-        } catch (const json::exception& error) {
-            fail(std::string("its header is no JSON: ") + error.what());
-        }
-    }
-
-    /// Refuses names that repeat and depth that no header has, while the text is read.
-    json::parser_callback_t checks() {
-        return [this](int depth, json::parse_event_t event, json& parsed) {
-            if (depth > deepest) fail("its header is nested too deep");
-            if (event == json::parse_event_t::object_start) {
-                keys_.resize(static_cast<std::size_t>(depth) + 1);
-                keys_.back().clear();
-            }
-            if (event == json::parse_event_t::key && !keys_[static_cast<std::size_t>(depth) - 1]
-                                                          .insert(parsed.get<std::string>())
-                                                          .second)
-                fail("its header has \"" + parsed.get<std::string>() + "\" twice");
-            return true;
-        };
+        const std::string_view json_of_header(text, header_length_);
+        if (const auto fault = json_text::fault(json_of_header, header_limits))
+            fail((fault->is_json ? "its header: " : "its header is no JSON: ") + fault->why);
+        json header = json::parse(json_of_header);
+        if (!header.is_object()) fail("its header is no object");
+        return header;
     }
 
     [[nodiscard]] std::map<std::string, std::string, std::less<>> metadata(
@@ -100,7 +86,7 @@ class Decoder {
         if (!value.is_object()) fail("its metadata is no object");
         std::map<std::string, std::string, std::less<>> result;
         for (const auto& [key, text] : value.items()) {
-            if (!text.is_string()) fail("its metadata \"" + key + "\" is no text");
+            if (!text.is_string()) fail("its metadata \"" + shortened(key) + "\" is no text");
             result.emplace(key, text.get<std::string>());
         }
         return result;
@@ -110,12 +96,13 @@ class Decoder {
         const bool whole = value.is_object() && value.size() == 3 && value.contains("dtype") &&
                            value.contains("shape") && value.contains("data_offsets");
         if (!whole)
-            fail("tensor \"" + name + "\" does not have dtype, shape and data_offsets alone");
+            fail("tensor \"" + shortened(name) +
+                 "\" does not have dtype, shape and data_offsets alone");
         Entry result{.name = name, .type = type(name, value["dtype"]), .shape = {}};
         result.shape = shape(name, value["shape"], row(result.type));
         const json& offsets = value["data_offsets"];
         if (!offsets.is_array() || offsets.size() != 2)
-            fail("the data_offsets of tensor \"" + name + "\" are not two numbers");
+            fail("the data_offsets of tensor \"" + shortened(name) + "\" are not two numbers");
         result.begin = number(name, "data_offsets", offsets[0]);
         result.end = number(name, "data_offsets", offsets[1]);
         const std::uint64_t element_bits = row(result.type).bits * row(result.type).parts;
@@ -123,7 +110,7 @@ class Decoder {
         const std::uint64_t bits = 8 * (result.end - result.begin);
         if (result.begin > result.end || bits % element_bits != 0 ||
             bits / element_bits != elements)
-            fail("tensor \"" + name + "\" is " + result.shape.text() + " of " +
+            fail("tensor \"" + shortened(name) + "\" is " + result.shape.text() + " of " +
                  std::string(row(result.type).name) + " and has bytes " +
                  std::to_string(result.begin) + " to " + std::to_string(result.end));
         return result;
@@ -136,7 +123,8 @@ class Decoder {
         std::string known;
         for (const StoredTypeRow& stored : stored_types())
             known += (known.empty() ? "" : " ") + std::string(stored.name);
-        fail("tensor \"" + name + "\" has the dtype " + value.dump() + ", known are " + known);
+        fail("tensor \"" + shortened(name) + "\" has the dtype " + json_text::shown(value) +
+             ", known are " + known);
     }
 
     [[nodiscard]] Shape shape(const std::string& name, const json& value,
@@ -144,7 +132,7 @@ class Decoder {
         const std::size_t most =  // The parts of a complex element are an axis of its tensor.
             static_cast<std::size_t>(Shape::max_rank) - (stored.parts > 1 ? 1 : 0);
         if (!value.is_array() || value.size() > most)
-            fail("the shape of tensor \"" + name + "\" is no list of at most " +
+            fail("the shape of tensor \"" + shortened(name) + "\" is no list of at most " +
                  std::to_string(most) + " numbers");
         std::vector<std::int64_t> extents;
         for (const json& extent : value)
@@ -152,7 +140,7 @@ class Decoder {
         try {
             return Shape(extents);
         } catch (const ShapeError& error) {
-            fail("tensor \"" + name + "\": " + error.what());
+            fail("tensor \"" + shortened(name) + "\": " + error.what());
         }
     }
 
@@ -160,7 +148,8 @@ class Decoder {
                                        const json& value) const {
         constexpr std::uint64_t most = std::uint64_t{1} << 56U;  // In bits it is a number too.
         if (!value.is_number_unsigned() || value.get<std::uint64_t>() > most)
-            fail("the " + std::string(key) + " of tensor \"" + name + "\" holds " + value.dump());
+            fail("the " + std::string(key) + " of tensor \"" + shortened(name) + "\" holds " +
+                 json_text::shown(value));
         return value.get<std::uint64_t>();
     }
 
@@ -173,7 +162,7 @@ class Decoder {
         std::uint64_t covered = 0;
         for (const Entry* entry : order) {
             if (entry->begin != covered)
-                fail("tensor \"" + entry->name + "\" starts at byte " +
+                fail("tensor \"" + shortened(entry->name) + "\" starts at byte " +
                      std::to_string(entry->begin) + " of the data and " + std::to_string(covered) +
                      " are taken before it");
             covered = entry->end;
@@ -186,7 +175,6 @@ class Decoder {
     std::span<const std::byte> bytes_;
     std::string_view source_;
     std::size_t header_length_ = 0;
-    std::vector<std::set<std::string>> keys_;  ///< Of the objects that are open.
 };
 
 std::string header_text(const json& header) {
@@ -205,8 +193,9 @@ const StoredTensor& Safetensors::at(std::string_view name) const {
     if (found != tensors.end()) return found->second;
     std::string names;
     for (const auto& [other, tensor] : tensors) names += (names.empty() ? "" : ", ") + other;
-    throw InputError("there is no tensor \"" + std::string(name) + "\" (the file has " +
-                     (names.empty() ? "none" : names) + ") name one of them");
+    throw InputError("there is no tensor \"" + shortened(name) + "\" (the file has " +
+                     (names.empty() ? "none" : shortened(names, longest_list)) +
+                     ") name one of them");
 }
 
 Safetensors decode_safetensors(std::span<const std::byte> bytes, std::string_view source) {

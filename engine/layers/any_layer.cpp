@@ -8,6 +8,7 @@
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/core/nearest.hpp"
+#include "cambrian/engine/core/shortened.hpp"
 #include "cambrian/engine/layers/scan_layer.hpp"
 
 namespace cambrian {
@@ -213,7 +214,7 @@ std::optional<AnyLayer> default_layer(std::string_view type) {
 }
 
 std::string unknown_layer_type(std::string_view type) {
-    std::string text = "\"" + std::string(type) + "\" is not a layer type (known: ";
+    std::string text = "\"" + shortened(type) + "\" is not a layer type (known: ";
     for (std::size_t i = 0; i < type_names.size(); ++i)
         text += (i == 0 ? "" : ", ") + std::string(type_names[i]);
     const auto nearest = nearest_name(type, type_names);

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <tuple>
 
 #include "cambrian/engine/core/error.hpp"
@@ -42,6 +43,10 @@ Shape read_input(const json* source, std::int64_t features) {
 }
 
 GridSize read_grid(const json* source, std::size_t slots_wanted) {
+    if (slots_wanted > static_cast<std::size_t>(largest_grid))
+        json_read::fail("network.layers", "has " + std::to_string(slots_wanted + 1) + " layers",
+                        "a grid has at most " + std::to_string(largest_grid) + " slots and a head",
+                        "use fewer");
     GridSize grid = one_cell(slots_wanted);
     if (source == nullptr) return grid;
     static constexpr std::array<std::string_view, 4> keys{"depth", "rows", "cols",
@@ -127,6 +132,7 @@ int read_end(const json& link, const std::string& path, std::string_view key,
 
 std::vector<Link> read_links(const json* source, const GridSize& grid) {
     std::vector<Link> links;
+    std::set<std::tuple<int, int, LinkKind>> known;
     if (source == nullptr) return links;
     json_read::list(*source, "network.links");
     static constexpr std::array<std::string_view, 5> keys{"source", "target", "from", "to", "kind"};
@@ -140,7 +146,7 @@ std::vector<Link> read_links(const json* source, const GridSize& grid) {
         if (const json* kind = find(entry, "kind"))
             link.kind = static_cast<LinkKind>(
                 json_read::choice(*kind, json_read::member(path, "kind"), link_kind_names));
-        if (std::ranges::find(links, link) != links.end())
+        if (!known.emplace(link.source, link.target, link.kind).second)
             json_read::fail(path, "repeats a link", "two links would have equal ends and kind",
                             "remove it");
         links.push_back(link);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <unordered_set>
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/io/csv.hpp"
@@ -152,9 +153,8 @@ SourceRows rows_of(const CsvSource& source, const SourceContext& context) {
     std::vector<std::string> inputs = source.inputs;
     if (inputs.empty()) {
         inputs = read_csv_header(path_of(context, source.files.front()));
-        std::erase_if(inputs, [&](const std::string& column) {
-            return std::ranges::find(source.targets, column) != source.targets.end();
-        });
+        const std::unordered_set<std::string> targets(source.targets.begin(), source.targets.end());
+        std::erase_if(inputs, [&](const std::string& column) { return targets.contains(column); });
     }
     SourceRows result{table_of(source, context, inputs), table_of(source, context, source.targets),
                       0};

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cambrian/engine/core/json_read.hpp"
+#include "cambrian/engine/core/json_text.hpp"
 
 namespace cambrian {
 namespace {
@@ -28,8 +29,7 @@ bool fits(double number, const FieldRange& range) {
 
 void read(double& target, const json& source, const std::string& path, const FieldRange& range) {
     if (!source.is_number() || !fits(source.get<double>(), range))
-        json_read::fail(path, "is " + source.dump(-1, ' ', false, json::error_handler_t::replace),
-                        allowed(range), "change it");
+        json_read::fail(path, "is " + json_text::shown(source), allowed(range), "change it");
     target = source.get<double>();
 }
 

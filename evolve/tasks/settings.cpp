@@ -4,9 +4,12 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <unordered_set>
 
 #include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/core/json_text.hpp"
 #include "cambrian/engine/core/nearest.hpp"
+#include "cambrian/engine/core/shortened.hpp"
 
 namespace cambrian::evolve {
 
@@ -18,8 +21,9 @@ Settings::Settings(const nlohmann::json& json, std::string path,
                                       json.type_name(), joined(allowed)));
     for (const auto& item : json.items()) {
         if (std::ranges::find(allowed, std::string_view(item.key())) != allowed.end()) continue;
-        throw ConfigError(fmt::format("unknown key {}.{} (allowed: {}){}", path_, item.key(),
-                                      joined(allowed), nearest_hint(item.key(), allowed)));
+        throw ConfigError(fmt::format("unknown key {}.{} (allowed: {}){}", path_,
+                                      shortened(item.key()), joined(allowed),
+                                      nearest_hint(item.key(), allowed)));
     }
 }
 
@@ -52,7 +56,8 @@ std::int64_t Settings::integer(std::string_view key, std::int64_t fallback, std:
         const std::int64_t number = fits ? value->get<std::int64_t>() : INT64_MAX;
         if (fits && number >= least && number <= most) return number;
     }
-    fail(key, fmt::format("is {} (expected an integer from {} to {})", value->dump(), least, most));
+    fail(key, fmt::format("is {} (expected an integer from {} to {})", json_text::shown(*value),
+                          least, most));
 }
 
 double Settings::number_between(std::string_view key, double fallback, double above,
@@ -63,15 +68,15 @@ double Settings::number_between(std::string_view key, double fallback, double ab
         const double number = value->get<double>();
         if (number > above && number < below) return number;
     }
-    fail(key, fmt::format("is {} (expected a number above {} and below {})", value->dump(), above,
-                          below));
+    fail(key, fmt::format("is {} (expected a number above {} and below {})",
+                          json_text::shown(*value), above, below));
 }
 
 bool Settings::boolean(std::string_view key, bool fallback) const {
     const nlohmann::json* value = find(key);
     if (value == nullptr) return fallback;
     if (!value->is_boolean())
-        fail(key, fmt::format("is {} (expected true or false)", value->dump()));
+        fail(key, fmt::format("is {} (expected true or false)", json_text::shown(*value)));
     return value->get<bool>();
 }
 
@@ -80,26 +85,29 @@ std::size_t Settings::choice(std::string_view key, std::size_t fallback,
     const nlohmann::json* value = find(key);
     if (value == nullptr) return fallback;
     if (!value->is_string())
-        fail(key, fmt::format("is {} (expected one of: {})", value->dump(), joined(allowed)));
+        fail(key,
+             fmt::format("is {} (expected one of: {})", json_text::shown(*value), joined(allowed)));
     const auto text = value->get<std::string>();
     const auto found = std::ranges::find(allowed, std::string_view(text));
     if (found == allowed.end())
-        fail(key, fmt::format("is \"{}\" (expected one of: {}){}", text, joined(allowed),
+        fail(key, fmt::format("is \"{}\" (expected one of: {}){}", shortened(text), joined(allowed),
                               nearest_hint(text, allowed)));
     return static_cast<std::size_t>(found - allowed.begin());
 }
 
 std::vector<std::string> Settings::texts(std::string_view key) const {
     std::vector<std::string> result;
+    std::unordered_set<std::string> seen;
     const nlohmann::json* value = find(key);
     if (value == nullptr) return result;
-    if (!value->is_array()) fail(key, fmt::format("is {} (expected a list)", value->dump()));
+    if (!value->is_array())
+        fail(key, fmt::format("is {} (expected a list)", json_text::shown(*value)));
     for (const nlohmann::json& element : *value) {
         if (!element.is_string())
-            fail(key, fmt::format("holds {} (expected texts only)", element.dump()));
-        result.push_back(element.get<std::string>());
-        if (std::find(result.begin(), result.end() - 1, result.back()) != result.end() - 1)
-            fail(key, fmt::format("names \"{}\" twice (each may stand once)", result.back()));
+            fail(key, fmt::format("holds {} (expected texts only)", json_text::shown(element)));
+        const std::string& text = result.emplace_back(element.get<std::string>());
+        if (!seen.insert(text).second)
+            fail(key, fmt::format("names \"{}\" twice (each may stand once)", shortened(text)));
     }
     return result;
 }
@@ -109,8 +117,8 @@ std::vector<std::string> Settings::choices(std::string_view key,
     std::vector<std::string> result = texts(key);
     for (const std::string& text : result)
         if (std::ranges::find(allowed, std::string_view(text)) == allowed.end())
-            fail(key, fmt::format("holds \"{}\" (expected some of: {}){}", text, joined(allowed),
-                                  nearest_hint(text, allowed)));
+            fail(key, fmt::format("holds \"{}\" (expected some of: {}){}", shortened(text),
+                                  joined(allowed), nearest_hint(text, allowed)));
     return result;
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <unordered_set>
 
 #include "cambrian/engine/core/error.hpp"
 
@@ -130,10 +131,11 @@ void check_class_numbers(const NumberTable& table) {
 std::vector<std::string> chosen_inputs(const TableSettings& settings) {
     if (!settings.inputs.empty()) return settings.inputs;
     std::vector<std::string> result = read_csv_header(settings.train[0]);
-    if (settings.time_offset == 0)
-        std::erase_if(result, [&](const std::string& column) {
-            return std::ranges::find(settings.targets, column) != settings.targets.end();
-        });
+    if (settings.time_offset == 0) {
+        const std::unordered_set<std::string> targets(settings.targets.begin(),
+                                                      settings.targets.end());
+        std::erase_if(result, [&](const std::string& column) { return targets.contains(column); });
+    }
     if (result.empty())
         throw InputError(fmt::format(
             "{} has no input columns (every column is a target) add columns or a \"time_offset\"",

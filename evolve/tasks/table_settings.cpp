@@ -6,7 +6,10 @@
 #include <array>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <unordered_set>
 
+#include "cambrian/engine/core/json_text.hpp"
+#include "cambrian/engine/core/shortened.hpp"
 #include "cambrian/evolve/tasks/settings.hpp"
 
 namespace cambrian::evolve {
@@ -74,7 +77,7 @@ void read_columns(const Settings& settings, TableSettings& table) {
     if (inputs != nullptr && *inputs != "all") {
         if (!inputs->is_array() || inputs->empty())
             settings.fail("inputs", fmt::format("is {} (expected \"all\" or a list of columns)",
-                                                inputs->dump()));
+                                                json_text::shown(*inputs)));
         table.inputs = settings.texts("inputs");
     }
     table.targets = settings.texts("targets");
@@ -84,11 +87,12 @@ void read_columns(const Settings& settings, TableSettings& table) {
         settings.fail("targets", fmt::format("names {} columns (classification has one)",
                                              table.targets.size()));
     if (table.time_offset > 0) return;
+    const std::unordered_set<std::string> known(table.inputs.begin(), table.inputs.end());
     for (const std::string& target : table.targets)
-        if (std::ranges::find(table.inputs, target) != table.inputs.end())
+        if (known.contains(target))
             settings.fail("inputs", fmt::format("holds the target \"{}\" (with time_offset 0 the "
                                                 "network would read its own answer)",
-                                                target));
+                                                shortened(target)));
 }
 
 void read_loss(const Settings& settings, TableSettings& table) {

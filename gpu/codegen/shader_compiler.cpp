@@ -11,9 +11,10 @@
 #include <system_error>
 #include <utility>
 
+#include "cambrian/engine/backend/arithmetic_version.hpp"
 #include "cambrian/engine/core/contract.hpp"
-#include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/core/hash.hpp"
+#include "cambrian/engine/core/version.hpp"
 #include "cambrian/engine/io/container.hpp"
 
 namespace cambrian::gpu {
@@ -66,6 +67,10 @@ std::string hash_of(const std::string& text) {
         .add(version.major)
         .add(version.minor)
         .add(version.patch)
+        .add(arithmetic_version)
+        .add(std::uint64_t{CAMBRIAN_VERSION_MAJOR})
+        .add(std::uint64_t{CAMBRIAN_VERSION_MINOR})
+        .add(std::uint64_t{CAMBRIAN_VERSION_PATCH})
         .add(std::string_view(text))
         .hash128()
         .hex();
@@ -80,24 +85,21 @@ struct CacheHeader {
 static_assert(sizeof(CacheHeader) == 24);
 constexpr std::uint64_t most_cached_bytes = std::uint64_t{1} << 26U;
 
+std::string cache_name(const std::string& hash) {
+    return hash + ".spirv";
+}
+
 /// Of the code and of the text it was compiled from: a file under another's name is no match.
 std::uint64_t checksum_of(std::span<const std::byte> code, const std::string& hash) {
     return Hasher().add(std::string_view(hash)).add(hash64(code)).hash64();
 }
 
-std::optional<Code> read_cached(const std::filesystem::path& path, const std::string& hash) {
-    std::error_code ignored;
-    if (!std::filesystem::is_regular_file(path, ignored)) return std::nullopt;
-    std::vector<std::byte> bytes;
-    try {
-        bytes = read_file(path, most_cached_bytes);
-    } catch (const InputError&) {
-        return std::nullopt;  // Gone, unreadable or far too long: compiled again.
-    }
+std::optional<Code> read_cached(const PrivateFolder& folder, const std::string& hash) {
+    const auto bytes = folder.read(cache_name(hash), most_cached_bytes);
     CacheHeader header;
-    if (bytes.size() < sizeof header) return std::nullopt;
-    std::memcpy(&header, bytes.data(), sizeof header);
-    const std::span code_bytes = std::span<const std::byte>(bytes).subspan(sizeof header);
+    if (!bytes || bytes->size() < sizeof header) return std::nullopt;
+    std::memcpy(&header, bytes->data(), sizeof header);
+    const std::span code_bytes = std::span<const std::byte>(*bytes).subspan(sizeof header);
     const bool whole = header.magic == CacheHeader{}.magic && code_bytes.size() % 4 == 0 &&
                        header.words == code_bytes.size() / 4 && header.words > 0 &&
                        header.checksum == checksum_of(code_bytes, hash);
@@ -107,7 +109,7 @@ std::optional<Code> read_cached(const std::filesystem::path& path, const std::st
     return code;
 }
 
-void write_cached(const std::filesystem::path& path, const std::string& hash, const Code& code) {
+void write_cached(const PrivateFolder& folder, const std::string& hash, const Code& code) {
     const auto code_bytes = std::as_bytes(std::span(code));
     CacheHeader header;
     header.words = code.size();
@@ -115,23 +117,13 @@ void write_cached(const std::filesystem::path& path, const std::string& hash, co
     std::vector<std::byte> bytes(sizeof header + code_bytes.size());
     std::memcpy(bytes.data(), &header, sizeof header);
     std::memcpy(bytes.data() + sizeof header, code_bytes.data(), code_bytes.size());
-    std::error_code ignored;
-    std::filesystem::create_directories(path.parent_path(), ignored);
-    try {
-        write_file_atomically(path, bytes);
-    } catch (const InputError&) {
-        // The cache only saves time: without it the next process compiles again.
-    }
+    folder.write(cache_name(hash), bytes);
 }
 
 }  // namespace
 
-ShaderCompiler::ShaderCompiler(std::string cache_directory, std::string dump_directory)
-    : cache_directory_(std::move(cache_directory)), dump_directory_(std::move(dump_directory)) {}
-
-std::filesystem::path ShaderCompiler::cache_file(const std::string& hash) const {
-    return std::filesystem::path(cache_directory_) / (hash + ".spirv");
-}
+ShaderCompiler::ShaderCompiler(const std::string& cache_directory, std::string dump_directory)
+    : cache_(cache_directory), dump_directory_(std::move(dump_directory)) {}
 
 void ShaderCompiler::dump(std::string_view name, const std::string& text,
                           const std::string& hash) const {
@@ -148,14 +140,13 @@ const Code& ShaderCompiler::compile(std::string_view name, const std::string& te
     const std::string hash = hash_of(full);
     if (const auto found = compiled_.find(hash); found != compiled_.end()) return found->second;
     if (!dump_directory_.empty()) dump(name, text, hash);
-    if (!cache_directory_.empty())
-        if (std::optional<Code> cached = read_cached(cache_file(hash), hash))
-            return compiled_.emplace(hash, std::move(*cached)).first->second;
+    if (std::optional<Code> cached = read_cached(cache_, hash))
+        return compiled_.emplace(hash, std::move(*cached)).first->second;
     const auto start = std::chrono::steady_clock::now();
     Code code = compile_glsl(name, full);
     seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     ++compilations_;
-    if (!cache_directory_.empty()) write_cached(cache_file(hash), hash, code);
+    write_cached(cache_, hash, code);
     return compiled_.emplace(hash, std::move(code)).first->second;
 }
 

@@ -1,23 +1,26 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <map>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "cambrian/engine/io/private_folder.hpp"
+
 namespace cambrian::gpu {
 
 /// Compiles generated GLSL with glslang to SPIR-V, each text once; results are kept in memory and,
-/// under the hash of text and compiler version, in the cache directory (written to a temporary name
-/// and renamed; a damaged file is compiled again and replaced; a directory that cannot be written
-/// keeps nothing).
+/// under the hash of text, compiler version and version of this program, in the cache directory, a
+/// PrivateFolder (written to a temporary name and renamed; a file that is damaged, of another text
+/// or another user's is compiled again and replaced; a directory that cannot be written keeps
+/// nothing).
 class ShaderCompiler {
   public:
     /// @param cache_directory empty: nothing is kept on disk.
     /// @param dump_directory every text is written there as <name>-<hash>.comp; empty: none.
-    ShaderCompiler(std::string cache_directory, std::string dump_directory);
+    /// Throws ConfigError for a cache directory that others may write into.
+    ShaderCompiler(const std::string& cache_directory, std::string dump_directory);
 
     /// @param text everything behind the shared text (shader_prefix), which is put in front.
     /// @param name for dumps and messages; equal texts are one shader whatever their names.
@@ -32,9 +35,8 @@ class ShaderCompiler {
 
   private:
     void dump(std::string_view name, const std::string& text, const std::string& hash) const;
-    [[nodiscard]] std::filesystem::path cache_file(const std::string& hash) const;
 
-    std::string cache_directory_;
+    PrivateFolder cache_;
     std::string dump_directory_;
     std::map<std::string, std::vector<std::uint32_t>> compiled_;  ///< By hash.
     std::int64_t compilations_ = 0;

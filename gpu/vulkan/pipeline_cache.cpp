@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
+#include <array>
 #include <span>
-#include <system_error>
 
+#include "cambrian/engine/backend/arithmetic_version.hpp"
 #include "cambrian/engine/core/error.hpp"
-#include "cambrian/engine/core/hash.hpp"
+#include "cambrian/engine/core/version.hpp"
 #include "cambrian/engine/io/container.hpp"
 #include "cambrian/gpu/vulkan/device.hpp"
 
@@ -17,8 +17,10 @@ namespace cambrian::vulkan {
 namespace {
 
 constexpr const char* container_kind = "pipelines";
-constexpr const char* section_name = "driver";
+constexpr std::string_view key_section = "key";
+constexpr std::string_view data_section = "driver";
 constexpr std::uint64_t most_bytes = std::uint64_t{1} << 30;
+constexpr std::array<WantedSection, 2> sections{{{key_section, 4096}, {data_section, most_bytes}}};
 
 std::string file_name(Device& device) {
     VkPhysicalDeviceProperties properties{};
@@ -26,36 +28,42 @@ std::string file_name(Device& device) {
     std::string uuid;
     for (std::uint8_t byte : properties.pipelineCacheUUID) uuid += fmt::format("{:02x}", byte);
     // The UUID should change with the driver; not every driver has kept to that.
-    return fmt::format("pipelines-{}-{:x}-{:x}-{:x}.cmb", uuid, properties.vendorID,
-                       properties.deviceID, properties.driverVersion);
+    return fmt::format("pipelines-{}-{:x}-{:x}-{:x}-{}.{}.{}-{}.cmb", uuid, properties.vendorID,
+                       properties.deviceID, properties.driverVersion, CAMBRIAN_VERSION_MAJOR,
+                       CAMBRIAN_VERSION_MINOR, CAMBRIAN_VERSION_PATCH, arithmetic_version);
 }
 
 }  // namespace
 
-std::vector<std::byte> read_cache_file(const std::filesystem::path& file) {
+std::vector<std::byte> read_cache_file(const PrivateFolder& folder, std::string_view name) {
+    const auto bytes = folder.read(name, most_bytes);
+    if (!bytes) return {};
     try {
-        const Container container = decode_container(read_file(file, most_bytes), file.string());
-        if (container.kind != container_kind) return {};
-        const std::span<const std::byte> bytes = container.section(section_name);
-        return {bytes.begin(), bytes.end()};
+        const Container container = decode_container(*bytes, name, sections);
+        const bool own =
+            container.kind == container_kind &&
+            std::ranges::equal(container.section(key_section), std::as_bytes(std::span(name)));
+        if (!own) return {};
+        const std::span<const std::byte> data = container.section(data_section);
+        return {data.begin(), data.end()};
     } catch (const InputError&) {
         return {};
     }
 }
 
-void write_cache_file(const std::filesystem::path& file, const std::vector<std::byte>& data) {
+void write_cache_file(const PrivateFolder& folder, std::string_view name,
+                      const std::vector<std::byte>& data) {
     Container container;
     container.kind = container_kind;
-    container.add(section_name, data);
-    write_file_atomically(file, encode(container));
+    const auto key = std::as_bytes(std::span(name));
+    container.add(std::string(key_section), {key.begin(), key.end()});
+    container.add(std::string(data_section), data);
+    folder.write(name, encode(container));
 }
 
-PipelineCache::PipelineCache(Device& device, const std::string& directory) : device_(device) {
-    std::vector<std::byte> known;
-    if (!directory.empty()) {
-        file_ = std::filesystem::path(directory) / file_name(device);
-        known = read_cache_file(file_);
-    }
+PipelineCache::PipelineCache(Device& device, const std::string& directory)
+    : device_(device), folder_(directory), name_(file_name(device)) {
+    const std::vector<std::byte> known = read_cache_file(folder_, name_);
     saved_bytes_ = known.size();
     cache_ = make(known);
 }
@@ -94,8 +102,8 @@ std::vector<std::byte> PipelineCache::data() {
 }
 
 void PipelineCache::save() {
-    if (file_.empty() || data().size() <= saved_bytes_) return;
-    if (const std::vector<std::byte> others = read_cache_file(file_); !others.empty()) {
+    if (!folder_.keeps() || data().size() <= saved_bytes_) return;
+    if (const std::vector<std::byte> others = read_cache_file(folder_, name_); !others.empty()) {
         VkPipelineCache other = make(others);
         const VkResult merged =
             device_.functions().vkMergePipelineCaches(device_.handle(), cache_, 1, &other);
@@ -104,13 +112,7 @@ void PipelineCache::save() {
     }
     const std::vector<std::byte> bytes = data();
     saved_bytes_ = bytes.size();
-    std::error_code ignored;
-    std::filesystem::create_directories(file_.parent_path(), ignored);
-    try {
-        write_cache_file(file_, bytes);
-    } catch (const InputError&) {
-        // The next start makes the pipelines again.
-    }
+    write_cache_file(folder_, name_, bytes);
 }
 
 }  // namespace cambrian::vulkan

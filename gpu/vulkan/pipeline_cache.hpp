@@ -1,22 +1,25 @@
 #pragma once
 
 #include <cstddef>
-#include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "cambrian/engine/io/private_folder.hpp"
 #include "cambrian/gpu/vulkan/functions.hpp"
 
 namespace cambrian::vulkan {
 
 class Device;
 
-/// A VkPipelineCache and its file. The name of the file says which device and driver it is of; its
-/// contents are the driver's bytes behind their checksum, and whatever is not so is ignored. A
-/// directory that cannot be written is as good as none: only time is lost.
+/// A VkPipelineCache and its file in a PrivateFolder. The name of the file says which device,
+/// driver and version of this program it is of; its contents are that name and the driver's bytes
+/// behind their checksums, and whatever is not so is never given to the driver. A directory that
+/// cannot be written is as good as none: only time is lost.
 class PipelineCache {
   public:
-    /// @param directory made when it is not there; empty: nothing is read or written.
+    /// @param directory made when it is not there; empty: nothing is read or written. Throws
+    /// ConfigError for one that others may write into.
     PipelineCache(Device& device, const std::string& directory);
     ~PipelineCache();
     PipelineCache(const PipelineCache&) = delete;
@@ -25,22 +28,24 @@ class PipelineCache {
     [[nodiscard]] VkPipelineCache handle() const { return cache_; }
     /// Writes what is known now, together with what other ranks have written meanwhile.
     void save();
-    [[nodiscard]] const std::filesystem::path& file() const { return file_; }
 
   private:
     [[nodiscard]] VkPipelineCache make(const std::vector<std::byte>& data);
     [[nodiscard]] std::vector<std::byte> data();
 
     Device& device_;
-    std::filesystem::path file_;
+    PrivateFolder folder_;
+    std::string name_;
     VkPipelineCache cache_ = VK_NULL_HANDLE;
     std::size_t saved_bytes_ = 0;
 };
 
-/// The driver's bytes of a cache file; empty when it is missing, damaged or no such file.
-[[nodiscard]] std::vector<std::byte> read_cache_file(const std::filesystem::path& file);
+/// The driver's bytes of a cache file; empty when it is missing, damaged, another user's, or was
+/// written under another name.
+[[nodiscard]] std::vector<std::byte> read_cache_file(const PrivateFolder& folder,
+                                                     std::string_view name);
 /// Writes the driver's bytes, with their checksum, under a temporary name that is then renamed.
-/// Throws InputError when the disk refuses.
-void write_cache_file(const std::filesystem::path& file, const std::vector<std::byte>& data);
+void write_cache_file(const PrivateFolder& folder, std::string_view name,
+                      const std::vector<std::byte>& data);
 
 }  // namespace cambrian::vulkan

@@ -218,6 +218,17 @@ TEST(Identity, FirstDifferenceIsNamedAlsoWhenAKeyIsNew) {
     EXPECT_NO_THROW(check_identity(R"({"a":1,"b":[1,2]})", R"({"b":[1,2],"a":1})", "run"));
     EXPECT_THAT([] { check_identity(R"({"a":{"b":[1,2]}})", R"({"a":{"b":[1,3]}})", "run"); },
                 ThrowsMessage<ConfigError>(HasSubstr("another a.b.1 (it was 2, now it is 3)")));
+    const std::string nested =
+        R"({"a":)" + std::string(100'000, '[') + std::string(100'000, ']') + "}";
+    EXPECT_THAT([&] { check_identity(nested, R"({"a":1})", "run"); },
+                ThrowsMessage<ConfigError>(HasSubstr("cannot be compared key by key")));
+    const std::string text = R"({"a":")" + std::string(100'000, 'x') + R"("})";
+    try {
+        check_identity(text, R"({"a":1})", "run");
+        ADD_FAILURE() << "taken for equal";
+    } catch (const ConfigError& error) {
+        EXPECT_LT(std::string_view(error.what()).size(), 500U);
+    }
     EXPECT_THAT([] { check_identity(R"({"a":1})", R"({"a":1,"c":true})", "run"); },
                 ThrowsMessage<ConfigError>(HasSubstr("it was nothing, now it is true")));
 }

@@ -3,9 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
+
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/core/hash.hpp"
 #include "cambrian/engine/core/random.hpp"
+#include "cambrian/engine/io/compression.hpp"
 
 namespace cambrian {
 namespace {
@@ -83,6 +86,91 @@ TEST(Container, KeepsLargeSections) {
     Container container{.kind = "network", .sections = {}};
     container.add("large", large);
     EXPECT_EQ(decode_container(encode(container), "test"), container);
+}
+
+/// Zeros that a frame stores in a 30,000th of their length.
+std::vector<std::byte> bomb(std::size_t length) {
+    return compress(std::vector<std::byte>(length));
+}
+
+/// A file whose sections are all this frame and claim this length, under checksums that are right.
+std::vector<std::byte> file_of_frames(std::span<const std::byte> frame, std::uint64_t plain,
+                                      std::size_t count = 1) {
+    // Noise is stored as it is, and makes room for the frame.
+    Container container;
+    for (std::size_t i = 0; i < count; ++i) container.add("s", noise(frame.size(), 4));
+    std::vector<std::byte> bytes = encode(container);
+    constexpr std::size_t entry = codec_at + 1 + 8 - stored_at + 5;
+    const std::size_t checksum_at = table_end + (count - 1) * entry;
+    EXPECT_EQ(bytes.size(), checksum_at + 8 + count * frame.size());
+    for (std::size_t i = 0; i < count; ++i) {
+        put(bytes, plain_at + i * entry, plain, 8);
+        put(bytes, codec_at + i * entry, 1, 1);
+        put(bytes, codec_at + i * entry + 1, hash64(frame), 8);
+        std::ranges::copy(
+            frame, bytes.begin() + static_cast<std::ptrdiff_t>(checksum_at + 8 + i * frame.size()));
+    }
+    put(bytes, checksum_at, hash64(std::span(bytes).first(checksum_at)), 8);
+    return bytes;
+}
+
+TEST(Container, RefusesASectionThatUnpacksToFarMoreThanItsFile) {
+    const std::size_t length = std::size_t{256} << 20U;
+    const std::vector<std::byte> frame = bomb(length);
+    ASSERT_LT(frame.size(), 30'000U);
+    const std::vector<std::byte> file = file_of_frames(frame, length);
+    EXPECT_THAT([&] { static_cast<void>(decode_container(file, "bomb.cmb")); },
+                ThrowsMessage<InputError>(HasSubstr("claims to unpack to 268435456")));
+    // A small claim stops the frame there.
+    EXPECT_THAT(
+        [&] { static_cast<void>(decode_container(file_of_frames(frame, 1000), "bomb.cmb")); },
+        ThrowsMessage<InputError>(HasSubstr("does not decompress")));
+}
+
+TEST(Container, RefusesManySectionsThatUnpackToFarMoreThanTheirFile) {
+    // Each alone would be allowed.
+    const std::vector<std::byte> frame = bomb(std::size_t{30} << 20U);
+    EXPECT_EQ(decode_container(file_of_frames(frame, std::size_t{30} << 20U, 2), "test")
+                  .sections[1]
+                  .bytes.size(),
+              std::size_t{30} << 20U);
+    EXPECT_THAT(
+        [&] {
+            static_cast<void>(
+                decode_container(file_of_frames(frame, std::size_t{30} << 20U, 3), "x"));
+        },
+        ThrowsMessage<InputError>(HasSubstr("more than a file of its length may")));
+}
+
+TEST(Container, StoresAsItIsWhatItsReaderWouldRefuse) {
+    Container container;
+    for (int section = 0; section < 4; ++section)
+        container.add("s", std::vector<std::byte>(std::size_t{30} << 20U));
+    const std::vector<std::byte> file = encode(container);
+    EXPECT_GT(file.size(), std::size_t{60} << 20U) << "two are packed, two are not";
+    EXPECT_LT(file.size(), std::size_t{61} << 20U);
+    EXPECT_TRUE(decode_container(file, "large.cmb") == container);
+}
+
+TEST(Container, SkipsASectionThatNobodyWantsUnread) {
+    const std::vector<std::byte> frame = bomb(1'000'000);
+    std::vector<std::byte> file =
+        file_of_frames(std::span(frame).first(frame.size() - 1), 1'000'000);
+    EXPECT_FALSE(reads(file)) << "the frame is cut";
+    static constexpr std::array<WantedSection, 1> other{{{"other"}}};
+    EXPECT_TRUE(decode_container(file, "test", other).sections.empty());
+    file.back() ^= std::byte{1};
+    EXPECT_THAT([&] { static_cast<void>(decode_container(file, "test", other)); },
+                ThrowsMessage<InputError>(HasSubstr("\"s\" is damaged")));
+}
+
+TEST(Container, RefusesASectionLongerThanItsReaderAllows) {
+    const std::vector<std::byte> file = one_section(std::vector<std::byte>(1000));
+    static constexpr std::array<WantedSection, 1> enough{{{"s", 1000}}};
+    EXPECT_EQ(decode_container(file, "test", enough).section("s").size(), 1000U);
+    static constexpr std::array<WantedSection, 1> little{{{"s", 999}}};
+    EXPECT_THAT([&] { static_cast<void>(decode_container(file, "test", little)); },
+                ThrowsMessage<InputError>(HasSubstr("claims 1000 bytes, it may have 999")));
 }
 
 TEST(Container, FindsSectionsByName) {

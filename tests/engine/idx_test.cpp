@@ -80,6 +80,28 @@ TEST(Idx, WhatDoesNotFitIsRefused) {
     refuses(bytes_of({0, 0, 0x0E, 2, 255, 255, 255, 255, 255, 255, 255, 255}), "");
 }
 
+TEST(Idx, APackedFileThatClaimsTooMuchIsRefusedBeforeItIsUnpacked) {
+    const auto refuses = [](const std::vector<std::byte>& bytes, std::int64_t memory,
+                            const std::string& why) {
+        EXPECT_THAT([&] { (void)decode_idx(bytes, "f.gz", memory); },
+                    ThrowsMessage<InputError>(HasSubstr(why)));
+    };
+    const std::int64_t plenty = std::int64_t{1} << 50U;
+    // 4 GiB behind a few bytes, and more than any number of bytes.
+    refuses(packed(bytes_of({0, 0, 8, 2, 0, 1, 0, 0, 0, 1, 0, 0, 1, 2, 3})), plenty,
+            "packed bytes cannot hold [65536, 65536] of U8");
+    refuses(packed(bytes_of({0, 0, 0x0E, 2, 127, 255, 255, 255, 127, 255, 255, 255})), plenty,
+            "packed bytes cannot hold [2147483647, 2147483647] of F64");
+    // Every byte is there, in a thousandth of the room, and as a data set each takes 18.
+    std::vector<std::byte> zeros = bytes_of({0, 0, 8, 2, 0, 0, 0x10, 0, 0, 0, 0x10, 0});
+    zeros.resize(zeros.size() + 4096 * 4096);
+    const std::vector<std::byte> file = packed(zeros);
+    ASSERT_LT(file.size(), 20'000U);
+    EXPECT_EQ(decode_idx(file, "f.gz", plenty).shape, (Shape{4096, 4096}));
+    EXPECT_EQ(decode_idx(file, "f.gz", 18 * 4096 * 4096).shape, (Shape{4096, 4096}));
+    refuses(file, 18 * 4096 * 4096 - 1, "f.gz does not fit into memory ([4096, 4096] of U8");
+}
+
 TEST(Gzip, GivesTheFirstBytesOrAll) {
     RandomStream rng(random_key(2, "test.gzip"), 0);
     std::vector<std::byte> plain(700'000);

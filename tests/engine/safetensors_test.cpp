@@ -224,9 +224,9 @@ TEST(Safetensors, WhatDoesNotFitIsRefusedByName) {
                   3, "tensor \"y\" starts at byte 1 of the data and 2"},
              Case{R"({"x":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},)"
                   R"("x":{"dtype":"U8","shape":[1],"data_offsets":[1,2]}})",
-                  2, "has \"x\" twice"},
+                  2, "the key \"x\" stands twice"},
              Case{R"({"x":{"dtype":"U8","dtype":"U8","shape":[1],"data_offsets":[0,1]}})", 1,
-                  "has \"dtype\" twice"},
+                  "the key \"dtype\" stands twice"},
              Case{R"({"x":{"dtype":"U8","shape":[[[[1]]]],"data_offsets":[0,1]}})", 1, "too deep"},
          })
         EXPECT_THAT([&] { (void)decode_safetensors(file(header, data), "f"); },

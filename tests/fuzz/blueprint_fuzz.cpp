@@ -2,6 +2,7 @@
 #include <set>
 
 #include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/core/json_text.hpp"
 #include "cambrian/engine/network/network.hpp"
 #include "cambrian/tests/fuzz/fuzz.hpp"
 
@@ -9,12 +10,11 @@
 namespace cambrian {
 
 void fuzz(std::span<const std::byte> bytes) {
-    const auto* text = reinterpret_cast<const char*>(bytes.data());
-    const auto json = nlohmann::json::parse(text, text + bytes.size(), nullptr, false);
-    if (json.is_discarded()) return;
+    const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    if (json_text::fault(text)) return;
     Blueprint blueprint;
     try {
-        blueprint = blueprint_from_json(json);
+        blueprint = blueprint_from_json(json_text::parse(text));
     } catch (const ConfigError&) {
         return;
     }

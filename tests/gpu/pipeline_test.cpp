@@ -34,15 +34,35 @@ class CacheFileTest : public testing::Test {
 };
 
 TEST_F(CacheFileTest, ComesBackAsItWasWritten) {
-    write_cache_file(folder_ / "cache", some_bytes);
-    EXPECT_EQ(read_cache_file(folder_ / "cache"), some_bytes);
+    const PrivateFolder folder(folder_);
+    write_cache_file(folder, "cache", some_bytes);
+    EXPECT_EQ(read_cache_file(folder, "cache"), some_bytes);
     EXPECT_EQ(std::distance(fs::directory_iterator(folder_), {}), 1);
+}
+
+TEST_F(CacheFileTest, IsNotTakenForAnotherDevice) {
+    const PrivateFolder folder(folder_);
+    write_cache_file(folder, "pipelines-a", some_bytes);
+    fs::rename(folder_ / "pipelines-a", folder_ / "pipelines-b");
+    EXPECT_TRUE(read_cache_file(folder, "pipelines-b").empty());
+}
+
+TEST_F(CacheFileTest, IsIgnoredWhenAnotherUserMayHaveWrittenIt) {
+    const PrivateFolder folder(folder_);
+    write_cache_file(folder, "cache", some_bytes);
+    for (const fs::perms others : {fs::perms::group_write, fs::perms::others_write}) {
+        fs::permissions(folder_ / "cache", others, fs::perm_options::add);
+        EXPECT_TRUE(read_cache_file(folder, "cache").empty());
+        write_cache_file(folder, "cache", some_bytes);
+        EXPECT_EQ(read_cache_file(folder, "cache"), some_bytes) << "replaced by a file of our own";
+    }
 }
 
 TEST_F(CacheFileTest, IsIgnoredWhenItIsMissingOrDamaged) {
     const fs::path file = folder_ / "cache";
-    EXPECT_TRUE(read_cache_file(file).empty());
-    write_cache_file(file, some_bytes);
+    const PrivateFolder folder(folder_);
+    EXPECT_TRUE(read_cache_file(folder, "cache").empty());
+    write_cache_file(folder, "cache", some_bytes);
     std::string text;
     {
         std::ifstream stream(file, std::ios::binary);
@@ -52,9 +72,9 @@ TEST_F(CacheFileTest, IsIgnoredWhenItIsMissingOrDamaged) {
         std::string damaged = text;
         damaged[i] = static_cast<char>(damaged[i] ^ 0x10);
         std::ofstream(file, std::ios::binary) << damaged;
-        EXPECT_TRUE(read_cache_file(file).empty()) << "byte " << i;
+        EXPECT_TRUE(read_cache_file(folder, "cache").empty()) << "byte " << i;
         std::ofstream(file, std::ios::binary) << text.substr(0, i);
-        EXPECT_TRUE(read_cache_file(file).empty()) << "cut at " << i;
+        EXPECT_TRUE(read_cache_file(folder, "cache").empty()) << "cut at " << i;
     }
 }
 
@@ -83,14 +103,16 @@ TEST_F(PipelineTest, CacheIsKeptAndADamagedOneIsIgnored) {
     }
     ASSERT_EQ(std::distance(fs::directory_iterator(folder_), {}), 1);
     const fs::path file = fs::directory_iterator(folder_)->path();
-    EXPECT_FALSE(read_cache_file(file).empty());
+    const PrivateFolder folder(folder_);
+    const std::string name = file.filename().string();
+    EXPECT_FALSE(read_cache_file(folder, name).empty());
 
     std::ofstream(file, std::ios::binary) << "not a cache";
     {
         PipelineLibrary library(device_, folder_.string());
         EXPECT_NE(library.get("noop", noop(), constants).handle(), nullptr);
     }
-    EXPECT_FALSE(read_cache_file(file).empty()) << "written anew";
+    EXPECT_FALSE(read_cache_file(folder, name).empty()) << "written anew";
 }
 
 TEST_F(PipelineTest, AFolderThatCannotBeWrittenCostsNothingElse) {

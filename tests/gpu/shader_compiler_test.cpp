@@ -109,6 +109,26 @@ TEST_F(ShaderCompilerTest, TakesNoFileOfAnotherText) {
     EXPECT_EQ(compiler.compilations(), 1) << "the code of another text was taken";
 }
 
+TEST_F(ShaderCompilerTest, ReplacesWhatAnotherUserMayHaveWritten) {
+    const auto code = ShaderCompiler(folder_.string(), "").compile("doubling", doubling);
+    const auto compilations = [&] {
+        ShaderCompiler compiler(folder_.string(), "");
+        EXPECT_EQ(compiler.compile("doubling", doubling), code);
+        return compiler.compilations();
+    };
+    EXPECT_EQ(compilations(), 0);
+    fs::permissions(only_file(), fs::perms::others_write, fs::perm_options::add);
+    EXPECT_EQ(compilations(), 1);
+    EXPECT_EQ(compilations(), 0) << "the new file is our own";
+    const fs::path aside = folder_.string() + "-aside";
+    const fs::path file = only_file();
+    fs::rename(file, aside);
+    fs::create_symlink(aside, file);
+    EXPECT_EQ(compilations(), 1) << "a link was followed";
+    EXPECT_FALSE(fs::is_symlink(only_file()));
+    fs::remove(aside);
+}
+
 TEST_F(ShaderCompilerTest, ACacheThatCannotBeWrittenOnlyCostsTime) {
     overwrite(folder_, "a file, no folder");
     ShaderCompiler compiler((folder_ / "cache").string(), "");

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -157,6 +158,89 @@ TEST(Config, SaysWhereJsonIsBroken) {
                 testing::HasSubstr("nested too deeply"));
     EXPECT_THAT(failure<ConfigError>([] { (void)parse_config("", "x.json"); }),
                 testing::HasSubstr("x.json:1:1: broken JSON"));
+}
+
+TEST(Config, RefusesHostileFilesInTheUsualGrammar) {
+    const auto refuses = [](const std::string& text, const std::string& why) {
+        const std::string said = failure<ConfigError>([&] { (void)parse_config(text, "x.json"); });
+        EXPECT_THAT(said, testing::HasSubstr(why));
+        EXPECT_THAT(said, testing::StartsWith("x.json:"));
+        EXPECT_LT(said.size(), 600U);
+    };
+    refuses("{\"population\":\n {\"size\": 1e400}}", "x.json:2:15: broken JSON (the number 1e400");
+    refuses(std::string(100'000, '[') + std::string(100'000, ']'), "nested too deeply");
+    refuses(std::string("{\"task\":{\"type\":\"xor\"}}\0more", 28),
+            "x.json:1:24: broken JSON (a NUL");
+    refuses(std::string("{} // a\0comment", 15), "a NUL byte");
+    refuses(R"({"run":{"directory":"a\u0000b"}})", "a NUL character");
+    refuses("{\"a\": \"\xff\"}", "UTF-8");
+    refuses("{\"a\": \"" + std::string(100'000, 'x'), "broken JSON");
+    std::string keys = "{";
+    for (int i = 0; i < 100'000; ++i) keys += "\"k" + std::to_string(i) + "\":1,";
+    refuses(keys, "more than 4096 keys in one object");
+    EXPECT_NO_THROW((void)parse_config(std::string(100, '[') + std::string(100, ']'), "x.json"));
+}
+
+TEST(Config, RefusesHostileAssignments) {
+    const auto refuses = [](const std::string& assignment, const std::string& why) {
+        const std::string said = refusal(minimal(), {assignment});
+        EXPECT_THAT(said, testing::HasSubstr(why));
+        EXPECT_LT(said.size(), 1000U) << said.substr(0, 100);
+    };
+    const auto nested = [](std::size_t levels) {
+        return std::string(levels, '[') + std::string(levels, ']');
+    };
+    refuses("network.layers=" + nested(20'000), "nested too deeply");
+    refuses("network.layers=" + nested(99), "nested too deeply");
+    refuses("network.layers=" + std::string(20'000, '['), "nested too deeply");
+    refuses("network.layers=" + nested(50'000), "100015 bytes (at most 65536");
+    refuses("run.name=\xff\xfe", "UTF-8");
+    refuses("\xff=1", "UTF-8");
+    refuses(R"(run.directory="a\u0000b")", "NUL");
+    refuses(R"(task={"type":"xor","type":"xor"})", "stands twice");
+    refuses("population.size=1e400", "population.size is \"1e400\"");
+    refuses(std::string(20'000, 'k') + "=1", "is not a known key");
+    std::string dotted = "a";
+    for (int i = 0; i < 20'000; ++i) dotted += ".a";
+    refuses(dotted + "=1", "the key has 20001 parts");
+    refuses(std::string(20'000, 'x'), "there is no key=value");
+}
+
+TEST(Config, RefusesNumbersBeyondWhatIsCountedWith) {
+    for (const char* key : {"distributed.lease_seconds", "checkpoint.seconds", "run.stop.seconds"})
+        EXPECT_THAT(refusal(minimal(), {std::string(key) + "=1e300"}),
+                    testing::AllOf(testing::HasSubstr(std::string(key) + " is 1e+300"),
+                                   testing::HasSubstr("at most 1000000")));
+    for (const char* bytes :
+         {"18446744073709551615", "9223372036854775808", "4611686018427387905000"})
+        EXPECT_THAT(refusal(minimal(), {std::string("engine.memory_limit=") + bytes}),
+                    testing::AllOf(testing::HasSubstr("engine.memory_limit is "),
+                                   testing::HasSubstr("from 1 to 2^62 bytes")));
+    EXPECT_THAT(refusal(minimal(), {"engine.memory_limit=" + std::string(60'000, '1') + "B"}),
+                testing::HasSubstr("engine.memory_limit is "));
+    EXPECT_NO_THROW((void)resolved(minimal(), {"engine.memory_limit=4611686018427387904",
+                                               "distributed.lease_seconds=1000000"}));
+}
+
+TEST(Config, RefusesAnEnvironmentThatIsNoText) {
+    Json config = minimal();
+    config["run"] = Json::parse(R"({"name": "${NAME}"})");
+    const auto environment = [](const std::string&) { return std::optional<std::string>("\xff"); };
+    EXPECT_THAT(failure<ConfigError>([&] { (void)resolved(config, {}, environment); }),
+                testing::AllOf(testing::HasSubstr("NAME"), testing::HasSubstr("UTF-8")));
+}
+
+TEST(Config, RefusesMoreLayersThanAGridHasSoon) {
+    const TemporaryDirectory directory;
+    std::string layers = R"({"type": "dense", "out": 4})";
+    for (int i = 1; i < 200'000; ++i) layers += R"(,{"type": "dense", "out": 4})";
+    const std::string file = directory.write(
+        "layers.json", R"({"task": {"type": "xor"}, "network": {"layers": [)" + layers + "]}}");
+    const auto start = std::chrono::steady_clock::now();
+    const test::Result result = test::run({"validate", file});
+    EXPECT_EQ(result.code, 2);
+    EXPECT_THAT(result.err, testing::HasSubstr("(allowed: a list of 1 to 65537)"));
+    EXPECT_LT(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(), 8.0);
 }
 
 TEST(Config, ExtendsAnotherFileDeeply) {

@@ -271,5 +271,19 @@ TEST(Threads, AreCountedOverTheRanksOfAHost) {
     EXPECT_THAT(threads_note(2, 4, 4), HasSubstr("set it to 1"));
 }
 
+TEST(Evaluate, AMeanOfVeryManyEpisodesIsTheirs) {
+    // Every episode lasts all of its 500 steps; their sum in 32 bits came to a mean of 498.7.
+    const TemporaryDirectory directory;
+    const std::string config = directory.write(
+        "poles.json", R"({"run": {"seed": 1, "directory": ")" + directory.file("run") +
+                          R"(", "stop": {"generations": 5}}, "population": {"size": 16},
+            "task": {"type": "cart_pole", "steps": 500}})");
+    ASSERT_EQ(run({"evolve", config}).code, 0);
+    const Result result = run({"evaluate", directory.file("run/best.cmb"), "--episodes", "200000"});
+    ASSERT_EQ(result.code, 0) << result.err;
+    EXPECT_THAT(result.out, HasSubstr("fitness 500\n")) << result.out;
+    EXPECT_THAT(result.out, HasSubstr("200000 samples: mean 500, deviation 0"));
+}
+
 }  // namespace
 }  // namespace cambrian::launch
