@@ -106,9 +106,9 @@ Translation translation_for(const CommandContext& context, const InferOptions& o
     const Schema schema;
     const ResolvedConfig config =
         config_of_network(options.network, network, "", options.overrides, schema);
-    const distributed::Experiment experiment = make_experiment(config, schema, context.tasks);
-    evolve::check_task_fits(*experiment.task, network.genome.blueprint);
-    return table_translation(config, *experiment.task);
+    const auto task = make_task(config, context.tasks);
+    evolve::check_task_fits(*task, network.genome.blueprint);
+    return table_translation(config, *task);
 }
 
 std::vector<float> network_inputs(const NumberTable& rows, const Translation& translation) {
