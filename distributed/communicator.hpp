@@ -16,11 +16,13 @@ enum class MessageKind : std::uint32_t {
               ///< threads.
     request,  ///< worker → coordinator: I have room for a shard (results ride along).
     shard,    ///< coordinator → worker: births to evaluate.
-    genome_request,  ///< worker → coordinator: parents missing from my cache, by hash.
-    genomes,         ///< coordinator → worker: genomes by hash.
-    heartbeat,       ///< worker → coordinator: my lease lives.
-    shard_failed,    ///< worker → coordinator: the shard threw; its text.
-    stop,            ///< coordinator → worker: the run is over.
+    genome_request,   ///< worker → coordinator: parents missing from my cache, by hash.
+    genomes,          ///< coordinator → worker: genomes by hash.
+    heartbeat,        ///< worker → coordinator: my lease lives.
+    shard_failed,     ///< worker → coordinator: the shard threw; its text.
+    stop,             ///< coordinator → worker: the run is over.
+    initial_request,  ///< worker → coordinator: which network does the run start from?
+    initial,          ///< coordinator → worker: that network.
 };
 
 struct Message {

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "cambrian/distributed/hello.hpp"
+#include "cambrian/distributed/initial_network.hpp"
 #include "cambrian/distributed/network_file.hpp"
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
@@ -129,6 +130,9 @@ void Coordinator::open(Start start) {
                         place));
     }
     directory_->make_logs();
+    if (const auto& initial = experiment_.variation.initial) {
+        write_initial(directory_->path(), initial->genome);
+    }
     directory_->write_config(experiment_.resolved_json, fingerprint_);
     log_ = std::make_unique<GenerationLog>(directory_->path(), lengths, last_);
     checkpoint_generation_ = strategy_->generation();

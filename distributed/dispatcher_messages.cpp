@@ -71,9 +71,18 @@ void Dispatcher::dispatch(const Message& message) {
         case MessageKind::genome_request:
             answer(rank, decode_message<GenomeRequest>(message.payload, source));
             return;
+        case MessageKind::initial_request: {
+            static_cast<void>(decode_message<InitialRequest>(message.payload, source));
+            const auto& initial = experiment_.variation.initial;
+            send(
+                communicator_, rank,
+                InitialReply{initial ? evolve::encode(initial->genome) : std::vector<std::byte>{}});
+            return;
+        }
         case MessageKind::shard:
         case MessageKind::genomes:
         case MessageKind::stop:
+        case MessageKind::initial:
             break;
     }
     throw InputError(

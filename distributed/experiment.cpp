@@ -36,6 +36,9 @@ std::string run_identity(const Experiment& experiment) {
     const std::string founder = to_json(experiment.variation.founder).dump();
     identity["content"] = {{"data", data_hash(*experiment.task).hex()},
                            {"founder", Hasher().add(founder).hash128().hex()}};
+    if (const auto& initial = experiment.variation.initial) {
+        identity["content"]["initial"] = evolve::content_hash(*initial).hex();
+    }
     return identity.dump();
 }
 

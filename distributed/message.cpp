@@ -179,6 +179,18 @@ void read(ArchiveReader& archive, Stop& message) {
     archive.read(message.reason);
 }
 
+void write(ArchiveWriter&, const InitialRequest&) {}
+
+void read(ArchiveReader&, InitialRequest&) {}
+
+void write(ArchiveWriter& archive, const InitialReply& message) {
+    archive.write(std::span<const std::byte>(message.genome));
+}
+
+void read(ArchiveReader& archive, InitialReply& message) {
+    archive.read(message.genome);
+}
+
 }  // namespace detail
 
 Request decode_request(std::span<const std::byte> payload, std::string_view source,

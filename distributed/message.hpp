@@ -129,6 +129,19 @@ struct Stop {
     bool operator==(const Stop&) const = default;
 };
 
+/// A worker cannot build its part of a run before it knows network.initial.
+struct InitialRequest {
+    static constexpr MessageKind kind = MessageKind::initial_request;
+    bool operator==(const InitialRequest&) const = default;
+};
+
+/// The answer to an InitialRequest.
+struct InitialReply {
+    static constexpr MessageKind kind = MessageKind::initial;
+    std::vector<std::byte> genome;  ///< Empty: the coordinator starts from none.
+    bool operator==(const InitialReply&) const = default;
+};
+
 namespace detail {
 [[nodiscard]] std::vector<std::byte> seal(MessageKind kind, std::span<const std::byte> body);
 /// Body of a frame; throws InputError.
@@ -143,6 +156,8 @@ void write(ArchiveWriter& archive, const GenomeReply& message);
 void write(ArchiveWriter& archive, const Heartbeat& message);
 void write(ArchiveWriter& archive, const ShardFailure& message);
 void write(ArchiveWriter& archive, const Stop& message);
+void write(ArchiveWriter& archive, const InitialRequest& message);
+void write(ArchiveWriter& archive, const InitialReply& message);
 void read(ArchiveReader& archive, Hello& message);
 void read(ArchiveReader& archive, Request& message);
 void read(ArchiveReader& archive, Request& message, ThreadPool& threads);
@@ -152,6 +167,8 @@ void read(ArchiveReader& archive, GenomeReply& message);
 void read(ArchiveReader& archive, Heartbeat& message);
 void read(ArchiveReader& archive, ShardFailure& message);
 void read(ArchiveReader& archive, Stop& message);
+void read(ArchiveReader& archive, InitialRequest& message);
+void read(ArchiveReader& archive, InitialReply& message);
 }  // namespace detail
 
 /// Outcomes in archives, also for checkpoints. read_outcome throws InputError.

@@ -170,6 +170,8 @@ class Worker {
             case MessageKind::request:
             case MessageKind::genome_request:
             case MessageKind::shard_failed:
+            case MessageKind::initial_request:
+            case MessageKind::initial:
                 break;
         }
         log_.line(fmt::format("ignored a message of kind {}", static_cast<unsigned>(message.kind)));

@@ -18,7 +18,7 @@ namespace cambrian::evolve {
 using BirthId = std::uint64_t;
 
 enum class Recipe : std::uint8_t {
-    sample,  ///< A founder from the starting blueprint.
+    sample,  ///< A founder, of the starting structure or of the initial network.
     carry,   ///< The parent, unchanged.
     vary,    ///< Splice (with two parents) and mutation.
 };

@@ -19,14 +19,41 @@ void start(Genome& child, RandomKey key, const SpliceSettings& settings, const B
     }
 }
 
+/// Noise of mutation.weight_power on every weight.
+MutationSettings noise_on_all(MutationSettings settings) {
+    settings.weight_rate = 1.0F;
+    settings.weight_replace_rate = 0.0F;
+    return settings;
+}
+
 }  // namespace
+
+InitialNetwork::InitialNetwork(Genome network, bool keeps)
+    : genome(std::move(network)), keeps_weights(keeps) {
+    for (std::vector<Gene>* genes : {&genome.slot_genes, &genome.link_genes}) {
+        for (Gene& gene : *genes) {
+            gene.born = 0;
+        }
+    }
+    genome.head_gene.born = 0;
+}
+
+Hash128 content_hash(const InitialNetwork& initial) {
+    Genome founder = initial.genome;
+    if (!initial.keeps_weights) {
+        founder.weights.clear();
+    }
+    return content_hash(founder);
+}
 
 Variation::Variation(std::uint64_t seed, VariationSettings settings)
     : settings_(std::move(settings)),
       founder_(std::make_shared<const Network>(settings_.founder)),
+      founder_noise_(noise_on_all(settings_.mutation)),
       sample_key_(random_key(seed, "sample")),
       splice_key_(random_key(seed, "splice")),
       mutate_key_(random_key(seed, "mutate")) {
+    CAMBRIAN_EXPECT(!settings_.initial || settings_.initial->genome.blueprint == settings_.founder);
     for (const std::string& type : settings_.mutation.layer_types) {
         static_cast<void>(
             fitted_layer(type, {1}, {1}));  // an unknown type throws now, not in a birth
@@ -44,8 +71,7 @@ std::uint32_t Variation::materialise(const Birth& birth, std::span<const Genome*
     CAMBRIAN_ASSERT(parents.size() == birth.parents.size());
     if (birth.recipe == Recipe::sample) {
         CAMBRIAN_ASSERT(parents.empty());
-        RandomStream rng(sample_key_, birth.id);
-        child = sample_genome(*founder_, rng, birth.id);
+        found(birth, child);
         return 0;
     }
     if (birth.recipe == Recipe::carry) {
@@ -60,6 +86,21 @@ std::uint32_t Variation::materialise(const Birth& birth, std::span<const Genome*
         mutate(rng, settings_.mutation, settings_.limits, std::move(child), birth.id);
     child = std::move(result.genome);
     return result.redrawn;
+}
+
+/// Of an initial network with its weights, birth 0 is that very network: no generation is worse.
+void Variation::found(const Birth& birth, Genome& child) const {
+    RandomStream rng(sample_key_, birth.id);
+    if (!settings_.initial) {
+        child = sample_genome(*founder_, rng, birth.id);
+        return;
+    }
+    child = settings_.initial->genome;
+    if (!settings_.initial->keeps_weights) {
+        child.weights = founder_->initial_weights(rng);
+    } else if (birth.id != 0) {
+        mutate_weights(rng, founder_noise_, child);
+    }
 }
 
 }  // namespace cambrian::evolve

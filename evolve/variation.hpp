@@ -10,12 +10,25 @@
 
 namespace cambrian::evolve {
 
+/// The network that founders are made of. Its birth in another run means nothing here, so its genes
+/// were born in birth 0; their historical ids are kept, so that networks of both runs align.
+struct InitialNetwork {
+    explicit InitialNetwork(Genome network, bool keeps = true);
+
+    Genome genome;
+    bool keeps_weights;  ///< Else founders have its structure and genes with weights of their own.
+};
+/// Names what founders are made of: structure and genes, and the weights where they are kept.
+[[nodiscard]] Hash128 content_hash(const InitialNetwork& initial);
+
 /// Everything identity-relevant about variation in a run.
 struct VariationSettings {
     Blueprint founder;
     GenomeLimits limits;
     MutationSettings mutation;
     SpliceSettings splice;
+    /// Of structure `founder`; null: founders have fresh weights and the genes of their slots.
+    std::shared_ptr<const InitialNetwork> initial = nullptr;
 };
 
 struct Offspring {
@@ -40,8 +53,11 @@ class Variation {
     [[nodiscard]] const VariationSettings& settings() const { return settings_; }
 
   private:
+    void found(const Birth& birth, Genome& child) const;
+
     VariationSettings settings_;
     std::shared_ptr<const Network> founder_;  // built once, shared by copies
+    MutationSettings founder_noise_;
     RandomKey sample_key_;
     RandomKey splice_key_;
     RandomKey mutate_key_;

@@ -8,6 +8,7 @@
 #include "cambrian/launch/commands.hpp"
 #include "cambrian/launch/exit_code.hpp"
 #include "cambrian/launch/experiment_reader.hpp"
+#include "cambrian/launch/founder_reader.hpp"
 #include "cambrian/launch/nearest.hpp"
 #include "cambrian/launch/structure_text.hpp"
 #include "cambrian/launch/training_reader.hpp"
@@ -120,16 +121,19 @@ int validate_command(const CommandContext& context, const std::string& config,
                      const std::vector<std::string>& overrides) {
     const Schema schema;
     const ConfigDocument document = read_config(config, overrides);
-    if (document.json->is_object() && document.json->contains("training")) {
-        const TrainingJob job =
-            make_training(resolve_training(document, schema), schema, context.tasks);
-        context.out << fmt::format("valid: {}\n{}{}", config, notes_text(*job.task),
+    const bool both = holds_training(document) && holds_evolution(document);
+    if (holds_training(document)) {
+        const ResolvedConfig resolved = resolve_training(document, schema);
+        const TrainingJob job = make_training(resolved, schema, context.tasks);
+        context.out << fmt::format("valid{}: {}\n{}{}", both ? " for training" : "", config,
+                                   founder_text(resolved) + notes_text(*job.task),
                                    structure_table(Network(job.blueprint)));
-        return exit_done;
+        if (!both) return exit_done;
     }
-    const ResolvedConfig resolved = resolve(document, schema);
+    const ResolvedConfig resolved = resolve_evolution(document, schema);
     const distributed::Experiment experiment = make_experiment(resolved, schema, context.tasks);
-    context.out << fmt::format("valid: {}\n", config) << summary_text(experiment);
+    context.out << fmt::format("valid{}: {}\n", both ? " for evolution" : "", config)
+                << founder_text(resolved) << summary_text(experiment);
     return exit_done;
 }
 

@@ -11,6 +11,7 @@
 #include "cambrian/launch/commands.hpp"
 #include "cambrian/launch/device.hpp"
 #include "cambrian/launch/exit_code.hpp"
+#include "cambrian/launch/founder_reader.hpp"
 #include "cambrian/launch/network_task.hpp"
 
 namespace cambrian::launch {
@@ -63,15 +64,17 @@ int evaluate_command(const CommandContext& context, const EvaluateOptions& optio
     const Schema schema;
     const ResolvedConfig config =
         config_of_network(options.network, network, options.config, options.overrides, schema);
-    const distributed::Experiment experiment = make_experiment(config, schema, context.tasks);
-    std::shared_ptr<const evolve::Task> task = experiment.task;
+    std::shared_ptr<const evolve::Task> task = make_task(config, context.tasks);
+    evolve::check_task_fits(*task, network.genome.blueprint);
+    // It starts from nothing here: network.initial may be gone.
+    const distributed::Experiment experiment =
+        make_experiment(config, schema, task, {network.genome.blueprint, nullptr});
     if (options.episodes > 0) {
         task = experiment.task->with_episodes(options.episodes);
         if (!task)
             throw ConfigError(fmt::format("--episodes is {} (task {} has no episodes) leave it out",
                                           options.episodes, experiment.task->type()));
     }
-    evolve::check_task_fits(*task, network.genome.blueprint);
     const Phase phase = chosen_phase(options.phase, *task);
     DeviceSettings settings = device_settings(config.effective->at("engine"), RankPlace{});
     require_backend_for(settings, options.dump, options.profile);

@@ -9,8 +9,11 @@
 #include <ostream>
 
 #include "cambrian/distributed/hello.hpp"
+#include "cambrian/distributed/initial_network.hpp"
 #include "cambrian/distributed/mpi_session.hpp"
+#include "cambrian/distributed/rank_log.hpp"
 #include "cambrian/distributed/run.hpp"
+#include "cambrian/distributed/worker.hpp"
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/launch/commands.hpp"
 #include "cambrian/launch/console_reporter.hpp"
@@ -18,6 +21,7 @@
 #include "cambrian/launch/dry_run.hpp"
 #include "cambrian/launch/exit_code.hpp"
 #include "cambrian/launch/experiment_reader.hpp"
+#include "cambrian/launch/founder_reader.hpp"
 #include "cambrian/launch/launcher.hpp"
 #include "cambrian/launch/result_text.hpp"
 #include "cambrian/launch/signals.hpp"
@@ -33,11 +37,23 @@ struct Job {
 
 Job read_job(const RunOptions& options, const Schema& schema) {
     Job job;
-    job.config = options.resume
-                     ? read_resumed(options.config, options.overrides, schema, job.changes)
-                     : resolve(read_config(options.config, options.overrides), schema);
-    refuse_training(job.config);
+    if (options.resume) {
+        job.config = read_resumed_evolution(options.config, options.overrides, schema, job.changes);
+    } else {
+        const ConfigDocument document = read_config(options.config, options.overrides);
+        refuse_overrides_of_training(document.origins);
+        job.config = resolve_evolution(document, schema);
+    }
     return job;
+}
+
+std::string start_text(const Job& job) {
+    return ignored_text(job.config, "train") + founder_text(job.config) + changes_text(job.changes);
+}
+
+/// The run whose copy of network.initial is taken.
+std::filesystem::path resumed(const RunOptions& options) {
+    return options.resume ? options.config : std::string();
 }
 
 /// --print-config and --dry-run: no run, no MPI; the other ranks of a job have nothing to say.
@@ -49,10 +65,13 @@ int show(const CommandContext& context, const RunOptions& options) {
         context.out << job.config.written->dump(2) << '\n';
         return exit_done;
     }
-    const distributed::Experiment experiment = make_experiment(job.config, schema, context.tasks);
+    const auto task = make_task(job.config, context.tasks);
+    const distributed::Experiment experiment = make_experiment(
+        job.config, schema, task, make_founder(job.config, *task, resumed(options)));
     const auto backend = make_backend(device_settings(
         job.config.effective->at("engine"), {launcher_local_rank(), launcher_local_size()}));
-    context.out << dry_run_text(experiment, *backend, distributed::launched_ranks());
+    context.out << start_text(job)
+                << dry_run_text(experiment, *backend, distributed::launched_ranks());
     return exit_done;
 }
 
@@ -100,12 +119,36 @@ Engine make_engine(const Json& section, const RunOptions& options,
     }
 }
 
+/// What the run starts from; nothing for a worker whose run has ended before rank 0 told it.
+std::optional<Founder> find_founder(const Job& job, const RunOptions& options,
+                                    const evolve::Task& task,
+                                    distributed::Communicator& communicator,
+                                    const std::atomic<int>& interrupt) {
+    if (communicator.rank() == 0 || !names_initial(job.config))
+        return make_founder(job.config, task, resumed(options));
+    try {
+        const double patience = distributed::WorkerLimits{}.first_contact_seconds;
+        auto genome = distributed::receive_initial(communicator, interrupt, patience);
+        if (!genome) return std::nullopt;
+        return founder_of(job.config, task, *std::move(genome));
+    } catch (const Error& error) {
+        // Whoever starts a job only sees what rank 0 says.
+        const auto directory = job.config.effective->at("run").at("directory").get<std::string>();
+        distributed::RankLog(directory, communicator.rank()).line(error.what());
+        throw;
+    }
+}
+
 /// One rank's part of the run.
 int run_rank(const CommandContext& context, const RunOptions& options, const Schema& schema,
              const Job& job, distributed::Communicator& communicator, RankPlace place,
              const std::atomic<int>& interrupt) {
     const bool coordinator = communicator.rank() == 0;
-    distributed::Experiment experiment = make_experiment(job.config, schema, context.tasks);
+    const auto task = make_task(job.config, context.tasks);
+    std::optional<Founder> founder = find_founder(job, options, *task, communicator, interrupt);
+    if (!founder) return interrupt.load() == 0 ? exit_done : exit_interrupted;
+    distributed::Experiment experiment =
+        make_experiment(job.config, schema, task, *std::move(founder));
     if (options.require_solved) require_solved(experiment.stop);
     if (coordinator && options.proceed) check_same_run(experiment.directory, job.config, schema);
     const Engine engine =
@@ -119,7 +162,7 @@ int run_rank(const CommandContext& context, const RunOptions& options, const Sch
         distributed::run_worker(communicator, backend, experiment, interrupt);
         return interrupt.load() == 0 ? exit_done : exit_interrupted;
     }
-    if (!options.quiet) context.out << changes_text(job.changes);
+    if (!options.quiet) context.out << start_text(job);
     const std::string threads = threads_note(engine.settings, place);
     if (!threads.empty() && !options.quiet) context.out << "warning: " << threads << '\n';
     ConsoleReporter reporter(context.out, console_settings(options.quiet));

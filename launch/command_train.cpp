@@ -13,6 +13,7 @@
 #include "cambrian/launch/commands.hpp"
 #include "cambrian/launch/device.hpp"
 #include "cambrian/launch/exit_code.hpp"
+#include "cambrian/launch/founder_reader.hpp"
 #include "cambrian/launch/launcher.hpp"
 #include "cambrian/launch/signals.hpp"
 #include "cambrian/launch/structure_text.hpp"
@@ -90,6 +91,15 @@ std::string units_text(const TrainingJob& job, Backend& backend) {
     return text + '\n';
 }
 
+ResolvedConfig read_job(const RunOptions& options, const Schema& schema,
+                        std::vector<Difference>& changes) {
+    if (options.resume)
+        return read_resumed_training(options.config, options.overrides, schema, changes);
+    const ConfigDocument document = read_config(options.config, options.overrides);
+    refuse_overrides_of_evolution(document);
+    return resolve_training(document, schema);
+}
+
 }  // namespace
 
 int train_command(const CommandContext& context, const RunOptions& options) {
@@ -103,18 +113,19 @@ int train_command(const CommandContext& context, const RunOptions& options) {
             "--require-solved is of evolution (a training has no fitness to reach) leave it out");
     const Schema schema;
     std::vector<Difference> changes;
-    const ResolvedConfig config =
-        options.resume ? read_resumed_training(options.config, options.overrides, schema, changes)
-                       : resolve_training(read_config(options.config, options.overrides), schema);
+    const ResolvedConfig config = read_job(options, schema, changes);
     if (options.print_config) {
         context.out << config.written->dump(2) << '\n';
         return exit_done;
     }
-    const TrainingJob job = make_training(config, schema, context.tasks);
+    const TrainingJob job = make_training(config, schema, context.tasks,
+                                          options.resume ? options.config : std::string());
     DeviceSettings settings = device_settings(config.effective->at("engine"), RankPlace{});
     require_backend_for(settings, options.dump, options.profile);
     const auto backend = make_backend(settings);
-    if (!options.quiet || options.dry_run) context.out << summary(job) << changes_text(changes);
+    if (!options.quiet || options.dry_run)
+        context.out << summary(job) << ignored_text(config, "evolve") << founder_text(config)
+                    << changes_text(changes);
     if (const std::string threads = threads_note(settings, RankPlace{});
         !threads.empty() && !options.quiet)
         context.out << "warning: " << threads << '\n';

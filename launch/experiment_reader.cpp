@@ -6,12 +6,14 @@
 #include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <utility>
 
-#include "cambrian/distributed/network_file.hpp"
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/core/shortened.hpp"
 #include "cambrian/launch/directory_template.hpp"
+#include "cambrian/launch/error_origin.hpp"
+#include "cambrian/launch/founder_reader.hpp"
 
 namespace cambrian::launch {
 namespace {
@@ -24,25 +26,6 @@ Choice choice(const Json& text, const std::array<std::string_view, count>& names
     const auto found = std::find(names.begin(), names.end(), text.get<std::string>());
     CAMBRIAN_ASSERT(found != names.end());
     return static_cast<Choice>(found - names.begin());
-}
-
-/// The key that an error of a part begins with, else the section of the part.
-std::string_view key_of(std::string_view text, std::string_view section) {
-    const std::string_view first = text.substr(0, text.find_first_of(" :"));
-    return first.starts_with(section) ? first : section;
-}
-
-/// Repeats an error of a part with the place in the config it comes from.
-template <class Body>
-auto from(const Origins& origins, const char* section, const Body& body) {
-    try {
-        return body();
-    } catch (const ConfigError& error) {
-        throw ConfigError(
-            fmt::format("{}: {}", origins.of(key_of(error.what(), section)), error.what()));
-    } catch (const ShapeError& error) {
-        throw ShapeError(fmt::format("{}: {}", origins.of(section), error.what()));
-    }
 }
 
 distributed::StopSettings stop_settings(const Json& json) {
@@ -89,19 +72,6 @@ distributed::DistributionSettings distribution_settings(const Json& config) {
     result.lease_seconds = json.at("lease_seconds").get<double>();
     result.mixed = config.at("engine").at("mixed").get<bool>();
     return result;
-}
-
-Blueprint founder(const Json& network, const evolve::TaskSignature& task, const fs::path& base) {
-    const std::string initial = network.at("initial").get<std::string>();
-    if (!initial.empty() && network.contains("build"))
-        throw ConfigError(
-            "network.initial is given beside network.build (both say what the network is) keep one "
-            "of the two");
-    if (!initial.empty()) return distributed::read_network(base / initial).genome.blueprint;
-    nlohmann::json structure;
-    for (const char* key : {"layers", "grid", "links", "input", "mode", "build"})
-        if (network.contains(key)) structure[key] = nlohmann::json(network[key]);
-    return blueprint_from_json(structure, task.observations, task.outputs, task.time);
 }
 
 /// Where relative data paths start: run.base_directory, itself relative to the config.
@@ -188,17 +158,14 @@ std::shared_ptr<const evolve::Task> make_task(const ResolvedConfig& config,
     });
 }
 
-Blueprint make_founder(const ResolvedConfig& config, const evolve::Task& task) {
-    return from(config.origins, "network", [&] {
-        Blueprint blueprint =
-            founder(config.effective->at("network"), task.signature(), config.base_directory);
-        evolve::check_task_fits(task, blueprint);
-        return blueprint;
-    });
+distributed::Experiment make_experiment(const ResolvedConfig& config, const Schema& schema,
+                                        const evolve::TaskRegistry& tasks) {
+    const std::shared_ptr<const evolve::Task> task = make_task(config, tasks);
+    return make_experiment(config, schema, task, make_founder(config, *task));
 }
 
 distributed::Experiment make_experiment(const ResolvedConfig& config, const Schema& schema,
-                                        const evolve::TaskRegistry& tasks) {
+                                        std::shared_ptr<const evolve::Task> task, Founder founder) {
     static constexpr std::array<std::string_view, 3> reevaluations{"auto", "always", "never"};
     static constexpr std::array<std::string_view, 3> families{"auto", "graph", "interpreted"};
     const Json& json = *config.effective;
@@ -213,10 +180,10 @@ distributed::Experiment make_experiment(const ResolvedConfig& config, const Sche
     experiment.reevaluate =
         choice<distributed::Reevaluate>(population.at("reevaluate"), reevaluations);
 
-    experiment.task = make_task(config, tasks);
-    const evolve::TaskSignature signature = experiment.task->signature();
-    experiment.variation.founder = make_founder(config, *experiment.task);
-    experiment.variation.limits.time = signature.time;
+    experiment.task = std::move(task);
+    experiment.variation.founder = std::move(founder.blueprint);
+    experiment.variation.initial = std::move(founder.initial);
+    experiment.variation.limits.time = experiment.task->signature().time;
     experiment.variation.mutation = mutation_settings(json.at("mutation"));
     experiment.variation.splice = splice_settings(json.at("splice"));
     experiment.family = choice<evolve::FamilyChoice>(json.at("engine").at("family"), families);

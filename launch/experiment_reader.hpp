@@ -20,6 +20,8 @@ struct ResolvedConfig {
     std::shared_ptr<const Json> effective;
     std::filesystem::path base_directory;  ///< Where relative data paths start.
     Origins origins{""};
+    /// Sections that another command reads, such as "training"; they are in neither of the two.
+    std::vector<std::string> ignored{};
 };
 
 /// Checks a document against the schema and fills in what it leaves out.
@@ -29,9 +31,13 @@ struct ResolvedConfig {
 /// Reads the data of the task, too. Throws ConfigError or InputError.
 [[nodiscard]] std::shared_ptr<const evolve::Task> make_task(const ResolvedConfig& config,
                                                             const evolve::TaskRegistry& tasks);
-/// The starting network, which fits the task. Throws ConfigError or ShapeError.
-[[nodiscard]] Blueprint make_founder(const ResolvedConfig& config, const evolve::Task& task);
 
+struct Founder;
+/// All of an experiment of a task and of what it starts from. Throws ConfigError.
+[[nodiscard]] distributed::Experiment make_experiment(const ResolvedConfig& config,
+                                                      const Schema& schema,
+                                                      std::shared_ptr<const evolve::Task> task,
+                                                      Founder founder);
 /// Makes the task (reads its data) and the starting network, and checks that they fit. Throws
 /// ConfigError, ShapeError or InputError.
 [[nodiscard]] distributed::Experiment make_experiment(const ResolvedConfig& config,

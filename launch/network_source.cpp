@@ -8,6 +8,7 @@
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/core/json_read.hpp"
+#include "cambrian/launch/founder_reader.hpp"
 #include "cambrian/launch/training_reader.hpp"
 
 namespace cambrian::launch {
@@ -38,7 +39,7 @@ NetworkSource network_source(const std::string& path, const evolve::TaskRegistry
     const ResolvedConfig config =
         json.contains("training") ? resolve_training(document, schema) : resolve(document, schema);
     const auto task = make_task(config, tasks);
-    return {make_founder(config, *task),
+    return {make_founder(config, *task).blueprint,
             nlohmann::json(keys_of_class(schema, *config.written, "identity")).dump(),
             task->preparation()};
 }

@@ -176,8 +176,10 @@ Json normalised(const Schema& schema, const Json& reference, const Json& value) 
     Json result = Json::object();
     for (const auto& [name, child] : keys.properties) {
         const Json& target = schema.resolve(*child);
-        // Beside the key that stands for it, a key has no default.
-        const bool replaced = value.contains(target.value("x-unless", ""));
+        // Beside the key that stands for it, or without the one it is about, a key has no default.
+        const bool replaced =
+            value.contains(target.value("x-unless", "")) ||
+            (target.contains("x-with") && value.value(target["x-with"], Json("")) == Json(""));
         if (value.contains(name) &&
             !(target.contains("default") && value[name].empty() && value[name].is_object()))
             result[name] = normalised(schema, *child, value[name]);
@@ -214,6 +216,13 @@ const std::string& Origins::of(std::string_view key) const {
         key = cut == std::string_view::npos ? "" : key.substr(0, cut);
     }
     return file_;
+}
+
+std::string Origins::override_of(std::string_view key) const {
+    const std::string below = std::string(key) + ".";
+    for (const auto& [name, origin] : by_key_)
+        if ((name == key || name.starts_with(below)) && origin.starts_with("--set ")) return origin;
+    return "";
 }
 
 void validate(const Schema& schema, const Json& config, const Origins& origins) {

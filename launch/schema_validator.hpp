@@ -17,6 +17,8 @@ class Origins {
     void record(const std::string& key, std::string origin);
     /// Of the key itself, or of the nearest section around it.
     [[nodiscard]] const std::string& of(std::string_view key) const;
+    /// The `--set` that gave a key or one below it; empty: none did.
+    [[nodiscard]] std::string override_of(std::string_view key) const;
 
   private:
     std::string file_;

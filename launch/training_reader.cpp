@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cambrian/engine/core/error.hpp"
+#include "cambrian/launch/founder_reader.hpp"
 
 namespace cambrian::launch {
 namespace {
@@ -14,32 +15,34 @@ namespace {
 constexpr std::array<const char*, 5> evolution{"population", "splice", "mutation", "distributed",
                                                "checkpoint"};
 
-void refuse_evolution(const ConfigDocument& document) {
-    const Json& json = *document.json;
-    const auto refuse = [&](const std::string& key) {
-        throw ConfigError(fmt::format(
-            "{}: {} is a key of evolution ('cambrian train' does not read it) remove it, or use "
-            "'cambrian evolve'",
-            document.origins.of(key), key));
-    };
+/// Those of them that a config holds.
+std::vector<std::string> evolution_in(const Json& json) {
+    std::vector<std::string> found;
+    if (!json.is_object()) return found;
     for (const char* section : evolution)
-        if (json.contains(section)) refuse(section);
+        if (json.contains(section)) found.emplace_back(section);
     if (json.contains("run") && json["run"].is_object() && json["run"].contains("stop"))
-        refuse("run.stop");
+        found.emplace_back("run.stop");
+    return found;
 }
 
-void remove_evolution(Json& json) {
-    for (const char* section : evolution) json.erase(section);
-    json["run"].erase("stop");
-}
-
-ResolvedConfig without_evolution(ResolvedConfig config) {
+template <class Remove>
+ResolvedConfig without(ResolvedConfig config, std::vector<std::string> ignored,
+                       const Remove& remove) {
     for (std::shared_ptr<const Json>* part : {&config.written, &config.effective}) {
         Json json = **part;
-        remove_evolution(json);
+        remove(json);
         *part = std::make_shared<const Json>(std::move(json));
     }
+    config.ignored = std::move(ignored);
     return config;
+}
+
+ResolvedConfig without_evolution(ResolvedConfig config, std::vector<std::string> ignored) {
+    return without(std::move(config), std::move(ignored), [](Json& json) {
+        for (const char* section : evolution) json.erase(section);
+        json["run"].erase("stop");
+    });
 }
 
 /// A list of rates says how many individuals there are.
@@ -90,34 +93,70 @@ WatchSettings watch_of(const Json& observe) {
 
 }  // namespace
 
+void refuse_overrides_of_evolution(const ConfigDocument& document) {
+    for (const std::string& key : evolution_in(*document.json))
+        if (const std::string origin = document.origins.override_of(key); !origin.empty())
+            throw ConfigError(fmt::format(
+                "{}: {} is a key of evolution ('cambrian train' does not read it) remove it, or "
+                "use 'cambrian evolve'",
+                origin, key));
+}
+
+void refuse_overrides_of_training(const Origins& origins) {
+    if (const std::string origin = origins.override_of("training"); !origin.empty())
+        throw ConfigError(fmt::format(
+            "{}: training is a section of 'cambrian train' (evolution changes weights by "
+            "mutation) remove it, or use 'cambrian train'",
+            origin));
+}
+
 ResolvedConfig resolve_training(const ConfigDocument& document, const Schema& schema,
                                 const Environment& environment) {
-    refuse_evolution(document);
     ConfigDocument complete = document;
     Json json = *document.json;
     if (!json.contains("training")) json["training"] = Json::object();
     fit_individuals(json["training"]);
     complete.json = std::make_shared<const Json>(std::move(json));
-    return without_evolution(resolve(complete, schema, environment));
+    return without_evolution(resolve(complete, schema, environment), evolution_in(*document.json));
+}
+
+ResolvedConfig resolve_evolution(const ConfigDocument& document, const Schema& schema,
+                                 const Environment& environment) {
+    std::vector<std::string> ignored;
+    if (holds_training(document)) ignored.emplace_back("training");
+    return without(resolve(document, schema, environment), std::move(ignored),
+                   [](Json& json) { json.erase("training"); });
+}
+
+bool holds_training(const ConfigDocument& document) {
+    return document.json->is_object() && document.json->contains("training");
+}
+
+bool holds_evolution(const ConfigDocument& document) {
+    return !evolution_in(*document.json).empty();
+}
+
+std::string ignored_text(const ResolvedConfig& config, std::string_view reader) {
+    if (config.ignored.empty()) return "";
+    return fmt::format("ignored: {} (of 'cambrian {}')\n", fmt::join(config.ignored, ", "), reader);
 }
 
 bool holds_training(const std::filesystem::path& directory) {
     const std::filesystem::path path = directory / "config.json";
     std::error_code error;
     if (!std::filesystem::is_regular_file(path, error)) return false;
-    const ConfigDocument document = read_config(path, {});
-    return document.json->is_object() && document.json->contains("training");
+    return holds_training(read_config(path, {}));
 }
 
 ResolvedConfig read_resumed_training(const std::filesystem::path& directory,
                                      std::span<const std::string> overrides, const Schema& schema,
                                      std::vector<Difference>& changes) {
-    refuse_evolution(read_config(directory / "config.json", overrides));
-    return without_evolution(read_resumed(directory, overrides, schema, changes));
+    refuse_overrides_of_evolution(read_config(directory / "config.json", overrides));
+    return without_evolution(read_resumed(directory, overrides, schema, changes), {});
 }
 
 TrainingJob make_training(const ResolvedConfig& config, const Schema& schema,
-                          const evolve::TaskRegistry& tasks) {
+                          const evolve::TaskRegistry& tasks, const std::filesystem::path& resumed) {
     const Json& json = *config.effective;
     TrainingJob job;
     job.name = json.at("run").at("name").get<std::string>();
@@ -129,8 +168,11 @@ TrainingJob make_training(const ResolvedConfig& config, const Schema& schema,
             "{}: task {} cannot be trained by gradient (it has no samples with answers) use task "
             "\"dataset\" or \"table\", or 'cambrian evolve'",
             config.origins.of("task"), job.task->type()));
-    job.blueprint = make_founder(config, *job.task);
+    Founder founder = make_founder(config, *job.task, resumed);
+    job.blueprint = std::move(founder.blueprint);
+    job.initial = std::move(founder.initial);
     job.settings = settings_of(json, learning->loss);
+    if (job.keeps_weights()) job.settings.initial_weights = job.initial->genome.weights;
     job.mixed = json.at("engine").at("mixed").get<bool>();
     job.watch = watch_of(json.at("training").at("observe"));
     job.identity_json = nlohmann::json(keys_of_class(schema, *config.written, "identity")).dump();
@@ -138,12 +180,12 @@ TrainingJob make_training(const ResolvedConfig& config, const Schema& schema,
     return job;
 }
 
-void refuse_training(const ResolvedConfig& config) {
-    if (config.written->contains("training"))
-        throw ConfigError(fmt::format(
-            "{}: training is a section of 'cambrian train' (evolution changes weights by mutation) "
-            "remove it, or use 'cambrian train'",
-            config.origins.of("training")));
+ResolvedConfig read_resumed_evolution(const std::filesystem::path& directory,
+                                      std::span<const std::string> overrides, const Schema& schema,
+                                      std::vector<Difference>& changes) {
+    ResolvedConfig config = read_resumed(directory, overrides, schema, changes);
+    refuse_overrides_of_training(config.origins);
+    return config;
 }
 
 }  // namespace cambrian::launch

@@ -8,10 +8,12 @@
 #include <filesystem>
 #include <limits>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <ostream>
 
 #include "cambrian/distributed/generation_log.hpp"
 #include "cambrian/distributed/hello.hpp"
+#include "cambrian/distributed/initial_network.hpp"
 #include "cambrian/distributed/network_file.hpp"
 #include "cambrian/distributed/run_directory.hpp"
 #include "cambrian/engine/core/error.hpp"
@@ -61,6 +63,7 @@ class Run {
                 "another run.directory or run.seed",
                 directory_.path().string(), *file));
         if (resume) restore();
+        if (job.initial) distributed::write_initial(directory_.path(), job.initial->genome);
         directory_.write_config(job.resolved_json, backend.describe().text());
         epochs_.emplace(directory_.path() / "epochs.csv", before_.epochs_bytes);
         timings_.emplace(directory_.path() / "timings.csv", before_.timings_bytes);
@@ -99,6 +102,14 @@ class Run {
         return directory_.path() / "training.cmb";
     }
 
+    /// The settings, and what network.initial holds.
+    [[nodiscard]] std::string identity() const {
+        if (!job_.initial) return job_.identity_json;
+        nlohmann::json whole = nlohmann::json::parse(job_.identity_json);
+        whole["content"]["initial"] = evolve::content_hash(*job_.initial).hex();
+        return whole.dump();
+    }
+
     /// Goes back to the last checkpoint.
     void restore() {
         const std::string path = checkpoint_path().string();
@@ -108,7 +119,7 @@ class Run {
                             "it again with 'cambrian train'",
                             path));
         before_ = read_training_checkpoint(path);
-        if (before_.identity_json != job_.identity_json)
+        if (before_.identity_json != identity())
             throw InputError(
                 fmt::format("{} is of another training (its settings differ) train "
                             "anew into another run.directory",
@@ -139,7 +150,7 @@ class Run {
         for (auto* log : {&epochs_, &timings_, &observations_})
             if (*log) (*log)->sync();
         write_training_checkpoint(checkpoint_path(),
-                                  {.identity_json = job_.identity_json,
+                                  {.identity_json = identity(),
                                    .arithmetic = arithmetic_,
                                    .epochs_bytes = epochs_->length(),
                                    .timings_bytes = timings_->length(),
@@ -165,7 +176,17 @@ class Run {
         trainer_.watch(job_.watch.every, *window_);
     }
 
+    /// What the loss of the first epochs compares with.
+    void print_start() {
+        const bool validates = job_.task->signature().validates;
+        const std::vector<Score> scores =
+            trainer_.evaluate(validates ? Part::validation : Part::train, Snapshot::now);
+        out_ << fmt::format("start      {}", text(validates ? "validation" : "train", scores[0]))
+             << std::endl;
+    }
+
     TrainingResult loop(const std::atomic<int>& interrupt) {
+        if (job_.keeps_weights() && !quiet_ && before_.identity_json.empty()) print_start();
         double saved = now();
         double begin = saved;
         while (!trainer_.finished()) {
@@ -287,11 +308,17 @@ class Run {
                                 kept_->individual);
     }
 
+    /// The network with its genes: those of network.initial, so that its relatives align.
+    [[nodiscard]] evolve::Genome named_genome() const {
+        if (job_.initial) return job_.initial->genome;
+        RandomStream unused(random_key(0, "train/genes"), 0);
+        return evolve::sample_genome(network_, unused, 0);
+    }
+
     /// Writes nothing and returns false where a weight is not finite.
     bool write(std::int64_t individual, Snapshot snapshot, const char* file) {
-        RandomStream unused(random_key(0, "train/genes"), 0);
         distributed::NetworkFile content;
-        content.genome = evolve::sample_genome(network_, unused, 0);
+        content.genome = named_genome();
         content.genome.weights = trainer_.weights(individual, snapshot);
         if (!std::ranges::all_of(content.genome.weights, [](float x) { return std::isfinite(x); }))
             return false;
@@ -320,6 +347,9 @@ class Run {
             result.test = trainer_.evaluate(
                 Part::test, Snapshot::best)[static_cast<std::size_t>(result.individual)];
         tested_ = result.test;
+        if (!quiet_ && !interrupted && job_.keeps_weights() &&
+            trainer_.weights(result.individual, Snapshot::best) == job_.settings.initial_weights)
+            out_ << "no epoch was better than the start: best.cmb is network.initial\n";
         write_status(interrupted ? "interrupted" : "done",
                      interrupted ? exit_interrupted : exit_done,
                      interrupted                            ? "interrupted"

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <map>
 #include <numeric>
 
@@ -149,6 +150,9 @@ class Trainer::Implementation {
         buffers_.write(fmt::format("{}.targets", name(part)), samples(part).targets);
     }
     void draw_weights();
+    [[nodiscard]] bool start_is_given() const { return !settings_.initial_weights.empty(); }
+    /// Makes a given start the best so far.
+    void judge_start();
     /// Names of the buffers that outlast an epoch, and of those that add up what one did so far
     /// (none between two).
     std::vector<std::string> lasting() const;
@@ -198,11 +202,15 @@ class Trainer::Implementation {
 };
 
 void Trainer::Implementation::draw_weights() {
+    CAMBRIAN_EXPECT(!start_is_given() ||
+                    network_.weight_count() ==
+                        static_cast<std::int64_t>(settings_.initial_weights.size()));
     std::vector<float> all;
     for (std::uint64_t i = 0; i < individuals_.size(); ++i) {
         RandomStream stream(random_key(settings_.seed, "train/weights"),
                             settings_.first_individual + i);
-        const std::vector<float> own = network_.initial_weights(stream);
+        const std::vector<float> own =
+            start_is_given() ? settings_.initial_weights : network_.initial_weights(stream);
         all.insert(all.end(), own.begin(), own.end());
     }
     for (const Snapshot snapshot : {Snapshot::now, Snapshot::best})
@@ -318,6 +326,7 @@ std::vector<Score> Trainer::Implementation::evaluate(Part part, Snapshot snapsho
 
 std::optional<EpochReport> Trainer::Implementation::run_epoch(const std::function<bool()>& go_on) {
     CAMBRIAN_ASSERT(!finished());
+    if (epochs_done_ == 0 && next_batch_ == 0 && start_is_given()) judge_start();
     write_order();
     write_rates();
     write_shared("batch", ValueType::integer, static_cast<double>(next_batch_));
@@ -348,8 +357,9 @@ std::optional<EpochReport> Trainer::Implementation::run_epoch(const std::functio
             report.individuals[i].validation = validation[i];
             report.individuals[i].watched = validation[i].loss;
         }
-    } else if (step_.batches() == 1) {
-        // The loss of a single step is of the weights before it: nothing of the ones it made.
+    } else if (step_.batches() == 1 || start_is_given()) {
+        // The loss of a single step is of the weights before it: nothing of the ones it made. That
+        // of several is of weights that change, which says little beside that of the start.
         const std::vector<Score> after = evaluate(Part::train, Snapshot::now);
         for (std::size_t i = 0; i < scores.size(); ++i)
             report.individuals[i].watched = after[i].loss;
@@ -417,6 +427,15 @@ void Trainer::Implementation::restore(ArchiveReader& from) {
         write_all(names, all);
     }
     from.finish();
+}
+
+void Trainer::Implementation::judge_start() {
+    const Part part = data_.validation.rows() > 0 ? Part::validation : Part::train;
+    const std::vector<Score> scores = evaluate(part, Snapshot::now);
+    // One without a finite loss is worse than any epoch, and no reason to stop.
+    for (std::size_t i = 0; i < scores.size(); ++i)
+        if (std::isfinite(scores[i].loss) && std::isinf(individuals_[i].best()))
+            static_cast<void>(individuals_[i].report(scores[i].loss));
 }
 
 void Trainer::Implementation::judge(EpochReport& report) {

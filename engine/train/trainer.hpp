@@ -29,7 +29,8 @@ struct EpochScore {
     Score train;  ///< Over the steps, with the weights of each.
     std::optional<Score> validation;
     /// The loss that early stop, plateau and the best epoch go by: of validation, or else of
-    /// training, which is measured after the step where the epoch has but one.
+    /// training, which is measured after the steps where the epoch has but one or the start was
+    /// given, whose loss it is compared with.
     double watched = 0.0;
     double learning_rate = 0.0;  ///< Of the last step.
     std::int64_t skipped = 0;    ///< Steps left out since their gradient was not finite.
@@ -46,7 +47,7 @@ enum class Part : std::uint8_t { train, validation, test };
 [[nodiscard]] std::string_view name(Part part);
 
 /// Which weights: those of now, or of the epoch with the lowest watched loss (of validation, or
-/// else of training), which without any epoch is the start.
+/// else of training), which without any epoch, or with none better than a given one, is the start.
 enum class Snapshot : std::uint8_t { now, best };
 
 /// Trains a network, or a population of networks of one structure in one program, by gradient. What
@@ -54,9 +55,9 @@ enum class Snapshot : std::uint8_t { now, best };
 /// stay on the device; an epoch uploads its order and brings home sums.
 class Trainer {
   public:
-    /// Compiles and uploads; weights are drawn. Backend and data must outlive it. Throws
-    /// ConfigError for settings and ShapeError for data that do not fit, DeviceError when memory is
-    /// short.
+    /// Compiles and uploads; weights are drawn where none are given. Backend and data must outlive
+    /// it. Throws ConfigError for settings and ShapeError for data that do not fit, DeviceError
+    /// when memory is short.
     Trainer(Backend& backend, const Network& network, const DataSet& data,
             TrainingSettings settings);
     ~Trainer();

@@ -23,6 +23,9 @@ struct TrainingSettings {
     std::uint64_t seed = 1;
     /// Individual i starts from the weights of stream first_individual + i of the seed.
     std::uint64_t first_individual = 0;
+    /// What every individual starts from instead, in the order of Network::weights(); empty: none.
+    /// They are a candidate for the best weights, as those after an epoch.
+    std::vector<float> initial_weights{};
 };
 /// Throws ConfigError, naming keys of a config below "training".
 void check(const TrainingSettings& settings);

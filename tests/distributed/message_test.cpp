@@ -61,6 +61,9 @@ TEST(Message, EveryKindReadsBackAsItWasWritten) {
     expect_round_trip(Heartbeat{{1, 2, 3}});
     expect_round_trip(ShardFailure{5, "it threw", true});
     expect_round_trip(Stop{"the run has ended"});
+    expect_round_trip(InitialRequest{});
+    expect_round_trip(InitialReply{});
+    expect_round_trip(InitialReply{{std::byte{1}, std::byte{2}}});
 }
 
 template <typename T>
@@ -145,6 +148,7 @@ TEST(Message, BodiesWithAGoodChecksumAreStillReadWithinBounds) {
     expect_bounded(some_request());
     expect_bounded(some_order());
     expect_bounded(GenomeReply{{{{1, 2}, {std::byte{1}}}}, {{3, 4}}});
+    expect_bounded(InitialReply{{std::byte{1}, std::byte{2}}});
 }
 
 TEST(Message, AnotherKindIsRefusedWithTheSender) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -91,6 +92,90 @@ TEST(Variation, IsAPureFunctionOfSeedAndBirth) {
         EXPECT_EQ(second.materialise(birth, both).genome, child.genome);
         EXPECT_NE(other.materialise(birth, both).genome, child.genome);
     }
+}
+
+/// Settings of a run that starts from a network which an earlier one evolved.
+VariationSettings from_network(const Genome& network, bool keeps) {
+    VariationSettings settings = lively(true, network.blueprint);
+    settings.initial = std::make_shared<const InitialNetwork>(network, keeps);
+    settings.mutation.weight_rate = 0.1F;
+    settings.mutation.weight_replace_rate = 0.5F;
+    settings.mutation.weight_power = 0.25F;
+    return settings;
+}
+
+/// The network that the founders below come from: with a batch_norm, born late in its run.
+Genome ancestor() {
+    RandomStream rng(random_key(5, "ancestor"), 0);
+    return sample_genome(image_blueprint(), rng, 77);
+}
+
+Genome founder_of(const VariationSettings& settings, BirthId id) {
+    return Variation(3, settings).materialise({id, Recipe::sample, {}}, {}).genome;
+}
+
+TEST(InitialNetwork, TheFirstFounderIsTheNetworkItself) {
+    const Genome network = ancestor();
+    const Genome first = founder_of(from_network(network, true), 0);
+    EXPECT_EQ(first.blueprint, network.blueprint);
+    EXPECT_EQ(first.weights, network.weights);
+    for (std::size_t slot = 0; slot < network.slot_genes.size(); ++slot) {
+        EXPECT_EQ(first.slot_genes[slot].id, network.slot_genes[slot].id);
+        // Birth 77 of that run is no birth of this one.
+        EXPECT_EQ(first.slot_genes[slot].born, 0U);
+    }
+    EXPECT_EQ(first.head_gene, (Gene{network.head_gene.id, 0}));
+    check(first);
+}
+
+TEST(InitialNetwork, OtherFoundersAreCopiesWithNoiseOnAllWeightsButBuffers) {
+    const Genome network = ancestor();
+    const VariationSettings settings = from_network(network, true);
+    const Genome second = founder_of(settings, 1);
+    EXPECT_EQ(second, founder_of(settings, 1));
+    EXPECT_NE(second.weights, founder_of(settings, 2).weights);
+    EXPECT_EQ(second.slot_genes, founder_of(settings, 0).slot_genes);
+    double squares = 0.0;
+    std::int64_t moved = 0;
+    for (const WeightRange& range : Network(network.blueprint).weights())
+        for (std::int64_t i = range.offset; i < range.offset + range.count; ++i) {
+            const auto at = static_cast<std::size_t>(i);
+            const double change = second.weights[at] - network.weights[at];
+            if (range.parameter.buffer) {
+                EXPECT_EQ(change, 0.0) << i;
+                continue;
+            }
+            EXPECT_NE(change, 0.0) << i;
+            squares += change * change;
+            ++moved;
+        }
+    // The power is the deviation of the noise, whatever the rates of mutation are.
+    EXPECT_NEAR(std::sqrt(squares / static_cast<double>(moved)), 0.25, 0.05);
+}
+
+TEST(InitialNetwork, FreshWeightsKeepStructureAndGenes) {
+    const Genome network = ancestor();
+    const VariationSettings settings = from_network(network, false);
+    const Genome first = founder_of(settings, 0);
+    EXPECT_EQ(first.blueprint, network.blueprint);
+    EXPECT_EQ(first.slot_genes, founder_of(from_network(network, true), 0).slot_genes);
+    VariationSettings afresh = settings;
+    afresh.initial = nullptr;
+    EXPECT_EQ(first.weights, founder_of(afresh, 0).weights);
+    EXPECT_EQ(founder_of(settings, 9).weights, founder_of(afresh, 9).weights);
+}
+
+TEST(InitialNetwork, IsNamedByAllThatFoundersTakeOfIt) {
+    const Genome network = ancestor();
+    Genome other = network;
+    other.weights[0] += 1.0F;
+    EXPECT_NE(content_hash(InitialNetwork(network)), content_hash(InitialNetwork(other)));
+    EXPECT_EQ(content_hash(InitialNetwork(network, false)),
+              content_hash(InitialNetwork(other, false)));
+    EXPECT_NE(content_hash(InitialNetwork(network, false)), content_hash(InitialNetwork(network)));
+    other.head_gene.id.low ^= 1U;
+    EXPECT_NE(content_hash(InitialNetwork(network, false)),
+              content_hash(InitialNetwork(other, false)));
 }
 
 TEST(Variation, RefusesAnUnknownLayerTypeBeforeTheFirstBirth) {

@@ -139,7 +139,7 @@ TEST_F(Train, RefusesWhatItDoesNotKnow) {
     refused("run.stop.generations=5", "run.stop is a key of evolution");
     refused("network.layers=[{\"type\": \"rnn\", \"hidden\": 2}, {\"type\": \"dense\"}]",
             "keeps state");
-    EXPECT_THAT(run({"evolve", sample("train_xor.json")}).err,
+    EXPECT_THAT(run({"evolve", sample("train_xor.json"), "--set", "training.epochs=3"}).err,
                 HasSubstr("training is a section of 'cambrian train'"));
     const Result missing = run({"train", sample("train_digits.json"), "--set",
                                 "task.source.files=[\"" + directory_.file("none.csv") + "\"]"});
