@@ -18,6 +18,9 @@ namespace {
 
 constexpr std::uint32_t format = 1;
 
+/// Checkpoints have a place for a column that generations.csv no longer has.
+constexpr std::uint64_t unused_word = 1;
+
 void write_optional(ArchiveWriter& archive, std::optional<double> value) {
     archive.write(value.has_value());
     archive.write(value.value_or(0.0));
@@ -39,7 +42,7 @@ void write_report(ArchiveWriter& archive, const GenerationReport& report) {
     archive.write(report.worst);
     write_optional(archive, report.validated);
     archive.write(report.parameters);
-    archive.write(report.species);
+    archive.write(unused_word);
     archive.write(report.env_steps);
     archive.write(report.redrawn);
     archive.write(report.invalid);
@@ -54,7 +57,8 @@ GenerationReport read_report(ArchiveReader& archive) {
     archive.read(report.worst);
     report.validated = read_optional(archive);
     archive.read(report.parameters);
-    archive.read(report.species);
+    std::uint64_t unused = 0;
+    archive.read(unused);
     archive.read(report.env_steps);
     archive.read(report.redrawn);
     archive.read(report.invalid);

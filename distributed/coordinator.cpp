@@ -123,7 +123,8 @@ void Coordinator::open(Start start) {
     }
     std::filesystem::create_directories(directory_->path() / "logs");
     directory_->write_config(experiment_.resolved_json, fingerprint_);
-    log_ = std::make_unique<GenerationLog>(directory_->path(), lengths, last_);
+    log_ = std::make_unique<GenerationLog>(directory_->path(), lengths, last_,
+                                           experiment_.log.individuals);
     checkpoint_generation_ = strategy_->generation();
 }
 
