@@ -109,7 +109,7 @@ int run_rank(const CommandContext& context, const RunOptions& options,
         return interrupt.load() == 0 ? exit_done : exit_interrupted;
     }
     if (!options.quiet) context.out << changes_text(job.changes);
-    ConsoleReporter reporter(context.out, console_settings(options.quiet));
+    ConsoleReporter reporter(context.out, console_settings(options.quiet, experiment.log.interval));
     const distributed::RunResult result = distributed::run_coordinator(
         communicator, backend, experiment, start_of(options), reporter, interrupt);
     reporter.finished(experiment, result);

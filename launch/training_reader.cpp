@@ -26,11 +26,14 @@ void refuse_evolution(const ConfigDocument& document) {
         if (json.contains(section)) refuse(section);
     if (json.contains("run") && json["run"].is_object() && json["run"].contains("stop"))
         refuse("run.stop");
+    if (json.contains("log") && json["log"].is_object() && json["log"].contains("individuals"))
+        refuse("log.individuals");
 }
 
 void remove_evolution(Json& json) {
     for (const char* section : evolution) json.erase(section);
     json["run"].erase("stop");
+    json["log"].erase("individuals");
 }
 
 ResolvedConfig without_evolution(ResolvedConfig config) {
@@ -132,6 +135,7 @@ TrainingJob make_training(const ResolvedConfig& config, const Schema& schema,
     job.blueprint = make_founder(config, *job.task);
     job.settings = settings_of(json, learning->loss);
     job.mixed = json.at("engine").at("mixed").get<bool>();
+    job.log.interval = json.at("log").at("interval").get<double>();
     job.watch = watch_of(json.at("training").at("observe"));
     job.identity_json = nlohmann::json(keys_of_class(schema, *config.written, "identity")).dump();
     job.resolved_json = config.written->dump(2);

@@ -27,7 +27,8 @@ struct TrainingJob {
     Blueprint blueprint;
     TrainingSettings settings;
     WatchSettings watch;
-    bool mixed = false;  ///< A resume may compute with other arithmetic.
+    distributed::LogSettings log;  ///< A training has no individuals.csv.
+    bool mixed = false;            ///< A resume may compute with other arithmetic.
     std::string identity_json;
     std::string resolved_json;
 };
