@@ -27,6 +27,9 @@ constexpr std::uint32_t first_format = 1;
 constexpr std::array<WantedSection, 4> sections{
     {{"state", std::uint64_t{32} << 20U}, {"strategy"}, {"living"}, {"champion"}}};
 
+/// Checkpoints have a place for a column that generations.csv no longer has.
+constexpr std::uint64_t unused_word = 1;
+
 void write_optional(ArchiveWriter& archive, std::optional<double> value) {
     archive.write(value.has_value());
     archive.write(value.value_or(0.0));
@@ -48,7 +51,7 @@ void write_report(ArchiveWriter& archive, const GenerationReport& report) {
     archive.write(report.worst);
     write_optional(archive, report.validated);
     archive.write(report.parameters);
-    archive.write(report.species);
+    archive.write(unused_word);
     archive.write(report.env_steps);
     archive.write(report.redrawn);
     archive.write(report.invalid);
@@ -63,7 +66,8 @@ GenerationReport read_report(ArchiveReader& archive) {
     archive.read(report.worst);
     report.validated = read_optional(archive);
     archive.read(report.parameters);
-    archive.read(report.species);
+    std::uint64_t unused = 0;
+    archive.read(unused);
     archive.read(report.env_steps);
     archive.read(report.redrawn);
     archive.read(report.invalid);

@@ -134,7 +134,8 @@ void Coordinator::open(Start start) {
         write_initial(directory_->path(), initial->genome);
     }
     directory_->write_config(experiment_.resolved_json, fingerprint_);
-    log_ = std::make_unique<GenerationLog>(directory_->path(), lengths, last_);
+    log_ = std::make_unique<GenerationLog>(directory_->path(), lengths, last_,
+                                           experiment_.log.individuals);
     checkpoint_generation_ = strategy_->generation();
 }
 

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "cambrian/engine/backend/backend.hpp"
 #include "cambrian/evolve/family.hpp"
@@ -45,6 +46,14 @@ struct CheckpointSettings {
     std::uint64_t keep = 3;
 };
 
+enum class LoggedIndividuals : std::uint8_t { all, none };
+
+/// What is written of a run beside its results.
+struct LogSettings {
+    LoggedIndividuals individuals = LoggedIndividuals::all;  ///< Lines of individuals.csv.
+    double interval = 10.0;  ///< Seconds between lines of an output that is no terminal.
+};
+
 struct ValidationSettings {
     std::uint64_t every = 5;  ///< Generations; 0 = only at the end.
 };
@@ -63,6 +72,8 @@ struct Experiment {
     ValidationSettings validation;
     DistributionSettings distribution;
     CheckpointSettings checkpoint;
+    LogSettings log;
+    std::vector<std::string> notes;  ///< What somebody should know at the start.
     std::string identity_json;  ///< The identity keys, compact and sorted: equal text, equal run.
     std::string resolved_json;  ///< The whole resolved config, for config.json.
 };

@@ -15,7 +15,7 @@ namespace {
 constexpr std::array<const char*, GenerationLog::files> names{"generations.csv", "individuals.csv",
                                                               "timings.csv"};
 constexpr const char* generations_header =
-    "generation,evaluations,best,mean,worst,validated,parameters,species,env_steps,redrawn,"
+    "generation,evaluations,best,mean,worst,validated,parameters,env_steps,redrawn,"
     "invalid\n";
 constexpr const char* individuals_header =
     "generation,id,recipe,parents,status,fitness,evaluations,env_steps,parameters,redrawn,genome\n";
@@ -23,11 +23,10 @@ constexpr const char* timings_header =
     "generation,rank,evaluate,vary,wait,communicate,compiled,splits,fallbacks\n";
 
 void append_generation(std::string& text, const GenerationReport& report) {
-    fmt::format_to(std::back_inserter(text), "{},{},{},{},{},{},{},{},{},{},{}\n",
-                   report.generation, report.evaluations, report.best, report.mean, report.worst,
+    fmt::format_to(std::back_inserter(text), "{},{},{},{},{},{},{},{},{},{}\n", report.generation,
+                   report.evaluations, report.best, report.mean, report.worst,
                    report.validated ? fmt::format("{}", *report.validated) : std::string(),
-                   report.parameters, report.species, report.env_steps, report.redrawn,
-                   report.invalid);
+                   report.parameters, report.env_steps, report.redrawn, report.invalid);
 }
 
 void append_individual(std::string& text, std::uint64_t generation, const evolve::Birth& birth,
@@ -44,19 +43,39 @@ void append_individual(std::string& text, std::uint64_t generation, const evolve
                    outcome.genome.hex());
 }
 
+/// The path of generations.csv. Throws InputError where it has other columns than its new lines.
+std::filesystem::path with_our_columns(std::filesystem::path path, std::uint64_t length) {
+    std::string columns;
+    std::ifstream file(path, std::ios::binary);
+    if (length > 0 && std::getline(file, columns) && columns + '\n' != generations_header) {
+        throw InputError(fmt::format(
+            "{} has other columns than this version writes (it was begun by another version) go on "
+            "with that one, or start another run in another directory",
+            path.string()));
+    }
+    return path;
+}
+
 }  // namespace
 
 GenerationLog::GenerationLog(const std::filesystem::path& directory, const Lengths& lengths,
-                             const std::optional<GenerationReport>& last)
-    : generations_(directory / names[0], lengths[0]),
-      individuals_(directory / names[1], lengths[1]),
+                             const std::optional<GenerationReport>& last,
+                             LoggedIndividuals individuals)
+    : generations_(with_our_columns(directory / names[0], lengths[0]), lengths[0]),
+      logged_(individuals),
       timings_(directory / names[2], whole_lines(directory / names[2], lengths[2])) {
+    if (logged_ == LoggedIndividuals::all || lengths[1] > 0) {
+        individuals_.emplace(directory / names[1], lengths[1]);
+    } else {
+        // Of a run that ended before its first checkpoint.
+        std::filesystem::remove(directory / names[1]);
+    }
     const std::array<std::pair<AppendFile*, const char*>, files> headers{
         {{&generations_, generations_header},
-         {&individuals_, individuals_header},
+         {individuals_ ? &*individuals_ : nullptr, individuals_header},
          {&timings_, timings_header}}};
     for (const auto& [file, header] : headers) {
-        if (file->length() == 0) {
+        if (file != nullptr && file->length() == 0) {
             file->pending() = header;
             file->flush();
         }
@@ -75,8 +94,11 @@ void GenerationLog::append(const GenerationReport& report, std::span<const evolv
     last_line_ = generations_.length();
     before_last_line_ = generations_.checksum();
     append_generation(generations_.pending(), report);
-    for (std::size_t i = 0; i < births.size(); ++i) {
-        append_individual(individuals_.pending(), report.generation, births[i], outcomes[i]);
+    if (logged_ == LoggedIndividuals::all) {
+        for (std::size_t i = 0; i < births.size(); ++i) {
+            append_individual(individuals_->pending(), report.generation, births[i], outcomes[i]);
+        }
+        individuals_->flush();
     }
     for (const RankSeconds& rank : seconds) {
         fmt::format_to(std::back_inserter(timings_.pending()),
@@ -86,7 +108,6 @@ void GenerationLog::append(const GenerationReport& report, std::span<const evolv
     }
     // generations.csv last: a line there means the generation's other lines are there too.
     timings_.flush();
-    individuals_.flush();
     generations_.flush();
 }
 
@@ -98,12 +119,14 @@ void GenerationLog::amend(const GenerationReport& report) {
 
 void GenerationLog::sync() {
     timings_.sync();
-    individuals_.sync();
+    if (individuals_) {
+        individuals_->sync();
+    }
     generations_.sync();
 }
 
 GenerationLog::Lengths GenerationLog::lengths() const {
-    return {last_line_, individuals_.length(), timings_.length()};
+    return {last_line_, individuals_ ? individuals_->length() : 0, timings_.length()};
 }
 
 GenerationLog::Checksums GenerationLog::checksums() const {

@@ -34,9 +34,12 @@ class GenerationLog {
     using Checksums = std::array<Hash128, result_files>;
 
     /// Continues files of these lengths (what is longer is cut) with the line of the `last`
-    /// generation; zero lengths begin new ones. Timings may have been lost.
+    /// generation; zero lengths begin new ones. Timings may have been lost. Without individuals
+    /// their file gets no lines; where there is none, it stays so. Throws InputError where
+    /// generations.csv has other columns.
     GenerationLog(const std::filesystem::path& directory, const Lengths& lengths,
-                  const std::optional<GenerationReport>& last);
+                  const std::optional<GenerationReport>& last,
+                  LoggedIndividuals individuals = LoggedIndividuals::all);
 
     /// Appends one generation and hands it to the system.
     void append(const GenerationReport& report, std::span<const evolve::Birth> births,
@@ -60,7 +63,8 @@ class GenerationLog {
 
   private:
     AppendFile generations_;
-    AppendFile individuals_;
+    LoggedIndividuals logged_;
+    std::optional<AppendFile> individuals_;  ///< None where there are no lines, nor will be.
     AppendFile timings_;
     std::uint64_t last_line_ = 0;  ///< Where the last generation's line begins.
     Hash128 before_last_line_;     ///< Checksum of what is before it.

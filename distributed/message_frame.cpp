@@ -12,7 +12,7 @@ namespace cambrian::distributed::detail {
 namespace {
 
 constexpr std::uint32_t frame_magic = 0x474D4243;  // "CBMG"
-constexpr std::uint32_t frame_version = 4;
+constexpr std::uint32_t frame_version = 5;
 constexpr std::size_t header_bytes = 32;
 
 [[noreturn]] void refuse(std::string_view source, std::string_view why) {

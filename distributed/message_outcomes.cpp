@@ -1,6 +1,7 @@
 #include "cambrian/distributed/message_outcomes.hpp"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 
 #include "cambrian/distributed/blocks.hpp"
@@ -12,24 +13,48 @@ namespace detail {
 
 namespace {
 
-constexpr std::size_t outcome_words = 12;  ///< Of one without values in its arrays.
+constexpr std::size_t outcome_words = 9;  ///< Of one without values in its arrays.
+/// The word of the status says above it which arrays follow: the empty ones do not.
+constexpr int first_array_bit = 8;
+constexpr std::uint64_t status_mask = (std::uint64_t{1} << first_array_bit) - 1;
 /// Outcomes in a block, which one thread reads: a few tens of microseconds.
 constexpr std::size_t block_of_outcomes = 512;
+
+/// The arrays of an outcome, in the order of their bits.
+template <class Outcome>
+auto arrays_of(Outcome& outcome) {
+    return std::array{&outcome.objectives, &outcome.behaviour, &outcome.per_sample};
+}
+
+/// The status, and a bit for each array that is not empty.
+std::uint64_t status_word(const evolve::Outcome& outcome) {
+    auto word = static_cast<std::uint64_t>(outcome.status);
+    std::uint64_t bit = std::uint64_t{1} << first_array_bit;
+    for (const auto* values : arrays_of(outcome)) {
+        word |= values->empty() ? 0 : bit;
+        bit <<= 1;
+    }
+    return word;
+}
 
 void write_block(ArchiveWriter& archive, std::span<const evolve::Outcome> outcomes) {
     std::size_t values = 0;
     for (const evolve::Outcome& outcome : outcomes) {
-        values += outcome.objectives.size() + outcome.behaviour.size() + outcome.per_sample.size();
+        for (const auto* array : arrays_of(outcome)) {
+            values += array->empty() ? 0 : 1 + array->size();
+        }
     }
     WordWriter words(1 + outcomes.size() * outcome_words + values);
     words.write(static_cast<std::uint64_t>(outcomes.size()));
     for (const evolve::Outcome& outcome : outcomes) {
         words.write(outcome.id);
-        words.write(static_cast<std::uint64_t>(outcome.status));
+        words.write(status_word(outcome));
         words.write(outcome.fitness);
-        words.write(std::span<const double>(outcome.objectives));
-        words.write(std::span<const double>(outcome.behaviour));
-        words.write(std::span<const double>(outcome.per_sample));
+        for (const auto* array : arrays_of(outcome)) {
+            if (!array->empty()) {
+                words.write(std::span<const double>(*array));
+            }
+        }
         words.write(outcome.evaluations);
         words.write(outcome.env_steps);
         words.write(outcome.parameters);
@@ -41,15 +66,24 @@ void write_block(ArchiveWriter& archive, std::span<const evolve::Outcome> outcom
 
 void read_outcome(WordReader& words, evolve::Outcome& outcome) {
     outcome.id = words.word();
-    const std::uint64_t status = words.word();
+    const std::uint64_t word = words.word();
+    const std::uint64_t status = word & status_mask;
     if (status > static_cast<std::uint64_t>(evolve::Status::failed)) {
         words.fail("an outcome has an unknown status");
     }
     outcome.status = static_cast<evolve::Status>(status);
     outcome.fitness = words.real();
-    words.read(outcome.objectives);
-    words.read(outcome.behaviour);
-    words.read(outcome.per_sample);
+    std::uint64_t present = word >> first_array_bit;
+    for (auto* array : arrays_of(outcome)) {
+        array->clear();
+        if ((present & 1U) != 0) {
+            words.read(*array);
+        }
+        present >>= 1;
+    }
+    if (present != 0) {
+        words.fail("an outcome has unknown arrays");
+    }
     outcome.evaluations = words.word();
     outcome.env_steps = words.word();
     outcome.parameters = words.word();

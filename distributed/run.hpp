@@ -22,10 +22,9 @@ struct GenerationReport {
     double worst = 0.0;
     std::optional<double> validated;  ///< Champion on fresh data, in generations that validate.
     std::uint64_t parameters = 0;     ///< Of the best.
-    std::uint64_t species = 1;
-    std::uint64_t env_steps = 0;  ///< So far.
-    std::uint64_t redrawn = 0;    ///< In this generation.
-    std::uint64_t invalid = 0;    ///< In this generation: non-finite or failed.
+    std::uint64_t env_steps = 0;      ///< So far.
+    std::uint64_t redrawn = 0;        ///< In this generation.
+    std::uint64_t invalid = 0;        ///< In this generation: non-finite or failed.
     // Not in generations.csv: timings differ from run to run.
     double seconds = 0.0;  ///< Of this generation.
     double evaluate_seconds = 0.0;

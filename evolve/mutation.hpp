@@ -44,7 +44,8 @@ using Mutation = std::optional<Genome> (*)(RandomStream& rng, const MutationSett
 [[nodiscard]] std::optional<Genome> mutate_layer_type(RandomStream&, const MutationSettings&,
                                                       const GenomeLimits&, const Genome&,
                                                       std::uint64_t birth);
-/// Fills an empty slot with a layer that starts as the identity: the function is unchanged.
+/// Fills an empty slot with a layer that starts as the identity: the function is unchanged. Never
+/// in a mesh, where every slot delays what passes it by a step.
 [[nodiscard]] std::optional<Genome> insert_layer(RandomStream&, const MutationSettings&,
                                                  const GenomeLimits&, const Genome&,
                                                  std::uint64_t birth);

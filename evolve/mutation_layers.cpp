@@ -149,6 +149,10 @@ std::optional<Genome> mutate_layer_type(RandomStream& rng, const MutationSetting
 std::optional<Genome> insert_layer(RandomStream& rng, const MutationSettings& settings,
                                    const GenomeLimits& limits, const Genome& genome,
                                    std::uint64_t birth) {
+    // A slot of a mesh takes a step, whatever its layer computes.
+    if (genome.blueprint.mode == NetworkMode::mesh) {
+        return std::nullopt;
+    }
     const std::vector<int> empty = empty_slots(genome.blueprint);
     if (empty.empty() || settings.layer_types.empty()) {
         return std::nullopt;

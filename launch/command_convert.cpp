@@ -14,6 +14,7 @@
 #include "cambrian/launch/network_tensors.hpp"
 #include "cambrian/launch/output_file.hpp"
 #include "cambrian/launch/rename_tensors.hpp"
+#include "cambrian/launch/rounding_loss.hpp"
 #include "cambrian/launch/structure_text.hpp"
 
 namespace cambrian::launch {
@@ -51,9 +52,12 @@ void write_cmb(const NetworkFile& file, const ConvertOptions& options) {
     write_output(options.output, distributed::encode(file));
 }
 
+StoredType output_type(const ConvertOptions& options) {
+    return weight_type(options.dtype.empty() ? "F32" : options.dtype);
+}
+
 void write_tensors(const NetworkFile& file, const ConvertOptions& options) {
-    Safetensors content =
-        to_safetensors(file, weight_type(options.dtype.empty() ? "F32" : options.dtype));
+    Safetensors content = to_safetensors(file, output_type(options));
     // What was read by these names is written by ours.
     if (fs::path(options.input).extension() != ".safetensors")
         rename(content, options.renames, options.input);
@@ -97,9 +101,23 @@ void check_options(const ConvertOptions& options, const FileFormat& from, const 
     refuse(!options.network.empty() && !reads_tensors, "--network", "it is of .safetensors read");
     refuse(!options.renames.empty() && !reads_tensors && !writes_tensors, "--rename",
            "only .safetensors name their tensors");
+    refuse(options.force && !writes_tensors, "--force", "only a --dtype loses weights");
     refuse(options.seed && from.ending != ".json", "--seed", "only a .json has no weights");
     if (!options.dtype.empty()) static_cast<void>(weight_type(options.dtype));
     refuse_input_as_output(options.output, {options.input, options.network});
+}
+
+/// A line on the weights that the type of the output cannot tell from zero, or limits; empty where
+/// there is none. Throws where they are many and nobody forces it.
+std::string rounding_line(const NetworkFile& file, const ConvertOptions& options) {
+    const RoundingLoss loss = rounding_loss(file.genome.weights, output_type(options));
+    if (is_large(loss) && !options.force)
+        throw ConfigError(fmt::format(
+            "{} cannot be stored as {} ({}: it has no scales) take a wider --dtype, or give "
+            "--force to store it so",
+            options.input, options.dtype, text(loss)));
+    const std::string what = text(loss);
+    return what.empty() ? what : fmt::format("  {}: {}\n", options.dtype, what);
 }
 
 }  // namespace
@@ -109,9 +127,10 @@ int convert_command(const CommandContext& context, const ConvertOptions& options
     const FileFormat& to = format_of(options.output);
     check_options(options, from, to);
     const NetworkFile file = from.read(context, options);
+    const std::string loss = to.ending == ".safetensors" ? rounding_line(file, options) : "";
     to.write(file, options);
-    context.out << fmt::format("{}: {}\n", options.output,
-                               structure_line(Network(file.genome.blueprint)));
+    context.out << fmt::format("{}: {}\n{}", options.output,
+                               structure_line(Network(file.genome.blueprint)), loss);
     return exit_done;
 }
 

@@ -45,7 +45,8 @@ Json json_of(const LayerDocumentation& layer) {
     for (const ParameterSpec& parameter : example.parameters)
         parameters.push_back({{"name", parameter.name},
                               {"shape", extents(parameter.shape)},
-                              {"buffer", parameter.buffer}});
+                              {"buffer", parameter.buffer},
+                              {"decays", parameter.decays()}});
     Json state = Json::array();
     for (const StateSpec& spec : example.state)
         state.push_back({{"name", spec.name}, {"shape", extents(spec.shape)}});
@@ -90,6 +91,12 @@ std::string tensors(const std::vector<Spec>& specs) {
     return text.empty() ? "none" : text;
 }
 
+/// Of the parameters, those that weight decay pulls toward zero.
+std::vector<ParameterSpec> decaying(std::vector<ParameterSpec> parameters) {
+    std::erase_if(parameters, [](const ParameterSpec& parameter) { return !parameter.decays(); });
+    return parameters;
+}
+
 std::string text_of(const LayerDocumentation& layer) {
     const Example example = example_of(layer);
     return fmt::format("{}\n", layer.name) + lines("summary", std::string(layer.about.summary)) +
@@ -98,6 +105,7 @@ std::string text_of(const LayerDocumentation& layer) {
            lines("shapes",
                  fmt::format("{} gives {}", rows_of(layer.row), rows_of(example.output))) +
            lines("parameters", tensors(example.parameters)) +
+           lines("decay", tensors(decaying(example.parameters))) +
            lines("state", tensors(example.state)) +
            lines("source", std::string(layer.about.source));
 }

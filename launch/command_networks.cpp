@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <ostream>
@@ -62,6 +63,35 @@ evolve::SpliceMode splice_mode(const std::string& text) {
         fmt::format("--mode is {} (allowed: blend, point, uniform) choose one", text));
 }
 
+/// Fitness of both parents as a splice compares it.
+struct Contest {
+    double first = 0.0;
+    double second = 0.0;
+    bool known = true;
+};
+
+/// Throws ConfigError for a fitness given that is not finite.
+Contest contest(const SpliceOptions& options, double first, double second) {
+    if (!options.fitness.empty()) {
+        for (const double fitness : options.fitness)
+            if (!std::isfinite(fitness))
+                throw ConfigError(fmt::format(
+                    "--fitness has {} (a fitness is finite) give two numbers, or leave it out",
+                    fitness));
+        return {options.fitness[0], options.fitness[1]};
+    }
+    if (!std::isfinite(first) || !std::isfinite(second)) return {.known = false};
+    return {first, second};
+}
+
+/// The share of the other parent in the weights of the child.
+double share_of_other(const evolve::SpliceReport& report, const evolve::Genome& child) {
+    double weights = 0.0;
+    for (const evolve::SplicedGene& gene : report.genes)
+        weights += gene.share * static_cast<double>(gene.weights);
+    return child.weights.empty() ? 0.0 : weights / static_cast<double>(child.weights.size());
+}
+
 void print_report(std::ostream& out, const evolve::SpliceReport& report) {
     out << fmt::format("  {:<16} {:>10} {:>14} {:>10}\n", "gene", "similarity", "other's share",
                        "weights");
@@ -115,7 +145,8 @@ int splice_command(const CommandContext& context, const SpliceOptions& options) 
     refuse_input_as_output(options.output, {options.first, options.second});
     const distributed::NetworkFile first = distributed::read_network(options.first);
     const distributed::NetworkFile second = distributed::read_network(options.second);
-    const bool swapped = second.fitness > first.fitness;
+    const Contest fitness = contest(options, first.fitness, second.fitness);
+    const bool swapped = fitness.second > fitness.first;
     const distributed::NetworkFile& fitter = swapped ? second : first;
     const distributed::NetworkFile& other = swapped ? first : second;
     const auto& a = fitter.genome.blueprint;
@@ -136,14 +167,26 @@ int splice_command(const CommandContext& context, const SpliceOptions& options) 
     std::string note;
     child.preparation = child_preparation({swapped ? options.second : options.first, fitter},
                                           {swapped ? options.first : options.second, other}, note);
-    child.genome = evolve::splice(rng, settings, fitter.genome, fitter.fitness, other.genome,
-                                  other.fitness, &report);
+    child.genome =
+        evolve::splice(rng, settings, fitter.genome, std::max(fitness.first, fitness.second),
+                       other.genome, std::min(fitness.first, fitness.second), &report);
     write_output(options.output, distributed::encode(child));
-    context.out << fmt::format("{}: {} is the fitter parent, {} weights\n", options.output,
-                               swapped ? options.second : options.first,
+    const std::string& kept = swapped ? options.second : options.first;
+    const bool equal = fitness.first == fitness.second;
+    context.out << fmt::format("{}: {} {}, {} weights\n", options.output, kept,
+                               equal ? "gives the structure" : "is the fitter parent",
                                child.genome.weights.size());
+    if (!fitness.known)
+        context.out << "  the fitness of one or both is not known: they count as equal (--fitness "
+                       "A B says it)\n";
     context.err << note;
     if (options.report) print_report(context.out, report);
+    constexpr double little = 0.01;
+    const double share = share_of_other(report, child.genome);
+    const std::string copy = share < little ? ": the child is almost a copy of " + kept : "";
+    if (options.report || share < little)
+        context.out << fmt::format("  {:.3g} % of the weights are the other parent's{}\n",
+                                   100.0 * share, copy);
     return exit_done;
 }
 

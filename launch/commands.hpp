@@ -81,6 +81,7 @@ struct SpliceOptions {
     float alpha = 0.5F;
     float split = 0.5F;
     std::uint64_t seed = 1;
+    std::vector<double> fitness;  ///< Of both, where the files do not say it or are wrong.
     bool report = false;
 };
 [[nodiscard]] int splice_command(const CommandContext& context, const SpliceOptions& options);
@@ -92,6 +93,7 @@ struct ConvertOptions {
     std::string network;  ///< A config with the structure of a .safetensors read.
     std::vector<std::string> renames;
     std::optional<std::uint64_t> seed;  ///< Of the weights of a .json.
+    bool force = false;                 ///< Weights may become zero, or be limited, by the type.
 };
 /// Writes a network in another format. Throws ConfigError for options that do not fit the formats.
 [[nodiscard]] int convert_command(const CommandContext& context, const ConvertOptions& options);

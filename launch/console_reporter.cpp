@@ -20,7 +20,7 @@
 namespace cambrian::launch {
 namespace {
 
-constexpr double seconds_between_lines = 0.1;
+constexpr double seconds_on_a_terminal = 0.1;
 
 double steady_seconds() {
     return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch())
@@ -49,7 +49,7 @@ bool launcher_has_terminal() {
 
 }  // namespace
 
-ConsoleSettings console_settings(bool quiet) {
+ConsoleSettings console_settings(bool quiet, double interval) {
     ConsoleSettings settings;
     const char* kind = std::getenv("TERM");
     settings.terminal = isatty(STDOUT_FILENO) == 1 && kind != nullptr &&
@@ -57,10 +57,15 @@ ConsoleSettings console_settings(bool quiet) {
     const char* no_colour = std::getenv("NO_COLOR");
     settings.colour = settings.terminal && (no_colour == nullptr || *no_colour == '\0');
     settings.quiet = quiet;
+    settings.interval = interval;
     winsize size{};
     if (settings.terminal && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
         settings.width = size.ws_col;
     return settings;
+}
+
+double seconds_between_lines(const ConsoleSettings& settings) {
+    return settings.terminal ? seconds_on_a_terminal : settings.interval;
 }
 
 std::string duration_text(double seconds) {
@@ -119,6 +124,7 @@ void ConsoleReporter::started(const distributed::Experiment& experiment,
                         experiment.population.size, network.weight_count(), experiment.seed);
     out_ << notes_text(*experiment.task);
     for (const std::string& line : rank_lines) out_ << "  " << line << '\n';
+    out_ << notes_text(experiment);
     out_ << "  directory " << experiment.directory.string();
     if (generation > 0) out_ << fmt::format(", continued at generation {}", generation);
     out_ << std::endl;
@@ -133,9 +139,9 @@ void ConsoleReporter::progressed(std::uint64_t generation, std::uint64_t done,
                                  std::uint64_t total) {
     if (settings_.quiet || !settings_.terminal) return;
     const double now = settings_.seconds();
-    if (bar_at_ >= 0.0 && now - bar_at_ < seconds_between_lines) return;
+    if (bar_at_ >= 0.0 && now - bar_at_ < seconds_on_a_terminal) return;
     bar_at_ = now;
-    if (held_ && now - printed_at_ >= seconds_between_lines) print_held();
+    if (held_ && now - printed_at_ >= seconds_on_a_terminal) print_held();
     constexpr std::uint64_t cells = 24;
     const std::uint64_t filled = total == 0 ? 0 : cells * std::min(done, total) / total;
     std::string line = fmt::format("[{}{}] generation {}  {}/{}", std::string(filled, '='),
@@ -166,15 +172,18 @@ void ConsoleReporter::generation_done(const distributed::GenerationReport& repor
     estimate_ = estimate(report);
     if (settings_.quiet) return;
     held_ = report;
-    const bool due = settings_.seconds() - printed_at_ >= seconds_between_lines;
-    if (first || report.validated || due) print_held();
+    if (report.validated) validated_ = report;
+    const bool due = settings_.seconds() - printed_at_ >= seconds_between_lines(settings_);
+    if (first || due || (report.validated && settings_.terminal)) print_held();
 }
 
 void ConsoleReporter::print_held() {
     if (!held_) return;
     erase_bar();
+    if (validated_ && validated_->generation != held_->generation) print(*validated_);
     print(*held_);
     held_.reset();
+    validated_.reset();
     printed_at_ = settings_.seconds();
 }
 

@@ -15,10 +15,14 @@ struct ConsoleSettings {
     bool colour = false;
     bool quiet = false;  ///< Only warnings.
     int width = 80;
+    double interval = 10.0;           ///< Seconds between lines where the output is no terminal.
     std::function<double()> seconds;  ///< A clock; the steady one when empty.
 };
 /// For standard output: a terminal that can move its cursor, colours unless NO_COLOR is set.
-[[nodiscard]] ConsoleSettings console_settings(bool quiet);
+/// @param interval is that of a config, log.interval.
+[[nodiscard]] ConsoleSettings console_settings(bool quiet, double interval);
+/// What a line has to wait for after the one before: ten a second on a terminal.
+[[nodiscard]] double seconds_between_lines(const ConsoleSettings& settings);
 
 /// Seconds as a reader takes them in: "0.4 s", "1:05", "2:00:00".
 [[nodiscard]] std::string duration_text(double seconds);
@@ -29,8 +33,9 @@ struct ConsoleSettings {
                                                       double seconds_per_generation,
                                                       double evaluations_per_generation);
 
-/// One line for each generation, at most ten a second (the first, the last and validated ones
-/// always), and a progress bar on a terminal.
+/// One line for each generation, as often as the settings say: the first and the last always; with
+/// a line comes that of the last validation since the line before. On a terminal validated ones
+/// have their line always, and there is a progress bar.
 class ConsoleReporter final : public distributed::Reporter {
   public:
     ConsoleReporter(std::ostream& out, ConsoleSettings settings);
@@ -55,13 +60,14 @@ class ConsoleReporter final : public distributed::Reporter {
     std::ostream& out_;
     ConsoleSettings settings_;
     distributed::StopSettings stop_;
-    std::optional<distributed::GenerationReport> held_;  ///< Not printed yet.
+    std::optional<distributed::GenerationReport> held_;       ///< Not printed yet.
+    std::optional<distributed::GenerationReport> validated_;  ///< The same, the last validated one.
     std::optional<std::uint64_t> evaluations_before_;
     double first_seconds_ = 0.0;  ///< Of this process, for mean rates.
     std::uint64_t generations_ = 0;
     double mean_seconds_ = 0.0;
     double mean_evaluations_ = 0.0;
-    double printed_at_ = -1.0;
+    double printed_at_ = 0.0;
     double bar_at_ = -1.0;
     bool bar_shown_ = false;
     std::string estimate_;

@@ -45,7 +45,6 @@ evolve::MutationSettings mutation_settings(const Json& json) {
     mutation.weight_replace_rate = rate("weight_replace_rate");
     mutation.activation_rate = rate("activation_rate");
     mutation.layer_type_rate = rate("layer_type_rate");
-    mutation.layer_insert_rate = rate("layer_insert_rate");
     mutation.layer_toggle_rate = rate("layer_toggle_rate");
     mutation.link_add_rate = rate("link_add_rate");
     mutation.link_drop_rate = rate("link_drop_rate");
@@ -54,6 +53,34 @@ evolve::MutationSettings mutation_settings(const Json& json) {
     for (const Json& activation : json.at("activations"))
         mutation.activations.push_back(choice<Activation>(activation, activation_names));
     return mutation;
+}
+
+/// The rate of new layers that the founder allows, and what is to be known of it.
+void settle_insertion(const ResolvedConfig& config, distributed::Experiment& experiment) {
+    constexpr const char* key = "mutation.layer_insert_rate";
+    const Json& given = config.effective->at("mutation").at("layer_insert_rate");
+    const bool automatic = given.is_string();
+    float& rate = experiment.variation.mutation.layer_insert_rate;
+    if (!automatic) rate = given.get<float>();
+    if (rate == 0.0F) return;
+    const Blueprint& founder = experiment.variation.founder;
+    if (founder.mode == NetworkMode::mesh) {
+        if (!automatic)
+            throw ConfigError(fmt::format(
+                "{}: {} is {} (the network is a mesh, in which a layer more would delay its "
+                "function by a step) set it to 0 or \"auto\"",
+                config.origins.of(key), key, given.dump()));
+        rate = 0.0F;
+        experiment.notes.push_back(
+            fmt::format("{} is 0: in a mesh a layer more would delay its function by a step", key));
+    } else if (std::ranges::all_of(founder.slots,
+                                   [](const auto& slot) { return slot.has_value(); })) {
+        const bool read = config.effective->at("network").at("initial") != "";
+        experiment.notes.push_back(
+            fmt::format("{} does nothing: no slot of the {} is empty{}", key,
+                        read ? "network in network.initial" : "grid",
+                        read ? "" : " (a larger network.grid.layers_per_cell makes room)"));
+    }
 }
 
 evolve::SpliceSettings splice_settings(const Json& json) {
@@ -168,6 +195,7 @@ distributed::Experiment make_experiment(const ResolvedConfig& config, const Sche
                                         std::shared_ptr<const evolve::Task> task, Founder founder) {
     static constexpr std::array<std::string_view, 3> reevaluations{"auto", "always", "never"};
     static constexpr std::array<std::string_view, 3> families{"auto", "graph", "interpreted"};
+    static constexpr std::array<std::string_view, 2> logged{"all", "none"};
     const Json& json = *config.effective;
     distributed::Experiment experiment;
     const Json& run = json.at("run");
@@ -185,6 +213,7 @@ distributed::Experiment make_experiment(const ResolvedConfig& config, const Sche
     experiment.variation.initial = std::move(founder.initial);
     experiment.variation.limits.time = experiment.task->signature().time;
     experiment.variation.mutation = mutation_settings(json.at("mutation"));
+    settle_insertion(config, experiment);
     experiment.variation.splice = splice_settings(json.at("splice"));
     experiment.family = choice<evolve::FamilyChoice>(json.at("engine").at("family"), families);
 
@@ -195,6 +224,9 @@ distributed::Experiment make_experiment(const ResolvedConfig& config, const Sche
     experiment.checkpoint = {checkpoint.at("every").get<std::uint64_t>(),
                              checkpoint.at("seconds").get<double>(),
                              checkpoint.at("keep").get<std::uint64_t>()};
+    const Json& log = json.at("log");
+    experiment.log = {choice<distributed::LoggedIndividuals>(log.at("individuals"), logged),
+                      log.at("interval").get<double>()};
     experiment.identity_json =
         nlohmann::json(keys_of_class(schema, *config.written, "identity")).dump();
     experiment.resolved_json = config.written->dump(2);

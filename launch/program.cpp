@@ -257,6 +257,10 @@ class CommandLine {
             ->check([](const std::string& text) {
                 return text.starts_with("-") ? text + " is negative" : std::string();
             });
+        sub.add_option("--fitness", splice_.fitness,
+                       "Fitness of A and of B; else that of the files, unknown as equal")
+            ->expected(2)
+            ->type_name("A B");
         sub.add_flag("--report", splice_.report, "Print what became of each gene");
     }
 
@@ -274,6 +278,9 @@ class CommandLine {
         sub.add_option("OUTPUT", convert_.output, "Another one")->required();
         sub.add_option("--dtype", convert_.dtype,
                        "Type of the weights of a .safetensors written, such as F16; else F32");
+        sub.add_flag("--force", convert_.force,
+                     "Convert even where more than one weight in a hundred would become zero or be "
+                     "limited");
         sub.add_option("--network", convert_.network,
                        "Config whose network the weights of a .safetensors belong to");
         sub.add_option("--rename", convert_.renames,

@@ -105,6 +105,12 @@ std::string summary_text(const distributed::Experiment& experiment) {
     if (stop.seconds != never.seconds) add(fmt::format("{:.6g} seconds", stop.seconds));
     text += fmt::format("  ends after  {}\n", end.empty() ? "an interrupt" : end);
     text += fmt::format("  directory   {}\n", experiment.directory.string());
+    return text + notes_text(experiment);
+}
+
+std::string notes_text(const distributed::Experiment& experiment) {
+    std::string text;
+    for (const std::string& note : experiment.notes) text += fmt::format("  note: {}\n", note);
     return text;
 }
 

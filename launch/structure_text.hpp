@@ -25,6 +25,9 @@ namespace cambrian::launch {
 /// Task, population, network and end of an experiment, in a few lines.
 [[nodiscard]] std::string summary_text(const distributed::Experiment& experiment);
 
+/// A line for each of its notes.
+[[nodiscard]] std::string notes_text(const distributed::Experiment& experiment);
+
 /// Everything that a network file says but its weights.
 [[nodiscard]] Json network_json(const distributed::NetworkFile& file);
 

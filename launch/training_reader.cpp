@@ -23,6 +23,8 @@ std::vector<std::string> evolution_in(const Json& json) {
         if (json.contains(section)) found.emplace_back(section);
     if (json.contains("run") && json["run"].is_object() && json["run"].contains("stop"))
         found.emplace_back("run.stop");
+    if (json.contains("log") && json["log"].is_object() && json["log"].contains("individuals"))
+        found.emplace_back("log.individuals");
     return found;
 }
 
@@ -42,6 +44,7 @@ ResolvedConfig without_evolution(ResolvedConfig config, std::vector<std::string>
     return without(std::move(config), std::move(ignored), [](Json& json) {
         for (const char* section : evolution) json.erase(section);
         json["run"].erase("stop");
+        json["log"].erase("individuals");
     });
 }
 
@@ -174,6 +177,7 @@ TrainingJob make_training(const ResolvedConfig& config, const Schema& schema,
     job.settings = settings_of(json, learning->loss);
     if (job.keeps_weights()) job.settings.initial_weights = job.initial->genome.weights;
     job.mixed = json.at("engine").at("mixed").get<bool>();
+    job.log.interval = json.at("log").at("interval").get<double>();
     job.watch = watch_of(json.at("training").at("observe"));
     job.identity_json = nlohmann::json(keys_of_class(schema, *config.written, "identity")).dump();
     job.resolved_json = config.written->dump(2);

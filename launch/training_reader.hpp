@@ -29,7 +29,8 @@ struct TrainingJob {
     std::shared_ptr<const evolve::InitialNetwork> initial;  ///< Of network.initial; else null.
     TrainingSettings settings;
     WatchSettings watch;
-    bool mixed = false;  ///< A resume may compute with other arithmetic.
+    distributed::LogSettings log;  ///< A training has no individuals.csv.
+    bool mixed = false;            ///< A resume may compute with other arithmetic.
     std::string identity_json;
     std::string resolved_json;
 

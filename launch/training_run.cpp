@@ -17,6 +17,7 @@
 #include "cambrian/distributed/network_file.hpp"
 #include "cambrian/distributed/run_directory.hpp"
 #include "cambrian/engine/core/error.hpp"
+#include "cambrian/launch/console_reporter.hpp"
 #include "cambrian/launch/exit_code.hpp"
 #include "cambrian/launch/training_checkpoint.hpp"
 
@@ -27,7 +28,6 @@ constexpr const char* epochs_header =
     "epoch,individual,learning_rate,train_loss,train_accuracy,validation_loss,validation_accuracy,"
     "skipped,best,stopped\n";
 constexpr const char* timings_header = "epoch,seconds\n";
-constexpr double seconds_between_lines = 0.2;
 constexpr double seconds_between_saves = 60.0;
 constexpr double seconds_between_states = 1.0;
 
@@ -51,6 +51,7 @@ class Run {
           directory_(job.directory, 1),
           out_(out),
           quiet_(quiet),
+          seconds_between_lines_(seconds_between_lines(console_settings(quiet, job.log.interval))),
           accuracy_(has_accuracy(job.settings.loss)),
           arithmetic_(distributed::arithmetic_of(backend)),
           network_(job.blueprint),
@@ -219,7 +220,8 @@ class Run {
             told_ = now();
             write_status("running", std::nullopt, "");
         }
-        if (quiet_ || (now() - printed_ < seconds_between_lines && !trainer_.finished())) return;
+        const bool due = !printed_ || now() - *printed_ >= seconds_between_lines_;
+        if (quiet_ || (!due && !trainer_.finished())) return;
         printed_ = now();
         print(report, seconds);
     }
@@ -379,6 +381,7 @@ class Run {
     distributed::RunDirectory directory_;
     std::ostream& out_;
     bool quiet_;
+    double seconds_between_lines_;
     bool accuracy_;
     std::string arithmetic_;
     TrainingCheckpoint before_;  ///< What is gone on from, without the state.
@@ -391,8 +394,8 @@ class Run {
     std::unique_ptr<Observer> lines_;
     std::unique_ptr<WindowObserver> window_;
     std::optional<Score> tested_;
-    double printed_ = 0.0;
-    double told_ = 0.0;  ///< When status.json was written.
+    std::optional<double> printed_;  ///< When the last line was.
+    double told_ = 0.0;              ///< When status.json was written.
 };
 
 }  // namespace

@@ -20,8 +20,8 @@ struct TrainingResult {
 /// Trains in the run directory: config.json, epochs.csv (a line for each individual and epoch, the
 /// same bytes for any number of threads), timings.csv, best.cmb (the best individual at its best),
 /// last.cmb (the same one at the end), initial.cmb (a copy of network.initial, where there is one),
-/// training.cmb (what a resumed training goes on from) and
-/// status.json. Prints a line for an epoch, a few a second. When `interrupt` becomes non-zero the
+/// training.cmb (what a resumed training goes on from) and status.json. Prints lines of epochs as
+/// often as the job says, the first and the last always. When `interrupt` becomes non-zero the
 /// training ends before its next step, with what is done saved.
 /// @param resume goes on with the training that the directory holds, from its last checkpoint:
 /// tables and networks become the bytes they would have been. Throws InputError where there is none

@@ -61,7 +61,8 @@ struct Kmeans {
         return {{.name = "centers",
                  .shape = {clusters, features},
                  .initial = Initial::weight,
-                 .fan_in = features}};
+                 .fan_in = features,
+                 .undecayed = true}};
     }
 
     [[nodiscard]] Var build(Var x, const LayerOperands& operands) const {

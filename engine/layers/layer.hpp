@@ -34,6 +34,10 @@ struct ParameterSpec {
     Activation activation =
         Activation::linear;  ///< Of the layer that owns it, for Initial::weight.
     bool buffer = false;     ///< A running statistic: spliced, but neither trained nor mutated.
+    bool undecayed = false;  ///< Its size means something: weight decay leaves it, matrix or not.
+
+    /// Whether weight decay pulls it toward zero: matrices and kernels, but no gains and biases.
+    [[nodiscard]] bool decays() const { return shape.rank() >= 2 && !buffer && !undecayed; }
 };
 
 /// One state tensor of a stateful layer, for one row of the batch (a rollout holds [batch,

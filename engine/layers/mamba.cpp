@@ -104,7 +104,10 @@ std::vector<ParameterSpec> Mamba::parameters() const {
             weight("x_proj", {dt_rank + 2 * state_size, d}, d),
             weight("dt_proj", {d, dt_rank}, dt_rank),
             {.name = "dt_bias", .shape = {d}, .initial = Initial::time_step},
-            {.name = "a_log", .shape = {d, state_size}, .initial = Initial::log_index},
+            {.name = "a_log",
+             .shape = {d, state_size},
+             .initial = Initial::log_index,
+             .undecayed = true},
             {.name = "skip", .shape = {d}, .initial = Initial::ones},
             weight("out_proj", {features, d}, d)};
 }

@@ -13,10 +13,12 @@ struct Step {
     Var value;
     Var gradient;
     std::span<const Var> moments;
-    bool decays;
+    std::optional<Var> decays;
 
+    /// Of each element, or of all.
+    [[nodiscard]] Var shared(Var decay) const { return decays ? decay * *decays : decay; }
     [[nodiscard]] Var decayed_gradient(double weight_decay) const {
-        return decays && weight_decay != 0.0 ? gradient + weight_decay * value : gradient;
+        return weight_decay != 0.0 ? gradient + shared(weight_decay * value) : gradient;
     }
 };
 
@@ -47,8 +49,8 @@ UpdatedParameter run(const Adam& adam, const Step& step) {
     const Var mean_rate = rate * bias_correction(step.scalars.step, adam.beta1);
     const Var deviation = sqrt(variance * bias_correction(step.scalars.step, adam.beta2));
     Var value = step.value;
-    if (adam.decoupled && step.decays && adam.weight_decay != 0.0)
-        value = value * (1.0 - adam.weight_decay * rate);
+    if (adam.decoupled && adam.weight_decay != 0.0)
+        value = value * (1.0 - step.shared(adam.weight_decay * rate));
     return {value - mean_rate * mean / (deviation + adam.epsilon), {mean, variance}};
 }
 
@@ -76,10 +78,14 @@ std::size_t moment_count(const Optimizer& optimizer) {
 }
 
 UpdatedParameter update(const Optimizer& optimizer, const StepScalars& scalars, Var value,
-                        Var gradient, std::span<const Var> moments, bool decays) {
+                        Var gradient, std::span<const Var> moments, std::optional<Var> decays) {
     CAMBRIAN_ASSERT(moments.size() == moment_count(optimizer));
     const Step step{scalars, value, gradient, moments, decays};
     return std::visit([&](const auto& kind) { return run(kind, step); }, optimizer);
+}
+
+double weight_decay(const Optimizer& optimizer) {
+    return std::visit([](const auto& kind) { return kind.weight_decay; }, optimizer);
 }
 
 ClippedGradients measure_norm(std::span<const Var> gradients) {

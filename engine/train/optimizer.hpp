@@ -1,6 +1,7 @@
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <variant>
@@ -66,11 +67,14 @@ struct UpdatedParameter {
     std::vector<Var> moments;
 };
 
-/// One step. Gradient and moments have the shape of the value; without `decays` the weight decay is
-/// left out.
+/// One step. Gradient and moments have the shape of the value.
+/// @param decays real, of that shape: the share of the weight decay that each element takes, 1 or
+/// 0; without it all elements take it.
 [[nodiscard]] UpdatedParameter update(const Optimizer& optimizer, const StepScalars& scalars,
                                       Var value, Var gradient, std::span<const Var> moments,
-                                      bool decays = true);
+                                      std::optional<Var> decays = std::nullopt);
+/// What its config says, whatever the kind.
+[[nodiscard]] double weight_decay(const Optimizer& optimizer);
 
 struct ClippedGradients {
     std::vector<Var> gradients;

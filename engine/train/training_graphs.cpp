@@ -150,6 +150,17 @@ Var after_step(const Network& network, Var before, Var optimized, std::span<cons
     return concat(parts, 0);
 }
 
+/// Which weights decay, as `update` asks for it; nothing where all do, or none would.
+std::optional<Var> decaying(Graph& graph, const Network& network, const Optimizer& optimizer) {
+    const auto decays = [](const WeightRange& range) { return range.parameter.decays(); };
+    if (weight_decay(optimizer) == 0.0 || std::ranges::all_of(network.weights(), decays))
+        return std::nullopt;
+    std::vector<Var> parts;
+    for (const WeightRange& range : network.weights())
+        parts.push_back(broadcast(constant(graph, decays(range) ? 1.0 : 0.0), {range.count}));
+    return concat(parts, 0);
+}
+
 /// The rate of each individual for this batch: its own times the schedule's factor.
 Var learning_rate(Graph& graph, std::int64_t batches) {
     const Var batch = graph.input("batch", ValueType::integer, {});
@@ -222,8 +233,8 @@ Graph step(const Network& network, const TrainingSettings& settings, const Sampl
     const Var taken = own_number(graph, "step");
     const std::int64_t batches = (samples.rows() + settings.batch - 1) / settings.batch;
     const StepScalars scalars{learning_rate(graph, batches), taken + 1.0};
-    const UpdatedParameter next =
-        update(settings.optimizer, scalars, values, clipped.gradients[0], moments);
+    const UpdatedParameter next = update(settings.optimizer, scalars, values, clipped.gradients[0],
+                                         moments, decaying(graph, network, settings.optimizer));
     const Var active = own(graph, "active", ValueType::boolean, {});
     const Var takes = logical_and(active, clipped.finite);
     graph.update(values,

@@ -121,7 +121,7 @@ TEST(Run, WritesTheDocumentedColumns) {
     const Launched launched = launch(experiment, {});
     const std::string generations = text_of(experiment.directory / "generations.csv");
     EXPECT_THAT(generations, testing::StartsWith("generation,evaluations,best,mean,worst,validated,"
-                                                 "parameters,species,env_steps,redrawn,invalid\n"
+                                                 "parameters,env_steps,redrawn,invalid\n"
                                                  "0,30,"));
     EXPECT_EQ(std::count(generations.begin(), generations.end(), '\n'), 9);
     EXPECT_THAT(

@@ -73,10 +73,10 @@ std::uint64_t body_hash(const T& message) {
 }
 
 // Other bytes need another version of the frame: ranks of two builds must not misread each other.
-TEST(Message, BytesAreThoseOfFrameVersion4) {
+TEST(Message, BytesAreThoseOfFrameVersion5) {
     EXPECT_EQ(body_hash(Hello{"0.1.0", {1, 2}, "cpu fast", "cpu", "node-3", "NVIDIA H200", 8}),
               0xE812551281AD231C);
-    EXPECT_EQ(body_hash(some_request()), 0x4495EFA032EF3F27);
+    EXPECT_EQ(body_hash(some_request()), 0xB5C8FCCC37E6587C);
     EXPECT_EQ(body_hash(some_order()), 0xF5505A5D070E7587);
     ShardOrder shipped = some_order();
     shipped.children.assign(3, {{std::byte{9}}, 1});
@@ -87,7 +87,20 @@ TEST(Message, BytesAreThoseOfFrameVersion4) {
     EXPECT_EQ(body_hash(ShardFailure{5, "it threw", true}), 0x9C97B01324286604);
     EXPECT_EQ(body_hash(Stop{"the run has ended"}), 0x7B70B35FECD17A2A);
     const std::vector<std::byte> frame = encode_message(Stop{});
-    EXPECT_EQ(frame[4], std::byte{4});
+    EXPECT_EQ(frame[4], std::byte{5});
+}
+
+TEST(Message, EmptyArraysOfAnOutcomeAreNotSent) {
+    const auto bytes = [](const evolve::Outcome& outcome) {
+        return encode_message(Request{1, {{7, {evolve::Outcome{}, outcome}, {}}}}).size() -
+               encode_message(Request{1, {{7, {evolve::Outcome{}}, {}}}}).size();
+    };
+    constexpr std::size_t word = 8;
+    EXPECT_EQ(bytes({}), 9 * word);
+    evolve::Outcome outcome;
+    outcome.behaviour = {0.5};
+    EXPECT_EQ(bytes(outcome), (9 + 2) * word);
+    EXPECT_EQ(bytes(some_outcome()), (9 + 3 + 2) * word);
 }
 
 TEST(Message, OutcomesAreReadTheSameOnManyThreads) {

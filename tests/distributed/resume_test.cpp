@@ -5,6 +5,7 @@
 #include <random>
 
 #include "cambrian/distributed/checkpoint.hpp"
+#include "cambrian/distributed/generation_log.hpp"
 #include "cambrian/distributed/network_file.hpp"
 #include "cambrian/distributed/run_directory.hpp"
 #include "cambrian/engine/core/error.hpp"
@@ -105,6 +106,47 @@ TEST(Resume, LongerRunIsTheUnbrokenOne) {
     experiment.stop.generations = 9;
     static_cast<void>(launch(experiment, {.ranks = 3, .start = Start::resume}));
     EXPECT_EQ(expected, results_of(experiment.directory));
+}
+
+TEST(Resume, ATableWithOtherColumnsIsNotContinued) {
+    const TemporaryDirectory place;
+    const std::string old =
+        "generation,evaluations,best,mean,worst,validated,parameters,species,env_steps,redrawn,"
+        "invalid\n0,12,1,1,1,,9,1,0,0,0\n";
+    std::ofstream(place.path() / "generations.csv") << old;
+    const auto go_on = [&] { GenerationLog(place.path(), {old.size(), 0, 0}, std::nullopt); };
+    EXPECT_THAT(go_on, testing::ThrowsMessage<InputError>(
+                           HasSubstr("generations.csv has other columns than this version")));
+    EXPECT_EQ(text_of(place.path() / "generations.csv"), old);
+}
+
+TEST(Resume, IndividualsAreLoggedWhereTheyAreAskedFor) {
+    const TemporaryDirectory place;
+    Experiment experiment = xor_experiment({});
+    const std::uint64_t end = experiment.stop.generations;
+    static_cast<void>(uninterrupted(experiment, place.path() / "whole"));
+    const auto whole = [&](const char* file) { return text_of(place.path() / "whole" / file); };
+    experiment.directory = place.path() / "parts";
+    const auto part = [&](const char* file) { return text_of(experiment.directory / file); };
+    const auto go_on = [&](std::uint64_t generations, LoggedIndividuals individuals) {
+        experiment.stop.generations = generations;
+        experiment.log.individuals = individuals;
+        const bool begun = fs::exists(experiment.directory);
+        static_cast<void>(launch(experiment, {.start = begun ? Start::resume : Start::fresh}));
+    };
+    go_on(2, LoggedIndividuals::none);
+    EXPECT_FALSE(fs::exists(experiment.directory / "individuals.csv"));
+    go_on(3, LoggedIndividuals::all);
+    const std::string third = part("individuals.csv");
+    EXPECT_THAT(third, HasSubstr("\n2,"));
+    EXPECT_THAT(third, testing::Not(HasSubstr("\n1,")));
+    go_on(4, LoggedIndividuals::none);
+    EXPECT_EQ(part("individuals.csv"), third);
+    go_on(end, LoggedIndividuals::all);
+    EXPECT_THAT(part("individuals.csv"), testing::StartsWith(third + "4,"));
+    for (const char* file : {"generations.csv", "best.cmb"}) {
+        EXPECT_EQ(part(file), whole(file)) << file;
+    }
 }
 
 TEST(Resume, LostTimingsAreNoLossOfResults) {

@@ -24,8 +24,9 @@ std::vector<double> gradient_at(int t) {
     return {std::sin(1.7 * t), 1e-3 * std::cos(0.4 * t), t % 3 == 0 ? 0.0 : -2.0 / t};
 }
 
-/// A parameter after 20 steps of the graph in f64.
-std::vector<double> after_steps(const Optimizer& optimizer, bool decays = true) {
+/// A parameter after 20 steps of the graph in f64; `decays` says which elements do, all if empty.
+std::vector<double> after_steps(const Optimizer& optimizer,
+                                const std::vector<double>& decays = {}) {
     Graph graph;
     const Shape shape{static_cast<std::int64_t>(start.size())};
     const StepScalars scalars{graph.input("rate", ValueType::real, {}),
@@ -35,7 +36,9 @@ std::vector<double> after_steps(const Optimizer& optimizer, bool decays = true) 
     std::vector<Var> moments;
     for (std::size_t i = 0; i < moment_count(optimizer); ++i)
         moments.push_back(graph.input("moment", ValueType::real, shape));
-    const UpdatedParameter updated = update(optimizer, scalars, value, gradient, moments, decays);
+    std::optional<Var> shares;
+    if (!decays.empty()) shares = graph.constant(Tensor(ValueType::real, shape, decays));
+    const UpdatedParameter updated = update(optimizer, scalars, value, gradient, moments, shares);
     graph.output(updated.value);
     for (const Var moment : updated.moments) graph.output(moment);
 
@@ -100,8 +103,23 @@ TEST(Optimizer, AdamCorrectsItsBias) {
     expect_near(after_steps(Adam{.weight_decay = 0.2}), by_hand(adam_rule(0.2, 0.0)));
     expect_near(after_steps(Adam{.weight_decay = 0.2, .decoupled = true}),
                 by_hand(adam_rule(0.0, 0.2)));
-    expect_near(after_steps(Adam{.weight_decay = 0.2, .decoupled = true}, false),
-                by_hand(adam_rule(0.0, 0.0)));
+}
+
+TEST(Optimizer, OnlyTheElementsThatDecayAreDecayed) {
+    for (const Optimizer& plain : {Optimizer(Sgd{}), Optimizer(Adam{}), Optimizer(RmsProp{})}) {
+        Optimizer decaying = plain;
+        std::visit([](auto& kind) { kind.weight_decay = 0.2; }, decaying);
+        const std::vector<double> some = after_steps(decaying, {1.0, 0.0, 1.0});
+        const std::vector<double> all = after_steps(decaying);
+        const std::vector<double> none = after_steps(plain);
+        EXPECT_THAT(some, ElementsAre(all[0], none[1], all[2])) << name(plain);
+        EXPECT_NE(all[1], none[1]) << name(plain);
+    }
+    const std::vector<double> some =
+        after_steps(Adam{.weight_decay = 0.2, .decoupled = true}, {1.0, 0.0, 1.0});
+    const std::vector<double> all = by_hand(adam_rule(0.0, 0.2));
+    const std::vector<double> none = by_hand(adam_rule(0.0, 0.0));
+    expect_near(some, {all[0], none[1], all[2]});
 }
 
 TEST(Optimizer, RmsPropDividesByTheRootOfItsAverage) {

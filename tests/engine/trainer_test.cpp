@@ -5,6 +5,8 @@
 
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <string>
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/cpu/cpu_backend.hpp"
@@ -219,6 +221,43 @@ TEST(Trainer, AGradientThatIsNotFiniteIsSkippedAndCounted) {
     EXPECT_NE(trainer.weights(0), before);
     EXPECT_THAT(trainer.weights(0), Each(testing::Truly([](float w) { return std::isfinite(w); })));
     EXPECT_EQ(trainer.weights(0, Snapshot::best), before);
+}
+
+TEST(Trainer, OnlyMatricesDecay) {
+    const auto backend = make_cpu_backend({});
+    // Zeros give zeros, which are right: no weight has a gradient.
+    DataSet data = data_of({{"type", "sine"}, {"rows", 8}}, MeanSquaredError{});
+    data.train.inputs = Tensor(ValueType::real, {4, 3, 2});
+    data.train.targets = Tensor(ValueType::real, {4, 3, 1});
+    data.outputs = 1;
+    const Network network = network_of({{{"type", "dense"}, {"out", 4}},
+                                        {{"type", "mamba"}},
+                                        {{"type", "rms_norm"}},
+                                        {{"type", "layer_norm"}},
+                                        {{"type", "dense"}}},
+                                       data);
+    for (const Optimizer& optimizer :
+         {Optimizer(Adam{.weight_decay = 0.5, .decoupled = true}),
+          Optimizer(Adam{.weight_decay = 0.5}), Optimizer(Sgd{.weight_decay = 0.5}),
+          Optimizer(RmsProp{.weight_decay = 0.5})}) {
+        Trainer trainer(*backend, network, data,
+                        {.epochs = 1, .batch = 2, .optimizer = optimizer, .learning_rates = {1e-5}});
+        const std::vector<float> start = trainer.weights(0);
+        trainer.run();
+        const std::vector<float> end = trainer.weights(0);
+        const std::set<std::string> kept{"bias",    "gain",  "norm.gain", "conv_bias",
+                                         "dt_bias", "a_log", "skip"};
+        for (const WeightRange& range : network.weights())
+            for (std::int64_t i = range.offset; i < range.offset + range.count; ++i) {
+                const float before = start[static_cast<std::size_t>(i)];
+                const float after = end[static_cast<std::size_t>(i)];
+                if (kept.contains(range.parameter.name))
+                    EXPECT_EQ(after, before) << name(optimizer) << ' ' << range.parameter.name;
+                else
+                    EXPECT_LT(std::abs(after), std::abs(before))
+                        << name(optimizer) << ' ' << range.parameter.name;
+            }
+    }
 }
 
 TEST(Trainer, DisabledSlotsStayAsTheyAre) {

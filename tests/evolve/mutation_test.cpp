@@ -13,6 +13,7 @@
 #include "cambrian/evolve/mutation_detail.hpp"
 #include "cambrian/evolve/splice.hpp"
 #include "cambrian/tests/evolve/genome_support.hpp"
+#include "cambrian/tests/support/network_run.hpp"
 
 namespace cambrian::evolve {
 namespace {
@@ -69,6 +70,23 @@ TEST(InsertLayer, NeedsAnEmptySlot) {
     const Genome full = founder(blueprint(2, {{"dense", 2}}, 1));
     RandomStream rng = stream(0);
     EXPECT_FALSE(insert_layer(rng, {}, {}, full, 1).has_value());
+}
+
+TEST(InsertLayer, NeverHappensInAMesh) {
+    Genome parent = founder(blueprint(2, {{"dense", 2}, {}, {"dense", 2}}, 1));
+    parent.blueprint.mode = NetworkMode::mesh;
+    for (std::uint64_t id = 0; id < 50; ++id) {
+        RandomStream rng = stream(id);
+        EXPECT_FALSE(insert_layer(rng, every_type(), with_time, parent, id).has_value());
+    }
+    // Even a layer without weights, which is the identity, would move the function by a step.
+    Genome child = parent;
+    child.blueprint.slots[1] = Slot{.layer = Residual{.layers = {}, .features = 2}};
+    const auto outputs = [](const Genome& genome) {
+        return test::run_sequence(Network(genome.blueprint), genome.weights,
+                                  test::some_rows({1, 6, 2}));
+    };
+    EXPECT_GT(test::difference(outputs(child), outputs(parent)), 0.01);
 }
 
 TEST(InsertLayer, LeavesAnEmptyResidualBesideTheLayerItAdds) {

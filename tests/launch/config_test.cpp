@@ -282,6 +282,40 @@ TEST(Config, ExpandsEnvironmentAndSeed) {
                 testing::HasSubstr("without \"}\""));
 }
 
+distributed::Experiment experiment(const Json& json, const std::vector<std::string>& overrides) {
+    return make_experiment(resolved(json, overrides), Schema(), evolve::standard_tasks());
+}
+
+TEST(Experiment, AMeshGetsNoLayersInserted) {
+    const Json mesh = Json::parse(R"({"task": {"type": "cart_pole"}, "network": {"mode": "mesh",
+        "layers": [{"type": "dense", "out": 4}, {"type": "dense"}],
+        "grid": {"layers_per_cell": 3}}})");
+    const auto refused = [&] { (void)experiment(mesh, {"mutation.layer_insert_rate=0.02"}); };
+    EXPECT_THAT(failure<ConfigError>(refused),
+                testing::AllOf(testing::HasSubstr("mutation.layer_insert_rate is 0.02 (the network "
+                                                  "is a mesh"),
+                               testing::HasSubstr("set it to 0 or \"auto\"")));
+    for (const std::string remedy : {"0", "\"auto\""}) {
+        const distributed::Experiment made =
+            experiment(mesh, {"mutation.layer_insert_rate=" + remedy});
+        EXPECT_EQ(made.variation.mutation.layer_insert_rate, 0.0F) << remedy;
+        EXPECT_EQ(made.notes.size(), remedy == "0" ? 0U : 1U) << remedy;
+    }
+    const distributed::Experiment chain = experiment(mesh, {"network.mode=chain"});
+    EXPECT_EQ(chain.variation.mutation.layer_insert_rate, 0.02F);
+    EXPECT_TRUE(chain.notes.empty());
+}
+
+TEST(Experiment, AFullGridIsSaidToTakeNoLayers) {
+    const Json full = Json::parse(R"({"task": {"type": "xor"}, "network": {
+        "layers": [{"type": "dense", "out": 3}, {"type": "dense"}], "grid": {"layers_per_cell": 1}}})");
+    const std::vector<std::string> notes = experiment(full, {}).notes;
+    ASSERT_EQ(notes.size(), 1U);
+    EXPECT_THAT(notes[0], testing::StartsWith("mutation.layer_insert_rate does nothing: no slot"));
+    for (const char* remedy : {"network.grid.layers_per_cell=2", "mutation.layer_insert_rate=0"})
+        EXPECT_TRUE(experiment(full, {remedy}).notes.empty()) << remedy;
+}
+
 TEST(Config, EqualSettingsHaveEqualIdentity) {
     const Schema schema;
     const auto identity = [&](const std::vector<std::string>& overrides) {
@@ -292,7 +326,8 @@ TEST(Config, EqualSettingsHaveEqualIdentity) {
     EXPECT_EQ(identity({"splice.alpha=1"}), identity({"splice.alpha=1.0"}));
     EXPECT_EQ(identity({}),
               identity({"population.size=256", "engine.threads=3", "distributed.shard_size=4",
-                        "run.stop.generations=3", "checkpoint.keep=9", "run.name=x"}));
+                        "log.individuals=none", "log.interval=1", "run.stop.generations=3",
+                        "checkpoint.keep=9", "run.name=x"}));
     EXPECT_NE(identity({}), identity({"population.size=255"}));
     EXPECT_NE(identity({}), identity({"engine.math=strict"}));
 }

@@ -47,7 +47,7 @@ class Console : public testing::Test {
 
 TEST_F(Console, PrintsEveryGenerationThatTakesItsTime) {
     ConsoleReporter reporter = make(false);
-    for (std::uint64_t i = 0; i < 5; ++i, now_ += 0.5) reporter.generation_done(report(i));
+    for (std::uint64_t i = 0; i < 5; ++i, now_ += 10.5) reporter.generation_done(report(i));
     EXPECT_EQ(lines(), 5U);
     EXPECT_THAT(out_.str(), HasSubstr("best        3.5"));
     EXPECT_THAT(out_.str(), HasSubstr("20/s  0.5 s (evaluate 80% vary 10% wait 10%)"));
@@ -56,7 +56,7 @@ TEST_F(Console, PrintsEveryGenerationThatTakesItsTime) {
 }
 
 TEST_F(Console, ThinsFastGenerationsButKeepsTheFirstAndTheValidated) {
-    ConsoleReporter reporter = make(false);
+    ConsoleReporter reporter = make(true);
     for (std::uint64_t i = 0; i < 100; ++i, now_ += 0.001) {
         GenerationReport line = report(i);
         if (i == 50) line.validated = 4.25;
@@ -66,6 +66,21 @@ TEST_F(Console, ThinsFastGenerationsButKeepsTheFirstAndTheValidated) {
     EXPECT_THAT(out_.str(), HasSubstr("generation     0"));
     EXPECT_THAT(out_.str(), HasSubstr("generation    50"));
     EXPECT_THAT(out_.str(), HasSubstr("validated 4.25"));
+}
+
+TEST_F(Console, AFileGetsALineInAnInterval) {
+    ConsoleReporter reporter = make(false);
+    // A minute of generations, each of which validates but every third.
+    for (std::uint64_t i = 0; i < 600; ++i, now_ += 0.1) {
+        GenerationReport line = report(i);
+        if (i % 3 != 0) line.validated = static_cast<double>(i);
+        reporter.generation_done(line);
+    }
+    EXPECT_GE(lines(), 6U);
+    EXPECT_LE(lines(), 12U);
+    EXPECT_THAT(out_.str(), HasSubstr("generation     0"));
+    EXPECT_THAT(out_.str(), HasSubstr("validated 101"));
+    EXPECT_THAT(out_.str(), testing::Not(HasSubstr("generation     1 ")));
 }
 
 TEST_F(Console, RewritesItsBarWithinTheWidthOfATerminal) {

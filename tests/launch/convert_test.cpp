@@ -63,6 +63,11 @@ class Convert : public testing::Test {
         EXPECT_EQ(result.code, 0) << result.err;
         EXPECT_THAT(result.out, testing::StartsWith(arguments[2] + ": "));
     }
+    /// All weights of a file, back from its tensors.
+    std::vector<float> read_tensors(const std::string& tensors) {
+        converts({tensors, path("back.cmb")});
+        return read_network(path("back.cmb")).genome.weights;
+    }
     [[nodiscard]] std::string path(const std::string& name) const { return directory_.file(name); }
 
     TemporaryDirectory directory_;
@@ -123,6 +128,42 @@ TEST_F(Convert, RoundedWeightsLoseTheirFitness) {
                               " (weights are real: F4, F6_E2M3, F6_E3M2, F8_E5M2, F8_E4M3, "
                               "F8_E4M3FNUZ, F8_E5M2FNUZ, F16, BF16, F32, F64)"));
     EXPECT_FALSE(std::filesystem::exists(path("c.safetensors")));
+}
+
+TEST_F(Convert, WeightsThatWouldVanishAreRefused) {
+    const std::string network = directory_.write(
+        "relu.json",
+        R"({"network": {"input": [64], "layers": [{"type": "dense", "out": 64, "activation": "relu"},
+            {"type": "dense", "out": 2}]}})");
+    converts({network, path("a.cmb")});
+    const std::string refused = fails(2, {path("a.cmb"), path("a.safetensors"), "--dtype", "F4"});
+    EXPECT_THAT(refused, HasSubstr("a.cmb cannot be stored as F4 ("));
+    EXPECT_THAT(refused, HasSubstr("% of the weights become zero: it has no scales)"));
+    EXPECT_THAT(refused, HasSubstr("--force"));
+    EXPECT_FALSE(std::filesystem::exists(path("a.safetensors")));
+    const Result forced =
+        run({"convert", path("a.cmb"), path("a.safetensors"), "--dtype", "F4", "--force"});
+    EXPECT_EQ(forced.code, 0) << forced.err;
+    EXPECT_THAT(forced.out, HasSubstr("F4: "));
+    EXPECT_THAT(forced.out, HasSubstr("% of the weights become zero"));
+    const std::vector<float> back = read_tensors(path("a.safetensors"));
+    const auto zeros = std::count(back.begin(), back.end(), 0.0F);
+    EXPECT_GT(zeros, static_cast<std::ptrdiff_t>(back.size() / 2));
+    const Result wider = run({"convert", path("a.cmb"), path("b.safetensors"), "--dtype", "F16"});
+    EXPECT_EQ(wider.code, 0) << wider.err;
+    EXPECT_THAT(wider.out, testing::Not(HasSubstr("become zero")));
+}
+
+TEST_F(Convert, WeightsBeyondTheLargestAreRefused) {
+    NetworkFile file = rich_network();
+    for (float& weight : file.genome.weights) weight *= 1e5F;
+    write_network(path("a.cmb"), file);
+    for (const std::string dtype : {"F4", "F8_E4M3", "F16"}) {
+        EXPECT_THAT(fails(2, {path("a.cmb"), path("a.safetensors"), "--dtype", dtype}),
+                    HasSubstr("are beyond the largest number"))
+            << dtype;
+    }
+    converts({path("a.cmb"), path("a.safetensors"), "--dtype", "BF16"});
 }
 
 TEST_F(Convert, ANetworkIsASectionOfAConfig) {

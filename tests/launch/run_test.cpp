@@ -6,6 +6,7 @@
 
 #include "cambrian/distributed/network_file.hpp"
 #include "cambrian/engine/core/thread_pool.hpp"
+#include "cambrian/evolve/birth.hpp"
 #include "cambrian/launch/device.hpp"
 #include "launch_support.hpp"
 
@@ -145,6 +146,50 @@ TEST_F(FinishedRun, IsComparedAndSpliced) {
     // A child of two networks belongs to no run: its task must be named.
     EXPECT_EQ(run({"evaluate", child}).code, 2);
     EXPECT_EQ(run({"evaluate", child, "--config", directory_.file("xor.json")}).code, 0);
+}
+
+TEST(SpliceCommand, UnknownFitnessCountsAsEqual) {
+    const TemporaryDirectory directory;
+    const auto path = [&](const char* name) { return directory.file(name); };
+    distributed::NetworkFile a;
+    RandomStream rng(random_key(3, "test"), 0);
+    a.genome = evolve::sample_genome(
+        blueprint_from_json(nlohmann::json::parse(
+                                R"({"layers": [{"type": "dense", "out": 8}, {"type": "dense"}]})"),
+                            4, 2),
+        rng, 7);
+    a.fitness = 3.0;
+    distributed::NetworkFile b = a;
+    for (float& weight : b.genome.weights) weight += 0.01F * static_cast<float>(rng.normal());
+    b.fitness = evolve::worst_fitness;  // A network made by hand.
+    write_network(path("a.cmb"), a);
+    write_network(path("b.cmb"), b);
+    const auto spliced = [&](std::vector<std::string> more) {
+        std::vector<std::string> arguments{"splice", path("a.cmb"), path("b.cmb"), "-o",
+                                           path("child.cmb")};
+        arguments.insert(arguments.end(), more.begin(), more.end());
+        const Result result = run(arguments);
+        EXPECT_EQ(result.code, 0) << result.err;
+        return result.out;
+    };
+    const std::string unknown = spliced({"--report"});
+    EXPECT_THAT(unknown, HasSubstr("they count as equal"));
+    EXPECT_THAT(unknown, HasSubstr("gives the structure"));
+    EXPECT_THAT(unknown, testing::Not(HasSubstr("almost a copy")));
+    const auto child = [&] { return distributed::read_network(path("child.cmb")).genome.weights; };
+    const std::vector<float> mixed = child();
+    EXPECT_NE(mixed, a.genome.weights);
+    // The same said by hand.
+    EXPECT_THAT(spliced({"--fitness", "-2", "-2"}), testing::Not(HasSubstr("count as equal")));
+    EXPECT_EQ(child(), mixed);
+    EXPECT_THAT(spliced({"--fitness", "-5", "1e3"}),
+                HasSubstr(path("b.cmb") + " is the fitter parent"));
+    EXPECT_THAT(spliced({"--fitness", "1", "1", "--alpha", "0.005", "--report"}),
+                HasSubstr("% of the weights are the other parent's: the child is almost a copy"));
+    EXPECT_EQ(
+        run({"splice", path("a.cmb"), path("b.cmb"), "-o", path("c.cmb"), "--fitness", "nan", "1"})
+            .code,
+        2);
 }
 
 TEST_F(FinishedRun, ResumeChangesOnlyWhatDoesNotDecideTheResult) {

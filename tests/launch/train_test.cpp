@@ -48,6 +48,23 @@ class Train : public testing::Test {
     TemporaryDirectory directory_;
 };
 
+TEST_F(Train, AFileGetsTheFirstEpochTheLastAndALineInAnInterval) {
+    if (isatty(STDOUT_FILENO) == 1) GTEST_SKIP() << "a terminal gets more lines";
+    const auto lines = [&](const std::string& directory, const std::string& interval) {
+        const Result result =
+            train("train_xor.json", directory, {"--set", "training.epochs=40", "--set", interval});
+        EXPECT_EQ(result.code, 0) << result.err;
+        EXPECT_THAT(result.out, HasSubstr("\nepoch     1 "));
+        EXPECT_THAT(result.out, HasSubstr("\nepoch    40 "));
+        std::size_t count = 0;
+        for (std::size_t at = 0; (at = result.out.find("\nepoch ", at)) != std::string::npos; ++at)
+            ++count;
+        return count;
+    };
+    EXPECT_EQ(lines("few", "log.interval=1e6"), 2U);
+    EXPECT_EQ(lines("all", "log.interval=0"), 40U);
+}
+
 TEST_F(Train, LearnsAndLeavesARunDirectory) {
     const Result result = train("train_spirals.json", "run");
     ASSERT_EQ(result.code, 0) << result.err;
@@ -118,6 +135,7 @@ TEST_F(Train, RefusesWhatItDoesNotKnow) {
         EXPECT_THAT(result.err, HasSubstr(why)) << set;
     };
     refused("training.epoch=3", "did you mean training.epochs?");
+    refused("log.individuals=none", "log.individuals is a key of evolution");
     refused("training.epochs=0", "training.epochs is 0");
     refused("training.batch=1.5", "training.batch is 1.5");
     refused("training.learning_rate=[]", "training.learning_rate is []");

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "cambrian/engine/io/safetensors.hpp"
+
+namespace cambrian::launch {
+
+/// What becomes of weights that are stored by a type without scales.
+struct RoundingLoss {
+    std::int64_t weights = 0;  ///< That are not zero.
+    std::int64_t zeros = 0;    ///< Of these, those that become zero.
+    std::int64_t limited = 0;  ///< Those beyond the largest number of the type.
+};
+[[nodiscard]] RoundingLoss rounding_loss(std::span<const float> weights, StoredType type);
+
+/// Whether more than one weight in a hundred becomes zero, or is limited.
+[[nodiscard]] bool is_large(const RoundingLoss& loss);
+
+/// "82.1 % of the weights become zero, 0.5 % are beyond the largest number"; empty where none is
+/// either.
+[[nodiscard]] std::string text(const RoundingLoss& loss);
+
+}  // namespace cambrian::launch
