@@ -67,8 +67,7 @@ std::uint64_t whole_lines(const std::filesystem::path& path, std::uint64_t lengt
     return whole;
 }
 
-bool unchanged(const std::filesystem::path& path, std::uint64_t length,
-               const std::optional<Hash128>& checksum) {
+bool unchanged(const std::filesystem::path& path, std::uint64_t length, const Hash128& checksum) {
     if (length == 0) {
         return true;
     }
@@ -76,9 +75,9 @@ bool unchanged(const std::filesystem::path& path, std::uint64_t length,
     char last = '\0';
     RunningHash hash;
     const bool whole = ::pread(file, &last, 1, static_cast<off_t>(length - 1)) == 1 &&
-                       last == '\n' && (!checksum || add_prefix(hash, file, length));
+                       last == '\n' && add_prefix(hash, file, length);
     ::close(file);
-    return whole && (!checksum || hash.hash() == *checksum);
+    return whole && hash.hash() == checksum;
 }
 
 std::string changed_text(const std::filesystem::path& path) {

@@ -41,11 +41,10 @@ class AppendFile {
 /// bytes, or after the last whole line before.
 [[nodiscard]] std::uint64_t whole_lines(const std::filesystem::path& path, std::uint64_t length);
 
-/// Whether the first `length` bytes of a file are whole lines with this checksum; a checkpoint of
-/// an older format has none, and only the lines are checked. Throws InputError when it cannot be
-/// read.
+/// Whether the first `length` bytes of a file are whole lines with this checksum. Throws InputError
+/// when it cannot be read.
 [[nodiscard]] bool unchanged(const std::filesystem::path& path, std::uint64_t length,
-                             const std::optional<Hash128>& checksum);
+                             const Hash128& checksum);
 
 /// The message about a file that is not: what may have happened, and what helps.
 [[nodiscard]] std::string changed_text(const std::filesystem::path& path);

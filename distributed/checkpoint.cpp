@@ -19,16 +19,9 @@ namespace cambrian::distributed {
 
 namespace {
 
-constexpr std::uint32_t format = 2;
-/// Without checksums of the logs.
-constexpr std::uint32_t first_format = 1;
-
 /// The state is a config and some numbers; what lives has any length.
 constexpr std::array<WantedSection, 4> sections{
     {{"state", std::uint64_t{32} << 20U}, {"strategy"}, {"living"}, {"champion"}}};
-
-/// Checkpoints have a place for a column that generations.csv no longer has.
-constexpr std::uint64_t unused_word = 1;
 
 void write_optional(ArchiveWriter& archive, std::optional<double> value) {
     archive.write(value.has_value());
@@ -51,7 +44,6 @@ void write_report(ArchiveWriter& archive, const GenerationReport& report) {
     archive.write(report.worst);
     write_optional(archive, report.validated);
     archive.write(report.parameters);
-    archive.write(unused_word);
     archive.write(report.env_steps);
     archive.write(report.redrawn);
     archive.write(report.invalid);
@@ -66,8 +58,6 @@ GenerationReport read_report(ArchiveReader& archive) {
     archive.read(report.worst);
     report.validated = read_optional(archive);
     archive.read(report.parameters);
-    std::uint64_t unused = 0;
-    archive.read(unused);
     archive.read(report.env_steps);
     archive.read(report.redrawn);
     archive.read(report.invalid);
@@ -76,7 +66,7 @@ GenerationReport read_report(ArchiveReader& archive) {
 
 std::vector<std::byte> encode_state(const Checkpoint& checkpoint) {
     ArchiveWriter archive;
-    archive.write(checkpoint.checksums ? format : first_format);
+    archive.write(checkpoint_format);
     archive.write(checkpoint.identity_json);
     archive.write(checkpoint.arithmetic);
     archive.write(checkpoint.generation);
@@ -84,10 +74,8 @@ std::vector<std::byte> encode_state(const Checkpoint& checkpoint) {
     for (std::uint64_t length : checkpoint.logs) {
         archive.write(length);
     }
-    if (checkpoint.checksums) {
-        for (const Hash128& checksum : *checkpoint.checksums) {
-            archive.write(checksum);
-        }
+    for (const Hash128& checksum : checkpoint.checksums) {
+        archive.write(checksum);
     }
     archive.write(checkpoint.last.has_value());
     if (checkpoint.last) {
@@ -104,12 +92,7 @@ std::vector<std::byte> encode_state(const Checkpoint& checkpoint) {
 }
 
 void decode_state(ArchiveReader& archive, Checkpoint& checkpoint) {
-    std::uint32_t found = 0;
-    archive.read(found);
-    if (found < first_format || found > format) {
-        archive.fail(fmt::format("its checkpoint has format {}, this program reads {} to {}", found,
-                                 first_format, format));
-    }
+    static_cast<void>(archive.read_format("checkpoint", checkpoint_format, checkpoint_format));
     archive.read(checkpoint.identity_json);
     archive.read(checkpoint.arithmetic);
     archive.read(checkpoint.generation);
@@ -117,10 +100,8 @@ void decode_state(ArchiveReader& archive, Checkpoint& checkpoint) {
     for (std::uint64_t& length : checkpoint.logs) {
         archive.read(length);
     }
-    if (found > first_format) {
-        for (Hash128& checksum : checkpoint.checksums.emplace()) {
-            archive.read(checksum);
-        }
+    for (Hash128& checksum : checkpoint.checksums) {
+        archive.read(checksum);
     }
     bool present = false;
     archive.read(present);

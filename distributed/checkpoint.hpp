@@ -14,6 +14,9 @@
 
 namespace cambrian::distributed {
 
+/// 2: checksums of the logs, whose columns are others than before: format 1 is not gone on with.
+inline constexpr std::uint32_t checkpoint_format = 2;
+
 /// The best network of a run so far.
 struct Champion {
     SharedGenome genome;
@@ -40,8 +43,7 @@ struct Checkpoint {
     std::optional<GenerationReport> last;
     double elapsed_seconds = 0.0;
     GenerationLog::Lengths logs{};
-    /// Of the logs; a checkpoint of format 1 has none.
-    std::optional<GenerationLog::Checksums> checksums;
+    GenerationLog::Checksums checksums{};
 };
 
 [[nodiscard]] std::vector<std::byte> encode(const Checkpoint& checkpoint);

@@ -1,6 +1,7 @@
 #include "cambrian/distributed/generation_log.hpp"
 
 #include <fmt/format.h>
+#include <fstream>
 
 #include <iterator>
 #include <system_error>
@@ -130,7 +131,7 @@ GenerationLog::Lengths GenerationLog::lengths() const {
 }
 
 GenerationLog::Checksums GenerationLog::checksums() const {
-    return {before_last_line_, individuals_.checksum()};
+    return {before_last_line_, individuals_ ? individuals_->checksum() : Hash128{}};
 }
 
 std::optional<std::string> GenerationLog::shorter(const std::filesystem::path& directory,
@@ -147,10 +148,9 @@ std::optional<std::string> GenerationLog::shorter(const std::filesystem::path& d
 
 std::optional<std::string> GenerationLog::changed(const std::filesystem::path& directory,
                                                   const Lengths& lengths,
-                                                  const std::optional<Checksums>& checksums) {
+                                                  const Checksums& checksums) {
     for (std::size_t i = 0; i < result_files; ++i) {
-        const auto checksum = checksums ? std::optional((*checksums)[i]) : std::nullopt;
-        if (!unchanged(directory / names[i], lengths[i], checksum)) {
+        if (!unchanged(directory / names[i], lengths[i], checksums[i])) {
             return names[i];
         }
     }

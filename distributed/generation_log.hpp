@@ -57,9 +57,9 @@ class GenerationLog {
                                                             const Lengths& lengths);
     /// Name of a file of results that does not begin with the lines of the checkpoint, see
     /// unchanged().
-    [[nodiscard]] static std::optional<std::string> changed(
-        const std::filesystem::path& directory, const Lengths& lengths,
-        const std::optional<Checksums>& checksums);
+    [[nodiscard]] static std::optional<std::string> changed(const std::filesystem::path& directory,
+                                                            const Lengths& lengths,
+                                                            const Checksums& checksums);
 
   private:
     AppendFile generations_;

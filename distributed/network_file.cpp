@@ -13,9 +13,6 @@ namespace cambrian::distributed {
 
 namespace {
 
-/// 2: a section "preparation", which a file may lack.
-constexpr std::uint32_t format = 2;
-
 constexpr const char* preparation_section = "preparation";
 
 /// An identity is a config; the length of a genome is its network's.
@@ -61,7 +58,7 @@ std::string identity_fault(const std::string& identity_json) {
 
 std::vector<std::byte> encode(const NetworkFile& file) {
     ArchiveWriter about;
-    about.write(format);
+    about.write(network_format);
     about.write(file.identity_json);
     about.write(file.generation);
     about.write(file.birth);
@@ -89,12 +86,7 @@ NetworkFile decode_network(std::span<const std::byte> bytes, const std::string& 
     }
     NetworkFile file;
     ArchiveReader about(container.section("about"), source);
-    std::uint32_t found = 0;
-    about.read(found);
-    if (found < 1 || found > format) {
-        about.fail("its network has format " + std::to_string(found) +
-                   ", this program reads 1 to " + std::to_string(format));
-    }
+    static_cast<void>(about.read_format("network", oldest_network_format, network_format));
     about.read(file.identity_json);
     about.read(file.generation);
     about.read(file.birth);

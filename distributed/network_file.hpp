@@ -14,6 +14,10 @@
 
 namespace cambrian::distributed {
 
+/// 2: a section "preparation", which a file may lack.
+inline constexpr std::uint32_t network_format = 2;
+inline constexpr std::uint32_t oldest_network_format = 1;
+
 /// A network on disk (best.cmb): the genome, where it comes from and the identity keys of its run.
 struct NetworkFile {
     evolve::Genome genome;

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/io/archive.hpp"
 #include "cambrian/engine/io/container.hpp"
 
 namespace cambrian::distributed {
@@ -220,6 +221,9 @@ bool RunDirectory::load_newest(const std::function<void(Checkpoint&&)>& accept,
             }
             return true;
         } catch (const ChangedLog&) {
+            throw;
+        } catch (const OtherVersionError&) {
+            // Sound, and left as it is for that version.
             throw;
         } catch (const InputError& error) {
             warn(fmt::format("{}; trying an older checkpoint", error.what()));

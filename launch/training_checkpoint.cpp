@@ -9,9 +9,6 @@
 namespace cambrian::launch {
 namespace {
 
-constexpr std::uint32_t format = 2;
-/// Without a checksum of epochs.csv.
-constexpr std::uint32_t first_format = 1;
 constexpr const char* kind = "training";
 
 /// An identity is a config; the state has as many numbers as the network and its optimiser.
@@ -22,13 +19,13 @@ constexpr std::array<WantedSection, 2> sections{{{"about", std::uint64_t{32} << 
 void write_training_checkpoint(const std::filesystem::path& path,
                                const TrainingCheckpoint& checkpoint) {
     ArchiveWriter about;
-    about.write(checkpoint.epochs_checksum ? format : first_format);
+    about.write(training_format);
     about.write(checkpoint.identity_json);
     about.write(checkpoint.arithmetic);
     about.write(checkpoint.epochs_bytes);
     about.write(checkpoint.timings_bytes);
     about.write(checkpoint.observations_bytes);
-    if (checkpoint.epochs_checksum) about.write(*checkpoint.epochs_checksum);
+    about.write(checkpoint.epochs_checksum);
     Container container{kind, {}};
     container.add("about", about.take());
     container.add("state", checkpoint.state);
@@ -42,17 +39,13 @@ TrainingCheckpoint read_training_checkpoint(const std::filesystem::path& path) {
                          " file) give the directory of a training");
     TrainingCheckpoint checkpoint;
     ArchiveReader about(container.section("about"), path.string());
-    std::uint32_t found = 0;
-    about.read(found);
-    if (found < first_format || found > format)
-        about.fail("its training has format " + std::to_string(found) + ", this program reads " +
-                   std::to_string(first_format) + " to " + std::to_string(format));
+    static_cast<void>(about.read_format("training", training_format, training_format));
     about.read(checkpoint.identity_json);
     about.read(checkpoint.arithmetic);
     about.read(checkpoint.epochs_bytes);
     about.read(checkpoint.timings_bytes);
     about.read(checkpoint.observations_bytes);
-    if (found > first_format) about.read(checkpoint.epochs_checksum.emplace());
+    about.read(checkpoint.epochs_checksum);
     about.finish();
     const auto state = container.section("state");
     checkpoint.state.assign(state.begin(), state.end());

@@ -3,13 +3,15 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "cambrian/engine/core/hash.hpp"
 
 namespace cambrian::launch {
+
+/// 2: a checksum of epochs.csv.
+inline constexpr std::uint32_t training_format = 2;
 
 /// What a training goes on from (training.cmb): its state between two steps, and how long its
 /// tables were then.
@@ -19,8 +21,8 @@ struct TrainingCheckpoint {
     std::uint64_t epochs_bytes = 0;
     std::uint64_t timings_bytes = 0;
     std::uint64_t observations_bytes = 0;
-    std::optional<Hash128> epochs_checksum;  ///< Of as many bytes; format 1 has none.
-    std::vector<std::byte> state;            ///< Of the Trainer.
+    Hash128 epochs_checksum;       ///< Of as many bytes.
+    std::vector<std::byte> state;  ///< Of the Trainer.
     bool operator==(const TrainingCheckpoint&) const = default;
 };
 

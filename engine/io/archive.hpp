@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/core/hash.hpp"
 #include "cambrian/engine/network/blueprint.hpp"
 
@@ -47,6 +48,12 @@ class ArchiveWriter {
     std::unique_ptr<State> state_;
 };
 
+/// A sound file that another version of the program wrote.
+class OtherVersionError : public InputError {
+  public:
+    using InputError::InputError;
+};
+
 /// Reads them back in the same order. Every length is checked against what is left, nesting is
 /// limited, enumerations and layer names are checked. Throws InputError naming `source`.
 class ArchiveReader {
@@ -74,6 +81,10 @@ class ArchiveReader {
     /// A count of things of at least `smallest` bytes each, checked against what is left.
     [[nodiscard]] std::uint64_t read_count(std::uint64_t smallest);
     [[nodiscard]] std::uint64_t remaining() const;
+    /// The number of a format that this program reads from `oldest` to `newest`; throws
+    /// OtherVersionError for another one, with what to do. @param what "checkpoint"
+    [[nodiscard]] std::uint32_t read_format(std::string_view what, std::uint32_t oldest,
+                                            std::uint32_t newest);
     /// Throws when bytes are left over.
     void finish() const;
     [[noreturn]] void fail(std::string_view why) const;

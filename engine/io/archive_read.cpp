@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cereal/archives/portable_binary.hpp>
@@ -66,6 +68,19 @@ ArchiveReader::~ArchiveReader() = default;
 void ArchiveReader::fail(std::string_view why) const {
     throw InputError(state_->source + " cannot be read (" + std::string(why) +
                      ") restore it from a good copy");
+}
+
+std::uint32_t ArchiveReader::read_format(std::string_view what, std::uint32_t oldest,
+                                         std::uint32_t newest) {
+    std::uint32_t found = 0;
+    read(found);
+    if (found >= oldest && found <= newest) return found;
+    const std::string known =
+        oldest == newest ? fmt::format("{}", newest) : fmt::format("{} to {}", oldest, newest);
+    throw OtherVersionError(fmt::format(
+        "{} holds a {} of format {} ({} version of Cambrian wrote it, this one reads {}) use that "
+        "version, or make it anew",
+        state_->source, what, found, found < oldest ? "an older" : "a newer", known));
 }
 
 std::uint64_t ArchiveReader::remaining() const {

@@ -235,26 +235,18 @@ TEST(Resume, EditedLogsAreRefused) {
     const fs::path original = place.path() / "original";
     fs::copy(experiment.directory, original, fs::copy_options::recursive);
     for (const char* name : {"generations.csv", "individuals.csv"}) {
-        for (const bool old_format : {false, true}) {
-            fs::remove_all(experiment.directory);
-            fs::copy(original, experiment.directory, fs::copy_options::recursive);
-            replace_in(experiment.directory / name, "\n", "\r\n");
-            if (old_format) {
-                const fs::path path = experiment.directory / "checkpoint.cmb";
-                Checkpoint checkpoint = decode_checkpoint(read_file(path), "checkpoint");
-                checkpoint.checksums.reset();
-                write_file_atomically(path, encode(checkpoint));
-            }
-            const std::string edited = text_of(experiment.directory / name);
-            EXPECT_THAT([&] { static_cast<void>(launch(experiment, {.start = Start::resume})); },
-                        ThrowsMessage<InputError>(
-                            AllOf(HasSubstr(name), HasSubstr("put the original back"))));
-            EXPECT_EQ(text_of(experiment.directory / name), edited);
-            // The remedy helps.
-            fs::copy_file(original / name, experiment.directory / name,
-                          fs::copy_options::overwrite_existing);
-            EXPECT_NO_THROW(static_cast<void>(launch(experiment, {.start = Start::resume})));
-        }
+        fs::remove_all(experiment.directory);
+        fs::copy(original, experiment.directory, fs::copy_options::recursive);
+        replace_in(experiment.directory / name, "\n", "\r\n");
+        const std::string edited = text_of(experiment.directory / name);
+        EXPECT_THAT(
+            [&] { static_cast<void>(launch(experiment, {.start = Start::resume})); },
+            ThrowsMessage<InputError>(AllOf(HasSubstr(name), HasSubstr("put the original back"))));
+        EXPECT_EQ(text_of(experiment.directory / name), edited);
+        // The remedy helps.
+        fs::copy_file(original / name, experiment.directory / name,
+                      fs::copy_options::overwrite_existing);
+        EXPECT_NO_THROW(static_cast<void>(launch(experiment, {.start = Start::resume})));
     }
     // A digit changed, the length and the lines kept.
     fs::remove_all(experiment.directory);
@@ -262,26 +254,6 @@ TEST(Resume, EditedLogsAreRefused) {
     replace_in(experiment.directory / "generations.csv", "\n1,", "\n7,");
     EXPECT_THAT([&] { static_cast<void>(launch(experiment, {.start = Start::resume})); },
                 ThrowsMessage<InputError>(HasSubstr("generations.csv")));
-}
-
-TEST(Resume, ACheckpointOfTheFirstFormatIsRead) {
-    const TemporaryDirectory place;
-    Experiment experiment = xor_experiment(place.path() / "whole");
-    experiment.stop.generations = 6;
-    static_cast<void>(launch(experiment, {}));
-    const std::string expected = results_of(experiment.directory);
-    experiment.directory = place.path() / "old";
-    experiment.stop.generations = 3;
-    static_cast<void>(launch(experiment, {}));
-    const fs::path path = experiment.directory / "checkpoint.cmb";
-    Checkpoint checkpoint = decode_checkpoint(read_file(path), "checkpoint");
-    ASSERT_TRUE(checkpoint.checksums.has_value());
-    checkpoint.checksums.reset();
-    write_file_atomically(path, encode(checkpoint));
-    ASSERT_FALSE(decode_checkpoint(read_file(path), "checkpoint").checksums.has_value());
-    experiment.stop.generations = 6;
-    static_cast<void>(launch(experiment, {.start = Start::resume}));
-    EXPECT_EQ(expected, results_of(experiment.directory));
 }
 
 TEST(Resume, SaysHowTheRunBeforeEnded) {

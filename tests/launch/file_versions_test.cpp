@@ -1,0 +1,123 @@
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fmt/format.h>
+#include <filesystem>
+#include <string>
+
+#include "cambrian/distributed/checkpoint.hpp"
+#include "cambrian/distributed/network_file.hpp"
+#include "cambrian/engine/io/archive.hpp"
+#include "cambrian/engine/io/container.hpp"
+#include "cambrian/launch/training_checkpoint.hpp"
+#include "launch_support.hpp"
+
+// tests/golden/files keeps a small file of every version of every format, for ever: whoever changes
+// a format adds one, and says here whether the old ones are read or refused.
+namespace cambrian::launch {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::ThrowsMessage;
+
+fs::path golden(const std::string& name) {
+    return fs::path(CAMBRIAN_SOURCE_DIR) / "tests/golden/files" / name;
+}
+
+TEST(FileVersions, EachHasAGoldenFile) {
+    const auto expect = [](const std::string& kind, std::uint32_t newest, const std::string& end) {
+        for (std::uint32_t format = 1; format <= newest; ++format)
+            EXPECT_TRUE(fs::exists(golden(fmt::format("{}_{}{}", kind, format, end))))
+                << kind << " " << format;
+    };
+    expect("network", distributed::network_format, "_dataset.cmb");
+    expect("checkpoint", distributed::checkpoint_format, ".cmb");
+    expect("training", training_format, ".cmb");
+}
+
+TEST(FileVersions, CheckpointsAreRefusedByTheirNumberOrRead) {
+    const auto read = [](const char* file) {
+        return distributed::decode_checkpoint(read_file(golden(file)), file);
+    };
+    EXPECT_THAT([&] { static_cast<void>(read("checkpoint_1.cmb")); },
+                ThrowsMessage<OtherVersionError>(
+                    "checkpoint_1.cmb holds a checkpoint of format 1 (an older version of Cambrian "
+                    "wrote it, this one reads 2) use that version, or make it anew"));
+    const distributed::Checkpoint second = read("checkpoint_2.cmb");
+    EXPECT_EQ(second.generation, 2U);
+    EXPECT_EQ(second.living.size(), 4U);
+    EXPECT_EQ(second.last->evaluations, 6U);
+    EXPECT_TRUE(second.champion.has_value());
+}
+
+TEST(FileVersions, TrainingsAreRefusedByTheirNumberOrRead) {
+    EXPECT_THAT([] { static_cast<void>(read_training_checkpoint(golden("training_1.cmb"))); },
+                ThrowsMessage<OtherVersionError>(
+                    AllOf(HasSubstr("a training of format 1"), HasSubstr("an older version"))));
+    const TrainingCheckpoint second = read_training_checkpoint(golden("training_2.cmb"));
+    EXPECT_GT(second.epochs_bytes, 0U);
+    EXPECT_FALSE(second.state.empty());
+}
+
+TEST(FileVersions, TensorsOfANetworkAreRead) {
+    const TemporaryDirectory directory;
+    const std::string network = directory.file("network.cmb");
+    ASSERT_EQ(run({"convert", golden("network_1_xor.safetensors").string(), network}).code, 0);
+    const distributed::NetworkFile file = distributed::read_network(network);
+    EXPECT_EQ(file.genome.weights.size(), 9U);
+    EXPECT_EQ(file.fitness, 2.3524460792541504);
+}
+
+TEST(FileVersions, ARunOfAnotherVersionIsLeftAsItIs) {
+    const TemporaryDirectory directory;
+    const std::string config = directory.write(
+        "xor.json", R"({"run": {"directory": ")" + directory.file("run") +
+                        R"(", "stop": {"generations": 1}}, "population": {"size": 4},
+                           "task": {"type": "xor"}, "engine": {"backend": "cpu"}})");
+    ASSERT_EQ(run({"evolve", config, "--quiet"}).code, 0);
+    const fs::path checkpoint = directory.file("run/checkpoint.cmb");
+    fs::copy_file(golden("checkpoint_1.cmb"), checkpoint, fs::copy_options::overwrite_existing);
+    const Result resumed = run({"resume", directory.file("run")});
+    EXPECT_EQ(resumed.code, 3);
+    EXPECT_THAT(resumed.err, HasSubstr("an older version of Cambrian wrote it"));
+    EXPECT_EQ(read_file(checkpoint), read_file(golden("checkpoint_1.cmb")));
+}
+
+/// A file whose first section begins with another format.
+std::vector<std::byte> of_format(const std::string& file, std::byte format) {
+    Container container = decode_container(read_file(golden(file)), file);
+    // The archive's first byte says its order of bytes.
+    container.sections[0].bytes[1] = format;
+    return encode(container);
+}
+
+TEST(FileVersions, ANewerOneIsRefusedByItsNumber) {
+    constexpr std::byte format{99};
+    const auto newer = [](const char* what) {
+        return AllOf(HasSubstr(fmt::format("a {} of format 99 (a newer version", what)),
+                     HasSubstr("use that version"));
+    };
+    EXPECT_THAT(
+        [] {
+            static_cast<void>(
+                distributed::decode_network(of_format("network_2_dataset.cmb", format), "network"));
+        },
+        ThrowsMessage<OtherVersionError>(newer("network")));
+    EXPECT_THAT(
+        [] {
+            static_cast<void>(distributed::decode_checkpoint(of_format("checkpoint_2.cmb", format),
+                                                             "checkpoint"));
+        },
+        ThrowsMessage<OtherVersionError>(newer("checkpoint")));
+    const TemporaryDirectory directory;
+    const std::string path = directory.file("training.cmb");
+    write_file_atomically(path, of_format("training_2.cmb", format));
+    EXPECT_THAT([&] { static_cast<void>(read_training_checkpoint(path)); },
+                ThrowsMessage<OtherVersionError>(newer("training")));
+}
+
+}  // namespace
+}  // namespace cambrian::launch
