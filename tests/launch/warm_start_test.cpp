@@ -90,6 +90,18 @@ TEST_F(WarmStart, TrainEvolveTrainNeverGetsWorse) {
     EXPECT_EQ(read_network(fourth).genome.slot_genes[0].id, genes[0].id);
 }
 
+// Children that are fitter on the samples of training may be worse on those of validation.
+TEST_F(WarmStart, EvolutionNeverEndsWorseThanItBeganOnValidationSamples) {
+    const std::string split = R"(task.split={"validation": 0.25})";
+    for (const char* every : {"1", "2", "5"}) {
+        const std::string name = every;
+        const std::string first = best_of("train", "first-" + name, {split});
+        const std::string second = best_of("evolve", "second-" + name,
+                                           {split, from(first), "task.validation.every=" + name});
+        EXPECT_LE(loss(second, "validation"), loss(first, "validation") + 1e-6) << every;
+    }
+}
+
 TEST_F(WarmStart, EvolutionBeginsWithTheNetworkItself) {
     const std::string first = best_of("train", "first");
     // Without a child there are only founders.
