@@ -180,6 +180,9 @@ TEST_F(WarmStart, AStructureHasNoWeightsToKeepAndSaysSo) {
     }
     EXPECT_THAT(attempt("train", "kept", {from(structure), "network.initial_weights=fresh"}).out,
                 HasSubstr("drawn afresh"));
+    // The config of a run is a structure, too.
+    const std::string config = directory_.file("first/config.json");
+    EXPECT_EQ(attempt("evolve", "of-config", {from(config)}).code, 0);
     const Result other = attempt("train", "other", {from(directory_.write("none.json", "{}"))});
     EXPECT_EQ(other.code, 2);
     EXPECT_THAT(other.err, HasSubstr("network.initial is " + directory_.file("none.json") +
