@@ -57,6 +57,8 @@ class Coordinator {
     [[nodiscard]] SharedGenome genome_of(const Generation& generation, std::size_t index);
     [[nodiscard]] GenerationReport summarise(const Generation& generation) const;
     /// False when interrupted.
+    /// Validates the network that a run starts from: a champion must be better than it.
+    [[nodiscard]] bool judge_initial(const Generation& generation);
     [[nodiscard]] bool judge_champion(const Generation& generation, GenerationReport& report);
     void commit(Generation&& generation, GenerationReport report);
 

@@ -157,7 +157,25 @@ GenerationReport Coordinator::summarise(const Generation& generation) const {
     return report;
 }
 
+bool Coordinator::judge_initial(const Generation& generation) {
+    const auto& initial = experiment_.variation.initial;
+    const evolve::Outcome& outcome = generation.harvest.outcomes.front();
+    if (!signature_.validates || !initial || !initial->keeps_weights || !valid(outcome)) {
+        return true;
+    }
+    GenerationReport apart;
+    const SharedGenome genome = genome_of(generation, 0);
+    if (!validate(genome, apart)) {
+        return false;
+    }
+    challenge({genome, generation.number, outcome.id, outcome.fitness, apart.validated});
+    return true;
+}
+
 bool Coordinator::judge_champion(const Generation& generation, GenerationReport& report) {
+    if (generation.number == 0 && !judge_initial(generation)) {
+        return false;
+    }
     const auto best = fittest(generation.harvest.outcomes);
     if (!best) {
         return true;

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <array>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -63,7 +62,7 @@ evolve::Genome read_structure(const fs::path& path, const evolve::TaskSignature&
         !document.json->at("network").is_object())
         throw ConfigError("it has no section network (which would be the structure) name a config");
     const Json& network = document.json->at("network");
-    if (network.contains("initial"))
+    if (network.value("initial", Json("")) != Json(""))
         throw ConfigError("its network.initial is set (it replaces the layers) name that file");
     // Weights are drawn for each individual; these only complete the genome.
     RandomStream unused(random_key(0, "initial"), 0);

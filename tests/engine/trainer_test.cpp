@@ -362,6 +362,33 @@ TEST(Trainer, StopsEarlyWithTheBestWeights) {
     EXPECT_EQ(trainer.evaluate(Part::validation, Snapshot::best)[1].loss, best);
 }
 
+TEST(Trainer, AGivenStartIsTheBestUntilAnEpochIsBetter) {
+    const auto backend = make_cpu_backend({});
+    const DataSet data =
+        data_of({{"type", "spirals"}, {"rows", 60}}, CrossEntropy{}, {.validation = 0.25});
+    const Network network = network_of(tanh_layers(8, 1), data);
+    TrainingSettings settings{.epochs = 20,
+                              .batch = 10,
+                              .loss = CrossEntropy{},
+                              .learning_rates = {0.02},
+                              .early_stop = {.patience = 20}};
+    Trainer first(*backend, network, data, settings);
+    first.run();
+    settings.initial_weights = first.weights(0, Snapshot::best);
+    // The rates do not decide where an individual starts: the last one stays there.
+    settings.learning_rates = {0.02, 50.0, 0.0};
+    Trainer second(*backend, network, data, settings);
+    EXPECT_EQ(second.weights(2), settings.initial_weights);
+    const double start = first.best_loss(0);
+    EXPECT_NEAR(second.evaluate(Part::validation)[1].loss, start, 1e-6);
+    second.run();
+    EXPECT_LT(second.best_loss(0), start);
+    EXPECT_NEAR(second.best_loss(1), start, 1e-6);
+    EXPECT_EQ(second.weights(1, Snapshot::best), settings.initial_weights);
+    EXPECT_GT(second.evaluate(Part::validation)[1].loss, start);
+    EXPECT_EQ(second.weights(2, Snapshot::best), settings.initial_weights);
+}
+
 TEST(Trainer, SmallStepsAddUpToALeastChange) {
     const auto backend = make_cpu_backend({});
     const DataSet data = data_of({{"type", "sine"}, {"rows", 40}, {"cycles", 0.5}},

@@ -90,6 +90,18 @@ TEST_F(WarmStart, TrainEvolveTrainNeverGetsWorse) {
     EXPECT_EQ(read_network(fourth).genome.slot_genes[0].id, genes[0].id);
 }
 
+// Children that are fitter on the samples of training may be worse on those of validation.
+TEST_F(WarmStart, EvolutionNeverEndsWorseThanItBeganOnValidationSamples) {
+    const std::string split = R"(task.split={"validation": 0.25})";
+    for (const char* every : {"1", "2", "5"}) {
+        const std::string name = every;
+        const std::string first = best_of("train", "first-" + name, {split});
+        const std::string second = best_of("evolve", "second-" + name,
+                                           {split, from(first), "task.validation.every=" + name});
+        EXPECT_LE(loss(second, "validation"), loss(first, "validation") + 1e-6) << every;
+    }
+}
+
 TEST_F(WarmStart, EvolutionBeginsWithTheNetworkItself) {
     const std::string first = best_of("train", "first");
     // Without a child there are only founders.
@@ -168,6 +180,9 @@ TEST_F(WarmStart, AStructureHasNoWeightsToKeepAndSaysSo) {
     }
     EXPECT_THAT(attempt("train", "kept", {from(structure), "network.initial_weights=fresh"}).out,
                 HasSubstr("drawn afresh"));
+    // The config of a run is a structure, too.
+    const std::string config = directory_.file("first/config.json");
+    EXPECT_EQ(attempt("evolve", "of-config", {from(config)}).code, 0);
     const Result other = attempt("train", "other", {from(directory_.write("none.json", "{}"))});
     EXPECT_EQ(other.code, 2);
     EXPECT_THAT(other.err, HasSubstr("network.initial is " + directory_.file("none.json") +
