@@ -121,6 +121,7 @@ void Coordinator::open(Start start) {
                         "before the first one) start it with cambrian evolve",
                         place));
     }
+    GenerationLog::check_columns(directory_->path(), lengths);
     std::filesystem::create_directories(directory_->path() / "logs");
     directory_->write_config(experiment_.resolved_json, fingerprint_);
     log_ = std::make_unique<GenerationLog>(directory_->path(), lengths, last_,

@@ -55,19 +55,6 @@ void append_individual(std::string& text, std::uint64_t generation, const evolve
                    outcome.genome.hex());
 }
 
-/// The path of generations.csv. Throws InputError where it has other columns than its new lines.
-std::filesystem::path with_our_columns(std::filesystem::path path, std::uint64_t length) {
-    std::string columns;
-    std::ifstream file(path, std::ios::binary);
-    if (length > 0 && std::getline(file, columns) && columns + '\n' != generations_header) {
-        throw InputError(fmt::format(
-            "{} has other columns than this version writes (it was begun by another version) go on "
-            "with that one, or start another run in another directory",
-            path.string()));
-    }
-    return path;
-}
-
 }  // namespace
 
 std::uint64_t whole_lines(const std::filesystem::path& path, std::uint64_t length) {
@@ -141,7 +128,7 @@ void AppendFile::sync() {
 GenerationLog::GenerationLog(const std::filesystem::path& directory, const Lengths& lengths,
                              const std::optional<GenerationReport>& last,
                              LoggedIndividuals individuals)
-    : generations_(with_our_columns(directory / names[0], lengths[0]), lengths[0]),
+    : generations_(directory / names[0], lengths[0]),
       logged_(individuals),
       timings_(directory / names[2], whole_lines(directory / names[2], lengths[2])) {
     if (logged_ == LoggedIndividuals::all || lengths[1] > 0) {
@@ -205,6 +192,18 @@ void GenerationLog::sync() {
 
 GenerationLog::Lengths GenerationLog::lengths() const {
     return {last_line_, individuals_ ? individuals_->length() : 0, timings_.length()};
+}
+
+void GenerationLog::check_columns(const std::filesystem::path& directory, const Lengths& lengths) {
+    const std::filesystem::path path = directory / names[0];
+    std::string columns;
+    std::ifstream file(path, std::ios::binary);
+    if (lengths[0] > 0 && std::getline(file, columns) && columns + '\n' != generations_header) {
+        throw InputError(fmt::format(
+            "{} has other columns than this version writes (it was begun by another version) go on "
+            "with that one, or start another run in another directory",
+            path.string()));
+    }
 }
 
 std::optional<std::string> GenerationLog::shorter(const std::filesystem::path& directory,

@@ -60,8 +60,7 @@ class GenerationLog {
 
     /// Continues files of these lengths (what is longer is cut) with the line of the `last`
     /// generation; zero lengths begin new ones. Timings may have been lost. Without individuals
-    /// their file gets no lines; where there is none, it stays so. Throws InputError where
-    /// generations.csv has other columns.
+    /// their file gets no lines; where there is none, it stays so.
     GenerationLog(const std::filesystem::path& directory, const Lengths& lengths,
                   const std::optional<GenerationReport>& last,
                   LoggedIndividuals individuals = LoggedIndividuals::all);
@@ -75,6 +74,8 @@ class GenerationLog {
     void sync();
     /// What a checkpoint notes: of generations.csv all but the line of the last generation.
     [[nodiscard]] Lengths lengths() const;
+    /// Throws InputError where lines that are to be continued have other columns than ours.
+    static void check_columns(const std::filesystem::path& directory, const Lengths& lengths);
     /// Name of a file of results that does not hold these lengths.
     [[nodiscard]] static std::optional<std::string> shorter(const std::filesystem::path& directory,
                                                             const Lengths& lengths);

@@ -110,14 +110,25 @@ TEST(Resume, LongerRunIsTheUnbrokenOne) {
 
 TEST(Resume, ATableWithOtherColumnsIsNotContinued) {
     const TemporaryDirectory place;
-    const std::string old =
-        "generation,evaluations,best,mean,worst,validated,parameters,species,env_steps,redrawn,"
-        "invalid\n0,12,1,1,1,,9,1,0,0,0\n";
-    std::ofstream(place.path() / "generations.csv") << old;
-    const auto go_on = [&] { GenerationLog(place.path(), {old.size(), 0, 0}, std::nullopt); };
-    EXPECT_THAT(go_on, testing::ThrowsMessage<InputError>(
-                           HasSubstr("generations.csv has other columns than this version")));
-    EXPECT_EQ(text_of(place.path() / "generations.csv"), old);
+    Experiment experiment = xor_experiment(place.path() / "run");
+    static_cast<void>(launch(experiment, {}));
+    const fs::path table = experiment.directory / "generations.csv";
+    std::string old = text_of(table);
+    old.insert(old.find("env_steps"), "species,");
+    std::ofstream(table) << old;
+    EXPECT_THAT(
+        [&] {
+            GenerationLog::check_columns(experiment.directory, {old.size(), 0, 0});
+        },
+        testing::ThrowsMessage<InputError>(
+            HasSubstr("generations.csv has other columns than this version")));
+    // The version that began it must find all as it left it.
+    const std::string config = text_of(experiment.directory / "config.json");
+    experiment.resolved_json = "{}";
+    experiment.stop.generations += 1;
+    EXPECT_THROW(static_cast<void>(launch(experiment, {.start = Start::resume})), InputError);
+    EXPECT_EQ(text_of(table), old);
+    EXPECT_EQ(text_of(experiment.directory / "config.json"), config);
 }
 
 TEST(Resume, IndividualsAreLoggedWhereTheyAreAskedFor) {
