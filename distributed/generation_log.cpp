@@ -1,8 +1,8 @@
 #include "cambrian/distributed/generation_log.hpp"
 
 #include <fmt/format.h>
-#include <fstream>
 
+#include <filesystem>
 #include <iterator>
 #include <system_error>
 #include <utility>
@@ -44,25 +44,12 @@ void append_individual(std::string& text, std::uint64_t generation, const evolve
                    outcome.genome.hex());
 }
 
-/// The path of generations.csv. Throws InputError where it has other columns than its new lines.
-std::filesystem::path with_our_columns(std::filesystem::path path, std::uint64_t length) {
-    std::string columns;
-    std::ifstream file(path, std::ios::binary);
-    if (length > 0 && std::getline(file, columns) && columns + '\n' != generations_header) {
-        throw InputError(fmt::format(
-            "{} has other columns than this version writes (it was begun by another version) go on "
-            "with that one, or start another run in another directory",
-            path.string()));
-    }
-    return path;
-}
-
 }  // namespace
 
 GenerationLog::GenerationLog(const std::filesystem::path& directory, const Lengths& lengths,
                              const std::optional<GenerationReport>& last,
                              LoggedIndividuals individuals)
-    : generations_(with_our_columns(directory / names[0], lengths[0]), lengths[0]),
+    : generations_(directory / names[0], lengths[0]),
       logged_(individuals),
       timings_(directory / names[2], whole_lines(directory / names[2], lengths[2])) {
     if (logged_ == LoggedIndividuals::all || lengths[1] > 0) {

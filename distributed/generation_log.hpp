@@ -35,8 +35,7 @@ class GenerationLog {
 
     /// Continues files of these lengths (what is longer is cut) with the line of the `last`
     /// generation; zero lengths begin new ones. Timings may have been lost. Without individuals
-    /// their file gets no lines; where there is none, it stays so. Throws InputError where
-    /// generations.csv has other columns.
+    /// their file gets no lines; where there is none, it stays so.
     GenerationLog(const std::filesystem::path& directory, const Lengths& lengths,
                   const std::optional<GenerationReport>& last,
                   LoggedIndividuals individuals = LoggedIndividuals::all);

@@ -108,18 +108,6 @@ TEST(Resume, LongerRunIsTheUnbrokenOne) {
     EXPECT_EQ(expected, results_of(experiment.directory));
 }
 
-TEST(Resume, ATableWithOtherColumnsIsNotContinued) {
-    const TemporaryDirectory place;
-    const std::string old =
-        "generation,evaluations,best,mean,worst,validated,parameters,species,env_steps,redrawn,"
-        "invalid\n0,12,1,1,1,,9,1,0,0,0\n";
-    std::ofstream(place.path() / "generations.csv") << old;
-    const auto go_on = [&] { GenerationLog(place.path(), {old.size(), 0, 0}, std::nullopt); };
-    EXPECT_THAT(go_on, testing::ThrowsMessage<InputError>(
-                           HasSubstr("generations.csv has other columns than this version")));
-    EXPECT_EQ(text_of(place.path() / "generations.csv"), old);
-}
-
 TEST(Resume, IndividualsAreLoggedWhereTheyAreAskedFor) {
     const TemporaryDirectory place;
     Experiment experiment = xor_experiment({});

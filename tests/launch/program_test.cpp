@@ -228,6 +228,10 @@ TEST(Program, LayersTellsRangesStatesAndTheNearestType) {
     for (const auto& [type, part] : std::vector<std::pair<std::string, std::string>>{
              {"dropout", "rate: number, default 0.5, allowed 0 to below 1"},
              {"mamba", "kernel: integer, default 4, allowed 2 or more"},
+             {"mamba",
+              "decay       in_proj [12, 3], conv_weight [6, 1, 3], x_proj [5, 6], "
+              "dt_proj [6, 1], out_proj [3, 6]\n"},
+             {"kmeans", "decay       none\n"},
              {"conv2d", "stride: integer, or one for each axis, default 1, allowed 1 or more, one"},
              {"dense", "activation: activation, default \"linear\", allowed linear, relu, silu"},
              {"parallel", "combine: text, default \"concat\", allowed \"concat\", \"add\""}})
