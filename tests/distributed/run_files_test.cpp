@@ -361,8 +361,8 @@ TEST(AppendFile, ItsChecksumIsThatOfItsBytes) {
     EXPECT_EQ(again.checksum(), expected());
     EXPECT_TRUE(unchanged(path, 4, expected()));
     EXPECT_FALSE(unchanged(path, 4, Hash128{}));
-    EXPECT_FALSE(unchanged(path, 3, std::nullopt)) << "in a line";
-    EXPECT_FALSE(unchanged(path, 5, std::nullopt)) << "longer than it is";
+    EXPECT_FALSE(unchanged(path, 3, hash128(std::as_bytes(std::span("one", 3))))) << "in a line";
+    EXPECT_FALSE(unchanged(path, 5, expected())) << "longer than it is";
 }
 
 }  // namespace

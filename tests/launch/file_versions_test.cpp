@@ -19,6 +19,9 @@ namespace cambrian::launch {
 namespace {
 
 namespace fs = std::filesystem;
+using test::Result;
+using test::run;
+using test::TemporaryDirectory;
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::ThrowsMessage;
