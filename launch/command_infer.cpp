@@ -10,6 +10,7 @@
 #include <ostream>
 #include <span>
 #include <sstream>
+#include <utility>
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/io/container.hpp"
@@ -17,12 +18,13 @@
 #include "cambrian/evolve/evaluator.hpp"
 #include "cambrian/evolve/observe.hpp"
 #include "cambrian/launch/commands.hpp"
+#include "cambrian/launch/config_file.hpp"
 #include "cambrian/launch/device.hpp"
 #include "cambrian/launch/exit_code.hpp"
+#include "cambrian/launch/experiment_reader.hpp"
 #include "cambrian/launch/network_preparation.hpp"
 #include "cambrian/launch/output_file.hpp"
 #include "cambrian/launch/prepared_rows.hpp"
-#include "cambrian/launch/schema_validator.hpp"
 
 namespace cambrian::launch {
 namespace {
@@ -52,6 +54,22 @@ class SpooledInput {
   private:
     std::string path_;
 };
+
+/// Overrides of the engine, which every network runs on, and the others.
+std::pair<std::vector<std::string>, std::vector<std::string>> split_overrides(
+    const std::vector<std::string>& overrides) {
+    std::pair<std::vector<std::string>, std::vector<std::string>> parts;
+    for (const std::string& assignment : overrides)
+        (assignment.starts_with("engine.") ? parts.first : parts.second).push_back(assignment);
+    return parts;
+}
+
+Json engine_section(const std::vector<std::string>& overrides) {
+    // A config has a task; this one is never made.
+    const ConfigDocument document =
+        document_from(Json{{"task", {{"type", "xor"}}}}, "--set", fs::current_path(), overrides);
+    return resolve(document, Schema()).effective->at("engine");
+}
 
 /// Rows that a network reads in one go: sequences of `time` rows, or single rows without time.
 struct Part {
@@ -99,15 +117,15 @@ int infer_command(const CommandContext& context, const InferOptions& options) {
     if (options.input == "-") spooled.emplace();
     const std::string& input = spooled ? spooled->path() : options.input;
 
-    if (options.raw && !options.overrides.empty())
+    const auto [engine_keys, others] = split_overrides(options.overrides);
+    if (options.raw && !others.empty())
         throw ConfigError("--set has no use with --raw (no task prepares the rows) leave it out");
     const evolve::Preparation preparation =
         options.raw ? evolve::plain_preparation(network.genome.blueprint)
-                    : preparation_of(options.network, network, options.overrides, context.tasks);
+                    : preparation_of(options.network, network, others, context.tasks);
     const PreparedRows rows = read_rows(input, preparation);
 
-    const Json engine = with_defaults(Schema(), Json{{"engine", Json::object()}}).at("engine");
-    const auto backend = make_backend(device_settings(engine, RankPlace{}));
+    const auto backend = make_backend(device_settings(engine_section(engine_keys), RankPlace{}));
     const std::vector<Part> parts =
         parts_of(Network(network.genome.blueprint), preparation, rows.table.rows);
     context.err << notes_text(rows, parts, preparation);

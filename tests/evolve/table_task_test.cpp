@@ -233,7 +233,7 @@ TEST_F(Table, RowsAreDrawnAnewForEachGenerationOnly) {
 TEST_F(Table, ClassesAreFoundInTheTrainData) {
     folder_.write("classes.csv", "a,kind\n1,7\n2,7\n3,7\n4,-1\n5,3\n");
     const auto task = testing::standard_task(
-        R"({"type": "table", "mode": "classification", "train": ["classes.csv"], "normalise": "none",
+        R"({"type": "table", "mode": "classification", "train": ["classes.csv"],
             "targets": ["kind"], "baselines": ["majority", "frequencies"]})",
         folder_.path());
     EXPECT_EQ(task->signature().outputs, 3);
