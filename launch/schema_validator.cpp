@@ -179,7 +179,8 @@ Json normalised(const Schema& schema, const Json& reference, const Json& value) 
         // Beside the key that stands for it, or without the one it is about, a key has no default.
         const bool replaced =
             value.contains(target.value("x-unless", "")) ||
-            (target.contains("x-with") && value.value(target["x-with"], Json("")) == Json(""));
+            (target.contains("x-with") &&
+             value.value(target["x-with"].get<std::string>(), Json("")) == Json(""));
         if (value.contains(name) &&
             !(target.contains("default") && value[name].empty() && value[name].is_object()))
             result[name] = normalised(schema, *child, value[name]);
