@@ -41,9 +41,9 @@ std::optional<std::string_view> nearest_name(std::string_view name,
     std::size_t work = 0;
     for (const std::string_view candidate : candidates) {
         if (candidate.size() > longest) continue;
-        const std::size_t allowed =
-            std::max<std::size_t>(1, std::max(name.size(), candidate.size()) / 3);
-        const auto [shorter, longer] = std::minmax(name.size(), candidate.size());
+        const std::size_t longer = std::max(name.size(), candidate.size());
+        const std::size_t shorter = std::min(name.size(), candidate.size());
+        const std::size_t allowed = std::max<std::size_t>(1, longer / 3);
         if (longer - shorter > allowed) continue;  // The distance is no less than that.
         work += name.size() * candidate.size();
         if (work > most_work) break;

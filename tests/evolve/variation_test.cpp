@@ -137,7 +137,8 @@ TEST(InitialNetwork, OtherFoundersAreCopiesWithNoiseOnAllWeightsButBuffers) {
     EXPECT_EQ(second.slot_genes, founder_of(settings, 0).slot_genes);
     double squares = 0.0;
     std::int64_t moved = 0;
-    for (const WeightRange& range : Network(network.blueprint).weights())
+    const Network built(network.blueprint);
+    for (const WeightRange& range : built.weights())
         for (std::int64_t i = range.offset; i < range.offset + range.count; ++i) {
             const auto at = static_cast<std::size_t>(i);
             const double change = second.weights[at] - network.weights[at];
