@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cmath>
 #include <filesystem>
@@ -17,6 +18,7 @@
 #include "cambrian/distributed/network_file.hpp"
 #include "cambrian/distributed/run_directory.hpp"
 #include "cambrian/engine/core/error.hpp"
+#include "cambrian/evolve/evaluator.hpp"
 #include "cambrian/launch/console_reporter.hpp"
 #include "cambrian/launch/exit_code.hpp"
 #include "cambrian/launch/training_checkpoint.hpp"
@@ -48,6 +50,8 @@ class Run {
   public:
     Run(const TrainingJob& job, Backend& backend, std::ostream& out, bool quiet, bool resume)
         : job_(job),
+          backend_(backend),
+          units_(job.task->loss_units()),
           directory_(job.directory, 1),
           out_(out),
           quiet_(quiet),
@@ -317,6 +321,23 @@ class Run {
         return evolve::sample_genome(network_, unused, 0);
     }
 
+    /// A loss as evolution and 'cambrian evaluate' measure it: fitness is compared between
+    /// networks, whoever made them. Nothing where the targets are scaled by several factors.
+    [[nodiscard]] std::optional<double> loss_in_units(double loss) const {
+        if (!units_) return loss;
+        return units_->factor ? std::optional(loss * *units_->factor) : std::nullopt;
+    }
+
+    /// The kept loss of a network in these units, measured where it cannot be converted.
+    [[nodiscard]] double watched_loss(const evolve::Genome& genome) const {
+        if (const auto loss = loss_in_units(kept_->loss)) return *loss;
+        evolve::Evaluator evaluator(backend_, *job_.task, job_.settings.seed);
+        const std::array<const evolve::Genome*, 1> genomes{&genome};
+        const auto phase =
+            job_.task->signature().validates ? evolve::Phase::validation : evolve::Phase::train;
+        return -evaluator.evaluate(genomes, {phase, 0}).front().fitness;
+    }
+
     /// Writes nothing and returns false where a weight is not finite.
     bool write(std::int64_t individual, Snapshot snapshot, const char* file) {
         distributed::NetworkFile content;
@@ -329,8 +350,8 @@ class Run {
         content.generation = static_cast<std::uint64_t>(trainer_.epochs_done());
         content.birth = static_cast<std::uint64_t>(individual);
         if (snapshot == Snapshot::best && std::isfinite(kept_->loss)) {
-            content.fitness = -kept_->loss;
-            if (job_.task->signature().validates) content.validated = -kept_->loss;
+            content.fitness = -watched_loss(content.genome);
+            if (job_.task->signature().validates) content.validated = content.fitness;
         }
         distributed::write_network(directory_.path() / file, content);
         return true;
@@ -368,16 +389,19 @@ class Run {
         status.state = state;
         status.exit_code = exit_code;
         status.generation = static_cast<std::uint64_t>(trainer_.epochs_done());
-        if (std::isfinite(loss)) {
-            status.best = -loss;
-            if (job_.task->signature().validates) status.validated = -loss;
+        if (const auto told = loss_in_units(loss); told && std::isfinite(*told)) {
+            status.best = -*told;
+            if (job_.task->signature().validates) status.validated = -*told;
         }
-        if (tested_) status.tested = -tested_->loss;
+        if (const auto told = tested_ ? loss_in_units(tested_->loss) : std::nullopt)
+            status.tested = -*told;
         status.reason = reason;
         directory_.write_status(status);
     }
 
     const TrainingJob& job_;
+    Backend& backend_;
+    std::optional<evolve::LossUnits> units_;
     distributed::RunDirectory directory_;
     std::ostream& out_;
     bool quiet_;

@@ -100,14 +100,18 @@ class TableTask final : public Task {
 };
 
 void TableTask::drop_slow_baselines() {
-    // Rows times columns squared: a few seconds.
-    constexpr double affordable = 1e9;
+    // Rows times columns squared, a few seconds, and columns squared, 200 MB.
+    constexpr double affordable_work = 1e9;
+    constexpr double affordable_numbers = 2.5e7;
     const auto columns = static_cast<double>(data_.inputs.size());
-    const double work = static_cast<double>(total_rows(data_.train)) * columns * columns;
-    if (settings_.chosen_baselines || work <= affordable) return;
+    const double numbers = columns * columns;
+    const double work = static_cast<double>(total_rows(data_.train)) * numbers;
+    if (settings_.chosen_baselines || (work <= affordable_work && numbers <= affordable_numbers))
+        return;
     if (std::erase(settings_.baselines, "least_squares") > 0)
         left_out_ = fmt::format(
-            "the baseline least_squares is left out ({} rows of {} columns take long); name it in "
+            "the baseline least_squares is left out ({} rows of {} columns take long, or much "
+            "memory); name it in "
             "task.baselines to have it",
             total_rows(data_.train), data_.inputs.size());
 }

