@@ -27,6 +27,11 @@ std::string explained(const std::string& path) {
     return std::regex_replace(path, std::regex("\\[[0-9]+\\]"), "[]");
 }
 
+/// Which type of a section has a key, where only one does.
+std::string of_type(const SchemaKey& entry) {
+    return entry.variant.empty() ? "" : " of type " + entry.variant;
+}
+
 class Check {
   public:
     Check(const Schema& schema, const Origins& origins) : schema_(schema), origins_(origins) {}
@@ -144,14 +149,13 @@ class Check {
 
     [[nodiscard]] std::string suggestion(const std::vector<std::string>& names,
                                          const std::string& name, const std::string& path) const {
-        if (const auto alias = schema_.key_of_alias(name))
-            return fmt::format("Cambrian calls it {}", *alias);
+        if (const auto alias = schema_.key_of_alias(name, explained(path)))
+            return fmt::format("Cambrian calls it {}{}", alias->key, of_type(*alias));
         if (const auto near = nearest(name, names))
             return fmt::format("did you mean {}?", below(path, *near));
         for (const SchemaKey& entry : schema_.all_keys())
             if (same_word(entry.key.substr(entry.key.rfind('.') + 1), name))
-                return fmt::format("did you mean {}{}?", entry.key,
-                                   entry.variant.empty() ? "" : " of type " + entry.variant);
+                return fmt::format("did you mean {}{}?", entry.key, of_type(entry));
         return "remove it, or see 'cambrian explain'";
     }
 

@@ -34,7 +34,6 @@ constexpr std::array<std::string_view, 3> validation_keys{"every", "tail_fractio
 constexpr std::array<std::string_view, 2> modes{"regression", "classification"};
 constexpr std::array<std::string_view, 3> losses{"mse", "mae", "cross_entropy"};
 constexpr std::array<std::string_view, 3> normalisations{"none", "min_max", "mean_deviation"};
-constexpr std::array<std::string_view, 3> missing_values{"error", "drop", "previous"};
 constexpr std::array<std::string_view, 2> regression_baselines{"persistence", "least_squares"};
 constexpr std::array<std::string_view, 2> classification_baselines{"majority", "frequencies"};
 constexpr std::int64_t most = 1'000'000'000;
@@ -59,7 +58,8 @@ void read_files(const Settings& settings, const TaskContext& context, TableSetti
     table.tail_fraction = validation.number_between("tail_fraction", 0.0, 0.0, 1.0);
     table.validation = paths(validation, "files", context);
     if (validation.has("tail_fraction") == !table.validation.empty())
-        validation.fail("tail_fraction", "or \"files\" is needed (exactly one of the two)");
+        validation.fail("tail_fraction",
+                        "or \"files\" is needed (exactly one of the two) give one of them");
 }
 
 void read_columns(const Settings& settings, TableSettings& table) {
@@ -80,7 +80,8 @@ void read_columns(const Settings& settings, TableSettings& table) {
     for (const std::string& target : table.targets)
         if (std::ranges::find(table.inputs, target) != table.inputs.end())
             settings.fail("inputs", fmt::format("holds the target \"{}\" (with time_offset 0 the "
-                                                "network would read its own answer)",
+                                                "network would read its own answer) leave it out, "
+                                                "or set a \"time_offset\"",
                                                 target));
 }
 
@@ -130,7 +131,7 @@ TableSettings table_settings(const nlohmann::json& json, const TaskContext& cont
     read_columns(settings, table);
     table.normalise = static_cast<Normalise>(settings.choice("normalise", 0, normalisations));
     table.missing =
-        static_cast<MissingValues>(settings.choice("missing_values", 0, missing_values));
+        static_cast<MissingValues>(settings.choice("missing_values", 0, missing_values_names));
     return table;
 }
 
