@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "cambrian/launch/device.hpp"
 #include "remedies_support.hpp"
 
 // Remedies of the config file, the schema, the experiment and the network in it.
@@ -403,6 +404,42 @@ const std::vector<RemedyRow>& network_rows() {
          "network.input is missing",
          "or set network.build.causal to true",
          {{config, "false", "true"}}},
+        {"ManyExtents",
+         network_config(R"("input": [2, 1, 1, 1, 1])"),
+         "network.input",
+         "",
+         {{config, "[2, 1, 1, 1, 1]", "[2, 1, 1, 1]"}}},
+        {"KeyValueHeads",
+         network_config(R"("input": [2, 1], )" + transformer +
+                        R"(, "causal": false, "kv_heads": 3})"),
+         "kv_heads is 3 (it does not divide the 2 heads)",
+         "change it",
+         {{config, R"("kv_heads": 3)", R"("kv_heads": 1)"}}},
+        {"TurnedPairs",
+         network_config(
+             R"("input": [2, 1], "build": {"type": "transformer", "features": 6, "heads": 2,
+             "causal": false, "rope_base": 100})"),
+         "it turns pairs of elements and a head has 3",
+         "use heads of even width",
+         {{config, R"("features": 6)", R"("features": 8)"}}},
+        {"GridOfABuilder",
+         network_config(
+             R"("grid": {"layers_per_cell": 1}, "build": {"type": "dense_stack", "widths": [3, 3]})"),
+         "network.grid has 1 slots",
+         "make it larger",
+         {{config, R"("layers_per_cell": 1)", R"("layers_per_cell": 4)"}}},
+        {"NarrowRandomNetworks",
+         network_config(R"("build": {"type": "random", "most_weights": 1})"),
+         "network.build.layer_types make no network",
+         "elements or weights",
+         {{config, R"("most_weights": 1)", R"("most_weights": 1000)"}}},
+        {"FaultOfALayer",
+         network_config(
+             R"("layers": [{"type": "multi_head_attention", "causal": false, "window": 3},
+             {"type": "dense"}], "input": [2, 1])"),
+         "cannot be used (window is of causal attention)",
+         "change that key",
+         {{config, R"("window": 3)", R"("window": 0)"}}},
         {"WindowWithoutCausality",
          network_config(R"("input": [2, 1], )" + transformer +
                         R"(, "causal": false, "window": 2})"),
@@ -424,6 +461,69 @@ INSTANTIATE_TEST_SUITE_P(File, ConfigRemedies, testing::ValuesIn(file_rows()), n
 INSTANTIATE_TEST_SUITE_P(Schema, ConfigRemedies, testing::ValuesIn(schema_rows()), name_of);
 INSTANTIATE_TEST_SUITE_P(Experiment, ConfigRemedies, testing::ValuesIn(experiment_rows()), name_of);
 INSTANTIATE_TEST_SUITE_P(Network, ConfigRemedies, testing::ValuesIn(network_rows()), name_of);
+
+TEST(EnvironmentRemedy, SetsTheVariable) {
+    const Json json = Json::parse(xor_config(R"("run": {"name": "${WORD}"})"));
+    const ConfigDocument document = document_from(json, "test.json", ".", {});
+    std::map<std::string, std::string> variables;
+    const Environment environment = [&](const std::string& name) {
+        const auto found = variables.find(name);
+        return found == variables.end() ? std::nullopt : std::optional(found->second);
+    };
+    EXPECT_THAT(test::failure<ConfigError>([&] { (void)resolve(document, Schema(), environment); }),
+                testing::HasSubstr("run 'export WORD=...' first"));
+    variables["WORD"] = "x";
+    EXPECT_NO_THROW((void)resolve(document, Schema(), environment));
+}
+
+/// The engine section of a config with some keys.
+Json engine(const std::string& keys) {
+    const Json json = Json::parse(xor_config(R"("engine": {"backend": "cpu")" + keys + "}"));
+    return resolve(document_from(json, "test.json", ".", {}), Schema()).effective->at("engine");
+}
+
+TEST(DeviceRemedy, OfAMemoryLimitIsALimit) {
+    const auto settings = [](const std::string& limit) {
+        (void)device_settings(engine(R"(, "memory_limit": ")" + limit + "\""), {}, HostDevices{});
+    };
+    for (const char* limit : {"0%", "101%"})
+        EXPECT_THAT(test::failure<ConfigError>([&] { settings(limit); }),
+                    testing::HasSubstr("write a share like 80%"));
+    EXPECT_NO_THROW(settings("80%"));
+    for (const char* limit : {"0B", "9999999999TiB"})
+        EXPECT_THAT(test::failure<ConfigError>([&] { settings(limit); }),
+                    testing::HasSubstr("write it like 4GiB"));
+    EXPECT_NO_THROW(settings("4GiB"));
+}
+
+TEST(DeviceRemedy, OfAFallbackIsStrictOrMixed) {
+    const auto fallback = [](const std::string& keys) {
+        const Json json = engine(R"(, "fallback": "cpu")" + keys);
+        (void)fallback_of(json, device_settings(json, {}, HostDevices{}), {});
+    };
+    EXPECT_THAT(test::failure<ConfigError>([&] { fallback(""); }),
+                testing::HasSubstr("set engine.math to strict, or engine.mixed to true"));
+    EXPECT_NO_THROW(fallback(R"(, "math": "strict")"));
+    EXPECT_NO_THROW(fallback(R"(, "mixed": true)"));
+}
+
+TEST(RunRemedy, OfAnotherSettingKeepsItOrTakesAnotherDirectory) {
+    const test::TemporaryDirectory directory;
+    const auto resolved = [](const std::string& more) {
+        return resolve(document_from(Json::parse(xor_config(more)), "test.json", ".", {}),
+                       Schema());
+    };
+    const ResolvedConfig run = resolved(R"("population": {"size": 9})");
+    directory.write("run/config.json", run.written->dump());
+    const ResolvedConfig other = resolved(R"("population": {"size": 10})");
+    const auto check = [&](const std::string& name, const ResolvedConfig& config) {
+        check_same_run(directory.path() / name, config, Schema());
+    };
+    EXPECT_THAT(test::failure<ConfigError>([&] { check("run", other); }),
+                testing::HasSubstr("keep it, or start another run in another directory"));
+    EXPECT_NO_THROW(check("run", run));
+    EXPECT_NO_THROW(check("another", other));
+}
 
 }  // namespace
 }  // namespace cambrian::launch

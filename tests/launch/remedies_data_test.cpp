@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdlib>
 
+#include "cambrian/engine/io/safetensors.hpp"
 #include "remedies_support.hpp"
 
 // Remedies of the readers of tables, data sets and their files.
@@ -251,7 +252,7 @@ const std::vector<RemedyRow>& table_rows() {
          rows("a,y\n1,2\n3,4\n5,6\n")},
         {"LongSequences",
          table_of(R"("targets": ["y"], "sequence_length": 13)", R"("training": {})"),
-         "no series of the train",
+         "task.sequence_length is 13",
          "use shorter sequences",
          {{config, "13", "4"}}},
         {"WarmUpOfTraining",
@@ -365,6 +366,11 @@ const std::vector<RemedyRow>& source_rows() {
          "get the file again",
          {{"x.idx", "", idx_samples()}},
          {{"x.idx", "text"}, {"y.idx", idx_labels()}}},
+        {"LongDelay",
+         test::task_config("dataset", R"("source": {"type": "delay", "steps": 3, "delay": 3})"),
+         "delay is 3 (a sequence has 3 steps)",
+         "use a shorter one",
+         {{config, R"("delay": 3)", R"("delay": 2)"}}},
         {"SmallShareOfRows",
          test::task_config("dataset", split + R"({"validation": 0.05})"),
          "split.validation is 0.05 (of 10 rows that is none)",
@@ -389,6 +395,74 @@ const std::vector<RemedyRow>& source_rows() {
     return table;
 }
 
+/// A file of two samples of as many extents, and their targets.
+std::string safetensors(const Tensor& targets, const Shape& samples = {2, 2}) {
+    Safetensors content;
+    content.tensors.emplace(
+        "inputs", StoredTensor::of(Tensor(
+                      ValueType::real, samples,
+                      std::vector<double>(static_cast<std::size_t>(samples.elements()), 0.5))));
+    content.tensors.emplace("targets", StoredTensor::of(targets));
+    const test::TemporaryDirectory directory;
+    write_safetensors(directory.path() / "x.safetensors", content);
+    std::ifstream file(directory.path() / "x.safetensors", std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+}
+
+std::string safetensors_config(const std::string& keys) {
+    return test::task_config("dataset",
+                             R"("source": {"type": "safetensors", "file": "x.safetensors")" + keys +
+                                 R"(}, "loss": )" + entropy);
+}
+
+const std::vector<RemedyRow>& safetensors_rows() {
+    const std::string name = "x.safetensors";
+    const std::string good = safetensors(Tensor(ValueType::integer, Shape{2}, {0, 1}));
+    const std::string negative = safetensors(Tensor(ValueType::integer, Shape{2}, {-1, 1}));
+    const std::string real = safetensors(Tensor(ValueType::real, Shape{2}, {0, 1}));
+    const std::string three = safetensors(Tensor(ValueType::integer, Shape{3}, {0, 1, 1}));
+    const std::string flat = safetensors(Tensor(ValueType::integer, Shape{2}, {0, 1}), {2});
+    static const std::vector<RemedyRow> table{
+        {"NegativeClass",
+         safetensors_config(""),
+         "holds -1 (classes are whole numbers from 0 to",
+         "number the classes in the file from 0 on",
+         {{name, "", good}},
+         {{name, negative}}},
+        {"NumbersAsClasses",
+         safetensors_config(""),
+         "cross_entropy needs classes",
+         "integers in a safetensors file",
+         {{name, "", good}},
+         {{name, real}}},
+        {"OtherRows",
+         safetensors_config(""),
+         "as many rows of each",
+         "use files that belong together",
+         {{name, "", good}},
+         {{name, three}}},
+        {"SequencesWithoutTime",
+         safetensors_config(R"(, "sequences": true)"),
+         "sequences have an axis of time",
+         R"(leave "sequences" out)",
+         {{config, R"(, "sequences": true)", ""}},
+         {{name, flat}}},
+        {"NoSuchTensor",
+         safetensors_config(R"(, "inputs": "x")"),
+         R"(there is no tensor "x")",
+         "name one of them",
+         {{config, R"("inputs": "x")", R"("inputs": "inputs")"}},
+         {{name, good}}},
+        {"DamagedSafetensors",
+         safetensors_config(""),
+         "cannot be read as safetensors",
+         "write it again",
+         {{name, "", good}},
+         {{name, "text"}}},
+    };
+    return table;
+}
+
 class DataRemedies : public testing::TestWithParam<RemedyRow> {};
 
 TEST_P(DataRemedies, Work) {
@@ -399,6 +473,7 @@ const auto name_of = [](const auto& info) { return info.param.name; };
 INSTANTIATE_TEST_SUITE_P(Csv, DataRemedies, testing::ValuesIn(csv_rows()), name_of);
 INSTANTIATE_TEST_SUITE_P(Table, DataRemedies, testing::ValuesIn(table_rows()), name_of);
 INSTANTIATE_TEST_SUITE_P(Source, DataRemedies, testing::ValuesIn(source_rows()), name_of);
+INSTANTIATE_TEST_SUITE_P(Safetensors, DataRemedies, testing::ValuesIn(safetensors_rows()), name_of);
 
 /// The command between two words of a message.
 std::string between(const std::string& text, const std::string& before, const std::string& after) {
@@ -425,6 +500,54 @@ TEST(SeparatorRemedy, IsACommandThatConverts) {
             directory.write(config, files[config]);
             EXPECT_EQ(test::error_of_reading(directory, {}), "") << error;
         }
+}
+
+/// What 'infer' says of a file, given to a network that was trained on columns a and b.
+class InferRemedy : public testing::Test {
+  protected:
+    InferRemedy() {
+        directory_.write("rows.csv", test::rows_csv());
+        directory_.write(config, csv_config(R"("inputs": ["a", "b"], "targets": ["y"])", "",
+                                            R"("training": {"epochs": 1}, "run": {"directory": ")" +
+                                                directory_.file("run") + R"("})"));
+        EXPECT_EQ(test::run({"train", directory_.file(config)}).code, 0);
+    }
+    [[nodiscard]] test::Result infer(const std::string& path) const {
+        return test::run({"infer", directory_.file("run/best.cmb"), "--input", path});
+    }
+    /// The error of a file, which another one has no more.
+    void expect_remedy(const std::string& text, const std::string& remedy,
+                       const std::string& mended) const {
+        const test::Result refused = infer(directory_.write("wrong.csv", text));
+        EXPECT_EQ(refused.code, 3);
+        EXPECT_THAT(refused.err, testing::HasSubstr(remedy));
+        const test::Result read = infer(directory_.write("mended.csv", mended));
+        EXPECT_EQ(read.code, 0) << read.err;
+    }
+
+    test::TemporaryDirectory directory_;
+};
+
+TEST_F(InferRemedy, OfAGapNamesNoKeyOfAConfig) {
+    expect_remedy("a,b\n1,\n3,4\n", "fill it in", "a,b\n1,2\n3,4\n");
+    expect_remedy("a,b\n1,\n3,4\n", "or remove the row", "a,b\n3,4\n");
+    EXPECT_THAT(infer(directory_.write("wrong.csv", "a,b\n1,\n")).err,
+                testing::Not(testing::HasSubstr("missing_values")));
+}
+
+TEST_F(InferRemedy, OfATextNamesNoKeyOfAConfig) {
+    expect_remedy("a,b\n1,x\n3,4\n", "correct it", "a,b\n1,2\n3,4\n");
+    expect_remedy("a,b\n1,x\n3,4\n", "or remove the row", "a,b\n3,4\n");
+    EXPECT_THAT(infer(directory_.write("wrong.csv", "a,b\n1,x\n")).err,
+                testing::Not(testing::HasSubstr("\"inputs\"")));
+}
+
+TEST_F(InferRemedy, OfAnotherSeparatorConverts) {
+    const test::Result refused = infer(directory_.write("wrong.csv", "a;b\n1,5;2\n"));
+    EXPECT_EQ(refused.code, 3);
+    ASSERT_EQ(std::system(between(refused.err, ") run ", " and name that file").c_str()), 0);
+    const test::Result read = infer(between(refused.err, "> '", "'"));
+    EXPECT_EQ(read.code, 0) << read.err;
 }
 
 }  // namespace
