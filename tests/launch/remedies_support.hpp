@@ -97,6 +97,18 @@ inline void apply(const Edit& edit, std::map<std::string, std::string>& files) {
     text.replace(place, edit.from.size(), edit.to);
 }
 
+/// What a message wants explained can be.
+inline void expect_explained(const std::string& error) {
+    const std::string command = "see 'cambrian explain";
+    const std::size_t place = error.find(command);
+    if (place == std::string::npos) return;
+    const std::size_t begin = place + command.size();
+    const std::string key = error.substr(begin, error.find('\'', begin) - begin);
+    std::vector<std::string> arguments{"explain"};
+    if (key.size() > 1) arguments.push_back(key.substr(1));
+    EXPECT_EQ(run(arguments).code, 0) << error;
+}
+
 inline void expect_remedy_works(const RemedyRow& row) {
     std::map<std::string, std::string> files = row.files;
     files.emplace("config.json", row.config);
@@ -109,6 +121,7 @@ inline void expect_remedy_works(const RemedyRow& row) {
     const std::string error = error_of_reading(directory, row.overrides);
     EXPECT_THAT(error, testing::HasSubstr(row.problem));
     EXPECT_THAT(error, testing::HasSubstr(row.remedy));
+    expect_explained(error);
     for (const Edit& edit : row.edits) apply(edit, files);
     write();
     EXPECT_EQ(error_of_reading(directory, row.mended_overrides), "") << "after: " << error;
