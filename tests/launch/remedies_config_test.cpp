@@ -299,7 +299,7 @@ TEST_P(ConfigRemedies, Work) {
     test::expect_remedy_works(GetParam());
 }
 
-const auto name_of = [](const auto& info) { return info.param.name; };
+const auto name_of = [](const auto& row) { return row.param.name; };
 INSTANTIATE_TEST_SUITE_P(File, ConfigRemedies, testing::ValuesIn(file_rows()), name_of);
 INSTANTIATE_TEST_SUITE_P(Schema, ConfigRemedies, testing::ValuesIn(schema_rows()), name_of);
 INSTANTIATE_TEST_SUITE_P(Experiment, ConfigRemedies, testing::ValuesIn(experiment_rows()), name_of);

@@ -469,7 +469,7 @@ TEST_P(DataRemedies, Work) {
     test::expect_remedy_works(GetParam());
 }
 
-const auto name_of = [](const auto& info) { return info.param.name; };
+const auto name_of = [](const auto& row) { return row.param.name; };
 INSTANTIATE_TEST_SUITE_P(Csv, DataRemedies, testing::ValuesIn(csv_rows()), name_of);
 INSTANTIATE_TEST_SUITE_P(Table, DataRemedies, testing::ValuesIn(table_rows()), name_of);
 INSTANTIATE_TEST_SUITE_P(Source, DataRemedies, testing::ValuesIn(source_rows()), name_of);

@@ -251,8 +251,8 @@ TEST_P(NetworkRemedies, Work) {
     test::expect_remedy_works(GetParam());
 }
 
-INSTANTIATE_TEST_SUITE_P(Network, NetworkRemedies, testing::ValuesIn(network_rows()),
-                         [](const auto& info) { return info.param.name; });
+const auto name_of = [](const auto& row) { return row.param.name; };
+INSTANTIATE_TEST_SUITE_P(Network, NetworkRemedies, testing::ValuesIn(network_rows()), name_of);
 
 }  // namespace
 }  // namespace cambrian::launch
