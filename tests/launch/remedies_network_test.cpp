@@ -22,7 +22,7 @@ const std::vector<RemedyRow>& network_rows() {
     static const std::vector<RemedyRow> table{
         {"NoLayers",
          network_config(R"("layers": [])"),
-         "network.layers is [] (allowed: a list of at least 1)",
+         "network.layers is [] (allowed: a list of",
          "see 'cambrian explain network.layers'",
          {{config, "[]", R"([{"type": "dense"}])"}}},
         {"HeadWithAPlace",
