@@ -64,7 +64,7 @@ void check_task_fits(const Task& task, const Blueprint& blueprint) {
     if (const auto state = first_state(blueprint))
         throw ConfigError(fmt::format(
             "{} of the network keeps state (task {} has no time: nothing comes before or after) "
-            "use stateless layers and forward links, or give the task time, such as "
+            "use stateless layers, forward links and mode chain, or give the task time, such as "
             "\"sequence_length\" of a table",
             *state, task.type()));
 }

@@ -81,8 +81,9 @@ std::string listed(const std::string& key) {
     std::vector<std::string> names;
     for (const SchemaKey& entry : keys) names.push_back(entry.key);
     const std::string last = key.substr(key.rfind('.') + 1);
-    if (const auto alias = schema.key_of_alias(last)) {
-        hint = fmt::format("Cambrian calls it {}", *alias);
+    const std::string section = last.size() < key.size() ? key.substr(0, key.rfind('.')) : "";
+    if (const auto alias = schema.key_of_alias(last, section)) {
+        hint = fmt::format("Cambrian calls it {}", alias->key);
     } else if (const auto near = nearest(key, names)) {
         hint = fmt::format("did you mean {}?", *near);
     } else {

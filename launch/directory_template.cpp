@@ -46,8 +46,10 @@ std::string hint(const Json& config, const Schema& schema, const std::string& na
     };
     if (const auto found = std::ranges::find_if(names, same); found != names.end())
         return fmt::format("did you mean {{{}}}?", *found);
-    if (const auto alias = schema.key_of_alias(name))
-        return fmt::format("Cambrian calls it {{{}}}", *alias);
+    // A key of another task is none that this config has.
+    if (const auto alias = schema.key_of_alias(name);
+        alias && std::ranges::find(names, alias->key) != names.end())
+        return fmt::format("Cambrian calls it {{{}}}", alias->key);
     return "run 'cambrian explain' for the list of keys";
 }
 

@@ -120,9 +120,9 @@ evolve::PopulationSettings population_settings(const Json& population) {
     if (evolve::elite_count(settings) == settings.size)
         throw ConfigError(
             fmt::format("population.size {} with population.elite_fraction {} carries every "
-                        "individual over (no child would ever be born) use a larger population or "
-                        "a smaller fraction",
-                        settings.size, settings.elite_fraction));
+                        "individual over (no child would ever be born) use a larger population{}",
+                        settings.size, settings.elite_fraction,
+                        settings.size > 1 ? " or a smaller fraction" : ""));
     return settings;
 }
 

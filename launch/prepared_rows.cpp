@@ -48,6 +48,7 @@ std::vector<std::string> columns_by_name(const std::string& path,
         if (!present.contains(column) && std::ranges::find(missing, column) == missing.end())
             missing.push_back(column);
     if (missing.empty()) return columns;
+    refuse_other_separator(header, path);
     refuse_numbers(header, path);
     throw InputError(fmt::format(
         "{} lacks {} that the network reads by name: {} (it has: {}) name {} in its first line, or "
@@ -61,11 +62,13 @@ std::vector<std::string> columns_by_position(const std::string& path,
                                              const std::vector<std::string>& header,
                                              const evolve::Preparation& preparation) {
     refuse_numbers(header, path);
-    if (header.size() != preparation.inputs.size())
+    if (header.size() != preparation.inputs.size()) {
+        refuse_other_separator(header, path);
         throw InputError(
             fmt::format("{} has {} columns (the network reads {}) keep those that it reads, in "
                         "order",
                         path, header.size(), preparation.inputs.size()));
+    }
     return header;
 }
 
@@ -84,7 +87,8 @@ PreparedRows read_rows(const std::string& path, const evolve::Preparation& prepa
     const std::vector<std::string> columns = preparation.named()
                                                  ? columns_by_name(path, header, preparation)
                                                  : columns_by_position(path, header, preparation);
-    PreparedRows result{read_csv(path, columns, MissingValues::error), {}, {}};
+    PreparedRows result{
+        read_csv(path, columns, MissingValues::error, {.targets = 0, .config = false}), {}, {}};
     const std::set<std::string_view> used(columns.begin(), columns.end());
     std::ranges::copy_if(header, std::back_inserter(result.ignored),
                          [&](const std::string& column) { return !used.contains(column); });

@@ -119,13 +119,19 @@ std::vector<SchemaKey> Schema::all_keys() const {
     return found;
 }
 
-std::optional<std::string> Schema::key_of_alias(std::string_view alias) const {
+std::optional<SchemaKey> Schema::key_of_alias(std::string_view alias,
+                                              std::string_view section) const {
+    std::optional<SchemaKey> elsewhere;
     for (const SchemaKey& entry : all_keys()) {
         if (!entry.node->contains("x-aliases")) continue;
-        for (const Json& name : (*entry.node)["x-aliases"])
-            if (same_word(name.get<std::string>(), alias)) return entry.key;
+        const Json& names = (*entry.node)["x-aliases"];
+        if (std::ranges::none_of(
+                names, [&](const Json& name) { return same_word(name.get<std::string>(), alias); }))
+            continue;
+        if (entry.key.substr(0, entry.key.rfind('.')) == section) return entry;
+        if (!elsewhere) elsewhere = entry;
     }
-    return std::nullopt;
+    return elsewhere;
 }
 
 std::string allowed_values(const Schema& schema, const Json& reference) {

@@ -47,8 +47,9 @@ class Schema {
 
     /// Every key in the order of the schema, sections before what they hold.
     [[nodiscard]] std::vector<SchemaKey> all_keys() const;
-    /// The full key that another program calls `alias`.
-    [[nodiscard]] std::optional<std::string> key_of_alias(std::string_view alias) const;
+    /// The key that another program calls `alias`: one of that section where it has one.
+    [[nodiscard]] std::optional<SchemaKey> key_of_alias(std::string_view alias,
+                                                        std::string_view section = "") const;
 
   private:
     /// The node, what its "$ref" names, and so on: each adds keys to the one behind it.

@@ -28,6 +28,11 @@ std::string explained(const std::string& path) {
     return std::regex_replace(path, std::regex("\\[[0-9]+\\]"), "[]");
 }
 
+/// Which type of a section has a key, where only one does.
+std::string of_type(const SchemaKey& entry) {
+    return entry.variant.empty() ? "" : " of type " + entry.variant;
+}
+
 class Check {
   public:
     Check(const Schema& schema, const Origins& origins) : schema_(schema), origins_(origins) {}
@@ -102,7 +107,7 @@ class Check {
     }
 
     [[noreturn]] void fail(const Json& node, const Json& value, const std::string& path) const {
-        std::string hint = fmt::format("see 'cambrian explain {}'", explained(path));
+        std::string hint = fmt::format("see 'cambrian explain {}'", known_key(path));
         if (value.is_string() && node.contains("enum"))
             if (const auto near =
                     nearest(value.get<std::string>(), node["enum"].get<std::vector<std::string>>()))
@@ -146,16 +151,38 @@ class Check {
                                       key, place, joined(names), suggestion(names, name, path)));
     }
 
+    /// The key that `explain` has for a path: it lists neither elements that are no sections nor
+    /// layers in layers.
+    [[nodiscard]] std::string known_key(const std::string& path) const {
+        const std::vector<SchemaKey> keys = schema_.all_keys();
+        std::string key = explained(path);
+        while (!key.empty() && std::ranges::find(keys, key, &SchemaKey::key) == keys.end()) {
+            const std::size_t inner = key.rfind("[].");
+            const std::size_t outer = inner == std::string::npos || inner == 0
+                                          ? std::string::npos
+                                          : key.rfind("[].", inner - 1);
+            const std::size_t dot = key.rfind('.');
+            if (key.ends_with("[]"))
+                key.erase(key.size() - 2);
+            else if (outer != std::string::npos)
+                key.erase(outer, inner - outer);
+            else
+                key.erase(dot == std::string::npos ? 0 : dot);
+        }
+        return key;
+    }
+
     [[nodiscard]] std::string suggestion(const std::vector<std::string>& names,
                                          const std::string& name, const std::string& path) const {
-        if (const auto alias = schema_.key_of_alias(name))
-            return fmt::format("Cambrian calls it {}", *alias);
+        if (const auto alias = schema_.key_of_alias(name, explained(path)))
+            return fmt::format("Cambrian calls it {}{}", alias->key, of_type(*alias));
         if (const auto near = nearest(name, names))
             return fmt::format("did you mean {}?", below(path, *near));
         for (const SchemaKey& entry : schema_.all_keys())
-            if (same_word(entry.key.substr(entry.key.rfind('.') + 1), name))
-                return fmt::format("did you mean {}{}?", entry.key,
-                                   entry.variant.empty() ? "" : " of type " + entry.variant);
+            // What holds the key is no place for it.
+            if (!explained(path).starts_with(entry.key) &&
+                same_word(entry.key.substr(entry.key.rfind('.') + 1), name))
+                return fmt::format("did you mean {}{}?", entry.key, of_type(entry));
         return "remove it, or see 'cambrian explain'";
     }
 

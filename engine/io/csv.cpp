@@ -144,6 +144,7 @@ std::vector<std::size_t> positions_of(std::span<const std::string> columns,
     std::vector<std::size_t> result;
     for (const std::string& column : columns) {
         const auto found = positions.find(column);
+        if (found == positions.end()) refuse_other_separator(header, path);
         if (found == positions.end())
             throw InputError(fmt::format("{} has no column \"{}\" (it has: {}){}", path,
                                          shortened(column),
@@ -174,9 +175,25 @@ std::optional<double> number_in(std::string_view cell) {
     return value;
 }
 
+/// Why a text is refused, and what to do: a label of a class is not left out, but numbered.
+std::string_view remedy_of_text(bool target, CsvRemedies remedies) {
+    if (!remedies.config) return "correct it, or remove the row";
+    if (target) return "correct it, or write numbers, one for each class, into the file";
+    return "correct it, or list the other columns as \"inputs\"";
+}
+
+std::string_view remedy_of_missing(MissingValues missing, CsvRemedies remedies) {
+    if (!remedies.config) return "(a network needs every value) fill it in, or remove the row";
+    if (missing == MissingValues::previous)
+        return "(no row comes before it) fill it in, or set \"missing_values\" to \"drop\"";
+    return "(\"missing_values\" is \"error\") fill it in, or set \"missing_values\" to \"drop\" "
+           "or, "
+           "for the value of the row before, to \"previous\"";
+}
+
 /// Appends the chosen cells of one record; false leaves the row out.
 bool append_row(const Records& records, std::span<const std::size_t> positions,
-                MissingValues missing, NumberTable& table) {
+                MissingValues missing, CsvRemedies remedies, NumberTable& table) {
     const std::size_t begin = table.values.size();
     for (std::size_t i = 0; i < positions.size(); ++i) {
         const std::string& cell = records.cells()[positions[i]];
@@ -186,11 +203,10 @@ bool append_row(const Records& records, std::span<const std::size_t> positions,
         if (!is_missing(cell)) {
             const auto number = number_in(cell);
             if (!number)
-                throw InputError(
-                    fmt::format("{} holds \"{}\" (expected a number that is finite in f32) correct "
-                                "it, or leave the column "
-                                "out of \"inputs\"",
-                                where(), shortened(cell)));
+                throw InputError(fmt::format(
+                    "{} holds \"{}\" (expected a number that is finite in f32) {}", where(),
+                    shortened(cell),
+                    remedy_of_text(i + remedies.targets >= positions.size(), remedies)));
             table.values.push_back(*number);
         } else if (missing == MissingValues::drop) {
             table.values.resize(begin);
@@ -198,18 +214,30 @@ bool append_row(const Records& records, std::span<const std::size_t> positions,
         } else if (missing == MissingValues::previous && table.rows > 0) {
             table.values.push_back(table.values[begin - positions.size() + i]);
         } else {
-            throw InputError(
-                fmt::format("{} has no value, \"{}\" ({}) {}", where(), cell,
-                            table.rows == 0 && missing == MissingValues::previous
-                                ? "no row comes before it"
-                                : "\"missing_values\" is \"error\"",
-                            "correct it, or set \"missing_values\" to \"drop\" or \"previous\""));
+            throw InputError(fmt::format("{} has no value, \"{}\" {}", where(), cell,
+                                         remedy_of_missing(missing, remedies)));
         }
     }
     return true;
 }
 
 }  // namespace
+
+void refuse_other_separator(std::span<const std::string> header, const std::string& path) {
+    const std::size_t place =
+        header.size() == 1 ? header.front().find_first_of(";\t") : std::string::npos;
+    if (place == std::string::npos) return;
+    const std::string_view separator = header.front()[place] == ';' ? ";" : "\\t";
+    // Beside another separator a comma is a decimal one, or divides thousands: only the user knows.
+    const bool commas = read_text(path).find(',') != std::string::npos;
+    const std::string converted =
+        std::filesystem::path(path).replace_extension(".commas.csv").string();
+    throw InputError(
+        fmt::format("{}:1: columns are separated by \"{}\" (only commas separate them) run tr "
+                    "'{}{}' '{},' < '{}' > '{}' and name that file{}",
+                    path, separator, commas ? "," : "", separator, commas ? "." : "", path,
+                    converted, commas ? ", if the commas in it are decimal points" : ""));
+}
 
 std::vector<std::string> read_csv_header(const std::string& path) {
     const std::string text = read_text(path);
@@ -218,7 +246,7 @@ std::vector<std::string> read_csv_header(const std::string& path) {
 }
 
 NumberTable read_csv(const std::string& path, std::span<const std::string> columns,
-                     MissingValues missing) {
+                     MissingValues missing, CsvRemedies remedies) {
     const std::string text = read_text(path);
     Records records(text, path);
     const std::vector<std::string> header = header_of(records, path);
@@ -232,7 +260,7 @@ NumberTable read_csv(const std::string& path, std::span<const std::string> colum
             throw InputError(
                 fmt::format("{}:{}: {} cells (the header has {} columns) correct the row", path,
                             records.line(), records.cells().size(), header.size()));
-        if (!append_row(records, positions, missing, table)) continue;
+        if (!append_row(records, positions, missing, remedies, table)) continue;
         table.lines.push_back(records.line());
         ++table.rows;
     }

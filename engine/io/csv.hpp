@@ -1,8 +1,11 @@
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace cambrian {
@@ -12,6 +15,14 @@ enum class MissingValues : std::uint8_t {
     error,     ///< Refuse the file.
     drop,      ///< Leave the row out; the rows around it become neighbours.
     previous,  ///< Repeat the column's value of the row before; the first row must be complete.
+};
+/// In the order of the enumeration, as configs name them.
+inline constexpr std::array<std::string_view, 3> missing_values_names{"error", "drop", "previous"};
+
+/// What the user of a file can do about a cell that is no number: the errors propose it.
+struct CsvRemedies {
+    std::size_t targets = 0;  ///< The last columns are answers, which nothing can leave out.
+    bool config = true;       ///< Keys "inputs" and "missing_values" of a config say how to read.
 };
 
 /// Numbers of some columns of a CSV file, row by row.
@@ -30,11 +41,15 @@ struct NumberTable {
 /// Column names: the first line of a file. Throws InputError like read_csv.
 [[nodiscard]] std::vector<std::string> read_csv_header(const std::string& path);
 
+/// Throws InputError with a command that converts the file where its header is one name that a
+/// semicolon or a tab divides: said where a column was not found, for a name may hold either.
+void refuse_other_separator(std::span<const std::string> header, const std::string& path);
+
 /// Reads some columns, found by name, of a file with a header line: comma separated, quotes where
 /// wanted, LF or CRLF, a blank last line is nothing. Strict: throws InputError naming file, line,
 /// column and what was found for a missing file or column, a ragged row, a cell that is no finite
-/// number, an open quote, or no rows at all.
+/// number, an open quote, another separator, or no rows at all.
 [[nodiscard]] NumberTable read_csv(const std::string& path, std::span<const std::string> columns,
-                                   MissingValues missing);
+                                   MissingValues missing, CsvRemedies remedies = {});
 
 }  // namespace cambrian

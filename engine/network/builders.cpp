@@ -100,7 +100,7 @@ void append_pool(std::vector<AnyLayer>& layers, const Convolutional& settings, s
     if (row[1] < size || row[2] < size)
         refuse("pool_size", "is " + std::to_string(size),
                "stage " + std::to_string(stage) + " has only " + rows_of(row) + " left",
-               "use fewer channels or a smaller size");
+               "list fewer \"channels\" (one a stage) or use a smaller size");
     if (settings.pool == "max")
         layers.emplace_back(MaxPool2d{.kernel = size});
     else
@@ -187,7 +187,9 @@ void check_positions(const Transformer& settings, const NetworkEnds& ends) {
             ends.input_shape.rank() == 0 ? "is missing" : "is " + ends.input_shape.text(),
             settings.vocabulary > 0 ? "attention without causality sees rows of several ids"
                                     : "attention without causality sees [positions, features]",
-            "change it, or set network.build.causal to true");
+            // Causal attention needs a task with time.
+            ends.time ? "write such extents, or set network.build.causal to true"
+                      : "write such extents, whose product is the inputs of the task");
 }
 
 std::vector<AnyLayer> layers_of(const Transformer& settings, const NetworkEnds& ends) {

@@ -27,16 +27,14 @@ constexpr std::int64_t most_classes = 1'000'000;
 
 /// The different labels among the targets, ascending; what the loss ignores is none.
 std::vector<double> labels_of(const Tensor& targets, const SourceContext& context,
-                              const std::string& place) {
+                              const std::string& place, std::string_view remedy) {
     const std::optional<double> ignored(context.ignored);
     std::vector<double> labels;
     for (const double value : targets.elements) {
         if (value == ignored) continue;
         if (value != std::floor(value))
             throw InputError(
-                fmt::format("{} holds {} (classes are whole numbers) number the classes, or use a "
-                            "loss of numbers",
-                            place, value));
+                fmt::format("{} holds {} (classes are whole numbers) {}", place, value, remedy));
         labels.push_back(value);
     }
     std::ranges::sort(labels);
@@ -58,7 +56,10 @@ void note_ignored(SourceRows& rows, const SourceContext& context, const std::str
 
 /// Labels of a column, whatever whole numbers they are, as class indices in their order.
 void number_classes(SourceRows& rows, const SourceContext& context, const std::string& place) {
-    const std::vector<double> labels = labels_of(rows.targets, context, place);
+    const std::vector<double> labels =
+        labels_of(rows.targets, context, place,
+                  "number the classes in the file, or set \"classes\" to false and use a loss of "
+                  "numbers such as mse");
     const auto count = static_cast<std::int64_t>(labels.size());
     if (count < 2 || count > most_classes)
         throw InputError(
@@ -81,13 +82,12 @@ void number_classes(SourceRows& rows, const SourceContext& context, const std::s
 
 /// Labels of a file that numbers its classes itself, from 0 on: one without a row stays a class.
 void take_classes(SourceRows& rows, const SourceContext& context, const std::string& place) {
-    const std::vector<double> labels = labels_of(rows.targets, context, place);
+    constexpr std::string_view remedy = "number the classes in the file from 0 on";
+    const std::vector<double> labels = labels_of(rows.targets, context, place, remedy);
     for (const double value : labels)
         if (value < 0.0 || value > static_cast<double>(most_classes))
-            throw InputError(fmt::format(
-                "{} holds {} (classes are whole numbers from 0 on) number the classes, or use a "
-                "loss of numbers",
-                place, value));
+            throw InputError(fmt::format("{} holds {} (classes are whole numbers from 0 to {}) {}",
+                                         place, value, most_classes, remedy));
     note_ignored(rows, context, place);
     rows.targets.type = ValueType::integer;
     rows.classes = labels.empty() ? 1 : static_cast<std::int64_t>(labels.back()) + 1;
@@ -118,33 +118,46 @@ void check_rows(const Tensor& inputs, const Tensor& targets, const std::string& 
         place, inputs.shape.text(), targets.shape.text()));
 }
 
-/// Columns of the files below each other, each file cut to whole sequences.
-std::vector<double> columns_of(const CsvSource& source, const SourceContext& context,
-                               const std::vector<std::string>& columns) {
-    std::vector<double> values;
+/// Inputs and targets of the files below each other, each file cut to whole sequences:
+/// [rows, width], or [rows / steps, steps, width]. A dropped row is one of both.
+SourceRows rows_of_files(const CsvSource& source, const SourceContext& context,
+                         const std::vector<std::string>& inputs) {
+    std::vector<std::string> columns = inputs;
+    columns.insert(columns.end(), source.targets.begin(), source.targets.end());
+    const auto missing =
+        static_cast<MissingValues>(std::ranges::find(missing_values_names, source.missing_values) -
+                                   missing_values_names.begin());
+    std::int64_t rows = 0;
+    std::vector<double> input_values;
+    std::vector<double> target_values;
     for (const std::string& file : source.files) {
-        const NumberTable table = read_csv(path_of(context, file), columns, MissingValues::error);
+        const NumberTable table = read_csv(path_of(context, file), columns, missing,
+                                           {.targets = source.targets.size(), .config = true});
         const std::int64_t whole =
             source.steps == 0 ? table.rows : table.rows / source.steps * source.steps;
         if (whole == 0)
-            throw InputError(fmt::format("{} has {} rows (a sequence takes {}) use a longer file",
-                                         table.path, table.rows, source.steps));
-        const auto count = static_cast<std::size_t>(whole) * columns.size();
-        values.insert(values.end(), table.values.begin(),
-                      table.values.begin() + static_cast<std::ptrdiff_t>(count));
+            throw InputError(
+                fmt::format("{} has {} rows (a sequence takes {}) use a longer file or fewer "
+                            "\"steps\"",
+                            table.path, table.rows, source.steps));
+        auto cell = table.values.begin();
+        for (std::int64_t row = 0; row < whole; ++row) {
+            const auto middle = cell + static_cast<std::ptrdiff_t>(inputs.size());
+            const auto end = cell + static_cast<std::ptrdiff_t>(columns.size());
+            input_values.insert(input_values.end(), cell, middle);
+            target_values.insert(target_values.end(), middle, end);
+            cell = end;
+        }
+        rows += whole;
     }
-    return values;
-}
-
-/// [rows, width], or [rows / steps, steps, width].
-Tensor table_of(const CsvSource& source, const SourceContext& context,
-                const std::vector<std::string>& columns) {
-    std::vector<double> values = columns_of(source, context, columns);
-    const auto width = static_cast<std::int64_t>(columns.size());
-    const std::int64_t rows = static_cast<std::int64_t>(values.size()) / width;
-    const Shape shape =
-        source.steps == 0 ? Shape{rows, width} : Shape{rows / source.steps, source.steps, width};
-    return {ValueType::real, shape, std::move(values)};
+    const auto tensor = [&](std::size_t width, std::vector<double> values) {
+        const auto features = static_cast<std::int64_t>(width);
+        const Shape shape = source.steps == 0 ? Shape{rows, features}
+                                              : Shape{rows / source.steps, source.steps, features};
+        return Tensor(ValueType::real, shape, std::move(values));
+    };
+    return {tensor(inputs.size(), std::move(input_values)),
+            tensor(source.targets.size(), std::move(target_values)), 0};
 }
 
 }  // namespace
@@ -156,8 +169,12 @@ SourceRows rows_of(const CsvSource& source, const SourceContext& context) {
         const std::unordered_set<std::string> targets(source.targets.begin(), source.targets.end());
         std::erase_if(inputs, [&](const std::string& column) { return targets.contains(column); });
     }
-    SourceRows result{table_of(source, context, inputs), table_of(source, context, source.targets),
-                      0};
+    if (inputs.empty())
+        throw InputError(
+            fmt::format("{} has no input columns (every column is a target) add a column to the "
+                        "file, or predict fewer",
+                        path_of(context, source.files.front())));
+    SourceRows result = rows_of_files(source, context, inputs);
     scale_by(result.inputs, source.scale);
     result.scale = source.scale;
     result.input_names = inputs;

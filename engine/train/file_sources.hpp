@@ -12,7 +12,8 @@
 namespace cambrian {
 
 /// Columns of CSV files with a header line, below each other. With `steps` the rows of a file, in
-/// order, make sequences of so many; a rest at its end is left out.
+/// order, make sequences of so many; a rest at its end is left out. Rows that lack a value are
+/// dropped before.
 struct CsvSource {
     std::vector<std::string> files;
     std::vector<std::string> inputs;  ///< Empty: every column that is no target.
@@ -20,6 +21,7 @@ struct CsvSource {
     bool classes = false;
     std::int64_t steps = 0;
     double scale = 1.0;
+    std::string missing_values = "error";  ///< One of missing_values_names.
 };
 /// A file of samples and one of their class indices, as MNIST comes; a sample becomes one row.
 struct IdxSource {

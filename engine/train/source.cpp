@@ -12,6 +12,7 @@
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/core/json_read.hpp"
 #include "cambrian/engine/core/random.hpp"
+#include "cambrian/engine/io/csv.hpp"
 #include "cambrian/engine/train/file_sources.hpp"
 #include "cambrian/engine/train/generated_sources.hpp"
 #include "cambrian/engine/train/setting_fields.hpp"
@@ -55,7 +56,8 @@ std::vector<SettingField> fields(CsvSource& csv) {
             {"targets", &csv.targets},
             {"classes", &csv.classes},
             {"steps", &csv.steps, {0.0, 1e6}},
-            {"scale", &csv.scale, positive}};
+            {"scale", &csv.scale, positive},
+            {"missing_values", &csv.missing_values}};
 }
 std::vector<SettingField> fields(IdxSource& idx) {
     return {{"inputs", &idx.inputs}, {"targets", &idx.targets}, {"scale", &idx.scale, positive}};
@@ -91,6 +93,8 @@ void check_named(const Source& source, std::string_view path) {
     if (const auto* csv = std::get_if<CsvSource>(&source)) {
         need("files", !csv->files.empty());
         need("targets", !csv->targets.empty());
+        (void)json_read::choice(csv->missing_values, json_read::member(path, "missing_values"),
+                                missing_values_names);
         if (csv->classes && csv->targets.size() > 1)
             json_read::fail(json_read::member(path, "targets"), "names several columns",
                             "classes are in one", "name one");
@@ -153,10 +157,11 @@ Tensor chosen(const Tensor& table, std::span<const std::int64_t> rows) {
 void fit_targets(SourceRows& rows, const Loss& loss) {
     if (wants_classes(loss) == (rows.classes > 0)) return;
     if (wants_classes(loss))
-        throw ConfigError(
-            fmt::format("{} needs classes (the source has numbers as targets) use another loss, or "
-                        "say that they are \"classes\"",
-                        name(loss)));
+        throw ConfigError(fmt::format(
+            "{} needs classes (the source has numbers as targets) use a loss of numbers "
+            "such as mse, or a source of classes: \"classes\": true in a csv source, "
+            "integers in a safetensors file",
+            name(loss)));
     if (rows.classes > 2)
         throw ConfigError(
             fmt::format("{} needs numbers (the source has {} classes) use cross_entropy",

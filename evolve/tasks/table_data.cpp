@@ -156,7 +156,8 @@ TableData load_table(const TableSettings& settings) {
     columns.insert(columns.end(), settings.targets.begin(), settings.targets.end());
 
     const auto load = [&](const std::string& path) {
-        NumberTable table = read_csv(path, columns, settings.missing);
+        NumberTable table = read_csv(path, columns, settings.missing,
+                                     {.targets = settings.targets.size(), .config = true});
         if (settings.mode == TableMode::classification) check_class_numbers(table);
         return table;
     };

@@ -37,7 +37,6 @@ constexpr std::array<std::string_view, 3> validation_keys{"every", "tail_fractio
 constexpr std::array<std::string_view, 2> modes{"regression", "classification"};
 constexpr std::array<std::string_view, 3> losses{"mse", "mae", "cross_entropy"};
 constexpr std::array<std::string_view, 3> normalisations{"none", "min_max", "mean_deviation"};
-constexpr std::array<std::string_view, 3> missing_values{"error", "drop", "previous"};
 constexpr std::array<std::string_view, 3> regression_baselines{"persistence", "mean",
                                                                "least_squares"};
 constexpr std::array<std::string_view, 2> classification_baselines{"majority", "frequencies"};
@@ -69,7 +68,8 @@ void read_files(const Settings& settings, const TaskContext& context, TableSetti
     table.tail_fraction = validation.number_between("tail_fraction", 0.0, 0.0, 1.0);
     table.validation = paths(validation, "files", context);
     if (validation.has("tail_fraction") == !table.validation.empty())
-        validation.fail("tail_fraction", "or \"files\" is needed (exactly one of the two)");
+        validation.fail("tail_fraction",
+                        "or \"files\" is needed (exactly one of the two) give one of them");
 }
 
 void read_columns(const Settings& settings, TableSettings& table) {
@@ -91,7 +91,8 @@ void read_columns(const Settings& settings, TableSettings& table) {
     for (const std::string& target : table.targets)
         if (known.contains(target))
             settings.fail("inputs", fmt::format("holds the target \"{}\" (with time_offset 0 the "
-                                                "network would read its own answer)",
+                                                "network would read its own answer) leave it out, "
+                                                "or set a \"time_offset\"",
                                                 shortened(target)));
 }
 
@@ -144,7 +145,7 @@ TableSettings table_settings(const nlohmann::json& json, const TaskContext& cont
     table.normalise = static_cast<Normalise>(
         settings.choice("normalise", static_cast<std::size_t>(table.normalise), normalisations));
     table.missing =
-        static_cast<MissingValues>(settings.choice("missing_values", 0, missing_values));
+        static_cast<MissingValues>(settings.choice("missing_values", 0, missing_values_names));
     return table;
 }
 

@@ -127,6 +127,27 @@ TEST_F(Source, ReadsColumnsOfCsvFiles) {
                 HasSubstr("b.csv has 2 rows"));
 }
 
+TEST_F(Source, ARowThatLacksAnInputOrATargetIsDroppedOrFilled) {
+    write("a.csv", "x,skipped,y\n1,,2\n,0,4\n5,0,6\n7,0,NA\n9,0,10\n");
+    json csv{{"type", "csv"}, {"files", {"a.csv"}}, {"inputs", {"x"}}, {"targets", {"y"}}};
+    EXPECT_THAT(refusal<InputError>(csv), HasSubstr("a.csv:3: column x has no value"));
+    csv["missing_values"] = "drop";
+    EXPECT_THAT(read(csv).inputs.elements, ElementsAre(1, 5, 9));
+    EXPECT_THAT(read(csv).targets.elements, ElementsAre(2, 6, 10));
+    csv["missing_values"] = "previous";
+    EXPECT_THAT(read(csv).inputs.elements, ElementsAre(1, 1, 5, 7, 9));
+    EXPECT_THAT(read(csv).targets.elements, ElementsAre(2, 4, 6, 6, 10));
+    csv["missing_values"] = "skip";
+    EXPECT_THAT(refusal<ConfigError>(csv), HasSubstr("source.missing_values is \"skip\""));
+}
+
+TEST_F(Source, AFileOfTargetsAloneIsRefused) {
+    write("a.csv", "x,y\n1,2\n3,4\n");
+    EXPECT_THAT(
+        refusal<InputError>({{"type", "csv"}, {"files", {"a.csv"}}, {"targets", {"x", "y"}}}),
+        HasSubstr("has no input columns"));
+}
+
 TEST_F(Source, ATargetThatTheLossIgnoresIsNoClass) {
     write("a.csv", "x,class\n1,0\n3,-100\n5,1\n");
     write("b.csv", "x,class\n1,0\n3,255\n5,1\n");

@@ -1,0 +1,554 @@
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstdlib>
+
+#include "cambrian/engine/io/safetensors.hpp"
+#include "remedies_support.hpp"
+
+// Remedies of the readers of tables, data sets and their files.
+namespace cambrian::launch {
+namespace {
+
+using test::csv_config;
+using test::RemedyRow;
+using test::table_config;
+
+const std::string config = "config.json";
+const std::string entropy = R"({"type": "cross_entropy"})";
+constexpr std::string_view gap = "a,b,y\n1,2,3\n4,,6\n7,8,9\n3,1,2\n";
+constexpr std::string_view first_gap = "a,b,y\n1,,3\n4,2,6\n7,8,9\n";
+constexpr std::string_view labels = "a,kind\n1,cat\n2,dog\n3,cat\n4,dog\n";
+constexpr std::string_view number_labels = "a,kind\n1,0\n2,1\n3,0\n4,1\n";
+
+std::map<std::string, std::string> rows(std::string_view text) {
+    return {{"rows.csv", std::string(text)}};
+}
+
+const std::vector<RemedyRow>& csv_rows() {
+    static const std::vector<RemedyRow> table{
+        {"TableGapDrop",
+         table_config(R"("targets": ["y"], "missing_values": "error")"),
+         "rows.csv:3: column b has no value",
+         R"(set "missing_values" to "drop")",
+         {{config, "error", "drop"}},
+         rows(gap)},
+        {"TableGapPrevious",
+         table_config(R"("targets": ["y"], "missing_values": "error")"),
+         "rows.csv:3: column b has no value",
+         R"(to "previous")",
+         {{config, "error", "previous"}},
+         rows(gap)},
+        {"TableGapFill",
+         table_config(R"("targets": ["y"])"),
+         "column b has no value",
+         "fill it in",
+         {{"rows.csv", "4,,6", "4,5,6"}},
+         rows(gap)},
+        {"TableFirstGap",
+         table_config(R"("targets": ["y"], "missing_values": "previous")"),
+         "no row comes before it",
+         R"(set "missing_values" to "drop")",
+         {{config, "previous", "drop"}},
+         rows(first_gap)},
+        {"DatasetGapDrop",
+         csv_config(R"("targets": ["y"])"),
+         "rows.csv:3: column b has no value",
+         R"(set "missing_values" to "drop")",
+         {{config, R"("targets")", R"("missing_values": "drop", "targets")"}},
+         rows(gap)},
+        {"DatasetGapPrevious",
+         csv_config(R"("targets": ["y"])"),
+         "column b has no value",
+         R"(to "previous")",
+         {{config, R"("targets")", R"("missing_values": "previous", "targets")"}},
+         rows(gap)},
+        {"DatasetFirstGap",
+         csv_config(R"("targets": ["y"], "missing_values": "previous")"),
+         "no row comes before it",
+         R"(set "missing_values" to "drop")",
+         {{config, "previous", "drop"}},
+         rows(first_gap)},
+        {"TableLabels",
+         table_config(R"("targets": ["kind"], "mode": "classification")"),
+         R"(column kind holds "cat")",
+         "write numbers, one for each class, into the file",
+         {{"rows.csv", "", std::string(number_labels)}},
+         rows(labels)},
+        {"DatasetLabels",
+         csv_config(R"("targets": ["kind"], "classes": true)", entropy),
+         R"(column kind holds "cat")",
+         "write numbers, one for each class, into the file",
+         {{"rows.csv", "", std::string(number_labels)}},
+         rows(labels)},
+        {"TableTextInput",
+         table_config(R"("targets": ["y"])"),
+         R"(column t holds "word")",
+         R"(list the other columns as "inputs")",
+         {{config, R"("targets")", R"("inputs": ["a", "b", "k"], "targets")"}}},
+        {"DatasetTextInput",
+         csv_config(R"("inputs": ["a", "t"], "targets": ["y"])"),
+         R"(column t holds "word")",
+         R"(list the other columns as "inputs")",
+         {{config, R"(["a", "t"])", R"(["a"])"}}},
+        {"NoSuchColumn",
+         csv_config(R"("inputs": ["aa"], "targets": ["y"])"),
+         R"(has no column "aa")",
+         R"(did you mean "a"?)",
+         {{config, R"(["aa"])", R"(["a"])"}}},
+        {"NoColumnLikeIt",
+         csv_config(R"("inputs": ["temperature"], "targets": ["y"])"),
+         R"(has no column "temperature" (it has: a, b, y, k, t))",
+         "use one of these",
+         {{config, "temperature", "b"}}},
+        {"NoSuchFile",
+         R"({"task": {"type": "table", "train": ["row.csv"], "inputs": ["a"], "targets": ["y"]}})",
+         "cannot read the data file",
+         "check the path",
+         {{config, "row.csv", "rows.csv"}}},
+        {"EmptyFile",
+         table_config(R"("targets": ["y"])"),
+         "rows.csv is empty",
+         "check the file",
+         {{"rows.csv", "", "a,b,y\n1,2,3\n4,5,6\n"}},
+         rows("")},
+        {"OnlyAHeader",
+         csv_config(R"("targets": ["y"])"),
+         "has no rows of data",
+         "check the file",
+         {{"rows.csv", "", "a,y\n1,2\n3,4\n"}},
+         rows("a,y\n")},
+        {"NamelessColumn",
+         csv_config(R"("targets": ["y"])"),
+         "column 1 has no name",
+         "name it",
+         {{"rows.csv", ",a,y", "id,a,y"}},
+         rows(",a,y\n0,1,2\n1,3,4\n")},
+        {"TwoColumnsOfAName",
+         csv_config(R"("targets": ["y"])"),
+         "two columns are named a",
+         "rename one",
+         {{"rows.csv", "a,a,y", "a,b,y"}},
+         rows("a,a,y\n0,1,2\n1,3,4\n")},
+        {"RaggedRow",
+         csv_config(R"("targets": ["y"])"),
+         "rows.csv:3: 3 cells",
+         "correct the row",
+         {{"rows.csv", "3,4,5", "3,4"}},
+         rows("a,y\n1,2\n3,4,5\n")},
+        {"OpenQuote",
+         csv_config(R"("targets": ["y"])"),
+         "a quote is never closed",
+         "add the closing quote",
+         {{"rows.csv", "\"3", "\"3\""}},
+         rows("a,y\n1,2\n\"3,4\n")},
+    };
+    return table;
+}
+
+const std::vector<RemedyRow>& table_rows() {
+    const auto table_of = [](const std::string& keys, const std::string& more = "") {
+        return table_config(R"("inputs": ["a", "b"], )" + keys, more);
+    };
+    static const std::vector<RemedyRow> table{
+        {"NeitherTailNorFiles",
+         table_of(R"("targets": ["y"], "validation": {"every": 2})"),
+         R"(tail_fraction or "files" is needed)",
+         "give one of them",
+         {{config, R"("every": 2)", R"("tail_fraction": 0.5)"}}},
+        {"BothTailAndFiles",
+         table_of(
+             R"("targets": ["y"], "validation": {"tail_fraction": 0.5, "files": ["rows.csv"]})"),
+         R"(tail_fraction or "files" is needed)",
+         "give one of them",
+         {{config, R"("tail_fraction": 0.5, )", ""}}},
+        {"TargetAsInputLeftOut",
+         table_of(R"("targets": ["b"])"),
+         R"(holds the target "b")",
+         "leave it out",
+         {{config, R"(["a", "b"])", R"(["a"])"}}},
+        {"TargetAsInputLater",
+         table_of(R"("targets": ["b"])"),
+         R"(holds the target "b")",
+         R"(set a "time_offset")",
+         {{config, R"("inputs")", R"("time_offset": 1, "inputs")"}}},
+        {"TwoClassColumns",
+         table_of(R"("targets": ["k", "y"], "mode": "classification")"),
+         "names 2 columns (classification has one)",
+         "change it",
+         {{config, R"(["k", "y"])", R"(["k"])"}}},
+        {"ColumnTwice",
+         table_of(R"("targets": ["y", "y"])"),
+         R"(names "y" twice)",
+         "change it",
+         {{config, R"(["y", "y"])", R"(["y"])"}}},
+        {"DifferenceOfClasses",
+         table_of(R"("targets": ["k"], "mode": "classification", "difference": true)"),
+         "classes have no differences: regression only",
+         "change it",
+         {{config, "true", "false"}}},
+        {"DifferenceNow",
+         table_of(R"("targets": ["y"], "difference": true)"),
+         R"(a change needs a "time_offset" of at least 1)",
+         "change it",
+         {{config, R"("difference")", R"("time_offset": 1, "difference")"}}},
+        {"PersistenceNow",
+         table_of(R"("targets": ["y"], "baselines": ["persistence"])"),
+         R"(it needs a "time_offset" of at least 1)",
+         "change it",
+         {{config, R"("baselines")", R"("time_offset": 1, "baselines")"}}},
+        {"LongWarmUp",
+         table_of(R"("targets": ["y"], "sequence_length": 4, "warm_up": 4)"),
+         R"(expected less than "sequence_length", 4)",
+         "change it",
+         {{config, R"("warm_up": 4)", R"("warm_up": 3)"}}},
+        {"FewRowsForASequence",
+         table_of(R"("targets": ["y"], "sequence_length": 4, "rows_per_evaluation": 3)"),
+         "at least one sequence of 4",
+         "change it",
+         {{config, R"("rows_per_evaluation": 3)", R"("rows_per_evaluation": 8)"}}},
+        {"LossOfNumbersForClasses",
+         table_of(R"("targets": ["k"], "mode": "classification", "loss": "mse")"),
+         "expected one of: cross_entropy",
+         "use one of these",
+         {{config, R"("mse")", R"("cross_entropy")"}}},
+        {"BaselineOfClasses",
+         table_of(R"("targets": ["y"], "baselines": ["majority"])"),
+         R"(holds "majority" (expected some of: )",
+         "use one of these",
+         {{config, "majority", "least_squares"}}},
+        {"ClassesWithFractions",
+         table_of(R"("targets": ["y"], "mode": "classification")"),
+         "holds 0.5 (classes are whole numbers)",
+         R"(use mode "regression")",
+         {{config, "classification", "regression"}}},
+        {"OneClass",
+         table_of(R"("targets": ["c"], "mode": "classification")"),
+         "column c has one class only",
+         "use another target",
+         {{config, R"(["c"])", R"(["k"])"}},
+         rows("a,b,c,k\n1,2,1,0\n3,4,1,1\n")},
+        {"ClassOfTheTestAlone",
+         table_of(R"("targets": ["k"], "mode": "classification", "test": ["test.csv"])"),
+         "holds class 2 (no train row has it)",
+         "leave these rows out",
+         {{"test.csv", "1,1,2\n", ""}},
+         {{"test.csv", "a,b,k\n1,1,2\n1,1,0\n"}}},
+        {"ShortFileForAnOffset",
+         table_of(R"("targets": ["y"], "time_offset": 12)"),
+         "time_offset 12 needs at least 13",
+         "use a longer file",
+         {{"rows.csv", "a,b,y,k,t\n", "a,b,y,k,t\n1,1,1,1,w\n1,2,1,0,w\n"}}},
+        {"EmptyTail",
+         table_of(R"("targets": ["y"], "validation": {"tail_fraction": 0.01})"),
+         "has 0 rows for validation",
+         "another split",
+         {{config, "0.01", "0.25"}}},
+        {"EveryColumnATarget",
+         table_config(R"("targets": ["a", "y"])"),
+         "every column is a target",
+         R"(add columns or a "time_offset")",
+         {{config, R"("targets")", R"("time_offset": 1, "targets")"}},
+         rows("a,y\n1,2\n3,4\n5,6\n")},
+        {"LongSequences",
+         table_of(R"("targets": ["y"], "sequence_length": 13)", R"("training": {})"),
+         "task.sequence_length is 13",
+         "use shorter sequences",
+         {{config, "13", "4"}}},
+        {"WarmUpOfTraining",
+         table_of(R"("targets": ["y"], "sequence_length": 4, "warm_up": 2)", R"("training": {})"),
+         "task.warm_up is 2",
+         "leave it out",
+         {{config, R"(, "warm_up": 2)", ""}}},
+        {"WarmUpOfEvolution",
+         table_of(R"("targets": ["y"], "sequence_length": 4, "warm_up": 2)", R"("training": {})"),
+         "task.warm_up is 2",
+         "use 'cambrian evolve'",
+         {{config, R"(, "training": {})", ""}}},
+    };
+    return table;
+}
+
+/// IDX files: the samples [2, 1] and labels as bytes or as floats 0.5 and 1.
+std::string idx_samples() {
+    return {"\0\0\x08\x02\0\0\0\x02\0\0\0\x01\x05\x07", 14};
+}
+std::string idx_labels() {
+    return {"\0\0\x08\x01\0\0\0\x02\0\x01", 10};
+}
+std::string idx_float_labels() {
+    return {"\0\0\x0D\x01\0\0\0\x02\x3F\0\0\0\x3F\x80\0\0", 16};
+}
+const std::string idx_config = test::task_config(
+    "dataset",
+    R"("source": {"type": "idx", "inputs": "x.idx", "targets": "y.idx"}, "loss": )" + entropy);
+
+const std::vector<RemedyRow>& source_rows() {
+    const std::string inputs = R"("inputs": ["a", "b"], )";
+    const std::string split = R"("source": {"type": "sine", "rows": 10}, "split": )";
+    static const std::vector<RemedyRow> table{
+        {"EntropyOfNumbersOtherLoss",
+         csv_config(inputs + R"("targets": ["k"])", entropy),
+         "cross_entropy needs classes",
+         "use a loss of numbers such as mse",
+         {{config, "cross_entropy", "mse"}}},
+        {"EntropyOfNumbersAsClasses",
+         csv_config(inputs + R"("targets": ["k"])", entropy),
+         "cross_entropy needs classes",
+         R"("classes": true in a csv source)",
+         {{config, R"("targets")", R"("classes": true, "targets")"}}},
+        {"ManyClassesAsNumbers",
+         csv_config(R"("inputs": ["b"], "targets": ["a"], "classes": true)"),
+         "mse needs numbers (the source has 5 classes)",
+         "use cross_entropy",
+         {{config, R"("source")", R"("loss": {"type": "cross_entropy"}, "source")"}}},
+        {"FractionsAsClassesNumbered",
+         csv_config(inputs + R"("targets": ["c"], "classes": true)", entropy),
+         "holds 0.5 (classes are whole numbers)",
+         "number the classes in the file",
+         {{"rows.csv", "1,2,0.5", "1,2,2"}},
+         rows("a,b,c\n1,2,0.5\n3,4,1\n")},
+        {"FractionsAsClassesMeasured",
+         csv_config(inputs + R"("targets": ["c"], "classes": true)", entropy),
+         "holds 0.5 (classes are whole numbers)",
+         R"(set "classes" to false and use a loss of numbers such as mse)",
+         {{config, R"("classes": true)", R"("classes": false)"}, {config, "cross_entropy", "mse"}},
+         rows("a,b,c\n1,2,0.5\n3,4,1\n")},
+        {"OneClassOfASource",
+         csv_config(inputs + R"("targets": ["c"], "classes": true)", entropy),
+         "holds 1 classes",
+         "use another target column",
+         {{config, R"(["c"])", R"(["k"])"}},
+         rows("a,b,c,k\n1,2,1,0\n3,4,1,1\n")},
+        {"ClassesInTwoColumns",
+         csv_config(inputs + R"("targets": ["k", "y"], "classes": true)"),
+         "names several columns (classes are in one)",
+         "name one",
+         {{config, R"(["k", "y"])", R"(["k"])"}}},
+        {"EveryColumnATargetOfASource",
+         csv_config(R"("targets": ["a", "y"])"),
+         "every column is a target",
+         "predict fewer",
+         {{config, R"(["a", "y"])", R"(["y"])"}},
+         rows("a,y\n1,2\n3,4\n")},
+        {"EveryColumnATargetAndOneMore",
+         csv_config(R"("targets": ["a", "y"])"),
+         "every column is a target",
+         "add a column to the file",
+         {{"rows.csv", "", "a,y,x\n1,2,3\n3,4,5\n"}},
+         rows("a,y\n1,2\n3,4\n")},
+        {"ShortFileForSteps",
+         csv_config(inputs + R"("targets": ["y"], "steps": 13)"),
+         "has 12 rows (a sequence takes 13)",
+         R"(fewer "steps")",
+         {{config, "13", "4"}}},
+        {"InfiniteInputs",
+         csv_config(inputs + R"("targets": ["y"], "scale": 1e30)", ""),
+         "finite numbers are needed",
+         R"(its "scale")",
+         {{config, "1e30", "1e3"}},
+         rows("a,b,y\n1e20,2,3\n3,4,5\n")},
+        {"FractionsAsIdxLabels",
+         idx_config,
+         "holds 0.5 (classes are whole numbers)",
+         "number the classes in the file from 0 on",
+         {{"y.idx", "", idx_labels()}},
+         {{"x.idx", idx_samples()}, {"y.idx", idx_float_labels()}}},
+        {"SamplesAsIdxLabels",
+         idx_config,
+         "one class for each sample is needed",
+         "use a file of labels",
+         {{"y.idx", "", idx_labels()}},
+         {{"x.idx", idx_samples()}, {"y.idx", idx_samples()}}},
+        {"DamagedIdx",
+         idx_config,
+         "cannot be read as IDX",
+         "get the file again",
+         {{"x.idx", "", idx_samples()}},
+         {{"x.idx", "text"}, {"y.idx", idx_labels()}}},
+        {"LongDelay",
+         test::task_config("dataset", R"("source": {"type": "delay", "steps": 3, "delay": 3})"),
+         "delay is 3 (a sequence has 3 steps)",
+         "use a shorter one",
+         {{config, R"("delay": 3)", R"("delay": 2)"}}},
+        {"SmallShareOfRows",
+         test::task_config("dataset", split + R"({"validation": 0.05})"),
+         "split.validation is 0.05 (of 10 rows that is none)",
+         "use a larger share",
+         {{config, "0.05", "0.2"}}},
+        {"NoShareOfRows",
+         test::task_config("dataset", split + R"({"validation": 0.05})"),
+         "split.validation is 0.05 (of 10 rows that is none)",
+         "or 0",
+         {{config, "0.05", "0"}}},
+        {"FractionOfRows",
+         test::task_config("dataset", split + R"({"test": 2.5})"),
+         "split.test is 2.5",
+         "change it",
+         {{config, "2.5", "2"}}},
+        {"MoreRowsThanThere",
+         test::task_config("dataset", split + R"({"train": 8, "test": 4})"),
+         "the split takes 8 rows to train",
+         "use smaller parts",
+         {{config, R"("test": 4)", R"("test": 2)"}}},
+    };
+    return table;
+}
+
+/// A file of two samples of as many extents, and their targets.
+std::string safetensors(const Tensor& targets, const Shape& samples = {2, 2}) {
+    Safetensors content;
+    content.tensors.emplace(
+        "inputs", StoredTensor::of(Tensor(
+                      ValueType::real, samples,
+                      std::vector<double>(static_cast<std::size_t>(samples.elements()), 0.5))));
+    content.tensors.emplace("targets", StoredTensor::of(targets));
+    const test::TemporaryDirectory directory;
+    write_safetensors(directory.path() / "x.safetensors", content);
+    std::ifstream file(directory.path() / "x.safetensors", std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+}
+
+std::string safetensors_config(const std::string& keys) {
+    return test::task_config("dataset",
+                             R"("source": {"type": "safetensors", "file": "x.safetensors")" + keys +
+                                 R"(}, "loss": )" + entropy);
+}
+
+const std::vector<RemedyRow>& safetensors_rows() {
+    const std::string name = "x.safetensors";
+    const std::string good = safetensors(Tensor(ValueType::integer, Shape{2}, {0, 1}));
+    const std::string negative = safetensors(Tensor(ValueType::integer, Shape{2}, {-1, 1}));
+    const std::string real = safetensors(Tensor(ValueType::real, Shape{2}, {0, 1}));
+    const std::string three = safetensors(Tensor(ValueType::integer, Shape{3}, {0, 1, 1}));
+    const std::string flat = safetensors(Tensor(ValueType::integer, Shape{2}, {0, 1}), {2});
+    static const std::vector<RemedyRow> table{
+        {"NegativeClass",
+         safetensors_config(""),
+         "holds -1 (classes are whole numbers from 0 to",
+         "number the classes in the file from 0 on",
+         {{name, "", good}},
+         {{name, negative}}},
+        {"NumbersAsClasses",
+         safetensors_config(""),
+         "cross_entropy needs classes",
+         "integers in a safetensors file",
+         {{name, "", good}},
+         {{name, real}}},
+        {"OtherRows",
+         safetensors_config(""),
+         "as many rows of each",
+         "use files that belong together",
+         {{name, "", good}},
+         {{name, three}}},
+        {"SequencesWithoutTime",
+         safetensors_config(R"(, "sequences": true)"),
+         "sequences have an axis of time",
+         R"(leave "sequences" out)",
+         {{config, R"(, "sequences": true)", ""}},
+         {{name, flat}}},
+        {"NoSuchTensor",
+         safetensors_config(R"(, "inputs": "x")"),
+         R"(there is no tensor "x")",
+         "name one of them",
+         {{config, R"("inputs": "x")", R"("inputs": "inputs")"}},
+         {{name, good}}},
+        {"DamagedSafetensors",
+         safetensors_config(""),
+         "cannot be read as safetensors",
+         "write it again",
+         {{name, "", good}},
+         {{name, "text"}}},
+    };
+    return table;
+}
+
+class DataRemedies : public testing::TestWithParam<RemedyRow> {};
+
+TEST_P(DataRemedies, Work) {
+    test::expect_remedy_works(GetParam());
+}
+
+const auto name_of = [](const auto& row) { return row.param.name; };
+INSTANTIATE_TEST_SUITE_P(Csv, DataRemedies, testing::ValuesIn(csv_rows()), name_of);
+INSTANTIATE_TEST_SUITE_P(Table, DataRemedies, testing::ValuesIn(table_rows()), name_of);
+INSTANTIATE_TEST_SUITE_P(Source, DataRemedies, testing::ValuesIn(source_rows()), name_of);
+INSTANTIATE_TEST_SUITE_P(Safetensors, DataRemedies, testing::ValuesIn(safetensors_rows()), name_of);
+
+/// The command between two words of a message.
+std::string between(const std::string& text, const std::string& before, const std::string& after) {
+    const std::size_t begin = text.find(before) + before.size();
+    return text.substr(begin, text.find(after, begin) - begin);
+}
+
+TEST(SeparatorRemedy, IsACommandThatConverts) {
+    const std::array<std::string, 3> texts{"a;b;y\n1;2;3\n4;5;6\n", "a\tb\ty\n1\t2\t3\n4\t5\t6\n",
+                                           "a;b;y\n1,5;2;3\n4;5,25;6\n"};
+    for (const std::string& text : texts)
+        for (const std::string& task :
+             {table_config(R"("targets": ["y"])"), csv_config(R"("targets": ["y"])")}) {
+            const test::TemporaryDirectory directory;
+            directory.write("rows.csv", text);
+            directory.write(config, task);
+            const std::string error = test::error_of_reading(directory, {});
+            ASSERT_THAT(error, testing::HasSubstr("rows.csv:1: columns are separated by"));
+            ASSERT_EQ(std::system(between(error, ") run ", " and name that file").c_str()), 0);
+            const std::string mended = between(error, "> '", "'");
+            EXPECT_EQ(std::filesystem::path(mended).parent_path(), directory.path());
+            std::map<std::string, std::string> files{{config, task}};
+            test::apply({config, "rows.csv", mended}, files);
+            directory.write(config, files[config]);
+            EXPECT_EQ(test::error_of_reading(directory, {}), "") << error;
+        }
+}
+
+/// What 'infer' says of a file, given to a network that was trained on columns a and b.
+class InferRemedy : public testing::Test {
+  protected:
+    InferRemedy() {
+        directory_.write("rows.csv", test::rows_csv());
+        directory_.write(config, csv_config(R"("inputs": ["a", "b"], "targets": ["y"])", "",
+                                            R"("training": {"epochs": 1}, "run": {"directory": ")" +
+                                                directory_.file("run") + R"("})"));
+        EXPECT_EQ(test::run({"train", directory_.file(config)}).code, 0);
+    }
+    [[nodiscard]] test::Result infer(const std::string& path) const {
+        return test::run({"infer", directory_.file("run/best.cmb"), "--input", path});
+    }
+    /// The error of a file, which another one has no more.
+    void expect_remedy(const std::string& text, const std::string& remedy,
+                       const std::string& mended) const {
+        const test::Result refused = infer(directory_.write("wrong.csv", text));
+        EXPECT_EQ(refused.code, 3);
+        EXPECT_THAT(refused.err, testing::HasSubstr(remedy));
+        const test::Result read = infer(directory_.write("mended.csv", mended));
+        EXPECT_EQ(read.code, 0) << read.err;
+    }
+
+    test::TemporaryDirectory directory_;
+};
+
+TEST_F(InferRemedy, OfAGapNamesNoKeyOfAConfig) {
+    expect_remedy("a,b\n1,\n3,4\n", "fill it in", "a,b\n1,2\n3,4\n");
+    expect_remedy("a,b\n1,\n3,4\n", "or remove the row", "a,b\n3,4\n");
+    EXPECT_THAT(infer(directory_.write("wrong.csv", "a,b\n1,\n")).err,
+                testing::Not(testing::HasSubstr("missing_values")));
+}
+
+TEST_F(InferRemedy, OfATextNamesNoKeyOfAConfig) {
+    expect_remedy("a,b\n1,x\n3,4\n", "correct it", "a,b\n1,2\n3,4\n");
+    expect_remedy("a,b\n1,x\n3,4\n", "or remove the row", "a,b\n3,4\n");
+    EXPECT_THAT(infer(directory_.write("wrong.csv", "a,b\n1,x\n")).err,
+                testing::Not(testing::HasSubstr("\"inputs\"")));
+}
+
+TEST_F(InferRemedy, OfAnotherSeparatorConverts) {
+    const test::Result refused = infer(directory_.write("wrong.csv", "a;b\n1,5;2\n"));
+    EXPECT_EQ(refused.code, 3);
+    ASSERT_EQ(std::system(between(refused.err, ") run ", " and name that file").c_str()), 0);
+    const test::Result read = infer(between(refused.err, "> '", "'"));
+    EXPECT_EQ(read.code, 0) << read.err;
+}
+
+}  // namespace
+}  // namespace cambrian::launch
