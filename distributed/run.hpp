@@ -50,7 +50,7 @@ enum class StopReason : std::uint8_t { generations, fitness, evaluations, second
 struct RunResult {
     StopReason reason = StopReason::generations;
     GenerationReport last;
-    double best_fitness = 0.0;
+    std::optional<double> best_fitness;  ///< Absent: no individual had a valid one.
     std::optional<double> best_validated;
     std::optional<double> best_tested;  ///< Where the task has a test phase.
     std::optional<bool> solved;         ///< Whether run.stop.fitness is reached, where it is given.

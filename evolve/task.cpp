@@ -74,6 +74,11 @@ namespace {
 /// Refuses settings that a task of a user's program does not read.
 void check_keys(const nlohmann::json& settings, const std::string& type,
                 const std::vector<std::string>& keys) {
+    if (const auto validation = settings.find("validation"); validation != settings.end()) {
+        static constexpr std::array<std::string_view, 1> allowed{"every"};
+        (void)Settings(*validation, "task.validation", allowed)
+            .integer("every", 1, 1, 1'000'000'000);
+    }
     for (const auto& [key, value] : settings.items()) {
         if (key == "type" || key == "validation" || std::ranges::find(keys, key) != keys.end())
             continue;
@@ -89,11 +94,17 @@ void check_keys(const nlohmann::json& settings, const std::string& type,
 
 }  // namespace
 
-// NOLINTNEXTLINE(performance-unnecessary-value-param): the factory is moved from.
-void TaskRegistry::add(std::string name, Factory factory, Keys keys) {
-    CAMBRIAN_ASSERT(factory != nullptr);
-    const auto [position, added] =
-        entries_.try_emplace(std::move(name), Entry{std::move(factory), std::move(keys)});
+void TaskRegistry::add(std::string name, Factory factory, std::vector<std::string> keys) {
+    add_entry(std::move(name), {std::move(factory), std::move(keys)});
+}
+
+void TaskRegistry::add_checking(std::string name, Factory factory) {
+    add_entry(std::move(name), {std::move(factory), std::nullopt});
+}
+
+void TaskRegistry::add_entry(std::string name, Entry entry) {
+    CAMBRIAN_ASSERT(entry.factory != nullptr);
+    const auto [position, added] = entries_.try_emplace(std::move(name), std::move(entry));
     if (!added)
         throw ConfigError(fmt::format(
             "task type \"{}\" is registered twice (the name is taken) choose another name",
@@ -124,10 +135,10 @@ std::vector<std::string> TaskRegistry::names() const {
 
 TaskRegistry standard_tasks() {
     TaskRegistry registry;
-    registry.add("xor", make_xor_task, std::nullopt);
-    registry.add("cart_pole", make_cart_pole_task, std::nullopt);
-    registry.add("table", make_table_task, std::nullopt);
-    registry.add("dataset", make_dataset_task, std::nullopt);
+    registry.add_checking("xor", make_xor_task);
+    registry.add_checking("cart_pole", make_cart_pole_task);
+    registry.add_checking("table", make_table_task);
+    registry.add_checking("dataset", make_dataset_task);
     return registry;
 }
 

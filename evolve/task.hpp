@@ -141,11 +141,11 @@ class TaskRegistry {
   public:
     using Factory = std::function<std::unique_ptr<Task>(const nlohmann::json& settings,
                                                         const TaskContext& context)>;
-    /// Keys of a task's settings beside "type" and "validation"; nothing: the factory refuses
-    /// others itself, as those that come with Cambrian do.
-    using Keys = std::optional<std::vector<std::string>>;
+    /// @param keys of the task's settings beside "type" and "validation"; others are refused.
     /// Throws ConfigError when the name is taken.
-    void add(std::string name, Factory factory, Keys keys = std::vector<std::string>{});
+    void add(std::string name, Factory factory, std::vector<std::string> keys = {});
+    /// The same for a factory that refuses keys itself, as those that come with Cambrian do.
+    void add_checking(std::string name, Factory factory);
     /// Makes the task of settings["type"]. Throws ConfigError naming the nearest type or key, or
     /// what the factory throws.
     [[nodiscard]] std::unique_ptr<Task> make(const nlohmann::json& settings,
@@ -155,8 +155,9 @@ class TaskRegistry {
   private:
     struct Entry {
         Factory factory;
-        Keys keys;
+        std::optional<std::vector<std::string>> keys;  ///< Nothing: the factory checks them.
     };
+    void add_entry(std::string name, Entry entry);
     std::map<std::string, Entry, std::less<>> entries_;
 };
 

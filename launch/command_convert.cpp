@@ -34,7 +34,7 @@ NetworkFile read_tensors(const CommandContext& context, const ConvertOptions& op
     const NetworkSource source = network_source(options.network, context.tasks);
     NetworkFile file = from_safetensors(content, source.blueprint, options.input);
     file.identity_json = source.identity_json;
-    file.preparation = source.preparation;
+    if (source.preparation) file.preparation = source.preparation;
     return file;
 }
 
@@ -116,6 +116,14 @@ std::string rounding_line(const NetworkFile& file, const ConvertOptions& options
             "{} cannot be stored as {} ({}: it has no scales) take a wider --dtype, or give "
             "--force to store it so",
             options.input, options.dtype, text(loss)));
+    const RoundingLoss worst =
+        largest_loss(Network(file.genome.blueprint), file.genome.weights, output_type(options));
+    if (is_large(worst) && !options.force)
+        throw ConfigError(
+            fmt::format("{} cannot be stored as {} (of one of its parameters {}: it has no scales) "
+                        "take a wider "
+                        "--dtype, or give --force to store it so",
+                        options.input, options.dtype, text(worst)));
     const std::string what = text(loss);
     return what.empty() ? what : fmt::format("  {}: {}\n", options.dtype, what);
 }

@@ -12,6 +12,7 @@
 #include "cambrian/launch/device.hpp"
 #include "cambrian/launch/exit_code.hpp"
 #include "cambrian/launch/founder_reader.hpp"
+#include "cambrian/launch/network_preparation.hpp"
 #include "cambrian/launch/network_task.hpp"
 
 namespace cambrian::launch {
@@ -67,8 +68,10 @@ int evaluate_command(const CommandContext& context, const EvaluateOptions& optio
     std::shared_ptr<const evolve::Task> task = make_task(config, context.tasks);
     evolve::check_task_fits(*task, network.genome.blueprint);
     // It starts from nothing here: network.initial may be gone.
-    const distributed::Experiment experiment =
-        make_experiment(config, schema, task, {network.genome.blueprint, nullptr});
+    const distributed::Experiment experiment = make_experiment(
+        config, schema, task, {network.genome.blueprint, nullptr, {}}, Purpose::evaluate);
+    if (const std::string note = preparation_note({options.network, network}, *task); !note.empty())
+        context.out << "warning: " << note << '\n';
     if (options.episodes > 0) {
         task = experiment.task->with_episodes(options.episodes);
         if (!task)

@@ -164,7 +164,7 @@ int run_rank(const CommandContext& context, const RunOptions& options, const Sch
     }
     if (!options.quiet) context.out << start_text(job);
     const std::string threads = threads_note(engine.settings, place);
-    if (!threads.empty() && !options.quiet) context.out << "warning: " << threads << '\n';
+    if (!threads.empty()) context.out << "warning: " << threads << '\n';
     ConsoleReporter reporter(context.out, console_settings(options.quiet, experiment.log.interval));
     const distributed::RunResult result = distributed::run_coordinator(
         communicator, backend, experiment, start_of(options), reporter, interrupt);

@@ -120,9 +120,13 @@ int infer_command(const CommandContext& context, const InferOptions& options) {
     const auto [engine_keys, others] = split_overrides(options.overrides);
     if (options.raw && !others.empty())
         throw ConfigError("--set has no use with --raw (no task prepares the rows) leave it out");
+    const evolve::Preparation plain = evolve::plain_preparation(network.genome.blueprint);
     const evolve::Preparation preparation =
-        options.raw ? evolve::plain_preparation(network.genome.blueprint)
-                    : preparation_of(options.network, network, others, context.tasks);
+        options.raw ? plain : preparation_of(options.network, network, others, context.tasks);
+    if (!options.raw && !network.preparation && preparation == plain)
+        context.err << options.network
+                    << " does not say how its rows are prepared: columns are read by position, as "
+                       "they are\n";
     const PreparedRows rows = read_rows(input, preparation);
 
     const auto backend = make_backend(device_settings(engine_section(engine_keys), RankPlace{}));

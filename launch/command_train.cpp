@@ -31,7 +31,7 @@ std::string summary(const TrainingJob& job) {
     const evolve::Learning& learning = *job.task->learning();
     const TrainingSettings& settings = job.settings;
     return fmt::format("{}: task {}, {}\n", job.name, job.task->type(), rows_text(learning.data)) +
-           notes_text(*job.task) +
+           notes_text(*job.task) + notes_text(job.notes) +
            fmt::format(
                "  network     {}\n  training    {} epochs of {} steps, {}, loss {}{}, {} "
                "schedule, {} individual{}\n",
@@ -126,8 +126,7 @@ int train_command(const CommandContext& context, const RunOptions& options) {
     if (!options.quiet || options.dry_run)
         context.out << summary(job) << ignored_text(config, "evolve") << founder_text(config)
                     << changes_text(changes);
-    if (const std::string threads = threads_note(settings, RankPlace{});
-        !threads.empty() && !options.quiet)
+    if (const std::string threads = threads_note(settings, RankPlace{}); !threads.empty())
         context.out << "warning: " << threads << '\n';
     if (options.dry_run) {
         context.out << dry_run(job, *backend);

@@ -164,7 +164,11 @@ std::string threads_note(int threads, int ranks, int processors) {
 }
 
 std::string threads_note(const DeviceSettings& settings, RankPlace place) {
-    return threads_note(settings.threads, place.local_size, available_processors());
+    // A rank may be bound to a part of its host, as others are to theirs.
+    const int own = available_processors();
+    if (settings.threads > own) return threads_note(settings.threads, 1, own);
+    const auto host = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
+    return threads_note(settings.threads, place.local_size, std::max(own, host));
 }
 
 std::function<std::unique_ptr<Backend>()> fallback_of(const Json& engine,

@@ -56,7 +56,8 @@ evolve::MutationSettings mutation_settings(const Json& json) {
 }
 
 /// The rate of new layers that the founder allows, and what is to be known of it.
-void settle_insertion(const ResolvedConfig& config, distributed::Experiment& experiment) {
+void settle_insertion(const ResolvedConfig& config, Purpose purpose,
+                      distributed::Experiment& experiment) {
     constexpr const char* key = "mutation.layer_insert_rate";
     const Json& given = config.effective->at("mutation").at("layer_insert_rate");
     const bool automatic = given.is_string();
@@ -65,7 +66,8 @@ void settle_insertion(const ResolvedConfig& config, distributed::Experiment& exp
     if (rate == 0.0F) return;
     const Blueprint& founder = experiment.variation.founder;
     if (founder.mode == NetworkMode::mesh) {
-        if (!automatic)
+        // A mesh of an older version says 0.02, which was the default.
+        if (!automatic && purpose == Purpose::evolve)
             throw ConfigError(fmt::format(
                 "{}: {} is {} (the network is a mesh, in which a layer more would delay its "
                 "function by a step) set it to 0 or \"auto\"",
@@ -192,7 +194,8 @@ distributed::Experiment make_experiment(const ResolvedConfig& config, const Sche
 }
 
 distributed::Experiment make_experiment(const ResolvedConfig& config, const Schema& schema,
-                                        std::shared_ptr<const evolve::Task> task, Founder founder) {
+                                        std::shared_ptr<const evolve::Task> task, Founder founder,
+                                        Purpose purpose) {
     static constexpr std::array<std::string_view, 3> reevaluations{"auto", "always", "never"};
     static constexpr std::array<std::string_view, 3> families{"auto", "graph", "interpreted"};
     static constexpr std::array<std::string_view, 2> logged{"all", "none"};
@@ -213,7 +216,8 @@ distributed::Experiment make_experiment(const ResolvedConfig& config, const Sche
     experiment.variation.initial = std::move(founder.initial);
     experiment.variation.limits.time = experiment.task->signature().time;
     experiment.variation.mutation = mutation_settings(json.at("mutation"));
-    settle_insertion(config, experiment);
+    settle_insertion(config, purpose, experiment);
+    experiment.notes.insert(experiment.notes.end(), founder.notes.begin(), founder.notes.end());
     experiment.variation.splice = splice_settings(json.at("splice"));
     experiment.family = choice<evolve::FamilyChoice>(json.at("engine").at("family"), families);
 

@@ -33,11 +33,14 @@ struct ResolvedConfig {
                                                             const evolve::TaskRegistry& tasks);
 
 struct Founder;
+/// What an experiment is made for; only evolution changes networks.
+enum class Purpose : std::uint8_t { evolve, evaluate };
 /// All of an experiment of a task and of what it starts from. Throws ConfigError.
 [[nodiscard]] distributed::Experiment make_experiment(const ResolvedConfig& config,
                                                       const Schema& schema,
                                                       std::shared_ptr<const evolve::Task> task,
-                                                      Founder founder);
+                                                      Founder founder,
+                                                      Purpose purpose = Purpose::evolve);
 /// Makes the task (reads its data) and the starting network, and checks that they fit. Throws
 /// ConfigError, ShapeError or InputError.
 [[nodiscard]] distributed::Experiment make_experiment(const ResolvedConfig& config,

@@ -9,6 +9,7 @@
 #include "cambrian/distributed/network_file.hpp"
 #include "cambrian/engine/io/safetensors.hpp"
 #include "cambrian/launch/error_origin.hpp"
+#include "cambrian/launch/network_preparation.hpp"
 #include "cambrian/launch/network_tensors.hpp"
 
 namespace cambrian::launch {
@@ -69,11 +70,31 @@ evolve::Genome read_structure(const fs::path& path, const evolve::TaskSignature&
     return evolve::sample_genome(described(network, task), unused, 0);
 }
 
-evolve::Genome read_initial(const fs::path& path, const evolve::TaskSignature& task) {
-    if (is_structure(path)) return read_structure(path, task);
+distributed::NetworkFile read_initial(const fs::path& path, const evolve::TaskSignature& task) {
+    if (is_structure(path)) {
+        distributed::NetworkFile file;
+        file.genome = read_structure(path, task);
+        return file;
+    }
     if (path.extension() == ".safetensors")
-        return from_safetensors(read_safetensors(path), std::nullopt, path.string()).genome;
-    return distributed::read_network(path).genome;
+        return from_safetensors(read_safetensors(path), std::nullopt, path.string());
+    return distributed::read_network(path);
+}
+
+/// What the weights of a network meet on another task, or under another command.
+std::vector<std::string> notes_of(const std::string& path, const distributed::NetworkFile& file,
+                                  const evolve::Task& task) {
+    std::vector<std::string> notes;
+    if (std::string note = preparation_note({path, file}, task); !note.empty())
+        notes.push_back(std::move(note));
+    const std::optional<evolve::LossUnits> units = task.loss_units();
+    if (units && !units->factor)
+        notes.push_back(
+            fmt::format("targets of several scales: 'cambrian train' weighs them alike, evolution "
+                        "and 'cambrian "
+                        "evaluate' by their units ({}); what one gains may be a loss to the other",
+                        units->name));
+    return notes;
 }
 
 /// Repeats an error of the file with the key that names it.
@@ -96,7 +117,7 @@ auto of_initial(const ResolvedConfig& config, const Body& body) {
 
 Founder checked(const ResolvedConfig& config, const evolve::Task& task, evolve::Genome genome) {
     of_initial(config, [&] { evolve::check_task_fits(task, genome.blueprint); });
-    Founder founder{genome.blueprint, nullptr};
+    Founder founder{genome.blueprint, nullptr, {}};
     founder.initial =
         std::make_shared<const evolve::InitialNetwork>(std::move(genome), keeps_weights(config));
     return founder;
@@ -110,17 +131,21 @@ Founder make_founder(const ResolvedConfig& config, const evolve::Task& task,
         const fs::path initial = initial_path(config);
         check_keys(network_of(config), initial);
         if (initial.empty()) {
-            Founder founder{described(network_of(config), task.signature()), nullptr};
+            Founder founder{described(network_of(config), task.signature()), nullptr, {}};
             evolve::check_task_fits(task, founder.blueprint);
             return founder;
         }
         const fs::path copy = distributed::initial_copy(resumed);
         std::error_code error;
         const bool has_copy = !resumed.empty() && fs::is_regular_file(copy, error);
-        return checked(config, task, of_initial(config, [&] {
-                           return read_initial(has_copy ? copy : config.base_directory / initial,
-                                               task.signature());
-                       }));
+        const fs::path path = has_copy ? copy : config.base_directory / initial;
+        const distributed::NetworkFile file =
+            of_initial(config, [&] { return read_initial(path, task.signature()); });
+        Founder founder = checked(config, task, file.genome);
+        if (keeps_weights(config))
+            founder.notes =
+                of_initial(config, [&] { return notes_of(initial.string(), file, task); });
+        return founder;
     });
 }
 

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "cambrian/evolve/task.hpp"
 #include "cambrian/evolve/variation.hpp"
@@ -14,6 +15,7 @@ namespace cambrian::launch {
 struct Founder {
     Blueprint blueprint;
     std::shared_ptr<const evolve::InitialNetwork> initial;  ///< Of network.initial; else null.
+    std::vector<std::string> notes;  ///< What somebody should know of its weights on this task.
 };
 
 /// The network of a config, which fits the task: what network.initial names, read from its file,

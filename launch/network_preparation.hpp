@@ -34,6 +34,11 @@ struct NamedNetwork {
                                                                    const NamedNetwork& other,
                                                                    std::string& note);
 
+/// What a network has learnt otherwise than a task gives it: a line where constants of scaling
+/// differ, empty where nothing does or one of the two says nothing. Throws ConfigError for other
+/// columns, answers or classes.
+[[nodiscard]] std::string preparation_note(const NamedNetwork& network, const evolve::Task& task);
+
 /// Preparation of a network file for people, a few lines: columns with what happens to them,
 /// outputs, classes.
 [[nodiscard]] std::string preparation_text(const evolve::Preparation& preparation);

@@ -44,9 +44,9 @@ std::vector<std::string> columns_by_name(const std::string& path,
         if (!output.current.empty()) columns.push_back(output.current);
     const std::set<std::string_view> present(header.begin(), header.end());
     std::vector<std::string> missing;
+    std::set<std::string_view> named;
     for (const std::string& column : columns)
-        if (!present.contains(column) && std::ranges::find(missing, column) == missing.end())
-            missing.push_back(column);
+        if (!present.contains(column) && named.insert(column).second) missing.push_back(column);
     if (missing.empty()) return columns;
     refuse_other_separator(header, path);
     refuse_numbers(header, path);

@@ -42,7 +42,8 @@ std::string loss_table(const evolve::Task& task, const distributed::RunResult& r
     std::vector<std::pair<std::string, Row>> rows = baseline_rows(task);
     const std::optional<evolve::LossUnits> units = task.loss_units();
     if (rows.empty() && !units) return "";
-    Row network{-result.best_fitness, std::nullopt, std::nullopt};
+    Row network;
+    if (result.best_fitness) network[0] = -*result.best_fitness;
     if (result.best_validated) network[1] = -*result.best_validated;
     if (result.best_tested) network[2] = -*result.best_tested;
     rows.insert(rows.begin(), {"network", network});
@@ -58,7 +59,9 @@ std::string loss_table(const evolve::Task& task, const distributed::RunResult& r
             cells[i] = row[i] ? fmt::format("{:.6g}", *row[i]) : "-";
         text += table_line(name, cells);
     }
-    if (units) text += fmt::format("  ({}; scaled: of the network's outputs)\n", units->name);
+    if (units)
+        text += fmt::format("  ({}{})\n", units->name,
+                            units->factor ? "; scaled: of the network's outputs" : "");
     if (task.signature().stochastic)
         text += "  (train: the network on the rows of one generation, the others on all)\n";
     return text;
@@ -79,8 +82,7 @@ std::string reason_text(const distributed::RunResult& result) {
 std::string unsolved_text(const distributed::Experiment& experiment,
                           const distributed::RunResult& result) {
     const bool validates = experiment.task->signature().validates;
-    const std::optional<double> reached =
-        validates ? result.best_validated : std::optional(result.best_fitness);
+    const std::optional<double> reached = validates ? result.best_validated : result.best_fitness;
     return fmt::format("not solved: {} {} was asked for, {} was reached",
                        validates ? "validated fitness" : "fitness", experiment.stop.fitness,
                        reached ? fmt::format("{:.9g}", *reached) : std::string("none"));
@@ -95,7 +97,14 @@ std::string result_text(const distributed::Experiment& experiment,
     std::string text =
         fmt::format("{} after {} generations and {} evaluations\n", reason_text(result),
                     result.last.generation + 1, result.last.evaluations);
-    text += fmt::format("  best fitness {:.6g}", result.best_fitness);
+    if (!result.best_fitness) {
+        text +=
+            "  no individual had a valid fitness (their outputs are not finite): look at the "
+            "data, the loss and mutation.weight_power\n";
+        if (!result.solved.value_or(true)) text += unsolved_text(experiment, result) + '\n';
+        return text;
+    }
+    text += fmt::format("  best fitness {:.6g}", *result.best_fitness);
     if (result.best_validated) text += fmt::format(", validated {:.6g}", *result.best_validated);
     if (result.best_tested) text += fmt::format(", tested {:.6g}", *result.best_tested);
     text += '\n';

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
@@ -41,6 +42,23 @@ RoundingLoss rounding_loss(std::span<const float> weights, StoredType type) {
 bool is_large(const RoundingLoss& loss) {
     return loss.weights > 0 &&
            (share(loss.zeros, loss) > largest_share || share(loss.limited, loss) > largest_share);
+}
+
+RoundingLoss largest_loss(const Network& network, std::span<const float> weights, StoredType type) {
+    constexpr std::int64_t smallest = 16;
+    RoundingLoss largest;
+    for (const WeightRange& range : network.weights()) {
+        const RoundingLoss loss =
+            rounding_loss(weights.subspan(static_cast<std::size_t>(range.offset),
+                                          static_cast<std::size_t>(range.count)),
+                          type);
+        if (loss.weights < smallest) continue;
+        const auto worst = [](const RoundingLoss& of) {
+            return of.weights == 0 ? 0.0 : share(std::max(of.zeros, of.limited), of);
+        };
+        if (worst(loss) > worst(largest)) largest = loss;
+    }
+    return largest;
 }
 
 std::string text(const RoundingLoss& loss) {

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "cambrian/engine/io/safetensors.hpp"
+#include "cambrian/engine/network/network.hpp"
 
 namespace cambrian::launch {
 
@@ -18,6 +19,10 @@ struct RoundingLoss {
 
 /// Whether more than one weight in a hundred becomes zero, or is limited.
 [[nodiscard]] bool is_large(const RoundingLoss& loss);
+/// The loss of the parameter of a network that loses the largest share, of those with 16 weights or
+/// more: a whole layer may vanish in a network that keeps nearly all of its weights.
+[[nodiscard]] RoundingLoss largest_loss(const Network& network, std::span<const float> weights,
+                                        StoredType type);
 
 /// "82.1 % of the weights become zero, 0.5 % are beyond the largest number"; empty where none is
 /// either.

@@ -83,10 +83,14 @@ std::string structure_table(const Network& network) {
     return text + table_line(with_counts({"total", "", "", "", "", ""}, report.total));
 }
 
-std::string notes_text(const evolve::Task& task) {
+std::string notes_text(const std::vector<std::string>& notes) {
     std::string text;
-    for (const std::string& note : task.notes()) text += fmt::format("  note        {}\n", note);
+    for (const std::string& note : notes) text += fmt::format("  note        {}\n", note);
     return text;
+}
+
+std::string notes_text(const evolve::Task& task) {
+    return notes_text(task.notes());
 }
 
 std::string summary_text(const distributed::Experiment& experiment) {
@@ -109,9 +113,7 @@ std::string summary_text(const distributed::Experiment& experiment) {
 }
 
 std::string notes_text(const distributed::Experiment& experiment) {
-    std::string text;
-    for (const std::string& note : experiment.notes) text += fmt::format("  note: {}\n", note);
-    return text;
+    return notes_text(experiment.notes);
 }
 
 Json network_json(const distributed::NetworkFile& file) {

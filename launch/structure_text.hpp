@@ -25,6 +25,8 @@ namespace cambrian::launch {
 /// Task, population, network and end of an experiment, in a few lines.
 [[nodiscard]] std::string summary_text(const distributed::Experiment& experiment);
 
+/// A line for each note.
+[[nodiscard]] std::string notes_text(const std::vector<std::string>& notes);
 /// A line for each of its notes.
 [[nodiscard]] std::string notes_text(const distributed::Experiment& experiment);
 

@@ -174,6 +174,7 @@ TrainingJob make_training(const ResolvedConfig& config, const Schema& schema,
     Founder founder = make_founder(config, *job.task, resumed);
     job.blueprint = std::move(founder.blueprint);
     job.initial = std::move(founder.initial);
+    job.notes = std::move(founder.notes);
     job.settings = settings_of(json, learning->loss);
     if (job.keeps_weights()) job.settings.initial_weights = job.initial->genome.weights;
     job.mixed = json.at("engine").at("mixed").get<bool>();

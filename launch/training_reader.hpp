@@ -29,8 +29,9 @@ struct TrainingJob {
     std::shared_ptr<const evolve::InitialNetwork> initial;  ///< Of network.initial; else null.
     TrainingSettings settings;
     WatchSettings watch;
-    distributed::LogSettings log;  ///< A training has no individuals.csv.
-    bool mixed = false;            ///< A resume may compute with other arithmetic.
+    distributed::LogSettings log;    ///< A training has no individuals.csv.
+    std::vector<std::string> notes;  ///< What somebody should know at the start.
+    bool mixed = false;              ///< A resume may compute with other arithmetic.
     std::string identity_json;
     std::string resolved_json;
 

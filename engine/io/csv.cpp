@@ -136,6 +136,18 @@ std::vector<std::string> header_of(Records& records, const std::string& path) {
     return names;
 }
 
+/// A file without a line of names has numbers where they belong.
+void refuse_numbers(const std::vector<std::string>& header, const std::string& path) {
+    const bool numbers = std::ranges::all_of(header, [](const std::string& name) {
+        double value = 0.0;
+        const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), value);
+        return error == std::errc() && end == name.data() + name.size();
+    });
+    if (numbers)
+        throw InputError(fmt::format(
+            "{}:1: only numbers (the first line holds the column names) add a header line", path));
+}
+
 std::vector<std::size_t> positions_of(std::span<const std::string> columns,
                                       const std::vector<std::string>& header,
                                       const std::string& path) {
@@ -144,6 +156,7 @@ std::vector<std::size_t> positions_of(std::span<const std::string> columns,
     std::vector<std::size_t> result;
     for (const std::string& column : columns) {
         const auto found = positions.find(column);
+        if (found == positions.end()) refuse_numbers(header, path);
         if (found == positions.end()) refuse_other_separator(header, path);
         if (found == positions.end())
             throw InputError(fmt::format("{} has no column \"{}\" (it has: {}){}", path,

@@ -6,12 +6,14 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <unordered_set>
 #include <variant>
 #include <vector>
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/core/json_read.hpp"
 #include "cambrian/engine/core/random.hpp"
+#include "cambrian/engine/core/shortened.hpp"
 #include "cambrian/engine/io/csv.hpp"
 #include "cambrian/engine/train/file_sources.hpp"
 #include "cambrian/engine/train/generated_sources.hpp"
@@ -84,6 +86,27 @@ const std::array<Source, names.size()>& defaults() {
 }
 static_assert(std::variant_size_v<Source> == names.size());
 
+/// A column twice, or a target among the inputs, which would be learnt by heart.
+void check_columns(const CsvSource& csv, std::string_view path) {
+    std::unordered_set<std::string_view> named;
+    for (const std::string& target : csv.targets)
+        if (!named.insert(target).second)
+            json_read::fail(json_read::member(path, "targets"),
+                            fmt::format("names \"{}\" twice", shortened(target)),
+                            "a column is predicted once", "leave one of the two out");
+    std::unordered_set<std::string_view> inputs;
+    for (const std::string& input : csv.inputs) {
+        if (named.contains(input))
+            json_read::fail(json_read::member(path, "inputs"),
+                            fmt::format("holds the target \"{}\"", shortened(input)),
+                            "the network would read its own answer", "leave it out");
+        if (!inputs.insert(input).second)
+            json_read::fail(json_read::member(path, "inputs"),
+                            fmt::format("names \"{}\" twice", shortened(input)),
+                            "a column is read once", "leave one of the two out");
+    }
+}
+
 /// Names of files and columns have no default.
 void check_named(const Source& source, std::string_view path) {
     const auto need = [&](std::string_view key, bool named) {
@@ -93,6 +116,7 @@ void check_named(const Source& source, std::string_view path) {
     if (const auto* csv = std::get_if<CsvSource>(&source)) {
         need("files", !csv->files.empty());
         need("targets", !csv->targets.empty());
+        check_columns(*csv, path);
         (void)json_read::choice(csv->missing_values, json_read::member(path, "missing_values"),
                                 missing_values_names);
         if (csv->classes && csv->targets.size() > 1)

@@ -100,9 +100,9 @@ class TableTask final : public Task {
 };
 
 void TableTask::drop_slow_baselines() {
-    // Rows times columns squared, a few seconds, and columns squared, 200 MB.
+    // Rows times columns squared, a few seconds, and columns squared twice, 200 MB.
     constexpr double affordable_work = 1e9;
-    constexpr double affordable_numbers = 2.5e7;
+    constexpr double affordable_numbers = 1.25e7;
     const auto columns = static_cast<double>(data_.inputs.size());
     const double numbers = columns * columns;
     const double work = static_cast<double>(total_rows(data_.train)) * numbers;

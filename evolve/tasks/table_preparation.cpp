@@ -6,6 +6,8 @@ namespace cambrian::evolve {
 
 Preparation table_preparation(const TableData& data, const TableSettings& settings) {
     Preparation preparation;
+    // Windows with a warm-up overlap: what they answer first does not count.
+    if (settings.warm_up == 0) preparation.sequence_rows = settings.sequence_length;
     for (std::size_t i = 0; i < data.inputs.size(); ++i)
         preparation.inputs.push_back({.column = data.input_names[i], .scaling = data.inputs[i]});
     preparation.classes = data.classes;

@@ -276,7 +276,7 @@ TEST(Status, BestIsTheFitnessOfTheChampion) {
     const RunResult result = launch(experiment, {}).result;
     ASSERT_TRUE(result.best_validated.has_value());
     const auto status = status_of(experiment.directory);
-    EXPECT_EQ(status["best"], result.best_fitness);
+    EXPECT_EQ(status["best"], result.best_fitness.value());
     EXPECT_EQ(status["validated"], *result.best_validated);
     EXPECT_TRUE(status["solved"].is_null());
 }

@@ -68,7 +68,7 @@ TEST(TaskRegistry, NameIsTakenOnce) {
                     (void)registry.make(nlohmann::json{{"type", "mine"}, {"stepz", 300}}, {});
                 }),
                 HasSubstr("task.stepz is not a key of task \"mine\" (it has none)"));
-    registry.add("keyed", factory, std::vector<std::string>{"steps"});
+    registry.add("keyed", factory, {"steps"});
     EXPECT_EQ(registry.make(nlohmann::json{{"type", "keyed"}, {"steps", 3}}, {})->type(),
               "callback");
     EXPECT_THAT(testing::message_of<ConfigError>([&] {

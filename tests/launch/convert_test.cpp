@@ -154,6 +154,21 @@ TEST_F(Convert, WeightsThatWouldVanishAreRefused) {
     EXPECT_THAT(wider.out, testing::Not(HasSubstr("become zero")));
 }
 
+TEST_F(Convert, ALayerThatWouldVanishInALargeNetworkIsRefused) {
+    const std::string network = directory_.write("wide.json", R"({"network": {"input": [200],
+        "layers": [{"type": "dense", "out": 128}, {"type": "dense", "out": 1}]}})");
+    converts({network, path("a.cmb")});
+    NetworkFile file = read_network(path("a.cmb"));
+    // The matrix of the head, before its bias: 0.5 % of the weights.
+    ASSERT_GT(file.genome.weights.size(), 200U * 128U);
+    for (auto weight = file.genome.weights.end() - 129; weight != file.genome.weights.end();
+         ++weight)
+        *weight = *weight == 0.0F ? 0.0F : 1e-6F;
+    write_network(path("a.cmb"), file);
+    EXPECT_THAT(fails(2, {path("a.cmb"), path("a.safetensors"), "--dtype", "F8_E5M2"}),
+                HasSubstr("of one of its parameters 100 % of the weights become zero"));
+}
+
 TEST_F(Convert, WeightsBeyondTheLargestAreRefused) {
     NetworkFile file = rich_network();
     for (float& weight : file.genome.weights) weight *= 1e5F;

@@ -278,6 +278,20 @@ TEST(Run, TasksOfOnesOwnTakeTheirOwnKeys) {
     EXPECT_THAT(misspelt.err, HasSubstr("did you mean \"target\"?"));
 }
 
+TEST(Run, SaysThatNobodyHasAValidFitness) {
+    const TemporaryDirectory directory;
+    directory.write("rows.csv", "x,y\n1,1e30\n2,-1e30\n3,1e30\n");
+    const std::string config = directory.write(
+        "huge.json",
+        R"({"run": {"directory": ")" + directory.file("run") +
+            R"(", "stop": {"generations": 2, "fitness": -1}}, "population": {"size": 4},
+                            "task": {"type": "table", "train": ["rows.csv"], "targets": ["y"]}})");
+    const Result result = run({"evolve", config});
+    EXPECT_THAT(result.out, HasSubstr("no individual had a valid fitness"));
+    EXPECT_THAT(result.out, HasSubstr("none was reached"));
+    EXPECT_THAT(result.out, testing::Not(HasSubstr("best fitness 0")));
+}
+
 TEST(Run, TellsHowATableIsMeasured) {
     const TemporaryDirectory directory;
     std::string rows = "x,y\n";

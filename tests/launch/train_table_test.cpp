@@ -92,6 +92,31 @@ TEST_F(TrainTable, MeasuresTargetsOfSeveralScalesInTheUnitsOfTheFile) {
                 *distributed::read_network(best()).validated, 1e-5);
 }
 
+TEST_F(TrainTable, OtherDataThanThoseThatWereLearntAreToldOrRefused) {
+    ASSERT_EQ(run({"train",
+                   config(R"("inputs": ["a", "b"], "targets": ["y"])", R"([{"type": "dense"}])")})
+                  .code,
+              0);
+    EXPECT_THAT(run({"evaluate", best()}).out, testing::Not(HasSubstr("warning")));
+    const Result scaled = run({"evaluate", best(), "--set", "task.normalise=min_max"});
+    EXPECT_EQ(scaled.code, 0);
+    EXPECT_THAT(scaled.out, HasSubstr("has learnt with other constants of scaling"));
+    const Result swapped = run({"evaluate", best(), "--set", R"(task.inputs=["b","a"])"});
+    EXPECT_EQ(swapped.code, 2);
+    EXPECT_THAT(swapped.err, HasSubstr("is a network for other data"));
+    const std::string next =
+        config(R"("inputs": ["b", "a"], "targets": ["y"])", R"([{"type": "dense"}])");
+    const Result started = run({"train", next, "--set", "run.directory=" + directory_.file("next"),
+                                "--set", "network.initial=" + best()});
+    EXPECT_EQ(started.code, 2);
+    EXPECT_THAT(started.err, HasSubstr("is a network for other data"));
+    const Result other = run({"train", next, "--set", "run.directory=" + directory_.file("next"),
+                              "--set", "network.initial=" + best(), "--set",
+                              R"(task.inputs=["a","b"])", "--set", "task.normalise=min_max"});
+    EXPECT_EQ(other.code, 0) << other.err;
+    EXPECT_THAT(other.out, HasSubstr("has learnt with other constants of scaling"));
+}
+
 TEST_F(TrainTable, LearnsClassesAndTellsTheirAccuracy) {
     const Result result = run({"train", config(R"("inputs": ["a", "b"], "targets": ["k"],
         "mode": "classification", "normalise": "mean_deviation")",
