@@ -244,7 +244,7 @@ TEST_F(Train, AnInterruptEndsItWithWhatIsDone) {
 
 /// Noise, statistics, moments, two kinds of early end: all that a training goes on from.
 constexpr const char* eventful = R"({
-    "run": {"directory": "@"},
+    "run": {"directory": "@"}, "engine": {"backend": "cpu"},
     "task": {"type": "dataset", "source": {"type": "delay", "rows": 60, "steps": 4, "delay": 1},
              "split": {"validation": 0.25}},
     "network": {"layers": [{"type": "dense", "out": 6}, {"type": "dropout", "rate": 0.3},
