@@ -68,8 +68,11 @@ int show(const CommandContext& context, const RunOptions& options) {
     const auto task = make_task(job.config, context.tasks);
     const distributed::Experiment experiment = make_experiment(
         job.config, schema, task, make_founder(job.config, *task, resumed(options)));
-    const auto backend = make_backend(device_settings(
-        job.config.effective->at("engine"), {launcher_local_rank(), launcher_local_size()}));
+    const RankPlace place{launcher_local_rank(), launcher_local_size()};
+    const DeviceSettings settings = device_settings(job.config.effective->at("engine"), place);
+    const auto backend = make_backend(settings);
+    if (const std::string threads = threads_note(settings, place); !threads.empty())
+        context.out << "warning: " << threads << '\n';
     context.out << start_text(job)
                 << dry_run_text(experiment, *backend, distributed::launched_ranks());
     return exit_done;

@@ -74,6 +74,13 @@ TEST(FileVersions, TensorsOfANetworkAreRead) {
     EXPECT_EQ(file.fitness, 2.3524460792541504);
 }
 
+TEST(FileVersions, AMeshIsEvaluatedThoughItsRunInsertedLayers) {
+    const Result result = run({"evaluate", golden("network_1_mesh.cmb").string(), "--episodes", "3",
+                               "--set", "engine.backend=cpu"});
+    EXPECT_EQ(result.code, 0) << result.err;
+    EXPECT_THAT(result.out, HasSubstr("3 samples"));
+}
+
 TEST(FileVersions, ARunOfAnotherVersionIsLeftAsItIs) {
     const TemporaryDirectory directory;
     const std::string config = directory.write(
