@@ -80,7 +80,7 @@ struct Experiment {
 
 /// What a resume and every rank must share: the identity keys, and under "content" the hashes of
 /// what they name, the task's data, the founder and the initial network, which files may have
-/// changed behind an equal config.
+/// changed under an equal config.
 [[nodiscard]] std::string run_identity(const Experiment& experiment);
 
 }  // namespace cambrian::distributed

@@ -34,7 +34,7 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 std::optional<std::string_view> nearest_name(std::string_view name,
                                              std::span<const std::string_view> candidates) {
     constexpr std::size_t longest = 256;  // the distance takes the product of both lengths
-    constexpr std::size_t most_work = std::size_t{1} << 27U;  // of hundreds of thousands of names
+    constexpr std::size_t max_work = std::size_t{1} << 27U;  // of hundreds of thousands of names
     if (name.empty() || name.size() > longest) return std::nullopt;
     std::optional<std::string_view> nearest;
     std::size_t least = 0;
@@ -46,7 +46,7 @@ std::optional<std::string_view> nearest_name(std::string_view name,
         const std::size_t allowed = std::max<std::size_t>(1, longer / 3);
         if (longer - shorter > allowed) continue;  // The distance is no less than that.
         work += name.size() * candidate.size();
-        if (work > most_work) break;
+        if (work > max_work) break;
         const std::size_t distance = edit_distance(name, candidate);
         if (distance <= allowed && (!nearest || distance < least)) {
             nearest = candidate;

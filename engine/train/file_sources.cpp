@@ -23,7 +23,7 @@ void scale_by(Tensor& tensor, double factor) {
     for (double& value : tensor.elements) value *= factor;
 }
 
-constexpr std::int64_t most_classes = 1'000'000;
+constexpr std::int64_t max_classes = 1'000'000;
 
 /// The different labels among the targets, ascending; what the loss ignores is none.
 std::vector<double> labels_of(const Tensor& targets, const SourceContext& context,
@@ -61,10 +61,10 @@ void number_classes(SourceRows& rows, const SourceContext& context, const std::s
                   "number the classes in the file, or set \"classes\" to false and use a loss of "
                   "numbers such as mse");
     const auto count = static_cast<std::int64_t>(labels.size());
-    if (count < 2 || count > most_classes)
+    if (count < 2 || count > max_classes)
         throw InputError(
             fmt::format("{} holds {} classes (2 to {} can be told apart) use another target column",
-                        place, count, most_classes));
+                        place, count, max_classes));
     note_ignored(rows, context, place);
     rows.targets.type = ValueType::integer;
     rows.classes = count;
@@ -85,9 +85,9 @@ void take_classes(SourceRows& rows, const SourceContext& context, const std::str
     constexpr std::string_view remedy = "number the classes in the file from 0 on";
     const std::vector<double> labels = labels_of(rows.targets, context, place, remedy);
     for (const double value : labels)
-        if (value < 0.0 || value > static_cast<double>(most_classes))
+        if (value < 0.0 || value > static_cast<double>(max_classes))
             throw InputError(fmt::format("{} holds {} (classes are whole numbers from 0 to {}) {}",
-                                         place, value, most_classes, remedy));
+                                         place, value, max_classes, remedy));
     note_ignored(rows, context, place);
     rows.targets.type = ValueType::integer;
     rows.classes = labels.empty() ? 1 : static_cast<std::int64_t>(labels.back()) + 1;
