@@ -240,8 +240,9 @@ TEST(Trainer, OnlyMatricesDecay) {
          {Optimizer(Adam{.weight_decay = 0.5, .decoupled = true}),
           Optimizer(Adam{.weight_decay = 0.5}), Optimizer(Sgd{.weight_decay = 0.5}),
           Optimizer(RmsProp{.weight_decay = 0.5})}) {
-        Trainer trainer(*backend, network, data,
-                        {.epochs = 1, .batch = 2, .optimizer = optimizer, .learning_rates = {1e-5}});
+        Trainer trainer(
+            *backend, network, data,
+            {.epochs = 1, .batch = 2, .optimizer = optimizer, .learning_rates = {1e-5}});
         const std::vector<float> start = trainer.weights(0);
         trainer.run();
         const std::vector<float> end = trainer.weights(0);
