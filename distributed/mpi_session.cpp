@@ -131,6 +131,9 @@ class HangGuard {
         itimerval timer{};
         timer.it_value.tv_sec = static_cast<time_t>(whole);
         timer.it_value.tv_usec = static_cast<suseconds_t>((seconds - whole) * 1e6);
+        // Nothing at all would switch the timer off.
+        if (seconds > 0.0 && timer.it_value.tv_sec == 0 && timer.it_value.tv_usec == 0)
+            timer.it_value.tv_usec = 1;
         setitimer(ITIMER_REAL, &timer, nullptr);
     }
 

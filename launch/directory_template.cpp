@@ -81,6 +81,9 @@ std::string run_directory(const Json& config, const Schema& schema, const Origin
                    "name a key that is a text, a number, true or false");
         std::string part = value->is_string() ? value->get<std::string>() : value->dump();
         std::ranges::replace(part, '/', '-');
+        if (part == "." || part == "..")
+            refuse(fmt::format("{{{}}} is \"{}\", which is another folder", name, part),
+                   "give it another value, or write the folder into run.directory itself");
         result += part;
         i = end + 1;
     }

@@ -9,6 +9,8 @@ namespace cambrian::launch {
 namespace {
 
 constexpr std::array<int, 4> watched{SIGINT, SIGTERM, SIGHUP, SIGUSR1};
+// A reader that leaves and a limit on the size of files are errors of writing, not ends of a run.
+constexpr std::array<int, 2> ignored{SIGPIPE, SIGXFSZ};
 constexpr std::int64_t repeat_milliseconds = 300;
 
 // A handler can reach nothing but static memory.
@@ -40,6 +42,7 @@ void note(int signal) {
 
 struct SignalGuard::Saved {
     std::array<struct sigaction, watched.size()> actions;
+    std::array<struct sigaction, ignored.size()> ignored_before;
 };
 
 SignalGuard::SignalGuard() : saved_(std::make_unique<Saved>()) {
@@ -53,11 +56,18 @@ SignalGuard::SignalGuard() : saved_(std::make_unique<Saved>()) {
         if (watched[i] == SIGHUP && saved_->actions[i].sa_handler == SIG_IGN)
             sigaction(watched[i], &saved_->actions[i], nullptr);
     }
+    for (std::size_t i = 0; i < ignored.size(); ++i) {
+        struct sigaction action {};
+        action.sa_handler = SIG_IGN;
+        sigaction(ignored[i], &action, &saved_->ignored_before[i]);
+    }
 }
 
 SignalGuard::~SignalGuard() {
     for (std::size_t i = 0; i < watched.size(); ++i)
         sigaction(watched[i], &saved_->actions[i], nullptr);
+    for (std::size_t i = 0; i < ignored.size(); ++i)
+        sigaction(ignored[i], &saved_->ignored_before[i], nullptr);
 }
 
 const std::atomic<int>& SignalGuard::flag() const {

@@ -132,6 +132,18 @@ TEST_F(ProcessTest, ClosedDescriptorsHarmNoFile) {
 }
 
 /// Ends, with an error that can be followed, wherever the threads run out.
+TEST_F(ProcessTest, AReaderThatLeavesEndsNoRun) {
+    const std::string config = test::write_xor(directory_);
+    const std::string run = directory_.file("piped");
+    const std::string command = fmt::format(
+        "{} evolve {} --set run.directory={} --set run.stop.generations=30 --set log.interval=0 | "
+        "true",
+        CAMBRIAN_PROGRAM, config, run);
+    EXPECT_EQ(std::system(command.c_str()), 0);
+    const std::string status = text_of(run + "/status.json");
+    EXPECT_THAT(status, HasSubstr("\"state\": \"done\""));
+}
+
 class FewThreadsTest : public ProcessTest {
   protected:
     void SetUp() override {
