@@ -34,6 +34,12 @@ Hello introduce(const Experiment& experiment, const Backend& backend) {
     return hello;
 }
 
+void dismiss(Communicator& communicator, const std::string& why) {
+    for (int rank = 1; rank < communicator.size(); ++rank) {
+        send(communicator, rank, Stop{why});
+    }
+}
+
 void decline(Communicator& communicator, const std::string& why) {
     send(communicator, 0, ShardFailure{0, why, true});
 }

@@ -12,6 +12,9 @@ namespace cambrian::distributed {
 /// What this rank says of itself.
 [[nodiscard]] Hello introduce(const Experiment& experiment, const Backend& backend);
 
+/// Tells all workers that there will be no run; of rank 0, before it ever answered one of them.
+void dismiss(Communicator& communicator, const std::string& why);
+
 /// Tells the coordinator why this rank takes no part in the run, before it ever did.
 void decline(Communicator& communicator, const std::string& why);
 

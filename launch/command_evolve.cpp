@@ -11,7 +11,6 @@
 #include "cambrian/distributed/hello.hpp"
 #include "cambrian/distributed/initial_network.hpp"
 #include "cambrian/distributed/mpi_session.hpp"
-#include "cambrian/distributed/rank_log.hpp"
 #include "cambrian/distributed/run.hpp"
 #include "cambrian/distributed/worker.hpp"
 #include "cambrian/engine/core/error.hpp"
@@ -136,17 +135,39 @@ std::optional<Founder> find_founder(const Job& job, const RunOptions& options,
         return founder_of(job.config, task, *std::move(genome));
     } catch (const Error& error) {
         // Whoever starts a job only sees what rank 0 says.
-        const auto directory = job.config.effective->at("run").at("directory").get<std::string>();
-        distributed::RankLog(directory, communicator.rank()).line(error.what());
+        distributed::decline(communicator, error.what());
         throw;
     }
 }
+
+/// Workers wait for the first word of rank 0: where it fails before, they are told not to.
+class FirstWord {
+  public:
+    explicit FirstWord(distributed::Communicator& communicator) : communicator_(communicator) {}
+    ~FirstWord() {
+        if (given_ || communicator_.rank() != 0) return;
+        try {
+            distributed::dismiss(communicator_, "rank 0 failed before the run began");
+        } catch (const std::exception&) {
+            // Their own patience ends them.
+        }
+    }
+    FirstWord(const FirstWord&) = delete;
+    FirstWord& operator=(const FirstWord&) = delete;
+    /// From now on the coordinator speaks.
+    void given() { given_ = true; }
+
+  private:
+    distributed::Communicator& communicator_;
+    bool given_ = false;
+};
 
 /// One rank's part of the run.
 int run_rank(const CommandContext& context, const RunOptions& options, const Schema& schema,
              const Job& job, distributed::Communicator& communicator, RankPlace place,
              const std::atomic<int>& interrupt) {
     const bool coordinator = communicator.rank() == 0;
+    FirstWord first_word(communicator);
     const auto task = make_task(job.config, context.tasks);
     std::optional<Founder> founder = find_founder(job, options, *task, communicator, interrupt);
     if (!founder) return interrupt.load() == 0 ? exit_done : exit_interrupted;
@@ -169,6 +190,7 @@ int run_rank(const CommandContext& context, const RunOptions& options, const Sch
     const std::string threads = threads_note(engine.settings, place);
     if (!threads.empty()) context.out << "warning: " << threads << '\n';
     ConsoleReporter reporter(context.out, console_settings(options.quiet, experiment.log.interval));
+    first_word.given();
     const distributed::RunResult result = distributed::run_coordinator(
         communicator, backend, experiment, start_of(options), reporter, interrupt);
     reporter.finished(experiment, result);
