@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <ostream>
 #include <set>
@@ -13,18 +12,6 @@
 
 namespace cambrian::launch {
 namespace {
-
-bool is_number(const std::string& text) {
-    double value = 0.0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    return error == std::errc() && end == text.data() + text.size();
-}
-
-void refuse_numbers(const std::vector<std::string>& header, const std::string& path) {
-    if (std::ranges::all_of(header, is_number))
-        throw InputError(fmt::format(
-            "{}:1: only numbers (the first line holds the column names) add a header line", path));
-}
 
 /// " did you mean "x"?" for a single name.
 std::string hint(const std::vector<std::string>& missing, const std::vector<std::string>& header) {

@@ -136,18 +136,6 @@ std::vector<std::string> header_of(Records& records, const std::string& path) {
     return names;
 }
 
-/// A file without a line of names has numbers where they belong.
-void refuse_numbers(const std::vector<std::string>& header, const std::string& path) {
-    const bool numbers = std::ranges::all_of(header, [](const std::string& name) {
-        double value = 0.0;
-        const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), value);
-        return error == std::errc() && end == name.data() + name.size();
-    });
-    if (numbers)
-        throw InputError(fmt::format(
-            "{}:1: only numbers (the first line holds the column names) add a header line", path));
-}
-
 std::vector<std::size_t> positions_of(std::span<const std::string> columns,
                                       const std::vector<std::string>& header,
                                       const std::string& path) {
@@ -250,6 +238,17 @@ void refuse_other_separator(std::span<const std::string> header, const std::stri
                     "'{}{}' '{},' < '{}' > '{}' and name that file{}",
                     path, separator, commas ? "," : "", separator, commas ? "." : "", path,
                     converted, commas ? ", if the commas in it are decimal points" : ""));
+}
+
+void refuse_numbers(std::span<const std::string> header, const std::string& path) {
+    const bool numbers = std::ranges::all_of(header, [](const std::string& name) {
+        double value = 0.0;
+        const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), value);
+        return error == std::errc() && end == name.data() + name.size();
+    });
+    if (numbers)
+        throw InputError(fmt::format(
+            "{}:1: only numbers (the first line holds the column names) add a header line", path));
 }
 
 std::vector<std::string> read_csv_header(const std::string& path) {

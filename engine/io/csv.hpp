@@ -38,6 +38,9 @@ struct NumberTable {
     }
 };
 
+/// Throws InputError where the names of columns are numbers: the file has no line of names.
+void refuse_numbers(std::span<const std::string> header, const std::string& path);
+
 /// Column names: the first line of a file. Throws InputError like read_csv.
 [[nodiscard]] std::vector<std::string> read_csv_header(const std::string& path);
 

@@ -26,6 +26,11 @@ text = harness.run(chosen, 3, ["evolve", chosen.work / "absent.json"], expect=3)
 if len(text.splitlines()) != 1:
     harness.fail(f"an error of rank 0 must be all that is said:\n{text}")
 
+# Workers that wait for the first word of rank 0 are told that none will come.
+text = harness.run(chosen, 3, ["evolve", experiment, "--set", "network.initial=absent.cmb"], expect=3)
+if len(text.splitlines()) != 1 or "network.initial is absent.cmb" not in text:
+    harness.fail(f"an error of rank 0 before the run must end it at once:\n{text}")
+
 # Of a worker that is killed only the coordinator speaks.
 directory = chosen.work / "killed"
 job = harness.start(chosen, 3, ["evolve", experiment, "--quiet", "--set", f"run.directory={directory}",
