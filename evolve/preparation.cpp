@@ -11,7 +11,7 @@
 namespace cambrian::evolve {
 namespace {
 
-constexpr std::size_t most_listed = 12;
+constexpr std::size_t max_listed = 12;
 
 bool scales(double shift, double scale) {
     return std::isfinite(shift) && std::isfinite(scale) && scale != 0.0;
@@ -82,11 +82,11 @@ std::string preparation_fault(const Preparation& preparation, const Blueprint& b
             "its preparation has {} inputs and {} outputs, the network has {} and {}",
             preparation.inputs.size(), preparation.outputs.size(), blueprint.input_features,
             blueprint.output_features);
-    constexpr std::int64_t most_rows = 1'000'000'000;
+    constexpr std::int64_t max_rows = 1'000'000'000;
     std::string why = inputs_fault(preparation.inputs);
     if (why.empty()) why = outputs_fault(preparation);
     if (why.empty()) why = classes_fault(preparation);
-    if (why.empty() && (preparation.sequence_rows < 0 || preparation.sequence_rows > most_rows))
+    if (why.empty() && (preparation.sequence_rows < 0 || preparation.sequence_rows > max_rows))
         why = "its sequences have an impossible length";
     return why.empty() ? why : fmt::format("its preparation is wrong: {}", why);
 }
@@ -97,9 +97,9 @@ std::string classes_text(std::span<const double> classes, std::size_t outputs) {
         indices = indices && classes[i] == static_cast<double>(i);
     if (indices) return "";
     const std::string values =
-        classes.size() <= most_listed
+        classes.size() <= max_listed
             ? fmt::format("{}", fmt::join(classes, ", "))
-            : fmt::format("{}, .., {}", fmt::join(classes.first(most_listed - 1), ", "),
+            : fmt::format("{}, .., {}", fmt::join(classes.first(max_listed - 1), ", "),
                           classes.back());
     return outputs < classes.size()
                ? fmt::format("classes {} are targets 0 and 1", values)
