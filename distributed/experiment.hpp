@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "cambrian/engine/backend/backend.hpp"
-#include "cambrian/evolve/family.hpp"
-#include "cambrian/evolve/strategy.hpp"
-#include "cambrian/evolve/task.hpp"
-#include "cambrian/evolve/variation.hpp"
+#include "cambrian/evolve/evaluation/family.hpp"
+#include "cambrian/evolve/strategy/strategy.hpp"
+#include "cambrian/evolve/tasks/task.hpp"
+#include "cambrian/evolve/variation/variation.hpp"
 
 namespace cambrian::distributed {
 

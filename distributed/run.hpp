@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "cambrian/distributed/communicator.hpp"
+#include "cambrian/distributed/communicator/communicator.hpp"
 #include "cambrian/distributed/experiment.hpp"
 #include "cambrian/engine/backend/backend.hpp"
 #include "cambrian/engine/core/error.hpp"

@@ -3,7 +3,7 @@
 #include <fmt/core.h>
 
 #include "cambrian/engine/backend/program_dump.hpp"
-#include "cambrian/engine/graph/passes.hpp"
+#include "cambrian/engine/graph/passes/passes.hpp"
 
 namespace cambrian::gpu {
 

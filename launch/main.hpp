@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "cambrian/evolve/task.hpp"
+#include "cambrian/evolve/tasks/task.hpp"
 
 namespace cambrian {
 

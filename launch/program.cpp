@@ -10,13 +10,13 @@
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/core/version.hpp"
-#include "cambrian/launch/commands.hpp"
+#include "cambrian/launch/commands/commands.hpp"
+#include "cambrian/launch/config/nearest.hpp"
+#include "cambrian/launch/config/standard_descriptors.hpp"
+#include "cambrian/launch/config/training_reader.hpp"
 #include "cambrian/launch/exit_code.hpp"
 #include "cambrian/launch/launcher.hpp"
 #include "cambrian/launch/main.hpp"
-#include "cambrian/launch/nearest.hpp"
-#include "cambrian/launch/standard_descriptors.hpp"
-#include "cambrian/launch/training_reader.hpp"
 
 namespace cambrian::launch {
 namespace {

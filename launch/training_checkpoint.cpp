@@ -3,8 +3,8 @@
 #include <array>
 
 #include "cambrian/engine/core/error.hpp"
-#include "cambrian/engine/io/archive.hpp"
 #include "cambrian/engine/io/container.hpp"
+#include "cambrian/engine/network/archive/archive.hpp"
 
 namespace cambrian::launch {
 namespace {

@@ -12,15 +12,15 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
 
-#include "cambrian/distributed/generation_log.hpp"
-#include "cambrian/distributed/hello.hpp"
-#include "cambrian/distributed/initial_network.hpp"
-#include "cambrian/distributed/network_file.hpp"
-#include "cambrian/distributed/run_directory.hpp"
+#include "cambrian/distributed/coordinator/generation_log.hpp"
+#include "cambrian/distributed/coordinator/run_directory.hpp"
+#include "cambrian/distributed/protocol/handshake.hpp"
+#include "cambrian/distributed/protocol/initial_network.hpp"
 #include "cambrian/engine/core/error.hpp"
-#include "cambrian/evolve/evaluator.hpp"
-#include "cambrian/launch/console_reporter.hpp"
+#include "cambrian/evolve/evaluation/evaluator.hpp"
+#include "cambrian/evolve/runs/network_file.hpp"
 #include "cambrian/launch/exit_code.hpp"
+#include "cambrian/launch/show/console_reporter.hpp"
 #include "cambrian/launch/training_checkpoint.hpp"
 
 namespace cambrian::launch {

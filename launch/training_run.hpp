@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "cambrian/engine/backend/backend.hpp"
-#include "cambrian/launch/training_reader.hpp"
+#include "cambrian/launch/config/training_reader.hpp"
 
 namespace cambrian::launch {
 

@@ -6,7 +6,7 @@
 #include "cambrian/engine/backend/host_copy.hpp"
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
-#include "cambrian/engine/graph/captures.hpp"
+#include "cambrian/engine/graph/gradient/captures.hpp"
 
 namespace cambrian {
 

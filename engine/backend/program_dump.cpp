@@ -3,7 +3,7 @@
 #include <fstream>
 
 #include "cambrian/engine/core/error.hpp"
-#include "cambrian/engine/graph/plan.hpp"
+#include "cambrian/engine/graph/plan/plan.hpp"
 
 namespace cambrian {
 namespace {

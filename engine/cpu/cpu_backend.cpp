@@ -8,11 +8,11 @@
 #include "cambrian/engine/backend/retry.hpp"
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/core/simd/float_guard.hpp"
 #include "cambrian/engine/cpu/cpu_program.hpp"
-#include "cambrian/engine/cpu/float_guard.hpp"
-#include "cambrian/engine/cpu/gemm.hpp"
-#include "cambrian/engine/cpu/kernel_table.hpp"
-#include "cambrian/engine/graph/passes.hpp"
+#include "cambrian/engine/cpu/execution/kernel_table.hpp"
+#include "cambrian/engine/cpu/gemm/gemm.hpp"
+#include "cambrian/engine/graph/passes/passes.hpp"
 
 namespace cambrian {
 

@@ -6,8 +6,8 @@
 #include "cambrian/engine/backend/retry.hpp"
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
-#include "cambrian/engine/cpu/float_guard.hpp"
-#include "cambrian/engine/cpu/transposed_scan.hpp"
+#include "cambrian/engine/core/simd/float_guard.hpp"
+#include "cambrian/engine/cpu/lanes/transposed_scan.hpp"
 
 namespace cambrian::cpu {
 

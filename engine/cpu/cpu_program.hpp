@@ -6,9 +6,9 @@
 
 #include "cambrian/engine/backend/binding_check.hpp"
 #include "cambrian/engine/core/thread_pool.hpp"
-#include "cambrian/engine/cpu/compiled_graph.hpp"
 #include "cambrian/engine/cpu/cpu_backend.hpp"
-#include "cambrian/engine/cpu/profile.hpp"
+#include "cambrian/engine/cpu/execution/compiled_graph.hpp"
+#include "cambrian/engine/cpu/execution/profile.hpp"
 
 namespace cambrian::cpu {
 

@@ -1,4 +1,4 @@
-#include "cambrian/engine/cpu/kernel_table.hpp"
+#include "cambrian/engine/cpu/execution/kernel_table.hpp"
 
 #include <cmath>
 #include <limits>
@@ -6,8 +6,8 @@
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/elementary.hpp"
 #include "cambrian/engine/core/error.hpp"
-#include "cambrian/engine/cpu/lift.hpp"
-#include "cambrian/engine/cpu/vector_functions.hpp"
+#include "cambrian/engine/core/simd/vector_functions.hpp"
+#include "cambrian/engine/cpu/execution/lift.hpp"
 #include "cambrian/engine/graph/data_checks.hpp"
 
 namespace cambrian::cpu {

@@ -5,8 +5,8 @@
 
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
-#include "cambrian/engine/graph/marks.hpp"
-#include "cambrian/engine/graph/op_rules.hpp"
+#include "cambrian/engine/graph/batch_axes.hpp"
+#include "cambrian/engine/graph/rules/op_rules.hpp"
 
 namespace cambrian {
 

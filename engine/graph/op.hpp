@@ -309,7 +309,7 @@ struct ChainAttribute {
     std::shared_ptr<const Graph> body;
 };
 
-/// A network that is data (see engine/network/tape.hpp).
+/// A network that is data (see engine/network/bytecode/bytecode.hpp).
 struct InterpretAttribute {
     std::int64_t outputs = 0;  ///< Width of the network's output.
     std::int64_t memory = 0;   ///< Words of working memory that the longest tape needs for one row.

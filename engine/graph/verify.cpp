@@ -2,7 +2,7 @@
 
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
-#include "cambrian/engine/graph/marks.hpp"
+#include "cambrian/engine/graph/batch_axes.hpp"
 
 namespace cambrian {
 namespace {

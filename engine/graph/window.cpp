@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <string>
 
-#include "cambrian/engine/graph/op_rules.hpp"
+#include "cambrian/engine/graph/rules/op_rules.hpp"
 
 namespace cambrian {
 namespace {

@@ -7,7 +7,7 @@
 #include <tuple>
 
 #include "cambrian/engine/core/error.hpp"
-#include "cambrian/engine/core/json_text.hpp"
+#include "cambrian/engine/core/json/json_text.hpp"
 #include "cambrian/engine/core/shortened.hpp"
 #include "cambrian/engine/io/container.hpp"
 

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "cambrian/engine/graph/ops_random.hpp"
-#include "cambrian/engine/layers/layer.hpp"
-#include "cambrian/engine/layers/width.hpp"
+#include "cambrian/engine/graph/builders/random.hpp"
+#include "cambrian/engine/layers/support/layer.hpp"
+#include "cambrian/engine/layers/support/width.hpp"
 
 namespace cambrian {
 

@@ -5,7 +5,7 @@
 
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/layers/chain.hpp"
-#include "cambrian/engine/layers/initial.hpp"
+#include "cambrian/engine/layers/support/initial.hpp"
 
 namespace cambrian {
 

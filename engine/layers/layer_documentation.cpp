@@ -7,7 +7,7 @@
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/layers/layer_json.hpp"
-#include "cambrian/engine/layers/width.hpp"
+#include "cambrian/engine/layers/support/width.hpp"
 
 namespace cambrian {
 namespace {

@@ -3,9 +3,9 @@
 #include <nlohmann/json.hpp>
 
 #include "cambrian/engine/core/error.hpp"
-#include "cambrian/engine/core/json_read.hpp"
+#include "cambrian/engine/core/json/json_read.hpp"
 #include "cambrian/engine/layers/chain.hpp"
-#include "cambrian/engine/layers/field_json.hpp"
+#include "cambrian/engine/layers/support/field_json.hpp"
 
 namespace cambrian {
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "cambrian/engine/layers/layer.hpp"
+#include "cambrian/engine/layers/support/layer.hpp"
 
 namespace cambrian {
 

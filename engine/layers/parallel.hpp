@@ -1,7 +1,7 @@
 #pragma once
 
-#include "cambrian/engine/layers/layer.hpp"
 #include "cambrian/engine/layers/optional_layer.hpp"
+#include "cambrian/engine/layers/support/layer.hpp"
 
 namespace cambrian {
 

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "cambrian/engine/layers/layer.hpp"
-#include "cambrian/engine/layers/width.hpp"
+#include "cambrian/engine/layers/support/layer.hpp"
+#include "cambrian/engine/layers/support/width.hpp"
 
 namespace cambrian {
 

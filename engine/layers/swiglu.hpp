@@ -1,8 +1,8 @@
 #pragma once
 
-#include "cambrian/engine/graph/ops_attention.hpp"
-#include "cambrian/engine/layers/layer.hpp"
-#include "cambrian/engine/layers/width.hpp"
+#include "cambrian/engine/graph/builders/attention.hpp"
+#include "cambrian/engine/layers/support/layer.hpp"
+#include "cambrian/engine/layers/support/width.hpp"
 
 namespace cambrian {
 

@@ -7,8 +7,8 @@
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/layers/chain.hpp"
-#include "cambrian/engine/layers/initial.hpp"
-#include "cambrian/engine/layers/width.hpp"
+#include "cambrian/engine/layers/support/initial.hpp"
+#include "cambrian/engine/layers/support/width.hpp"
 #include "cambrian/engine/network/network_check.hpp"
 
 namespace cambrian {

@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "cambrian/engine/layers/layer.hpp"
+#include "cambrian/engine/layers/support/layer.hpp"
 
 namespace cambrian {
 

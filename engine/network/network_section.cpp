@@ -1,8 +1,8 @@
 #include <nlohmann/json.hpp>
 
-#include "cambrian/engine/core/json_read.hpp"
+#include "cambrian/engine/core/json/json_read.hpp"
 #include "cambrian/engine/layers/layer_json.hpp"
-#include "cambrian/engine/layers/width.hpp"
+#include "cambrian/engine/layers/support/width.hpp"
 #include "cambrian/engine/network/network.hpp"
 
 // A network section that says all of a blueprint, both widths included.

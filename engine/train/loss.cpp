@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "cambrian/engine/core/error.hpp"
-#include "cambrian/engine/graph/ops_functions.hpp"
-#include "cambrian/engine/graph/ops_losses.hpp"
+#include "cambrian/engine/graph/builders/functions.hpp"
+#include "cambrian/engine/graph/builders/losses.hpp"
 #include "cambrian/engine/train/setting_fields.hpp"
 
 namespace cambrian {

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <variant>
 
-#include "cambrian/engine/graph/ops.hpp"
+#include "cambrian/engine/graph/builders/arithmetic.hpp"
 
 // What training minimises: means over all elements, or classes, that count.
 namespace cambrian {

@@ -7,7 +7,7 @@
 #include <variant>
 #include <vector>
 
-#include "cambrian/engine/graph/ops.hpp"
+#include "cambrian/engine/graph/builders/arithmetic.hpp"
 
 // Optimizers as graphs: one step of one parameter tensor of one individual. With g the gradient, p
 // the parameter, t the step counted from 1 and r the learning rate.

@@ -12,7 +12,7 @@
 
 #include "cambrian/engine/core/elementary.hpp"
 #include "cambrian/engine/core/error.hpp"
-#include "cambrian/engine/io/archive.hpp"
+#include "cambrian/engine/network/archive/archive.hpp"
 #include "cambrian/engine/train/setting_fields.hpp"
 
 namespace cambrian {

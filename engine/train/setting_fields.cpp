@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "cambrian/engine/core/json_read.hpp"
-#include "cambrian/engine/core/json_text.hpp"
+#include "cambrian/engine/core/json/json_read.hpp"
+#include "cambrian/engine/core/json/json_text.hpp"
 
 namespace cambrian {
 namespace {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "cambrian/engine/core/error.hpp"
-#include "cambrian/engine/core/json_read.hpp"
+#include "cambrian/engine/core/json/json_read.hpp"
 #include "cambrian/engine/core/random.hpp"
 #include "cambrian/engine/core/shortened.hpp"
 #include "cambrian/engine/io/csv.hpp"

@@ -12,7 +12,7 @@
 #include "cambrian/engine/backend/named_buffers.hpp"
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
-#include "cambrian/engine/io/archive.hpp"
+#include "cambrian/engine/network/archive/archive.hpp"
 #include "cambrian/engine/train/training_graphs.hpp"
 
 namespace cambrian {

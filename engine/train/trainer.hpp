@@ -12,7 +12,7 @@
 
 #include "cambrian/engine/backend/backend.hpp"
 #include "cambrian/engine/network/network.hpp"
-#include "cambrian/engine/network/observer.hpp"
+#include "cambrian/engine/network/observe/observer.hpp"
 #include "cambrian/engine/train/data_set.hpp"
 #include "cambrian/engine/train/training_settings.hpp"
 

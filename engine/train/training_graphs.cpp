@@ -8,8 +8,8 @@
 
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
-#include "cambrian/engine/graph/gradient.hpp"
-#include "cambrian/engine/graph/passes.hpp"
+#include "cambrian/engine/graph/gradient/gradient.hpp"
+#include "cambrian/engine/graph/passes/passes.hpp"
 #include "cambrian/engine/network/watched_network.hpp"
 
 namespace cambrian::training_graphs {

@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "cambrian/engine/network/network.hpp"
-#include "cambrian/engine/network/observation.hpp"
+#include "cambrian/engine/network/observe/observation.hpp"
 #include "cambrian/engine/train/trainer.hpp"
 
 // The programs of a training. Their inputs meet by name in buffers: what belongs to an individual

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "cambrian/engine/io/archive.hpp"
+#include "cambrian/engine/network/archive/archive.hpp"
 
 namespace cambrian {
 

@@ -7,7 +7,7 @@
 #include <unordered_set>
 
 #include "cambrian/engine/core/error.hpp"
-#include "cambrian/engine/core/json_text.hpp"
+#include "cambrian/engine/core/json/json_text.hpp"
 #include "cambrian/engine/core/nearest.hpp"
 #include "cambrian/engine/core/shortened.hpp"
 

@@ -3,8 +3,8 @@
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 
-#include "cambrian/evolve/environment.hpp"
-#include "cambrian/evolve/task.hpp"
+#include "cambrian/evolve/tasks/environment.hpp"
+#include "cambrian/evolve/tasks/task.hpp"
 
 namespace cambrian::evolve {
 

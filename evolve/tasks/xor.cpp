@@ -1,7 +1,7 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
-#include "cambrian/engine/graph/ops.hpp"
+#include "cambrian/engine/graph/builders/arithmetic.hpp"
 #include "cambrian/evolve/tasks/settings.hpp"
 #include "cambrian/evolve/tasks/standard.hpp"
 

@@ -10,7 +10,7 @@
 
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
-#include "cambrian/gpu/codegen/expressions.hpp"
+#include "cambrian/gpu/codegen/chains/expressions.hpp"
 #include "cambrian/gpu/codegen/shader_texts.hpp"
 
 namespace cambrian::gpu {

@@ -6,7 +6,7 @@
 
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/gpu/kernels/copy.hpp"
-#include "cambrian/gpu/kernels/status_checks.hpp"
+#include "cambrian/gpu/kernels/index/status_checks.hpp"
 #include "cambrian/gpu/transfer.hpp"
 
 namespace cambrian::gpu {

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "cambrian/engine/graph/plan.hpp"
+#include "cambrian/engine/graph/plan/plan.hpp"
 #include "cambrian/gpu/kernels/step.hpp"
 #include "cambrian/gpu/vulkan/device.hpp"
 #include "cambrian/gpu/vulkan/memory.hpp"

@@ -2,8 +2,8 @@
 
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
-#include "cambrian/engine/graph/ops.hpp"
-#include "cambrian/gpu/codegen/row_launch.hpp"
+#include "cambrian/engine/graph/builders/arithmetic.hpp"
+#include "cambrian/gpu/codegen/rows/launch.hpp"
 #include "cambrian/gpu/kernels/compiled_graph.hpp"
 
 namespace cambrian::gpu {

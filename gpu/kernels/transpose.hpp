@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include "cambrian/engine/cpu/nest.hpp"
+#include "cambrian/engine/cpu/execution/nest.hpp"
 #include "cambrian/gpu/kernels/step.hpp"
 
 namespace cambrian::gpu {

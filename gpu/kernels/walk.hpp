@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "cambrian/engine/cpu/nest.hpp"
+#include "cambrian/engine/cpu/execution/nest.hpp"
 #include "cambrian/gpu/codegen/word_functions.hpp"
 #include "cambrian/gpu/kernels/compiled_graph.hpp"
 #include "cambrian/gpu/kernels/step.hpp"

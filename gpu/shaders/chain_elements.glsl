@@ -1,4 +1,4 @@
-// A chain of elementwise ops over nested loops of any strides (gpu/kernels/chain.cpp). The text
+// A chain of elementwise ops over nested loops of any strides (gpu/kernels/fused/chain.cpp). The text
 // before this one is chain_axes.glsl and
 //   uint chain(uint[])  the word of the result from the words of the operands
 // Push: addresses {result, operands .., table at 7}; words {items, items in a row, its magic numbers,

@@ -1,4 +1,4 @@
-// What chains with reductions along rows share (gpu/kernels/row_chain.cpp), behind chain_axes.glsl.
+// What chains with reductions along rows share (gpu/kernels/fused/row_chain.cpp), behind chain_axes.glsl.
 // `row_threads` threads work on a row; thread `lane` of them has vectors lane, lane + row_threads, ..
 // of `width` words. A reduction folds each thread's elements, then pairs of threads, pairs of pairs
 // up to 32 threads, then those blocks in order: the tree depends on the length of the row alone, not

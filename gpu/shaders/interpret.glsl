@@ -1,4 +1,4 @@
-// A network that is data (engine/network/tape.hpp): one call computes one row with the tape and
+// A network that is data (engine/network/bytecode/bytecode.hpp): one call computes one row with the tape and
 // the packed weights of its individual, to the bits of the CPU backend in both math modes.
 //
 //     void INTERPRET_NAME(Tape tape, PackedWeights weights, in float row[INTERPRET_INPUTS],

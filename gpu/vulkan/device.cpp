@@ -7,7 +7,7 @@
 
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
-#include "cambrian/engine/cpu/float_guard.hpp"
+#include "cambrian/engine/core/simd/float_guard.hpp"
 #include "cambrian/gpu/vulkan/address_book.hpp"
 #include "cambrian/gpu/vulkan/device_state.hpp"
 #include "cambrian/gpu/vulkan/profile.hpp"

@@ -5,9 +5,9 @@
 
 #include "cambrian/engine/core/random.hpp"
 #include "cambrian/engine/cpu/cpu_backend.hpp"
-#include "cambrian/engine/graph/gradient.hpp"
-#include "cambrian/engine/graph/ops_attention.hpp"
-#include "cambrian/engine/graph/passes.hpp"
+#include "cambrian/engine/graph/builders/attention.hpp"
+#include "cambrian/engine/graph/gradient/gradient.hpp"
+#include "cambrian/engine/graph/passes/passes.hpp"
 
 // Causal attention of one individual on one thread: the kernel in tiles beside the lowering, which
 // stores every score. Counted are the products of the keys that are seen.

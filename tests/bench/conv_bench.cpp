@@ -5,9 +5,9 @@
 
 #include "cambrian/engine/core/random.hpp"
 #include "cambrian/engine/cpu/cpu_backend.hpp"
-#include "cambrian/engine/graph/gradient.hpp"
-#include "cambrian/engine/graph/ops_window.hpp"
-#include "cambrian/engine/graph/passes.hpp"
+#include "cambrian/engine/graph/builders/window.hpp"
+#include "cambrian/engine/graph/gradient/gradient.hpp"
+#include "cambrian/engine/graph/passes/passes.hpp"
 
 // Convolutions of 32 images. Arguments: threads, and individuals that share the images evenly and
 // the weights wholly, because the threads share individuals. conv_torch.py sets them beside

@@ -9,7 +9,7 @@
 #include "cambrian/engine/core/random.hpp"
 #include "cambrian/engine/core/thread_pool.hpp"
 #include "cambrian/engine/cpu/cpu_backend.hpp"
-#include "cambrian/engine/graph/ops.hpp"
+#include "cambrian/engine/graph/builders/arithmetic.hpp"
 
 namespace cambrian {
 namespace {

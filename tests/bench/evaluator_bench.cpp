@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cambrian/engine/cpu/cpu_backend.hpp"
-#include "cambrian/evolve/evaluator.hpp"
+#include "cambrian/evolve/evaluation/evaluator.hpp"
 
 // Whole evaluations, from genomes to fitness, on one thread.
 namespace cambrian::evolve {

@@ -5,9 +5,9 @@
 #include <unordered_map>
 
 #include "cambrian/engine/cpu/cpu_backend.hpp"
-#include "cambrian/evolve/evaluator.hpp"
-#include "cambrian/evolve/strategy.hpp"
-#include "cambrian/evolve/variation.hpp"
+#include "cambrian/evolve/evaluation/evaluator.hpp"
+#include "cambrian/evolve/strategy/strategy.hpp"
+#include "cambrian/evolve/variation/variation.hpp"
 
 // Whole generations with the default mutation rates: ask, vary, hash, evaluate, tell.
 namespace cambrian::evolve {

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "cambrian/engine/cpu/cpu_backend.hpp"
-#include "cambrian/tests/gpu/rollout_support.hpp"
+#include "cambrian/tests/gpu/codegen/rollout_support.hpp"
 
 // Cart-pole episodes of 500 steps of networks 4-16-2 of one structure that all balance to the end.
 // Arguments: population, threads.

@@ -8,10 +8,10 @@
 
 #include "cambrian/engine/core/random.hpp"
 #include "cambrian/engine/cpu/cpu_backend.hpp"
-#include "cambrian/engine/graph/gradient.hpp"
-#include "cambrian/engine/graph/ops.hpp"
-#include "cambrian/engine/graph/ops_attention.hpp"
-#include "cambrian/engine/graph/ops_norms.hpp"
+#include "cambrian/engine/graph/builders/arithmetic.hpp"
+#include "cambrian/engine/graph/builders/attention.hpp"
+#include "cambrian/engine/graph/builders/norms.hpp"
+#include "cambrian/engine/graph/gradient/gradient.hpp"
 
 // Norms, gates and losses over rows of one large value (rows_torch.py sets them beside PyTorch).
 namespace cambrian {

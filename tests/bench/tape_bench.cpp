@@ -2,8 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "cambrian/evolve/mutation.hpp"
-#include "cambrian/evolve/tape_shelf.hpp"
+#include "cambrian/evolve/evaluation/bytecode_batch.hpp"
+#include "cambrian/evolve/variation/mutation.hpp"
 
 // What the interpreted family does for every genome of a generation before anything runs.
 namespace cambrian::evolve {

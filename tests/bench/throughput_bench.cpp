@@ -12,9 +12,9 @@
 #include <thread>
 #include <vector>
 
-#include "cambrian/distributed/communicator.hpp"
+#include "cambrian/distributed/communicator/communicator.hpp"
 #include "cambrian/distributed/run.hpp"
-#include "cambrian/distributed/workshop.hpp"
+#include "cambrian/distributed/worker/shard_evaluator.hpp"
 #include "cambrian/engine/cpu/cpu_backend.hpp"
 
 // A whole run on a task that costs nothing: what is left of a generation besides its evaluation.

@@ -5,10 +5,10 @@
 #include <vector>
 
 #include "cambrian/engine/cpu/cpu_backend.hpp"
-#include "cambrian/engine/network/builders.hpp"
+#include "cambrian/engine/network/builders/builders.hpp"
 #include "cambrian/engine/train/source.hpp"
 #include "cambrian/engine/train/trainer.hpp"
-#include "whole_trainings.hpp"
+#include "cambrian/tests/bench/whole_trainings.hpp"
 
 // Whole trainings: a population in one program beside one network after another, and those of
 // whole_trainings.hpp.

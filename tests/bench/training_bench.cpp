@@ -5,8 +5,8 @@
 
 #include "cambrian/engine/core/random.hpp"
 #include "cambrian/engine/cpu/cpu_backend.hpp"
-#include "cambrian/engine/graph/gradient.hpp"
-#include "cambrian/engine/graph/ops_losses.hpp"
+#include "cambrian/engine/graph/builders/losses.hpp"
+#include "cambrian/engine/graph/gradient/gradient.hpp"
 #include "cambrian/engine/train/optimizer.hpp"
 
 // One training step of one perceptron 784-128-10: 128 images, cross entropy, AdamW. The program's

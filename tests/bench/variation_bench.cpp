@@ -1,8 +1,8 @@
 #include <benchmark/benchmark.h>
 
-#include "cambrian/evolve/dna.hpp"
-#include "cambrian/evolve/variation.hpp"
-#include "cambrian/tests/evolve/genome_support.hpp"
+#include "cambrian/evolve/genome/dna.hpp"
+#include "cambrian/evolve/variation/variation.hpp"
+#include "cambrian/tests/evolve/support/genome_support.hpp"
 
 namespace cambrian::evolve {
 namespace {

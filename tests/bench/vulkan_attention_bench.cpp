@@ -1,13 +1,13 @@
-#include "vulkan_attention_bench.hpp"
+#include "cambrian/tests/bench/vulkan_attention_bench.hpp"
 
 #include <fmt/core.h>
 
 #include <algorithm>
 #include <array>
 
-#include "cambrian/engine/graph/gradient.hpp"
-#include "cambrian/engine/graph/ops_attention.hpp"
-#include "vulkan_kernel_bench.hpp"
+#include "cambrian/engine/graph/builders/attention.hpp"
+#include "cambrian/engine/graph/gradient/gradient.hpp"
+#include "cambrian/tests/bench/vulkan_kernel_bench.hpp"
 
 namespace cambrian {
 namespace {

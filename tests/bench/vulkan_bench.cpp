@@ -21,18 +21,18 @@
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/core/random.hpp"
+#include "cambrian/engine/graph/builders/formats.hpp"
 #include "cambrian/engine/graph/number_format.hpp"
-#include "cambrian/engine/graph/ops_formats.hpp"
-#include "cambrian/gpu/kernels/cooperative_tile.hpp"
-#include "cambrian/gpu/kernels/matmul_tile.hpp"
+#include "cambrian/gpu/kernels/matmul/cooperative_tile.hpp"
+#include "cambrian/gpu/kernels/matmul/tile.hpp"
 #include "cambrian/gpu/vulkan/device.hpp"
 #include "cambrian/gpu/vulkan_backend.hpp"
-#include "vulkan_attention_bench.hpp"
-#include "vulkan_family_bench.hpp"
-#include "vulkan_rollout_bench.hpp"
-#include "vulkan_selective_scan_bench.hpp"
-#include "vulkan_trainer_bench.hpp"
-#include "vulkan_training_bench.hpp"
+#include "cambrian/tests/bench/vulkan_attention_bench.hpp"
+#include "cambrian/tests/bench/vulkan_family_bench.hpp"
+#include "cambrian/tests/bench/vulkan_rollout_bench.hpp"
+#include "cambrian/tests/bench/vulkan_selective_scan_bench.hpp"
+#include "cambrian/tests/bench/vulkan_trainer_bench.hpp"
+#include "cambrian/tests/bench/vulkan_training_bench.hpp"
 
 namespace cambrian {
 namespace {

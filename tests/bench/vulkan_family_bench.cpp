@@ -1,4 +1,4 @@
-#include "vulkan_family_bench.hpp"
+#include "cambrian/tests/bench/vulkan_family_bench.hpp"
 
 #include <fmt/core.h>
 
@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "cambrian/engine/core/thread_pool.hpp"
-#include "cambrian/evolve/evaluator.hpp"
-#include "cambrian/evolve/strategy.hpp"
-#include "cambrian/evolve/variation.hpp"
+#include "cambrian/evolve/evaluation/evaluator.hpp"
+#include "cambrian/evolve/strategy/strategy.hpp"
+#include "cambrian/evolve/variation/variation.hpp"
 
 namespace cambrian {
 namespace {

@@ -1,4 +1,4 @@
-#include "vulkan_kernel_bench.hpp"
+#include "cambrian/tests/bench/vulkan_kernel_bench.hpp"
 
 #include <fmt/core.h>
 

@@ -1,4 +1,4 @@
-#include "vulkan_rollout_bench.hpp"
+#include "cambrian/tests/bench/vulkan_rollout_bench.hpp"
 
 #include <fmt/core.h>
 
@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-#include "cambrian/tests/gpu/rollout_support.hpp"
+#include "cambrian/tests/gpu/codegen/rollout_support.hpp"
 
 namespace cambrian {
 namespace {

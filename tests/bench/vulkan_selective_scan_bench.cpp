@@ -1,13 +1,13 @@
-#include "vulkan_selective_scan_bench.hpp"
+#include "cambrian/tests/bench/vulkan_selective_scan_bench.hpp"
 
 #include <fmt/core.h>
 
 #include <algorithm>
 #include <array>
 
-#include "cambrian/engine/graph/gradient.hpp"
-#include "cambrian/engine/graph/ops_selective_scan.hpp"
-#include "vulkan_kernel_bench.hpp"
+#include "cambrian/engine/graph/builders/selective_scan.hpp"
+#include "cambrian/engine/graph/gradient/gradient.hpp"
+#include "cambrian/tests/bench/vulkan_kernel_bench.hpp"
 
 namespace cambrian {
 namespace {

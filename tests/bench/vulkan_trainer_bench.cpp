@@ -1,11 +1,11 @@
-#include "vulkan_trainer_bench.hpp"
+#include "cambrian/tests/bench/vulkan_trainer_bench.hpp"
 
 #include <fmt/core.h>
 
 #include <chrono>
 #include <cstdio>
 
-#include "whole_trainings.hpp"
+#include "cambrian/tests/bench/whole_trainings.hpp"
 
 namespace cambrian {
 namespace {

@@ -1,4 +1,4 @@
-#include "vulkan_training_bench.hpp"
+#include "cambrian/tests/bench/vulkan_training_bench.hpp"
 
 #include <fmt/core.h>
 
@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "cambrian/engine/core/random.hpp"
-#include "cambrian/engine/graph/gradient.hpp"
-#include "cambrian/engine/graph/ops_losses.hpp"
+#include "cambrian/engine/graph/builders/losses.hpp"
+#include "cambrian/engine/graph/gradient/gradient.hpp"
 #include "cambrian/engine/train/optimizer.hpp"
 
 namespace cambrian {

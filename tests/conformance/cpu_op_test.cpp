@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "cambrian/engine/cpu/cpu_backend.hpp"
-#include "op_conformance.hpp"
+#include "cambrian/tests/conformance/op_conformance.hpp"
 
 // The CPU backend against the op table: strict math in every bit, fast math within rounding.
 namespace cambrian::test {

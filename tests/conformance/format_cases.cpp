@@ -1,6 +1,6 @@
 #include "cambrian/engine/core/random.hpp"
 #include "cambrian/engine/graph/number_format.hpp"
-#include "op_cases.hpp"
+#include "cambrian/tests/conformance/op_cases.hpp"
 
 namespace cambrian::test {
 

@@ -1,4 +1,4 @@
-#include "golden_cases.hpp"
+#include "cambrian/tests/conformance/golden_cases.hpp"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "cambrian/engine/core/error.hpp"
-#include "golden_kinds.hpp"
+#include "cambrian/tests/conformance/golden_kinds.hpp"
 
 namespace cambrian::test {
 

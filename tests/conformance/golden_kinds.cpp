@@ -1,15 +1,15 @@
-#include "golden_kinds.hpp"
+#include "cambrian/tests/conformance/golden_kinds.hpp"
 
 #include <algorithm>
 #include <array>
 
 #include "cambrian/engine/core/error.hpp"
-#include "cambrian/engine/graph/gradient.hpp"
-#include "cambrian/engine/graph/ops_functions.hpp"
-#include "cambrian/engine/graph/ops_losses.hpp"
-#include "cambrian/engine/graph/ops_selective_scan.hpp"
+#include "cambrian/engine/graph/builders/functions.hpp"
+#include "cambrian/engine/graph/builders/losses.hpp"
+#include "cambrian/engine/graph/builders/selective_scan.hpp"
+#include "cambrian/engine/graph/gradient/gradient.hpp"
 #include "cambrian/engine/layers/layer_json.hpp"
-#include "cambrian/engine/layers/width.hpp"
+#include "cambrian/engine/layers/support/width.hpp"
 #include "cambrian/engine/train/optimizer.hpp"
 
 namespace cambrian::test {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "cambrian/engine/io/safetensors.hpp"
-#include "golden_cases.hpp"
+#include "cambrian/tests/conformance/golden_cases.hpp"
 
 namespace cambrian::test {
 

@@ -3,10 +3,10 @@
 #include <array>
 #include <cmath>
 
+#include "cambrian/engine/graph/builders/formats.hpp"
 #include "cambrian/engine/graph/number_format.hpp"
-#include "cambrian/engine/graph/ops_formats.hpp"
 #include "cambrian/engine/io/safetensors.hpp"
-#include "golden_cases.hpp"
+#include "cambrian/tests/conformance/golden_cases.hpp"
 
 namespace cambrian::test {
 

@@ -1,8 +1,8 @@
 #include <gtest/gtest.h>
 
 #include "cambrian/engine/cpu/cpu_backend.hpp"
-#include "cambrian/engine/cpu/reference.hpp"
-#include "golden_cases.hpp"
+#include "cambrian/engine/reference/reference.hpp"
+#include "cambrian/tests/conformance/golden_cases.hpp"
 
 // Every case of the golden directory on the backends that every machine has. The suite's name is
 // what ctest -R golden looks for.

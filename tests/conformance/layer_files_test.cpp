@@ -9,8 +9,8 @@
 #include <string>
 #include <tuple>
 
-#include "cambrian/engine/io/archive.hpp"
 #include "cambrian/engine/layers/layer_json.hpp"
+#include "cambrian/engine/network/archive/archive.hpp"
 
 // Every field of every layer survives JSON and archives.
 namespace cambrian::test {

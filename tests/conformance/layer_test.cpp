@@ -5,10 +5,10 @@
 #include <cmath>
 
 #include "cambrian/engine/cpu/cpu_backend.hpp"
-#include "cambrian/engine/cpu/reference.hpp"
-#include "cambrian/engine/layers/initial.hpp"
-#include "cambrian/engine/layers/scan_layer.hpp"
-#include "cambrian/engine/layers/width.hpp"
+#include "cambrian/engine/layers/support/initial.hpp"
+#include "cambrian/engine/layers/support/scan_layer.hpp"
+#include "cambrian/engine/layers/support/width.hpp"
+#include "cambrian/engine/reference/reference.hpp"
 #include "cambrian/tests/support/layer_bench.hpp"
 #include "cambrian/tests/support/layer_samples.hpp"
 

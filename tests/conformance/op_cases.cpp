@@ -1,12 +1,12 @@
-#include "op_cases.hpp"
+#include "cambrian/tests/conformance/op_cases.hpp"
 
 #include <algorithm>
 #include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "cambrian/engine/core/random.hpp"
-#include "cambrian/engine/graph/ops.hpp"
-#include "cambrian/engine/network/tape.hpp"
+#include "cambrian/engine/graph/builders/arithmetic.hpp"
+#include "cambrian/engine/network/bytecode/bytecode.hpp"
 
 namespace cambrian::test {
 namespace {

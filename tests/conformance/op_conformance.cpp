@@ -1,13 +1,13 @@
-#include "op_conformance.hpp"
+#include "cambrian/tests/conformance/op_conformance.hpp"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
 
-#include "cambrian/engine/cpu/reference.hpp"
-#include "cambrian/engine/graph/gradient.hpp"
-#include "cambrian/engine/graph/passes.hpp"
+#include "cambrian/engine/graph/gradient/gradient.hpp"
+#include "cambrian/engine/graph/passes/passes.hpp"
+#include "cambrian/engine/reference/reference.hpp"
 
 namespace cambrian::test {
 namespace {

@@ -4,10 +4,10 @@
 #include <cmath>
 
 #include "cambrian/engine/core/random.hpp"
-#include "cambrian/engine/cpu/reference.hpp"
-#include "cambrian/engine/graph/passes.hpp"
-#include "cambrian/engine/graph/plan.hpp"
-#include "op_conformance.hpp"
+#include "cambrian/engine/graph/passes/passes.hpp"
+#include "cambrian/engine/graph/plan/plan.hpp"
+#include "cambrian/engine/reference/reference.hpp"
+#include "cambrian/tests/conformance/op_conformance.hpp"
 
 namespace cambrian::test {
 namespace {

@@ -1,5 +1,5 @@
-#include "cambrian/engine/graph/ops.hpp"
-#include "op_cases.hpp"
+#include "cambrian/engine/graph/builders/arithmetic.hpp"
+#include "cambrian/tests/conformance/op_cases.hpp"
 
 namespace cambrian::test {
 namespace {

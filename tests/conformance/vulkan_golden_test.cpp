@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
+#include "cambrian/tests/conformance/golden_cases.hpp"
 #include "cambrian/tests/support/vulkan_device.hpp"
-#include "golden_cases.hpp"
 
 // Every case of the golden directory on the Vulkan backend, op by op: fused, each would be several
 // kernels of its own.

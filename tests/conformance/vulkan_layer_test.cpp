@@ -3,15 +3,15 @@
 #include <iostream>
 
 #include "cambrian/engine/cpu/cpu_backend.hpp"
-#include "cambrian/engine/cpu/reference.hpp"
-#include "cambrian/engine/graph/gradient.hpp"
-#include "cambrian/engine/graph/ops.hpp"
-#include "cambrian/engine/graph/passes.hpp"
+#include "cambrian/engine/graph/builders/arithmetic.hpp"
+#include "cambrian/engine/graph/gradient/gradient.hpp"
+#include "cambrian/engine/graph/passes/passes.hpp"
+#include "cambrian/engine/reference/reference.hpp"
+#include "cambrian/tests/conformance/op_conformance.hpp"
 #include "cambrian/tests/support/layer_bench.hpp"
 #include "cambrian/tests/support/layer_samples.hpp"
 #include "cambrian/tests/support/network_run.hpp"
 #include "cambrian/tests/support/vulkan_device.hpp"
-#include "op_conformance.hpp"
 
 // Every layer and whole networks on the Vulkan backend, forward and backward.
 namespace cambrian::test {

@@ -6,11 +6,11 @@
 #include <limits>
 
 #include "cambrian/engine/cpu/cpu_backend.hpp"
-#include "cambrian/engine/cpu/reference.hpp"
-#include "cambrian/engine/graph/ops.hpp"
-#include "cambrian/engine/graph/passes.hpp"
+#include "cambrian/engine/graph/builders/arithmetic.hpp"
+#include "cambrian/engine/graph/passes/passes.hpp"
+#include "cambrian/engine/reference/reference.hpp"
+#include "cambrian/tests/conformance/op_conformance.hpp"
 #include "cambrian/tests/support/vulkan_device.hpp"
-#include "op_conformance.hpp"
 
 // The Vulkan backend against the op table: strict math in every bit, fast math within rounding.
 namespace cambrian::test {

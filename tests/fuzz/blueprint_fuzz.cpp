@@ -2,7 +2,7 @@
 #include <set>
 
 #include "cambrian/engine/core/error.hpp"
-#include "cambrian/engine/core/json_text.hpp"
+#include "cambrian/engine/core/json/json_text.hpp"
 #include "cambrian/engine/network/network.hpp"
 #include "cambrian/tests/fuzz/fuzz.hpp"
 

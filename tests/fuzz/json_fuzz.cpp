@@ -1,7 +1,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cambrian/engine/core/error.hpp"
-#include "cambrian/engine/core/json_text.hpp"
+#include "cambrian/engine/core/json/json_text.hpp"
 #include "cambrian/engine/core/shortened.hpp"
 #include "cambrian/tests/fuzz/fuzz.hpp"
 

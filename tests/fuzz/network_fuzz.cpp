@@ -1,8 +1,8 @@
 #include <algorithm>
 
-#include "cambrian/distributed/network_file.hpp"
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/io/container.hpp"
+#include "cambrian/evolve/runs/network_file.hpp"
 #include "cambrian/tests/fuzz/fuzz.hpp"
 
 // A file whose sections are any bytes, under checksums that are right, is either an input error or

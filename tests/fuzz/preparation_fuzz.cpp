@@ -1,4 +1,4 @@
-#include "cambrian/evolve/preparation.hpp"
+#include "cambrian/evolve/genome/preparation.hpp"
 
 #include "cambrian/tests/fuzz/fuzz.hpp"
 

@@ -5,10 +5,10 @@
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/layers/layer_json.hpp"
-#include "cambrian/launch/config_file.hpp"
-#include "cambrian/launch/experiment_reader.hpp"
-#include "cambrian/launch/nearest.hpp"
-#include "launch_support.hpp"
+#include "cambrian/launch/config/config_file.hpp"
+#include "cambrian/launch/config/experiment_reader.hpp"
+#include "cambrian/launch/config/nearest.hpp"
+#include "cambrian/tests/launch/launch_support.hpp"
 
 namespace cambrian::launch {
 namespace {

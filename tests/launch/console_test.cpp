@@ -3,10 +3,10 @@
 #include <sstream>
 
 #include "cambrian/engine/core/error.hpp"
-#include "cambrian/launch/console_reporter.hpp"
-#include "cambrian/launch/device.hpp"
+#include "cambrian/launch/devices/device.hpp"
 #include "cambrian/launch/exit_code.hpp"
-#include "launch_support.hpp"
+#include "cambrian/launch/show/console_reporter.hpp"
+#include "cambrian/tests/launch/launch_support.hpp"
 
 namespace cambrian::launch {
 namespace {

@@ -2,9 +2,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "cambrian/distributed/network_file.hpp"
 #include "cambrian/engine/io/safetensors.hpp"
-#include "launch_support.hpp"
+#include "cambrian/evolve/runs/network_file.hpp"
+#include "cambrian/tests/launch/launch_support.hpp"
 
 namespace cambrian::launch {
 namespace {

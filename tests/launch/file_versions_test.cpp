@@ -6,12 +6,12 @@
 #include <filesystem>
 #include <string>
 
-#include "cambrian/distributed/checkpoint.hpp"
-#include "cambrian/distributed/network_file.hpp"
-#include "cambrian/engine/io/archive.hpp"
+#include "cambrian/distributed/coordinator/checkpoint.hpp"
 #include "cambrian/engine/io/container.hpp"
+#include "cambrian/engine/network/archive/archive.hpp"
+#include "cambrian/evolve/runs/network_file.hpp"
 #include "cambrian/launch/training_checkpoint.hpp"
-#include "launch_support.hpp"
+#include "cambrian/tests/launch/launch_support.hpp"
 
 // tests/golden/files keeps a small file of every version of every format, for ever: whoever changes
 // a format adds one, and says here whether the old ones are read or refused.

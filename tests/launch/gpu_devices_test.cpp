@@ -1,4 +1,4 @@
-#include "cambrian/launch/gpu_devices.hpp"
+#include "cambrian/launch/devices/gpu_devices.hpp"
 
 #include <gmock/gmock.h>
 
@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cambrian/engine/core/error.hpp"
-#include "cambrian/launch/device.hpp"
+#include "cambrian/launch/devices/device.hpp"
 #include "cambrian/tests/launch/launch_support.hpp"
 
 namespace cambrian::launch {

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "cambrian/distributed/network_file.hpp"
-#include "launch_support.hpp"
+#include "cambrian/evolve/runs/network_file.hpp"
+#include "cambrian/tests/launch/launch_support.hpp"
 
 namespace cambrian::launch {
 namespace {

@@ -5,8 +5,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "cambrian/distributed/run_directory.hpp"
-#include "launch_support.hpp"
+#include "cambrian/distributed/coordinator/run_directory.hpp"
+#include "cambrian/tests/launch/launch_support.hpp"
 
 // What commands write, and where: -o, run.directory, files that are in the way.
 namespace cambrian::launch {

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <functional>
 
-#include "child_process.hpp"
-#include "launch_support.hpp"
+#include "cambrian/tests/launch/child_process.hpp"
+#include "cambrian/tests/launch/launch_support.hpp"
 
 // What the program does as a process: signals, closed descriptors, a system that refuses threads.
 namespace cambrian::launch {

@@ -7,8 +7,8 @@
 
 #include "cambrian/engine/graph/op.hpp"
 #include "cambrian/engine/layers/layer_json.hpp"
-#include "cambrian/launch/function_table.hpp"
-#include "launch_support.hpp"
+#include "cambrian/launch/show/function_table.hpp"
+#include "cambrian/tests/launch/launch_support.hpp"
 
 namespace cambrian::launch {
 namespace {

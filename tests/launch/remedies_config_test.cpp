@@ -2,8 +2,8 @@
 
 #include <array>
 
-#include "cambrian/launch/device.hpp"
-#include "remedies_support.hpp"
+#include "cambrian/launch/devices/device.hpp"
+#include "cambrian/tests/launch/remedies_support.hpp"
 
 // Remedies of the config file, the schema, and of the experiment.
 namespace cambrian::launch {

@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "cambrian/engine/core/error.hpp"
-#include "cambrian/launch/config_file.hpp"
-#include "cambrian/launch/experiment_reader.hpp"
-#include "cambrian/launch/training_reader.hpp"
-#include "launch_support.hpp"
+#include "cambrian/launch/config/config_file.hpp"
+#include "cambrian/launch/config/experiment_reader.hpp"
+#include "cambrian/launch/config/training_reader.hpp"
+#include "cambrian/tests/launch/launch_support.hpp"
 
 // An error of a reader is tested with its remedy applied: a row holds files that provoke the error,
 // what the message must say, and the edit that it proposes, after which the files are read to the

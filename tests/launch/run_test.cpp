@@ -4,11 +4,11 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
-#include "cambrian/distributed/network_file.hpp"
 #include "cambrian/engine/core/thread_pool.hpp"
-#include "cambrian/evolve/birth.hpp"
-#include "cambrian/launch/device.hpp"
-#include "launch_support.hpp"
+#include "cambrian/evolve/runs/network_file.hpp"
+#include "cambrian/evolve/variation/birth.hpp"
+#include "cambrian/launch/devices/device.hpp"
+#include "cambrian/tests/launch/launch_support.hpp"
 
 namespace cambrian::launch {
 namespace {

@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "cambrian/distributed/run_directory.hpp"
-#include "launch_support.hpp"
+#include "cambrian/distributed/coordinator/run_directory.hpp"
+#include "cambrian/tests/launch/launch_support.hpp"
 
 namespace cambrian::launch {
 namespace {

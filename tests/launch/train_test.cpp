@@ -6,16 +6,16 @@
 #include <ostream>
 #include <set>
 
-#include "cambrian/distributed/network_file.hpp"
 #include "cambrian/engine/cpu/cpu_backend.hpp"
-#include "cambrian/engine/network/builders.hpp"
+#include "cambrian/engine/network/builders/builders.hpp"
 #include "cambrian/engine/train/loss.hpp"
 #include "cambrian/engine/train/optimizer.hpp"
 #include "cambrian/engine/train/schedule.hpp"
 #include "cambrian/engine/train/source.hpp"
-#include "cambrian/launch/schema_validator.hpp"
+#include "cambrian/evolve/runs/network_file.hpp"
+#include "cambrian/launch/config/schema_validator.hpp"
 #include "cambrian/launch/training_run.hpp"
-#include "launch_support.hpp"
+#include "cambrian/tests/launch/launch_support.hpp"
 
 namespace cambrian::launch {
 namespace {

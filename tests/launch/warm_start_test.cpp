@@ -4,12 +4,12 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "cambrian/distributed/initial_network.hpp"
-#include "cambrian/distributed/network_file.hpp"
+#include "cambrian/distributed/protocol/initial_network.hpp"
 #include "cambrian/engine/cpu/cpu_backend.hpp"
 #include "cambrian/engine/train/trainer.hpp"
-#include "cambrian/launch/training_reader.hpp"
-#include "launch_support.hpp"
+#include "cambrian/evolve/runs/network_file.hpp"
+#include "cambrian/launch/config/training_reader.hpp"
+#include "cambrian/tests/launch/launch_support.hpp"
 
 // Runs that start from a network: what evolve and train keep of it, and what they refuse.
 namespace cambrian::launch {

@@ -7,9 +7,9 @@
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/core/random.hpp"
-#include "cambrian/engine/graph/gradient.hpp"
-#include "cambrian/engine/graph/passes.hpp"
-#include "cambrian/engine/layers/width.hpp"
+#include "cambrian/engine/graph/gradient/gradient.hpp"
+#include "cambrian/engine/graph/passes/passes.hpp"
+#include "cambrian/engine/layers/support/width.hpp"
 
 namespace cambrian::test {
 

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "cambrian/engine/graph/gradient.hpp"
-#include "cambrian/engine/io/archive.hpp"
+#include "cambrian/engine/graph/gradient/gradient.hpp"
+#include "cambrian/engine/network/archive/archive.hpp"
 
 namespace cambrian::test {
 

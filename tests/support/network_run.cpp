@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
-#include "cambrian/engine/cpu/reference.hpp"
+#include "cambrian/engine/reference/reference.hpp"
 
 namespace cambrian::test {
 

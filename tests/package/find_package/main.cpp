@@ -1,5 +1,5 @@
 #include <cambrian/engine/graph/graph.hpp>
-#include <cambrian/evolve/task.hpp>
+#include <cambrian/evolve/tasks/task.hpp>
 #include <cambrian/launch/main.hpp>
 
 #include "engine/graph/graph.hpp"

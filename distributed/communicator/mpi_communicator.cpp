@@ -1,0 +1,203 @@
+#include "cambrian/distributed/communicator/mpi_communicator.hpp"
+
+#include "cambrian/engine/core/error.hpp"
+
+#if defined(CAMBRIAN_HAS_MPI)
+
+#include <fmt/core.h>
+#include <mpi.h>
+
+#include <algorithm>
+#include <array>
+#include <deque>
+#include <limits>
+#include <list>
+#include <string>
+#include <thread>
+
+namespace cambrian::distributed {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::microseconds;
+
+constexpr microseconds spin{20};
+constexpr microseconds shortest_sleep{20};
+constexpr microseconds longest_sleep{500};
+
+void check(int code, const char* call) {
+    if (code == MPI_SUCCESS) {
+        return;
+    }
+    std::array<char, MPI_MAX_ERROR_STRING> text{};
+    int length = 0;
+    MPI_Error_string(code, text.data(), &length);
+    throw Error(fmt::format("{} failed ({}) see whether all ranks and their hosts are alive", call,
+                            std::string(text.data(), static_cast<std::size_t>(length))));
+}
+
+int count_of(std::size_t bytes) {
+    if (bytes > static_cast<std::size_t>(std::numeric_limits<int>::max())) {
+        throw Error(
+            fmt::format("a message of {} bytes cannot be sent (MPI counts to 2^31) lower "
+                        "distributed.shard_size",
+                        bytes));
+    }
+    return static_cast<int>(bytes);
+}
+
+/// The kind of a message is its tag, so a message is one send without a copy.
+class MpiCommunicator final : public Communicator::Implementation {
+  public:
+    MpiCommunicator() {
+        check(MPI_Comm_rank(MPI_COMM_WORLD, &rank_), "MPI_Comm_rank");
+        check(MPI_Comm_size(MPI_COMM_WORLD, &size_), "MPI_Comm_size");
+    }
+
+    /// Buffers of unfinished transfers are leaked on purpose: a peer that was given up never takes
+    /// them, and waiting for it would hang.
+    ~MpiCommunicator() override {
+        const Clock::time_point end = Clock::now() + std::chrono::milliseconds(500);
+        while (!sends_.empty() && Clock::now() < end) {
+            reap_quietly();
+            std::this_thread::sleep_for(shortest_sleep);
+        }
+        if (!sends_.empty()) {
+            // NOLINTNEXTLINE(cppcoreguidelines-owning-memory)
+            new std::list<Transfer>(std::move(sends_));
+        }
+        if (!receives_.empty()) {
+            // NOLINTNEXTLINE(cppcoreguidelines-owning-memory)
+            new std::list<Transfer>(std::move(receives_));
+        }
+    }
+    MpiCommunicator(const MpiCommunicator&) = delete;
+    MpiCommunicator& operator=(const MpiCommunicator&) = delete;
+
+    int rank() const override { return rank_; }
+    int size() const override { return size_; }
+
+    void send(int to, MessageKind kind, std::vector<std::byte> payload) override {
+        reap();
+        const int count = count_of(payload.size());
+        Transfer& transfer = sends_.emplace_back();
+        transfer.message = {to, kind, std::move(payload)};
+        check(MPI_Isend(transfer.message.payload.data(), count, MPI_BYTE, to,
+                        static_cast<int>(kind), MPI_COMM_WORLD, &transfer.request),
+              "MPI_Isend");
+        last_activity_ = Clock::now();
+    }
+
+    std::optional<Message> receive(microseconds patience) override {
+        const Clock::time_point end = Clock::now() + patience;
+        for (;;) {
+            reap();
+            match();
+            if (std::optional<Message> message = completed()) {
+                last_activity_ = Clock::now();
+                return message;
+            }
+            const Clock::time_point now = Clock::now();
+            if (now >= end) {
+                return std::nullopt;
+            }
+            const auto idle = std::chrono::duration_cast<microseconds>(now - last_activity_);
+            if (idle > spin) {
+                const auto nap = std::clamp(idle / 4, shortest_sleep, longest_sleep);
+                const auto left = std::chrono::duration_cast<microseconds>(end - now);
+                std::this_thread::sleep_for(std::min(nap, left));
+            }
+        }
+    }
+
+  private:
+    struct Transfer {
+        Message message;
+        MPI_Request request = MPI_REQUEST_NULL;
+    };
+
+    static bool finished(Transfer& transfer) {
+        int done = 0;
+        check(MPI_Test(&transfer.request, &done, MPI_STATUS_IGNORE), "MPI_Test");
+        return done != 0;
+    }
+
+    void reap() {
+        for (auto at = sends_.begin(); at != sends_.end();) {
+            at = finished(*at) ? sends_.erase(at) : std::next(at);
+        }
+    }
+
+    void reap_quietly() noexcept {
+        try {
+            reap();
+        } catch (const Error&) {
+            // The peer is gone; its buffers are leaked below.
+        }
+    }
+
+    /// Starts receiving whatever has arrived. Large messages of a rank that dies meanwhile never
+    /// complete, so nobody waits for a single one.
+    void match() {
+        for (;;) {
+            int found = 0;
+            MPI_Message handle = MPI_MESSAGE_NULL;
+            MPI_Status status;
+            check(
+                MPI_Improbe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &found, &handle, &status),
+                "MPI_Improbe");
+            if (found == 0) {
+                return;
+            }
+            int bytes = 0;
+            check(MPI_Get_count(&status, MPI_BYTE, &bytes), "MPI_Get_count");
+            Transfer& transfer = receives_.emplace_back();
+            transfer.message.source = status.MPI_SOURCE;
+            transfer.message.kind = static_cast<MessageKind>(status.MPI_TAG);
+            transfer.message.payload.resize(static_cast<std::size_t>(std::max(bytes, 0)));
+            check(MPI_Imrecv(transfer.message.payload.data(), bytes, MPI_BYTE, &handle,
+                             &transfer.request),
+                  "MPI_Imrecv");
+        }
+    }
+
+    std::optional<Message> completed() {
+        for (auto at = receives_.begin(); at != receives_.end(); ++at) {
+            if (finished(*at)) {
+                Message message = std::move(at->message);
+                receives_.erase(at);
+                return message;
+            }
+        }
+        return std::nullopt;
+    }
+
+    int rank_ = 0;
+    int size_ = 1;
+    std::list<Transfer> sends_;
+    std::list<Transfer> receives_;
+    Clock::time_point last_activity_ = Clock::now();
+};
+
+}  // namespace
+
+Communicator make_mpi_communicator() {
+    return Communicator(std::make_unique<MpiCommunicator>());
+}
+
+}  // namespace cambrian::distributed
+
+#else
+
+namespace cambrian::distributed {
+
+Communicator make_mpi_communicator() {
+    throw Error(
+        "this build has no MPI (it was configured with CAMBRIAN_MPI=OFF) configure with "
+        "-DCAMBRIAN_MPI=ON");
+}
+
+}  // namespace cambrian::distributed
+
+#endif

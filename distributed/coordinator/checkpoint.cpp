@@ -1,0 +1,247 @@
+#include "cambrian/distributed/coordinator/checkpoint.hpp"
+
+#include <fmt/core.h>
+
+#include <array>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "cambrian/distributed/protocol/message.hpp"
+#include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/core/json/json_text.hpp"
+#include "cambrian/engine/core/shortened.hpp"
+#include "cambrian/engine/io/container.hpp"
+#include "cambrian/engine/network/archive/archive.hpp"
+
+namespace cambrian::distributed {
+
+namespace {
+
+/// The state is a config and some numbers; what lives has any length.
+constexpr std::array<WantedSection, 4> sections{
+    {{"state", std::uint64_t{32} << 20U}, {"strategy"}, {"living"}, {"champion"}}};
+
+void write_optional(ArchiveWriter& archive, std::optional<double> value) {
+    archive.write(value.has_value());
+    archive.write(value.value_or(0.0));
+}
+
+std::optional<double> read_optional(ArchiveReader& archive) {
+    bool present = false;
+    double value = 0.0;
+    archive.read(present);
+    archive.read(value);
+    return present ? std::optional<double>(value) : std::nullopt;
+}
+
+void write_report(ArchiveWriter& archive, const GenerationReport& report) {
+    archive.write(report.generation);
+    archive.write(report.evaluations);
+    archive.write(report.best);
+    archive.write(report.mean);
+    archive.write(report.worst);
+    write_optional(archive, report.validated);
+    archive.write(report.parameters);
+    archive.write(report.env_steps);
+    archive.write(report.redrawn);
+    archive.write(report.invalid);
+}
+
+GenerationReport read_report(ArchiveReader& archive) {
+    GenerationReport report;
+    archive.read(report.generation);
+    archive.read(report.evaluations);
+    archive.read(report.best);
+    archive.read(report.mean);
+    archive.read(report.worst);
+    report.validated = read_optional(archive);
+    archive.read(report.parameters);
+    archive.read(report.env_steps);
+    archive.read(report.redrawn);
+    archive.read(report.invalid);
+    return report;
+}
+
+std::vector<std::byte> encode_state(const Checkpoint& checkpoint) {
+    ArchiveWriter archive;
+    archive.write(checkpoint_format);
+    archive.write(checkpoint.identity_json);
+    archive.write(checkpoint.arithmetic);
+    archive.write(checkpoint.generation);
+    archive.write(checkpoint.elapsed_seconds);
+    for (std::uint64_t length : checkpoint.logs) {
+        archive.write(length);
+    }
+    for (const Hash128& checksum : checkpoint.checksums) {
+        archive.write(checksum);
+    }
+    archive.write(checkpoint.last.has_value());
+    if (checkpoint.last) {
+        write_report(archive, *checkpoint.last);
+    }
+    archive.write(checkpoint.champion.has_value());
+    if (checkpoint.champion) {
+        archive.write(checkpoint.champion->generation);
+        archive.write(checkpoint.champion->birth);
+        archive.write(checkpoint.champion->fitness);
+        write_optional(archive, checkpoint.champion->validated);
+    }
+    return archive.take();
+}
+
+void decode_state(ArchiveReader& archive, Checkpoint& checkpoint) {
+    static_cast<void>(archive.read_format("checkpoint", checkpoint_format, checkpoint_format));
+    archive.read(checkpoint.identity_json);
+    archive.read(checkpoint.arithmetic);
+    archive.read(checkpoint.generation);
+    archive.read(checkpoint.elapsed_seconds);
+    for (std::uint64_t& length : checkpoint.logs) {
+        archive.read(length);
+    }
+    for (Hash128& checksum : checkpoint.checksums) {
+        archive.read(checksum);
+    }
+    bool present = false;
+    archive.read(present);
+    if (present) {
+        checkpoint.last = read_report(archive);
+    }
+    archive.read(present);
+    if (present) {
+        Champion& champion = checkpoint.champion.emplace();
+        archive.read(champion.generation);
+        archive.read(champion.birth);
+        archive.read(champion.fitness);
+        champion.validated = read_optional(archive);
+    }
+    archive.finish();
+}
+
+std::vector<std::byte> encode_living(const Checkpoint& checkpoint) {
+    ArchiveWriter archive;
+    archive.write(static_cast<std::uint64_t>(checkpoint.living.size()));
+    for (const LivingMember& member : checkpoint.living) {
+        write_outcome(archive, member.outcome);
+    }
+    // Members often share a genome: each is stored once, in the order of its first member.
+    std::set<Hash128> stored;
+    std::vector<const evolve::Genome*> genomes;
+    for (const LivingMember& member : checkpoint.living) {
+        if (stored.insert(member.outcome.genome).second) {
+            genomes.push_back(member.genome.get());
+        }
+    }
+    archive.write(static_cast<std::uint64_t>(genomes.size()));
+    for (const evolve::Genome* genome : genomes) {
+        archive.write(std::span<const std::byte>(evolve::encode(*genome)));
+    }
+    return archive.take();
+}
+
+SharedGenome decode_shared(std::span<const std::byte> bytes, const std::string& source) {
+    return std::make_shared<const evolve::Genome>(evolve::decode_genome(bytes, source));
+}
+
+void decode_living(ArchiveReader& archive, Checkpoint& checkpoint, const std::string& source) {
+    const std::uint64_t members = archive.read_count(smallest_outcome);
+    checkpoint.living.reserve(members);
+    for (std::uint64_t i = 0; i < members; ++i) {
+        checkpoint.living.push_back({read_outcome(archive), nullptr});
+    }
+    GenomeStore genomes;
+    const std::uint64_t count = archive.read_count(8);
+    for (std::uint64_t i = 0; i < count; ++i) {
+        std::vector<std::byte> bytes;
+        archive.read(bytes);
+        SharedGenome genome = decode_shared(bytes, source);
+        const Hash128 hash = evolve::content_hash(*genome);
+        genomes.add(hash, std::move(genome));
+    }
+    archive.finish();
+    for (LivingMember& member : checkpoint.living) {
+        member.genome = genomes.find(member.outcome.genome);
+        if (!member.genome) {
+            archive.fail(fmt::format("the genome of birth {} is not in it", member.outcome.id));
+        }
+    }
+}
+
+std::string value_text(const nlohmann::json& flat, const std::string& key) {
+    const auto at = flat.find(key);
+    return at == flat.end() ? "nothing" : json_text::shown(*at);
+}
+
+}  // namespace
+
+std::vector<std::byte> encode(const Checkpoint& checkpoint) {
+    Container container{"checkpoint", {}};
+    container.add("state", encode_state(checkpoint));
+    container.add("strategy", checkpoint.strategy);
+    container.add("living", encode_living(checkpoint));
+    if (checkpoint.champion) {
+        container.add("champion", evolve::encode(*checkpoint.champion->genome));
+    }
+    return cambrian::encode(container);
+}
+
+Checkpoint decode_checkpoint(std::span<const std::byte> bytes, std::string_view source) {
+    const std::string name(source);
+    const Container container = decode_container(bytes, source, sections);
+    if (container.kind != "checkpoint") {
+        throw InputError(
+            fmt::format("{} is no checkpoint (it is a {} file) give a run directory "
+                        "that holds one",
+                        source, container.kind));
+    }
+    Checkpoint checkpoint;
+    ArchiveReader state(container.section("state"), name);
+    decode_state(state, checkpoint);
+    const std::span<const std::byte> strategy = container.section("strategy");
+    checkpoint.strategy.assign(strategy.begin(), strategy.end());
+    ArchiveReader living(container.section("living"), name);
+    decode_living(living, checkpoint, name);
+    if (checkpoint.champion) {
+        checkpoint.champion->genome = decode_shared(container.section("champion"), name);
+    }
+    return checkpoint;
+}
+
+void check_identity(const std::string& checkpoint_json, const std::string& experiment_json,
+                    std::string_view source) {
+    if (checkpoint_json == experiment_json) {
+        return;
+    }
+    if (json_text::fault(checkpoint_json) || json_text::fault(experiment_json)) {
+        throw ConfigError(
+            fmt::format("{} belongs to another experiment (its identity cannot be "
+                        "compared key by key) start in another directory",
+                        source));
+    }
+    const nlohmann::json old_flat = json_text::parse(checkpoint_json).flatten();
+    const nlohmann::json new_flat = json_text::parse(experiment_json).flatten();
+    std::set<std::string> keys;
+    for (const nlohmann::json* flat : {&old_flat, &new_flat}) {
+        for (const auto& entry : flat->items()) {
+            keys.insert(entry.key());
+        }
+    }
+    for (const std::string& key : keys) {
+        const std::string old_value = value_text(old_flat, key);
+        const std::string new_value = value_text(new_flat, key);
+        if (old_value == new_value) {
+            continue;
+        }
+        std::string dotted = shortened(std::string_view(key).substr(key.empty() ? 0 : 1));
+        for (char& letter : dotted) {
+            letter = letter == '/' ? '.' : letter;
+        }
+        throw ConfigError(
+            fmt::format("{} was written with another {} (it was {}, now it is {}) "
+                        "restore the value or start in another directory",
+                        source, dotted, old_value, new_value));
+    }
+}
+
+}  // namespace cambrian::distributed

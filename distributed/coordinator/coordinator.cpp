@@ -1,0 +1,406 @@
+#include "cambrian/distributed/coordinator/coordinator.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <exception>
+#include <utility>
+
+#include "cambrian/distributed/protocol/handshake.hpp"
+#include "cambrian/distributed/protocol/initial_network.hpp"
+#include "cambrian/engine/core/contract.hpp"
+#include "cambrian/engine/core/error.hpp"
+#include "cambrian/evolve/runs/network_file.hpp"
+
+// The frame of a run: opening, the loop, checkpoints, the end. coordinator_generation.cpp holds
+// what happens within one generation.
+namespace cambrian::distributed {
+
+namespace {
+
+/// Writing checkpoints takes at most about a tenth of a run, however short its generations are.
+constexpr double checkpoint_share = 0.1;
+constexpr double status_seconds = 1.0;
+// What launch makes of an end that is no error.
+constexpr int exit_interrupted = 5;
+constexpr int exit_unsolved = 6;
+/// Generations that may wait to be written.
+constexpr std::size_t writer_room = 2;
+/// While rank 0 waits for the writer, it looks this often for words of the workers.
+constexpr std::chrono::milliseconds writer_patience{2};
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+bool reevaluates(const Experiment& experiment, const evolve::TaskSignature& signature) {
+    switch (experiment.reevaluate) {
+        case Reevaluate::always:
+            return true;
+        case Reevaluate::never:
+            return false;
+        case Reevaluate::automatic:
+            break;
+    }
+    return signature.stochastic;
+}
+
+int exit_code_of(const std::exception& error) {
+    if (dynamic_cast<const ConfigError*>(&error) != nullptr ||
+        dynamic_cast<const ShapeError*>(&error) != nullptr) {
+        return 2;
+    }
+    if (dynamic_cast<const InputError*>(&error) != nullptr ||
+        dynamic_cast<const std::filesystem::filesystem_error*>(&error) != nullptr) {
+        return 3;
+    }
+    return dynamic_cast<const DeviceError*>(&error) != nullptr ? 4 : 1;
+}
+
+// Better now than after a generation of failures: no shard is small enough for such a network.
+void check_memory(const Experiment& experiment, std::int64_t limit) {
+    if (experiment.distribution.fallback) return;
+    const std::int64_t bytes = Network(experiment.variation.founder).weight_count() *
+                               static_cast<std::int64_t>(sizeof(float));
+    if (limit > 0 && bytes > limit) {
+        throw OutOfMemoryError(
+            fmt::format("one network of {} weights needs {} bytes (engine.memory_limit gives {}) "
+                        "use a smaller network or raise the limit",
+                        bytes / static_cast<std::int64_t>(sizeof(float)), bytes, limit));
+    }
+}
+
+}  // namespace
+
+Coordinator::Coordinator(Communicator& communicator, Backend& backend, const Experiment& experiment,
+                         Reporter& reporter, const std::atomic<int>& interrupt)
+    : experiment_(experiment),
+      reporter_(reporter),
+      interrupt_(interrupt),
+      signature_(experiment.task->signature()),
+      reevaluate_(reevaluates(experiment, signature_)),
+      fingerprint_(backend.describe().text()),
+      arithmetic_(arithmetic_of(backend)),
+      identity_(run_identity(experiment)),
+      dispatcher_(communicator, backend, experiment, reporter, interrupt),
+      memory_limit_(backend.memory().limit),
+      living_(dispatcher_.genome_maker(), dispatcher_.threads()),
+      writer_(writer_room) {}
+
+RunResult Coordinator::run(Start start) {
+    check_memory(experiment_, memory_limit_);
+    try {
+        open(start);
+        write_status("running", std::nullopt, "");
+        dispatcher_.gather();
+        reporter_.started(experiment_, dispatcher_.rank_lines(), strategy_->generation());
+        dispatcher_.warn_of_sharing();
+        return result(loop());
+    } catch (const std::exception& error) {
+        fail(error);
+        throw;
+    }
+}
+
+void Coordinator::open(Start start) {
+    directory_ = std::make_unique<RunDirectory>(experiment_.directory, experiment_.checkpoint.keep);
+    const std::string place = directory_->path().string();
+    if (const auto line = directory_->unfinished("generations")) {
+        reporter_.warning(*line);
+    }
+    const bool going_on = start != Start::fresh && holds_checkpoint(directory_->path());
+    if (!going_on && start != Start::resume) {
+        refuse_overwriting(start);
+    }
+    strategy_ = evolve::make_elite_strategy(experiment_.seed, experiment_.population,
+                                            experiment_.variation.splice.rate);
+    GenerationLog::Lengths lengths{};
+    const auto accept = [&](Checkpoint&& checkpoint) {
+        lengths = checkpoint.logs;
+        restore(std::move(checkpoint));
+    };
+    const bool found = going_on && directory_->load_newest(accept, [this](const std::string& text) {
+        reporter_.warning(text);
+    });
+    if (!found && start == Start::resume) {
+        throw InputError(
+            fmt::format("{} holds no checkpoint (nothing was run there, or it ended before the "
+                        "first one) start it with 'cambrian evolve CONFIG --continue'",
+                        place));
+    }
+    directory_->make_logs();
+    if (const auto& initial = experiment_.variation.initial) {
+        write_initial(directory_->path(), initial->genome);
+    }
+    directory_->write_config(experiment_.resolved_json, fingerprint_);
+    log_ = std::make_unique<GenerationLog>(directory_->path(), lengths, last_,
+                                           experiment_.log.individuals);
+    checkpoint_generation_ = strategy_->generation();
+}
+
+void Coordinator::refuse_overwriting(Start start) const {
+    const std::string place = directory_->path().string();
+    // Without a checkpoint tables are begun anew, and lose nothing; networks may be all there is.
+    if (const auto network = directory_->kept_network();
+        network && !holds_checkpoint(directory_->path())) {
+        throw ConfigError(
+            fmt::format("the directory {} holds {} and no checkpoint (a run would overwrite it) "
+                        "move it away, or give another run.directory",
+                        place, *network));
+    }
+    if (const auto file = start == Start::fresh ? directory_->kept_file() : std::nullopt) {
+        throw ConfigError(
+            fmt::format("the directory {} already holds a run (starting again would overwrite its "
+                        "{}) give --continue, or another run.directory or run.seed",
+                        place, *file));
+    }
+}
+
+void Coordinator::restore(Checkpoint&& checkpoint) {
+    const std::string source = experiment_.directory.string();
+    check_identity(checkpoint.identity_json, identity_, source);
+    if (!experiment_.distribution.mixed && checkpoint.arithmetic != arithmetic_) {
+        throw ConfigError(
+            fmt::format("{} was computed with other arithmetic (it was {}, here it is "
+                        "{}) resume on an equal device, or set engine.mixed to accept "
+                        "other bits",
+                        source, checkpoint.arithmetic, arithmetic_));
+    }
+    auto strategy = evolve::make_elite_strategy(experiment_.seed, experiment_.population,
+                                                experiment_.variation.splice.rate);
+    strategy->load(checkpoint.strategy);
+    if (strategy->generation() != checkpoint.generation) {
+        throw InputError(source +
+                         " holds a checkpoint that contradicts itself (its generations "
+                         "differ) use an older one");
+    }
+    Living living(dispatcher_.genome_maker(), dispatcher_.threads());
+    if (const auto missing = living.restore(strategy->living(), std::move(checkpoint.living))) {
+        throw InputError(
+            fmt::format("{} holds a checkpoint that contradicts itself (member {} "
+                        "is missing) use an older one",
+                        source, *missing));
+    }
+    strategy_ = std::move(strategy);
+    living_ = std::move(living);
+    champion_ = std::move(checkpoint.champion);
+    last_ = checkpoint.last;
+    elapsed_before_ = checkpoint.elapsed_seconds;
+}
+
+StopReason Coordinator::loop() {
+    if (experiment_.stop.generations == 0) {
+        return StopReason::generations;
+    }
+    for (;;) {
+        if (last_) {
+            if (const auto reason = reached(*last_)) {
+                return *reason;
+            }
+        }
+        if (interrupt_.load() != 0 || !advance()) {
+            return StopReason::interrupted;
+        }
+        checkpoint_when_due();
+    }
+}
+
+RunResult Coordinator::result(StopReason reason) {
+    checkpoint();
+    drain();
+    // Not before the checkpoint: a run that goes on from it must not see this validation.
+    if (reason != StopReason::interrupted) {
+        reason = !judge_last() ? StopReason::interrupted
+                 : last_       ? reached(*last_).value_or(reason)
+                               : reason;
+    }
+    const bool interrupted = reason == StopReason::interrupted;
+    RunResult result;
+    result.reason = reason;
+    if (last_) {
+        result.last = *last_;
+    }
+    result.last.elapsed_seconds = elapsed();
+    if (champion_) {
+        result.best_fitness = champion_->fitness;
+        result.best_validated = champion_->validated;
+    }
+    if (champion_ && signature_.tests && !interrupted) {
+        const auto tested = dispatcher_.evaluate_alone(champion_->genome, {evolve::Phase::test, 0});
+        if (tested && tested->failure) {
+            std::rethrow_exception(tested->failure);
+        }
+        if (tested && tested->outcomes.front().status == evolve::Status::ok) {
+            result.best_tested = tested->outcomes.front().fitness;
+        }
+    }
+    dispatcher_.set_farewell(fmt::format("the run has ended ({})", name(reason)));
+    result.solved = solved();
+    const bool unsolved = experiment_.stop.require_solved && !result.solved.value_or(true);
+    write_status(interrupted ? "interrupted" : "done",
+                 interrupted ? exit_interrupted
+                 : unsolved  ? exit_unsolved
+                             : 0,
+                 name(reason), result.best_tested);
+    return result;
+}
+
+double Coordinator::elapsed() const {
+    return elapsed_before_ + seconds_since(started_);
+}
+
+std::optional<StopReason> Coordinator::reached(const GenerationReport& report) const {
+    const double value =
+        signature_.validates ? report.validated.value_or(evolve::worst_fitness) : report.best;
+    if (value >= experiment_.stop.fitness) {
+        return StopReason::fitness;
+    }
+    if (report.generation + 1 >= experiment_.stop.generations) {
+        return StopReason::generations;
+    }
+    if (report.evaluations >= experiment_.stop.evaluations) {
+        return StopReason::evaluations;
+    }
+    if (elapsed() >= experiment_.stop.seconds) {
+        return StopReason::seconds;
+    }
+    return std::nullopt;
+}
+
+void Coordinator::checkpoint_when_due() {
+    if (seconds_since(last_status_) >= status_seconds) {
+        write_status("running", std::nullopt, "");
+        last_status_ = Clock::now();
+    }
+    const CheckpointSettings& settings = experiment_.checkpoint;
+    const double waited = seconds_since(last_checkpoint_);
+    const std::uint64_t generations = strategy_->generation() - checkpoint_generation_;
+    const bool by_count = settings.every > 0 && generations >= settings.every &&
+                          waited * checkpoint_share >= checkpoint_cost_.load() &&
+                          !checkpoint_running_.load();
+    if (by_count || waited >= settings.seconds) {
+        checkpoint();
+    }
+}
+
+void Coordinator::checkpoint() {
+    const auto saved = std::make_shared<Checkpoint>();
+    Checkpoint& state = *saved;
+    state.identity_json = identity_;
+    state.arithmetic = arithmetic_;
+    state.generation = strategy_->generation();
+    state.strategy = strategy_->save();
+    const SharedGenomes genomes = living_.genomes();
+    for (std::size_t place = 0; place < living_.size(); ++place) {
+        state.living.push_back({living_[place].outcome, (*genomes)[place]});
+    }
+    state.champion = champion_;
+    state.last = last_;
+    state.elapsed_seconds = elapsed();
+    checkpoint_generation_ = state.generation;
+    last_checkpoint_ = Clock::now();
+    checkpoint_running_ = true;
+    const bool news = !std::exchange(champion_on_disk_, true);
+    write([this, saved, news] {
+        const Clock::time_point start = Clock::now();
+        // The lines it counts must be there before it is.
+        log_->sync();
+        saved->logs = log_->lengths();
+        saved->checksums = log_->checksums();
+        directory_->save(*saved);
+        if (news) {
+            write_best(saved->champion);
+        }
+        checkpoint_cost_ = seconds_since(start);
+        checkpoint_running_ = false;
+    });
+}
+
+void Coordinator::write(WriterThread::Task task) {
+    while (!writer_.has_room(writer_patience)) {
+        dispatcher_.listen();
+    }
+    writer_.submit(std::move(task));
+}
+
+void Coordinator::drain() {
+    while (!writer_.drained(writer_patience)) {
+        dispatcher_.listen();
+    }
+    writer_.drain();
+}
+
+void Coordinator::write_best(const std::optional<Champion>& champion) const {
+    if (champion) {
+        write_network(
+            directory_->path() / "best.cmb",
+            {*champion->genome, experiment_.identity_json, champion->generation, champion->birth,
+             champion->fitness, champion->validated, experiment_.task->preparation()});
+    }
+}
+
+std::optional<bool> Coordinator::solved() const {
+    if (std::isinf(experiment_.stop.fitness)) {
+        return std::nullopt;
+    }
+    return last_ && reached(*last_) == StopReason::fitness;
+}
+
+void Coordinator::write_status(const char* state, std::optional<int> exit_code,
+                               std::string_view reason, std::optional<double> tested) const {
+    RunStatus status;
+    status.state = state;
+    status.exit_code = exit_code;
+    status.generation = strategy_->generation();
+    if (champion_) {
+        status.best = champion_->fitness;
+        status.validated = champion_->validated;
+    }
+    status.tested = tested;
+    status.solved = solved();
+    status.reason = reason;
+    directory_->write_status(status);
+}
+
+void Coordinator::fail(const std::exception& error) noexcept {
+    // A directory that was refused belongs to another run.
+    if (!log_) {
+        return;
+    }
+    try {
+        writer_.drain();
+    } catch (const std::exception&) {
+        // It is this error, or one that came after it.
+    }
+    try {
+        dispatcher_.set_farewell(error.what());
+        write_status("failed", exit_code_of(error), error.what());
+    } catch (const std::exception&) {
+        // The error on its way to the user matters more than this one.
+    }
+}
+
+std::string_view name(StopReason reason) {
+    switch (reason) {
+        case StopReason::generations:
+            return "generations";
+        case StopReason::fitness:
+            return "fitness";
+        case StopReason::evaluations:
+            return "evaluations";
+        case StopReason::seconds:
+            return "seconds";
+        case StopReason::interrupted:
+            break;
+    }
+    return "interrupted";
+}
+
+RunResult run_coordinator(Communicator& communicator, Backend& backend,
+                          const Experiment& experiment, Start start, Reporter& reporter,
+                          const std::atomic<int>& interrupt) {
+    return Coordinator(communicator, backend, experiment, reporter, interrupt).run(start);
+}
+
+}  // namespace cambrian::distributed

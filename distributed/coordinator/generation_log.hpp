@@ -1,0 +1,72 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "cambrian/distributed/protocol/message.hpp"
+#include "cambrian/distributed/run.hpp"
+#include "cambrian/evolve/runs/append_file.hpp"
+#include "cambrian/evolve/variation/birth.hpp"
+
+namespace cambrian::distributed {
+
+/// Seconds of one rank in one generation.
+struct RankSeconds {
+    int rank = 0;
+    ShardCost cost;
+};
+
+/// generations.csv, individuals.csv and timings.csv of a run directory. The first two depend on the
+/// run's identity only: numbers are written in their shortest form that reads back the same. The
+/// last line of generations.csv is not final: the end of a run may add a validation to it, which a
+/// run that goes on from there must take back.
+class GenerationLog {
+  public:
+    static constexpr std::size_t files = 3;
+    using Lengths = std::array<std::uint64_t, files>;
+    /// Of the files of results, which must be there whole: all but the timings.
+    static constexpr std::size_t result_files = 2;
+    using Checksums = std::array<Hash128, result_files>;
+
+    /// Continues files of these lengths (what is longer is cut) with the line of the `last`
+    /// generation; zero lengths begin new ones. Timings may have been lost. Without individuals
+    /// their file gets no lines; where there is none, it stays so.
+    GenerationLog(const std::filesystem::path& directory, const Lengths& lengths,
+                  const std::optional<GenerationReport>& last,
+                  LoggedIndividuals individuals = LoggedIndividuals::all);
+
+    /// Appends one generation and hands it to the system.
+    void append(const GenerationReport& report, std::span<const evolve::Birth> births,
+                std::span<const evolve::Outcome> outcomes, std::span<const RankSeconds> seconds);
+    /// Writes the line of the last generation again.
+    void amend(const GenerationReport& report);
+    /// Makes everything appended survive a power cut.
+    void sync();
+    /// What a checkpoint notes: of generations.csv all but the line of the last generation.
+    [[nodiscard]] Lengths lengths() const;
+    /// Of as many bytes.
+    [[nodiscard]] Checksums checksums() const;
+    /// Name of a file of results that does not hold these lengths.
+    [[nodiscard]] static std::optional<std::string> shorter(const std::filesystem::path& directory,
+                                                            const Lengths& lengths);
+    /// Name of a file of results that does not begin with the lines of the checkpoint, see
+    /// unchanged().
+    [[nodiscard]] static std::optional<std::string> changed(const std::filesystem::path& directory,
+                                                            const Lengths& lengths,
+                                                            const Checksums& checksums);
+
+  private:
+    AppendFile generations_;
+    LoggedIndividuals logged_;
+    std::optional<AppendFile> individuals_;  ///< None where there are no lines, nor will be.
+    AppendFile timings_;
+    std::uint64_t last_line_ = 0;  ///< Where the last generation's line begins.
+    Hash128 before_last_line_;     ///< Checksum of what is before it.
+};
+
+}  // namespace cambrian::distributed

@@ -1,0 +1,268 @@
+#include "cambrian/distributed/coordinator/run_directory.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <charconv>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <system_error>
+#include <utility>
+
+#include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/io/container.hpp"
+#include "cambrian/engine/network/archive/archive.hpp"
+
+namespace cambrian::distributed {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr const char* status_name = "status.json";
+constexpr const char* newest_name = "checkpoint.cmb";
+constexpr std::string_view older_prefix = "checkpoint-";
+constexpr std::string_view suffix = ".cmb";
+
+std::optional<std::uint64_t> generation_of(const std::string& file) {
+    if (!file.starts_with(older_prefix) || !file.ends_with(suffix)) {
+        return std::nullopt;
+    }
+    const char* begin = file.data() + older_prefix.size();
+    const char* end = file.data() + file.size() - suffix.size();
+    std::uint64_t generation = 0;
+    const auto [at, error] = std::from_chars(begin, end, generation);
+    return error == std::errc() && at == end ? std::optional(generation) : std::nullopt;
+}
+
+/// The directory, made where it is not there.
+fs::path made(fs::path path) {
+    std::error_code error;
+    fs::create_directories(path, error);
+    if (error) {
+        throw ConfigError(
+            fmt::format("the run directory {} cannot be made ({}) choose another run.directory",
+                        path.string(), error.message()));
+    }
+    return path;
+}
+
+struct Candidate {
+    fs::path path;
+    std::uint64_t generation = 0;
+};
+
+/// What lies in a folder. Throws ConfigError where the system refuses to say it.
+std::vector<fs::path> listed(const fs::path& folder) {
+    std::vector<fs::path> paths;
+    std::error_code error;
+    for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
+         entry.increment(error)) {
+        paths.push_back(entry->path());
+    }
+    if (error) {
+        throw ConfigError(
+            fmt::format("the run directory {} cannot be read ({}) check its "
+                        "permissions",
+                        folder.string(), error.message()));
+    }
+    return paths;
+}
+
+bool is_there(const fs::path& path) {
+    std::error_code ignored;
+    return fs::exists(path, ignored);
+}
+
+/// Checkpoints but the newest, newest first.
+std::vector<Candidate> older(const fs::path& folder) {
+    std::vector<Candidate> found;
+    for (const fs::path& path : listed(folder)) {
+        if (const auto generation = generation_of(path.filename().string())) {
+            found.push_back({path, *generation});
+        }
+    }
+    std::sort(found.begin(), found.end(),
+              [](const Candidate& a, const Candidate& b) { return a.generation > b.generation; });
+    return found;
+}
+
+/// Whether a table has a line after its header, or a part of one.
+bool has_lines(const fs::path& path) {
+    if (std::error_code ignored; !fs::is_regular_file(path, ignored)) {
+        return false;
+    }
+    std::ifstream file(path, std::ios::binary);
+    std::string header;
+    return std::getline(file, header) && file.get() != std::ifstream::traits_type::eof();
+}
+
+/// The lines that a checkpoint counts are not those that it counted. No older one helps: the user
+/// must know, and can put the file back.
+class ChangedLog : public InputError {
+  public:
+    using InputError::InputError;
+};
+
+}  // namespace
+
+RunDirectory::RunDirectory(fs::path path, std::uint64_t keep)
+    : path_(made(std::move(path))), keep_(std::max<std::uint64_t>(keep, 1)), lock_(path_) {
+    sweep();
+}
+
+/// Removes what a killed owner was writing.
+void RunDirectory::sweep() const {
+    std::vector<fs::path> halves;
+    for (const fs::path& path : listed(path_)) {
+        const std::string name = path.filename().string();
+        const bool half = name.find(".cmb.partial.") != std::string::npos ||
+                          name.starts_with("config.json.partial.");
+        if (half) {
+            halves.push_back(path);
+        }
+    }
+    for (const fs::path& half : halves) {
+        std::error_code ignored;
+        fs::remove(half, ignored);
+    }
+}
+
+bool holds_checkpoint(const fs::path& directory) {
+    return is_there(directory / newest_name) || !older(directory).empty();
+}
+
+std::optional<std::string> RunDirectory::kept_network() const {
+    for (const char* name : {"best.cmb", "last.cmb"}) {
+        if (is_there(path_ / name)) {
+            return name;
+        }
+    }
+    return std::nullopt;
+}
+
+std::optional<std::string> RunDirectory::kept_file() const {
+    for (const char* name : {newest_name, "training.cmb"}) {
+        if (is_there(path_ / name)) {
+            return name;
+        }
+    }
+    if (const std::vector<Candidate> past = older(path_); !past.empty()) {
+        return past.front().path.filename().string();
+    }
+    for (const char* name :
+         {"generations.csv", "individuals.csv", "epochs.csv", "observations.jsonl"}) {
+        if (has_lines(path_ / name)) {
+            return name;
+        }
+    }
+    return kept_network();
+}
+
+std::optional<std::string> RunDirectory::unfinished(std::string_view units) const {
+    try {
+        const auto status = read_status_file(path_ / status_name);
+        if (status && status->state == "running") {
+            return fmt::format(
+                "the last run in {} ended without a word (it was killed, or its host went down) "
+                "after {} {}",
+                path_.string(), status->generation, units);
+        }
+    } catch (const InputError&) {
+        // The next status replaces it.
+    }
+    return std::nullopt;
+}
+
+void RunDirectory::make_logs() const {
+    std::error_code error;
+    const fs::path logs = path_ / "logs";
+    fs::create_directory(logs, error);
+    std::error_code ignored;
+    if (fs::is_directory(fs::symlink_status(logs, ignored))) {
+        return;
+    }
+    const bool other = !error || error == std::errc::file_exists;
+    throw ConfigError(fmt::format(
+        "{} cannot be made ({}) {}", logs.string(),
+        other ? "a file or link has its name" : error.message(),
+        other ? "remove it, or choose another run.directory" : "check the permissions of the run"));
+}
+
+bool RunDirectory::load_newest(const std::function<void(Checkpoint&&)>& accept,
+                               const std::function<void(const std::string&)>& warn) {
+    std::vector<Candidate> candidates = older(path_);
+    if (is_there(path_ / newest_name)) {
+        candidates.insert(candidates.begin(), {path_ / newest_name, 0});
+    }
+    std::vector<fs::path> refused;
+    for (const Candidate& candidate : candidates) {
+        try {
+            Checkpoint checkpoint =
+                decode_checkpoint(read_file(candidate.path), candidate.path.string());
+            if (const auto log = GenerationLog::shorter(path_, checkpoint.logs)) {
+                throw InputError(
+                    fmt::format("{} cannot be used ({} is shorter than it says) restore that log",
+                                candidate.path.string(), *log));
+            }
+            if (const auto log =
+                    GenerationLog::changed(path_, checkpoint.logs, checkpoint.checksums)) {
+                throw ChangedLog(changed_text(path_ / *log));
+            }
+            const std::uint64_t generation = checkpoint.generation;
+            accept(std::move(checkpoint));
+            if (candidate.path.filename() == newest_name) {
+                newest_ = generation;
+            }
+            // Out of the way of the next save, and kept for whoever wants to look.
+            for (const fs::path& path : refused) {
+                fs::rename(path, path.string() + ".damaged");
+            }
+            return true;
+        } catch (const ChangedLog&) {
+            throw;
+        } catch (const OtherVersionError&) {
+            // Sound, and left as it is for that version.
+            throw;
+        } catch (const InputError& error) {
+            warn(fmt::format("{}; trying an older checkpoint", error.what()));
+            refused.push_back(candidate.path);
+        }
+    }
+    if (!candidates.empty()) {
+        throw InputError(
+            fmt::format("no checkpoint in {} can be used ({} tried) start the run anew "
+                        "in another directory",
+                        path_.string(), candidates.size()));
+    }
+    return false;
+}
+
+void RunDirectory::save(const Checkpoint& checkpoint) {
+    const std::vector<std::byte> bytes = encode(checkpoint);
+    const fs::path newest = path_ / newest_name;
+    if (newest_ && *newest_ != checkpoint.generation && is_there(newest)) {
+        fs::rename(newest, path_ / fmt::format("{}{}{}", older_prefix, *newest_, suffix));
+    }
+    write_file_atomically(newest, bytes);
+    newest_ = checkpoint.generation;
+    const std::vector<Candidate> past = older(path_);
+    for (std::size_t i = keep_ - 1; i < past.size(); ++i) {
+        fs::remove(past[i].path);
+    }
+}
+
+void RunDirectory::write_config(const std::string& resolved_json,
+                                const std::string& fingerprint) const {
+    nlohmann::ordered_json config = nlohmann::ordered_json::parse(resolved_json);
+    config["fingerprint"] = fingerprint;
+    const std::string text = config.dump(2) + "\n";
+    write_file_atomically(path_ / "config.json", std::as_bytes(std::span(text)));
+}
+
+void RunDirectory::write_status(const RunStatus& status) const {
+    write_status_file(path_ / status_name, status);
+}
+
+}  // namespace cambrian::distributed

@@ -1,0 +1,164 @@
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "cambrian/distributed/coordinator/scheduler.hpp"
+#include "cambrian/distributed/protocol/handshake.hpp"
+#include "cambrian/engine/core/error.hpp"
+
+// The coordinator's ears: what workers say. dispatcher_orders.cpp holds what they are told.
+namespace cambrian::distributed {
+
+namespace {
+
+using std::chrono::microseconds;
+
+constexpr std::uint32_t largest_room = 8;
+constexpr std::uint64_t damage_warnings = 3;
+constexpr std::size_t reply_bytes = std::size_t{64} << 20U;
+
+}  // namespace
+
+void Dispatcher::serve(microseconds patience) {
+    while (auto message = communicator_.receive(patience)) {
+        const Clock::time_point start = Clock::now();
+        handle(*message);
+        seconds_[0].communicate += std::chrono::duration<double>(Clock::now() - start).count();
+        patience = microseconds{0};
+    }
+}
+
+void Dispatcher::handle(const Message& message) {
+    if (message.source <= 0 || message.source >= communicator_.size()) {
+        return;
+    }
+    Peer& worker = peer(message.source);
+    worker.heard = Clock::now();
+    if (std::exchange(worker.silent, false)) {
+        reporter_.warning(fmt::format("{} speaks again", title(message.source)));
+    }
+    try {
+        dispatch(message);
+    } catch (const InputError& error) {
+        if (++worker.damaged <= damage_warnings) {
+            reporter_.warning(error.what());
+        }
+    }
+}
+
+void Dispatcher::dispatch(const Message& message) {
+    const int rank = message.source;
+    const std::string source = title(rank);
+    switch (message.kind) {
+        case MessageKind::hello:
+            welcome(rank, decode_message<Hello>(message.payload, source));
+            return;
+        case MessageKind::request:
+            take_request(rank, decode_request(message.payload, source, threads_));
+            return;
+        case MessageKind::heartbeat:
+            for (std::uint64_t shard : decode_message<Heartbeat>(message.payload, source).shards) {
+                if (round_) {
+                    round_->board.renew(rank, shard, lease_end());
+                }
+            }
+            send(communicator_, rank, Heartbeat{});
+            return;
+        case MessageKind::shard_failed:
+            take_failure(rank, decode_message<ShardFailure>(message.payload, source));
+            return;
+        case MessageKind::genome_request:
+            answer(rank, decode_message<GenomeRequest>(message.payload, source));
+            return;
+        case MessageKind::initial_request: {
+            static_cast<void>(decode_message<InitialRequest>(message.payload, source));
+            const auto& initial = experiment_.variation.initial;
+            send(
+                communicator_, rank,
+                InitialReply{initial ? evolve::encode(initial->genome) : std::vector<std::byte>{}});
+            return;
+        }
+        case MessageKind::shard:
+        case MessageKind::genomes:
+        case MessageKind::stop:
+        case MessageKind::initial:
+            break;
+    }
+    throw InputError(
+        fmt::format("a message from {} is refused (workers do not send kind {}) check "
+                    "that every rank runs the same program",
+                    source, static_cast<unsigned>(message.kind)));
+}
+
+void Dispatcher::welcome(int rank, Hello hello) {
+    check_same(hello_, hello, rank, experiment_.distribution.mixed);
+    peer(rank).hello = std::move(hello);
+    peer(rank).known = true;
+}
+
+void Dispatcher::take_request(int rank, Request request) {
+    Peer& worker = peer(rank);
+    worker.room = std::min(worker.room + std::min(request.room, largest_room), largest_room);
+    for (ShardResult& result : request.results) {
+        const std::size_t births = result.outcomes.size();
+        deliver(rank, result.shard, std::move(result.outcomes), {});
+        seconds_[static_cast<std::size_t>(rank)] += result.cost;
+        note_speed(rank, result.cost, births);
+    }
+}
+
+void Dispatcher::take_failure(int rank, const ShardFailure& failure) {
+    if (!failure.leaving) {
+        fail_shard(rank, failure.shard, failure.text);
+        return;
+    }
+    peer(rank).left = true;
+    if (round_) {
+        round_->board.withdraw(rank);
+    }
+    reporter_.warning(
+        fmt::format("{} leaves the run ({}) its shards go to others", title(rank), failure.text));
+}
+
+void Dispatcher::answer(int rank, const GenomeRequest& request) {
+    GenomeReply reply;
+    std::size_t bytes = 0;
+    for (Hash128 hash : request.hashes) {
+        const auto place = round_ ? round_->living.find(hash) : std::nullopt;
+        if (!place) {
+            reply.gone.push_back(hash);
+            continue;
+        }
+        reply.genomes.push_back({hash, evolve::encode(*(*round_->living.genomes())[*place])});
+        bytes += reply.genomes.back().bytes.size();
+        if (bytes > reply_bytes) {
+            send(communicator_, rank, std::exchange(reply, {}));
+            bytes = 0;
+        }
+    }
+    send(communicator_, rank, reply);
+}
+
+void Dispatcher::watch_leases() {
+    const Clock::time_point now = Clock::now();
+    const auto fall_silent = [&](int rank) {
+        if (!std::exchange(peer(rank).silent, true)) {
+            reporter_.warning(
+                fmt::format("{} has been silent for a lease of {:g} seconds (it is "
+                            "dead or stuck) its shards go to others",
+                            title(rank), experiment_.distribution.lease_seconds));
+        }
+    };
+    for (const ShardBoard::Lapse& lapse : round_->board.expire(now)) {
+        fall_silent(lapse.rank);
+    }
+    for (int rank = 1; rank < communicator_.size(); ++rank) {
+        const double silence = std::chrono::duration<double>(now - peer(rank).heard).count();
+        if (serving(peer(rank)) && silence > experiment_.distribution.lease_seconds) {
+            fall_silent(rank);
+        }
+    }
+}
+
+}  // namespace cambrian::distributed

@@ -1,0 +1,75 @@
+#include "cambrian/distributed/protocol/handshake.hpp"
+
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <array>
+#include <string>
+
+#include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/core/thread_pool.hpp"
+#include "cambrian/engine/core/version.hpp"
+
+namespace cambrian::distributed {
+
+namespace {
+
+std::string host_name() {
+    std::array<char, 256> text{};
+    return gethostname(text.data(), text.size() - 1) == 0 ? text.data() : "unknown";
+}
+
+}  // namespace
+
+Hello introduce(const Experiment& experiment, const Backend& backend) {
+    Hello hello;
+    hello.version = fmt::format("{}.{}.{}", CAMBRIAN_VERSION_MAJOR, CAMBRIAN_VERSION_MINOR,
+                                CAMBRIAN_VERSION_PATCH);
+    hello.identity = Hasher().add(run_identity(experiment)).hash128();
+    hello.arithmetic = arithmetic_of(backend);
+    hello.fingerprint = backend.describe().text();
+    hello.host = host_name();
+    hello.device = experiment.distribution.device;
+    hello.processors = static_cast<std::uint32_t>(available_processors());
+    return hello;
+}
+
+void dismiss(Communicator& communicator, const std::string& why) {
+    for (int rank = 1; rank < communicator.size(); ++rank) {
+        send(communicator, rank, Stop{why});
+    }
+}
+
+void decline(Communicator& communicator, const std::string& why) {
+    send(communicator, 0, ShardFailure{0, why, true});
+}
+
+std::string arithmetic_of(const Backend& backend) {
+    const ArithmeticFingerprint fingerprint = backend.describe();
+    return fingerprint.math == "strict" ? "strict, arithmetic " + fingerprint.build
+                                        : fingerprint.text();
+}
+
+void check_same(const Hello& own, const Hello& other, int rank, bool mixed) {
+    const std::string who = fmt::format("rank {} on {}", rank, other.host);
+    if (other.version != own.version) {
+        throw ConfigError(
+            fmt::format("{} runs cambrian {} (rank 0 runs {}) install one version on "
+                        "all hosts",
+                        who, other.version, own.version));
+    }
+    if (other.identity != own.identity) {
+        throw ConfigError(
+            fmt::format("{} has another experiment than rank 0 (their configs, environments or "
+                        "data files differ) give all ranks the same config and data",
+                        who));
+    }
+    if (!mixed && other.arithmetic != own.arithmetic) {
+        throw ConfigError(fmt::format(
+            "{} would compute other bits than rank 0 ({} against {}) use equal devices, "
+            "or engine.math \"strict\", or set engine.mixed to accept it",
+            who, other.arithmetic, own.arithmetic));
+    }
+}
+
+}  // namespace cambrian::distributed

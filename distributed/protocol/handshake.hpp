@@ -1,0 +1,29 @@
+#pragma once
+
+#include <string>
+
+#include "cambrian/distributed/communicator/communicator.hpp"
+#include "cambrian/distributed/experiment.hpp"
+#include "cambrian/distributed/protocol/message.hpp"
+#include "cambrian/engine/backend/backend.hpp"
+
+namespace cambrian::distributed {
+
+/// What this rank says of itself.
+[[nodiscard]] Hello introduce(const Experiment& experiment, const Backend& backend);
+
+/// Tells all workers that there will be no run; of rank 0, before it ever answered one of them.
+void dismiss(Communicator& communicator, const std::string& why);
+
+/// Tells the coordinator why this rank takes no part in the run, before it ever did.
+void decline(Communicator& communicator, const std::string& why);
+
+/// What two ranks, or a run and its resume, must have in common to compute equal bits: the whole
+/// fingerprint under fast math, only the version of the arithmetic under strict.
+[[nodiscard]] std::string arithmetic_of(const Backend& backend);
+
+/// Throws ConfigError naming the rank when it runs another program or experiment, or (unless
+/// `mixed`) would compute other bits.
+void check_same(const Hello& own, const Hello& other, int rank, bool mixed);
+
+}  // namespace cambrian::distributed

@@ -1,0 +1,76 @@
+#include "cambrian/distributed/protocol/initial_network.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "cambrian/distributed/protocol/message.hpp"
+#include "cambrian/engine/core/error.hpp"
+#include "cambrian/evolve/runs/network_file.hpp"
+
+namespace cambrian::distributed {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr int coordinator_rank = 0;
+constexpr const char* source = "the coordinator";
+constexpr std::chrono::milliseconds patience{50};
+/// How long a worker that was told to end by a signal waits for the coordinator's stop.
+constexpr double farewell_seconds = 5.0;
+
+evolve::Genome genome_of(const InitialReply& reply) {
+    if (reply.genome.empty()) {
+        throw ConfigError(
+            "rank 0 starts from no network (the config of this rank names one in network.initial) "
+            "give all ranks the same config");
+    }
+    return evolve::decode_genome(reply.genome, source);
+}
+
+}  // namespace
+
+std::filesystem::path initial_copy(const std::filesystem::path& run_directory) {
+    return run_directory / "initial.cmb";
+}
+
+void write_initial(const std::filesystem::path& run_directory, const evolve::Genome& genome) {
+    NetworkFile file;
+    file.genome = genome;
+    write_network(initial_copy(run_directory), file);
+}
+
+std::optional<evolve::Genome> receive_initial(Communicator& communicator,
+                                              const std::atomic<int>& interrupt,
+                                              double patience_seconds) {
+    send(communicator, coordinator_rank, InitialRequest{});
+    auto end = Clock::now() + std::chrono::duration<double>(patience_seconds);
+    bool leaving = false;
+    while (Clock::now() < end) {
+        if (interrupt.load() != 0 && !std::exchange(leaving, true)) {
+            end = std::min(end, Clock::now() + std::chrono::duration<double>(farewell_seconds));
+        }
+        const auto message = communicator.receive(patience);
+        if (!message || message->source != coordinator_rank) {
+            continue;
+        }
+        if (message->kind == MessageKind::stop) {
+            return std::nullopt;
+        }
+        if (message->kind == MessageKind::initial) {
+            return genome_of(decode_message<InitialReply>(message->payload, source));
+        }
+    }
+    if (leaving) {
+        return std::nullopt;
+    }
+    throw Error(
+        fmt::format("rank 0 has not sent network.initial within {:g} seconds (it died, or still "
+                    "reads its data) start the run again",
+                    patience_seconds));
+}
+
+}  // namespace cambrian::distributed

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "cambrian/distributed/worker/genome_store.hpp"
+
+namespace cambrian::distributed {
+
+/// Genomes whose memory is used again: what the last owner drops is written over by a later child,
+/// so that a steady population allocates next to nothing. Any thread may take and drop. Outlives
+/// its genomes.
+class GenomePool {
+  public:
+    struct Return {
+        GenomePool* pool;
+        void operator()(evolve::Genome* genome) const {
+            pool->give_back(std::unique_ptr<evolve::Genome>(genome));
+        }
+    };
+    /// A genome to write over. It may become a SharedGenome.
+    using Blank = std::unique_ptr<evolve::Genome, Return>;
+
+    /// @param limit_bytes of dropped genomes that are kept; what is beyond is freed.
+    explicit GenomePool(std::uint64_t limit_bytes) : limit_(limit_bytes) {}
+    ~GenomePool();
+    GenomePool(const GenomePool&) = delete;
+    GenomePool& operator=(const GenomePool&) = delete;
+
+    /// Dropped genomes, then new ones.
+    [[nodiscard]] std::vector<Blank> take(std::size_t count);
+
+  private:
+    void give_back(std::unique_ptr<evolve::Genome> genome);
+
+    const std::uint64_t limit_;
+    std::mutex mutex_;
+    std::vector<std::unique_ptr<evolve::Genome>> dropped_;
+    std::uint64_t bytes_ = 0;      ///< Of the dropped ones.
+    std::size_t outstanding_ = 0;  ///< Taken and not yet back.
+};
+
+}  // namespace cambrian::distributed

@@ -1,0 +1,91 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "cambrian/distributed/experiment.hpp"
+#include "cambrian/distributed/protocol/message.hpp"
+#include "cambrian/distributed/worker/genome_pool.hpp"
+#include "cambrian/distributed/worker/genome_store.hpp"
+#include "cambrian/engine/core/thread_pool.hpp"
+#include "cambrian/evolve/evaluation/evaluator.hpp"
+#include "cambrian/evolve/variation/variation.hpp"
+
+namespace cambrian::distributed {
+
+/// A child that was made elsewhere.
+struct ReadyChild {
+    SharedGenome genome;
+    std::uint32_t redrawn = 0;
+};
+
+/// A shard ready to be worked on.
+struct Job {
+    std::uint64_t shard = 0;
+    evolve::EvaluationRound round;
+    std::vector<evolve::Birth> births;
+    SharedGenomes parents;             ///< Parent::member is a place here.
+    std::vector<ReadyChild> children;  ///< One for each birth, or none: they are made here.
+};
+
+/// What became of a job: outcomes and genomes in the order of its births, or what it threw.
+struct JobResult {
+    std::uint64_t shard = 0;
+    std::vector<evolve::Outcome> outcomes;
+    std::vector<SharedGenome> genomes;
+    ShardCost cost;
+    std::exception_ptr failure;
+};
+
+/// Makes children, on the threads of the experiment, and evaluates them. One caller at a time.
+/// Outlives the genomes it makes.
+class Workshop {
+  public:
+    Workshop(Backend& backend, const Experiment& experiment);
+
+    /// Never throws what an evaluation throws: that is JobResult::failure.
+    [[nodiscard]] JobResult work(const Job& job);
+    /// Where the memory of its children comes from and goes to.
+    [[nodiscard]] GenomePool& genomes() { return genomes_; }
+
+  private:
+    [[nodiscard]] SharedGenome child_of(const Job& job, std::size_t index, GenomePool::Blank& blank,
+                                        evolve::Outcome& outcome) const;
+    void make_children(const Job& job, JobResult& result);
+    void evaluate(const Job& job, JobResult& result);
+    using Genomes = std::span<const evolve::Genome* const>;
+    /// By the rank's backend; where that one has no memory, by the fallback, or without one in
+    /// parts. Throws OutOfMemoryError when there is none for a single genome.
+    [[nodiscard]] std::vector<evolve::Evaluation> evaluations(Genomes genomes, const Job& job,
+                                                              JobResult& result);
+    [[nodiscard]] std::vector<evolve::Evaluation> by_fallback(Genomes genomes, const Job& job,
+                                                              JobResult& result);
+    [[nodiscard]] std::vector<evolve::Evaluation> in_halves(Genomes genomes, const Job& job,
+                                                            JobResult& result);
+
+    /// Where a rank evaluates what its own backend has no memory for.
+    struct Fallback {
+        std::unique_ptr<Backend> backend;
+        std::unique_ptr<evolve::Evaluator> evaluator;
+    };
+    GenomePool genomes_;
+    evolve::Variation variation_;
+    std::function<Fallback()> make_fallback_;  ///< Null: there is none.
+    Fallback fallback_;                        ///< Made when it is needed first.
+    evolve::Evaluator evaluator_;
+    ThreadPool threads_;
+};
+
+/// Text of what a job threw.
+[[nodiscard]] std::string describe(const std::exception_ptr& failure);
+/// Whether a job threw because this rank is of no more use: its device is lost, or has no memory
+/// for a single birth.
+[[nodiscard]] bool rank_lost(const std::exception_ptr& failure);
+
+}  // namespace cambrian::distributed

@@ -1,0 +1,219 @@
+#include <algorithm>
+
+#include "cambrian/engine/cpu/conv/plane.hpp"
+#include "cambrian/engine/cpu/conv/tile.hpp"
+#include "cambrian/engine/cpu/conv/window_planes.hpp"
+#include "cambrian/engine/cpu/execution/compiled_graph.hpp"
+#include "cambrian/engine/cpu/execution/kernel_table.hpp"
+#include "cambrian/engine/cpu/gemm/gemm.hpp"
+
+namespace cambrian::cpu {
+
+namespace {
+
+/// Multiplications that are worth another thread.
+constexpr std::int64_t part_multiplications = 262144;
+
+std::int64_t divide_up(std::int64_t a, std::int64_t b) {
+    return (a + b - 1) / b;
+}
+
+/// Weights times windows, one image and group at a time. Windows are read right from padded copies
+/// of the channels. Every sum runs over channels and taps in order, so strict math has the bits of
+/// the lowering.
+class ConvStep : public Step {
+  public:
+    explicit ConvStep(const Site& site)
+        : conv_(site.attribute<ConvAttribute>()),
+          x_(site.operands[0]),
+          weights_(site.operands[1]),
+          result_(site.results[0]),
+          geometry_(window_geometry(conv_.window, site.operand(0).shape.extents())),
+          planes_(geometry_),
+          channels_(site.operand(1).shape[1]),
+          outputs_(site.operand(1).shape[0] / conv_.groups),
+          matrices_(site.result().shape.elements() / (outputs_ * geometry_.windows())),
+          is_fused_(site.math == Math::fast),
+          tiles_(conv_tiles()) {
+        if (conv_.bias) {
+            bias_ = site.operands[2];
+        }
+        for (std::int64_t channel = 0; channel < channels_; ++channel) {
+            for (std::int64_t tap = 0; tap < geometry_.taps(); ++tap) {
+                offsets_.push_back(channel * planes_.words() + planes_.offset(tap));
+            }
+        }
+        const std::int64_t words = outputs_ == 1 ? place_vectors() : place_runs();
+        gemm_ = {.m = outputs_, .n = geometry_.windows(), .k = channels_, .adds = conv_.bias};
+        site.owner.part_scratch(is_product() ? gemm_.scratch_words() + gemm_.part_words() : words);
+        const std::int64_t multiplications =
+            outputs_ * geometry_.windows() * static_cast<std::int64_t>(offsets_.size());
+        part_matrices_ =
+            divide_up(part_multiplications, std::max<std::int64_t>(multiplications, 1));
+    }
+
+    void run(Frame& frame, std::int64_t count) const override {
+        const std::int64_t all = count * matrices_;
+        for_each_part(frame.team, divide_up(all, part_matrices_),
+                      [&](std::int64_t part, std::byte* scratch) {
+                          const std::int64_t first = part * part_matrices_;
+                          const std::int64_t end = std::min(all, first + part_matrices_);
+                          for (std::int64_t matrix = first; matrix < end; ++matrix) {
+                              run_matrix(frame, matrix / matrices_, matrix % matrices_,
+                                         reinterpret_cast<float*>(scratch));
+                          }
+                      });
+    }
+
+  private:
+    [[nodiscard]] std::int64_t tile_columns() const { return tiles_.most_vectors * tiles_.lanes; }
+
+    /// A window of one element everywhere: the channels are the windows as they lie.
+    [[nodiscard]] bool is_product() const { return is_fused_ && geometry_.is_identity(); }
+
+    /// Both return the words of scratch.
+    std::int64_t place_runs() {
+        const auto& [depth, height, width] = geometry_.positions;
+        const std::int64_t joined = (height - 1) * planes_.row() + width;
+        // Rows as one run compute what lies between them too.
+        const bool joins =
+            divide_up(joined, tiles_.lanes) <= height * divide_up(width, tiles_.lanes);
+        run_rows_ = joins ? height : 1;
+        run_length_ = joins ? joined : width;
+        // The last vector of a run is read, not stored, beyond its end.
+        sums_offset_ = channels_ * planes_.words() + tile_columns();
+        return sums_offset_ + tiles_.most_rows * tile_columns();
+    }
+    std::int64_t place_vectors() {
+        constexpr std::int64_t lanes = 8;
+        const auto& [depth, height, width] = geometry_.positions;
+        for (std::int64_t row = 0; row < depth * height; ++row) {
+            const std::int64_t window =
+                row / height * planes_.slab() + row % height * planes_.row();
+            for (std::int64_t x = 0; x < width; x += lanes) {
+                vectors_.push_back({window + x, row * width + x, std::min(lanes, width - x)});
+            }
+        }
+        return channels_ * planes_.words() + lanes;
+    }
+
+    void run_matrix(const Frame& frame, std::int64_t individual, std::int64_t matrix,
+                    float* scratch) const {
+        const auto at = [&](const Ref& ref) {
+            return frame.at<float>(ref) + individual * ref.stride;
+        };
+        const float* x = at(x_) + matrix * channels_ * geometry_.elements();
+        const std::int64_t first = matrix % conv_.groups * outputs_;
+        const auto depth = static_cast<std::int64_t>(offsets_.size());
+        const float* weights = at(weights_) + first * depth;
+        const float* bias = conv_.bias ? at(bias_) + first : nullptr;
+        float* result = at(result_) + matrix * outputs_ * geometry_.windows();
+        if (is_product()) {
+            for (std::int64_t output = 0; bias != nullptr && output < outputs_; ++output) {
+                std::fill_n(result + output * geometry_.windows(), geometry_.windows(),
+                            bias[output]);
+            }
+            gemm_(scratch, weights, x, result);
+            return;
+        }
+        for (std::int64_t channel = 0; channel < channels_; ++channel) {
+            planes_.write(x, scratch + channel * planes_.words());
+            x += geometry_.elements();
+        }
+        if (outputs_ == 1) {
+            ConvPlane{offsets_, weights, scratch, bias, result}.run(vectors_, is_fused_);
+        } else {
+            multiply(scratch, weights, bias, result);
+        }
+    }
+
+    void multiply(float* scratch, const float* weights, const float* bias, float* result) const {
+        const auto& [depth, height, width] = geometry_.positions;
+        for (std::int64_t z = 0; z < depth; ++z) {
+            for (std::int64_t y = 0; y < height; y += run_rows_) {
+                const float* windows = scratch + z * planes_.slab() + y * planes_.row();
+                for (std::int64_t q = 0; q < run_length_; q += tile_columns()) {
+                    multiply_columns(windows, q, weights, bias, scratch + sums_offset_,
+                                     result + (z * height + y) * width);
+                }
+            }
+        }
+    }
+
+    /// All outputs of the windows of a run from q on, as many as fit a tile.
+    void multiply_columns(const float* windows, std::int64_t q, const float* weights,
+                          const float* bias, float* sums, float* result) const {
+        const std::int64_t columns = std::min(tile_columns(), run_length_ - q);
+        const std::int64_t vectors = divide_up(columns, tiles_.lanes);
+        const std::int64_t depth = static_cast<std::int64_t>(offsets_.size());
+        const std::int64_t y = q / planes_.row();
+        const std::int64_t x = q - y * planes_.row();
+        for (std::int64_t row = 0; row < outputs_; row += tiles_.most_rows) {
+            const std::int64_t rows = std::min(tiles_.most_rows, outputs_ - row);
+            tiles_.kernel(is_fused_, rows, vectors)({.weights = weights + row * depth,
+                                                     .depth = depth,
+                                                     .windows = windows + q,
+                                                     .offsets = offsets_.data(),
+                                                     .sums = sums});
+            for (std::int64_t r = 0; r < rows; ++r) {
+                store(sums + r * vectors * tiles_.lanes, columns, x,
+                      bias == nullptr ? nullptr : bias + row + r,
+                      result + (row + r) * geometry_.windows() + y * geometry_.positions[2]);
+            }
+        }
+    }
+
+    /// From window x of a row on, without what lies between the rows of a run.
+    void store(const float* sums, std::int64_t columns, std::int64_t x, const float* bias,
+               float* result) const {
+        const std::int64_t width = geometry_.positions[2];
+        const std::int64_t row = planes_.row();
+        if (row == width) {
+            store_run(sums, columns, bias, result + x);
+            return;
+        }
+        for (std::int64_t i = 0; i < columns; i += row - x, x = 0, result += width) {
+            store_run(sums + i, std::min(width - x, columns - i), bias, result + x);
+        }
+    }
+
+    static void store_run(const float* __restrict__ sums, std::int64_t count, const float* bias,
+                          float* __restrict__ result) {
+        if (bias == nullptr) {
+            for (std::int64_t i = 0; i < count; ++i) {
+                result[i] = sums[i];
+            }
+            return;
+        }
+        const float added = *bias;
+        for (std::int64_t i = 0; i < count; ++i) {
+            result[i] = sums[i] + added;
+        }
+    }
+
+    ConvAttribute conv_;
+    Ref x_, weights_, bias_, result_;
+    WindowGeometry geometry_;
+    WindowPlanes planes_;
+    std::int64_t channels_, outputs_;  ///< Of one group.
+    std::int64_t matrices_;            ///< Images times groups.
+    std::int64_t part_matrices_ = 1;   ///< That one thread takes at a time.
+    bool is_fused_;
+    const ConvTiles& tiles_;
+    std::vector<std::int64_t> offsets_;           ///< One for each channel and tap.
+    std::int64_t run_rows_ = 1, run_length_ = 0;  ///< Windows that are multiplied as one row.
+    std::int64_t sums_offset_ = 0;
+    std::vector<ConvVector> vectors_;  ///< All windows, where there is one output.
+    Gemm gemm_;
+};
+
+}  // namespace
+
+std::unique_ptr<Step> make_conv(const Site& site) {
+    if (site.result().shape.elements() == 0) {
+        return nullptr;
+    }
+    return std::make_unique<ConvStep>(site);
+}
+
+}  // namespace cambrian::cpu

@@ -1,0 +1,69 @@
+#include "cambrian/engine/cpu/conv/plane.hpp"
+
+#include <immintrin.h>
+
+#include <algorithm>
+#include <array>
+
+#include "cambrian/engine/core/simd/lanes.hpp"
+#include "cambrian/engine/core/simd/unrolled.hpp"
+
+namespace cambrian::cpu {
+
+namespace {
+
+constexpr std::size_t most_vectors = 6;
+
+template <std::size_t count, bool fused>
+void sums_of(const ConvPlane& plane, const ConvVector* vectors) {
+    __m256 sums[count];
+    const float* from[count];
+    unrolled<count>([&](auto v) __attribute__((always_inline)) {
+        sums[v] = _mm256_setzero_ps();
+        from[v] = plane.windows + vectors[v].window;
+    });
+    const std::size_t depth = plane.offsets.size();
+    const std::int64_t* offsets = plane.offsets.data();
+    const float* weights = plane.weights;
+    for (std::size_t k = 0; k < depth; ++k) {
+        const __m256 weight = _mm256_broadcast_ss(weights + k);
+        const std::int64_t offset = offsets[k];
+        unrolled<count>([&](auto v) __attribute__((always_inline)) {
+            const __m256 words = _mm256_loadu_ps(from[v] + offset);
+            sums[v] = fused ? _mm256_fmadd_ps(weight, words, sums[v])
+                            : _mm256_add_ps(sums[v], _mm256_mul_ps(weight, words));
+        });
+    }
+    unrolled<count>([&](auto v) __attribute__((always_inline)) {
+        const __m256 sum = plane.bias == nullptr
+                               ? sums[v]
+                               : _mm256_add_ps(sums[v], _mm256_broadcast_ss(plane.bias));
+        float* to = plane.result + vectors[v].result;
+        if (vectors[v].count == lanes) {
+            _mm256_storeu_ps(to, sum);
+        } else {
+            store_first(to, sum, vectors[v].count);
+        }
+    });
+}
+
+using Kernel = void (*)(const ConvPlane& plane, const ConvVector* vectors);
+
+template <bool fused, std::size_t... index>
+constexpr std::array<Kernel, sizeof...(index)> kernels(std::index_sequence<index...>) {
+    return {sums_of<index + 1, fused>...};
+}
+
+}  // namespace
+
+void ConvPlane::run(std::span<const ConvVector> vectors, bool is_fused) const {
+    using Indices = std::make_index_sequence<most_vectors>;
+    static constexpr std::array table{kernels<false>(Indices{}), kernels<true>(Indices{})};
+    while (!vectors.empty()) {
+        const std::size_t count = std::min(vectors.size(), most_vectors);
+        table[is_fused ? 1 : 0][count - 1](*this, vectors.data());
+        vectors = vectors.subspan(count);
+    }
+}
+
+}  // namespace cambrian::cpu

@@ -1,0 +1,80 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "cambrian/engine/cpu/execution/lift.hpp"
+#include "cambrian/engine/cpu/fused/axes.hpp"
+
+namespace cambrian::cpu {
+
+/// Folds a block of rows into one word of each (see row_fold.hpp).
+using BlockFold = void (*)(const Word* x, std::int64_t stride, std::int64_t rows,
+                           std::int64_t width, Word* folded, bool starts);
+
+/// Where code finds a value.
+struct ChainPlace {
+    enum class Kind : std::uint8_t {
+        literal,  ///< Word `index` of the literals.
+        view,     ///< The elements of view `index`, in memory.
+        words,    ///< From word `index` of the scratch on: one word, or one for each row of a tile.
+        block,    ///< The same: the rows of the current block, as long as it is wide.
+        panel,    ///< The same: the columns of the current block in all rows of a tile.
+        rows,     ///< The same: whole rows of a tile.
+    };
+    Kind kind = Kind::words;
+    std::int64_t index = 0;
+    Level level = Level::one;
+};
+
+/// One loop over a value of a chain: a lifted function, a fold, or without either the activation
+/// whose code is its second operand.
+struct ChainLoop {
+    Row row = nullptr;
+    BlockFold fold = nullptr;
+    Nest::Strides strides{};
+    std::array<std::uint16_t, Nest::max_views> places{};  ///< The result, then the operands.
+    std::uint8_t views = 0;
+    bool whole = false;  ///< The rows of a block are one run of words for every place.
+};
+
+/// A view that has one word for each row, loaded before a tile.
+struct ChainLoad {
+    std::size_t view = 0;
+    std::uint16_t place = 0;
+};
+
+/// The body of a chain as loops. A tile is a number of rows. Each phase computes words of rows,
+/// then full values by blocks: for some columns at a time, a few rows after another, and last the
+/// folds of these columns of all rows, which the next phase needs.
+struct ChainCode {
+    struct Phase {
+        std::vector<ChainLoop> words;
+        std::vector<ChainLoop> blocks;
+        std::vector<ChainLoop> folds;
+    };
+    std::vector<ChainLoop> once{};  ///< Values that are one word altogether.
+    std::vector<ChainLoad> loads{};
+    std::vector<Phase> phases{};
+    int stored = -1;  ///< The place of a result that has one word for each row, or -1.
+    std::vector<ChainPlace> places{};
+    std::vector<std::uint32_t> literals{};
+    std::int64_t tile_rows = 1;
+    std::int64_t block_rows = 1;
+    std::int64_t block_width = 1;   ///< Columns.
+    std::int64_t panel_stride = 1;  ///< Words between the rows of a panel.
+    std::int64_t words = 0;         ///< Of scratch.
+    bool reduces = false;
+};
+
+/// The shape all views of a chain are broadcast to, and whether its rows are reduced.
+struct ChainExtent {
+    Shape shape;
+    bool reduces = false;
+};
+[[nodiscard]] ChainExtent chain_extent(const Graph& body);
+
+[[nodiscard]] ChainCode chain_code(const Graph& body, const ChainAxes& axes, bool reduces);
+
+}  // namespace cambrian::cpu

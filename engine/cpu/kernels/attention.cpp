@@ -1,0 +1,251 @@
+#include <array>
+#include <limits>
+
+#include "cambrian/engine/core/elementary.hpp"
+#include "cambrian/engine/cpu/execution/compiled_graph.hpp"
+#include "cambrian/engine/cpu/execution/kernel_table.hpp"
+#include "cambrian/engine/cpu/gemm/gemm.hpp"
+#include "cambrian/engine/cpu/kernels/attention_tiles.hpp"
+
+// attention and attention_gradient under fast math: tiles of scores that never leave the cache. How
+// they are cut depends on shapes and on the keys that count.
+namespace cambrian::cpu {
+namespace {
+
+constexpr float infinity = std::numeric_limits<float>::infinity();
+
+/// Runs parts of the key heads of individuals, each with scratch of its own.
+class AttentionStep : public Step {
+  public:
+    /// @param tensors that are operands; `valid` follows them where there is one.
+    AttentionStep(const Site& site, std::size_t tensors)
+        : tiles_(
+              attention_sizes(site.operand(0).shape, site.operand(1).shape, site.operand(2).shape),
+              site.attribute<AttentionAttribute>()),
+          has_valid_(site.operands.size() > tensors) {
+        if (has_valid_) valid_ = site.operands[tensors];
+        for (std::size_t i = 0; i < tensors; ++i) add(site.operands[i], site.operand(i));
+        for (std::size_t i = 0; i < site.results.size(); ++i) add(site.results[i], site.result(i));
+    }
+
+    void run(Frame& frame, std::int64_t count) const override {
+        const std::int64_t heads = tiles_.sizes.key_heads;
+        for_each_part(
+            frame.team, count * heads * parts_, [&](std::int64_t index, std::byte* scratch) {
+                const std::int64_t part = index % parts_;
+                const std::int64_t head = index / parts_ % heads;
+                const std::int64_t individual = index / parts_ / heads;
+                Pointers at{};
+                for (std::size_t t = 0; t < tensors_.size(); ++t) {
+                    const Ref& ref = tensors_[t].ref;
+                    at[t] =
+                        frame.at<float>(ref) + individual * ref.stride + head * tensors_[t].words;
+                }
+                run_part(at, part, counted(frame, individual), reinterpret_cast<float*>(scratch));
+            });
+    }
+
+  protected:
+    static constexpr std::size_t most_tensors = 9;
+    using Pointers = std::array<float*, most_tensors>;
+
+    /// @param at operands, then results, of the key head.
+    virtual void run_part(const Pointers& at, std::int64_t part, std::int64_t count,
+                          float* scratch) const = 0;
+
+    /// Words that the products of a tile use.
+    [[nodiscard]] std::int64_t gemm_words() const {
+        const std::int64_t width = std::max(tiles_.sizes.width, tiles_.sizes.value_width);
+        const std::int64_t rows = std::min(AttentionTiles::most_rows, tiles_.sizes.rows);
+        const std::int64_t keys = std::min(AttentionTiles::most_keys, tiles_.sizes.keys);
+        const Gemm scores{.m = rows, .n = keys, .k = width};
+        const Gemm by_rows{.m = rows, .n = width, .k = keys};
+        const Gemm by_keys{.m = keys, .n = width, .k = rows};
+        return std::max({scores.enough_words(), by_rows.enough_words(), by_keys.enough_words()});
+    }
+
+    AttentionTiles tiles_;
+    std::int64_t parts_ = 1;  ///< Of a key head.
+
+  private:
+    struct Tensor {
+        Ref ref;
+        std::int64_t words = 0;  ///< Of a key head.
+    };
+
+    void add(const Ref& ref, const ValueInfo& info) {
+        tensors_.push_back(
+            {ref, info.shape.elements() / std::max<std::int64_t>(tiles_.sizes.key_heads, 1)});
+    }
+    [[nodiscard]] std::int64_t counted(const Frame& frame, std::int64_t individual) const {
+        const std::int64_t keys = tiles_.sizes.keys;
+        if (!has_valid_) return keys;
+        const std::int64_t valid = frame.at<std::int32_t>(valid_)[individual * valid_.stride];
+        return std::clamp<std::int64_t>(valid, 0, keys);
+    }
+
+    std::vector<Tensor> tensors_;
+    Ref valid_;
+    bool has_valid_;
+};
+
+/// Online softmax: behind every tile a row holds its largest score so far, the sum of exponentials
+/// below it, and the values weighted by them.
+class ForwardStep : public AttentionStep {
+  public:
+    explicit ForwardStep(const Site& site) : AttentionStep(site, 3) {
+        parts_ = (tiles_.sizes.rows + AttentionTiles::most_rows - 1) / AttentionTiles::most_rows;
+        site.owner.part_scratch(tiles_.tile_words() + gemm_words());
+    }
+
+  private:
+    /// Rows of a tile, from the first on.
+    struct Rows {
+        std::int64_t first = 0;
+        std::int64_t count = 0;
+        float* output = nullptr;
+        std::array<float, AttentionTiles::most_rows> largest;
+        std::array<float, AttentionTiles::most_rows> sum;
+    };
+
+    void run_part(const Pointers& at, std::int64_t part, std::int64_t count,
+                  float* scores) const override {
+        const AttentionSizes& sizes = tiles_.sizes;
+        const std::int64_t first = part * AttentionTiles::most_rows;
+        const float* q = at[0] + first * sizes.width;
+        float* scratch = scores + tiles_.tile_words();
+        Rows rows;
+        rows.first = first;
+        rows.count = std::min(AttentionTiles::most_rows, sizes.rows - first);
+        rows.output = at[3] + first * sizes.value_width;
+        rows.largest.fill(-infinity);
+        rows.sum.fill(0.0F);
+        std::fill_n(rows.output, rows.count * sizes.value_width, 0.0F);
+        const std::int64_t end = tiles_.end(first, rows.count, count);
+        for (std::int64_t key = 0; key < end; key += AttentionTiles::most_keys) {
+            const std::int64_t keys = std::min(AttentionTiles::most_keys, end - key);
+            const float* k = at[1] + key * sizes.width;
+            const float* v = at[2] + key * sizes.value_width;
+            Gemm{.m = rows.count,
+                 .n = keys,
+                 .k = sizes.width,
+                 .transpose_b = true,
+                 .factor = tiles_.scale}(scratch, q, k, scores);
+            weigh(rows, scores, key, keys, count);
+            Gemm{.m = rows.count, .n = sizes.value_width, .k = keys, .adds = true}(scratch, scores,
+                                                                                   v, rows.output);
+        }
+        finish(rows, at[4] + first);
+    }
+
+    /// Scores of a tile become weights, and what the rows hold is brought below the new largest
+    /// score.
+    void weigh(Rows& rows, float* scores, std::int64_t key, std::int64_t keys,
+               std::int64_t count) const {
+        const std::int64_t width = tiles_.sizes.value_width;
+        for (std::int64_t r = 0; r < rows.count; ++r) {
+            float* own = scores + r * keys;
+            const std::int64_t seen =
+                std::clamp<std::int64_t>(tiles_.end(rows.first + r, count) - key, 0, keys);
+            float& largest = rows.largest[static_cast<std::size_t>(r)];
+            float& sum = rows.sum[static_cast<std::size_t>(r)];
+            const float tile_largest = largest_of(own, seen);
+            if (tile_largest > largest) {
+                const float factor = elementary::exp(largest - tile_largest);
+                for (std::int64_t i = 0; i < width; ++i) rows.output[r * width + i] *= factor;
+                sum *= factor;
+                largest = tile_largest;
+            }
+            exponentials(own, seen, keys, largest == -infinity ? 0.0F : largest);
+            sum += sum_of(own, seen);
+        }
+    }
+
+    void finish(Rows& rows, float* log_sum) const {
+        const std::int64_t width = tiles_.sizes.value_width;
+        for (std::int64_t r = 0; r < rows.count; ++r) {
+            const auto index = static_cast<std::size_t>(r);
+            const float sum = rows.sum[index];
+            const bool none = sum == 0.0F;
+            log_sum[r] = none ? -infinity : rows.largest[index] + elementary::log(sum);
+            const float factor = none ? 1.0F : elementary::reciprocal(sum);
+            for (std::int64_t i = 0; i < width; ++i) rows.output[r * width + i] *= factor;
+        }
+    }
+};
+
+/// Weights again from the saved log-sum-exp, tile by tile.
+class GradientStep : public AttentionStep {
+  public:
+    explicit GradientStep(const Site& site) : AttentionStep(site, 6) {
+        site.owner.part_scratch(2 * tiles_.tile_words() + gemm_words());
+    }
+
+  private:
+    void run_part(const Pointers& at, std::int64_t, std::int64_t count,
+                  float* scratch) const override {
+        const AttentionSizes& sizes = tiles_.sizes;
+        std::fill_n(at[6], sizes.rows * sizes.width, 0.0F);
+        std::fill_n(at[7], sizes.keys * sizes.width, 0.0F);
+        std::fill_n(at[8], sizes.keys * sizes.value_width, 0.0F);
+        for (std::int64_t key = 0; key < count; key += AttentionTiles::most_keys)
+            for (std::int64_t first = 0; first < sizes.rows; first += AttentionTiles::most_rows) {
+                const std::int64_t rows = std::min(AttentionTiles::most_rows, sizes.rows - first);
+                const std::int64_t end = tiles_.end(first, rows, count);
+                const std::int64_t keys = std::min(AttentionTiles::most_keys, end - key);
+                if (keys > 0) run_tile(at, {first, rows, key, keys}, count, scratch);
+            }
+    }
+
+    struct Tile {
+        std::int64_t first;
+        std::int64_t rows;
+        std::int64_t key;
+        std::int64_t keys;
+    };
+
+    void run_tile(const Pointers& at, const Tile& tile, std::int64_t count, float* weights) const {
+        const std::int64_t width = tiles_.sizes.width;
+        const std::int64_t value_width = tiles_.sizes.value_width;
+        const float* q = at[0] + tile.first * width;
+        const float* k = at[1] + tile.key * width;
+        const float* v = at[2] + tile.key * value_width;
+        const float* upstream = at[4] + tile.first * value_width;
+        const auto& [first, rows, key, keys] = tile;
+        float* by_score = weights + tiles_.tile_words();
+        float* scratch = by_score + tiles_.tile_words();
+        const float scale = tiles_.scale;
+
+        Gemm{.m = rows, .n = keys, .k = width, .transpose_b = true, .factor = scale}(scratch, q, k,
+                                                                                     weights);
+        Gemm{.m = rows, .n = keys, .k = value_width, .transpose_b = true}(scratch, upstream, v,
+                                                                          by_score);
+        for (std::int64_t r = 0; r < rows; ++r) {
+            float* own = weights + r * keys;
+            const std::int64_t seen =
+                std::clamp<std::int64_t>(tiles_.end(first + r, count) - key, 0, keys);
+            exponentials(own, seen, keys, at[3][first + r]);
+            const float offset = at[5][first + r];
+            float* gradient = by_score + r * keys;
+            for (std::int64_t i = 0; i < keys; ++i) gradient[i] = own[i] * (gradient[i] - offset);
+        }
+        Gemm{.m = keys, .n = value_width, .k = rows, .transpose_a = true, .adds = true}(
+            scratch, weights, upstream, at[8] + key * value_width);
+        Gemm{.m = rows, .n = width, .k = keys, .factor = scale, .adds = true}(
+            scratch, by_score, k, at[6] + first * width);
+        Gemm{.m = keys, .n = width, .k = rows, .transpose_a = true, .factor = scale, .adds = true}(
+            scratch, by_score, q, at[7] + key * width);
+    }
+};
+
+}  // namespace
+
+std::unique_ptr<Step> make_attention(const Site& site) {
+    return std::make_unique<ForwardStep>(site);
+}
+
+std::unique_ptr<Step> make_attention_gradient(const Site& site) {
+    return std::make_unique<GradientStep>(site);
+}
+
+}  // namespace cambrian::cpu

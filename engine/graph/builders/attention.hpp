@@ -1,0 +1,66 @@
+#pragma once
+
+#include <optional>
+
+#include "cambrian/engine/graph/builders/arithmetic.hpp"
+
+// Attention and what stands around it. Negative axes count from the end.
+namespace cambrian {
+
+struct AttentionOptions {
+    std::optional<double> scale{};  ///< Of the scores; 1 / sqrt(width) when it is not given.
+    bool causal = false;            ///< The last query is as late as the last key that counts.
+    std::optional<Var> valid{};     ///< Integer scalar: how many keys count, as of a cache.
+};
+struct Attention {
+    Var output;       ///< [.., heads, queries, value width].
+    Var log_sum_exp;  ///< Of the scaled scores, [.., heads, queries].
+};
+/// softmax(scale q kᵀ) v of q [.., heads, queries, width], k [.., key heads, keys, width] and v
+/// [.., key heads, keys, value width]; each key head serves as many query heads in order. A query
+/// that sees no key gives zeros and a log-sum-exp of −∞. See AttentionAttribute.
+Attention attention(Var q, Var k, Var v, const AttentionOptions& options = {},
+                    Where where = Where::current());
+
+/// Cosines and sines of rotary positions, [positions, rotary width / 2] each.
+struct RotaryTables {
+    Var cosine;
+    Var sine;
+};
+/// Constants for the positions 0 to length - 1: the angle of pair i of a `rotary` wide vector is
+/// position × base^(−2 i / rotary).
+RotaryTables rotary_tables(Graph& graph, std::int64_t length, std::int64_t rotary,
+                           double base = 10000.0);
+/// The rows of tables at integer positions; one outside is an InputError at run time.
+RotaryTables at_positions(const RotaryTables& tables, Var positions,
+                          Where where = Where::current());
+/// Rotates pairs (i, i + half) of the first 2 × half elements of the last axis of x [.., positions,
+/// width]: y[i] = x[i] c − x[i + half] s, y[i + half] = x[i + half] c + x[i] s. The tables
+/// [positions, half] may have leading axes that broadcast; elements behind the pairs are kept.
+Var rope(Var x, const RotaryTables& tables, Where where = Where::current());
+
+struct QueriesAndKeys {
+    Var queries;
+    Var keys;
+};
+/// Each head of q and k [.., positions, width] as its rms_norm with gains of their own, then rope.
+QueriesAndKeys qk_norm_rope(Var q, Var k, Var q_gain, Var k_gain, const RotaryTables& tables,
+                            double epsilon = 1e-6, Where where = Where::current());
+
+/// gate sigmoid(gate) up, of equal shapes.
+Var swiglu_gate(Var gate, Var up, Where where = Where::current());
+
+/// softmax(scale x).
+Var scaled_softmax(Var x, double scale, int axis = -1, Where where = Where::current());
+/// Softmax over the elements where a boolean mask, broadcast to x, is true; zeros elsewhere, also
+/// where there are none.
+Var masked_softmax(Var x, Var mask, int axis = -1, Where where = Where::current());
+/// Softmax along the last axis of scores [.., queries, keys], where the last query is as late as
+/// the last key and none sees a later one.
+Var causal_softmax(Var scores, Where where = Where::current());
+
+/// A cache [.., length, width] with rows [.., n, width] in the place of those from an integer
+/// position (rank 0) on. Rows that do not fit are an InputError at run time.
+Var append_rows(Var cache, Var rows, Var position, Where where = Where::current());
+
+}  // namespace cambrian

@@ -1,0 +1,150 @@
+#include "cambrian/engine/graph/builders/conv_form.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "cambrian/engine/graph/builders/index.hpp"
+
+namespace cambrian {
+namespace {
+
+using Extents = std::vector<std::int64_t>;
+
+Shape joined(Extents extents, const Window::Extents& last, int rank) {
+    extents.insert(extents.end(), last.end() - rank, last.end());
+    return Shape(std::span<const std::int64_t>(extents));
+}
+
+/// Whether the adjoint is a convolution itself: windows start at every element, and each of them
+/// reads one.
+bool adjoint_is_conv(const Window& window, const WindowGeometry& geometry) {
+    if (geometry.elements() == 0) return false;
+    for (std::size_t i = 0; i < static_cast<std::size_t>(window.rank); ++i) {
+        const std::int64_t last_tap = window.dilation[i] * (window.kernel[i] - 1);
+        if (window.stride[i] != 1 || window.before[i] > last_tap || window.after[i] > last_tap)
+            return false;
+    }
+    return true;
+}
+
+/// Weights with channels and outputs of each group exchanged and their taps from the last on.
+Var turned(Var weights, const ConvForm& form) {
+    const int rank = form.conv.window.rank;
+    const std::int64_t groups = form.conv.groups;
+    const auto kernel = weights.shape().extents().subspan(2);
+    std::vector<std::int64_t> split{groups, form.outputs / groups, form.channels / groups};
+    std::vector<std::int64_t> whole{form.channels, form.outputs / groups};
+    split.insert(split.end(), kernel.begin(), kernel.end());
+    whole.insert(whole.end(), kernel.begin(), kernel.end());
+    const Var parts = reshape(weights, Shape(std::span<const std::int64_t>(split)));
+    PermuteAttribute exchange{{0, 2, 1, 3, 4, 5}};
+    Var result = weights.graph->add(Op::permute, std::span(&parts, 1), exchange);
+    for (int axis = 0; axis < rank; ++axis)
+        if (kernel[static_cast<std::size_t>(axis)] > 1) result = flip(result, axis + 3);
+    return reshape(result, Shape(std::span<const std::int64_t>(whole)));
+}
+
+Var adjoint_conv(Var y, Var weights, const ConvForm& form) {
+    ConvAttribute back{.window = form.conv.window, .groups = form.conv.groups};
+    for (std::size_t i = 0; i < static_cast<std::size_t>(back.window.rank); ++i) {
+        const std::int64_t last_tap = back.window.dilation[i] * (back.window.kernel[i] - 1);
+        back.window.before[i] = last_tap - form.conv.window.before[i];
+        back.window.after[i] = last_tap - form.conv.window.after[i];
+    }
+    return y.graph->add(Op::conv, std::array{y, turned(weights, form)}, back);
+}
+
+/// Products of y with every tap's weights, added where the taps were read.
+Var add_taps(Var y, Var weights, const ConvForm& form) {
+    const int rank = form.conv.window.rank;
+    const Var taps = matmul(form.matrices(weights), form.rows(y), true, false);
+    std::vector<std::int64_t> extents{form.images, form.channels, form.geometry.taps()};
+    extents.insert(extents.end(), form.geometry.positions.end() - rank,
+                   form.geometry.positions.end());
+    const Var planes = reshape(taps, Shape(std::span<const std::int64_t>(extents)));
+    PatchesAttribute adding{.window = form.conv.window};
+    std::copy_n(form.geometry.inside.end() - rank, rank, adding.extents.begin());
+    return y.graph->add(Op::patches_add, std::span(&planes, 1), adding);
+}
+
+/// The window whose taps are the windows of another, and the other way round.
+std::optional<Window> exchanged(const ConvForm& form) {
+    Window window = form.conv.window;
+    const std::size_t missing = Window::max_rank - static_cast<std::size_t>(window.rank);
+    for (std::size_t axis = missing; axis < Window::max_rank; ++axis) {
+        const std::size_t i = axis - missing;
+        window.kernel[i] = form.geometry.positions[axis];
+        std::swap(window.stride[i], window.dilation[i]);
+        window.after[i] =
+            form.geometry.element(axis, window.kernel[i] - 1, form.geometry.kernel[axis] - 1) + 1 -
+            form.geometry.inside[axis];
+        if (window.after[i] < 0) return std::nullopt;
+    }
+    return window;
+}
+
+/// Where a group is one channel: every image and channel by itself, y as the weights, so that no
+/// window is written out.
+std::optional<Var> channel_products(Var x, Var y, const ConvForm& form) {
+    const std::optional<Window> window = exchanged(form);
+    const std::int64_t planes = form.images * form.channels;
+    if (form.channels != form.conv.groups || !window || planes == 0) return std::nullopt;
+    const int rank = window->rank;
+    const Var images = reshape(x, joined({planes}, form.geometry.inside, rank));
+    const Var weights =
+        reshape(y, joined({form.images * form.outputs, 1}, form.geometry.positions, rank));
+    const ConvAttribute attribute{.window = *window, .groups = planes};
+    return x.graph->add(Op::conv, std::array{images, weights}, attribute);
+}
+
+}  // namespace
+
+ConvForm::ConvForm(const ConvAttribute& attribute, const Shape& x, const Shape& weights)
+    : conv(attribute),
+      geometry(window_geometry(attribute.window, x.extents())),
+      leading(x.extents().begin(), x.extents().end() - attribute.window.rank - 1),
+      images(Shape(std::span<const std::int64_t>(leading)).elements()),
+      channels(x[-attribute.window.rank - 1]),
+      outputs(weights[0]),
+      depth(channels / attribute.groups * geometry.taps()) {}
+
+Var ConvForm::columns(Var x) const {
+    Var columns = reshape(x, joined({images, channels}, geometry.inside, conv.window.rank));
+    if (!geometry.is_identity())
+        columns = x.graph->add(Op::patches, std::span(&columns, 1),
+                               PatchesAttribute{.window = conv.window});
+    return reshape(columns, {images, conv.groups, depth, geometry.windows()});
+}
+
+Var ConvForm::rows(Var y) const {
+    return reshape(y, {images, conv.groups, outputs / conv.groups, geometry.windows()});
+}
+
+Var ConvForm::matrices(Var weights) const {
+    return reshape(weights, {conv.groups, outputs / conv.groups, depth});
+}
+
+Var ConvForm::adjoint(Var y, Var weights) const {
+    const Var x = adjoint_is_conv(conv.window, geometry) ? adjoint_conv(y, weights, *this)
+                                                         : add_taps(y, weights, *this);
+    Extents extents = leading;
+    extents.push_back(channels);
+    return reshape(x, joined(std::move(extents), geometry.inside, conv.window.rank));
+}
+
+Var ConvForm::weight_adjoint(Var x, Var y) const {
+    const std::optional<Var> by_channel = channel_products(x, y, *this);
+    const Var products = by_channel ? *by_channel : matmul(rows(y), columns(x), false, true);
+    const std::int64_t group_channels = channels / conv.groups;
+    const Var sums = reduce_sum(reshape(products, {images, outputs * depth}), 0);
+    return reshape(sums, joined({outputs, group_channels}, geometry.kernel, conv.window.rank));
+}
+
+Shape ConvForm::result_shape() const {
+    Extents extents = leading;
+    extents.push_back(outputs);
+    return joined(std::move(extents), geometry.positions, conv.window.rank);
+}
+
+}  // namespace cambrian

@@ -1,0 +1,89 @@
+#include "cambrian/engine/graph/builders/losses.hpp"
+
+#include <string>
+
+#include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/graph/builders/exponentials.hpp"
+#include "cambrian/engine/graph/builders/functions.hpp"
+#include "cambrian/engine/graph/builders/index.hpp"
+
+namespace cambrian {
+namespace {
+
+/// What the targets pick: which of them count, and the elements of x there.
+struct Picked {
+    std::optional<Var> counts{};  ///< Boolean, where some may not count.
+    Var elements;                 ///< Those at class 0 for a target that does not count.
+};
+
+Picked pick(Var x, Var targets, const LossOptions& options, Where where) {
+    Picked picked;
+    if (options.ignored) {
+        Graph& graph = *x.graph;
+        const Var ignored =
+            constant(graph, static_cast<double>(*options.ignored), ValueType::integer);
+        picked.counts = logical_not(equal(targets, ignored, where), where);
+        targets = select(*picked.counts, targets, constant(graph, 0.0, ValueType::integer), where);
+    }
+    std::vector<std::int64_t> column(targets.shape().extents().begin(),
+                                     targets.shape().extents().end());
+    column.push_back(1);
+    const Var indices = reshape(targets, Shape(std::span<const std::int64_t>(column)), where);
+    picked.elements = reshape(gather_along(x, indices, -1, where), targets.shape(), where);
+    return picked;
+}
+
+Var formed(Var losses, const Picked& picked, LossForm form, Where where) {
+    Graph& graph = *losses.graph;
+    const auto at = [&](Var value) { return Operand(value, where); };
+    if (picked.counts) losses = select(*picked.counts, losses, constant(graph, 0.0), where);
+    if (form == LossForm::each) return losses;
+    if (form == LossForm::sum) return sum_all(losses, where);
+    if (!picked.counts) return mean_all(losses, where);
+    const Var count = sum_all(cast(*picked.counts, ValueType::real, where), where);
+    return at(sum_all(losses, where)) / at(max(count, constant(graph, 1.0), where));
+}
+
+}  // namespace
+
+Var log_sum_exp(Var x, int axis, bool keep, Where where) {
+    const Exponentials e = exponentials(x, axis, where);
+    const Var kept = Operand(e.shift, where) + Operand(log(e.sum, where), where);
+    if (keep) return kept;
+    std::vector<std::int64_t> extents(x.shape().extents().begin(), x.shape().extents().end());
+    extents.erase(extents.begin() + x.shape().normalise_axis(axis));
+    return reshape(kept, Shape(std::span<const std::int64_t>(extents)), where);
+}
+
+Var nll(Var log_probabilities, Var targets, const LossOptions& options, Where where) {
+    const Picked picked = pick(log_probabilities, targets, options, where);
+    return formed(-Operand(picked.elements, where), picked, options.form, where);
+}
+
+Var cross_entropy(Var logits, Var targets, const LossOptions& options, Where where) {
+    const Picked picked = pick(logits, targets, options, where);
+    const Var losses =
+        Operand(log_sum_exp(logits, -1, false, where), where) - Operand(picked.elements, where);
+    return formed(losses, picked, options.form, where);
+}
+
+Var mae(Var prediction, Var target, Where where) {
+    return mean_all(abs(Operand(prediction, where) - Operand(target, where), where), where);
+}
+
+Var huber(Var prediction, Var target, double delta, Where where) {
+    if (!(delta > 0.0))
+        throw ShapeError("a huber loss has delta = " + std::to_string(delta) +
+                         " (it is where the square ends) use a positive number");
+    const auto at = [&](Var value) { return Operand(value, where); };
+    const Var error = abs(at(prediction) - at(target), where);
+    const Var inner = min(error, constant(*error.graph, delta), where);
+    return mean_all(at(inner) * at(at(error) - at(0.5 * at(inner))), where);
+}
+
+Var bce_with_logits(Var logits, Var targets, Where where) {
+    const auto at = [&](Var value) { return Operand(value, where); };
+    return mean_all(at(softplus(logits, where)) - at(at(logits) * at(targets)), where);
+}
+
+}  // namespace cambrian

@@ -1,0 +1,144 @@
+#include "cambrian/engine/graph/builders/window.hpp"
+
+#include <algorithm>
+#include <string>
+
+#include "cambrian/engine/graph/builders/conv_form.hpp"
+#include "cambrian/engine/graph/builders/window_options.hpp"
+
+namespace cambrian {
+namespace {
+
+using Extents = std::vector<std::int64_t>;
+
+Shape shape_of(const Extents& extents) {
+    return Shape(std::span<const std::int64_t>(extents));
+}
+
+Window::Extents kernel_of(Var weights, int rank) {
+    Window::Extents kernel{1, 1, 1};
+    for (int axis = 0; axis < rank; ++axis)
+        kernel[static_cast<std::size_t>(axis)] = weights.shape()[axis + 2];
+    return kernel;
+}
+
+/// The window of weights [O, C / groups, k1 .. kr].
+Window weights_window(std::span<const Var> operands, const ConvOptions& options, Where where) {
+    const int rank = operands[1].rank() - 2;
+    Window window = AxisReader(Op::conv, operands, rank, where).window(1, options);
+    window.kernel = kernel_of(operands[1], rank);
+    return window;
+}
+
+Var add_conv(std::span<const Var> operands, const ConvOptions& options, Where where) {
+    const ConvAttribute attribute{.window = weights_window(operands, options, where),
+                                  .groups = options.groups,
+                                  .bias = operands.size() == 3};
+    return operands[0].graph->add(Op::conv, operands, attribute, where);
+}
+
+/// Extents that a transposed convolution gives.
+Window::Extents transposed_extents(std::span<const Var> operands, const Window& window,
+                                   const PerAxis& output_padding, Where where) {
+    const auto more = AxisReader(Op::conv, operands, window.rank, where)
+                          .numbers("the output padding", output_padding);
+    Window::Extents extents{};
+    for (std::size_t i = 0; i < static_cast<std::size_t>(window.rank); ++i) {
+        if (more[i] < 0 || more[i] >= window.stride[i])
+            fail_window(Op::conv, operands,
+                        "(an output padding of " + std::to_string(more[i]) + " meets a stride of " +
+                            std::to_string(window.stride[i]) + ") use 0 or more, below the stride",
+                        where);
+        const std::int64_t positions = operands[0].shape()[static_cast<int>(i) - window.rank];
+        extents[i] = (positions - 1) * window.stride[i] - window.before[i] - window.after[i] +
+                     window.dilation[i] * (window.kernel[i] - 1) + 1 + more[i];
+        if (extents[i] < 0)
+            fail_window(Op::conv, operands, "(its padding removes more than all) use less padding",
+                        where);
+    }
+    return extents;
+}
+
+/// Reports operands of a transposed convolution as the rule of conv reports its own.
+void check_transposed(std::span<const Var> operands, int rank, std::int64_t groups, Where where) {
+    const Shape& x = operands[0].shape();
+    const Shape& weights = operands[1].shape();
+    if (x.rank() < rank + 1 || x[-rank - 1] != weights[0])
+        fail_window(Op::conv, operands,
+                    "(transposed it reads " + std::to_string(weights[0]) +
+                        " channels) pass x [.., " + std::to_string(weights[0]) + ", axes]",
+                    where);
+    if (groups < 1 || weights[0] % groups != 0)
+        fail_window(Op::conv, operands,
+                    "(" + std::to_string(weights[0]) + " channels do not make " +
+                        std::to_string(groups) + " equal groups) use a divisor of the channels",
+                    where);
+    const std::int64_t outputs = weights[1] * groups;
+    if (operands.size() == 3 && operands[2].shape() != Shape{outputs})
+        fail_window(Op::conv, operands,
+                    "(the bias is not one number for each output) pass a bias [" +
+                        std::to_string(outputs) + "]",
+                    where);
+}
+
+Var add_transposed(std::span<const Var> operands, const ConvOptions& options,
+                   const PerAxis& output_padding, Where where) {
+    const Window window = weights_window(operands, options, where);
+    const int rank = window.rank;
+    check_transposed(operands, rank, options.groups, where);
+    const Var weights = operands[1];
+    const Window::Extents inside = transposed_extents(operands, window, output_padding, where);
+    const auto leading = operands[0].shape().extents();
+    Extents extents(leading.begin(), leading.end() - rank - 1);
+    extents.push_back(weights.shape()[1] * options.groups);
+    extents.insert(extents.end(), inside.begin(), inside.begin() + rank);
+    const ConvForm form({.window = window, .groups = options.groups}, shape_of(extents),
+                        weights.shape());
+    const Var result = form.adjoint(operands[0], weights);
+    if (operands.size() == 2) return result;
+    Extents along{form.channels};
+    along.resize(static_cast<std::size_t>(rank) + 1, 1);
+    return Operand(result, where) + Operand(reshape(operands[2], shape_of(along), where), where);
+}
+
+}  // namespace
+
+PerAxis::PerAxis(std::initializer_list<std::int64_t> each) : count_(static_cast<int>(each.size())) {
+    std::copy_n(each.begin(), std::min(each.size(), values_.size()), values_.begin());
+}
+
+Var patches(Var x, const PerAxis& kernel, const ConvOptions& options, Padding padding,
+            Where where) {
+    const std::span<const Var> operands(&x, 1);
+    const Window window =
+        AxisReader(Op::patches, operands, kernel.count(), where).window(kernel, options);
+    return x.graph->add(Op::patches, operands,
+                        PatchesAttribute{.window = window, .padding = padding}, where);
+}
+
+Var patches_add(Var taps, const PerAxis& kernel, const PerAxis& extents, const ConvOptions& options,
+                Where where) {
+    const std::span<const Var> operands(&taps, 1);
+    const AxisReader reader(Op::patches_add, operands, kernel.count(), where);
+    const PatchesAttribute attribute{.window = reader.window(kernel, options),
+                                     .extents = reader.numbers("the result", extents)};
+    return taps.graph->add(Op::patches_add, operands, attribute, where);
+}
+
+Var conv(Var x, Var weights, const ConvOptions& options, Where where) {
+    return add_conv(std::array{x, weights}, options, where);
+}
+Var conv(Var x, Var weights, Var bias, const ConvOptions& options, Where where) {
+    return add_conv(std::array{x, weights, bias}, options, where);
+}
+
+Var conv_transpose(Var x, Var weights, const ConvOptions& options, const PerAxis& output_padding,
+                   Where where) {
+    return add_transposed(std::array{x, weights}, options, output_padding, where);
+}
+Var conv_transpose(Var x, Var weights, Var bias, const ConvOptions& options,
+                   const PerAxis& output_padding, Where where) {
+    return add_transposed(std::array{x, weights, bias}, options, output_padding, where);
+}
+
+}  // namespace cambrian

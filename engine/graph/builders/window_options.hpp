@@ -1,0 +1,31 @@
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "cambrian/engine/graph/builders/window.hpp"
+
+// How the functions of ops_window.hpp read what they are given. Internal to engine/graph.
+namespace cambrian {
+
+/// Throws ShapeError like a rule of the op that rejects these operands; see fail_node.
+[[noreturn]] void fail_window(Op op, std::span<const Var> operands, const std::string& reason,
+                              Where where);
+
+/// Reads options for the axes of one op; throws ShapeError with the caller's location.
+class AxisReader {
+  public:
+    AxisReader(Op op, std::span<const Var> operands, int rank, Where where);
+
+    /// One number for each axis, zeros behind them.
+    [[nodiscard]] Window::Extents numbers(const char* what, const PerAxis& values) const;
+    [[nodiscard]] Window window(const PerAxis& kernel, const ConvOptions& options) const;
+
+  private:
+    Op op_;
+    std::span<const Var> operands_;
+    int rank_;
+    Where where_;
+};
+
+}  // namespace cambrian

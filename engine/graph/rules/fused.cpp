@@ -1,0 +1,178 @@
+#include <array>
+#include <deque>
+#include <span>
+
+#include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/graph/builders/formats.hpp"
+#include "cambrian/engine/graph/data_checks.hpp"
+#include "cambrian/engine/graph/number_format.hpp"
+#include "cambrian/engine/graph/rules/op_rules.hpp"
+
+// Rules and lowerings of linear, chain and interpret.
+namespace cambrian {
+namespace {
+
+/// Left and right of a linear as its matmul sees them: codes decoded.
+class ProductOperands {
+  public:
+    ProductOperands(const OperandInfos& operands, const LinearAttribute& linear) {
+        if (operands.size() < 2) reject("a product has two operands", "pass left and right");
+        infos_ = {operands[0], operands[1]};
+        if (!linear.codes) return;
+        const std::array lengths{linear.codes->left_length, linear.codes->right_length};
+        for (std::size_t i = 0; i < 2; ++i) {
+            const FormatAttribute format{linear.codes->format, lengths[i]};
+            const OperandInfos codes(infos_, std::span(ids_).subspan(i, 1));
+            infos_[i] = {type_rule::decode(codes, format, 0), shape_rule::decode(codes, format, 0),
+                         infos_[i].per_individual};
+        }
+    }
+    [[nodiscard]] OperandInfos infos() const { return {infos_, ids_}; }
+
+  private:
+    std::deque<ValueInfo> infos_;
+    std::array<ValueId, 2> ids_{ValueId{0}, ValueId{1}};
+};
+
+void check_epilogue(const LinearAttribute& linear, const OperandInfos& operands, std::int64_t n) {
+    std::size_t next = 2;
+    if (operands.size() != next + (linear.bias ? 1 : 0) + (linear.activation ? 1 : 0))
+        reject("the operands do not match the flags of the epilogue",
+               "pass left, right, then bias and code where they are flagged");
+    if (linear.bias) {
+        const ValueInfo& bias = operands[next++];
+        if (bias.type != ValueType::real || bias.shape != Shape{n})
+            reject("the bias " + bias.shape.text() + " is not as wide as the product",
+                   "pass a real bias [" + std::to_string(n) + "]");
+    }
+    if (linear.activation) {
+        const ValueInfo& code = operands[next];
+        if (code.type != ValueType::integer || code.shape.rank() != 0)
+            reject("the activation code is not an integer scalar", "pass an integer of rank 0");
+    }
+}
+
+void check_chain(const ChainAttribute& chain, const OperandInfos& operands) {
+    if (chain.body == nullptr || chain.body->outputs().size() != 1 ||
+        chain.body->inputs().size() != operands.size())
+        reject("the body does not fit the operands",
+               "give the body one input for each operand and one output");
+    for (const Node& node : chain.body->nodes())
+        if (may_divide_by_zero(*chain.body, node))
+            reject("the body divides integers", "divide by a constant or outside of the chain");
+    for (std::size_t i = 0; i < operands.size(); ++i) {
+        const ValueInfo& input = chain.body->value(chain.body->inputs()[i]);
+        if (input.type != operands[i].type || input.shape != operands[i].shape)
+            reject("body input " + std::to_string(i) + " is " + input.shape.text() +
+                       " and receives " + operands[i].shape.text(),
+                   "declare the body's inputs like the operands");
+    }
+}
+
+Shape with_last_extent(const Shape& shape, std::int64_t extent) {
+    std::array<std::int64_t, Shape::max_rank> extents{};
+    const auto rank = static_cast<std::size_t>(shape.rank());
+    for (std::size_t i = 0; i < rank; ++i) extents[i] = shape.extents()[i];
+    extents[rank - 1] = extent;
+    return Shape(std::span(extents.data(), rank));
+}
+
+void check_interpret(const InterpretAttribute& interpret, const OperandInfos& operands) {
+    const Shape& rows = operands[2].shape;
+    const Shape& state = operands[3].shape;
+    if (operands[0].shape.rank() != 1 || operands[1].shape.rank() != 1 ||
+        operands[0].shape[0] < 1 || operands[1].shape[0] < 1)
+        reject("tape and weights are vectors", "pass a tape [t] and weights [w]");
+    if (rows.rank() == 0 || rows.rank() != state.rank() ||
+        with_last_extent(rows, 1) != with_last_extent(state, 1))
+        reject(
+            "rows " + rows.text() + " and state " + state.text() + " differ before their last axis",
+            "pass as many states as rows");
+    if (interpret.outputs < 1 || interpret.memory < rows[-1] || interpret.weights < 1)
+        reject("the outputs, the memory or the weights are too few",
+               "take them from the tape's capacity");
+}
+
+}  // namespace
+
+Shape shape_rule::linear(const OperandInfos& operands, const Attributes& attributes,
+                         std::size_t result) {
+    const auto& linear = attribute<LinearAttribute>(attributes);
+    const Shape shape = matmul(ProductOperands(operands, linear).infos(), linear.product, result);
+    check_epilogue(linear, operands, shape[-1]);
+    return linear.codes && linear.codes->result
+               ? with_last_extent(shape, words_of(linear.codes->format, shape[-1]))
+               : shape;
+}
+
+ValueType type_rule::linear(const OperandInfos& operands, const Attributes& attributes,
+                            std::size_t result) {
+    const auto& linear = attribute<LinearAttribute>(attributes);
+    real(ProductOperands(operands, linear).infos(), attributes, result);
+    return linear.codes && linear.codes->result ? ValueType::integer : ValueType::real;
+}
+
+std::vector<Var> lower_linear(Graph& graph, std::span<const Var> operands,
+                              const Attributes& attributes) {
+    const auto& linear = attribute<LinearAttribute>(attributes);
+    std::array product{operands[0], operands[1]};
+    if (linear.codes)
+        product = {decode(product[0], linear.codes->format, linear.codes->left_length),
+                   decode(product[1], linear.codes->format, linear.codes->right_length)};
+    Var value = graph.add(Op::matmul, product, linear.product);
+    std::size_t next = 2;
+    if (linear.bias) value = value + operands[next++];
+    if (linear.activation) value = activate(value, operands[next]);
+    if (linear.codes && linear.codes->result) value = encode(value, linear.codes->format);
+    return {value};
+}
+
+Shape shape_rule::chain(const OperandInfos& operands, const Attributes& attributes, std::size_t) {
+    const auto& chain = attribute<ChainAttribute>(attributes);
+    check_chain(chain, operands);
+    return chain.body->value(chain.body->outputs()[0]).shape;
+}
+
+ValueType type_rule::chain(const OperandInfos& operands, const Attributes& attributes,
+                           std::size_t) {
+    const auto& chain = attribute<ChainAttribute>(attributes);
+    check_chain(chain, operands);
+    return chain.body->value(chain.body->outputs()[0]).type;
+}
+
+std::vector<Var> lower_chain(Graph& graph, std::span<const Var> operands,
+                             const Attributes& attributes) {
+    return inline_graph(graph, *attribute<ChainAttribute>(attributes).body, operands);
+}
+
+std::size_t interpret_result_count(const Attributes&) {
+    return 2;
+}
+
+std::size_t two_results(const Attributes&) {
+    return 2;
+}
+
+std::size_t attention_gradient_result_count(const Attributes&) {
+    return 3;
+}
+
+std::size_t selective_scan_gradient_result_count(const Attributes&) {
+    return 7;
+}
+
+Shape shape_rule::interpret(const OperandInfos& operands, const Attributes& attributes,
+                            std::size_t result) {
+    const auto& interpret = attribute<InterpretAttribute>(attributes);
+    check_interpret(interpret, operands);
+    return result == 0 ? with_last_extent(operands[2].shape, interpret.outputs) : operands[3].shape;
+}
+
+ValueType type_rule::interpret(const OperandInfos& operands, const Attributes&, std::size_t) {
+    if (operands[0].type != ValueType::integer || operands[1].type != ValueType::real ||
+        operands[2].type != ValueType::real || operands[3].type != ValueType::real)
+        reject("the tape is integer, everything else is real", "check the order of the operands");
+    return ValueType::real;
+}
+
+}  // namespace cambrian

@@ -1,0 +1,220 @@
+#pragma once
+
+#include <array>
+#include <deque>
+#include <source_location>
+#include <string_view>
+
+#include "cambrian/engine/core/contract.hpp"
+#include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/graph/gradient/gradient.hpp"
+#include "cambrian/engine/graph/op.hpp"
+
+// The functions the rows of the op table point to. Internal to engine/graph.
+namespace cambrian {
+
+/// Throws the reason of a rule: "(why) suggestion". Graph::add puts op and operands in front.
+[[noreturn]] void reject(const std::string& why, const std::string& suggestion);
+
+/// Throws ShapeError: `<op>: <operands> (<why>) <suggestion> at <file>:<line>`, where `reason` is
+/// the text a rule threw.
+[[noreturn]] void fail_node(Op op, const OperandInfos& operands, std::string_view reason,
+                            std::source_location where);
+
+/// The result of `rule`, whose reason to throw becomes the error of an op on x.
+template <class Rule>
+auto checked(Op op, Var x, std::source_location where, Rule rule) {
+    try {
+        return rule();
+    } catch (const ShapeError& error) {
+        const std::deque<ValueInfo> infos{x.info()};
+        const std::array ids{ValueId{0}};
+        fail_node(op, OperandInfos(infos, ids), error.what(), where);
+    }
+}
+
+/// Whether a value of the type can have the element: any number, a whole number in 32 bits, 0 or 1.
+[[nodiscard]] bool is_element(ValueType type, double element);
+
+/// The attribute of a node, of the alternative its op uses.
+template <class T>
+const T& attribute(const Attributes& attributes) {
+    const T* found = std::get_if<T>(&attributes);
+    CAMBRIAN_ASSERT(found != nullptr);
+    return *found;
+}
+
+/// Counts a negative axis from the end; one that is out of range is left for the shape rule to
+/// report.
+[[nodiscard]] constexpr int from_start(int axis, int rank) {
+    return axis < 0 && axis + rank >= 0 ? axis + rank : axis;
+}
+
+namespace shape_rule {
+/// Throws the reason unless the shape has the axis.
+void check_axis(const Shape& shape, int axis);
+/// The shape with another extent of one axis.
+Shape with_extent(const Shape& shape, int axis, std::int64_t extent);
+/// The extent of two parts of an axis together; throws the reason if no shape has as much.
+std::int64_t joined_extent(std::int64_t first, std::int64_t second);
+/// Throws the reason unless every position along an axis of that extent is an integer.
+void check_positions(std::int64_t extent);
+/// Throws the reason unless indices can point to positions along an axis of that extent.
+void check_target(std::int64_t extent, const Shape& indices);
+
+Shape input(const OperandInfos&, const Attributes&, std::size_t);
+Shape constant(const OperandInfos&, const Attributes&, std::size_t);
+Shape iota(const OperandInfos&, const Attributes&, std::size_t);
+Shape random(const OperandInfos&, const Attributes&, std::size_t);
+Shape same(const OperandInfos&, const Attributes&, std::size_t);
+Shape broadcast_operands(const OperandInfos&, const Attributes&, std::size_t);
+Shape activate(const OperandInfos&, const Attributes&, std::size_t);
+Shape reduce(const OperandInfos&, const Attributes&, std::size_t);
+Shape reduce_nonempty(const OperandInfos&, const Attributes&, std::size_t);
+Shape argmax(const OperandInfos&, const Attributes&, std::size_t);
+Shape reshape(const OperandInfos&, const Attributes&, std::size_t);
+Shape permute(const OperandInfos&, const Attributes&, std::size_t);
+Shape broadcast(const OperandInfos&, const Attributes&, std::size_t);
+Shape slice(const OperandInfos&, const Attributes&, std::size_t);
+Shape pad(const OperandInfos&, const Attributes&, std::size_t);
+Shape concat(const OperandInfos&, const Attributes&, std::size_t);
+Shape matmul(const OperandInfos&, const Attributes&, std::size_t);
+Shape gather(const OperandInfos&, const Attributes&, std::size_t);
+Shape scatter_add(const OperandInfos&, const Attributes&, std::size_t);
+Shape scan(const OperandInfos&, const Attributes&, std::size_t);
+Shape linear(const OperandInfos&, const Attributes&, std::size_t);
+Shape chain(const OperandInfos&, const Attributes&, std::size_t);
+Shape interpret(const OperandInfos&, const Attributes&, std::size_t);
+Shape cumsum(const OperandInfos&, const Attributes&, std::size_t);
+Shape sort(const OperandInfos&, const Attributes&, std::size_t);
+Shape flip(const OperandInfos&, const Attributes&, std::size_t);
+Shape patches(const OperandInfos&, const Attributes&, std::size_t);
+Shape patches_add(const OperandInfos&, const Attributes&, std::size_t);
+Shape encode(const OperandInfos&, const Attributes&, std::size_t);
+Shape decode(const OperandInfos&, const Attributes&, std::size_t);
+Shape gather_along(const OperandInfos&, const Attributes&, std::size_t);
+Shape scatter_add_along(const OperandInfos&, const Attributes&, std::size_t);
+Shape topk(const OperandInfos&, const Attributes&, std::size_t);
+Shape conv(const OperandInfos&, const Attributes&, std::size_t);
+Shape attention(const OperandInfos&, const Attributes&, std::size_t);
+Shape attention_gradient(const OperandInfos&, const Attributes&, std::size_t);
+Shape selective_scan(const OperandInfos&, const Attributes&, std::size_t);
+Shape selective_scan_gradient(const OperandInfos&, const Attributes&, std::size_t);
+}  // namespace shape_rule
+
+namespace type_rule {
+ValueType input(const OperandInfos&, const Attributes&, std::size_t);
+ValueType constant(const OperandInfos&, const Attributes&, std::size_t);
+ValueType integer(const OperandInfos&, const Attributes&, std::size_t);
+ValueType random(const OperandInfos&, const Attributes&, std::size_t);
+ValueType same(const OperandInfos&, const Attributes&, std::size_t);  ///< Any one type, kept.
+ValueType real(const OperandInfos&, const Attributes&, std::size_t);  ///< All real.
+ValueType numeric(const OperandInfos&, const Attributes&,
+                  std::size_t);  ///< All real or all integer.
+ValueType real_test(const OperandInfos&, const Attributes&, std::size_t);  ///< Real to boolean.
+ValueType numeric_test(const OperandInfos&, const Attributes&,
+                       std::size_t);  ///< Numeric to boolean.
+ValueType equality(const OperandInfos&, const Attributes&,
+                   std::size_t);  ///< Any one type to boolean.
+ValueType index_of(const OperandInfos&, const Attributes&, std::size_t);  ///< Numeric to integer.
+ValueType boolean(const OperandInfos&, const Attributes&, std::size_t);   ///< All boolean.
+ValueType cast(const OperandInfos&, const Attributes&, std::size_t);
+ValueType select(const OperandInfos&, const Attributes&, std::size_t);
+ValueType gather(const OperandInfos&, const Attributes&, std::size_t);
+ValueType scatter_add(const OperandInfos&, const Attributes&, std::size_t);
+ValueType activate(const OperandInfos&, const Attributes&, std::size_t);
+ValueType scan(const OperandInfos&, const Attributes&, std::size_t);
+ValueType linear(const OperandInfos&, const Attributes&, std::size_t);
+ValueType chain(const OperandInfos&, const Attributes&, std::size_t);
+ValueType interpret(const OperandInfos&, const Attributes&, std::size_t);
+ValueType sort(const OperandInfos&, const Attributes&, std::size_t);
+ValueType encode(const OperandInfos&, const Attributes&, std::size_t);
+ValueType decode(const OperandInfos&, const Attributes&, std::size_t);
+ValueType gather_along(const OperandInfos&, const Attributes&, std::size_t);
+ValueType scatter_add_along(const OperandInfos&, const Attributes&, std::size_t);
+ValueType topk(const OperandInfos&, const Attributes&, std::size_t);
+ValueType conv(const OperandInfos&, const Attributes&, std::size_t);
+ValueType attention(const OperandInfos&, const Attributes&, std::size_t);
+ValueType attention_gradient(const OperandInfos&, const Attributes&, std::size_t);
+ValueType selective_scan(const OperandInfos&, const Attributes&, std::size_t);
+ValueType selective_scan_gradient(const OperandInfos&, const Attributes&, std::size_t);
+}  // namespace type_rule
+
+namespace gradient_rule {
+void neg(GradientContext&);
+void abs(GradientContext&);
+void exp(GradientContext&);
+void log(GradientContext&);
+void sqrt(GradientContext&);
+void rsqrt(GradientContext&);
+void reciprocal(GradientContext&);
+void sin(GradientContext&);
+void cos(GradientContext&);
+void tanh(GradientContext&);
+void sigmoid(GradientContext&);
+void erf(GradientContext&);
+void log1p(GradientContext&);
+void expm1(GradientContext&);
+void cast(GradientContext&);
+void add(GradientContext&);
+void sub(GradientContext&);
+void mul(GradientContext&);
+void div(GradientContext&);
+void pow(GradientContext&);
+void min(GradientContext&);
+void max(GradientContext&);
+void select(GradientContext&);
+void reduce_sum(GradientContext&);
+void reduce_max(GradientContext&);
+void reshape(GradientContext&);
+void permute(GradientContext&);
+void broadcast(GradientContext&);
+void slice(GradientContext&);
+void pad(GradientContext&);
+void concat(GradientContext&);
+void matmul(GradientContext&);
+void gather(GradientContext&);
+void scatter_add(GradientContext&);
+void scan(GradientContext&);
+void cumsum(GradientContext&);
+void sort(GradientContext&);
+void flip(GradientContext&);
+void patches(GradientContext&);
+void patches_add(GradientContext&);
+void conv(GradientContext&);
+void gather_along(GradientContext&);
+void scatter_add_along(GradientContext&);
+void topk(GradientContext&);
+void attention(GradientContext&);
+void selective_scan(GradientContext&);
+}  // namespace gradient_rule
+
+/// Results of a scan: its carries and stacked values.
+std::size_t scan_result_count(const Attributes& attributes);
+
+/// Selects by integer code from the six activation functions; any other code is linear.
+std::vector<Var> lower_activate(Graph& graph, std::span<const Var> operands,
+                                const Attributes& attributes);
+/// matmul, then the bias added and the activation applied where there are any.
+std::vector<Var> lower_linear(Graph& graph, std::span<const Var> operands,
+                              const Attributes& attributes);
+/// The nodes of the body.
+std::vector<Var> lower_chain(Graph& graph, std::span<const Var> operands,
+                             const Attributes& attributes);
+/// The output and the new state.
+std::size_t interpret_result_count(const Attributes& attributes);
+
+std::vector<Var> lower_topk(Graph&, std::span<const Var>, const Attributes&);
+std::vector<Var> lower_conv(Graph&, std::span<const Var>, const Attributes&);
+std::vector<Var> lower_attention(Graph&, std::span<const Var>, const Attributes&);
+std::vector<Var> lower_attention_gradient(Graph&, std::span<const Var>, const Attributes&);
+std::vector<Var> lower_selective_scan(Graph&, std::span<const Var>, const Attributes&);
+std::vector<Var> lower_selective_scan_gradient(Graph&, std::span<const Var>, const Attributes&);
+/// Of sort, topk, attention and selective_scan.
+std::size_t two_results(const Attributes& attributes);
+/// Gradients of q, k and v.
+std::size_t attention_gradient_result_count(const Attributes& attributes);
+/// Gradients of the seven operands.
+std::size_t selective_scan_gradient_result_count(const Attributes& attributes);
+
+}  // namespace cambrian

@@ -1,0 +1,76 @@
+#include <cmath>
+
+#include "cambrian/engine/graph/builders/index.hpp"
+#include "cambrian/engine/layers/support/softmax_variants.hpp"
+
+// Softmaxes that can give zero. Each finds its threshold without a gradient, then computes it once
+// more from the logits by a step that has the gradient of the exact one.
+namespace cambrian {
+namespace {
+
+constexpr std::int64_t bisections = 30;
+
+Var zero(Graph& graph) {
+    return constant(graph, 0.0);
+}
+
+/// max(z − threshold, 0)
+Var above(Var z, Var threshold) {
+    return max(z - threshold, zero(*z.graph));
+}
+
+/// The threshold within 2^-30 of its range below the largest logit, 0; [.., 1].
+Var bisect(Var z, double power) {
+    Shape one = z.shape();
+    one = with_leading(one.extents().first(static_cast<std::size_t>(one.rank() - 1)), Shape{1});
+    Graph body;
+    const Var low = body.input("low", ValueType::real, one);
+    const Var width = body.input("width", ValueType::real, {});
+    const Var logits = body.input("z", ValueType::real, z.shape());
+    const Var half = width * 0.5;
+    const Var middle = low + half;
+    const Var mass = reduce_sum(pow(above(logits, middle), power), -1, true);
+    body.output(select(less(mass, 1.0), low, middle));
+    body.output(half);
+
+    Graph& graph = *z.graph;
+    const auto count = static_cast<double>(z.shape()[-1]);
+    const double range = 1.0 - std::pow(count, -1.0 / power);
+    const std::array carries{broadcast(constant(graph, -1.0), one), constant(graph, range)};
+    const std::array invariants{z};
+    return scan(std::move(body), carries, {}, invariants, bisections).carries[0];
+}
+
+/// One step of Newton's method for Σ max(z − t, 0)^power = 1.
+Var newton(Var z, Var threshold, double power) {
+    const Var s = above(z, threshold);
+    const Var excess = reduce_sum(pow(s, power), -1, true) - 1.0;
+    const Var slope = power * reduce_sum(pow(s, power - 1.0), -1, true);
+    return threshold + excess / stop_gradient(slope);
+}
+
+}  // namespace
+
+Var sparsemax(Var x) {
+    Graph& graph = *x.graph;
+    const Var z = stop_gradient(x);
+    const Var sorted = sort(z, -1, true).values;
+    const Var ranks = cast(iota(graph, z.shape()[-1]), ValueType::real) + 1.0;
+    const Var kept = less(cumsum(sorted, -1), 1.0 + ranks * sorted);
+    const Var size = reduce_sum(cast(kept, ValueType::real), -1, true);
+    const Var least = (reduce_sum(select(kept, sorted, zero(graph)), -1, true) - 1.0) / size;
+    const Var support = less(least, z);
+    const Var members = reduce_sum(cast(support, ValueType::real), -1, true);
+    const Var sum = reduce_sum(select(support, x, zero(graph)), -1, true);
+    return select(support, x - (sum - 1.0) / members, zero(graph));
+}
+
+Var entmax(Var x, double alpha) {
+    const double power = 1.0 / (alpha - 1.0);
+    const Var z = (alpha - 1.0) * (x - stop_gradient(reduce_max(x, -1, true)));
+    const Var found = bisect(stop_gradient(z), power);
+    const Var near = newton(stop_gradient(z), found, power);
+    return pow(above(z, newton(z, stop_gradient(near), power)), power);
+}
+
+}  // namespace cambrian

@@ -1,0 +1,126 @@
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+#include "cambrian/engine/graph/builders/arithmetic.hpp"
+#include "cambrian/engine/layers/support/training.hpp"
+
+namespace cambrian {
+
+/// How a parameter starts (layers.md); one row each of the table in initial.cpp.
+enum class Initial : std::uint8_t {
+    zeros,
+    ones,
+    weight,  ///< Uniform in ±√(6/fan_in) for relu, silu and gelu, ±√(3/fan_in) otherwise.
+    forget_gate,  ///< Of four blocks the second is 1, the others 0.
+    log_index,    ///< log 1, log 2, .. along the last axis.
+    time_step,    ///< The inverse of softplus of a value log-uniform in [0.001, 0.1].
+    count_,
+};
+
+/// One parameter tensor of a layer.
+struct ParameterSpec {
+    std::string name;  ///< "weight", or a path inside a container: "layers.1.weight".
+    Shape shape;
+    Initial initial = Initial::weight;
+    std::int64_t fan_in = 0;  ///< For Initial::weight.
+    Activation activation =
+        Activation::linear;  ///< Of the layer that owns it, for Initial::weight.
+    bool buffer = false;     ///< A running statistic: spliced, but neither trained nor mutated.
+    bool undecayed = false;  ///< Its size means something: weight decay leaves it, matrix or not.
+
+    /// Whether weight decay pulls it toward zero: matrices and kernels, but no gains and biases.
+    [[nodiscard]] bool decays() const { return shape.rank() >= 2 && !buffer && !undecayed; }
+};
+
+/// One state tensor of a stateful layer, for one row of the batch (a rollout holds [batch,
+/// shape...]).
+struct StateSpec {
+    std::string name;
+    Shape shape;
+};
+
+/// What a layer computes with: its parameters in the order of parameters(), and the gene codes of
+/// its activations (integer scalars) in the order of activations().
+struct LayerOperands {
+    std::span<const Var> parameters;
+    std::span<const Var> activations;
+    Shape row{};                       ///< Of the input: the last axes of x.
+    TrainingPass* training = nullptr;  ///< None: inference.
+};
+
+/// Result of one step of a stateful layer.
+struct StepResult {
+    Var output;
+    std::vector<Var> state;
+};
+
+/// Names a member for JSON, archives, mutation and documentation.
+template <class Layer, class Value>
+struct Field {
+    std::string_view name;
+    Value Layer::*member;
+    std::string_view meaning{};  ///< What name, type and allowed values leave open.
+};
+template <class Layer, class Value>
+Field(const char*, Value Layer::*) -> Field<Layer, Value>;
+template <class Layer, class Value>
+Field(const char*, Value Layer::*, const char*) -> Field<Layer, Value>;
+
+/// What a reader wants to know of a layer type beside its fields and shapes.
+struct LayerText {
+    std::string_view summary;  ///< One line.
+    std::string_view formula;  ///< y of x, in one line or more.
+    std::string_view source;   ///< Where the definition comes from.
+
+    [[nodiscard]] constexpr bool complete() const {
+        return !summary.empty() && !formula.empty() && !source.empty();
+    }
+};
+
+/// A layer type. Described for one individual and for the shape of a row (width.hpp); all axes
+/// before the row are batch. A stateful layer also has `state()` and `step()`; its sequence form is
+/// scan(step) or one of its own, which gives the same.
+///
+///     static constexpr std::string_view name;
+///     static constexpr LayerText about;  // complete
+///     static constexpr auto fields;      // std::tuple of Field
+///     static L example();                // for tests and documentation
+///     // default-configured layer between rows of two shapes, if there is one; where L is of no
+///     // use alone, the layer that holds it
+///     static std::optional<L> fitted(const Shape& in, const Shape& out);
+///     void resolve(const Shape& input);  // fills widths left at 0; throws ShapeError if unfit
+///     Shape output_shape(const Shape& input) const;  // of a row, after resolve
+///     std::vector<ParameterSpec> parameters() const;
+///     Var build(Var x, const LayerOperands&) const;  // stateless layers
+///     std::vector<StateSpec> state() const;          // stateful layers
+///     StepResult step(Var x, std::span<const Var> state, const LayerOperands&) const;
+///     Var sequence(Var x, const LayerOperands&) const;  // x [batch, time, row..], if there is one
+template <class L>
+concept Layer = std::equality_comparable<L> && std::default_initializable<L> &&
+    requires(L layer, const L constant, const Shape& row) {
+    { L::name } -> std::convertible_to<std::string_view>;
+    requires L::about.complete();
+    L::fields;
+    { L::example() } -> std::same_as<L>;
+    typename decltype(L::fitted(row, row))::value_type;
+    { layer.resolve(row) } -> std::same_as<void>;
+    { constant.output_shape(row) } -> std::same_as<Shape>;
+    { constant.parameters() } -> std::same_as<std::vector<ParameterSpec>>;
+};
+
+template <class L>
+concept StatefulLayer = Layer<L> &&
+    requires(const L constant, Var x, std::span<const Var> state, const LayerOperands& operands) {
+    { constant.state() } -> std::same_as<std::vector<StateSpec>>;
+    { constant.step(x, state, operands) } -> std::same_as<StepResult>;
+};
+
+}  // namespace cambrian

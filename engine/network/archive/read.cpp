@@ -1,0 +1,274 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cereal/archives/portable_binary.hpp>
+#include <istream>
+#include <streambuf>
+#include <type_traits>
+#include <utility>
+
+#include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/layers/chain.hpp"
+#include "cambrian/engine/layers/support/width.hpp"
+#include "cambrian/engine/network/archive/archive.hpp"
+
+namespace cambrian {
+
+namespace {
+
+/// A stream over bytes that belong to the caller.
+class ByteSource : public std::streambuf {
+  public:
+    explicit ByteSource(std::span<const std::byte> bytes) : rest_(bytes) {}
+    [[nodiscard]] std::size_t remaining() const { return rest_.size(); }
+
+  protected:
+    std::streamsize xsgetn(char* text, std::streamsize count) override {
+        const auto part = rest_.first(std::min(rest_.size(), static_cast<std::size_t>(count)));
+        std::transform(part.begin(), part.end(), text,
+                       [](std::byte byte) { return std::to_integer<char>(byte); });
+        rest_ = rest_.subspan(part.size());
+        return static_cast<std::streamsize>(part.size());
+    }
+
+  private:
+    std::span<const std::byte> rest_;
+};
+
+using Archive = cereal::PortableBinaryInputArchive;
+
+/// An archive begins with a byte that says little endian. It is checked before cereal sees it.
+std::span<const std::byte> checked_start(std::span<const std::byte> bytes,
+                                         const std::string& source) {
+    if (bytes.empty() || bytes.front() != std::byte{1})
+        throw InputError(source +
+                         " cannot be read (it does not begin like an archive) restore it "
+                         "from a good copy");
+    return bytes;
+}
+
+}  // namespace
+
+struct ArchiveReader::State {
+    std::string source;
+    ByteSource bytes;
+    std::istream stream{&bytes};
+    Archive archive{stream, Archive::Options::LittleEndian()};
+    int depth = 0;
+
+    State(std::span<const std::byte> data, std::string name)
+        : source(std::move(name)), bytes(checked_start(data, source)) {}
+};
+
+ArchiveReader::ArchiveReader(std::span<const std::byte> bytes, std::string source)
+    : state_(std::make_unique<State>(bytes, std::move(source))) {}
+ArchiveReader::~ArchiveReader() = default;
+
+void ArchiveReader::fail(std::string_view why) const {
+    throw InputError(state_->source + " cannot be read (" + std::string(why) +
+                     ") restore it from a good copy");
+}
+
+std::uint32_t ArchiveReader::read_format(std::string_view what, std::uint32_t oldest,
+                                         std::uint32_t newest) {
+    std::uint32_t found = 0;
+    read(found);
+    if (found >= oldest && found <= newest) return found;
+    const std::string known =
+        oldest == newest ? fmt::format("{}", newest) : fmt::format("{} to {}", oldest, newest);
+    throw OtherVersionError(fmt::format(
+        "{} holds a {} of format {} ({} version of Cambrian wrote it, this one reads {}) use that "
+        "version, or make it anew",
+        state_->source, what, found, found < oldest ? "an older" : "a newer", known));
+}
+
+std::uint64_t ArchiveReader::remaining() const {
+    return state_->bytes.remaining();
+}
+
+void ArchiveReader::finish() const {
+    if (remaining() != 0) fail(std::to_string(remaining()) + " bytes are left over");
+}
+
+template <class Value>
+void ArchiveReader::scalar(Value& value) {
+    if (remaining() < sizeof value) fail("it ends too early");
+    state_->archive(value);
+}
+
+template <class Values>
+void ArchiveReader::array(Values& values) {
+    constexpr std::size_t width = sizeof(typename Values::value_type);
+    const std::uint64_t count = read_count(width);
+    values.resize(static_cast<std::size_t>(count));
+    state_->archive.template loadBinary<width>(values.data(),
+                                               static_cast<std::streamsize>(count * width));
+}
+
+std::uint64_t ArchiveReader::read_count(std::uint64_t smallest) {
+    std::uint64_t count = 0;
+    read(count);
+    if (count > remaining() / std::max<std::uint64_t>(smallest, 1))
+        fail("a count of " + std::to_string(count) + " does not fit into the bytes that are left");
+    return count;
+}
+
+void ArchiveReader::read(std::uint8_t& value) {
+    scalar(value);
+}
+void ArchiveReader::read(std::uint32_t& value) {
+    scalar(value);
+}
+void ArchiveReader::read(std::int32_t& value) {
+    scalar(value);
+}
+void ArchiveReader::read(std::uint64_t& value) {
+    scalar(value);
+}
+void ArchiveReader::read(std::int64_t& value) {
+    scalar(value);
+}
+void ArchiveReader::read(float& value) {
+    scalar(value);
+}
+void ArchiveReader::read(double& value) {
+    scalar(value);
+}
+void ArchiveReader::read(bool& value) {
+    std::uint8_t byte = 0;
+    read(byte);
+    if (byte > 1) fail("a truth value is neither 0 nor 1");
+    value = byte == 1;
+}
+void ArchiveReader::read(Hash128& value) {
+    read(value.high);
+    read(value.low);
+}
+void ArchiveReader::read(std::string& text) {
+    array(text);
+}
+void ArchiveReader::read(std::vector<float>& values) {
+    array(values);
+}
+void ArchiveReader::read(std::vector<double>& values) {
+    array(values);
+}
+void ArchiveReader::read(std::vector<std::byte>& bytes) {
+    array(bytes);
+}
+
+void ArchiveReader::read(Activation& value) {
+    std::string text;
+    read(text);
+    const auto found = std::ranges::find(activation_names, text);
+    if (found == activation_names.end()) fail("it names an unknown activation");
+    value = static_cast<Activation>(found - activation_names.begin());
+}
+
+void ArchiveReader::read_width(std::int64_t& value) {
+    read(value);
+    if (value < 0 || value > widest_layer) fail("a width is out of range");
+}
+
+void ArchiveReader::read_widths(std::vector<std::int64_t>& values) {
+    values.resize(static_cast<std::size_t>(read_count(sizeof(std::int64_t))));
+    for (std::int64_t& value : values) read_width(value);
+}
+
+void ArchiveReader::read_layers(std::vector<AnyLayer>& layers) {
+    // The shortest layer is the length of its type and one byte of it.
+    layers.resize(static_cast<std::size_t>(read_count(sizeof(std::uint64_t) + 1)));
+    for (AnyLayer& layer : layers) read(layer);
+}
+
+void ArchiveReader::read(AnyLayer& layer) {
+    if (state_->depth == deepest_nesting) fail("its layers are nested too deeply");
+    ++state_->depth;
+    std::string type;
+    read(type);
+    std::optional<AnyLayer> result = default_layer(type);
+    if (!result) fail(unknown_layer_type(type.substr(0, 40)));
+    const auto field = [this](auto& value) {
+        using Value = std::remove_cvref_t<decltype(value)>;
+        if constexpr (std::is_same_v<Value, std::vector<AnyLayer>>) {
+            read_layers(value);
+        } else if constexpr (std::is_same_v<Value, OptionalLayer>) {
+            read_layers(value.layer);
+        } else if constexpr (std::is_same_v<Value, AxisValues>) {
+            read_widths(value.values);
+        } else if constexpr (std::is_same_v<Value, std::vector<std::int64_t>>) {
+            read_widths(value);
+        } else if constexpr (std::is_same_v<Value, std::vector<bool>>) {
+            value.resize(static_cast<std::size_t>(read_count(1)));
+            for (auto element : value) {
+                bool flag = false;
+                read(flag);
+                element = flag;
+            }
+        } else if constexpr (std::is_same_v<Value, std::int64_t>) {
+            read_width(value);
+        } else {
+            read(value);
+        }
+    };
+    std::visit(
+        [&field](auto& concrete) {
+            std::apply([&](const auto&... entry) { (field(concrete.*entry.member), ...); },
+                       std::remove_cvref_t<decltype(concrete)>::fields);
+        },
+        result->variant());
+    if (const std::string_view fault = result->fault(); !fault.empty()) fail(fault);
+    layer = *std::move(result);
+    --state_->depth;
+}
+
+void ArchiveReader::read(Blueprint& blueprint) {
+    Blueprint result;
+    read(result.input_features);
+    read(result.output_features);
+    std::uint8_t rank = 0;
+    read(rank);
+    std::array<std::int64_t, 4> extents{};
+    if (rank > extents.size()) fail("the input of its network has too many axes");
+    for (std::size_t i = 0; i < rank; ++i) {
+        read(extents[i]);
+        if (extents[i] < 1 || extents[i] > widest_layer) fail("a width is out of range");
+    }
+    std::uint8_t mode = 0;
+    read(mode);
+    if (mode > static_cast<std::uint8_t>(NetworkMode::mesh)) fail("a network's mode is unknown");
+    result.mode = static_cast<NetworkMode>(mode);
+    GridSize& grid = result.grid;
+    for (int* extent : {&grid.depth, &grid.rows, &grid.cols, &grid.layers_per_cell}) read(*extent);
+    try {
+        result.input_shape = Shape(std::span<const std::int64_t>(extents.data(), rank));
+        check(grid);
+    } catch (const ShapeError& error) {
+        fail(error.what());
+    }
+    if (static_cast<std::uint64_t>(grid.slots()) > remaining()) fail("it ends too early");
+    result.slots.resize(static_cast<std::size_t>(grid.slots()));
+    for (std::optional<Slot>& slot : result.slots) {
+        bool filled = false;
+        read(filled);
+        if (!filled) continue;
+        slot.emplace();
+        read(slot->enabled);
+        read(slot->layer);
+    }
+    read(result.head);
+    constexpr std::uint64_t link_bytes = 9;
+    result.links.resize(static_cast<std::size_t>(read_count(link_bytes)));
+    for (Link& link : result.links) {
+        std::uint8_t kind = 0;
+        read(link.source);
+        read(link.target);
+        read(kind);
+        if (kind > static_cast<std::uint8_t>(LinkKind::backward)) fail("a link's kind is unknown");
+        link.kind = static_cast<LinkKind>(kind);
+    }
+    blueprint = std::move(result);
+}
+
+}  // namespace cambrian

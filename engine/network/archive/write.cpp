@@ -1,0 +1,146 @@
+#include <cereal/archives/portable_binary.hpp>
+#include <ostream>
+#include <ranges>
+#include <streambuf>
+#include <type_traits>
+
+#include "cambrian/engine/network/archive/archive.hpp"
+
+namespace cambrian {
+
+namespace {
+
+/// A stream that appends to bytes.
+class ByteSink : public std::streambuf {
+  public:
+    [[nodiscard]] std::vector<std::byte> take() { return std::move(bytes_); }
+
+  protected:
+    int_type overflow(int_type character) override {
+        bytes_.push_back(static_cast<std::byte>(traits_type::to_char_type(character)));
+        return character;
+    }
+    std::streamsize xsputn(const char* text, std::streamsize count) override {
+        const auto part = std::as_bytes(std::span(text, static_cast<std::size_t>(count)));
+        bytes_.insert(bytes_.end(), part.begin(), part.end());
+        return count;
+    }
+
+  private:
+    std::vector<std::byte> bytes_;
+};
+
+using Archive = cereal::PortableBinaryOutputArchive;
+
+}  // namespace
+
+struct ArchiveWriter::State {
+    ByteSink sink;
+    std::ostream stream{&sink};
+    Archive archive{stream, Archive::Options::LittleEndian()};
+
+    template <class Element>
+    void array(std::span<const Element> values) {
+        archive(static_cast<std::uint64_t>(values.size()));
+        archive.template saveBinary<sizeof(Element)>(
+            values.data(), static_cast<std::streamsize>(values.size_bytes()));
+    }
+};
+
+ArchiveWriter::ArchiveWriter() : state_(std::make_unique<State>()) {}
+ArchiveWriter::~ArchiveWriter() = default;
+
+void ArchiveWriter::write(std::uint8_t value) {
+    state_->archive(value);
+}
+void ArchiveWriter::write(std::uint32_t value) {
+    state_->archive(value);
+}
+void ArchiveWriter::write(std::int32_t value) {
+    state_->archive(value);
+}
+void ArchiveWriter::write(std::uint64_t value) {
+    state_->archive(value);
+}
+void ArchiveWriter::write(std::int64_t value) {
+    state_->archive(value);
+}
+void ArchiveWriter::write(float value) {
+    state_->archive(value);
+}
+void ArchiveWriter::write(double value) {
+    state_->archive(value);
+}
+void ArchiveWriter::write(bool value) {
+    write(static_cast<std::uint8_t>(value ? 1 : 0));
+}
+void ArchiveWriter::write(Hash128 value) {
+    state_->archive(value.high, value.low);
+}
+void ArchiveWriter::write(std::string_view text) {
+    state_->array(std::span<const char>(text));
+}
+void ArchiveWriter::write(std::span<const float> values) {
+    state_->array(values);
+}
+void ArchiveWriter::write(std::span<const double> values) {
+    state_->array(values);
+}
+void ArchiveWriter::write(std::span<const std::byte> bytes) {
+    state_->array(bytes);
+}
+
+void ArchiveWriter::write(const AnyLayer& layer) {
+    write(layer.type());
+    const auto field = [this](const auto& value) {
+        using Value = std::remove_cvref_t<decltype(value)>;
+        if constexpr (std::ranges::range<Value> && !std::is_same_v<Value, std::string>) {
+            write(static_cast<std::uint64_t>(value.size()));
+            for (const auto& element : value) write(element);
+        } else if constexpr (std::is_same_v<Value, Activation>) {
+            write(name(value));
+        } else if constexpr (std::is_same_v<Value, std::string>) {
+            write(std::string_view(value));
+        } else {
+            write(value);
+        }
+    };
+    std::visit(
+        [&field](const auto& concrete) {
+            std::apply([&](const auto&... entry) { (field(concrete.*entry.member), ...); },
+                       std::remove_cvref_t<decltype(concrete)>::fields);
+        },
+        layer.variant());
+}
+
+void ArchiveWriter::write(const Blueprint& blueprint) {
+    write(blueprint.input_features);
+    write(blueprint.output_features);
+    write(static_cast<std::uint8_t>(blueprint.input_shape.rank()));
+    for (const std::int64_t extent : blueprint.input_shape.extents()) write(extent);
+    write(static_cast<std::uint8_t>(blueprint.mode));
+    const GridSize& grid = blueprint.grid;
+    for (const int extent : {grid.depth, grid.rows, grid.cols, grid.layers_per_cell})
+        write(static_cast<std::int32_t>(extent));
+    for (const std::optional<Slot>& slot : blueprint.slots) {
+        write(slot.has_value());
+        if (!slot) continue;
+        write(slot->enabled);
+        write(slot->layer);
+    }
+    write(blueprint.head);
+    write(static_cast<std::uint64_t>(blueprint.links.size()));
+    for (const Link& link : blueprint.links) {
+        write(static_cast<std::int32_t>(link.source));
+        write(static_cast<std::int32_t>(link.target));
+        write(static_cast<std::uint8_t>(link.kind));
+    }
+}
+
+std::vector<std::byte> ArchiveWriter::take() {
+    std::vector<std::byte> bytes = state_->sink.take();
+    state_ = std::make_unique<State>();
+    return bytes;
+}
+
+}  // namespace cambrian

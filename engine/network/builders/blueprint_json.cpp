@@ -1,0 +1,251 @@
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <tuple>
+
+#include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/core/json/json_read.hpp"
+#include "cambrian/engine/layers/layer_json.hpp"
+#include "cambrian/engine/layers/support/width.hpp"
+#include "cambrian/engine/network/builders/builders.hpp"
+#include "cambrian/engine/network/network.hpp"
+
+// Blueprints from and to JSON.
+namespace cambrian {
+
+namespace {
+
+using nlohmann::json;
+using nlohmann::ordered_json;
+
+constexpr std::array<std::string_view, 2> mode_names{"chain", "mesh"};
+
+/// The value of a key, or null where the key is absent.
+const json* find(const json& object, std::string_view key) {
+    const auto found = object.find(std::string(key));
+    return found == object.end() ? nullptr : &*found;
+}
+
+/// The extents of the input; empty where there is no key, or only a vector of the features.
+Shape read_input(const json* source, std::int64_t features) {
+    if (source == nullptr) return {};
+    json_read::list(*source, "network.input");
+    std::vector<std::int64_t> extents;
+    for (std::size_t i = 0; i < source->size(); ++i)
+        extents.push_back(json_read::integer((*source)[i], json_read::element("network.input", i),
+                                             1, widest_layer));
+    constexpr std::size_t most_axes = 4;
+    if (extents.empty() || extents.size() > most_axes)
+        json_read::fail("network.input", "has " + std::to_string(extents.size()) + " extents",
+                        "a row is [f], [C, L], [C, H, W] or [C, D, H, W]", "write one to four");
+    if (extents.size() == 1 && extents[0] == features) return {};
+    return Shape(std::span<const std::int64_t>(extents));
+}
+
+GridSize read_grid(const json* source, std::size_t slots_wanted) {
+    if (slots_wanted > static_cast<std::size_t>(largest_grid))
+        json_read::fail("network.layers", "has " + std::to_string(slots_wanted + 1) + " layers",
+                        "a grid has at most " + std::to_string(largest_grid) + " slots and a head",
+                        "use fewer");
+    GridSize grid = one_cell(slots_wanted);
+    if (source == nullptr) return grid;
+    static constexpr std::array<std::string_view, 4> keys{"depth", "rows", "cols",
+                                                          "layers_per_cell"};
+    json_read::object(*source, "network.grid", keys);
+    const std::array extents{&grid.depth, &grid.rows, &grid.cols, &grid.layers_per_cell};
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+        if (const json* value = find(*source, keys[i]))
+            *extents[i] = static_cast<int>(json_read::integer(
+                *value, json_read::member("network.grid", keys[i]), 1, largest_grid));
+    }
+    try {
+        check(grid);
+    } catch (const ShapeError& error) {
+        throw ConfigError(std::string("network.grid: ") + error.what());
+    }
+    return grid;
+}
+
+/// Slot index of coordinates [z, y, x, l].
+int read_place(const json& source, const std::string& path, const GridSize& grid) {
+    json_read::list(source, path);
+    if (source.size() != 4)
+        json_read::fail(path, "has " + std::to_string(source.size()) + " numbers",
+                        "a place is [z, y, x, l]", "write four numbers");
+    const std::array extents{grid.depth, grid.rows, grid.cols, grid.layers_per_cell};
+    std::array<int, 4> place{};
+    for (std::size_t i = 0; i < place.size(); ++i)
+        place[i] = static_cast<int>(
+            json_read::integer(source[i], json_read::element(path, i), 0, extents[i] - 1));
+    return grid.index(place[0], place[1], place[2], place[3]);
+}
+
+/// Puts all layers but the last into slots.
+void place_layers(Blueprint& blueprint, const json& layers) {
+    int next = 0;
+    for (std::size_t i = 0; i + 1 < layers.size(); ++i) {
+        const std::string path = json_read::element("network.layers", i);
+        json layer = layers[i];
+        if (layer.is_object() && layer.contains("at")) {
+            next = read_place(layer["at"], json_read::member(path, "at"), blueprint.grid);
+            layer.erase("at");
+        }
+        bool enabled = true;
+        if (layer.is_object() && layer.contains("enabled")) {
+            enabled = json_read::boolean(layer["enabled"], json_read::member(path, "enabled"));
+            layer.erase("enabled");
+        }
+        if (next >= blueprint.grid.slots())
+            json_read::fail(path, "has no slot",
+                            "the grid has " + std::to_string(blueprint.grid.slots()) + " slots",
+                            "make the grid larger");
+        auto& slot = blueprint.slots[static_cast<std::size_t>(next)];
+        if (slot)
+            json_read::fail(path, "falls on slot " + std::to_string(next), "another layer is there",
+                            "give it another place with \"at\"");
+        slot = Slot{.layer = layer_from_json(layer, path), .enabled = enabled};
+        ++next;
+    }
+}
+
+int read_end(const json& source, const std::string& path, const GridSize& grid) {
+    if (source.is_array()) return read_place(source, path, grid);
+    if (!source.is_string())
+        return static_cast<int>(json_read::integer(source, path, input_port, grid.slots()));
+    static constexpr std::array<std::string_view, 2> names{"input", "head"};
+    return json_read::choice(source, path, names) == 0 ? input_port : grid.slots();
+}
+
+/// An end of a link under either of its two names.
+int read_end(const json& link, const std::string& path, std::string_view key,
+             std::string_view short_key, const GridSize& grid) {
+    const json* value = find(link, key);
+    const json* other = find(link, short_key);
+    if ((value == nullptr) == (other == nullptr))
+        json_read::fail(
+            path, value == nullptr ? "lacks an end" : "names an end twice",
+            "\"" + std::string(key) + "\" or \"" + std::string(short_key) + "\" is needed",
+            "write one of them");
+    return value != nullptr ? read_end(*value, json_read::member(path, key), grid)
+                            : read_end(*other, json_read::member(path, short_key), grid);
+}
+
+std::vector<Link> read_links(const json* source, const GridSize& grid) {
+    std::vector<Link> links;
+    std::set<std::tuple<int, int, LinkKind>> known;
+    if (source == nullptr) return links;
+    json_read::list(*source, "network.links");
+    static constexpr std::array<std::string_view, 5> keys{"source", "target", "from", "to", "kind"};
+    for (std::size_t i = 0; i < source->size(); ++i) {
+        const json& entry = (*source)[i];
+        const std::string path = json_read::element("network.links", i);
+        json_read::object(entry, path, keys);
+        Link link{.source = read_end(entry, path, "source", "from", grid),
+                  .target = read_end(entry, path, "target", "to", grid),
+                  .kind = LinkKind::forward};
+        if (const json* kind = find(entry, "kind"))
+            link.kind = static_cast<LinkKind>(
+                json_read::choice(*kind, json_read::member(path, "kind"), link_kind_names));
+        if (!known.emplace(link.source, link.target, link.kind).second)
+            json_read::fail(path, "repeats a link", "two links would have equal ends and kind",
+                            "remove it");
+        links.push_back(link);
+    }
+    std::ranges::sort(links, {}, [](const Link& link) {
+        return std::tuple(link.source, link.target, link.kind);
+    });
+    return links;
+}
+
+std::optional<NetworkMode> read_mode(const json& network) {
+    const json* mode = find(network, "mode");
+    if (mode == nullptr) return std::nullopt;
+    return static_cast<NetworkMode>(json_read::choice(*mode, "network.mode", mode_names));
+}
+
+/// The network that a builder makes, which no other key describes.
+Blueprint built(const json& network, NetworkEnds ends) {
+    for (const char* key : {"layers", "links"})
+        if (network.contains(key))
+            json_read::fail(json_read::member("network", key), "is given beside network.build",
+                            "a builder makes layers and links", "keep one of the two");
+    if (const json* grid = find(network, "grid")) ends.grid = read_grid(grid, 0);
+    return build(builder_from_json(network["build"], "network.build"), ends);
+}
+
+ordered_json end_to_json(int end, const GridSize& grid) {
+    if (end == input_port) return "input";
+    if (end == grid.slots()) return "head";
+    return grid.coordinates(end);
+}
+
+}  // namespace
+
+Blueprint blueprint_from_json(const json& network, std::int64_t input_features,
+                              std::int64_t output_features, bool time) {
+    static constexpr std::array<std::string_view, 7> keys{"layers", "grid",  "links",  "input",
+                                                          "mode",   "build", "initial"};
+    json_read::object(network, "network", keys);
+    if (network.contains("build"))
+        return built(network, {.input_features = input_features,
+                               .output_features = output_features,
+                               .input_shape = read_input(find(network, "input"), input_features),
+                               .time = time,
+                               .grid = {},
+                               .mode = read_mode(network)});
+    const json default_layers = json::array({{{"type", "dense"}}});
+    const json* given = find(network, "layers");
+    const json& layers = given != nullptr ? *given : default_layers;
+    json_read::list(layers, "network.layers");
+    if (layers.empty())
+        json_read::fail("network.layers", "is empty", "the last layer is the head",
+                        "add a layer such as {\"type\": \"dense\"}");
+
+    Blueprint blueprint;
+    blueprint.input_features = input_features;
+    blueprint.output_features = output_features;
+    blueprint.input_shape = read_input(find(network, "input"), input_features);
+    blueprint.mode = read_mode(network).value_or(NetworkMode::chain);
+    blueprint.grid = read_grid(find(network, "grid"), layers.size() - 1);
+    blueprint.slots.resize(static_cast<std::size_t>(blueprint.grid.slots()));
+    place_layers(blueprint, layers);
+    const std::string head_path = json_read::element("network.layers", layers.size() - 1);
+    if (layers.back().is_object() && layers.back().contains("at"))
+        json_read::fail(head_path, "has a place", "the last layer is the head, outside the grid",
+                        "remove \"at\"");
+    blueprint.head = layer_from_json(layers.back(), head_path);
+    blueprint.head.infer_output(output_features);
+    blueprint.links = read_links(find(network, "links"), blueprint.grid);
+    return Network(std::move(blueprint)).blueprint();
+}
+
+ordered_json to_json(const Blueprint& blueprint) {
+    const GridSize& grid = blueprint.grid;
+    ordered_json result;
+    result["input_features"] = blueprint.input_features;
+    result["output_features"] = blueprint.output_features;
+    if (blueprint.input_shape.rank() > 0) result["input"] = blueprint.input_shape.extents();
+    if (blueprint.mode != NetworkMode::chain)
+        result["mode"] = mode_names[static_cast<std::size_t>(blueprint.mode)];
+    result["grid"] = {{"depth", grid.depth},
+                      {"rows", grid.rows},
+                      {"cols", grid.cols},
+                      {"layers_per_cell", grid.layers_per_cell}};
+    result["layers"] = ordered_json::array();
+    for (std::size_t i = 0; i < blueprint.slots.size(); ++i) {
+        if (!blueprint.slots[i]) continue;
+        ordered_json layer = to_json(blueprint.slots[i]->layer);
+        layer["at"] = grid.coordinates(static_cast<int>(i));
+        layer["enabled"] = blueprint.slots[i]->enabled;
+        result["layers"].push_back(std::move(layer));
+    }
+    result["head"] = to_json(blueprint.head);
+    result["links"] = ordered_json::array();
+    for (const Link& link : blueprint.links)
+        result["links"].push_back({{"source", end_to_json(link.source, grid)},
+                                   {"target", end_to_json(link.target, grid)},
+                                   {"kind", name(link.kind)}});
+    return result;
+}
+
+}  // namespace cambrian

@@ -1,0 +1,453 @@
+#include "cambrian/engine/network/bytecode/bytecode.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <type_traits>
+
+#include "cambrian/engine/core/contract.hpp"
+#include "cambrian/engine/layers/chain.hpp"
+#include "cambrian/engine/network/bytecode/bytecode_table.hpp"
+
+namespace cambrian {
+namespace {
+
+// Whether layers have a tape form.
+template <class L>
+bool has_tape(const L& layer) {
+    constexpr bool plain = std::is_same_v<L, Dense> || std::is_same_v<L, Rnn> ||
+                           std::is_same_v<L, RmsNorm> || std::is_same_v<L, LayerNorm>;
+    if constexpr (std::is_same_v<L, Softmax>) {
+        return layer.variant == "standard" && layer.temperature == 1.0F;
+    } else if constexpr (std::is_same_v<L, Sequential> || std::is_same_v<L, Residual>) {
+        return std::ranges::all_of(layer.layers, [](const AnyLayer& inner) {
+            return std::visit([](const auto& concrete) { return has_tape(concrete); },
+                              inner.variant());
+        });
+    } else {
+        return plain;
+    }
+}
+bool has_tape(const AnyLayer& layer) {
+    return std::visit([](const auto& concrete) { return has_tape(concrete); }, layer.variant());
+}
+
+// The weights of a layer without its parameter specs: building those costs more than a tape.
+template <class L>
+std::int64_t weight_count(const L&) {
+    CAMBRIAN_ASSERT(!"a layer with a tape form");
+    return 0;
+}
+std::int64_t weight_count(const AnyLayer& layer);
+std::int64_t weight_count(const std::vector<AnyLayer>& layers) {
+    std::int64_t count = 0;
+    for (const AnyLayer& layer : layers) count += weight_count(layer);
+    return count;
+}
+std::int64_t weight_count(const Dense& dense) {
+    return dense.out * (dense.in + (dense.bias ? 1 : 0));
+}
+std::int64_t weight_count(const Rnn& rnn) {
+    return rnn.hidden * (rnn.in + rnn.hidden + 1);
+}
+std::int64_t weight_count(const RmsNorm& norm) {
+    return norm.features;
+}
+std::int64_t weight_count(const LayerNorm& norm) {
+    return 2 * norm.features;
+}
+std::int64_t weight_count(const Softmax&) {
+    return 0;
+}
+std::int64_t weight_count(const Sequential& sequential) {
+    return weight_count(sequential.layers);
+}
+std::int64_t weight_count(const Residual& residual) {
+    return weight_count(residual.layers);
+}
+std::int64_t weight_count(const AnyLayer& layer) {
+    return std::visit([](const auto& concrete) { return weight_count(concrete); }, layer.variant());
+}
+
+// Elements after a layer that has a tape form.
+template <class L>
+std::int64_t width_after(const L& layer) {
+    if constexpr (std::is_same_v<L, Dense>) {
+        return layer.out;
+    } else if constexpr (std::is_same_v<L, Rnn>) {
+        return layer.hidden;
+    } else if constexpr (std::is_same_v<L, Sequential>) {
+        return std::visit([](const auto& last) { return width_after(last); },
+                          layer.layers.back().variant());
+    } else if constexpr (requires { layer.features; }) {
+        return layer.features;
+    } else {
+        return weight_count(layer);
+    }
+}
+std::int64_t width_after(const AnyLayer& layer) {
+    return std::visit([](const auto& concrete) { return width_after(concrete); }, layer.variant());
+}
+
+std::int32_t narrow(std::int64_t value) {
+    CAMBRIAN_ASSERT(value >= 0 && value <= INT32_MAX);
+    return static_cast<std::int32_t>(value);
+}
+
+}  // namespace
+
+std::int64_t generous(std::int64_t value, std::int64_t minimum) {
+    std::int64_t size = minimum;
+    while (size < value)
+        size =
+            std::has_single_bit(static_cast<std::uint64_t>(size)) ? size + size / 2 : size / 3 * 4;
+    return size;
+}
+
+TapeCapacity TapeCapacity::joined(const TapeCapacity& other) const {
+    return {.words = std::max(words, other.words),
+            .weights = std::max(weights, other.weights),
+            .state = std::max(state, other.state),
+            .memory = std::max(memory, other.memory)};
+}
+
+TapeCapacity TapeCapacity::rounded() const {
+    return {.words = generous(words, 64),
+            .weights = generous(weights, 256),
+            .state = state == 0 ? 0 : generous(state, 32),
+            .memory = generous(memory, 96)};
+}
+
+/// Writes the instructions of layers.
+class TapeLayers {
+  public:
+    explicit TapeLayers(TapeWriter& writer) : writer_(writer) {}
+
+    /// → the vector of the output.
+    std::int32_t layer(const AnyLayer& any, std::int32_t input) {
+        return std::visit([&](const auto& concrete) { return write(concrete, input); },
+                          any.variant());
+    }
+    void skip(const AnyLayer& any) { from_ += weight_count(any); }
+
+    std::int32_t add(std::int32_t a, std::int32_t b) {
+        const std::int32_t width = writer_.vectors_[static_cast<std::size_t>(a)].width;
+        const std::int32_t result = writer_.add_vector(width);
+        writer_.add({.op = TapeOp::add,
+                     .result = result,
+                     .source = a,
+                     .other = b,
+                     .in = width,
+                     .out = width});
+        return result;
+    }
+
+  private:
+    template <class L>
+    std::int32_t write(const L&, std::int32_t) {
+        CAMBRIAN_ASSERT(!"a layer with a tape form");
+        return 0;
+    }
+    std::int32_t write(const Dense& dense, std::int32_t input) {
+        return weighted({.op = TapeOp::dense,
+                         .source = input,
+                         .in = narrow(dense.in),
+                         .out = narrow(dense.out),
+                         .detail = static_cast<std::int32_t>(dense.activation)},
+                        weight_count(dense), dense.bias);
+    }
+    std::int32_t write(const Rnn& rnn, std::int32_t input) {
+        const std::int32_t place = narrow(writer_.state_);
+        writer_.state_ += rnn.hidden;
+        return weighted({.op = TapeOp::rnn,
+                         .source = input,
+                         .other = place,
+                         .in = narrow(rnn.in),
+                         .out = narrow(rnn.hidden)},
+                        weight_count(rnn));
+    }
+    std::int32_t write(const RmsNorm& layer, std::int32_t input) {
+        return norm(TapeOp::rms_norm, layer.features, layer.epsilon, input, weight_count(layer));
+    }
+    std::int32_t write(const LayerNorm& layer, std::int32_t input) {
+        return norm(TapeOp::layer_norm, layer.features, layer.epsilon, input, weight_count(layer));
+    }
+    std::int32_t write(const Softmax& softmax, std::int32_t input) {
+        const std::int32_t width = narrow(softmax.features);
+        const std::int32_t result = writer_.add_vector(width);
+        writer_.add(
+            {.op = TapeOp::softmax, .result = result, .source = input, .in = width, .out = width});
+        return result;
+    }
+    std::int32_t write(const Sequential& sequential, std::int32_t input) {
+        return chain(sequential.layers, input);
+    }
+    std::int32_t write(const Residual& residual, std::int32_t input) {
+        CAMBRIAN_ASSERT(!residual.layers.empty());
+        return add(input, chain(residual.layers, input));
+    }
+
+    std::int32_t chain(const std::vector<AnyLayer>& layers, std::int32_t input) {
+        std::int32_t value = input;
+        std::int32_t preceding = input;
+        for (const AnyLayer& any : layers) {
+            const std::int32_t output =
+                adds_preceding_input(any) ? add(value, preceding) : layer(any, value);
+            preceding = std::exchange(value, output);
+        }
+        return value;
+    }
+
+    std::int32_t norm(TapeOp op, std::int64_t features, float epsilon, std::int32_t input,
+                      std::int64_t weights) {
+        const auto inverse = static_cast<float>(1.0 / static_cast<double>(features));
+        return weighted({.op = op,
+                         .source = input,
+                         .other = std::bit_cast<std::int32_t>(inverse),
+                         .in = narrow(features),
+                         .out = narrow(features),
+                         .detail = std::bit_cast<std::int32_t>(epsilon)},
+                        weights);
+    }
+
+    std::int32_t weighted(TapeInstruction instruction, std::int64_t weights, bool bias = true) {
+        instruction.result = writer_.add_vector(instruction.out);
+        writer_.add_weighted(instruction, from_, bias);
+        from_ += weights;
+        return instruction.result;
+    }
+
+    TapeWriter& writer_;
+    std::int64_t from_ = 0;
+};
+
+std::int32_t TapeWriter::add_vector(std::int64_t width) {
+    vectors_.push_back({.width = narrow(width)});
+    return narrow(static_cast<std::int64_t>(vectors_.size()) - 1);
+}
+
+void TapeWriter::add(TapeInstruction instruction) {
+    const auto index = static_cast<std::int32_t>(instructions_.size());
+    const TapeRow& entry = row(instruction.op);
+    const auto use = [&](std::int32_t vector) {
+        vectors_[static_cast<std::size_t>(vector)].last_use = index;
+    };
+    if (entry.has_result) use(instruction.result);
+    if (entry.reads_source) use(instruction.source);
+    if (entry.reads_other) use(instruction.other);
+    instructions_.push_back(instruction);
+}
+
+void TapeWriter::add_weighted(TapeInstruction instruction, std::int64_t from, bool bias) {
+    instruction.weights = narrow(packed_);
+    packed_ += row(instruction.op).weights(instruction.in, instruction.out);
+    packings_->push_back({.op = instruction.op,
+                          .bias = bias,
+                          .in = instruction.in,
+                          .out = instruction.out,
+                          .from = from,
+                          .to = instruction.weights});
+    add(instruction);
+}
+
+bool TapeWriter::can_write(const Blueprint& blueprint) {
+    return blueprint.mode == NetworkMode::chain && blueprint.input_shape.rank() <= 1 &&
+           has_tape(blueprint.head) &&
+           std::ranges::all_of(blueprint.slots, [](const std::optional<Slot>& slot) {
+               return !slot || has_tape(slot->layer);
+           });
+}
+
+TapeCapacity TapeWriter::write(const Blueprint& blueprint, std::vector<std::int32_t>& words,
+                               std::vector<TapePacking>& packings) {
+    instructions_.clear();
+    vectors_.clear();
+    packings_ = &packings;
+    packed_ = state_ = memory_ = 0;
+    add_vector(blueprint.input_features);
+    find_weights(blueprint);
+    write_slots(blueprint);
+    place_vectors();
+    const std::size_t before = words.size();
+    for (const auto& [op, result, source, other, in, out, weights, detail] : instructions_)
+        words.insert(words.end(), {static_cast<std::int32_t>(op), result, source, other, in, out,
+                                   weights, detail});
+    return {.words = static_cast<std::int64_t>(words.size() - before),
+            .weights = packed_,
+            .state = state_,
+            .memory = memory_};
+}
+
+/// Finds the first weight of every link and gives every source of backward links a state.
+void TapeWriter::find_weights(const Blueprint& blueprint) {
+    link_weights_.clear();
+    backward_.clear();
+    if (blueprint.links.empty()) return;
+    std::int64_t next = weight_count(blueprint.head);
+    for (const auto& slot : blueprint.slots)
+        if (slot) next += weight_count(slot->layer);
+    const auto output_width = [&](int slot) {
+        return slot == input_port
+                   ? blueprint.input_features
+                   : width_after(blueprint.slots[static_cast<std::size_t>(slot)]->layer);
+    };
+    for (const Link& link : blueprint.links) {
+        int before = link.target - 1;
+        while (before >= 0 && !blueprint.slots[static_cast<std::size_t>(before)]) --before;
+        const std::int64_t from = output_width(link.source);
+        const std::int64_t to = output_width(before);
+        link_weights_.push_back(std::exchange(next, next + (from == to ? to : from * to)));
+        if (link.kind != LinkKind::backward) continue;
+        if (!backward_.empty() && backward_.back().first == link.source) continue;
+        backward_.emplace_back(link.source, narrow(state_));
+        state_ += from;
+    }
+}
+
+void TapeWriter::write_slots(const Blueprint& blueprint) {
+    const int head = blueprint.grid.slots();
+    TapeLayers layers(*this);
+    outputs_.assign(blueprint.slots.size(), -1);
+    std::int32_t value = 0;
+    std::int32_t preceding = 0;
+    for (int slot = 0; slot < head; ++slot) {
+        const auto& filled = blueprint.slots[static_cast<std::size_t>(slot)];
+        if (!filled) continue;
+        const std::int32_t input = with_links(blueprint, slot, value);
+        if (!filled->enabled) {
+            layers.skip(filled->layer);
+            value = input;
+        } else {
+            value = adds_preceding_input(filled->layer) ? layers.add(input, preceding)
+                                                        : layers.layer(filled->layer, input);
+        }
+        preceding = input;
+        outputs_[static_cast<std::size_t>(slot)] = value;
+        for (const auto& [source, place] : backward_) {
+            if (source != slot) continue;
+            const std::int32_t width = vectors_[static_cast<std::size_t>(value)].width;
+            add({.op = TapeOp::store_state,
+                 .source = value,
+                 .other = place,
+                 .in = width,
+                 .out = width});
+        }
+    }
+    const std::int32_t input = with_links(blueprint, head, value);
+    value = adds_preceding_input(blueprint.head) ? layers.add(input, preceding)
+                                                 : layers.layer(blueprint.head, input);
+    const std::int32_t width = vectors_[static_cast<std::size_t>(value)].width;
+    add({.op = TapeOp::end, .source = value, .in = width, .out = width});
+}
+
+/// The input of a slot: what the chain brings, and what its links add, in their order.
+std::int32_t TapeWriter::with_links(const Blueprint& blueprint, int slot, std::int32_t value) {
+    for (std::size_t i = 0; i < blueprint.links.size(); ++i) {
+        const Link& link = blueprint.links[i];
+        if (link.target != slot) continue;
+        std::int32_t source = 0;
+        if (link.kind == LinkKind::backward) {
+            const std::int64_t width =
+                width_after(blueprint.slots[static_cast<std::size_t>(link.source)]->layer);
+            source = add_vector(width);
+            add({.op = TapeOp::load_state,
+                 .result = source,
+                 .other = state_of(link.source),
+                 .in = narrow(width),
+                 .out = narrow(width)});
+        } else if (link.source != input_port) {
+            source = outputs_[static_cast<std::size_t>(link.source)];
+        }
+        const std::int32_t in = vectors_[static_cast<std::size_t>(source)].width;
+        const std::int32_t out = vectors_[static_cast<std::size_t>(value)].width;
+        const std::int32_t result = add_vector(out);
+        add_weighted({.op = in == out ? TapeOp::scale_add : TapeOp::project_add,
+                      .result = result,
+                      .source = source,
+                      .other = value,
+                      .in = in,
+                      .out = out},
+                     link_weights_[i], false);
+        value = result;
+    }
+    return value;
+}
+
+std::int32_t TapeWriter::state_of(int source) const {
+    const auto found = std::ranges::find(backward_, source, &std::pair<int, std::int32_t>::first);
+    CAMBRIAN_ASSERT(found != backward_.end());
+    return found->second;
+}
+
+/// Gives every vector a place, the first one that is free while it is needed.
+void TapeWriter::place_vectors() {
+    live_.assign(1, 0);
+    memory_ = whole_blocks(vectors_[0].width);
+    for (std::size_t i = 0; i < instructions_.size(); ++i) {
+        TapeInstruction& instruction = instructions_[i];
+        const TapeRow& entry = row(instruction.op);
+        std::erase_if(live_, [&](std::int32_t vector) {
+            return vectors_[static_cast<std::size_t>(vector)].last_use <
+                   static_cast<std::int32_t>(i);
+        });
+        const auto place = [&](std::int32_t& vector) {
+            vector = vectors_[static_cast<std::size_t>(vector)].place;
+        };
+        if (entry.has_result) {
+            Vector& result = vectors_[static_cast<std::size_t>(instruction.result)];
+            result.place = free_place(result.width);
+            memory_ = std::max(memory_, result.place + whole_blocks(result.width));
+            live_.push_back(instruction.result);
+            place(instruction.result);
+        }
+        if (entry.reads_source) place(instruction.source);
+        if (entry.reads_other) place(instruction.other);
+    }
+}
+
+std::int32_t TapeWriter::free_place(std::int32_t width) const {
+    std::int64_t place = 0;
+    for (bool moved = true; moved;) {
+        moved = false;
+        for (const std::int32_t vector : live_) {
+            const Vector& other = vectors_[static_cast<std::size_t>(vector)];
+            const std::int64_t end = other.place + whole_blocks(other.width);
+            if (place >= end || place + whole_blocks(width) <= other.place) continue;
+            place = end;
+            moved = true;
+        }
+    }
+    return narrow(place);
+}
+
+void pack(std::span<const TapePacking> packings, std::span<const float> weights,
+          std::span<float> packed) {
+    for (const auto& [op, bias, in, out, from, to] : packings) {
+        const TapeRow& entry = row(op);
+        CAMBRIAN_EXPECT(from <= static_cast<std::int64_t>(weights.size()));
+        CAMBRIAN_ASSERT(to + entry.weights(in, out) <= static_cast<std::int64_t>(packed.size()));
+        entry.pack({.in = in,
+                    .out = out,
+                    .bias = bias,
+                    .from = weights.data() + from,
+                    .to = packed.data() + to});
+    }
+}
+
+Tape make_tape(const Network& network) {
+    Tape tape;
+    TapeWriter writer;
+    std::vector<TapePacking> packings;
+    tape.capacity = writer.write(network.blueprint(), tape.words, packings);
+    return tape;
+}
+
+void pack_weights(const Network& network, std::span<const float> weights, std::span<float> packed) {
+    CAMBRIAN_ASSERT(static_cast<std::int64_t>(weights.size()) == network.weight_count());
+    std::vector<std::int32_t> words;
+    std::vector<TapePacking> packings;
+    const TapeCapacity capacity = TapeWriter().write(network.blueprint(), words, packings);
+    pack(packings, weights, packed);
+    std::fill(packed.begin() + capacity.weights, packed.end(), 0.0F);
+}
+
+}  // namespace cambrian

@@ -1,0 +1,233 @@
+#include "cambrian/engine/network/bytecode/bytecode_table.hpp"
+
+#include <immintrin.h>
+
+#include <algorithm>
+
+namespace cambrian {
+namespace {
+
+constexpr std::int64_t block = 4;
+
+std::int64_t no_weights(std::int64_t, std::int64_t) {
+    return 0;
+}
+std::int64_t dense_weights(std::int64_t in, std::int64_t out) {
+    return whole_blocks(out) * (in + 1);
+}
+std::int64_t rnn_weights(std::int64_t in, std::int64_t out) {
+    return whole_blocks(out) * (in + out + 1);
+}
+std::int64_t vector_weights(std::int64_t, std::int64_t out) {
+    return whole_blocks(out);
+}
+std::int64_t two_vectors_weights(std::int64_t, std::int64_t out) {
+    return 2 * whole_blocks(out);
+}
+std::int64_t matrix_weights(std::int64_t in, std::int64_t out) {
+    return whole_blocks(out) * in;
+}
+
+/// Four columns of four rows, `stride` words apart, as rows side by side.
+void transpose_block(const float* from, std::int64_t stride, float* to) {
+    __m128 a = _mm_loadu_ps(from);
+    __m128 b = _mm_loadu_ps(from + stride);
+    __m128 c = _mm_loadu_ps(from + 2 * stride);
+    __m128 d = _mm_loadu_ps(from + 3 * stride);
+    _MM_TRANSPOSE4_PS(a, b, c, d);
+    _mm_storeu_ps(to, a);
+    _mm_storeu_ps(to + block, b);
+    _mm_storeu_ps(to + 2 * block, c);
+    _mm_storeu_ps(to + 3 * block, d);
+}
+
+/// A matrix [out, in] as blocks of four outputs, `stride` words apart.
+void pack_matrix(const float* matrix, std::int64_t in, std::int64_t out, float* to,
+                 std::int64_t stride) {
+    std::int64_t row = 0;
+    for (; row + block <= out; row += block, to += stride) {
+        const float* const rows = matrix + row * in;
+        std::int64_t k = 0;
+        for (; k + block <= in; k += block) transpose_block(rows + k, in, to + block * k);
+        for (; k < in; ++k)
+            for (std::int64_t j = 0; j < block; ++j) to[block * k + j] = rows[j * in + k];
+    }
+    if (row == out) return;
+    std::fill_n(to, block * in, 0.0F);
+    for (std::int64_t j = 0; j < out - row; ++j)
+        for (std::int64_t k = 0; k < in; ++k) to[block * k + j] = matrix[(row + j) * in + k];
+}
+
+/// A vector in fours, `stride` words apart, padded with zeros.
+void pack_vector(const float* vector, std::int64_t out, float* to, std::int64_t stride) {
+    for (std::int64_t row = 0; row < out; row += block, to += stride)
+        for (std::int64_t j = 0; j < block; ++j) to[j] = row + j < out ? vector[row + j] : 0.0F;
+}
+
+void pack_nothing(const TapeWeights&) {}
+
+void pack_bias(const TapeWeights& weights, const float* bias, float* to, std::int64_t stride) {
+    if (weights.bias) {
+        pack_vector(bias, weights.out, to, stride);
+        return;
+    }
+    for (std::int64_t row = 0; row < weights.out; row += block, to += stride)
+        std::fill_n(to, block, -0.0F);
+}
+
+void pack_dense(const TapeWeights& weights) {
+    const std::int64_t stride = block * (weights.in + 1);
+    pack_matrix(weights.from, weights.in, weights.out, weights.to, stride);
+    pack_bias(weights, weights.from + weights.in * weights.out, weights.to + block * weights.in,
+              stride);
+}
+
+void pack_rnn(const TapeWeights& weights) {
+    const std::int64_t stride = block * (weights.in + weights.out + 1);
+    const float* const recurrent = weights.from + weights.in * weights.out;
+    float* const packed_recurrent = weights.to + block * weights.in;
+    pack_matrix(weights.from, weights.in, weights.out, weights.to, stride);
+    pack_matrix(recurrent, weights.out, weights.out, packed_recurrent, stride);
+    pack_bias(weights, recurrent + weights.out * weights.out,
+              packed_recurrent + block * weights.out, stride);
+}
+
+void pack_gain(const TapeWeights& weights) {
+    pack_vector(weights.from, weights.out, weights.to, block);
+}
+
+void pack_gain_and_bias(const TapeWeights& weights) {
+    pack_vector(weights.from, weights.out, weights.to, block);
+    pack_vector(weights.from + weights.out, weights.out, weights.to + whole_blocks(weights.out),
+                block);
+}
+
+void pack_projection(const TapeWeights& weights) {
+    pack_matrix(weights.from, weights.in, weights.out, weights.to, block * weights.in);
+}
+
+constexpr std::array<TapeRow, tape_op_count> rows{
+    TapeRow{.op = TapeOp::end,
+            .name = "end",
+            .reads_source = true,
+            .weights = no_weights,
+            .pack = pack_nothing,
+            .meaning = "The output is source [in]."},
+    TapeRow{.op = TapeOp::dense,
+            .name = "dense",
+            .has_result = true,
+            .reads_source = true,
+            .weights = dense_weights,
+            .pack = pack_dense,
+            .meaning = "result [out] = activation(W source + b), activation code in detail. A "
+                       "block of weights: in fours of W, then one of b."},
+    TapeRow{.op = TapeOp::rnn,
+            .name = "rnn",
+            .has_result = true,
+            .reads_source = true,
+            .has_state = true,
+            .weights = rnn_weights,
+            .pack = pack_rnn,
+            .meaning = "h = tanh((W source + V state) + b); state [out] at other becomes h, result "
+                       "too. A block of weights: in fours of W, out fours of V, one of b."},
+    TapeRow{.op = TapeOp::rms_norm,
+            .name = "rms_norm",
+            .has_result = true,
+            .reads_source = true,
+            .weights = vector_weights,
+            .pack = pack_gain,
+            .meaning = "result = source rsqrt(mean(source²) + epsilon) gain; epsilon's bits in "
+                       "detail, those of 1/in in other."},
+    TapeRow{.op = TapeOp::layer_norm,
+            .name = "layer_norm",
+            .has_result = true,
+            .reads_source = true,
+            .weights = two_vectors_weights,
+            .pack = pack_gain_and_bias,
+            .meaning = "c = source - mean(source); result = c rsqrt(mean(c²) + epsilon) gain + "
+                       "bias; epsilon's bits in detail, those of 1/in in other."},
+    TapeRow{.op = TapeOp::softmax,
+            .name = "softmax",
+            .has_result = true,
+            .reads_source = true,
+            .weights = no_weights,
+            .pack = pack_nothing,
+            .meaning = "e = exp(source - max(source)); result = e reciprocal(sum(e))."},
+    TapeRow{.op = TapeOp::add,
+            .name = "add",
+            .has_result = true,
+            .reads_source = true,
+            .reads_other = true,
+            .weights = no_weights,
+            .pack = pack_nothing,
+            .meaning = "result = source + other."},
+    TapeRow{.op = TapeOp::scale_add,
+            .name = "scale_add",
+            .has_result = true,
+            .reads_source = true,
+            .reads_other = true,
+            .weights = vector_weights,
+            .pack = pack_gain,
+            .meaning = "result = other + source gain."},
+    TapeRow{.op = TapeOp::project_add,
+            .name = "project_add",
+            .has_result = true,
+            .reads_source = true,
+            .reads_other = true,
+            .weights = matrix_weights,
+            .pack = pack_projection,
+            .meaning = "result [out] = other + W source. A block of weights: in fours of W."},
+    TapeRow{.op = TapeOp::load_state,
+            .name = "load_state",
+            .has_result = true,
+            .has_state = true,
+            .weights = no_weights,
+            .pack = pack_nothing,
+            .meaning = "result [out] = state at other."},
+    TapeRow{.op = TapeOp::store_state,
+            .name = "store_state",
+            .reads_source = true,
+            .has_state = true,
+            .weights = no_weights,
+            .pack = pack_nothing,
+            .meaning = "state at other becomes source [in]; out is in."},
+};
+
+constexpr bool covers_every_op() {
+    for (std::size_t i = 0; i < tape_op_count; ++i)
+        if (rows[i].op != static_cast<TapeOp>(i) || rows[i].weights == nullptr) return false;
+    return true;
+}
+static_assert(covers_every_op(), "a tape op has no row or a row is out of order");
+
+/// Whether [first, first + count) lies in [0, size).
+bool inside(std::int64_t first, std::int64_t count, std::int64_t size) {
+    return first >= 0 && count >= 0 && first + count <= size;
+}
+
+}  // namespace
+
+std::span<const TapeRow, tape_op_count> tape_table() {
+    return rows;
+}
+
+const TapeRow& row(TapeOp op) {
+    return rows[static_cast<std::size_t>(op)];
+}
+
+bool fits(const TapeInstruction& instruction, const TapeCapacity& capacity) {
+    const auto [op, result, source, other, in, out, weights, detail] = instruction;
+    if (!inside(static_cast<std::int64_t>(op), 1, static_cast<std::int64_t>(tape_op_count)))
+        return false;
+    const TapeRow& entry = row(op);
+    const auto in_memory = [&](std::int64_t first, std::int64_t width) {
+        return first % 4 == 0 && inside(first, whole_blocks(width), capacity.memory);
+    };
+    return (!entry.has_result || in_memory(result, out)) &&
+           (!entry.reads_source || in_memory(source, in)) &&
+           (!entry.reads_other || in_memory(other, out)) &&
+           (!entry.has_state || inside(other, out, capacity.state)) && weights % 4 == 0 &&
+           inside(weights, entry.weights(in, out), capacity.weights);
+}
+
+}  // namespace cambrian

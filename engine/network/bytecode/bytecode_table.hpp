@@ -1,0 +1,48 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "cambrian/engine/network/bytecode/bytecode.hpp"
+
+namespace cambrian {
+
+/// Where the weights of one instruction are, in a network's weight vector and packed.
+struct TapeWeights {
+    std::int64_t in = 0;
+    std::int64_t out = 0;
+    bool bias = true;  ///< Whether the layer has one.
+    const float* from = nullptr;
+    float* to = nullptr;
+};
+
+/// One row of the tape table.
+struct TapeRow {
+    TapeOp op = TapeOp::count_;
+    std::string_view name;
+    bool has_result = false;    ///< `result` is a vector of `out` words in memory.
+    bool reads_source = false;  ///< `source` is a vector of `in` words in memory.
+    bool reads_other = false;   ///< `other` is a vector of `out` words in memory.
+    bool has_state = false;     ///< `other` is a place in the state.
+    /// Packed words of the weights.
+    std::int64_t (*weights)(std::int64_t in, std::int64_t out) = nullptr;
+    void (*pack)(const TapeWeights& weights) = nullptr;
+    std::string_view meaning;  ///< Formula and words.
+};
+
+inline constexpr std::size_t tape_op_count = static_cast<std::size_t>(TapeOp::count_);
+/// The table, one row for each op in enumerator order (checked at compile time).
+[[nodiscard]] std::span<const TapeRow, tape_op_count> tape_table();
+[[nodiscard]] const TapeRow& row(TapeOp op);
+
+/// A width with the words up to the next multiple of four.
+[[nodiscard]] constexpr std::int64_t whole_blocks(std::int64_t width) {
+    return (width + 3) / 4 * 4;
+}
+
+/// Whether every word an instruction touches lies inside a capacity.
+[[nodiscard]] bool fits(const TapeInstruction& instruction, const TapeCapacity& capacity);
+
+}  // namespace cambrian

@@ -1,0 +1,172 @@
+#include "cambrian/engine/network/observe/summary.hpp"
+
+#include <nlohmann/json.hpp>
+#include <span>
+#include <string_view>
+#include <type_traits>
+
+#include "cambrian/engine/layers/chain.hpp"
+
+namespace cambrian {
+
+namespace {
+
+using nlohmann::ordered_json;
+
+/// A layer in another, and the row that it takes there.
+struct InnerLayer {
+    std::string name;
+    const AnyLayer* layer = nullptr;
+    Shape row;
+};
+
+/// The layers directly in a layer, under the names that their parameters carry.
+std::vector<InnerLayer> inner_layers(const AnyLayer& any, const Shape& row) {
+    std::vector<InnerLayer> result;
+    std::visit(
+        [&]<class L>(const L& layer) {
+            Shape current = row;
+            const auto add = [&](std::string name, const AnyLayer& inner) {
+                result.push_back({std::move(name), &inner, current});
+                // Layers of a chain take what the one before gives, branches all the same.
+                if constexpr (!std::is_same_v<L, Parallel>) current = inner.output_shape(current);
+            };
+            const auto field = [&](std::string_view name, const auto& value) {
+                using Value = std::remove_cvref_t<decltype(value)>;
+                if constexpr (std::is_same_v<Value, std::vector<AnyLayer>>)
+                    for (std::size_t i = 0; i < value.size(); ++i)
+                        add(std::string(name) + "." + std::to_string(i), value[i]);
+                if constexpr (std::is_same_v<Value, OptionalLayer>)
+                    for (const AnyLayer& inner : value) add(std::string(name), inner);
+            };
+            std::apply([&](const auto&... entry) { (field(entry.name, layer.*entry.member), ...); },
+                       L::fields);
+        },
+        any.variant());
+    return result;
+}
+
+void count(ElementCounts& counts, const ParameterSpec& parameter) {
+    (parameter.buffer ? counts.buffers : counts.parameters) += parameter.shape.elements();
+}
+
+void count_state(ElementCounts& counts, std::span<const StateSpec> state, std::string_view prefix) {
+    for (const StateSpec& spec : state)
+        if (spec.name.starts_with(prefix)) counts.state += spec.shape.elements();
+}
+
+LayerTelemetry describe(std::string place, int slot, const AnyLayer& layer, const Shape& row) {
+    LayerTelemetry result;
+    result.place = std::move(place);
+    result.slot = slot;
+    result.type = layer.type();
+    result.activations = layer.activations();
+    result.input = row;
+    result.output = layer.output_shape(row);
+    for (const ParameterSpec& parameter : layer.parameters()) count(result.counts, parameter);
+    for (InnerLayer& inner : inner_layers(layer, row))
+        result.inner.push_back(describe(std::move(inner.name), slot, *inner.layer, inner.row));
+    return result;
+}
+
+/// States of the layers in a layer, whose names begin with theirs.
+void count_inner_state(LayerTelemetry& layer, std::span<const StateSpec> state,
+                       const std::string& prefix) {
+    count_state(layer.counts, state, prefix);
+    for (LayerTelemetry& inner : layer.inner)
+        count_inner_state(inner, state, prefix + inner.place + ".");
+}
+
+ordered_json counts_json(const ElementCounts& counts) {
+    return {{"parameters", counts.parameters},
+            {"buffers", counts.buffers},
+            {"state", counts.state},
+            {"bytes", counts.bytes()}};
+}
+
+ordered_json layer_json(const LayerTelemetry& layer, const GridSize& grid, bool nested) {
+    ordered_json json;
+    json["place"] = layer.place;
+    if (!nested) {
+        json["slot"] = layer.slot == grid.slots() ? ordered_json("head") : ordered_json(layer.slot);
+        json["enabled"] = layer.enabled;
+    }
+    json["type"] = layer.type;
+    json["activations"] = ordered_json::array();
+    for (const Activation activation : layer.activations)
+        json["activations"].push_back(name(activation));
+    json["input"] = layer.input.extents();
+    json["output"] = layer.output.extents();
+    json.update(counts_json(layer.counts));
+    json["inner"] = ordered_json::array();
+    for (const LayerTelemetry& inner : layer.inner)
+        json["inner"].push_back(layer_json(inner, grid, true));
+    return json;
+}
+
+}  // namespace
+
+ElementCounts& ElementCounts::operator+=(const ElementCounts& other) {
+    parameters += other.parameters;
+    buffers += other.buffers;
+    state += other.state;
+    return *this;
+}
+
+std::string place_name(const GridSize& grid, int slot) {
+    if (slot == grid.slots()) return "head";
+    std::string place = "slot " + std::to_string(slot) + " [";
+    for (const int coordinate : grid.coordinates(slot))
+        place += (place.back() == '[' ? "" : " ") + std::to_string(coordinate);
+    return place + "]";
+}
+
+NetworkTelemetry telemetry(const Network& network) {
+    const Blueprint& blueprint = network.blueprint();
+    NetworkTelemetry result{.grid = blueprint.grid, .layers = {}, .links = {}, .total = {}};
+    const int head = blueprint.grid.slots();
+    const auto add = [&](int slot, const AnyLayer& layer, bool enabled) {
+        LayerTelemetry entry =
+            describe(place_name(blueprint.grid, slot), slot, layer, network.shape_before(slot));
+        entry.enabled = enabled;
+        // With what links and a mesh carry of it.
+        count_inner_state(entry, network.state(),
+                          slot == head ? "head." : "slot." + std::to_string(slot) + ".");
+        result.total += entry.counts;
+        result.layers.push_back(std::move(entry));
+    };
+    for (int slot = 0; slot < head; ++slot)
+        if (const auto& filled = blueprint.slots[static_cast<std::size_t>(slot)])
+            add(slot, filled->layer, filled->enabled);
+    add(head, blueprint.head, true);
+    for (const Link& link : blueprint.links) result.links.push_back({link, {}});
+    for (const WeightRange& range : network.weights()) {
+        if (range.link < 0) continue;
+        count(result.links[static_cast<std::size_t>(range.link)].counts, range.parameter);
+        count(result.total, range.parameter);
+    }
+    return result;
+}
+
+ordered_json to_json(const NetworkTelemetry& telemetry) {
+    ordered_json json;
+    json["layers"] = ordered_json::array();
+    for (const LayerTelemetry& layer : telemetry.layers)
+        json["layers"].push_back(layer_json(layer, telemetry.grid, false));
+    json["links"] = ordered_json::array();
+    const auto end = [&](int place) -> ordered_json {
+        if (place == input_port) return "input";
+        return place == telemetry.grid.slots() ? ordered_json("head") : ordered_json(place);
+    };
+    for (const LinkTelemetry& entry : telemetry.links) {
+        ordered_json link{{"source", end(entry.link.source)},
+                          {"target", end(entry.link.target)},
+                          {"kind", name(entry.link.kind)}};
+        link.update(counts_json(entry.counts));
+        json["links"].push_back(std::move(link));
+    }
+    json["total"] = counts_json(telemetry.total);
+    return json;
+}
+
+}  // namespace cambrian

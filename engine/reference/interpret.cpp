@@ -1,0 +1,270 @@
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <numbers>
+
+#include "cambrian/engine/core/contract.hpp"
+#include "cambrian/engine/core/elementary.hpp"
+#include "cambrian/engine/network/bytecode/bytecode_table.hpp"
+#include "cambrian/engine/reference/kernels.hpp"
+
+// Networks that are data, one instruction and one row after another.
+namespace cambrian::reference {
+namespace {
+
+/// Arithmetic on held reals, each result rounded to the precision.
+struct Arithmetic {
+    Precision precision;
+
+    template <class Exact, class Own>
+    [[nodiscard]] double function(double x, Exact exact, Own own) const {
+        if (precision == Precision::f64) return exact(x);
+        return static_cast<double>(own(static_cast<float>(x)));
+    }
+    [[nodiscard]] double add(double a, double b) const { return sum(a, b, precision); }
+    [[nodiscard]] double mul(double a, double b) const { return product(a, b, precision); }
+    [[nodiscard]] double constant(double x) const { return rounded(x, precision); }
+    [[nodiscard]] double tanh(double x) const {
+        return function(
+            x, [](double v) { return std::tanh(v); }, [](float v) { return elementary::tanh(v); });
+    }
+    [[nodiscard]] double sigmoid(double x) const {
+        return function(
+            x, [](double v) { return 1.0 / (1.0 + std::exp(-v)); },
+            [](float v) { return elementary::sigmoid(v); });
+    }
+    [[nodiscard]] double exp(double x) const {
+        return function(
+            x, [](double v) { return std::exp(v); }, [](float v) { return elementary::exp(v); });
+    }
+    [[nodiscard]] double rsqrt(double x) const {
+        return function(
+            x, [](double v) { return 1.0 / std::sqrt(v); },
+            [](float v) { return elementary::rsqrt(v); });
+    }
+    [[nodiscard]] double reciprocal(double x) const {
+        return function(
+            x, [](double v) { return 1.0 / v; }, [](float v) { return elementary::reciprocal(v); });
+    }
+    [[nodiscard]] double gelu(double x) const {
+        const double cube = mul(mul(x, x), x);
+        const double inner = add(x, mul(constant(0.044715), cube));
+        const double bend = tanh(mul(constant(std::sqrt(2.0 / std::numbers::pi)), inner));
+        return mul(mul(0.5, x), add(1.0, bend));
+    }
+    [[nodiscard]] double activate(double x, std::int32_t code) const {
+        switch (static_cast<Activation>(code)) {
+            case Activation::linear:
+                return x;
+            case Activation::relu:
+                return x > 0.0 ? x : 0.0;
+            case Activation::silu:
+                return mul(x, sigmoid(x));
+            case Activation::gelu:
+                return gelu(x);
+            case Activation::tanh:
+                return tanh(x);
+            case Activation::sigmoid:
+                return sigmoid(x);
+        }
+        return x;
+    }
+};
+
+/// One row of one individual.
+class RowRun {
+  public:
+    RowRun(Arithmetic arithmetic, const Elements& weights, std::span<double> memory,
+           std::span<double> state)
+        : math_(arithmetic), weights_(weights), memory_(memory), state_(state) {}
+
+    void run(const TapeInstruction& instruction);
+
+  private:
+    using Instruction = TapeInstruction;
+
+    double& at(std::int32_t first, std::int64_t i) {
+        return memory_[static_cast<std::size_t>(first + i)];
+    }
+    double& state(const Instruction& instruction, std::int64_t i) {
+        return state_[static_cast<std::size_t>(instruction.other + i)];
+    }
+    /// Word k of four of output `out`, in blocks of that many fours.
+    [[nodiscard]] double weight(const Instruction& instruction, std::int64_t fours,
+                                std::int64_t out, std::int64_t k) const {
+        return weights_[static_cast<std::size_t>(instruction.weights + (out / 4 * fours + k) * 4 +
+                                                 out % 4)];
+    }
+    double dot(const Instruction& instruction, std::int64_t fours, std::int64_t out) {
+        double total = 0.0;
+        for (std::int64_t k = 0; k < instruction.in; ++k)
+            total = math_.add(
+                total, math_.mul(at(instruction.source, k), weight(instruction, fours, out, k)));
+        return total;
+    }
+
+    void end(const Instruction&) {}
+    void dense(const Instruction& instruction) {
+        for (std::int64_t i = 0; i < instruction.out; ++i) {
+            const double total = dot(instruction, instruction.in + 1, i);
+            const double bias = weight(instruction, instruction.in + 1, i, instruction.in);
+            at(instruction.result, i) = math_.activate(math_.add(total, bias), instruction.detail);
+        }
+    }
+    void rnn(const Instruction& instruction) {
+        const std::int64_t fours = instruction.in + instruction.out + 1;
+        for (std::int64_t i = 0; i < instruction.out; ++i) {
+            double recurrent = 0.0;
+            for (std::int64_t k = 0; k < instruction.out; ++k)
+                recurrent = math_.add(recurrent,
+                                      math_.mul(state(instruction, k),
+                                                weight(instruction, fours, i, instruction.in + k)));
+            const double both = math_.add(dot(instruction, fours, i), recurrent);
+            at(instruction.result, i) =
+                math_.tanh(math_.add(both, weight(instruction, fours, i, fours - 1)));
+        }
+        for (std::int64_t i = 0; i < instruction.out; ++i)
+            state(instruction, i) = at(instruction.result, i);
+    }
+    /// The mean of function(i) over the operand.
+    template <class Function>
+    double mean(const Instruction& instruction, Function function) {
+        double total = function(0);
+        for (std::int64_t i = 1; i < instruction.in; ++i) total = math_.add(total, function(i));
+        return math_.mul(total, math_.constant(1.0 / static_cast<double>(instruction.in)));
+    }
+    double inverse_deviation(const Instruction& instruction, double mean_square) {
+        const auto epsilon = static_cast<double>(std::bit_cast<float>(instruction.detail));
+        return math_.rsqrt(math_.add(mean_square, math_.constant(epsilon)));
+    }
+    double gain(const Instruction& instruction, std::int64_t i) const {
+        return weights_[static_cast<std::size_t>(instruction.weights + i)];
+    }
+    void rms_norm(const Instruction& instruction) {
+        const double mean_square = mean(instruction, [&](std::int64_t i) {
+            const double x = at(instruction.source, i);
+            return math_.mul(x, x);
+        });
+        const double scale = inverse_deviation(instruction, mean_square);
+        for (std::int64_t i = 0; i < instruction.out; ++i)
+            at(instruction.result, i) =
+                math_.mul(math_.mul(at(instruction.source, i), scale), gain(instruction, i));
+    }
+    void layer_norm(const Instruction& instruction) {
+        const double centre =
+            mean(instruction, [&](std::int64_t i) { return at(instruction.source, i); });
+        const auto centred = [&](std::int64_t i) {
+            return math_.add(at(instruction.source, i), -centre);
+        };
+        const double variance =
+            mean(instruction, [&](std::int64_t i) { return math_.mul(centred(i), centred(i)); });
+        const double scale = inverse_deviation(instruction, variance);
+        for (std::int64_t i = 0; i < instruction.out; ++i) {
+            const double scaled = math_.mul(centred(i), scale);
+            const double bias = gain(instruction, whole_blocks(instruction.out) + i);
+            at(instruction.result, i) = math_.add(math_.mul(scaled, gain(instruction, i)), bias);
+        }
+    }
+    void softmax(const Instruction& instruction) {
+        double largest = at(instruction.source, 0);
+        for (std::int64_t i = 1; i < instruction.in; ++i)
+            if (at(instruction.source, i) > largest) largest = at(instruction.source, i);
+        double total = 0.0;
+        for (std::int64_t i = 0; i < instruction.in; ++i) {
+            at(instruction.result, i) = math_.exp(math_.add(at(instruction.source, i), -largest));
+            total =
+                i == 0 ? at(instruction.result, i) : math_.add(total, at(instruction.result, i));
+        }
+        const double scale = math_.reciprocal(total);
+        for (std::int64_t i = 0; i < instruction.in; ++i)
+            at(instruction.result, i) = math_.mul(at(instruction.result, i), scale);
+    }
+    void add(const Instruction& instruction) {
+        for (std::int64_t i = 0; i < instruction.out; ++i)
+            at(instruction.result, i) =
+                math_.add(at(instruction.source, i), at(instruction.other, i));
+    }
+    void scale_add(const Instruction& instruction) {
+        for (std::int64_t i = 0; i < instruction.out; ++i)
+            at(instruction.result, i) =
+                math_.add(at(instruction.other, i),
+                          math_.mul(at(instruction.source, i), gain(instruction, i)));
+    }
+    void project_add(const Instruction& instruction) {
+        for (std::int64_t i = 0; i < instruction.out; ++i)
+            at(instruction.result, i) =
+                math_.add(at(instruction.other, i), dot(instruction, instruction.in, i));
+    }
+    void load_state(const Instruction& instruction) {
+        for (std::int64_t i = 0; i < instruction.out; ++i)
+            at(instruction.result, i) = state(instruction, i);
+    }
+    void store_state(const Instruction& instruction) {
+        for (std::int64_t i = 0; i < instruction.in; ++i)
+            state(instruction, i) = at(instruction.source, i);
+    }
+
+    Arithmetic math_;
+    const Elements& weights_;
+    std::span<double> memory_;
+    std::span<double> state_;
+
+    /// In the order of TapeOp.
+    static constexpr std::array<void (RowRun::*)(const Instruction&), tape_op_count> rows{
+        &RowRun::end,         &RowRun::dense,      &RowRun::rnn,        &RowRun::rms_norm,
+        &RowRun::layer_norm,  &RowRun::softmax,    &RowRun::add,        &RowRun::scale_add,
+        &RowRun::project_add, &RowRun::load_state, &RowRun::store_state};
+};
+
+void RowRun::run(const TapeInstruction& instruction) {
+    (this->*rows[static_cast<std::size_t>(instruction.op)])(instruction);
+}
+
+TapeInstruction instruction_at(const Elements& tape, std::size_t position) {
+    const auto word = [&](std::size_t i) {
+        return static_cast<std::int32_t>(tape.at(position + i));
+    };
+    return {static_cast<TapeOp>(word(0)),
+            word(1),
+            word(2),
+            word(3),
+            word(4),
+            word(5),
+            word(6),
+            word(7)};
+}
+
+}  // namespace
+
+void interpret(const Call& call) {
+    const auto& interpret = call.attribute<InterpretAttribute>();
+    const auto inputs = static_cast<std::size_t>(call.operand_info(2).shape[-1]);
+    const auto outputs = static_cast<std::size_t>(interpret.outputs);
+    const auto states = static_cast<std::size_t>(call.operand_info(3).shape[-1]);
+    const TapeCapacity capacity{.words = static_cast<std::int64_t>(call.operand(0).size()),
+                                .weights = static_cast<std::int64_t>(call.operand(1).size()),
+                                .state = static_cast<std::int64_t>(states),
+                                .memory = interpret.memory};
+    call.results[1] = call.operand(3);
+    std::vector<double> memory(static_cast<std::size_t>(interpret.memory));
+    const std::size_t count = call.operand(2).size() / inputs;
+    for (std::size_t i = 0; i < count; ++i) {
+        const auto first = call.operand(2).begin() + static_cast<std::ptrdiff_t>(i * inputs);
+        std::copy_n(first, inputs, memory.begin());
+        RowRun row({call.precision}, call.operand(1), memory,
+                   std::span(call.results[1]).subspan(i * states, states));
+        std::size_t position = 0;
+        TapeInstruction instruction = instruction_at(call.operand(0), position);
+        while (instruction.op != TapeOp::end) {
+            CAMBRIAN_ASSERT(fits(instruction, capacity));
+            row.run(instruction);
+            position += tape_instruction_words;
+            instruction = instruction_at(call.operand(0), position);
+        }
+        CAMBRIAN_ASSERT(fits(instruction, capacity) && instruction.in == interpret.outputs);
+        std::copy_n(memory.begin() + instruction.source, outputs,
+                    call.results[0].begin() + static_cast<std::ptrdiff_t>(i * outputs));
+    }
+}
+
+}  // namespace cambrian::reference

@@ -1,0 +1,218 @@
+#include "cambrian/evolve/evaluation/evaluator.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <optional>
+
+#include "cambrian/engine/core/contract.hpp"
+#include "cambrian/engine/core/error.hpp"
+#include "cambrian/evolve/evaluation/host_population.hpp"
+#include "cambrian/evolve/evaluation/population_runner.hpp"
+
+namespace cambrian::evolve {
+namespace {
+
+/// Tensors that all individuals share, on the backend.
+class SharedTensors {
+  public:
+    void upload(Backend& backend, std::span<const Tensor> tensors) {
+        const bool fits =
+            std::ranges::equal(tensors, infos_, [](const Tensor& tensor, const ValueInfo& info) {
+                return tensor.type == info.type && tensor.shape == info.shape;
+            });
+        if (!fits) allocate(backend, tensors);
+        for (std::size_t i = 0; i < tensors.size(); ++i) {
+            const std::vector<double>& elements = tensors[i].elements;
+            if (tensors[i].type == ValueType::real) {
+                backend.upload(*buffers_[i], 0, std::span<const double>(elements));
+            } else {
+                const std::vector<std::int32_t> words(elements.begin(), elements.end());
+                backend.upload(*buffers_[i], 0, std::span<const std::int32_t>(words));
+            }
+        }
+    }
+
+    [[nodiscard]] std::vector<Var> inputs(Graph& graph, std::string_view name) const {
+        std::vector<Var> result;
+        for (const ValueInfo& info : infos_)
+            result.push_back(
+                graph.input(fmt::format("{}.{}", name, result.size()), info.type, info.shape));
+        return result;
+    }
+    void bind(std::vector<Binding>& bindings) const {
+        for (const auto& buffer : buffers_) bindings.push_back({buffer.get(), 0});
+    }
+
+  private:
+    void allocate(Backend& backend, std::span<const Tensor> tensors) {
+        CAMBRIAN_ASSERT(buffers_.empty());
+        // Kept only when all fit: after a failure the next call starts afresh.
+        std::vector<ValueInfo> infos;
+        std::vector<std::unique_ptr<Buffer>> buffers;
+        for (const Tensor& tensor : tensors) {
+            infos.push_back({.type = tensor.type, .shape = tensor.shape});
+            buffers.push_back(
+                backend.allocate(tensor.type, std::max<std::int64_t>(1, tensor.shape.elements())));
+        }
+        infos_ = std::move(infos);
+        buffers_ = std::move(buffers);
+    }
+
+    std::vector<ValueInfo> infos_;
+    std::vector<std::unique_ptr<Buffer>> buffers_;
+};
+
+struct PhaseInputs {
+    bool has_data = false;
+    std::optional<std::uint64_t> round;  ///< Whose draws are on the backend.
+    SharedTensors data;
+    SharedTensors draws;
+};
+
+/// Where the outputs of an objective graph are.
+struct Layout {
+    bool env_steps = false;
+    bool per_sample = false;
+};
+
+std::vector<Var> build_objective(const Task& task, Phase phase, const ObjectiveContext& context,
+                                 Layout& layout) {
+    const Objective objective = task.build(context, phase);
+    std::vector<Var> outputs{objective.fitness};
+    layout = {.env_steps = objective.env_steps.has_value(),
+              .per_sample = objective.per_sample.has_value()};
+    if (objective.env_steps) outputs.push_back(*objective.env_steps);
+    if (objective.per_sample) outputs.push_back(*objective.per_sample);
+    return outputs;
+}
+
+void judge(Evaluation& evaluation, double fitness) {
+    if (std::isfinite(fitness)) {
+        evaluation.fitness = fitness;
+    } else {
+        evaluation.status = Status::non_finite;
+        evaluation.fitness = worst_fitness;
+        evaluation.per_sample.clear();
+    }
+}
+
+Evaluation evaluation_from(const std::vector<PopulationOutput>& outputs, const Layout& layout,
+                           std::size_t index) {
+    Evaluation result;
+    if (layout.env_steps) result.env_steps = static_cast<std::uint64_t>(outputs[1].integers[index]);
+    if (layout.per_sample) {
+        const PopulationOutput& samples = outputs.back();
+        const auto width = static_cast<std::size_t>(samples.elements);
+        const auto first = samples.reals.begin() + static_cast<std::ptrdiff_t>(index * width);
+        result.per_sample.assign(first, first + static_cast<std::ptrdiff_t>(width));
+    }
+    judge(result, static_cast<double>(outputs[0].reals[index]));
+    return result;
+}
+
+std::vector<Evaluation> evaluations_from(const std::vector<PopulationOutput>& outputs,
+                                         const Layout& layout, std::size_t count,
+                                         ThreadPool& threads) {
+    constexpr std::size_t at_once = 256;
+    std::vector<Evaluation> result(count);
+    const std::size_t parts = (count + at_once - 1) / at_once;
+    threads.for_each(static_cast<std::int64_t>(parts), [&](std::int64_t part, int) {
+        const std::size_t first = static_cast<std::size_t>(part) * at_once;
+        for (std::size_t i = first; i < std::min(first + at_once, count); ++i)
+            result[i] = evaluation_from(outputs, layout, i);
+    });
+    return result;
+}
+
+}  // namespace
+
+struct Evaluator::State {
+    State(Backend& used_backend, const Task& used_task, std::uint64_t used_seed, Family family,
+          int threads)
+        : backend(used_backend),
+          task(used_task),
+          seed(used_seed),
+          runner(used_backend, family, threads) {}
+
+    PhaseInputs& prepare(const EvaluationRound& round);
+    std::vector<Evaluation> on_backend(std::span<const Genome* const> genomes,
+                                       const EvaluationRound& round);
+    std::vector<Evaluation> on_host(std::span<const Genome* const> genomes,
+                                    const EvaluationRound& round);
+
+    Backend& backend;
+    const Task& task;
+    std::uint64_t seed;
+    PopulationRunner runner;
+    std::array<PhaseInputs, 3> phases;
+    std::array<Layout, 3> layouts;
+};
+
+PhaseInputs& Evaluator::State::prepare(const EvaluationRound& round) {
+    PhaseInputs& inputs = phases[static_cast<std::size_t>(round.phase)];
+    if (!inputs.has_data) inputs.data.upload(backend, task.data(round.phase));
+    inputs.has_data = true;
+    if (inputs.round != round.round)
+        inputs.draws.upload(backend, task.draws(round.phase, seed, round.round));
+    inputs.round = round.round;
+    return inputs;
+}
+
+std::vector<Evaluation> Evaluator::State::on_backend(std::span<const Genome* const> genomes,
+                                                     const EvaluationRound& round) {
+    const PhaseInputs& inputs = prepare(round);
+    std::vector<Binding> shared;
+    inputs.data.bind(shared);
+    inputs.draws.bind(shared);
+    Layout& layout = layouts[static_cast<std::size_t>(round.phase)];
+    const auto build = [&](Graph& graph, const NetworkForm& network,
+                           const NetworkOperands& operands) {
+        const std::vector<Var> data = inputs.data.inputs(graph, "data");
+        const std::vector<Var> draws = inputs.draws.inputs(graph, "draws");
+        return build_objective(task, round.phase,
+                               {.graph = graph,
+                                .network = network,
+                                .operands = operands,
+                                .data = data,
+                                .draws = draws},
+                               layout);
+    };
+    const auto& outputs = runner.run(
+        genomes,
+        {.variant = static_cast<std::int64_t>(round.phase), .build = build, .shared = shared});
+    return evaluations_from(outputs, layout, genomes.size(), runner.threads());
+}
+
+std::vector<Evaluation> Evaluator::State::on_host(std::span<const Genome* const> genomes,
+                                                  const EvaluationRound& round) {
+    HostPopulation population(backend, runner, task.signature(), genomes);
+    const std::vector<double> fitness = task.evaluate(population, round.phase, seed, round.round);
+    CAMBRIAN_ASSERT(fitness.size() == genomes.size());
+    std::vector<Evaluation> result(genomes.size());
+    for (std::size_t i = 0; i < result.size(); ++i) judge(result[i], fitness[i]);
+    return result;
+}
+
+Evaluator::Evaluator(Backend& backend, const Task& task, std::uint64_t seed, Family family,
+                     int threads)
+    : state_(std::make_unique<State>(backend, task, seed, family, threads)) {}
+
+Evaluator::~Evaluator() = default;
+
+std::vector<Evaluation> Evaluator::evaluate(std::span<const Genome* const> genomes,
+                                            const EvaluationRound& round) {
+    if (genomes.empty()) return {};
+    return state_->task.signature().host ? state_->on_host(genomes, round)
+                                         : state_->on_backend(genomes, round);
+}
+
+Evaluator::Counters Evaluator::counters() const {
+    return {.programs_compiled = state_->runner.programs_compiled(),
+            .programs_reused = state_->runner.programs_reused(),
+            .memory_splits = state_->runner.memory_splits()};
+}
+
+}  // namespace cambrian::evolve

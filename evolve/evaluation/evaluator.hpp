@@ -1,0 +1,73 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "cambrian/engine/backend/backend.hpp"
+#include "cambrian/evolve/evaluation/family.hpp"
+#include "cambrian/evolve/genome/genome.hpp"
+#include "cambrian/evolve/tasks/task.hpp"
+#include "cambrian/evolve/variation/birth.hpp"
+
+namespace cambrian::evolve {
+
+/// Which numbers an evaluation uses.
+struct EvaluationRound {
+    Phase phase = Phase::train;
+    std::uint64_t round = 0;  ///< Generation, or the running number of a validation.
+    bool operator==(const EvaluationRound&) const = default;
+};
+
+struct Evaluation {
+    Status status = Status::ok;
+    double fitness = worst_fitness;
+    std::vector<double> per_sample;
+    std::uint64_t env_steps = 0;
+};
+
+/// Turns genomes into fitness: compiles the task's objective with a population axis, for each
+/// structure or once for all (see Family), keeps the programs in a bounded cache, and runs each
+/// group of individuals at once. What is in the batch never changes a fitness. One thread at a
+/// time.
+class Evaluator {
+  public:
+    /// @param family how networks become programs; the same on every rank of a run.
+    /// @param threads that take genomes apart, the caller included.
+    Evaluator(Backend& backend, const Task& task, std::uint64_t seed, Family family = Family::graph,
+              int threads = 1);
+    ~Evaluator();
+    Evaluator(const Evaluator&) = delete;
+    Evaluator& operator=(const Evaluator&) = delete;
+
+    /// In the order of the genomes. Throws what the task or the backend throws.
+    [[nodiscard]] std::vector<Evaluation> evaluate(std::span<const Genome* const> genomes,
+                                                   const EvaluationRound& round);
+
+    struct Counters {
+        std::uint64_t programs_compiled = 0;
+        std::uint64_t programs_reused = 0;
+        std::uint64_t memory_splits = 0;  ///< Waits of networks for others that filled the memory.
+    };
+    [[nodiscard]] Counters counters() const;
+
+  private:
+    struct State;
+    std::unique_ptr<State> state_;
+};
+
+/// Runs one network on rows [batch, observations] (time = false) or [batch, time, observations]; →
+/// outputs.
+[[nodiscard]] std::vector<float> infer(Backend& backend, const Genome& genome,
+                                       std::span<const float> inputs, std::int64_t batch,
+                                       std::int64_t time);
+
+/// The share of right answers of one network; nothing where the task does not tell right from
+/// wrong.
+[[nodiscard]] std::optional<double> accuracy(Backend& backend, const Task& task,
+                                             const Genome& genome, std::uint64_t seed,
+                                             const EvaluationRound& round);
+
+}  // namespace cambrian::evolve

@@ -1,0 +1,76 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "cambrian/engine/core/hash.hpp"
+#include "cambrian/evolve/evaluation/bytecode_batch.hpp"
+
+namespace cambrian::evolve {
+
+/// The class of size of networks that run as graphs; sorts behind those of tapes.
+inline constexpr std::size_t as_graph = TapeShelf::class_count;
+
+/// What decides with which others a network runs.
+struct GenomeStructure {
+    Hash128 hash;  ///< Of what must be equal for one graph, or of the tape.
+    std::size_t size_class = as_graph;
+    std::uint64_t path = 0;  ///< Of interpreted ones, and their cost.
+    std::int64_t cost = 0;
+};
+
+/// Puts networks of equal structure side by side. Keeps its storage.
+class GenomeGroups {
+  public:
+    /// Networks of one structure at positions [begin, end).
+    struct Group {
+        GenomeStructure structure;
+        std::size_t count = 0;
+        std::size_t begin = 0;
+        std::size_t end = 0;
+    };
+
+    /// @param lockstep of the backend: so many neighbours share a path where that is affordable.
+    void arrange(std::span<const GenomeStructure> structures, std::int64_t lockstep);
+
+    /// Genomes by position: classes of tapes first, in each those of one path side by side, the
+    /// dear before the cheap, so that neighbours do the same and take about as long, and nothing
+    /// long begins last; then the graphs. The last genome of a path is repeated where the next path
+    /// would begin in the middle of neighbours that wait for each other.
+    [[nodiscard]] std::span<const std::uint32_t> order() const { return order_; }
+    [[nodiscard]] const Group& group_at(std::size_t position) const {
+        return groups_[group_of_[order_[position]]];
+    }
+    /// Position behind the networks that share a program with the one at a position: graphs of one
+    /// structure, or a whole class of tapes.
+    [[nodiscard]] std::size_t end_of_program(std::size_t position) const;
+
+  private:
+    /// Tapes of one class and path: [first, last) of the sorted groups.
+    struct Run {
+        std::size_t first = 0;
+        std::size_t last = 0;
+        std::size_t size_class = 0;
+        std::size_t count = 0;     ///< Genomes.
+        std::int64_t dearest = 0;  ///< Cost of its most expensive tape.
+    };
+
+    void find(std::span<const GenomeStructure> structures);
+    void sort();
+    /// A multiple of this begins every path.
+    [[nodiscard]] std::size_t grain(std::int64_t lockstep) const;
+    void place(std::size_t grain);
+    void fill_gaps();
+
+    std::vector<std::uint32_t> buckets_;   ///< Hash table of groups.
+    std::vector<std::uint32_t> group_of_;  ///< Of every genome.
+    std::vector<Group> groups_;
+    std::vector<std::uint32_t> sorted_;  ///< Groups.
+    std::vector<Run> runs_;              ///< Of sorted groups, in the order of positions.
+    std::vector<std::uint32_t> order_;
+    std::array<std::size_t, TapeShelf::class_count> class_ends_{};
+};
+
+}  // namespace cambrian::evolve

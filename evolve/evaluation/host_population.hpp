@@ -1,0 +1,35 @@
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "cambrian/evolve/evaluation/population_runner.hpp"
+#include "cambrian/evolve/tasks/task.hpp"
+
+namespace cambrian::evolve {
+
+/// The networks of a shard on a backend, for a task that runs on the host.
+class HostPopulation final : public Population {
+  public:
+    /// Everything must outlive the population.
+    HostPopulation(Backend& backend, PopulationRunner& runner, const TaskSignature& signature,
+                   std::span<const Genome* const> genomes);
+
+    [[nodiscard]] std::size_t size() const override { return genomes_.size(); }
+    [[nodiscard]] std::vector<float> outputs(std::span<const float> inputs,
+                                             std::int64_t batch) override;
+
+  private:
+    Backend& backend_;
+    PopulationRunner& runner_;
+    std::int64_t observations_;
+    std::span<const Genome* const> genomes_;
+    GrowingBuffer inputs_{ValueType::real};
+};
+
+/// Outputs of a network for rows [batch, observations], each on its own: a network with state
+/// starts from zero.
+[[nodiscard]] Var stateless_outputs(const NetworkForm& network, Var rows,
+                                    const NetworkOperands& operands);
+
+}  // namespace cambrian::evolve

@@ -1,0 +1,175 @@
+#include "cambrian/evolve/evaluation/operand_stage.hpp"
+
+#include <algorithm>
+
+#include "cambrian/engine/core/contract.hpp"
+
+namespace cambrian::evolve {
+namespace {
+
+constexpr std::int64_t least_pool = 1024;
+
+/// Whether a position holds the genome of the one before it.
+bool repeats(std::span<const std::uint32_t> order, std::size_t position) {
+    return position > 0 && order[position] == order[position - 1];
+}
+
+}  // namespace
+
+std::span<const GenomeStructure> OperandStage::read(std::span<const Genome* const> genomes,
+                                                    std::int64_t most_words) {
+    reader_.clear();
+    structures_.resize(genomes.size());
+    read_index_.resize(genomes.size());
+    read_.clear();
+    const bool interpreted = family_ == Family::interpreted;
+    const auto entries =
+        shelf_.read(interpreted ? genomes : std::span<const Genome* const>{}, threads_);
+    std::int64_t packed = 0;
+    for (std::size_t i = 0; i < genomes.size(); ++i) {
+        if (!interpreted || !entries[i]) {
+            read_graph(i, genomes[i]->blueprint);
+            continue;
+        }
+        const TapeShelf::Entry& entry = *entries[i];
+        structures_[i] = {.hash = entry.hash,
+                          .size_class = entry.size_class,
+                          .path = entry.path,
+                          .cost = entry.cost};
+        packed += entry.cost;
+    }
+    read_.push_back(end_of_read());
+    // Also where no network has weights, or memory room for one: what programs share is never
+    // empty.
+    if (packed > pool_ || pool_ == 0)
+        pool_ =
+            std::max({pool_, std::int64_t{4}, std::min(generous(packed, least_pool), most_words)});
+    return structures_;
+}
+
+void OperandStage::read_graph(std::size_t genome, const Blueprint& blueprint) {
+    read_index_[genome] = read_.size();
+    read_.push_back(end_of_read());
+    structures_[genome] = {.hash = reader_.read(blueprint)};
+}
+
+OperandStage::Place OperandStage::end_of_read() const {
+    return {.weights = 0,
+            .activations = static_cast<std::int64_t>(reader_.activations().size()),
+            .enabled = static_cast<std::int64_t>(reader_.enabled().size())};
+}
+
+std::int64_t OperandStage::words(const Genome& genome, const GenomeStructure& structure) const {
+    if (structure.size_class == as_graph)
+        return static_cast<std::int64_t>(genome.weights.size() + 2 * genome.blueprint.slots.size() +
+                                         8);
+    return structure.cost + shelf_.capacity(structure.size_class).words;
+}
+
+void OperandStage::upload(std::span<const Genome* const> genomes,
+                          std::span<const std::uint32_t> order) {
+    place(genomes, order);
+    write_tapes(genomes, order);
+    pool_ = std::max(pool_, end_of_tapes_.weights);
+    Buffer& buffer =
+        weight_buffer_.hold(backend_, tapes_ > 0 ? std::max(pool_, weight_words_) : weight_words_);
+    if (tapes_ > 0)
+        backend_.upload(
+            buffer, 0,
+            std::span<const float>(packed_).first(static_cast<std::size_t>(end_of_tapes_.weights)));
+    for (std::size_t position = tapes_; position < order.size(); ++position)
+        backend_.upload(buffer, places_[position].weights,
+                        std::span<const float>(genomes[order[position]]->weights));
+    const std::int64_t tape_words = end_of_tapes_.activations;
+    Buffer& words = activation_buffer_.hold(
+        backend_, tape_words + static_cast<std::int64_t>(activations_.size()));
+    if (tapes_ > 0)
+        backend_.upload(
+            words, 0,
+            std::span<const std::int32_t>(tape_words_).first(static_cast<std::size_t>(tape_words)));
+    if (tapes_ == order.size()) return;
+    backend_.upload(words, tape_words, std::span<const std::int32_t>(activations_));
+    backend_.upload(enabled_buffer_.hold(backend_, static_cast<std::int64_t>(enabled_.size())), 0,
+                    std::span<const std::int32_t>(enabled_));
+}
+
+/// Gives every genome its place and collects what the reader holds of graphs.
+void OperandStage::place(std::span<const Genome* const> genomes,
+                         std::span<const std::uint32_t> order) {
+    places_.clear();
+    activations_.clear();
+    enabled_.clear();
+    Place next;
+    tapes_ = 0;
+    for (const std::uint32_t genome : order) {
+        const std::size_t size_class = structures_[genome].size_class;
+        if (size_class == as_graph) break;
+        if (repeats(order, tapes_)) next.weights = places_.back().weights;
+        places_.push_back(next);
+        next.weights += structures_[genome].cost;
+        next.activations += shelf_.capacity(size_class).words;
+        ++tapes_;
+    }
+    end_of_tapes_ = next;
+    for (const std::uint32_t genome : order.subspan(tapes_)) {
+        CAMBRIAN_ASSERT(structures_[genome].size_class == as_graph);
+        next.activations =
+            end_of_tapes_.activations + static_cast<std::int64_t>(activations_.size());
+        next.enabled = static_cast<std::int64_t>(enabled_.size());
+        places_.push_back(next);
+        next.weights += static_cast<std::int64_t>(genomes[genome]->weights.size());
+        place_graph(read_[read_index_[genome]], read_[read_index_[genome] + 1]);
+    }
+    weight_words_ = next.weights;
+}
+
+void OperandStage::place_graph(const Place& from, const Place& to) {
+    activations_.insert(activations_.end(), reader_.activations().begin() + from.activations,
+                        reader_.activations().begin() + to.activations);
+    if (from.activations == to.activations) activations_.push_back(0);
+    enabled_.insert(enabled_.end(), reader_.enabled().begin() + from.enabled,
+                    reader_.enabled().begin() + to.enabled);
+    if (from.enabled == to.enabled) enabled_.push_back(0);
+}
+
+void OperandStage::write_tapes(std::span<const Genome* const> genomes,
+                               std::span<const std::uint32_t> order) {
+    if (tapes_ == 0) return;
+    const auto words = static_cast<std::size_t>(end_of_tapes_.activations);
+    const auto weights = static_cast<std::size_t>(end_of_tapes_.weights);
+    if (tape_words_.size() < words) tape_words_.resize(words);
+    if (packed_.size() < weights) packed_.resize(weights);
+    constexpr std::size_t at_once = 256;
+    const std::size_t items = (tapes_ + at_once - 1) / at_once;
+    threads_.for_each(static_cast<std::int64_t>(items), [&](std::int64_t item, int) {
+        const std::size_t first = static_cast<std::size_t>(item) * at_once;
+        for (std::size_t i = first; i < std::min(first + at_once, tapes_); ++i)
+            write_tape(*genomes[order[i]], order, i);
+    });
+}
+
+void OperandStage::write_tape(const Genome& genome, std::span<const std::uint32_t> order,
+                              std::size_t position) {
+    const std::uint32_t index = order[position];
+    const GenomeStructure& structure = structures_[index];
+    const Place& place = places_[position];
+    shelf_.write_tape(
+        index, place.weights,
+        std::span(tape_words_)
+            .subspan(static_cast<std::size_t>(place.activations),
+                     static_cast<std::size_t>(shelf_.capacity(structure.size_class).words)));
+    if (repeats(order, position)) return;
+    shelf_.pack_weights(index, genome.weights,
+                        std::span(packed_).subspan(static_cast<std::size_t>(place.weights),
+                                                   static_cast<std::size_t>(structure.cost)));
+}
+
+void OperandStage::bind(std::size_t position, bool interpreted,
+                        std::vector<Binding>& bindings) const {
+    const Place& place = places_[position];
+    bindings.push_back({weight_buffer_.get(), interpreted ? 0 : place.weights});
+    bindings.push_back({activation_buffer_.get(), place.activations});
+    if (!interpreted) bindings.push_back({enabled_buffer_.get(), place.enabled});
+}
+
+}  // namespace cambrian::evolve

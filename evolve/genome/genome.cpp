@@ -1,0 +1,120 @@
+#include "cambrian/evolve/genome/genome.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "cambrian/engine/core/contract.hpp"
+#include "cambrian/engine/core/error.hpp"
+#include "cambrian/evolve/genome/genome_layout.hpp"
+#include "cambrian/evolve/genome/structure_bytes.hpp"
+
+namespace cambrian::evolve {
+
+namespace {
+
+std::vector<Hash128> sorted_ids(const Genome& genome) {
+    std::vector<Hash128> ids;
+    for (std::size_t slot = 0; slot < genome.blueprint.slots.size(); ++slot) {
+        if (genome.blueprint.slots[slot]) {
+            ids.push_back(genome.slot_genes[slot].id);
+        }
+    }
+    for (const Gene& gene : genome.link_genes) {
+        ids.push_back(gene.id);
+    }
+    ids.push_back(genome.head_gene.id);
+    std::sort(ids.begin(), ids.end());
+    return ids;
+}
+
+/// Empty text for a valid genome, else what is wrong with it.
+std::string fault(const Genome& genome) {
+    const Blueprint& blueprint = genome.blueprint;
+    if (genome.slot_genes.size() != blueprint.slots.size() ||
+        genome.link_genes.size() != blueprint.links.size()) {
+        return "the number of genes is not the number of slots and links";
+    }
+    for (std::size_t slot = 0; slot < blueprint.slots.size(); ++slot) {
+        if (!blueprint.slots[slot] && genome.slot_genes[slot] != Gene{}) {
+            return "empty slot " + std::to_string(slot) + " has a gene";
+        }
+    }
+    const std::vector<Hash128> ids = sorted_ids(genome);
+    if (ids.front() == Hash128{}) {
+        return "a gene has no id";
+    }
+    if (const auto same = std::adjacent_find(ids.begin(), ids.end()); same != ids.end()) {
+        return "two genes share the id " + same->hex();
+    }
+    try {
+        const Network network(blueprint);
+        if (network.blueprint() != blueprint) {
+            return "a width is left open";
+        }
+        if (network.weight_count() != static_cast<std::int64_t>(genome.weights.size())) {
+            return "it has " + std::to_string(genome.weights.size()) +
+                   " weights for a network of " + std::to_string(network.weight_count());
+        }
+    } catch (const Error& error) {
+        return error.what();
+    }
+    if (!std::all_of(genome.weights.begin(), genome.weights.end(),
+                     [](float weight) { return std::isfinite(weight); })) {
+        return "a weight is not finite";
+    }
+    return {};
+}
+
+}  // namespace
+
+Hash128 historical_id(Hash128 parent, std::string_view operation, std::string_view layer_type,
+                      std::uint64_t occurrence) {
+    return Hasher().add(parent).add(operation).add(layer_type).add(occurrence).hash128();
+}
+
+void check(const Genome& genome) {
+    if (const std::string text = fault(genome); !text.empty()) {
+        throw ContractViolation("invalid genome (" + text + ")");
+    }
+}
+
+Hash128 content_hash(const Genome& genome) {
+    StructureBytes bytes;
+    bytes.add(genome.blueprint);
+    const auto add_gene = [&bytes](const Gene& gene) {
+        bytes.add(gene.id);
+        bytes.add(gene.born);
+    };
+    std::for_each(genome.slot_genes.begin(), genome.slot_genes.end(), add_gene);
+    std::for_each(genome.link_genes.begin(), genome.link_genes.end(), add_gene);
+    add_gene(genome.head_gene);
+    bytes.add(static_cast<std::uint64_t>(genome.weights.size()));
+    bytes.add(hash128(std::as_bytes(std::span(genome.weights))));
+    return bytes.hash();
+}
+
+Genome sample_genome(const Network& network, RandomStream& rng, std::uint64_t birth) {
+    Genome genome;
+    genome.blueprint = network.blueprint();
+    const Blueprint& blueprint = genome.blueprint;
+    genome.slot_genes.resize(blueprint.slots.size());
+    for (std::size_t slot = 0; slot < blueprint.slots.size(); ++slot) {
+        if (blueprint.slots[slot]) {
+            const std::string_view type = blueprint.slots[slot]->layer.type();
+            genome.slot_genes[slot] = {historical_id({}, "founder", type, slot), birth};
+        }
+    }
+    genome.head_gene = {historical_id({}, "founder_head", blueprint.head.type(), 0), birth};
+    for (const Link& link : blueprint.links) {
+        genome.link_genes.push_back(derive_link_gene(genome, link, birth));
+    }
+    genome.weights = network.initial_weights(rng);
+    return genome;
+}
+
+Genome sample_genome(const Blueprint& blueprint, RandomStream& rng, std::uint64_t birth) {
+    return sample_genome(Network(blueprint), rng, birth);
+}
+
+}  // namespace cambrian::evolve

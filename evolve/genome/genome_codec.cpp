@@ -1,0 +1,74 @@
+#include <string>
+
+#include "cambrian/engine/core/contract.hpp"
+#include "cambrian/engine/network/archive/archive.hpp"
+#include "cambrian/evolve/genome/genome.hpp"
+
+namespace cambrian::evolve {
+
+namespace {
+
+constexpr std::uint32_t format = 1;
+constexpr std::uint64_t gene_bytes = 24;
+
+void write(ArchiveWriter& writer, const Gene& gene) {
+    writer.write(gene.id);
+    writer.write(gene.born);
+}
+
+void write(ArchiveWriter& writer, const std::vector<Gene>& genes) {
+    writer.write(static_cast<std::uint64_t>(genes.size()));
+    for (const Gene& gene : genes) {
+        write(writer, gene);
+    }
+}
+
+void read(ArchiveReader& reader, Gene& gene) {
+    reader.read(gene.id);
+    reader.read(gene.born);
+}
+
+void read(ArchiveReader& reader, std::vector<Gene>& genes) {
+    genes.resize(reader.read_count(gene_bytes));
+    for (Gene& gene : genes) {
+        read(reader, gene);
+    }
+}
+
+}  // namespace
+
+std::vector<std::byte> encode(const Genome& genome) {
+    ArchiveWriter writer;
+    writer.write(format);
+    writer.write(genome.blueprint);
+    write(writer, genome.slot_genes);
+    write(writer, genome.link_genes);
+    write(writer, genome.head_gene);
+    writer.write(std::span<const float>(genome.weights));
+    return writer.take();
+}
+
+Genome decode_genome(std::span<const std::byte> bytes, std::string_view source) {
+    ArchiveReader reader(bytes, std::string(source));
+    std::uint32_t found = 0;
+    reader.read(found);
+    if (found != format) {
+        reader.fail("the genome has format " + std::to_string(found) + ", this program reads " +
+                    std::to_string(format));
+    }
+    Genome genome;
+    reader.read(genome.blueprint);
+    read(reader, genome.slot_genes);
+    read(reader, genome.link_genes);
+    read(reader, genome.head_gene);
+    reader.read(genome.weights);
+    reader.finish();
+    try {
+        check(genome);
+    } catch (const ContractViolation& violation) {
+        reader.fail(violation.what());
+    }
+    return genome;
+}
+
+}  // namespace cambrian::evolve

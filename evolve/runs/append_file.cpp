@@ -1,0 +1,146 @@
+#include "cambrian/evolve/runs/append_file.hpp"
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <span>
+#include <system_error>
+#include <utility>
+
+#include "cambrian/engine/core/error.hpp"
+#include "cambrian/evolve/runs/own_file.hpp"
+
+namespace cambrian::distributed {
+
+namespace {
+
+[[noreturn]] void refuse(const std::filesystem::path& path, const char* what) {
+    const int error = errno;
+    const bool full = error == ENOSPC || error == EDQUOT;
+    throw InputError(fmt::format("{} cannot be {} ({}) {}", path.string(), what,
+                                 std::strerror(error),
+                                 full ? "free space, then ask 'cambrian status' how to go on"
+                                      : "check the disk and its permissions"));
+}
+
+/// Adds the first bytes of a file; false when it has fewer.
+bool add_prefix(RunningHash& hash, int file, std::uint64_t length) {
+    std::array<std::byte, std::size_t{1} << 16U> block;
+    std::uint64_t done = 0;
+    while (done < length) {
+        const auto wanted = std::min<std::uint64_t>(block.size(), length - done);
+        const ssize_t count =
+            ::pread(file, block.data(), static_cast<std::size_t>(wanted), static_cast<off_t>(done));
+        if (count < 0 && errno == EINTR) {
+            continue;
+        }
+        if (count <= 0) {
+            return false;
+        }
+        hash.add(std::span(block).first(static_cast<std::size_t>(count)));
+        done += static_cast<std::uint64_t>(count);
+    }
+    return true;
+}
+
+}  // namespace
+
+std::uint64_t whole_lines(const std::filesystem::path& path, std::uint64_t length) {
+    if (std::error_code ignored; !std::filesystem::is_regular_file(path, ignored)) {
+        return 0;
+    }
+    std::uint64_t whole = 0;
+    std::ifstream file(path, std::ios::binary);
+    for (std::string line; std::getline(file, line) && !file.eof();) {
+        if (whole + line.size() + 1 > length) {
+            break;
+        }
+        whole += line.size() + 1;
+    }
+    return whole;
+}
+
+bool unchanged(const std::filesystem::path& path, std::uint64_t length, const Hash128& checksum) {
+    if (length == 0) {
+        return true;
+    }
+    const int file = open_own_file(path, O_RDONLY);
+    char last = '\0';
+    RunningHash hash;
+    const bool whole = ::pread(file, &last, 1, static_cast<off_t>(length - 1)) == 1 &&
+                       last == '\n' && add_prefix(hash, file, length);
+    ::close(file);
+    return whole && hash.hash() == checksum;
+}
+
+std::string changed_text(const std::filesystem::path& path) {
+    return fmt::format(
+        "{} is not as its checkpoint left it (it was edited, or saved with other line ends) put "
+        "the "
+        "original back, or start in another directory",
+        path.string());
+}
+
+AppendFile::AppendFile(std::filesystem::path path, std::uint64_t length)
+    : path_(std::move(path)), file_(open_own_file(path_, O_RDWR | O_CREAT)) {
+    try {
+        if (!add_prefix(hash_, file_, length)) {
+            throw InputError(
+                fmt::format("{} is shorter than its checkpoint says (lines were lost) use "
+                            "an older checkpoint or start in another directory",
+                            path_.string()));
+        }
+        length_ = length;
+        cut(length);
+    } catch (...) {
+        ::close(file_);
+        throw;
+    }
+}
+
+AppendFile::~AppendFile() {
+    ::close(file_);
+}
+
+void AppendFile::cut(std::uint64_t length) {
+    const auto end = static_cast<off_t>(length);
+    if (::ftruncate(file_, end) != 0 || ::lseek(file_, end, SEEK_SET) != end) {
+        refuse(path_, "cut to its checkpoint");
+    }
+    if (length != std::exchange(length_, length)) {
+        hash_.reset();
+        if (!add_prefix(hash_, file_, length)) {
+            refuse(path_, "read");
+        }
+    }
+}
+
+void AppendFile::flush() {
+    std::size_t written = 0;
+    while (written < pending_.size()) {
+        const ssize_t count = ::write(file_, pending_.data() + written, pending_.size() - written);
+        if (count < 0 && errno != EINTR) {
+            refuse(path_, "written");
+        }
+        written += count > 0 ? static_cast<std::size_t>(count) : 0;
+    }
+    hash_.add(std::as_bytes(std::span(pending_)));
+    length_ += pending_.size();
+    pending_.clear();
+}
+
+void AppendFile::sync() {
+    flush();
+    if (::fdatasync(file_) != 0) {
+        refuse(path_, "synced");
+    }
+}
+
+}  // namespace cambrian::distributed

@@ -1,0 +1,121 @@
+#include "cambrian/evolve/runs/network_file.hpp"
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+
+#include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/core/json/json_text.hpp"
+#include "cambrian/engine/io/container.hpp"
+#include "cambrian/engine/network/archive/archive.hpp"
+
+namespace cambrian::distributed {
+
+namespace {
+
+constexpr const char* preparation_section = "preparation";
+
+/// An identity is a config; the length of a genome is its network's.
+constexpr std::array<WantedSection, 3> sections{{{"about", std::uint64_t{32} << 20U},
+                                                 {"genome"},
+                                                 {preparation_section, std::uint64_t{64} << 20U}}};
+
+std::optional<evolve::Preparation> preparation_in(const Container& container,
+                                                  const std::string& source) {
+    const bool present = std::ranges::any_of(container.sections, [](const Section& section) {
+        return section.name == preparation_section;
+    });
+    if (!present) {
+        return std::nullopt;
+    }
+    return evolve::decode_preparation(container.section(preparation_section), source);
+}
+
+}  // namespace
+
+std::string identity_fault(const std::string& identity_json) {
+    using nlohmann::json;
+    if (identity_json.empty()) {
+        return {};
+    }
+    if (const auto fault = json_text::fault(identity_json)) {
+        return "its identity is no config: " + fault->why;
+    }
+    const json identity = json::parse(identity_json);
+    if (!identity.is_object()) {
+        return "its identity is no config";
+    }
+    const auto is_text = [](const json& section, const char* key) {
+        return section.is_object() && section.contains(key) && section[key].is_string();
+    };
+    if (!identity.contains("task") || !is_text(identity["task"], "type")) {
+        return "its identity names no task";
+    }
+    const bool seeded =
+        identity.contains("run") && identity["run"].is_object() && identity["run"].contains("seed");
+    return seeded ? "" : "its identity has no seed";
+}
+
+std::vector<std::byte> encode(const NetworkFile& file) {
+    ArchiveWriter about;
+    about.write(network_format);
+    about.write(file.identity_json);
+    about.write(file.generation);
+    about.write(file.birth);
+    about.write(file.fitness);
+    about.write(file.validated.has_value());
+    about.write(file.validated.value_or(0.0));
+    Container container{"network", {}};
+    container.add("about", about.take());
+    container.add("genome", evolve::encode(file.genome));
+    if (file.preparation) {
+        container.add(preparation_section, evolve::encode(*file.preparation));
+    }
+    return cambrian::encode(container);
+}
+
+void write_network(const std::filesystem::path& path, const NetworkFile& file) {
+    write_file_atomically(path, encode(file));
+}
+
+NetworkFile decode_network(std::span<const std::byte> bytes, const std::string& source) {
+    const Container container = decode_container(bytes, source, sections);
+    if (container.kind != "network") {
+        throw InputError(source + " holds no network (it is a " + container.kind +
+                         " file) give the best.cmb of a run");
+    }
+    NetworkFile file;
+    ArchiveReader about(container.section("about"), source);
+    static_cast<void>(about.read_format("network", oldest_network_format, network_format));
+    about.read(file.identity_json);
+    about.read(file.generation);
+    about.read(file.birth);
+    about.read(file.fitness);
+    bool validated = false;
+    double value = 0.0;
+    about.read(validated);
+    about.read(value);
+    about.finish();
+    if (const std::string fault = identity_fault(file.identity_json); !fault.empty()) {
+        about.fail(fault);
+    }
+    if (validated) {
+        file.validated = value;
+    }
+    file.genome = evolve::decode_genome(container.section("genome"), source);
+    file.preparation = preparation_in(container, source);
+    if (file.preparation) {
+        const std::string fault =
+            evolve::preparation_fault(*file.preparation, file.genome.blueprint);
+        if (!fault.empty()) {
+            about.fail(fault);
+        }
+    }
+    return file;
+}
+
+NetworkFile read_network(const std::filesystem::path& path) {
+    return decode_network(read_file(path), path.string());
+}
+
+}  // namespace cambrian::distributed

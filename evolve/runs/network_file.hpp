@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "cambrian/evolve/genome/genome.hpp"
+#include "cambrian/evolve/genome/preparation.hpp"
+#include "cambrian/evolve/variation/birth.hpp"
+
+namespace cambrian::distributed {
+
+/// 2: a section "preparation", which a file may lack.
+inline constexpr std::uint32_t network_format = 2;
+inline constexpr std::uint32_t oldest_network_format = 1;
+
+/// A network on disk (best.cmb): the genome, where it comes from and the identity keys of its run.
+struct NetworkFile {
+    evolve::Genome genome;
+    std::string identity_json;  ///< Empty for a network that no run produced (cambrian splice).
+    std::uint64_t generation = 0;
+    evolve::BirthId birth = 0;
+    double fitness = evolve::worst_fitness;
+    std::optional<double> validated;
+    /// How rows become its inputs; none where no task prepares rows, and in files of version 1.
+    std::optional<evolve::Preparation> preparation{};
+    bool operator==(const NetworkFile&) const = default;
+};
+
+/// Why a text cannot be the identity of a run, or an empty text.
+[[nodiscard]] std::string identity_fault(const std::string& identity_json);
+
+[[nodiscard]] std::vector<std::byte> encode(const NetworkFile& file);
+/// Reads this version of the format and the ones before. Throws InputError naming `source` for
+/// damaged bytes or another kind of .cmb.
+[[nodiscard]] NetworkFile decode_network(std::span<const std::byte> bytes,
+                                         const std::string& source);
+void write_network(const std::filesystem::path& path, const NetworkFile& file);
+/// Throws InputError for a missing file, too.
+[[nodiscard]] NetworkFile read_network(const std::filesystem::path& path);
+
+}  // namespace cambrian::distributed

@@ -1,0 +1,44 @@
+#include "cambrian/evolve/tasks/dataset/class_coverage.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace cambrian::evolve {
+namespace {
+
+constexpr std::size_t listed_classes = 10;
+
+/// "classes 2, 5" or, of many, "classes 2, 5, ... (90 of 100)".
+std::string classes_list(std::span<const double> classes, std::size_t all) {
+    const auto shown = classes.first(std::min(classes.size(), listed_classes));
+    std::string text =
+        fmt::format("{} {}", classes.size() == 1 ? "class" : "classes", fmt::join(shown, ", "));
+    if (shown.size() < classes.size()) text += fmt::format(", ... ({} of {})", classes.size(), all);
+    return text;
+}
+
+}  // namespace
+
+std::vector<std::string> coverage_notes(std::span<const ClassRows> parts,
+                                        std::span<const double> labels) {
+    std::vector<std::string> notes;
+    for (const ClassRows& part : parts) {
+        std::vector<double> present;
+        std::vector<double> missing;
+        for (std::size_t i = 0; i < part.rows.size(); ++i)
+            (part.rows[i] > 0 ? present : missing).push_back(labels[i]);
+        if (present.empty() || missing.empty()) continue;
+        if (present.size() == 1)
+            notes.push_back(fmt::format(
+                "{} holds class {} alone: its loss and accuracy say nothing of the others; shuffle "
+                "the rows of the file, or choose another part",
+                part.part, present.front()));
+        else
+            notes.push_back(fmt::format("{} has no row of {}", part.part,
+                                        classes_list(missing, labels.size())));
+    }
+    return notes;
+}
+
+}  // namespace cambrian::evolve

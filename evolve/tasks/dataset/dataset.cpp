@@ -1,0 +1,156 @@
+#include <fmt/format.h>
+
+#include <array>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "cambrian/engine/train/source.hpp"
+#include "cambrian/engine/train/training_graphs.hpp"
+#include "cambrian/evolve/tasks/dataset/class_coverage.hpp"
+#include "cambrian/evolve/tasks/settings.hpp"
+#include "cambrian/evolve/tasks/standard.hpp"
+
+namespace cambrian::evolve {
+namespace {
+
+class DatasetTask final : public Task {
+  public:
+    DatasetTask(Learning learning, Preparation preparation, std::vector<std::string> notes)
+        : learning_(std::move(learning)),
+          preparation_(std::move(preparation)),
+          notes_(std::move(notes)) {}
+
+    std::string_view type() const override { return "dataset"; }
+    TaskSignature signature() const override {
+        const Shape& inputs = learning_.data.train.inputs.shape;
+        return {.observations = inputs[-1],
+                .outputs = learning_.data.outputs,
+                .time = inputs.rank() == 3,
+                .validates = learning_.data.validation.rows() > 0,
+                .tests = learning_.data.test.rows() > 0};
+    }
+
+    std::vector<Tensor> data(Phase phase) const override {
+        const Samples& samples = phase == Phase::train        ? learning_.data.train
+                                 : phase == Phase::validation ? learning_.data.validation
+                                                              : learning_.data.test;
+        return {samples.inputs, samples.targets};
+    }
+
+    Objective build(const ObjectiveContext& context, Phase) const override {
+        const Var outputs = training_graphs::answers(
+            context.network, context.operands, context.data[0], context.data[1], learning_.loss);
+        const LossTerms terms = measure(learning_.loss, outputs, context.data[1]);
+        Objective result{.fitness = -terms.mean, .env_steps = {}, .per_sample = {}};
+        if (has_accuracy(learning_.loss)) result.accuracy = terms.right / terms.count;
+        return result;
+    }
+
+    const Learning* learning() const override { return &learning_; }
+    std::optional<Preparation> preparation() const override { return preparation_; }
+    std::vector<std::string> notes() const override { return notes_; }
+
+  private:
+    Learning learning_;
+    Preparation preparation_;
+    std::vector<std::string> notes_;
+};
+
+/// The labels of all classes.
+std::vector<double> classes_of(const SourceRows& rows) {
+    if (!rows.class_values.empty()) return rows.class_values;
+    std::vector<double> indices(static_cast<std::size_t>(rows.classes));
+    std::iota(indices.begin(), indices.end(), 0.0);
+    return indices;
+}
+
+/// Outputs that are scores of classes: all of them, or of the second of two.
+void prepare_scores(Preparation& preparation, const std::vector<double>& classes, bool single,
+                    const std::vector<std::string>& target) {
+    preparation.classes = classes;
+    for (std::size_t i = single ? 1 : 0; i < classes.size(); ++i)
+        preparation.outputs.push_back(
+            {.name = target.empty() ? "" : fmt::format("{}={}", target.front(), classes[i])});
+}
+
+/// How the rows of a source reach the networks of a task. With a loss of numbers two classes are
+/// the numbers 0 and 1.
+Preparation preparation_of(const SourceRows& rows, const Loss& loss) {
+    Preparation preparation;
+    const std::vector<std::string>& columns = rows.input_names;
+    for (std::int64_t i = 0; i < rows.inputs.shape[-1]; ++i)
+        preparation.inputs.push_back(
+            {.column = columns.empty() ? "" : columns[static_cast<std::size_t>(i)],
+             .factor = rows.scale});
+    if (rows.inputs.shape.rank() == 3) preparation.sequence_rows = rows.inputs.shape[1];
+    const std::vector<double> classes = classes_of(rows);
+    if (wants_classes(loss) || (classes.size() == 2 && has_accuracy(loss))) {
+        prepare_scores(preparation, classes, !wants_classes(loss), rows.target_names);
+        return preparation;
+    }
+    const std::int64_t numbers = classes.empty() ? rows.targets.shape[-1] : 1;
+    for (std::int64_t i = 0; i < numbers; ++i) {
+        PreparedOutput output;
+        if (!rows.target_names.empty())
+            output.name = rows.target_names[static_cast<std::size_t>(i)];
+        if (classes.size() == 2)
+            output.scaling = {.shift = classes[0], .scale = classes[1] - classes[0]};
+        preparation.outputs.push_back(std::move(output));
+    }
+    return preparation;
+}
+
+/// What the parts of a split lack of the classes.
+std::vector<std::string> coverage_of(const DataSet& data, const std::vector<double>& classes) {
+    std::vector<ClassRows> parts;
+    for (const auto& [part, samples] : {std::pair{Phase::train, &data.train},
+                                        {Phase::validation, &data.validation},
+                                        {Phase::test, &data.test}}) {
+        ClassRows found{name(part), std::vector<std::int64_t>(classes.size(), 0)};
+        for (const double target : samples->targets.elements)
+            if (target >= 0.0 && target < static_cast<double>(classes.size()))
+                ++found.rows[static_cast<std::size_t>(target)];
+        parts.push_back(std::move(found));
+    }
+    return coverage_notes(parts, classes);
+}
+
+}  // namespace
+
+std::unique_ptr<Task> make_dataset_task(const nlohmann::json& json, const TaskContext& context) {
+    static constexpr std::array<std::string_view, 6> keys{"type", "source", "split",
+                                                          "loss", "seed",   "validation"};
+    const Settings settings(json, "task", keys);
+    const nlohmann::json* source = settings.find("source");
+    if (source == nullptr) settings.fail("source", "is missing (nothing to learn from) add it");
+    if (const nlohmann::json* validation = settings.find("validation")) {
+        static constexpr std::array<std::string_view, 1> validation_keys{"every"};
+        const Settings inner(*validation, settings.path("validation"), validation_keys);
+        // How often is the coordinator's business; here it is only checked.
+        (void)inner.integer("every", 1, 1, 1'000'000'000);
+    }
+    const nlohmann::json* loss_json = settings.find("loss");
+    const nlohmann::json* split_json = settings.find("split");
+    Loss loss = loss_json == nullptr ? Loss{} : loss_from_json(*loss_json, settings.path("loss"));
+    const Split split =
+        split_json == nullptr ? Split{} : split_from_json(*split_json, settings.path("split"));
+    const auto seed = static_cast<std::uint64_t>(settings.integer("seed", 1, 0, INT64_MAX));
+    SourceContext source_context{context.base_directory, seed};
+    auto* entropy = std::get_if<CrossEntropy>(&loss);
+    if (entropy != nullptr) source_context.ignored = entropy->ignore_index;
+    SourceRows rows = read_source(*source, settings.path("source"), source_context);
+    if (entropy != nullptr && rows.ignored) entropy->ignore_index = *rows.ignored;
+    std::vector<std::string> notes = rows.notes;
+    const std::vector<double> values = rows.class_values;
+    Preparation preparation = preparation_of(rows, loss);
+    // Throws where rows and loss do not fit.
+    DataSet data = make_data_set(std::move(rows), split, loss, seed);
+    if (std::string text = classes_text(values, preparation.outputs.size()); !text.empty())
+        notes.push_back(std::move(text));
+    for (std::string& text : coverage_of(data, preparation.classes))
+        notes.push_back(std::move(text));
+    return std::make_unique<DatasetTask>(Learning{std::move(data), loss}, std::move(preparation),
+                                         std::move(notes));
+}
+
+}  // namespace cambrian::evolve

@@ -1,0 +1,120 @@
+#include "cambrian/evolve/tasks/table/baselines.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "cambrian/engine/core/contract.hpp"
+#include "cambrian/evolve/tasks/table/least_squares.hpp"
+
+namespace cambrian::evolve {
+namespace {
+
+double loss_of(double error, TableLoss loss) {
+    return loss == TableLoss::mse ? error * error : std::abs(error);
+}
+
+double persistence(std::span<const Series> series, TableLoss loss) {
+    double total = 0.0;
+    double count = 0.0;
+    for (const Series& part : series)
+        for (std::size_t i = 0; i < part.answers.size(); ++i) {
+            total += loss_of(part.answers[i] - part.current[i], loss);
+            count += 1.0;
+        }
+    return total / count;
+}
+
+double mean(const TableData& data, Phase phase, TableLoss loss) {
+    const std::size_t targets = data.outputs.size();
+    std::vector<double> means(targets, 0.0);
+    for (const Series& part : data.train)
+        for (std::size_t i = 0; i < part.answers.size(); ++i) means[i % targets] += part.answers[i];
+    for (double& value : means) value /= static_cast<double>(total_rows(data.train));
+
+    double total = 0.0;
+    double count = 0.0;
+    for (const Series& part : data.series(phase))
+        for (std::size_t i = 0; i < part.answers.size(); ++i) {
+            total += loss_of(part.answers[i] - means[i % targets], loss);
+            count += 1.0;
+        }
+    return total / count;
+}
+
+/// 1 for the constant, then the normalised inputs of one row.
+std::vector<double> regressors(const TableData& data, const Series& series, std::int64_t row) {
+    const std::size_t count = data.inputs.size();
+    std::vector<double> result(count + 1, 1.0);
+    // The constant comes first, so that of a constant column and it the column is dropped.
+    for (std::size_t i = 0; i < count; ++i)
+        result[i + 1] =
+            (series.inputs[static_cast<std::size_t>(row) * count + i] - data.inputs[i].shift) /
+            data.inputs[i].scale;
+    return result;
+}
+
+std::span<const double> answers_of(const Series& series, std::int64_t row, std::size_t count) {
+    return std::span(series.answers).subspan(static_cast<std::size_t>(row) * count, count);
+}
+
+double least_squares(const TableData& data, Phase phase, TableLoss loss) {
+    const std::size_t targets = data.outputs.size();
+    LeastSquares fit(data.inputs.size() + 1, targets);
+    for (const Series& part : data.train)
+        for (std::int64_t row = 0; row < part.rows; ++row)
+            fit.add(regressors(data, part, row), answers_of(part, row, targets));
+    const std::vector<double> coefficients = fit.solve();
+
+    double total = 0.0;
+    double count = 0.0;
+    for (const Series& part : data.series(phase))
+        for (std::int64_t row = 0; row < part.rows; ++row) {
+            const std::vector<double> inputs = regressors(data, part, row);
+            const auto answers = answers_of(part, row, targets);
+            for (std::size_t target = 0; target < targets; ++target) {
+                double predicted = 0.0;
+                for (std::size_t i = 0; i < inputs.size(); ++i)
+                    predicted += inputs[i] * coefficients[i * targets + target];
+                total += loss_of(answers[target] - predicted, loss);
+                count += 1.0;
+            }
+        }
+    return total / count;
+}
+
+std::vector<double> class_counts(const TableData& data, std::span<const Series> series) {
+    std::vector<double> counts(data.classes.size(), 0.0);
+    for (const Series& part : series)
+        for (const double answer : part.answers) counts[static_cast<std::size_t>(answer)] += 1.0;
+    return counts;
+}
+
+double majority(const TableData& data, Phase phase) {
+    const std::vector<double> trained = class_counts(data, data.train);
+    const auto common =
+        static_cast<std::size_t>(std::ranges::max_element(trained) - trained.begin());
+    return class_counts(data, data.series(phase))[common] /
+           static_cast<double>(total_rows(data.series(phase)));
+}
+
+double frequencies(const TableData& data, Phase phase) {
+    const std::vector<double> trained = class_counts(data, data.train);
+    const std::vector<double> found = class_counts(data, data.series(phase));
+    const auto rows = static_cast<double>(total_rows(data.train));
+    double total = 0.0;
+    for (std::size_t i = 0; i < found.size(); ++i) total -= found[i] * std::log(trained[i] / rows);
+    return total / static_cast<double>(total_rows(data.series(phase)));
+}
+
+}  // namespace
+
+double table_baseline(std::string_view name, const TableData& data, Phase phase, TableLoss loss) {
+    if (name == "persistence") return persistence(data.series(phase), loss);
+    if (name == "mean") return mean(data, phase, loss);
+    if (name == "least_squares") return least_squares(data, phase, loss);
+    if (name == "majority") return majority(data, phase);
+    CAMBRIAN_ASSERT(name == "frequencies");
+    return frequencies(data, phase);
+}
+
+}  // namespace cambrian::evolve

@@ -1,0 +1,118 @@
+#include "cambrian/evolve/tasks/table/samples.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "cambrian/engine/core/error.hpp"
+
+namespace cambrian::evolve {
+namespace {
+
+Loss loss_of(TableLoss loss) {
+    switch (loss) {
+        case TableLoss::mse:
+            return MeanSquaredError{};
+        case TableLoss::mae:
+            return MeanAbsoluteError{};
+        case TableLoss::cross_entropy:
+            return CrossEntropy{};
+    }
+    return {};
+}
+
+/// Rows of whole windows, series by series.
+std::vector<std::int64_t> window_rows(std::span<const Series> series, std::int64_t length) {
+    std::vector<std::int64_t> rows;
+    std::int64_t first = 0;
+    for (const Series& part : series) {
+        for (std::int64_t row = 0; row < part.rows / length * length; ++row)
+            rows.push_back(first + row);
+        first += part.rows;
+    }
+    return rows;
+}
+
+Samples samples(const TableData& data, const TableSettings& settings, Phase phase) {
+    if (data.series(phase).empty()) return {};
+    Samples result{input_rows(data, phase), goal_rows(data, settings, phase)};
+    const std::size_t width = data.outputs.size();
+    for (std::size_t i = 0; width > 0 && i < result.targets.elements.size(); ++i)
+        result.targets.elements[i] /= data.outputs[i % width].scale;
+    if (const std::int64_t length = settings.sequence_length; length > 0) {
+        const std::vector<std::int64_t> rows = window_rows(data.series(phase), length);
+        const auto count = static_cast<std::int64_t>(rows.size()) / length;
+        if (count == 0)
+            throw ConfigError(fmt::format(
+                "task.sequence_length is {} (no series of the {} part is that long) use shorter "
+                "sequences, longer files, or a greater part",
+                length, name(phase)));
+        result = {rows_at(result.inputs, rows, {count, length}),
+                  rows_at(result.targets, rows, {count, length})};
+    }
+    if (settings.mode == TableMode::classification) {
+        const auto extents = result.targets.shape.extents();
+        result.targets.shape = Shape(extents.first(extents.size() - 1));
+    }
+    return result;
+}
+
+}  // namespace
+
+Tensor input_rows(const TableData& data, Phase phase) {
+    const std::size_t width = data.inputs.size();
+    const auto& series = data.series(phase);
+    Tensor result(ValueType::real, Shape{total_rows(series), static_cast<std::int64_t>(width)});
+    std::size_t position = 0;
+    for (const Series& part : series)
+        for (std::size_t i = 0; i < part.inputs.size(); ++i) {
+            const Scaling& scaling = data.inputs[i % width];
+            result.elements[position++] = (part.inputs[i] - scaling.shift) / scaling.scale;
+        }
+    return result;
+}
+
+Tensor goal_rows(const TableData& data, const TableSettings& settings, Phase phase) {
+    const bool classifies = settings.mode == TableMode::classification;
+    const auto& series = data.series(phase);
+    const std::size_t width = settings.targets.size();
+    Tensor result(classifies ? ValueType::integer : ValueType::real,
+                  Shape{total_rows(series), static_cast<std::int64_t>(width)});
+    std::size_t position = 0;
+    for (const Series& part : series)
+        for (std::size_t i = 0; i < part.answers.size(); ++i) {
+            double goal = part.answers[i];
+            if (settings.difference) goal -= part.current[i];
+            if (!classifies) goal -= data.outputs[i % width].shift;
+            result.elements[position++] = goal;
+        }
+    return result;
+}
+
+Tensor rows_at(const Tensor& table, std::span<const std::int64_t> rows,
+               std::vector<std::int64_t> extents) {
+    const std::int64_t width = table.shape[1];
+    extents.push_back(width);
+    Tensor result(table.type, Shape(extents));
+    auto target = result.elements.begin();
+    for (const std::int64_t row : rows)
+        target = std::copy_n(table.elements.begin() + row * width, width, target);
+    return result;
+}
+
+Learning table_learning(const TableData& data, const TableSettings& settings) {
+    if (settings.warm_up > 0)
+        throw ConfigError(fmt::format(
+            "task.warm_up is {} (training by gradient counts every step of a window) leave it out, "
+            "or use 'cambrian evolve'",
+            settings.warm_up));
+    const std::size_t outputs =
+        settings.mode == TableMode::classification ? data.classes.size() : settings.targets.size();
+    return {.data = {.train = samples(data, settings, Phase::train),
+                     .validation = samples(data, settings, Phase::validation),
+                     .test = samples(data, settings, Phase::test),
+                     .outputs = static_cast<std::int64_t>(outputs)},
+            .loss = loss_of(settings.loss)};
+}
+
+}  // namespace cambrian::evolve

@@ -1,0 +1,145 @@
+#include "cambrian/evolve/tasks/task.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+
+#include "cambrian/engine/core/contract.hpp"
+#include "cambrian/engine/core/error.hpp"
+#include "cambrian/evolve/tasks/settings.hpp"
+#include "cambrian/evolve/tasks/standard.hpp"
+
+namespace cambrian::evolve {
+
+std::string_view name(Phase phase) {
+    static constexpr std::array<std::string_view, 3> names{"train", "validation", "test"};
+    return names[static_cast<std::size_t>(phase)];
+}
+
+std::vector<Tensor> Task::data(Phase) const {
+    return {};
+}
+
+std::vector<Tensor> Task::draws(Phase, std::uint64_t, std::uint64_t) const {
+    return {};
+}
+
+Objective Task::build(const ObjectiveContext&, Phase) const {
+    throw ContractViolation(fmt::format("task {} builds no graph", type()));
+}
+
+std::vector<double> Task::evaluate(Population&, Phase, std::uint64_t, std::uint64_t) const {
+    throw ContractViolation(fmt::format("task {} is not evaluated on the host", type()));
+}
+
+namespace {
+
+/// The first part of a network that remembers something between steps, in words.
+std::optional<std::string> first_state(const Blueprint& blueprint) {
+    for (std::size_t slot = 0; slot < blueprint.slots.size(); ++slot)
+        if (const auto& filled = blueprint.slots[slot]; filled && filled->layer.stateful())
+            return fmt::format("slot {} ({})", slot, filled->layer.type());
+    if (blueprint.mode == NetworkMode::mesh) return "mode mesh";
+    if (blueprint.head.stateful()) return fmt::format("the head ({})", blueprint.head.type());
+    for (const Link& link : blueprint.links)
+        if (link.kind == LinkKind::backward)
+            return fmt::format("the backward link {} → {}", link.source, link.target);
+    return std::nullopt;
+}
+
+}  // namespace
+
+void check_task_fits(const Task& task, const Blueprint& blueprint) {
+    const TaskSignature signature = task.signature();
+    if (blueprint.input_features != signature.observations ||
+        blueprint.output_features != signature.outputs)
+        throw ConfigError(fmt::format(
+            "the network reads {} and writes {} values (task {} gives {} and reads {}) use a "
+            "network made for this task",
+            blueprint.input_features, blueprint.output_features, task.type(),
+            signature.observations, signature.outputs));
+    if (signature.time) return;
+    if (const auto state = first_state(blueprint))
+        throw ConfigError(fmt::format(
+            "{} of the network keeps state (task {} has no time: nothing comes before or after) "
+            "use stateless layers, forward links and mode chain, or give the task time, such as "
+            "\"sequence_length\" of a table",
+            *state, task.type()));
+}
+
+namespace {
+
+/// Refuses settings that a task of a user's program does not read.
+void check_keys(const nlohmann::json& settings, const std::string& type,
+                const std::vector<std::string>& keys) {
+    if (const auto validation = settings.find("validation"); validation != settings.end()) {
+        static constexpr std::array<std::string_view, 1> allowed{"every"};
+        (void)Settings(*validation, "task.validation", allowed)
+            .integer("every", 1, 1, 1'000'000'000);
+    }
+    for (const auto& [key, value] : settings.items()) {
+        if (key == "type" || key == "validation" || std::ranges::find(keys, key) != keys.end())
+            continue;
+        throw ConfigError(fmt::format(
+            "task.{} is not a key of task \"{}\" ({}) leave it out, or name it where the program "
+            "adds the task: tasks.add(\"{}\", factory, {{\"{}\"}}){}",
+            key, type,
+            keys.empty() ? std::string("it has none")
+                         : fmt::format("its keys: {}", fmt::join(keys, ", ")),
+            type, key, keys.empty() ? std::string() : nearest_hint(key, keys)));
+    }
+}
+
+}  // namespace
+
+void TaskRegistry::add(std::string name, Factory factory, std::vector<std::string> keys) {
+    add_entry(std::move(name), {std::move(factory), std::move(keys)});
+}
+
+void TaskRegistry::add_checking(std::string name, Factory factory) {
+    add_entry(std::move(name), {std::move(factory), std::nullopt});
+}
+
+void TaskRegistry::add_entry(std::string name, Entry entry) {
+    CAMBRIAN_ASSERT(entry.factory != nullptr);
+    const auto [position, added] = entries_.try_emplace(std::move(name), std::move(entry));
+    if (!added)
+        throw ConfigError(fmt::format(
+            "task type \"{}\" is registered twice (the name is taken) choose another name",
+            position->first));
+}
+
+std::unique_ptr<Task> TaskRegistry::make(const nlohmann::json& settings,
+                                         const TaskContext& context) const {
+    const std::vector<std::string> known = names();
+    const auto list = fmt::format("{}", fmt::join(known, ", "));
+    if (!settings.is_object() || !settings.contains("type") || !settings["type"].is_string())
+        throw ConfigError(
+            fmt::format("task.type is missing (it must be a text) choose one of: {}", list));
+    const auto type = settings["type"].get<std::string>();
+    const auto found = entries_.find(type);
+    if (found == entries_.end())
+        throw ConfigError(fmt::format("task.type is \"{}\" (known: {}){}", type, list,
+                                      nearest_hint(type, known)));
+    if (found->second.keys) check_keys(settings, type, *found->second.keys);
+    return found->second.factory(settings, context);
+}
+
+std::vector<std::string> TaskRegistry::names() const {
+    std::vector<std::string> result;
+    for (const auto& entry : entries_) result.push_back(entry.first);
+    return result;
+}
+
+TaskRegistry standard_tasks() {
+    TaskRegistry registry;
+    registry.add_checking("xor", make_xor_task);
+    registry.add_checking("cart_pole", make_cart_pole_task);
+    registry.add_checking("table", make_table_task);
+    registry.add_checking("dataset", make_dataset_task);
+    return registry;
+}
+
+}  // namespace cambrian::evolve

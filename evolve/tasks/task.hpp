@@ -1,0 +1,172 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cambrian/engine/core/random.hpp"
+#include "cambrian/engine/network/network.hpp"
+#include "cambrian/engine/train/data_set.hpp"
+#include "cambrian/engine/train/loss.hpp"
+#include "cambrian/evolve/genome/preparation.hpp"
+
+namespace cambrian::evolve {
+
+/// What a network is evaluated on.
+enum class Phase : std::uint8_t { train, validation, test };
+[[nodiscard]] std::string_view name(Phase phase);
+
+/// What a task asks of its networks.
+struct TaskSignature {
+    std::int64_t observations = 0;
+    std::int64_t outputs = 0;
+    bool time = false;  ///< Networks see steps in order, so state makes sense.
+    bool stochastic =
+        false;  ///< Train fitness depends on the generation's draws: elites are evaluated again.
+    bool validates = false;  ///< Has a validation phase.
+    bool tests = false;      ///< Has a test phase.
+    bool host = false;       ///< Evaluated by HostTask::evaluate instead of a graph.
+};
+
+/// What a graph task builds with: one individual's network and the task's own inputs.
+struct ObjectiveContext {
+    Graph& graph;
+    const NetworkForm& network;
+    const NetworkOperands& operands;
+    std::span<const Var> data;   ///< Inputs that hold Task::data, in order.
+    std::span<const Var> draws;  ///< Inputs that hold Task::draws, in order.
+};
+
+/// Results of an objective graph, for one individual.
+struct Objective {
+    Var fitness;                    ///< real, rank 0, maximised (a loss task gives −loss).
+    std::optional<Var> env_steps;   ///< integer, rank 0.
+    std::optional<Var> per_sample;  ///< real, rank 1.
+    std::optional<Var> accuracy{};  ///< real, rank 0: share of right answers, for reports only.
+};
+
+/// What the losses of a task are, in words, where gradients minimise a scaled one.
+struct LossUnits {
+    std::string name;  ///< "mse in the units of the file"
+    /// The loss in these units = factor · the scaled one; nothing where it is not one for all
+    /// targets.
+    std::optional<double> factor;
+};
+
+/// What gradients learn from.
+struct Learning {
+    DataSet data;
+    Loss loss;
+};
+
+class Population;
+
+/// A problem. Const: one object serves every rank's evaluator.
+class Task {
+  public:
+    virtual ~Task() = default;
+    [[nodiscard]] virtual std::string_view type() const = 0;
+    [[nodiscard]] virtual TaskSignature signature() const = 0;
+
+    // Graph tasks.
+    /// Tensors that never change in a phase (data sets); uploaded once.
+    [[nodiscard]] virtual std::vector<Tensor> data(Phase phase) const;
+    /// Tensors that change with the generation (episode keys, rows of a mini-batch), common to all
+    /// individuals. Shapes are the same for every round. `round` is the generation, or the running
+    /// number of a validation.
+    [[nodiscard]] virtual std::vector<Tensor> draws(Phase phase, std::uint64_t seed,
+                                                    std::uint64_t round) const;
+    /// Appends the objective for one individual.
+    [[nodiscard]] virtual Objective build(const ObjectiveContext& context, Phase phase) const;
+
+    // Host tasks.
+    /// Fitness of every individual, by calling the networks; may throw to report a failed shard.
+    [[nodiscard]] virtual std::vector<double> evaluate(Population& population, Phase phase,
+                                                       std::uint64_t seed,
+                                                       std::uint64_t round) const;
+
+    /// The samples and the loss of a task that can be trained by gradient; null for others.
+    [[nodiscard]] virtual const Learning* learning() const { return nullptr; }
+
+    /// The same task with another number of episodes in every phase, or null when it has none
+    /// (`cambrian evaluate --episodes`).
+    [[nodiscard]] virtual std::unique_ptr<Task> with_episodes(std::int64_t) const {
+        return nullptr;
+    }
+
+    /// Lines printed beside results: name and value, such as {"persistence", 0.00074}.
+    struct Baseline {
+        std::string name;
+        double loss = 0.0;
+    };
+    [[nodiscard]] virtual std::vector<Baseline> baselines(Phase) const { return {}; }
+    /// What its loss (−fitness) is measured in; nothing where there is but one way to measure.
+    [[nodiscard]] virtual std::optional<LossUnits> loss_units() const { return std::nullopt; }
+    /// How rows of data become inputs of its networks, and outputs answers: kept in every file of a
+    /// network, so that it can be used without the task. None where networks see no rows of data.
+    [[nodiscard]] virtual std::optional<Preparation> preparation() const { return std::nullopt; }
+    /// What its user should know of the data before a run begins, a line each.
+    [[nodiscard]] virtual std::vector<std::string> notes() const { return {}; }
+};
+
+/// Throws ConfigError when a network cannot be evaluated on a task: other widths, or state where
+/// nothing has an order in time.
+void check_task_fits(const Task& task, const Blueprint& blueprint);
+
+/// The networks of a shard as a host task sees them.
+class Population {
+  public:
+    virtual ~Population() = default;
+    [[nodiscard]] virtual std::size_t size() const = 0;
+    /// Runs every network on the same rows, statelessly: inputs [batch, observations] row by row;
+    /// → [size, batch, outputs], individual by individual.
+    [[nodiscard]] virtual std::vector<float> outputs(std::span<const float> inputs,
+                                                     std::int64_t batch) = 0;
+};
+
+/// Where a config's paths start and how tasks are made.
+struct TaskContext {
+    std::string base_directory;  ///< Of the config file; relative data paths start there.
+};
+
+/// Tasks by `task.type`, passed by value: a program adds its own.
+class TaskRegistry {
+  public:
+    using Factory = std::function<std::unique_ptr<Task>(const nlohmann::json& settings,
+                                                        const TaskContext& context)>;
+    /// @param keys of the task's settings beside "type" and "validation"; others are refused.
+    /// Throws ConfigError when the name is taken.
+    void add(std::string name, Factory factory, std::vector<std::string> keys = {});
+    /// The same for a factory that refuses keys itself, as those that come with Cambrian do.
+    void add_checking(std::string name, Factory factory);
+    /// Makes the task of settings["type"]. Throws ConfigError naming the nearest type or key, or
+    /// what the factory throws.
+    [[nodiscard]] std::unique_ptr<Task> make(const nlohmann::json& settings,
+                                             const TaskContext& context) const;
+    [[nodiscard]] std::vector<std::string> names() const;
+
+  private:
+    struct Entry {
+        Factory factory;
+        std::optional<std::vector<std::string>> keys;  ///< Nothing: the factory checks them.
+    };
+    void add_entry(std::string name, Entry entry);
+    std::map<std::string, Entry, std::less<>> entries_;
+};
+
+/// The tasks that come with Cambrian: xor, cart_pole, table, dataset.
+[[nodiscard]] TaskRegistry standard_tasks();
+
+/// A task from a C++ function: the fitness of every network of a population, each higher is better.
+[[nodiscard]] std::unique_ptr<Task> make_callback_task(
+    std::int64_t observations, std::int64_t outputs,
+    std::function<std::vector<double>(Population&)> fitness);
+
+}  // namespace cambrian::evolve

@@ -1,0 +1,74 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cambrian/evolve/genome/genome.hpp"
+
+namespace cambrian::evolve {
+
+/// Rates are probabilities per gene (weights, activation, type, toggle) or per genome (insert,
+/// links).
+struct MutationSettings {
+    float weight_rate = 0.8F;          ///< Per layer and link: add Gaussian noise to its weights.
+    float weight_power = 0.1F;         ///< Standard deviation of that noise.
+    float weight_replace_rate = 0.0F;  ///< Per weight: draw a fresh initial value instead.
+    float activation_rate = 0.02F;
+    float layer_type_rate = 0.02F;
+    float layer_insert_rate = 0.02F;
+    float layer_toggle_rate = 0.01F;
+    float link_add_rate = 0.05F;
+    float link_drop_rate = 0.02F;
+    std::vector<std::string> layer_types{"dense", "rms_norm", "residual"};
+    std::vector<Activation> activations{Activation::relu, Activation::silu,    Activation::gelu,
+                                        Activation::tanh, Activation::sigmoid, Activation::linear};
+};
+
+/// What the task allows a network to be.
+struct GenomeLimits {
+    bool time = false;  ///< Whether state (rnn, backward links) makes sense.
+};
+
+/// One operator: const, stream first. Returns a valid genome, or nothing when the draw has no valid
+/// outcome (no empty slot, no legal link, ...); the caller draws again and counts.
+using Mutation = std::optional<Genome> (*)(RandomStream& rng, const MutationSettings& settings,
+                                           const GenomeLimits& limits, const Genome& genome,
+                                           std::uint64_t birth);
+
+[[nodiscard]] std::optional<Genome> mutate_activation(RandomStream&, const MutationSettings&,
+                                                      const GenomeLimits&, const Genome&,
+                                                      std::uint64_t birth);
+/// Another type between the same shapes, with fresh weights.
+[[nodiscard]] std::optional<Genome> mutate_layer_type(RandomStream&, const MutationSettings&,
+                                                      const GenomeLimits&, const Genome&,
+                                                      std::uint64_t birth);
+/// Fills an empty slot with a layer that starts as the identity: the function is unchanged. Never
+/// in a mesh, where every slot delays what passes it by a step.
+[[nodiscard]] std::optional<Genome> insert_layer(RandomStream&, const MutationSettings&,
+                                                 const GenomeLimits&, const Genome&,
+                                                 std::uint64_t birth);
+/// Enables or disables a slot whose widths agree; never the last enabled layer of the genome.
+[[nodiscard]] std::optional<Genome> toggle_layer(RandomStream&, const MutationSettings&,
+                                                 const GenomeLimits&, const Genome&,
+                                                 std::uint64_t birth);
+/// A link between two ends not yet joined, starting at zero: the function is unchanged.
+[[nodiscard]] std::optional<Genome> add_link(RandomStream&, const MutationSettings&,
+                                             const GenomeLimits&, const Genome&,
+                                             std::uint64_t birth);
+[[nodiscard]] std::optional<Genome> drop_link(RandomStream&, const MutationSettings&,
+                                              const GenomeLimits&, const Genome&,
+                                              std::uint64_t birth);
+/// Gaussian noise and replacement, in place (structure is untouched, so the genome stays valid).
+void mutate_weights(RandomStream& rng, const MutationSettings& settings, Genome& genome);
+
+struct MutationResult {
+    Genome genome;
+    std::uint32_t redrawn = 0;  ///< Structural draws that had no valid outcome.
+};
+/// All operators at their rates, structure first, then weights.
+[[nodiscard]] MutationResult mutate(RandomStream& rng, const MutationSettings& settings,
+                                    const GenomeLimits& limits, Genome genome, std::uint64_t birth);
+
+}  // namespace cambrian::evolve

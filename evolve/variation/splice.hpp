@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cambrian/evolve/genome/dna.hpp"
+#include "cambrian/evolve/genome/genome.hpp"
+
+namespace cambrian::evolve {
+
+enum class SpliceMode : std::uint8_t { blend, point, uniform };
+[[nodiscard]] std::string_view name(SpliceMode mode);
+
+struct SpliceSettings {
+    float rate = 0.25F;  ///< Probability that a child has two parents.
+    SpliceMode mode = SpliceMode::blend;
+    float alpha =
+        0.5F;  ///< blend: share of the other parent when fitness and similarity say nothing.
+    float split = 0.5F;  ///< point: share of each tensor that comes from the fitter parent.
+};
+
+/// What a splice did with one matching gene.
+struct SplicedGene {
+    std::string name;  ///< "slot 3", "link 0→4", "head".
+    double similarity = 0.0;
+    double share = 0.0;        ///< Share of the other parent's weights in the child.
+    std::int64_t weights = 0;  ///< Weights that were mixed.
+};
+
+struct SpliceReport {
+    std::vector<SplicedGene> genes;  ///< Matching genes of equal shape, in the order of weights.
+    std::int64_t mixed = 0;          ///< Of these, genes that took weights from the other parent.
+    std::int64_t inherited = 0;      ///< Genes that are wholly the fitter parent's.
+};
+
+/// How far the fitter parent leads: (f − g) / (|f| + |g|), which is 0 for equal fitness, at most 1,
+/// and 1 when the signs differ; infinite when only one fitness is finite. NaN counts as −infinity.
+[[nodiscard]] double fitness_lead(double fitter, double other);
+
+/// A child with the structure of `fitter` (its disjoint and excess genes too) whose matching genes
+/// of equal type and shape mix the weights of both, nested layers included. The share of the other
+/// parent is at most w, which falls as the fitter leads: w = alpha / (1 + fitness_lead), so between
+/// alpha and alpha / 2, and 0 where the lead is infinite.
+///
+/// - blend: (1 − s)·fitter + s·other with s = w · max(similarity, 0): the less alike two genes are,
+///   the more the child keeps to the fitter parent.
+/// - uniform: every weight from the other parent with probability w, alpha being ½.
+/// - point: every tensor is cut once; `split` of it comes from the fitter parent: its first part,
+///   or for equal fitness its first or last part by one draw.
+///
+/// With equal fitness (and alpha = ½, split = ½) the two parents have equal parts in the weights.
+[[nodiscard]] Genome splice(RandomStream& rng, const SpliceSettings& settings, const Genome& fitter,
+                            double fitter_fitness, const Genome& other, double other_fitness,
+                            SpliceReport* report = nullptr);
+/// The same into a child that is a copy of `fitter`.
+void splice_into(Genome& child, RandomStream& rng, const SpliceSettings& settings,
+                 const Genome& fitter, double fitter_fitness, const Genome& other,
+                 double other_fitness, SpliceReport* report = nullptr);
+
+}  // namespace cambrian::evolve

@@ -1,0 +1,106 @@
+#include "cambrian/evolve/variation/variation.hpp"
+
+#include <utility>
+
+#include "cambrian/engine/core/contract.hpp"
+
+namespace cambrian::evolve {
+
+namespace {
+
+/// What a vary birth mutates: its parent, or the splice of both.
+void start(Genome& child, RandomKey key, const SpliceSettings& settings, const Birth& birth,
+           std::span<const Genome* const> parents) {
+    child = *parents[0];
+    if (parents.size() == 2) {
+        RandomStream rng(key, birth.id);
+        splice_into(child, rng, settings, *parents[0], birth.parents[0].fitness, *parents[1],
+                    birth.parents[1].fitness);
+    }
+}
+
+/// Noise of mutation.weight_power on every weight.
+MutationSettings noise_on_all(MutationSettings settings) {
+    settings.weight_rate = 1.0F;
+    settings.weight_replace_rate = 0.0F;
+    return settings;
+}
+
+}  // namespace
+
+InitialNetwork::InitialNetwork(Genome network, bool keeps)
+    : genome(std::move(network)), keeps_weights(keeps) {
+    for (std::vector<Gene>* genes : {&genome.slot_genes, &genome.link_genes}) {
+        for (Gene& gene : *genes) {
+            gene.born = 0;
+        }
+    }
+    genome.head_gene.born = 0;
+}
+
+Hash128 content_hash(const InitialNetwork& initial) {
+    Genome founder = initial.genome;
+    if (!initial.keeps_weights) {
+        founder.weights.clear();
+    }
+    return content_hash(founder);
+}
+
+Variation::Variation(std::uint64_t seed, VariationSettings settings)
+    : settings_(std::move(settings)),
+      founder_(std::make_shared<const Network>(settings_.founder)),
+      founder_noise_(noise_on_all(settings_.mutation)),
+      sample_key_(random_key(seed, "sample")),
+      splice_key_(random_key(seed, "splice")),
+      mutate_key_(random_key(seed, "mutate")) {
+    CAMBRIAN_EXPECT(!settings_.initial || settings_.initial->genome.blueprint == settings_.founder);
+    for (const std::string& type : settings_.mutation.layer_types) {
+        static_cast<void>(
+            fitted_layer(type, {1}, {1}));  // an unknown type throws now, not in a birth
+    }
+}
+
+Offspring Variation::materialise(const Birth& birth, std::span<const Genome* const> parents) const {
+    Offspring offspring;
+    offspring.redrawn = materialise(birth, parents, offspring.genome);
+    return offspring;
+}
+
+std::uint32_t Variation::materialise(const Birth& birth, std::span<const Genome* const> parents,
+                                     Genome& child) const {
+    CAMBRIAN_ASSERT(parents.size() == birth.parents.size());
+    if (birth.recipe == Recipe::sample) {
+        CAMBRIAN_ASSERT(parents.empty());
+        found(birth, child);
+        return 0;
+    }
+    if (birth.recipe == Recipe::carry) {
+        CAMBRIAN_ASSERT(parents.size() == 1);
+        child = *parents[0];
+        return 0;
+    }
+    CAMBRIAN_ASSERT(birth.recipe == Recipe::vary && !parents.empty() && parents.size() <= 2);
+    start(child, splice_key_, settings_.splice, birth, parents);
+    RandomStream rng(mutate_key_, birth.id);
+    MutationResult result =
+        mutate(rng, settings_.mutation, settings_.limits, std::move(child), birth.id);
+    child = std::move(result.genome);
+    return result.redrawn;
+}
+
+/// Of an initial network with its weights, birth 0 is that very network: no generation is worse.
+void Variation::found(const Birth& birth, Genome& child) const {
+    RandomStream rng(sample_key_, birth.id);
+    if (!settings_.initial) {
+        child = sample_genome(*founder_, rng, birth.id);
+        return;
+    }
+    child = settings_.initial->genome;
+    if (!settings_.initial->keeps_weights) {
+        child.weights = founder_->initial_weights(rng);
+    } else if (birth.id != 0) {
+        mutate_weights(rng, founder_noise_, child);
+    }
+}
+
+}  // namespace cambrian::evolve

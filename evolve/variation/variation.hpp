@@ -1,0 +1,66 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "cambrian/evolve/variation/birth.hpp"
+#include "cambrian/evolve/variation/mutation.hpp"
+#include "cambrian/evolve/variation/splice.hpp"
+
+namespace cambrian::evolve {
+
+/// The network that founders are made of. Its birth in another run means nothing here, so its genes
+/// were born in birth 0; their historical ids are kept, so that networks of both runs align.
+struct InitialNetwork {
+    explicit InitialNetwork(Genome network, bool keeps = true);
+
+    Genome genome;
+    bool keeps_weights;  ///< Else founders have its structure and genes with weights of their own.
+};
+/// Names what founders are made of: structure and genes, and the weights where they are kept.
+[[nodiscard]] Hash128 content_hash(const InitialNetwork& initial);
+
+/// Everything identity-relevant about variation in a run.
+struct VariationSettings {
+    Blueprint founder;
+    GenomeLimits limits;
+    MutationSettings mutation;
+    SpliceSettings splice;
+    /// Of structure `founder`; null: founders have fresh weights and the genes of their slots.
+    std::shared_ptr<const InitialNetwork> initial = nullptr;
+};
+
+struct Offspring {
+    Genome genome;
+    std::uint32_t redrawn = 0;
+};
+
+/// Turns births into genomes: a pure function of (seed, settings, birth, parents), so any rank may
+/// do it.
+class Variation {
+  public:
+    /// Throws ShapeError when the founder does not build, ConfigError for an unknown layer type.
+    Variation(std::uint64_t seed, VariationSettings settings);
+    /// `parents` in the order of birth.parents.
+    [[nodiscard]] Offspring materialise(const Birth& birth,
+                                        std::span<const Genome* const> parents) const;
+    /// The same into a genome whose memory is used again; → Offspring::redrawn. `child` is none of
+    /// the parents.
+    [[nodiscard]] std::uint32_t materialise(const Birth& birth,
+                                            std::span<const Genome* const> parents,
+                                            Genome& child) const;
+    [[nodiscard]] const VariationSettings& settings() const { return settings_; }
+
+  private:
+    void found(const Birth& birth, Genome& child) const;
+
+    VariationSettings settings_;
+    std::shared_ptr<const Network> founder_;  // built once, shared by copies
+    MutationSettings founder_noise_;
+    RandomKey sample_key_;
+    RandomKey splice_key_;
+    RandomKey mutate_key_;
+};
+
+}  // namespace cambrian::evolve

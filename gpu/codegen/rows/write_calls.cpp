@@ -1,0 +1,152 @@
+#include <array>
+
+#include "cambrian/engine/core/contract.hpp"
+#include "cambrian/gpu/codegen/chains/expressions.hpp"
+#include "cambrian/gpu/codegen/rows/ops.hpp"
+#include "cambrian/gpu/codegen/rows/writer.hpp"
+#include "cambrian/gpu/codegen/shader_texts.hpp"
+
+// Ops that are calls of functions with choices of their own: activations by gene code, random
+// numbers, networks that are data.
+namespace cambrian::gpu {
+namespace {
+
+ValueId result_of(const Node& node, std::uint32_t index = 0) {
+    return ValueId{node.first_result + index};
+}
+
+/// Activations that share a function, on an element x with a code: all elements of a layer take
+/// one way, so that neighbours compute side by side.
+struct ActivationGroup {
+    std::string_view codes;  ///< Condition on the code {0}.
+    std::string_view call;   ///< With x for {0} and the code for {1}.
+};
+constexpr std::array activation_groups{
+    ActivationGroup{"{0} == 4", "op_tanh({0})"},
+    ActivationGroup{"{0} == 5 || {0} == 2", "row_sigmoid_or_silu({0}, {1})"},
+    ActivationGroup{"{0} == 3", "activation_gelu({0})"},
+    ActivationGroup{"{0} == 1", "activation_relu({0})"},
+};
+constexpr std::string_view activation_functions = R"(
+float row_sigmoid_or_silu(float x, int code) {
+    precise float sigmoid = own_sigmoid(x);
+    precise float silu = x * sigmoid;
+    return code == 2 ? silu : sigmoid;
+}
+)";
+
+}  // namespace
+
+void row_write::activate(RowWriter& writer, const Node& node) {
+    const auto ids = writer.graph().operands(node);
+    const View operand = writer.view(ids[0]);
+    const std::string code = writer.element(writer.view(ids[1]), {});
+    writer.need_functions("activations", activation_functions);
+    writer.begin(node);
+    const View result = writer.result(node, 0, operand.shape);
+    std::string_view keyword = "if";
+    for (const ActivationGroup& group : activation_groups) {
+        writer.open("{} ({})", keyword, fmt::format(fmt::runtime(group.codes), code));
+        writer.each(result.shape, row_op(Op::tanh).cost, [&](std::span<const Index> at) {
+            writer.line("{} = {};", writer.element(result, at),
+                        fmt::format(fmt::runtime(group.call), writer.element(operand, at), code));
+        });
+        writer.end();
+        keyword = "else if";
+    }
+    writer.open("else");
+    writer.copy(result, operand);
+    writer.end();
+    writer.set(result_of(node), result);
+}
+
+void row_write::random(RowWriter& writer, const Node& node) {
+    const auto ids = writer.graph().operands(node);
+    const View key = writer.view(ids[0]);
+    const View id = writer.view(ids[1]);
+    const std::int64_t draws = std::get<LengthAttribute>(node.attributes).length;
+    const auto key_word = [&](std::int64_t word) {
+        const std::array at{Index(word)};
+        return writer.element(key, at);
+    };
+    writer.begin(node);
+    const View result = writer.result(node, 0, writer.row_shape(result_of(node)));
+    const std::string words = writer.fresh("words");
+    writer.line("vec4 {};", words);
+    writer.each(id.shape, 40 * draws, [&](std::span<const Index> at) {
+        std::vector<Index> to(at.begin(), at.end());
+        to.emplace_back();
+        for (std::int64_t draw = 0; draw < draws; ++draw) {
+            if (draw % 4 == 0)
+                writer.line("{} = random_uniforms(uvec2({}, {}), uint({}), {}u);", words,
+                            key_word(0), key_word(1), writer.element(id, at), draw / 4);
+            to.back() = draw;
+            writer.line("{} = {}[{}];", writer.element(result, to), words, draw % 4);
+        }
+    });
+    writer.set(result_of(node), result);
+}
+
+void row_write::interpret(RowWriter& writer, const Node& node) {
+    const auto ids = writer.graph().operands(node);
+    const ValueId output = result_of(node);
+    const auto row_of = [&](std::size_t index) {
+        const View view = writer.operand(ids[index], writer.has_rows(output),
+                                         writer.graph().value(output).shape.rank());
+        return *reshaped(view, Shape{view.shape.elements()});
+    };
+    const View rows = row_of(2);
+    const View state = row_of(3);
+    const std::int64_t outputs = std::get<InterpretAttribute>(node.attributes).outputs;
+    const std::int64_t memory = std::get<InterpretAttribute>(node.attributes).memory;
+    const std::string function = fmt::format("interpret_{}", node.first_result);
+    // All that every device's workgroup has (32 KiB), for one network in a kernel.
+    constexpr std::int64_t most_shared = 256;
+    const bool shared = memory <= most_shared && !writer.has_functions("interpret_store");
+    if (shared) writer.need_functions("interpret_store", "");
+    const std::string store = shared ? fmt::format(
+                                           "#define INTERPRET_STORE {}_store\n"
+                                           "#define INTERPRET_LANES {}\n",
+                                           function, row_group_width)
+                                     : "";
+    writer.need_functions(
+        function,
+        store + fmt::format("#define INTERPRET_NAME {}\n#define INTERPRET_INPUTS {}\n"
+                            "#define INTERPRET_OUTPUTS {}\n#define INTERPRET_STATE {}\n"
+                            "#define INTERPRET_MEMORY {}\n#define CAMBRIAN_CALL(name) own_##name\n"
+                            "{}#undef CAMBRIAN_CALL\n",
+                            function, rows.shape[0], outputs,
+                            std::max<std::int64_t>(state.shape[0], 1), memory,
+                            shader_text("interpret.glsl")));
+    writer.begin(node);
+    const View result = writer.result(node, 0, Shape{outputs});
+    const View next = writer.result(node, 1, state.shape);
+    // Arguments are whole arrays, also of one element.
+    const auto array = [&](const View& view, std::string_view prefix) {
+        const std::string name = writer.fresh(prefix);
+        writer.line("float {}[{}];", name, std::max<std::int64_t>(view.shape[0], 1));
+        return name;
+    };
+    const auto index_in = [](std::span<const Index> at) { return at[0].text(); };
+    const std::string x = array(rows, "row");
+    const std::string s = array(state, "state");
+    const std::string y = array(result, "output");
+    writer.each(rows.shape, 1, [&](std::span<const Index> at) {
+        writer.line("{}[{}] = {};", x, index_in(at), writer.element(rows, at));
+    });
+    writer.each(state.shape, 1, [&](std::span<const Index> at) {
+        writer.line("{}[{}] = {};", s, index_in(at), writer.element(state, at));
+    });
+    writer.line("{}(Tape({}), PackedWeights({}), {}, {}, {});", function, writer.view(ids[0]).name,
+                writer.view(ids[1]).name, x, s, y);
+    writer.each(result.shape, 1, [&](std::span<const Index> at) {
+        writer.line("{} = {}[{}];", writer.element(result, at), y, index_in(at));
+    });
+    writer.each(next.shape, 1, [&](std::span<const Index> at) {
+        writer.line("{} = {}[{}];", writer.element(next, at), s, index_in(at));
+    });
+    writer.set(output, *reshaped(result, writer.row_shape(output)));
+    writer.set(result_of(node, 1), *reshaped(next, writer.row_shape(result_of(node, 1))));
+}
+
+}  // namespace cambrian::gpu

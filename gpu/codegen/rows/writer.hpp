@@ -1,0 +1,143 @@
+#pragma once
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "cambrian/gpu/codegen/rows/kernel.hpp"
+#include "cambrian/gpu/codegen/rows/view.hpp"
+
+namespace cambrian::gpu {
+
+/// The text of a row kernel while it grows: where each value is found, and the lines that compute
+/// those that have to be. What is the same in every step is computed before the loop.
+class RowWriter {
+  public:
+    /// @param uncached pointers whose words are read again where they are used.
+    RowWriter(const ScanAttribute& scan, const RowAnalysis& analysis, const RowTextOptions& options,
+              std::set<std::string> uncached);
+
+    [[nodiscard]] const Graph& graph() const { return *scan_.body; }
+    [[nodiscard]] const ScanAttribute& scan() const { return scan_; }
+    [[nodiscard]] const RowAnalysis& analysis() const { return analysis_; }
+    [[nodiscard]] Math math() const { return options_.math; }
+
+    // Views of values.
+    [[nodiscard]] bool has_rows(ValueId id) const {
+        return analysis_.has_rows[static_cast<std::size_t>(id)];
+    }
+    [[nodiscard]] const View& view(ValueId id) const {
+        return views_[static_cast<std::size_t>(id)];
+    }
+    void set(ValueId id, View view) { views_[static_cast<std::size_t>(id)] = std::move(view); }
+    /// The shape of one row of a value.
+    [[nodiscard]] Shape row_shape(ValueId id) const;
+    /// An operand as one row sees it: of one that all rows share and that stands beside a result of
+    /// `rank` axes with a row axis, the row's part.
+    [[nodiscard]] View operand(ValueId id, bool result_has_rows, int rank) const;
+
+    /// The operands of a node that has one result, as one row sees them.
+    [[nodiscard]] std::vector<View> operands(const Node& node) const;
+
+    // Text.
+    /// Writes where a node's results belong: into the loop, or before it.
+    void begin(const Node& node);
+    template <class... Arguments>
+    void line(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
+        write(fmt::format(format, std::forward<Arguments>(arguments)...));
+    }
+    /// Opens a block; `end` closes it.
+    template <class... Arguments>
+    void open(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
+        write(fmt::format(format, std::forward<Arguments>(arguments)...) + " {");
+        ++section_->depth;
+    }
+    void end(std::string_view closing = "}");
+    /// A new array (or scalar) of that shape, declared here.
+    [[nodiscard]] View local(ValueType type, const Shape& shape, std::string name);
+    /// The same with a comment that says of which node it is a result.
+    [[nodiscard]] View result(const Node& node, std::uint32_t index, const Shape& shape);
+    [[nodiscard]] std::string fresh(std::string_view prefix);
+    /// The text of an element.
+    [[nodiscard]] std::string element(const View& view, std::span<const Index> indices);
+    /// Calls `body` with the position of every element of a shape: once for each while all of them
+    /// cost little, else inside loops.
+    using Body = std::function<void(std::span<const Index> indices)>;
+    void each(const Shape& shape, std::int64_t cost, const Body& body);
+    /// The elements of a view side by side in a new local.
+    [[nodiscard]] View copied(const View& view);
+    void copy(const View& to, const View& from);
+    /// A pointer to an entry of the memory table; declared before everything else.
+    [[nodiscard]] std::string pointer(ValueType type, std::string name, const std::string& entry,
+                                      std::string_view individual = "individual");
+
+    /// Says that a pointer's words lie with all individuals side by side.
+    void interleave(const std::string& pointer) { interleaved_.insert(pointer); }
+    [[nodiscard]] bool keeps_in_registers(const std::string& pointer) const {
+        return !uncached_.contains(pointer);
+    }
+    /// Text that has to stand before main, once for each name.
+    [[nodiscard]] bool has_functions(const std::string& name) const {
+        return functions_.contains(name);
+    }
+    void need_functions(const std::string& name, std::string_view text) {
+        if (functions_.insert(name).second) functions_text_ += text;
+    }
+
+    // The whole.
+    [[nodiscard]] const std::string& functions() const { return functions_text_; }
+    std::vector<std::shared_ptr<const Tensor>> constants;
+    /// Of the memory table; constants follow.
+    std::size_t status_entry = 0;
+    /// Whether a line reports data errors.
+    bool reports = false;
+    /// Words each pointer keeps in registers.
+    [[nodiscard]] const std::map<std::string, std::int64_t>& cached_words() const {
+        return cached_words_;
+    }
+    [[nodiscard]] std::string before_loop() const;
+    [[nodiscard]] const std::string& in_loop() const { return step_.text; }
+    void begin_step() { section_ = &step_; }
+
+  private:
+    struct Section {
+        std::string text;
+        int depth = 1;
+        std::int64_t expanded = 0;  ///< Operations written out so far.
+    };
+
+    void write(const std::string& text);
+    [[nodiscard]] std::string memory_element(const View& view, const Index& index);
+    [[nodiscard]] std::string constant_element(const View& view, const Index& index);
+    void loops(const Shape& shape, std::vector<Index>& indices, const Body& body);
+    void expand(const Shape& shape, std::vector<Index>& indices, const Body& body);
+
+    const ScanAttribute& scan_;
+    const RowAnalysis& analysis_;
+    RowTextOptions options_;
+    std::set<std::string> uncached_;
+    std::set<std::string> interleaved_;
+    std::set<std::string> functions_;
+    std::string functions_text_;
+    std::vector<View> views_;
+    Section pointers_;
+    Section registers_;  ///< Words of invariants.
+    Section prologue_;   ///< Values that are the same in every step.
+    Section step_;
+    Section* section_ = &step_;
+    std::map<std::string, std::string> registers_by_word_;
+    std::map<std::string, std::int64_t> cached_words_;
+    std::map<const Tensor*, std::string> constant_pointers_;
+    int next_ = 0;
+};
+
+}  // namespace cambrian::gpu

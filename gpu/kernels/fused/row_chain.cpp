@@ -1,0 +1,170 @@
+#include <algorithm>
+#include <array>
+#include <bit>
+
+#include "cambrian/engine/core/contract.hpp"
+#include "cambrian/gpu/codegen/chains/chain_source.hpp"
+#include "cambrian/gpu/codegen/shader_compiler.hpp"
+#include "cambrian/gpu/kernels/compiled_graph.hpp"
+#include "cambrian/gpu/kernels/fused/chain.hpp"
+#include "cambrian/gpu/kernels/fused/chain_axes.hpp"
+#include "cambrian/gpu/kernels/walk.hpp"
+
+namespace cambrian::gpu {
+namespace {
+
+constexpr std::uint32_t vector_words = 4;
+constexpr std::size_t table_address = 7;
+constexpr std::size_t most_views = table_address;
+
+/// How threads share a row. Follows from the row's length and the number of values kept alone, so
+/// that the order of its sums never depends on the population or the device.
+struct RowTiling {
+    std::uint32_t row_threads = 1;
+    std::uint32_t vectors = 1;  ///< Of each thread.
+    std::uint32_t width = 1;    ///< Words of a vector.
+    std::uint32_t group_threads = 128;
+    bool in_registers = true;
+    bool whole = false;  ///< All vectors of all threads lie in the row.
+
+    RowTiling(std::int64_t length, int most_kept) {
+        constexpr std::uint32_t most_threads = 512;
+        const auto words = static_cast<std::uint32_t>(length);
+        width = words % vector_words == 0 ? vector_words : 1;
+        const std::uint32_t all = words / width;
+        const auto threads_for = [&](std::uint32_t words_each) {
+            const std::uint32_t each = words_each / width;
+            return std::bit_ceil((all + each - 1) / each);
+        };
+        // Short rows: few threads with some work each. Others: up to 256 threads, enough to hide
+        // memory; longer rows fill the registers, of which about 64 hold elements, then take more.
+        const std::uint32_t most_words = most_kept <= 2 ? 32 : most_kept <= 4 ? 16 : 8;
+        const std::uint32_t few = threads_for(width == 1 ? 8 : 16);
+        const std::uint32_t many = std::min(threads_for(std::min(most_words, 16U)), 256U);
+        row_threads = few <= 32 ? few : std::max({32U, many, threads_for(most_words)});
+        row_threads = std::min(row_threads, most_threads);
+        vectors = (all + row_threads - 1) / row_threads;
+        // Rows that are no whole vectors come in many lengths: few pipelines for all of them.
+        if (width == 1) vectors = std::bit_ceil(vectors);
+        in_registers = vectors * width <= most_words;
+        if (!in_registers) vectors = 1;
+        whole = in_registers && row_threads * vectors == all;
+        group_threads = std::max(group_threads, row_threads);
+    }
+};
+
+/// Threads next to each other that surely are one subgroup: these drivers number them so.
+std::uint32_t shuffle_width(const vulkan::DeviceLimits& limits) {
+    const bool known = limits.software || limits.device_name.starts_with("NVIDIA");
+    return known ? limits.subgroup_width : 1;
+}
+
+/// The rows' shape: of what the first reduction reads.
+Shape row_shape(const Graph& body) {
+    for (const Node& node : body.nodes())
+        if (node.op == Op::reduce_sum || node.op == Op::reduce_max)
+            return body.value(body.operands(node)[0]).shape;
+    CAMBRIAN_ASSERT(false);
+    return {};
+}
+
+class RowChainStep : public Step {
+  public:
+    RowChainStep(const Site& site, const Graph& body)
+        : resources_(site.owner.resources()),
+          per_individual_(site.per_individual),
+          plan_(plan_row_chain(body)),
+          tiling_(plan_.row_length, plan_.most_kept),
+          axes_(site, row_shape(body), 1),
+          views_(site),
+          name_("row_" + chain_name(body)),
+          text_(row_chain_source(body, plan_, tiling_.in_registers,
+                                 !resources_.device.limits().software)),
+          numbers_(pushed_numbers(body)),
+          first_number_(static_cast<std::ptrdiff_t>(first_number(body))) {
+        CAMBRIAN_EXPECT(resources_.math == Math::fast);
+        CAMBRIAN_ASSERT(views_.places.size() <= most_views);
+        find_runs(site, body);
+        if (axes_.positions() > 0) table_ = site.owner.table(axes_.table(0));
+    }
+
+    void record(vulkan::Recorder& recorder, const Frame& frame) const override {
+        const std::int64_t rows = axes_.positions() * (per_individual_ ? frame.population : 1);
+        if (rows == 0) return;
+        const std::vector<vulkan::Range> touched = views_.ranges(frame);
+        vulkan::Push push;
+        for (std::size_t view = 0; view < touched.size(); ++view)
+            push.address[view] = touched[view].address;
+        push.address[table_address] = frame.address(table_);
+        push.word[0] = static_cast<std::uint32_t>(rows);
+        push.word[1] = static_cast<std::uint32_t>(plan_.row_length);
+        push.word[2] = static_cast<std::uint32_t>(axes_.axes().size());
+        std::ranges::copy(numbers_, push.word.begin() + first_number_);
+        const std::span<const vulkan::Range> all(touched);
+        recorder.dispatch(pipeline(aligned_in(touched)), push,
+                          groups_for(rows, tiling_.group_threads / tiling_.row_threads),
+                          all.subspan(1), all.first(1));
+    }
+
+  private:
+    /// Which views have one element for each column, and whether their rows keep vectors aligned.
+    void find_runs(const Site& site, const Graph& body) {
+        const auto is_run = [&](const Shape& shape) {
+            return plan_.row_length > 1 && shape.rank() > 0 && shape[-1] > 1;
+        };
+        runs_.push_back(is_run(site.result().shape));
+        for (const ValueId id : body.inputs()) runs_.push_back(is_run(body.value(id).shape));
+        may_be_aligned_ = tiling_.width == vector_words && !resources_.device.limits().software;
+        for (const ChainAxes::Axis& axis : axes_.axes())
+            for (std::size_t view = 0; view < runs_.size(); ++view)
+                if (runs_[view] && axis.strides[view] % vector_words != 0) may_be_aligned_ = false;
+    }
+
+    [[nodiscard]] bool aligned_in(std::span<const vulkan::Range> views) const {
+        if (!may_be_aligned_) return false;
+        for (std::size_t view = 0; view < views.size(); ++view)
+            if (runs_[view] && views[view].address % (vector_words * word_bytes) != 0) return false;
+        return true;
+    }
+
+    [[nodiscard]] const vulkan::Pipeline& pipeline(bool aligned) const {
+        const vulkan::Pipeline*& made = pipelines_[aligned ? 1 : 0];
+        if (made == nullptr) {
+            const std::array<std::uint32_t, 8> constants{tiling_.group_threads,
+                                                         tiling_.row_threads,
+                                                         tiling_.vectors,
+                                                         tiling_.width,
+                                                         aligned ? 1U : 0U,
+                                                         tiling_.group_threads,
+                                                         shuffle_width(resources_.device.limits()),
+                                                         tiling_.whole ? 1U : 0U};
+            made = &resources_.pipelines.get(name_, resources_.compiler.compile(name_, text_),
+                                             constants);
+        }
+        return *made;
+    }
+
+    Resources& resources_;
+    bool per_individual_;
+    RowChainPlan plan_;
+    RowTiling tiling_;
+    ChainAxes axes_;
+    ChainViews views_;
+    std::string name_;
+    std::string text_;
+    std::vector<std::uint32_t> numbers_;  ///< In the push block from the word `first_number_` on.
+    std::ptrdiff_t first_number_;
+    std::vector<bool> runs_;  ///< Of views.
+    bool may_be_aligned_ = false;
+    Place table_{};
+    /// Made when first needed: most chains need one of the two.
+    mutable std::array<const vulkan::Pipeline*, 2> pipelines_{};
+};
+
+}  // namespace
+
+std::unique_ptr<Step> make_row_chain(const Site& site) {
+    return std::make_unique<RowChainStep>(site, *site.attribute<ChainAttribute>().body);
+}
+
+}  // namespace cambrian::gpu

@@ -1,0 +1,99 @@
+#include <algorithm>
+#include <array>
+
+#include "cambrian/engine/tensor/split.hpp"
+#include "cambrian/gpu/kernels/walk.hpp"
+
+namespace cambrian::gpu {
+namespace {
+
+/// One invocation for each element of the result.
+class AlongStep : public Step {
+  public:
+    AlongStep(const Site& site, int axis, std::string_view shader)
+        : per_individual_(site.per_individual),
+          result_(site.results[0]),
+          operand_(site.operands[0]),
+          split_(site.result().shape, axis),
+          operand_elements_(site.operand(0).shape.elements()),
+          width_(plain_group_width(site.owner.resources())),
+          pipeline_(static_pipeline(site.owner.resources(), shader, std::array{width_})) {}
+
+  protected:
+    [[nodiscard]] std::int64_t items(const Frame& frame) const {
+        return split_.elements() * (per_individual_ ? frame.population : 1);
+    }
+    void dispatch(vulkan::Recorder& recorder, const Frame& frame, vulkan::Push& push,
+                  std::span<const std::int64_t> words, std::span<const vulkan::Range> reads) const {
+        push.address[0] = frame.address(result_);
+        push.address[1] = frame.address(operand_);
+        std::ranges::transform(words, push.word.begin(),
+                               [](std::int64_t w) { return static_cast<std::uint32_t>(w); });
+        const std::array writes{frame.range(result_, split_.elements())};
+        recorder.dispatch(pipeline_, push, groups_for(items(frame), width_), reads, writes);
+    }
+
+    bool per_individual_;
+    Place result_, operand_;
+    cpu::Split split_;
+    std::int64_t operand_elements_;
+
+  private:
+    std::uint32_t width_;
+    const vulkan::Pipeline& pipeline_;
+};
+
+class FlipStep : public AlongStep {
+  public:
+    explicit FlipStep(const Site& site)
+        : AlongStep(site, site.attribute<AxisAttribute>().axis, "flip") {}
+
+    void record(vulkan::Recorder& recorder, const Frame& frame) const override {
+        vulkan::Push push;
+        const std::array words{items(frame), split_.inner,   split_.length,
+                               split_.outer, result_.stride, operand_.stride};
+        const std::array reads{frame.range(operand_, operand_elements_)};
+        dispatch(recorder, frame, push, words, reads);
+    }
+};
+
+class GatherAlongStep : public AlongStep {
+  public:
+    explicit GatherAlongStep(const Site& site)
+        : AlongStep(site, site.attribute<AxisAttribute>().axis, "gather_along"),
+          indices_(site.operands[1]),
+          status_(site.owner.status()),
+          extent_(site.operand(0).shape[site.attribute<AxisAttribute>().axis]) {}
+
+    void record(vulkan::Recorder& recorder, const Frame& frame) const override {
+        vulkan::Push push;
+        push.address[2] = frame.address(indices_);
+        push.address[3] = frame.address(status_);
+        const std::array words{
+            items(frame),   split_.inner,
+            split_.length,  split_.outer,
+            extent_,        static_cast<std::int64_t>(DataError::gather_along_out_of_range),
+            result_.stride, operand_.stride,
+            indices_.stride};
+        // The status words are exchanged atomically and read when all is done.
+        const std::array reads{frame.range(operand_, operand_elements_),
+                               frame.range(indices_, split_.elements())};
+        dispatch(recorder, frame, push, words, reads);
+    }
+
+  private:
+    Place indices_, status_;
+    std::int64_t extent_;
+};
+
+}  // namespace
+
+std::unique_ptr<Step> make_flip(const Site& site) {
+    return std::make_unique<FlipStep>(site);
+}
+
+std::unique_ptr<Step> make_gather_along(const Site& site) {
+    return std::make_unique<GatherAlongStep>(site);
+}
+
+}  // namespace cambrian::gpu

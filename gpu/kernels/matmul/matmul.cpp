@@ -1,0 +1,101 @@
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "cambrian/gpu/kernels/matmul/operands.hpp"
+#include "cambrian/gpu/kernels/matmul/tile.hpp"
+#include "cambrian/gpu/kernels/walk.hpp"
+
+namespace cambrian::gpu {
+namespace {
+
+// As in shaders/matmul_tiles.glsl.
+constexpr std::uint32_t load_along_rows = 1;
+constexpr std::uint32_t load_vectors = 2;
+
+class MatmulStep : public Step {
+  public:
+    explicit MatmulStep(const Site& site) : resources_(site.owner.resources()), operands_(site) {}
+
+    void record(vulkan::Recorder& recorder, const Frame& frame) const override {
+        const MatmulOperands::Size size = operands_.size(frame);
+        const MatmulTile& tile = tile_for(size, resources_.device.limits());
+        vulkan::Push push = operands_.push(frame, size);
+        const std::uint64_t groups = tile.direct()
+                                         ? direct_groups(size, tile)
+                                         : operands_.tiles(size, tile.rows, tile.columns, push);
+        const std::vector<vulkan::Range> reads = operands_.reads(frame);
+        const std::array writes{operands_.result(frame)};
+        const vulkan::Pipeline& kernel = pipeline(tile, frame);
+        if (!tile.direct()) {
+            recorder.dispatch(kernel, push, groups, reads, writes);
+            return;
+        }
+        // A long sum is cut into dispatches that go on from what is in the result.
+        std::int64_t begin = 0;
+        do {
+            const std::int64_t end = std::min(begin + most_turns(resources_), operands_.k());
+            push.word[3] = static_cast<std::uint32_t>(begin);
+            push.word[4] = static_cast<std::uint32_t>(end);
+            recorder.dispatch(kernel, push, groups, reads, writes);
+            begin = end;
+        } while (begin < operands_.k());
+    }
+
+  private:
+    /// Where a device cannot loop over all of k in one dispatch, the kernel that can be cut.
+    [[nodiscard]] const MatmulTile& tile_for(const MatmulOperands::Size& size,
+                                             const vulkan::DeviceLimits& limits) const {
+        if (operands_.k() > most_turns(resources_)) return matmul_tile("direct", limits);
+        return resources_.matmul_tile.empty() ? choose_matmul_tile(size.m, operands_.n(), limits)
+                                              : matmul_tile(resources_.matmul_tile, limits);
+    }
+
+    [[nodiscard]] std::uint64_t direct_groups(const MatmulOperands::Size& size,
+                                              const MatmulTile& tile) const {
+        const std::int64_t elements =
+            size.individuals * operands_.matrices() * size.m * operands_.n();
+        return MatmulOperands::checked((elements + tile.threads() - 1) / tile.threads(),
+                                       tile.threads());
+    }
+
+    [[nodiscard]] const vulkan::Pipeline& pipeline(const MatmulTile& tile,
+                                                   const Frame& frame) const {
+        const std::uint32_t activation = operands_.linear().activation ? 1 : 0;
+        if (tile.direct())
+            return static_pipeline(resources_, "matmul_direct",
+                                   std::array{tile.threads(), activation});
+        const auto& [transpose_left, transpose_right] = operands_.linear().product;
+        const std::array constants{tile.threads(),
+                                   tile.rows,
+                                   tile.columns,
+                                   tile.depth,
+                                   tile.thread_rows,
+                                   tile.thread_columns,
+                                   load_of(transpose_left, operands_.left_aligned(frame)),
+                                   load_of(!transpose_right, operands_.right_aligned(frame)),
+                                   activation};
+        return static_pipeline(resources_, "matmul", constants);
+    }
+
+    /// How tiles of an operand are read: along the words that follow each other. A software device
+    /// has one pipeline for every layout, because it compiles for longer than it computes.
+    [[nodiscard]] std::uint32_t load_of(bool rows_follow, bool aligned) const {
+        if (resources_.device.limits().software && resources_.matmul_tile.empty()) return 0;
+        return (rows_follow ? load_along_rows : 0) | (aligned ? load_vectors : 0);
+    }
+
+    Resources& resources_;
+    MatmulOperands operands_;
+};
+
+}  // namespace
+
+std::unique_ptr<Step> make_matmul(const Site& site) {
+    if (site.result().shape.elements() == 0) return nullptr;
+    if (site.node.op == Op::linear && site.attribute<LinearAttribute>().codes)
+        return make_cooperative_matmul(site);
+    return std::make_unique<MatmulStep>(site);
+}
+
+}  // namespace cambrian::gpu

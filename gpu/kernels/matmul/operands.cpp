@@ -1,0 +1,183 @@
+#include "cambrian/gpu/kernels/matmul/operands.hpp"
+
+#include <array>
+#include <limits>
+
+#include "cambrian/engine/core/contract.hpp"
+#include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/cpu/execution/nest.hpp"
+
+namespace cambrian::gpu {
+namespace {
+
+// As in shaders/matmul.glsl.
+constexpr std::uint32_t flag_transpose_left = 1;
+constexpr std::uint32_t flag_transpose_right = 2;
+constexpr std::uint32_t flag_bias = 4;
+constexpr std::uint32_t flag_activation = 8;
+constexpr std::uint32_t flag_aligned_result = 16;
+
+constexpr std::int64_t vector_words = 4;
+
+LinearAttribute attribute_of(const Site& site) {
+    return site.node.op == Op::linear
+               ? site.attribute<LinearAttribute>()
+               : LinearAttribute{site.attribute<MatmulAttribute>(), false, false};
+}
+
+/// Numbers in a row of an operand.
+std::int64_t left_length(const Site& site, const LinearAttribute& linear) {
+    return linear.codes ? linear.codes->left_length : site.operand(0).shape[-1];
+}
+std::int64_t right_length(const Site& site, const LinearAttribute& linear) {
+    return linear.codes ? linear.codes->right_length : site.operand(1).shape[-1];
+}
+
+/// An axis of the matrices of one individual: words between those of either operand.
+struct BatchAxis {
+    std::int64_t extent = 1;
+    std::int64_t left = 0;
+    std::int64_t right = 0;
+};
+
+Shape batch_of(const Shape& shape) {
+    return Shape(shape.extents().first(static_cast<std::size_t>(shape.rank() - 2)));
+}
+
+/// From the outermost, without axes of extent 1, neighbours as one where both operands allow it.
+std::vector<BatchAxis> batch_axes(const Shape& left, const Shape& right, const Shape& result) {
+    const Shape batch = batch_of(result);
+    const auto left_strides = cpu::broadcast_strides(batch_of(left), batch);
+    const auto right_strides = cpu::broadcast_strides(batch_of(right), batch);
+    std::vector<BatchAxis> axes;
+    for (std::size_t i = 0; i < batch.extents().size(); ++i) {
+        const BatchAxis axis{batch.extents()[i], left_strides[i] * left[-1] * left[-2],
+                             right_strides[i] * right[-1] * right[-2]};
+        if (axis.extent == 1) continue;
+        const bool joins = !axes.empty() && axes.back().left == axis.extent * axis.left &&
+                           axes.back().right == axis.extent * axis.right;
+        if (joins)
+            axes.back() = {axes.back().extent * axis.extent, axis.left, axis.right};
+        else
+            axes.push_back(axis);
+    }
+    return axes;
+}
+
+std::uint32_t word(std::int64_t value) {
+    CAMBRIAN_ASSERT(value >= 0 && value <= std::numeric_limits<std::uint32_t>::max());
+    return static_cast<std::uint32_t>(value);
+}
+
+}  // namespace
+
+bool MatmulOperands::Matrices::aligned(const Frame& frame) const {
+    return row % vector_words == 0 && place.stride % vector_words == 0 &&
+           frame.address(place) % (vector_words * word_bytes) == 0;
+}
+
+MatmulOperands::MatmulOperands(const Site& site)
+    : linear_(attribute_of(site)),
+      left_{site.operands[0], site.operand(0).shape.elements(), site.operand(0).shape[-1]},
+      right_{site.operands[1], site.operand(1).shape.elements(), site.operand(1).shape[-1]},
+      result_{site.results[0], site.result().shape.elements(), site.result().shape[-1]},
+      per_individual_(site.per_individual),
+      m_(site.result().shape[-2]),
+      n_(linear_.product.transpose_right ? site.operand(1).shape[-2] : right_length(site, linear_)),
+      k_(linear_.product.transpose_left ? site.operand(0).shape[-2] : left_length(site, linear_)) {
+    std::size_t next = 2;
+    if (linear_.bias) bias_ = {site.operands[next++], n_, n_};
+    if (linear_.activation) code_ = {site.operands[next], 1, 1};
+    // One right matrix for all left ones: their rows are the rows of one matrix.
+    const std::int64_t rows = result_.words / result_.row;
+    if (right_.words == right_.row * site.operand(1).shape[-2] && !linear_.product.transpose_left &&
+        left_.words == rows * left_.row) {
+        m_ = rows;
+        return;
+    }
+    add_batch(site);
+}
+
+void MatmulOperands::add_batch(const Site& site) {
+    const auto axes = batch_axes(site.operand(0).shape, site.operand(1).shape, site.result().shape);
+    std::vector<std::uint32_t> words;
+    for (const BatchAxis& axis : axes) {
+        matrices_ *= axis.extent;
+        words.insert(words.end(), {word(axis.extent), word(axis.left), word(axis.right)});
+    }
+    batch_axes_ = axes.size();
+    if (!words.empty()) batch_ = site.owner.table(words);
+}
+
+bool MatmulOperands::rows_continue() const {
+    return per_individual_ && matrices_ == 1 && !linear_.product.transpose_left &&
+           right_.place.stride == 0 && bias_.place.stride == 0 && code_.place.stride == 0 &&
+           left_.place.stride == m_ * left_.row && result_.place.stride == m_ * result_.row;
+}
+
+MatmulOperands::Size MatmulOperands::size(const Frame& frame) const {
+    const std::int64_t individuals = per_individual_ ? frame.population : 1;
+    return rows_continue() ? Size{m_ * individuals, 1} : Size{m_, individuals};
+}
+
+vulkan::Push MatmulOperands::push(const Frame& frame, const Size& size) const {
+    std::uint32_t flags = 0;
+    if (linear_.product.transpose_left) flags |= flag_transpose_left;
+    if (linear_.product.transpose_right) flags |= flag_transpose_right;
+    if (linear_.bias) flags |= flag_bias;
+    if (linear_.activation) flags |= flag_activation;
+    if (result_.aligned(frame)) flags |= flag_aligned_result;
+    vulkan::Push push;
+    push.address = {frame.address(left_.place), frame.address(right_.place),
+                    frame.address(result_.place)};
+    if (linear_.bias) push.address[3] = frame.address(bias_.place);
+    if (linear_.activation) push.address[4] = frame.address(code_.place);
+    if (batch_axes_ > 0) push.address[5] = frame.address(batch_);
+    push.word = {word(size.m), word(n_), word(k_), 0, 0, word(matrices_)};
+    const std::array places{&left_, &right_, &result_, &bias_, &code_};
+    for (std::size_t i = 0; i < places.size(); ++i)
+        push.word[6 + i] = word(places[i]->place.stride);
+    push.word[11] = flags;
+    push.word[12] = static_cast<std::uint32_t>(batch_axes_);
+    push.word[13] = word(size.individuals);
+    push.word[14] = matrices_ > 1 ? word(size.m * result_.row) : 0;
+    return push;
+}
+
+std::uint64_t MatmulOperands::tiles(const Size& size, std::uint32_t rows, std::uint32_t columns,
+                                    vulkan::Push& push) const {
+    const std::int64_t down = (size.m + rows - 1) / rows;
+    const std::int64_t across = (n_ + columns - 1) / columns;
+    push.word[3] = word(down);
+    push.word[4] = word(across);
+    return checked(size.individuals * matrices_ * down * across, 1);
+}
+
+std::vector<vulkan::Range> MatmulOperands::reads(const Frame& frame) const {
+    std::vector<vulkan::Range> reads{left_.range(frame), right_.range(frame)};
+    if (linear_.bias) reads.push_back(bias_.range(frame));
+    if (linear_.activation) reads.push_back(code_.range(frame));
+    return reads;
+}
+
+vulkan::Range MatmulOperands::result(const Frame& frame) const {
+    return result_.range(frame);
+}
+
+bool MatmulOperands::left_aligned(const Frame& frame) const {
+    return left_.aligned(frame);
+}
+
+bool MatmulOperands::right_aligned(const Frame& frame) const {
+    return right_.aligned(frame);
+}
+
+std::uint64_t MatmulOperands::checked(std::int64_t groups, std::int64_t counts_of_each) {
+    if (groups > std::numeric_limits<std::uint32_t>::max() / counts_of_each)
+        throw DeviceError(
+            "a matrix product has too many results (more than 2^32 in one run) evaluate fewer "
+            "individuals at once");
+    return static_cast<std::uint64_t>(groups);
+}
+
+}  // namespace cambrian::gpu

@@ -1,0 +1,139 @@
+#include "cambrian/gpu/kernels/scan/scan_steps.hpp"
+
+#include <array>
+#include <utility>
+#include <vector>
+
+#include "cambrian/gpu/kernels/compiled_graph.hpp"
+#include "cambrian/gpu/kernels/copy.hpp"
+
+namespace cambrian::gpu {
+
+namespace {
+
+using Boundary = CompiledGraph::Boundary;
+
+struct Carry {
+    std::array<Place, 2> places;
+    std::uint32_t input = 0;                     ///< Slot of the body it enters by.
+    std::uint32_t output = 0;                    ///< Slot of the body it leaves by.
+    std::unique_ptr<Step> enter;                 ///< From the operand to the first place.
+    std::array<std::unique_ptr<Step>, 2> leave;  ///< From the last place to the result, or null.
+};
+
+/// A tensor of which each step sees one slice, `words` behind each other.
+struct Slices {
+    Place place;
+    std::int64_t words = 0;
+    std::uint32_t slot = 0;
+};
+
+Boundary boundary_of(const Site& site, const Graph& body, std::size_t carries) {
+    Boundary boundary;
+    for (std::size_t i = 0; i < site.operands.size(); ++i) {
+        const ValueInfo& info = body.value(body.inputs()[i]);
+        const std::int64_t stride = i < carries ? info.shape.elements() : site.operands[i].stride;
+        boundary.input_strides.push_back(info.per_individual ? stride : 0);
+    }
+    for (std::size_t i = 0; i < body.outputs().size(); ++i) {
+        boundary.output_strides.push_back(i < carries ? boundary.input_strides[i]
+                                                      : site.results[i].stride);
+    }
+    return boundary;
+}
+
+class ScanSteps : public Step {
+  public:
+    explicit ScanSteps(const Site& site) : owner_(&site.owner) {
+        const auto& scan = site.attribute<ScanAttribute>();
+        length_ = scan.length;
+        reverse_ = scan.reverse;
+        const Graph& body = *scan.body;
+        const auto carries = static_cast<std::size_t>(scan.carries);
+        const auto sequences = carries + static_cast<std::size_t>(scan.sequences);
+        body_ = owner_->add_body(body, boundary_of(site, body, carries));
+        for (std::size_t i = 0; i < carries; ++i) {
+            add_carry(site, body, i);
+        }
+        for (std::size_t i = carries; i < site.operands.size(); ++i) {
+            const std::int64_t words =
+                i < sequences ? body.value(body.inputs()[i]).shape.elements() : 0;
+            slices_.push_back({site.operands[i], words, compiled().input_slot(i)});
+        }
+        for (std::size_t i = carries; i < body.outputs().size(); ++i) {
+            const std::int64_t words = body.value(body.outputs()[i]).shape.elements();
+            slices_.push_back({site.results[i], words, compiled().output_slot(i)});
+        }
+    }
+
+    void record(vulkan::Recorder& recorder, const Frame& frame) const override {
+        for (const Carry& carry : carries_) {
+            if (carry.enter) {
+                carry.enter->record(recorder, frame);
+            }
+        }
+        Frame body = frame.bodies[body_];
+        std::size_t now = 0;
+        for (std::int64_t step = 0; step < length_; ++step) {
+            bind_step(frame, body, now, reverse_ ? length_ - 1 - step : step);
+            compiled().record(recorder, body);
+            now = 1 - now;
+        }
+        for (const Carry& carry : carries_) {
+            if (carry.leave[now]) {
+                carry.leave[now]->record(recorder, frame);
+            }
+        }
+    }
+
+  private:
+    [[nodiscard]] const CompiledGraph& compiled() const { return owner_->body(body_); }
+
+    void add_carry(const Site& site, const Graph& body, std::size_t index) {
+        const ValueInfo& info = body.value(body.inputs()[index]);
+        const std::int64_t elements = info.shape.elements();
+        const Place& result = site.results[index];
+        Resources& resources = owner_->resources();
+        Carry carry;
+        carry.input = compiled().input_slot(index);
+        carry.output = compiled().output_slot(index);
+        // The result itself is one of the two places where its individuals lie side by side.
+        const bool in_place = result.stride == (info.per_individual ? elements : 0);
+        carry.places[0] = in_place ? result : owner_->reserve(elements, info.per_individual);
+        carry.places[1] = owner_->reserve(elements, info.per_individual);
+        carry.enter = make_place_copy(resources, carry.places[0], site.operands[index], elements,
+                                      info.per_individual);
+        for (std::size_t place = 0; place < 2; ++place) {
+            carry.leave[place] = make_place_copy(resources, result, carry.places[place], elements,
+                                                 info.per_individual);
+        }
+        carries_.push_back(std::move(carry));
+    }
+
+    void bind_step(const Frame& frame, Frame& body, std::size_t now, std::int64_t position) const {
+        for (const Carry& carry : carries_) {
+            body.slots[carry.input] = frame.address(carry.places[now]);
+            body.slots[carry.output] = frame.address(carry.places[1 - now]);
+        }
+        for (const Slices& slices : slices_) {
+            Place slice = slices.place;
+            slice.offset += position * slices.words;
+            body.slots[slices.slot] = frame.address(slice);
+        }
+    }
+
+    CompiledGraph* owner_;
+    std::size_t body_ = 0;
+    std::int64_t length_ = 0;
+    bool reverse_ = false;
+    std::vector<Carry> carries_;
+    std::vector<Slices> slices_;
+};
+
+}  // namespace
+
+std::unique_ptr<Step> make_scan_steps(const Site& site) {
+    return std::make_unique<ScanSteps>(site);
+}
+
+}  // namespace cambrian::gpu

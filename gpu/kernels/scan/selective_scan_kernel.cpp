@@ -1,0 +1,137 @@
+#include "cambrian/gpu/kernels/scan/selective_scan_kernel.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <vector>
+
+#include "cambrian/engine/core/error.hpp"
+#include "cambrian/gpu/kernels/walk.hpp"
+
+namespace cambrian::gpu {
+namespace {
+
+// Both within 16 KiB of shared memory and 128 invocations, which every device has.
+constexpr SelectiveScanTile tile_of_few_states{4, 8};
+constexpr SelectiveScanTile tile_of_states{16, 16};
+// As in shaders/selective_scan.glsl.
+constexpr std::uint32_t flag_hold = 1;
+constexpr std::uint32_t flag_starts = 2;
+// A step forward counts as so many turns of an ordinary loop, one back as four times as many.
+constexpr std::int64_t turns_of_step = 16;
+constexpr std::int64_t turns_of_step_back = 64;
+
+std::uint32_t word(std::int64_t value) {
+    return static_cast<std::uint32_t>(value);
+}
+
+std::int64_t groups_of_sequence(const SelectiveScanSizes& sizes, const SelectiveScanTile& tile) {
+    return (sizes.channels + tile.channels() - 1) / tile.channels();
+}
+
+}  // namespace
+
+SelectiveScanSizes::SelectiveScanSizes(const Site& site)
+    : steps(site.operand(0).shape[-2]),
+      channels(site.operand(2).shape[0]),
+      states(site.operand(2).shape[1]) {
+    sequences = site.operand(0).shape.elements() / (steps * channels);
+}
+
+std::int64_t SelectiveScanTile::shared_bytes() const {
+    constexpr std::int64_t word_size = 4;
+    constexpr std::int64_t terms = 4 * 2;  // Of a state: four kinds, of two steps.
+    const std::int64_t tiles = steps * (3 * channels() + 2 * std::int64_t{states});
+    return word_size * (std::int64_t{steps} * threads + tiles + terms * channels() * (states + 1));
+}
+
+const SelectiveScanTile& choose_selective_scan_tile(std::int64_t states) {
+    return states <= tile_of_few_states.states ? tile_of_few_states : tile_of_states;
+}
+
+SelectiveScanKernel::SelectiveScanKernel(const Site& site, Kind kind, const Views& views,
+                                         std::int64_t tiles)
+    : sizes_(site),
+      tile_(choose_selective_scan_tile(sizes_.states)),
+      views_(views),
+      kind_(kind),
+      tiles_(tiles),
+      longest_stretch_(
+          std::max<std::int64_t>(most_turns(site.owner.resources()) / tile_.steps /
+                                     (kind == Kind::gradient ? turns_of_step_back : turns_of_step),
+                                 1)),
+      per_individual_(site.per_individual),
+      pipeline_(
+          static_pipeline(site.owner.resources(),
+                          kind == Kind::gradient ? "selective_scan_gradient" : "selective_scan",
+                          std::array{SelectiveScanTile::threads, tile_.states, tile_.steps})),
+      table_(make_table(site)) {
+    for (const View& view : views_)
+        if (view.elements > std::numeric_limits<std::uint32_t>::max())
+            throw DeviceError(
+                "a selective scan is too long (a kernel counts the words of one individual to "
+                "2^32) split its batch");
+}
+
+Place SelectiveScanKernel::make_table(const Site& site) const {
+    const bool holds =
+        site.attribute<SelectiveScanAttribute>().discretization == Discretization::zero_order_hold;
+    std::vector<std::uint32_t> words{
+        word(sizes_.steps), word(sizes_.channels), word(sizes_.states), word(sizes_.sequences),
+        (holds ? flag_hold : 0) | (kind_ == Kind::starts ? flag_starts : 0)};
+    for (const View& view : views_) words.push_back(word(view.place.stride));
+    return site.owner.table(words);
+}
+
+void SelectiveScanKernel::record(vulkan::Recorder& recorder, const Frame& frame) const {
+    if (sizes_.sequences == 0) return;
+    const std::int64_t stretches =
+        std::max<std::int64_t>((tiles_ + longest_stretch_ - 1) / longest_stretch_, 1);
+    for (std::int64_t i = 0; i < stretches; ++i) {
+        const std::int64_t place = kind_ == Kind::gradient ? stretches - 1 - i : i;
+        const std::int64_t begin = place * longest_stretch_;
+        record(recorder, frame, {begin, std::min(begin + longest_stretch_, tiles_)});
+    }
+}
+
+void SelectiveScanKernel::record(vulkan::Recorder& recorder, const Frame& frame,
+                                 Stretch stretch) const {
+    const std::int64_t individuals = per_individual_ ? frame.population : 1;
+    const std::int64_t groups = individuals * sizes_.sequences * groups_of_sequence(sizes_, tile_);
+    if (groups > std::numeric_limits<std::uint32_t>::max())
+        throw DeviceError(
+            "a selective scan has too many channels (more than 2^32 workgroups in one run) "
+            "evaluate fewer individuals at once");
+    std::vector<vulkan::Range> reads;
+    std::vector<vulkan::Range> writes;
+    for (const View& view : views_)
+        if (view.elements > 0)
+            (view.written ? writes : reads).push_back(frame.range(view.place, view.elements));
+    vulkan::Push push = arguments(frame);
+    push.word[10] = word(stretch.begin);
+    push.word[11] = word(stretch.end);
+    for (std::int64_t state = 0; state < sizes_.states; state += tile_.states) {
+        push.word[12] = word(state);
+        recorder.dispatch(pipeline_, push, static_cast<std::uint64_t>(groups), reads, writes);
+    }
+}
+
+vulkan::Push SelectiveScanKernel::arguments(const Frame& frame) const {
+    vulkan::Push push;
+    const auto split = [&](std::size_t first, std::uint64_t address) {
+        push.word[first] = static_cast<std::uint32_t>(address);
+        push.word[first + 1] = static_cast<std::uint32_t>(address >> 32);
+    };
+    for (std::size_t i = 0; i < view_count; ++i) {
+        if (views_[i].elements == 0) continue;
+        const std::uint64_t address = frame.address(views_[i].place);
+        if (i < vulkan::Push::addresses)
+            push.address[i] = address;
+        else
+            split(2 * (i - vulkan::Push::addresses), address);
+    }
+    split(8, frame.address(table_));
+    push.word[13] = word(groups_of_sequence(sizes_, tile_));
+    return push;
+}
+
+}  // namespace cambrian::gpu

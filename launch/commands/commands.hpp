@@ -1,0 +1,119 @@
+#pragma once
+
+#include <cstdint>
+#include <iosfwd>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cambrian/evolve/tasks/task.hpp"
+
+namespace cambrian::launch {
+
+/// What every sub-command works with.
+struct CommandContext {
+    const evolve::TaskRegistry& tasks;
+    std::ostream& out;
+    std::ostream& err;
+};
+
+/// Of evolve, train and resume.
+struct RunOptions {
+    std::string config;  ///< The config file; of resume the run directory.
+    bool resume = false;
+    bool proceed = false;  ///< --continue, of evolve alone.
+    bool print_config = false;
+    bool dry_run = false;
+    bool quiet = false;
+    bool require_solved = false;  ///< Exit with 6 below run.stop.fitness; of evolve and resume.
+    bool profile = false;
+    std::string dump;  ///< Directory for graphs and generated shaders; empty: none.
+    std::vector<std::string> overrides;
+};
+/// `cambrian evolve` and `cambrian resume`: the commands that speak MPI.
+[[nodiscard]] int evolve_command(const CommandContext& context, const RunOptions& options);
+
+/// `cambrian train`: by gradient, in one process.
+[[nodiscard]] int train_command(const CommandContext& context, const RunOptions& options);
+
+/// `cambrian status`: how a run stands or how it ended, also where it could not say it itself.
+/// Returns the exit code of the run, 0 while it goes on, 1 where it ended without a word. Throws
+/// InputError where there is no run.
+[[nodiscard]] int status_command(const CommandContext& context, const std::string& directory,
+                                 bool json);
+
+struct EvaluateOptions {
+    std::string network;
+    std::string config;  ///< Empty: the identity that the file holds.
+    std::string phase;   ///< Empty: the last one that the task has.
+    std::int64_t episodes = 0;
+    bool profile = false;
+    std::string dump;  ///< As in RunOptions.
+    std::vector<std::string> overrides;
+};
+[[nodiscard]] int evaluate_command(const CommandContext& context, const EvaluateOptions& options);
+
+struct InferOptions {
+    std::string network;
+    std::string input;   ///< "-" is standard input.
+    std::string output;  ///< Empty: standard output.
+    bool raw = false;
+    bool observe = false;  ///< Tells standard error what every slot gives.
+    std::vector<std::string> overrides;
+};
+[[nodiscard]] int infer_command(const CommandContext& context, const InferOptions& options);
+
+struct InspectOptions {
+    std::string network;
+    bool json = false;
+    bool dot = false;
+};
+[[nodiscard]] int inspect_command(const CommandContext& context, const InspectOptions& options);
+
+[[nodiscard]] int compare_command(const CommandContext& context, const std::string& first,
+                                  const std::string& second);
+
+struct SpliceOptions {
+    std::string first;
+    std::string second;
+    std::string output;
+    std::string mode = "blend";
+    float alpha = 0.5F;
+    float split = 0.5F;
+    std::uint64_t seed = 1;
+    std::vector<double> fitness;  ///< Of both, where the files do not say it or are wrong.
+    bool report = false;
+};
+[[nodiscard]] int splice_command(const CommandContext& context, const SpliceOptions& options);
+
+struct ConvertOptions {
+    std::string input;  ///< .cmb, .safetensors or .json, as the output.
+    std::string output;
+    std::string dtype;    ///< Of a .safetensors written; empty: F32.
+    std::string network;  ///< A config with the structure of a .safetensors read.
+    std::vector<std::string> renames;
+    std::optional<std::uint64_t> seed;  ///< Of the weights of a .json.
+    bool force = false;                 ///< Weights may become zero, or be limited, by the type.
+};
+/// Writes a network in another format. Throws ConfigError for options that do not fit the formats.
+[[nodiscard]] int convert_command(const CommandContext& context, const ConvertOptions& options);
+
+[[nodiscard]] int validate_command(const CommandContext& context, const std::string& config,
+                                   const std::vector<std::string>& overrides);
+[[nodiscard]] int devices_command(const CommandContext& context, bool json);
+/// Prints every op of the graph: operands, shapes, types, gradient, formula, source.
+[[nodiscard]] int ops_command(const CommandContext& context, bool json);
+/// Prints a layer type, or all when it is empty: fields, shapes, parameters, formula, source.
+/// Throws ConfigError that names the nearest types.
+[[nodiscard]] int layers_command(const CommandContext& context, const std::string& type, bool json);
+[[nodiscard]] int explain_command(const CommandContext& context, const std::string& key);
+
+/// Ends an error with the exit code it stands for, also for launch/mpi, which reads it from the
+/// file that CAMBRIAN_STATUS_FILE names (mpirun hides exit codes when it survives dead ranks).
+void record_exit_code(int exit_code);
+/// What launch/mpi looks for to know that MPI did not start; empty where it cannot be seen there.
+[[nodiscard]] std::string file_of_failed_start();
+/// Tells launch/mpi that every rank heeds signals from now on.
+void record_start();
+
+}  // namespace cambrian::launch

@@ -1,0 +1,145 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <ostream>
+
+#include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/io/container.hpp"
+#include "cambrian/launch/commands/commands.hpp"
+#include "cambrian/launch/commands/output_file.hpp"
+#include "cambrian/launch/config/network_source.hpp"
+#include "cambrian/launch/convert/network_tensors.hpp"
+#include "cambrian/launch/convert/rename_tensors.hpp"
+#include "cambrian/launch/convert/rounding_loss.hpp"
+#include "cambrian/launch/exit_code.hpp"
+#include "cambrian/launch/show/structure_text.hpp"
+
+namespace cambrian::launch {
+namespace {
+
+namespace fs = std::filesystem;
+using distributed::NetworkFile;
+
+NetworkFile read_cmb(const CommandContext&, const ConvertOptions& options) {
+    return distributed::read_network(options.input);
+}
+
+NetworkFile read_tensors(const CommandContext& context, const ConvertOptions& options) {
+    Safetensors content = read_safetensors(options.input);
+    rename(content, options.renames, options.input);
+    if (options.network.empty()) return from_safetensors(content, std::nullopt, options.input);
+    const NetworkSource source = network_source(options.network, context.tasks);
+    NetworkFile file = from_safetensors(content, source.blueprint, options.input);
+    file.identity_json = source.identity_json;
+    if (source.preparation) file.preparation = source.preparation;
+    return file;
+}
+
+NetworkFile read_json(const CommandContext& context, const ConvertOptions& options) {
+    const NetworkSource source = network_source(options.input, context.tasks);
+    RandomStream rng(random_key(options.seed.value_or(1), "convert"), 0);
+    NetworkFile file;
+    file.genome = evolve::sample_genome(source.blueprint, rng, 0);
+    file.identity_json = source.identity_json;
+    file.preparation = source.preparation;
+    return file;
+}
+
+void write_cmb(const NetworkFile& file, const ConvertOptions& options) {
+    write_output(options.output, distributed::encode(file));
+}
+
+StoredType output_type(const ConvertOptions& options) {
+    return weight_type(options.dtype.empty() ? "F32" : options.dtype);
+}
+
+void write_tensors(const NetworkFile& file, const ConvertOptions& options) {
+    Safetensors content = to_safetensors(file, output_type(options));
+    // What was read by these names is written by ours.
+    if (fs::path(options.input).extension() != ".safetensors")
+        rename(content, options.renames, options.input);
+    write_output(options.output, encode(content));
+}
+
+void write_json(const NetworkFile& file, const ConvertOptions& options) {
+    const Json config{{"network", network_section(file.genome.blueprint)}};
+    const std::string text = config.dump(2) + "\n";
+    write_output(options.output, std::as_bytes(std::span(text)));
+}
+
+/// One row of the table of formats, by the ending of a file.
+struct FileFormat {
+    std::string_view ending;
+    NetworkFile (*read)(const CommandContext&, const ConvertOptions&) = nullptr;
+    void (*write)(const NetworkFile&, const ConvertOptions&) = nullptr;
+};
+constexpr std::array formats{FileFormat{".cmb", read_cmb, write_cmb},
+                             FileFormat{".safetensors", read_tensors, write_tensors},
+                             FileFormat{".json", read_json, write_json}};
+
+const FileFormat& format_of(const std::string& path) {
+    const std::string ending = fs::path(path).extension();
+    for (const FileFormat& format : formats)
+        if (format.ending == ending) return format;
+    throw ConfigError(fmt::format(
+        "{} has the ending \"{}\" (known: .cmb, .safetensors, .json) name a file of these", path,
+        ending));
+}
+
+/// Throws when an option is given that the two files have no use for.
+void check_options(const ConvertOptions& options, const FileFormat& from, const FileFormat& to) {
+    const auto refuse = [](bool given, std::string_view option, std::string_view use) {
+        if (given)
+            throw ConfigError(fmt::format("{} has no use here ({}) leave it out", option, use));
+    };
+    const bool reads_tensors = from.ending == ".safetensors";
+    const bool writes_tensors = to.ending == ".safetensors";
+    refuse(!options.dtype.empty() && !writes_tensors, "--dtype", "it is of .safetensors written");
+    refuse(!options.network.empty() && !reads_tensors, "--network", "it is of .safetensors read");
+    refuse(!options.renames.empty() && !reads_tensors && !writes_tensors, "--rename",
+           "only .safetensors name their tensors");
+    refuse(options.force && !writes_tensors, "--force", "only a --dtype loses weights");
+    refuse(options.seed && from.ending != ".json", "--seed", "only a .json has no weights");
+    if (!options.dtype.empty()) static_cast<void>(weight_type(options.dtype));
+    refuse_input_as_output(options.output, {options.input, options.network});
+}
+
+/// A line on the weights that the type of the output cannot tell from zero, or limits; empty where
+/// there is none. Throws where they are many and nobody forces it.
+std::string rounding_line(const NetworkFile& file, const ConvertOptions& options) {
+    const RoundingLoss loss = rounding_loss(file.genome.weights, output_type(options));
+    if (is_large(loss) && !options.force)
+        throw ConfigError(fmt::format(
+            "{} cannot be stored as {} ({}: it has no scales) take a wider --dtype, or give "
+            "--force to store it so",
+            options.input, options.dtype, text(loss)));
+    const RoundingLoss worst =
+        largest_loss(Network(file.genome.blueprint), file.genome.weights, output_type(options));
+    if (is_large(worst) && !options.force)
+        throw ConfigError(
+            fmt::format("{} cannot be stored as {} (of one of its parameters {}: it has no scales) "
+                        "take a wider "
+                        "--dtype, or give --force to store it so",
+                        options.input, options.dtype, text(worst)));
+    const std::string what = text(loss);
+    return what.empty() ? what : fmt::format("  {}: {}\n", options.dtype, what);
+}
+
+}  // namespace
+
+int convert_command(const CommandContext& context, const ConvertOptions& options) {
+    const FileFormat& from = format_of(options.input);
+    const FileFormat& to = format_of(options.output);
+    check_options(options, from, to);
+    const NetworkFile file = from.read(context, options);
+    const std::string loss = to.ending == ".safetensors" ? rounding_line(file, options) : "";
+    to.write(file, options);
+    context.out << fmt::format("{}: {}\n{}", options.output,
+                               structure_line(Network(file.genome.blueprint)), loss);
+    return exit_done;
+}
+
+}  // namespace cambrian::launch

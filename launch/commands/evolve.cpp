@@ -1,0 +1,277 @@
+#include <fmt/format.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <exception>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <ostream>
+
+#include "cambrian/distributed/communicator/mpi_session.hpp"
+#include "cambrian/distributed/protocol/handshake.hpp"
+#include "cambrian/distributed/protocol/initial_network.hpp"
+#include "cambrian/distributed/run.hpp"
+#include "cambrian/distributed/worker/worker.hpp"
+#include "cambrian/engine/core/error.hpp"
+#include "cambrian/launch/commands/commands.hpp"
+#include "cambrian/launch/commands/dry_run.hpp"
+#include "cambrian/launch/commands/signals.hpp"
+#include "cambrian/launch/config/experiment_reader.hpp"
+#include "cambrian/launch/config/founder_reader.hpp"
+#include "cambrian/launch/config/training_reader.hpp"
+#include "cambrian/launch/devices/device.hpp"
+#include "cambrian/launch/exit_code.hpp"
+#include "cambrian/launch/launcher.hpp"
+#include "cambrian/launch/show/console_reporter.hpp"
+#include "cambrian/launch/show/result_text.hpp"
+
+namespace cambrian::launch {
+namespace {
+
+struct Job {
+    ResolvedConfig config;
+    std::vector<Difference> changes;
+};
+
+Job read_job(const RunOptions& options, const Schema& schema) {
+    Job job;
+    if (options.resume) {
+        job.config = read_resumed_evolution(options.config, options.overrides, schema, job.changes);
+    } else {
+        const ConfigDocument document = read_config(options.config, options.overrides);
+        refuse_overrides_of_training(document.origins);
+        job.config = resolve_evolution(document, schema);
+    }
+    return job;
+}
+
+std::string start_text(const Job& job) {
+    return ignored_text(job.config, "train") + founder_text(job.config) + changes_text(job.changes);
+}
+
+/// The run whose copy of network.initial is taken.
+std::filesystem::path resumed(const RunOptions& options) {
+    return options.resume ? options.config : std::string();
+}
+
+/// --print-config and --dry-run: no run, no MPI; the other ranks of a job have nothing to say.
+int show(const CommandContext& context, const RunOptions& options) {
+    if (launcher_rank() != 0) return exit_done;
+    const Schema schema;
+    const Job job = read_job(options, schema);
+    if (options.print_config) {
+        context.out << job.config.written->dump(2) << '\n';
+        return exit_done;
+    }
+    const auto task = make_task(job.config, context.tasks);
+    const distributed::Experiment experiment = make_experiment(
+        job.config, schema, task, make_founder(job.config, *task, resumed(options)));
+    const RankPlace place{launcher_local_rank(), launcher_local_size()};
+    const DeviceSettings settings = device_settings(job.config.effective->at("engine"), place);
+    const auto backend = make_backend(settings);
+    if (const std::string threads = threads_note(settings, place); !threads.empty())
+        context.out << "warning: " << threads << '\n';
+    context.out << start_text(job)
+                << dry_run_text(experiment, *backend, distributed::launched_ranks());
+    return exit_done;
+}
+
+/// Passes --require-solved on. Throws ConfigError where the config asks for no fitness.
+void require_solved(distributed::StopSettings& stop) {
+    if (std::isinf(stop.fitness))
+        throw ConfigError(
+            "--require-solved has nothing to compare with (run.stop.fitness is not set) set it, or "
+            "leave the option out");
+    stop.require_solved = true;
+}
+
+distributed::Start start_of(const RunOptions& options) {
+    if (options.resume) return distributed::Start::resume;
+    return options.proceed ? distributed::Start::proceed : distributed::Start::fresh;
+}
+
+/// One directory for a run on one rank, one below it for each of several.
+std::string dump_directory(const std::string& chosen,
+                           const distributed::Communicator& communicator) {
+    if (chosen.empty() || communicator.size() == 1) return chosen;
+    return (std::filesystem::path(chosen) / fmt::format("rank-{}", communicator.rank())).string();
+}
+
+struct Engine {
+    DeviceSettings settings;
+    std::unique_ptr<Backend> backend;
+};
+
+/// What this rank computes with. A worker without tells the coordinator, which goes on with others.
+Engine make_engine(const Json& section, const RunOptions& options,
+                   distributed::Communicator& communicator, RankPlace place) {
+    const bool coordinator = communicator.rank() == 0;
+    try {
+        Engine engine;
+        engine.settings = device_settings(section, place);
+        if (coordinator || engine.settings.backend == "vulkan")
+            require_backend_for(engine.settings, dump_directory(options.dump, communicator),
+                                options.profile);
+        engine.backend = make_backend(engine.settings);
+        return engine;
+    } catch (const Error& error) {
+        if (!coordinator) distributed::decline(communicator, error.what());
+        throw;
+    }
+}
+
+/// What the run starts from; nothing for a worker whose run has ended before rank 0 told it.
+std::optional<Founder> find_founder(const Job& job, const RunOptions& options,
+                                    const evolve::Task& task,
+                                    distributed::Communicator& communicator,
+                                    const std::atomic<int>& interrupt) {
+    if (communicator.rank() == 0 || !names_initial(job.config))
+        return make_founder(job.config, task, resumed(options));
+    try {
+        const double patience = distributed::WorkerLimits{}.first_contact_seconds;
+        auto genome = distributed::receive_initial(communicator, interrupt, patience);
+        if (!genome) return std::nullopt;
+        return founder_of(job.config, task, *std::move(genome));
+    } catch (const Error& error) {
+        // Whoever starts a job only sees what rank 0 says.
+        distributed::decline(communicator, error.what());
+        throw;
+    }
+}
+
+/// Workers wait for the first word of rank 0: where it fails before, they are told not to.
+class FirstWord {
+  public:
+    explicit FirstWord(distributed::Communicator& communicator) : communicator_(communicator) {}
+    ~FirstWord() {
+        if (given_ || communicator_.rank() != 0) return;
+        try {
+            distributed::dismiss(communicator_, "rank 0 failed before the run began");
+        } catch (const std::exception&) {
+            // Their own patience ends them.
+        }
+    }
+    FirstWord(const FirstWord&) = delete;
+    FirstWord& operator=(const FirstWord&) = delete;
+    /// From now on the coordinator speaks.
+    void given() { given_ = true; }
+
+  private:
+    distributed::Communicator& communicator_;
+    bool given_ = false;
+};
+
+/// One rank's part of the run.
+int run_rank(const CommandContext& context, const RunOptions& options, const Schema& schema,
+             const Job& job, distributed::Communicator& communicator, RankPlace place,
+             const std::atomic<int>& interrupt) {
+    const bool coordinator = communicator.rank() == 0;
+    FirstWord first_word(communicator);
+    const auto task = make_task(job.config, context.tasks);
+    std::optional<Founder> founder = find_founder(job, options, *task, communicator, interrupt);
+    if (!founder) return interrupt.load() == 0 ? exit_done : exit_interrupted;
+    distributed::Experiment experiment =
+        make_experiment(job.config, schema, task, *std::move(founder));
+    if (options.require_solved) require_solved(experiment.stop);
+    if (coordinator && options.proceed) check_same_run(experiment.directory, job.config, schema);
+    const Engine engine =
+        make_engine(job.config.effective->at("engine"), options, communicator, place);
+    experiment.distribution.threads = engine.settings.threads;
+    experiment.distribution.device = engine.settings.device_text();
+    experiment.distribution.fallback =
+        fallback_of(job.config.effective->at("engine"), engine.settings, place);
+    Backend& backend = *engine.backend;
+    if (!coordinator) {
+        distributed::run_worker(communicator, backend, experiment, interrupt);
+        return interrupt.load() == 0 ? exit_done : exit_interrupted;
+    }
+    if (!options.quiet) context.out << start_text(job);
+    const std::string threads = threads_note(engine.settings, place);
+    if (!threads.empty()) context.out << "warning: " << threads << '\n';
+    ConsoleReporter reporter(context.out, console_settings(options.quiet, experiment.log.interval));
+    first_word.given();
+    const distributed::RunResult result = distributed::run_coordinator(
+        communicator, backend, experiment, start_of(options), reporter, interrupt);
+    reporter.finished(experiment, result);
+    if (options.profile) context.out << profile_text(backend);
+    if (result.reason == distributed::StopReason::interrupted) return exit_interrupted;
+    if (!options.require_solved || result.solved.value_or(false)) return exit_done;
+    if (options.quiet)
+        context.err << "cambrian: " << unsolved_text(experiment, result) << std::endl;
+    return exit_unsolved;
+}
+
+/// A config as it was read, or why it cannot be.
+struct ReadJob {
+    Job job;
+    std::exception_ptr failure;
+    double start_seconds = 0.0;  ///< The key distributed.start_seconds.
+};
+
+/// MPI waits as long as the config says, so the config is read before; what is wrong with it is
+/// told once MPI runs, when rank 0 can end the whole job.
+ReadJob read_ahead(const RunOptions& options, const Schema& schema) {
+    ReadJob read;
+    const auto start_seconds = [](const Json& config) {
+        return config.at("distributed").at("start_seconds").get<double>();
+    };
+    read.start_seconds = start_seconds(with_defaults(schema, Json::object()));
+    try {
+        read.job = read_job(options, schema);
+        read.start_seconds = start_seconds(*read.job.config.effective);
+    } catch (...) {
+        read.failure = std::current_exception();
+    }
+    return read;
+}
+
+int run_job(const CommandContext& context, const RunOptions& options) {
+    // Before and after MPI too: starting and ending it takes a while.
+    const SignalGuard signals;
+    const Schema schema;
+    const ReadJob read = read_ahead(options, schema);
+    distributed::MpiSession session(read.start_seconds, file_of_failed_start());
+    if (session.rank() == 0) record_start();
+    // A job that is wrong ends on every rank; only the coordinator says why, and ends them all.
+    int code = exit_failed;
+    try {
+        if (read.failure) std::rethrow_exception(read.failure);
+        distributed::Communicator communicator = session.communicator();
+        code = run_rank(context, options, schema, read.job, communicator,
+                        {session.local_rank(), session.local_size()}, signals.flag());
+    } catch (const distributed::CoordinatorLost& error) {
+        // Rank 0 cannot say it; one of the others is enough.
+        if (session.rank() == 1) context.err << "cambrian: error: " << error.what() << std::endl;
+    } catch (...) {
+        const Failure failure = describe(std::current_exception());
+        code = failure.exit_code;
+        if (session.rank() == 0) {
+            context.out << std::flush;
+            context.err << "cambrian: error: " << failure.text << std::endl;
+            record_exit_code(code);
+            if (session.size() > 1) session.abort(code);
+        }
+    }
+    session.set_exit_code(code);
+    if (session.rank() == 0) record_exit_code(code);
+    return code;
+}
+
+int run_alone(const CommandContext& context, const RunOptions& options) {
+    distributed::Communicator communicator = distributed::make_local_communicator();
+    const SignalGuard signals;
+    const Schema schema;
+    return run_rank(context, options, schema, read_job(options, schema), communicator, RankPlace{},
+                    signals.flag());
+}
+
+}  // namespace
+
+int evolve_command(const CommandContext& context, const RunOptions& options) {
+    if (options.print_config || options.dry_run) return show(context, options);
+    // Without a launcher there is nobody to meet, and starting MPI costs more than a small run.
+    return under_launcher() ? run_job(context, options) : run_alone(context, options);
+}
+
+}  // namespace cambrian::launch

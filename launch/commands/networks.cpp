@@ -1,0 +1,193 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <ostream>
+
+#include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/core/json/json_text.hpp"
+#include "cambrian/engine/io/container.hpp"
+#include "cambrian/evolve/genome/dna.hpp"
+#include "cambrian/evolve/runs/network_file.hpp"
+#include "cambrian/evolve/variation/splice.hpp"
+#include "cambrian/launch/commands/commands.hpp"
+#include "cambrian/launch/commands/output_file.hpp"
+#include "cambrian/launch/config/schema.hpp"
+#include "cambrian/launch/convert/network_preparation.hpp"
+#include "cambrian/launch/exit_code.hpp"
+#include "cambrian/launch/show/structure_dot.hpp"
+#include "cambrian/launch/show/structure_text.hpp"
+
+namespace cambrian::launch {
+namespace {
+
+std::string fitness_text(double fitness) {
+    return std::isfinite(fitness) ? fmt::format("{:.6g}", fitness) : std::string("unknown");
+}
+
+std::string gene_line(const std::string& place, const evolve::Gene& gene) {
+    return fmt::format("  gene {:<14} {}  born {}\n", place, gene.id.hex(), gene.born);
+}
+
+std::string gene_lines(const evolve::Genome& genome) {
+    std::string text;
+    for (std::size_t slot = 0; slot < genome.slot_genes.size(); ++slot)
+        if (genome.blueprint.slots[slot])
+            text += gene_line(fmt::format("slot {}", slot), genome.slot_genes[slot]);
+    text += gene_line("head", genome.head_gene);
+    for (std::size_t link = 0; link < genome.link_genes.size(); ++link)
+        text += gene_line(fmt::format("link {}", link), genome.link_genes[link]);
+    return text;
+}
+
+std::string origin_line(const distributed::NetworkFile& file) {
+    if (file.identity_json.empty()) return "  made by hand (no run)\n";
+    const Json identity = json_text::parse_ordered(file.identity_json);
+    const bool trained = identity.contains("training");
+    return fmt::format("  task {}, seed {}, {} {}, {} {}\n",
+                       identity.at("task").at("type").get<std::string>(),
+                       quoted(identity.at("run").at("seed")), trained ? "epoch" : "generation",
+                       file.generation, trained ? "individual" : "birth", file.birth);
+}
+
+std::string slot_text(const evolve::Genome& genome, int slot) {
+    return slot == genome.blueprint.grid.slots() ? "head" : fmt::format("slot {}", slot);
+}
+
+evolve::SpliceMode splice_mode(const std::string& text) {
+    for (const auto mode :
+         {evolve::SpliceMode::blend, evolve::SpliceMode::point, evolve::SpliceMode::uniform})
+        if (evolve::name(mode) == text) return mode;
+    throw ConfigError(
+        fmt::format("--mode is {} (allowed: blend, point, uniform) choose one", text));
+}
+
+/// Fitness of both parents as a splice compares it.
+struct Contest {
+    double first = 0.0;
+    double second = 0.0;
+    bool known = true;
+};
+
+/// Throws ConfigError for a fitness given that is not finite.
+Contest contest(const SpliceOptions& options, double first, double second) {
+    if (!options.fitness.empty()) {
+        for (const double fitness : options.fitness)
+            if (!std::isfinite(fitness))
+                throw ConfigError(fmt::format(
+                    "--fitness has {} (a fitness is finite) give two numbers, or leave it out",
+                    fitness));
+        return {options.fitness[0], options.fitness[1]};
+    }
+    if (!std::isfinite(first) || !std::isfinite(second)) return {.known = false};
+    return {first, second};
+}
+
+/// The share of the other parent in the weights of the child.
+double share_of_other(const evolve::SpliceReport& report, const evolve::Genome& child) {
+    double weights = 0.0;
+    for (const evolve::SplicedGene& gene : report.genes)
+        weights += gene.share * static_cast<double>(gene.weights);
+    return child.weights.empty() ? 0.0 : weights / static_cast<double>(child.weights.size());
+}
+
+void print_report(std::ostream& out, const evolve::SpliceReport& report) {
+    out << fmt::format("  {:<16} {:>10} {:>14} {:>10}\n", "gene", "similarity", "other's share",
+                       "weights");
+    for (const evolve::SplicedGene& gene : report.genes)
+        out << fmt::format("  {:<16} {:>10.4f} {:>14.4f} {:>10}\n", gene.name, gene.similarity,
+                           gene.share, gene.weights);
+    out << fmt::format("  {} genes mixed, {} inherited from the fitter parent\n", report.mixed,
+                       report.inherited);
+}
+
+}  // namespace
+
+int inspect_command(const CommandContext& context, const InspectOptions& options) {
+    const distributed::NetworkFile file = distributed::read_network(options.network);
+    const Network network(file.genome.blueprint);
+    if (options.json) {
+        // Names of columns come from files and may be of any encoding.
+        context.out << network_json(file).dump(2, ' ', false, Json::error_handler_t::replace)
+                    << '\n';
+        return exit_done;
+    }
+    if (options.dot) {
+        context.out << graphviz_text(network, options.network);
+        return exit_done;
+    }
+    context.out << fmt::format("{}: {}\n", options.network, structure_line(network))
+                << origin_line(file) << fmt::format("  fitness {}", fitness_text(file.fitness))
+                << (file.validated ? fmt::format(", validated {:.6g}\n", *file.validated) : "\n")
+                << (file.preparation ? preparation_text(*file.preparation) : "")
+                << structure_table(network) << gene_lines(file.genome);
+    return exit_done;
+}
+
+int compare_command(const CommandContext& context, const std::string& first,
+                    const std::string& second) {
+    const evolve::Genome a = distributed::read_network(first).genome;
+    const evolve::Genome b = distributed::read_network(second).genome;
+    const evolve::Comparison comparison = evolve::compare(a, b);
+    context.out << fmt::format("overall {:.4f}  matched slots {:.4f}  distance {:.4f}\n",
+                               comparison.overall, comparison.matched, comparison.distance);
+    for (const evolve::SlotOverlap& overlap : comparison.overlaps)
+        context.out << fmt::format("  {:<10} overlap {:.4f}\n", slot_text(a, overlap.slot),
+                                   overlap.overlap);
+    for (const evolve::LogicShift& shift : comparison.shifts)
+        context.out << fmt::format("  {} of the first is {} of the second (overlap {:.4f})\n",
+                                   slot_text(a, shift.from), slot_text(b, shift.to), shift.overlap);
+    return exit_done;
+}
+
+int splice_command(const CommandContext& context, const SpliceOptions& options) {
+    refuse_input_as_output(options.output, {options.first, options.second});
+    const distributed::NetworkFile first = distributed::read_network(options.first);
+    const distributed::NetworkFile second = distributed::read_network(options.second);
+    const Contest fitness = contest(options, first.fitness, second.fitness);
+    const bool swapped = fitness.second > fitness.first;
+    const distributed::NetworkFile& fitter = swapped ? second : first;
+    const distributed::NetworkFile& other = swapped ? first : second;
+    const auto& a = fitter.genome.blueprint;
+    const auto& b = other.genome.blueprint;
+    if (a.input_features != b.input_features || a.output_features != b.output_features)
+        throw ConfigError(
+            fmt::format("cannot splice {} and {} ({} to {} and {} to {} features) use "
+                        "networks of one task",
+                        options.first, options.second, a.input_features, a.output_features,
+                        b.input_features, b.output_features));
+    evolve::SpliceSettings settings;
+    settings.mode = splice_mode(options.mode);
+    settings.alpha = options.alpha;
+    settings.split = options.split;
+    RandomStream rng(random_key(options.seed, "splice"), 0);
+    evolve::SpliceReport report;
+    distributed::NetworkFile child;
+    std::string note;
+    child.preparation = child_preparation({swapped ? options.second : options.first, fitter},
+                                          {swapped ? options.first : options.second, other}, note);
+    child.genome =
+        evolve::splice(rng, settings, fitter.genome, std::max(fitness.first, fitness.second),
+                       other.genome, std::min(fitness.first, fitness.second), &report);
+    write_output(options.output, distributed::encode(child));
+    const std::string& kept = swapped ? options.second : options.first;
+    const bool equal = fitness.first == fitness.second;
+    context.out << fmt::format("{}: {} {}, {} weights\n", options.output, kept,
+                               equal ? "gives the structure" : "is the fitter parent",
+                               child.genome.weights.size());
+    if (!fitness.known)
+        context.out << "  the fitness of one or both is not known: they count as equal (--fitness "
+                       "A B says it)\n";
+    context.err << note;
+    if (options.report) print_report(context.out, report);
+    constexpr double little = 0.01;
+    const double share = share_of_other(report, child.genome);
+    const std::string copy = share < little ? ": the child is almost a copy of " + kept : "";
+    if (options.report || share < little)
+        context.out << fmt::format("  {:.3g} % of the weights are the other parent's{}\n",
+                                   100.0 * share, copy);
+    return exit_done;
+}
+
+}  // namespace cambrian::launch

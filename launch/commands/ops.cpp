@@ -1,0 +1,70 @@
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <ostream>
+
+#include "cambrian/engine/graph/rules/op_documentation.hpp"
+#include "cambrian/launch/commands/commands.hpp"
+#include "cambrian/launch/exit_code.hpp"
+#include "cambrian/launch/show/function_table.hpp"
+
+namespace cambrian::launch {
+namespace {
+
+/// An entry as pairs of a title and a text, in the order they are printed.
+using Lines = std::vector<std::pair<std::string, std::string>>;
+
+std::string yes_or_no(bool flag) {
+    return flag ? "yes" : "no";
+}
+
+Lines lines_of(const OpDocumentation& entry) {
+    const OpRow& op = row(entry.op);
+    return {{"name", std::string(op.name)},
+            {"kind", "op"},
+            {"formula", std::string(op.meaning)},
+            {"operands", std::string(entry.operands)},
+            {"results", std::string(entry.results)},
+            {"shapes", std::string(entry.shapes)},
+            {"types", std::string(entry.types)},
+            {"population", std::string(batch_text(op))},
+            {"gradient", std::string(gradient_text(op))},
+            {"lowering", yes_or_no(op.lowering != nullptr)},
+            {"strict-safe", yes_or_no(op.strict_safe)},
+            {"data errors", std::string(data_errors_text(op))},
+            {"source", std::string(entry.source)}};
+}
+
+Lines lines_of(const FunctionRow& function) {
+    const FunctionExample example = example_of(function);
+    return {{"name", std::string(function.name)},
+            {"kind", "function"},
+            {"formula", std::string(function.formula)},
+            {"operands", example.operands},
+            {"results", example.results},
+            {"written in", example.ops},
+            {"data errors", yes_or_no(example.may_fail)},
+            {"source", std::string(function.source)}};
+}
+
+}  // namespace
+
+int ops_command(const CommandContext& context, bool json) {
+    nlohmann::ordered_json list = nlohmann::ordered_json::array();
+    const auto tell = [&](const Lines& lines) {
+        nlohmann::ordered_json object;
+        for (const auto& [title, text] : lines) {
+            object[title] = text;
+            if (json) continue;
+            context.out << (title == "name" ? fmt::format("{}\n", text)
+                                            : fmt::format("  {:<11}  {}\n", title, text));
+        }
+        list.push_back(std::move(object));
+    };
+    for (const OpDocumentation& entry : op_documentation()) tell(lines_of(entry));
+    for (const FunctionRow& function : function_table()) tell(lines_of(function));
+    if (json) context.out << list.dump(2) << '\n';
+    return exit_done;
+}
+
+}  // namespace cambrian::launch

@@ -1,0 +1,124 @@
+#include <fmt/format.h>
+
+#include <cmath>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <ostream>
+
+#include "cambrian/distributed/coordinator/run_directory.hpp"
+#include "cambrian/engine/core/error.hpp"
+#include "cambrian/launch/commands/commands.hpp"
+#include "cambrian/launch/config/training_reader.hpp"
+#include "cambrian/launch/exit_code.hpp"
+#include "cambrian/launch/json.hpp"
+
+namespace cambrian::launch {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A run as it is, which status.json alone cannot know.
+struct Standing {
+    distributed::RunStatus status;
+    std::optional<std::string> holder;  ///< Who works in the directory.
+    bool training = false;
+    bool lost = false;  ///< It says that it runs, but nobody holds its lock.
+    std::string next;   ///< The command that goes on; empty where there is nothing to do.
+};
+
+std::string next_command(const fs::path& directory, const Standing& standing) {
+    const std::string& state = standing.status.state;
+    if (standing.holder || state == "done") return "";
+    const bool checkpoint = standing.training ? fs::exists(directory / "training.cmb")
+                                              : distributed::holds_checkpoint(directory);
+    if (checkpoint) return fmt::format("cambrian resume {}", directory.string());
+    return standing.training ? "cambrian train CONFIG" : "cambrian evolve CONFIG --continue";
+}
+
+Standing standing_of(const fs::path& directory) {
+    Standing standing;
+    // The lock first: who frees it has written how it ended.
+    standing.holder = distributed::holder_of_run(directory);
+    const auto status = distributed::read_status_file(directory / "status.json");
+    if (!status && !standing.holder && !fs::exists(directory / "config.json"))
+        throw InputError(fmt::format(
+            "there is no run in {} (neither status.json nor config.json) name the directory of a "
+            "run",
+            directory.string()));
+    standing.training = holds_training(directory);
+    standing.status = status.value_or(distributed::RunStatus{});
+    if (!status) standing.status.state = "running";  // Or ended before it could say so.
+    standing.lost = standing.status.state == "running" && !standing.holder;
+    standing.next = next_command(directory, standing);
+    return standing;
+}
+
+int exit_code_of(const Standing& standing) {
+    if (standing.lost) return exit_failed;
+    return standing.holder ? exit_done : standing.status.exit_code.value_or(exit_done);
+}
+
+std::string state_text(const Standing& standing) {
+    const distributed::RunStatus& status = standing.status;
+    if (standing.lost)
+        return "ended without a word (it was killed, or its host went down: nobody holds its lock)";
+    std::string text = status.state;
+    if (!standing.holder && !status.reason.empty()) text += fmt::format(" ({})", status.reason);
+    if (standing.holder) text += fmt::format(" ({})", *standing.holder);
+    if (!standing.holder && status.exit_code)
+        text += fmt::format(", exit code {}", *status.exit_code);
+    return text;
+}
+
+std::string reached_text(const Standing& standing) {
+    const distributed::RunStatus& status = standing.status;
+    std::string text =
+        fmt::format("  {} {}", status.generation, standing.training ? "epochs" : "generations");
+    if (status.best) text += fmt::format(", best fitness {:.6g}", *status.best);
+    if (status.validated) text += fmt::format(", validated {:.6g}", *status.validated);
+    if (status.tested) text += fmt::format(", tested {:.6g}", *status.tested);
+    if (status.solved) text += *status.solved ? ", solved" : ", not solved";
+    return text + '\n';
+}
+
+Json number(std::optional<double> value) {
+    if (!value) return nullptr;
+    return std::isfinite(*value) ? Json(*value) : Json(fmt::format("{}", *value));
+}
+
+Json json_of(const std::string& directory, const Standing& standing) {
+    const distributed::RunStatus& status = standing.status;
+    const auto text = [](const std::optional<std::string>& part) {
+        return part && !part->empty() ? Json(*part) : Json();
+    };
+    return {{"directory", directory},
+            {"command", standing.training ? "train" : "evolve"},
+            {"state", standing.lost ? "lost" : status.state},
+            {"holder", text(standing.holder)},
+            {"exit_code", status.exit_code ? Json(*status.exit_code) : Json()},
+            {"generation", status.generation},
+            {"best", number(status.best)},
+            {"validated", number(status.validated)},
+            {"tested", number(status.tested)},
+            {"solved", status.solved ? Json(*status.solved) : Json()},
+            {"reason", text(status.reason)},
+            {"next", text(standing.next)}};
+}
+
+}  // namespace
+
+int status_command(const CommandContext& context, const std::string& directory, bool json) {
+    const Standing standing = standing_of(directory);
+    if (json) {
+        context.out
+            << json_of(directory, standing).dump(2, ' ', false, Json::error_handler_t::replace)
+            << '\n';
+    } else {
+        context.out << fmt::format("{}: {}\n", directory, state_text(standing))
+                    << reached_text(standing);
+        if (!standing.next.empty()) context.out << fmt::format("  go on:  {}\n", standing.next);
+    }
+    return exit_code_of(standing);
+}
+
+}  // namespace cambrian::launch

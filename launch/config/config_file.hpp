@@ -1,0 +1,49 @@
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "cambrian/launch/config/schema_validator.hpp"
+#include "cambrian/launch/json.hpp"
+
+namespace cambrian::launch {
+
+/// A config as it was written: files merged, command line applied, nothing checked yet.
+struct ConfigDocument {
+    std::shared_ptr<const Json> json;
+    std::filesystem::path base_directory;  ///< Absolute folder of the file.
+    Origins origins{""};
+};
+
+/// The text with every `//` comment outside strings replaced by blanks, so that positions stay.
+[[nodiscard]] std::string without_comments(std::string_view text);
+
+/// JSON with comments. Throws ConfigError with file, line and column; a key twice in one object is
+/// an error too.
+[[nodiscard]] Json parse_config(std::string_view text, const std::string& file);
+
+/// Reads a file, merges it over the one it "extends" (relative to itself), then applies the
+/// overrides `a.b=value` in order; a value is JSON, or else a text; null removes a key. Throws
+/// InputError for a missing file, ConfigError for anything else.
+[[nodiscard]] ConfigDocument read_config(const std::filesystem::path& path,
+                                         std::span<const std::string> overrides);
+/// The same for a config that is already in memory.
+[[nodiscard]] ConfigDocument document_from(const Json& json, const std::string& origin,
+                                           const std::filesystem::path& base_directory,
+                                           std::span<const std::string> overrides);
+
+/// Looks up an environment variable.
+using Environment = std::function<std::optional<std::string>(const std::string& name)>;
+[[nodiscard]] Environment process_environment();
+
+/// The config with `{seed}` and, with an environment, `${NAME}` replaced in every text. Throws
+/// ConfigError naming key and variable when one is not set.
+[[nodiscard]] Json expanded(const Json& config, std::uint64_t seed, const Environment& environment,
+                            const Origins& origins);
+
+}  // namespace cambrian::launch

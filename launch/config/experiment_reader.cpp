@@ -1,0 +1,312 @@
+#include "cambrian/launch/config/experiment_reader.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "cambrian/engine/core/contract.hpp"
+#include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/core/shortened.hpp"
+#include "cambrian/launch/config/directory_template.hpp"
+#include "cambrian/launch/config/error_origin.hpp"
+#include "cambrian/launch/config/founder_reader.hpp"
+
+namespace cambrian::launch {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The choice that a config names; the schema allows no other.
+template <class Choice, std::size_t count>
+Choice choice(const Json& text, const std::array<std::string_view, count>& names) {
+    const auto found = std::find(names.begin(), names.end(), text.get<std::string>());
+    CAMBRIAN_ASSERT(found != names.end());
+    return static_cast<Choice>(found - names.begin());
+}
+
+distributed::StopSettings stop_settings(const Json& json) {
+    distributed::StopSettings stop;
+    stop.generations = json.value("generations", stop.generations);
+    stop.fitness = json.value("fitness", stop.fitness);
+    stop.evaluations = json.value("evaluations", stop.evaluations);
+    stop.seconds = json.value("seconds", stop.seconds);
+    return stop;
+}
+
+evolve::MutationSettings mutation_settings(const Json& json) {
+    const auto rate = [&](const char* key) { return json.at(key).get<float>(); };
+    evolve::MutationSettings mutation;
+    mutation.weight_rate = rate("weight_rate");
+    mutation.weight_power = rate("weight_power");
+    mutation.weight_replace_rate = rate("weight_replace_rate");
+    mutation.activation_rate = rate("activation_rate");
+    mutation.layer_type_rate = rate("layer_type_rate");
+    mutation.layer_toggle_rate = rate("layer_toggle_rate");
+    mutation.link_add_rate = rate("link_add_rate");
+    mutation.link_drop_rate = rate("link_drop_rate");
+    mutation.layer_types = json.at("layer_types").get<std::vector<std::string>>();
+    mutation.activations.clear();
+    for (const Json& activation : json.at("activations"))
+        mutation.activations.push_back(choice<Activation>(activation, activation_names));
+    return mutation;
+}
+
+/// The rate of new layers that the founder allows, and what is to be known of it.
+void settle_insertion(const ResolvedConfig& config, Purpose purpose,
+                      distributed::Experiment& experiment) {
+    constexpr const char* key = "mutation.layer_insert_rate";
+    const Json& given = config.effective->at("mutation").at("layer_insert_rate");
+    const bool automatic = given.is_string();
+    float& rate = experiment.variation.mutation.layer_insert_rate;
+    if (!automatic) rate = given.get<float>();
+    if (rate == 0.0F) return;
+    const Blueprint& founder = experiment.variation.founder;
+    if (founder.mode == NetworkMode::mesh) {
+        // A mesh of an older version says 0.02, which was the default.
+        if (!automatic && purpose == Purpose::evolve)
+            throw ConfigError(fmt::format(
+                "{}: {} is {} (the network is a mesh, in which a layer more would delay its "
+                "function by a step) set it to 0 or \"auto\"",
+                config.origins.of(key), key, given.dump()));
+        rate = 0.0F;
+        experiment.notes.push_back(
+            fmt::format("{} is 0: in a mesh a layer more would delay its function by a step", key));
+    } else if (std::ranges::all_of(founder.slots,
+                                   [](const auto& slot) { return slot.has_value(); })) {
+        const bool read = config.effective->at("network").at("initial") != "";
+        experiment.notes.push_back(
+            fmt::format("{} does nothing: no slot of the {} is empty{}", key,
+                        read ? "network in network.initial" : "grid",
+                        read ? "" : " (a larger network.grid.layers_per_cell makes room)"));
+    }
+}
+
+evolve::SpliceSettings splice_settings(const Json& json) {
+    static constexpr std::array<std::string_view, 3> modes{"blend", "point", "uniform"};
+    return {json.at("rate").get<float>(), choice<evolve::SpliceMode>(json.at("mode"), modes),
+            json.at("alpha").get<float>(), json.at("split").get<float>()};
+}
+
+distributed::DistributionSettings distribution_settings(const Json& config) {
+    static constexpr std::array<std::string_view, 2> exchanges{"births", "genomes"};
+    const Json& json = config.at("distributed");
+    distributed::DistributionSettings result;
+    result.exchange = choice<distributed::Exchange>(json.at("exchange"), exchanges);
+    if (json.at("shard_size").is_number())
+        result.shard_size = json.at("shard_size").get<std::uint64_t>();
+    result.lease_seconds = json.at("lease_seconds").get<double>();
+    result.mixed = config.at("engine").at("mixed").get<bool>();
+    return result;
+}
+
+/// Where relative data paths start: run.base_directory, itself relative to the config.
+fs::path base_directory(const Json& config, const fs::path& config_directory) {
+    const fs::path chosen = config.at("run").at("base_directory").get<std::string>();
+    const fs::path start = fs::absolute(config_directory);
+    fs::path base = (chosen.empty() ? start : start / chosen).lexically_normal();
+    if (!is_utf8(base.string()))
+        throw ConfigError(
+            fmt::format("data paths start at {} (not UTF-8, which the files of a run are) set "
+                        "run.base_directory to a folder with another name, or rename it",
+                        shortened(base.string())));
+    return base;
+}
+
+evolve::PopulationSettings population_settings(const Json& population) {
+    const evolve::PopulationSettings settings{population.at("size").get<std::uint64_t>(),
+                                              population.at("elite_fraction").get<double>()};
+    if (evolve::elite_count(settings) == settings.size)
+        throw ConfigError(
+            fmt::format("population.size {} with population.elite_fraction {} carries every "
+                        "individual over (no child would ever be born) use a larger population{}",
+                        settings.size, settings.elite_fraction,
+                        settings.size > 1 ? " or a smaller fraction" : ""));
+    return settings;
+}
+
+void flatten(const Json& value, const std::string& path, std::map<std::string, std::string>& flat) {
+    if (!value.is_object() || value.empty()) {
+        flat[path] = value.dump();
+        return;
+    }
+    for (const auto& [name, child] : value.items())
+        flatten(child, path.empty() ? name : path + "." + name, flat);
+}
+
+/// Class of a key; what the schema does not know belongs to a task of the user's own.
+std::string class_of(const std::vector<SchemaKey>& keys, const Schema& schema,
+                     const std::string& key) {
+    for (const SchemaKey& known : keys)
+        if (known.key == key) return schema.resolve(*known.node).value("x-class", "identity");
+    return "identity";
+}
+
+[[noreturn]] void refuse(const Difference& change, const std::string& what) {
+    throw ConfigError(
+        fmt::format("{} cannot change from {} to {} ({}) keep it, or start another "
+                    "run in another directory",
+                    change.key, change.before, change.after, what));
+}
+
+Json read_run_config(const fs::path& path) {
+    return *read_config(path, {}).json;
+}
+
+}  // namespace
+
+ResolvedConfig resolve(const ConfigDocument& document, const Schema& schema,
+                       const Environment& environment) {
+    const Json& json = *document.json;
+    std::uint64_t seed = 1;
+    if (json.contains("run") && json["run"].is_object() && json["run"].contains("seed") &&
+        json["run"]["seed"].is_number_integer())
+        seed = json["run"]["seed"].get<std::uint64_t>();
+    const Json effective = expanded(json, seed, environment, document.origins);
+    validate(schema, effective, document.origins);
+
+    Json complete = with_defaults(schema, effective);
+    Json written = with_defaults(schema, json);
+    complete["run"]["directory"] = run_directory(complete, schema, document.origins);
+    const fs::path base = base_directory(complete, document.base_directory);
+    complete["run"]["base_directory"] = base.string();
+    written["run"]["directory"] = complete["run"]["directory"];
+    written["run"]["base_directory"] = base.string();
+    return {std::make_shared<const Json>(std::move(written)),
+            std::make_shared<const Json>(std::move(complete)), base, document.origins};
+}
+
+std::shared_ptr<const evolve::Task> make_task(const ResolvedConfig& config,
+                                              const evolve::TaskRegistry& tasks) {
+    return from(config.origins, "task", [&] {
+        return std::shared_ptr<const evolve::Task>(tasks.make(
+            nlohmann::json(config.effective->at("task")), {config.base_directory.string()}));
+    });
+}
+
+distributed::Experiment make_experiment(const ResolvedConfig& config, const Schema& schema,
+                                        const evolve::TaskRegistry& tasks) {
+    const std::shared_ptr<const evolve::Task> task = make_task(config, tasks);
+    return make_experiment(config, schema, task, make_founder(config, *task));
+}
+
+distributed::Experiment make_experiment(const ResolvedConfig& config, const Schema& schema,
+                                        std::shared_ptr<const evolve::Task> task, Founder founder,
+                                        Purpose purpose) {
+    static constexpr std::array<std::string_view, 3> reevaluations{"auto", "always", "never"};
+    static constexpr std::array<std::string_view, 3> families{"auto", "graph", "interpreted"};
+    static constexpr std::array<std::string_view, 2> logged{"all", "none"};
+    const Json& json = *config.effective;
+    distributed::Experiment experiment;
+    const Json& run = json.at("run");
+    experiment.name = run.at("name").get<std::string>();
+    experiment.directory = run.at("directory").get<std::string>();
+    experiment.seed = run.at("seed").get<std::uint64_t>();
+    experiment.stop = stop_settings(run.at("stop"));
+    const Json& population = json.at("population");
+    experiment.population = population_settings(population);
+    experiment.reevaluate =
+        choice<distributed::Reevaluate>(population.at("reevaluate"), reevaluations);
+
+    experiment.task = std::move(task);
+    experiment.variation.founder = std::move(founder.blueprint);
+    experiment.variation.initial = std::move(founder.initial);
+    experiment.variation.limits.time = experiment.task->signature().time;
+    experiment.variation.mutation = mutation_settings(json.at("mutation"));
+    settle_insertion(config, purpose, experiment);
+    experiment.notes.insert(experiment.notes.end(), founder.notes.begin(), founder.notes.end());
+    experiment.variation.splice = splice_settings(json.at("splice"));
+    experiment.family = choice<evolve::FamilyChoice>(json.at("engine").at("family"), families);
+
+    const Json validation = json.at("task").value("validation", Json::object());
+    experiment.validation.every = validation.value("every", experiment.validation.every);
+    experiment.distribution = distribution_settings(json);
+    const Json& checkpoint = json.at("checkpoint");
+    experiment.checkpoint = {checkpoint.at("every").get<std::uint64_t>(),
+                             checkpoint.at("seconds").get<double>(),
+                             checkpoint.at("keep").get<std::uint64_t>()};
+    const Json& log = json.at("log");
+    experiment.log = {choice<distributed::LoggedIndividuals>(log.at("individuals"), logged),
+                      log.at("interval").get<double>()};
+    experiment.identity_json =
+        nlohmann::json(keys_of_class(schema, *config.written, "identity")).dump();
+    experiment.resolved_json = config.written->dump(2);
+    return experiment;
+}
+
+std::vector<Difference> differences(const Schema& schema, const Json& before, const Json& after) {
+    std::map<std::string, std::string> old_keys;
+    std::map<std::string, std::string> new_keys;
+    flatten(before, "", old_keys);
+    flatten(after, "", new_keys);
+    const std::vector<SchemaKey> known = schema.all_keys();
+    std::map<std::string, Difference> found;
+    const auto text = [](const auto& keys, const std::string& key) {
+        const auto entry = keys.find(key);
+        return entry == keys.end() ? std::string("absent") : entry->second;
+    };
+    for (const auto* keys : {&old_keys, &new_keys})
+        for (const auto& [key, value] : *keys)
+            if (text(old_keys, key) != text(new_keys, key))
+                found[key] = {key, class_of(known, schema, key), text(old_keys, key),
+                              text(new_keys, key)};
+    std::vector<Difference> result;
+    for (auto& [key, difference] : found) result.push_back(std::move(difference));
+    // Another type brings other keys: it explains them.
+    std::stable_partition(result.begin(), result.end(),
+                          [](const Difference& d) { return d.key.ends_with(".type"); });
+    return result;
+}
+
+std::string changes_text(const std::vector<Difference>& changes) {
+    std::string text;
+    for (const Difference& change : changes)
+        text += fmt::format("changed: {} from {} to {}\n", change.key, change.before, change.after);
+    return text;
+}
+
+ResolvedConfig read_resumed(const fs::path& directory, std::span<const std::string> overrides,
+                            const Schema& schema, std::vector<Difference>& changes) {
+    const fs::path path = directory / "config.json";
+    std::error_code error;
+    if (!fs::is_regular_file(path, error))
+        throw InputError(
+            fmt::format("there is no run in {} ({}) name the directory of "
+                        "a run, or start one with 'cambrian evolve'",
+                        directory.string(),
+                        error && error != std::errc::no_such_file_or_directory ? error.message()
+                                                                               : "no config.json"));
+    Json before = read_run_config(path);
+    // The directory is where the run lies now; it may have been moved.
+    before["run"]["directory"] = directory.string();
+    const ConfigDocument document =
+        document_from(before, path.string(), fs::absolute(directory), overrides);
+    ResolvedConfig config = resolve(document, schema);
+    const ResolvedConfig old =
+        resolve(document_from(before, path.string(), fs::absolute(directory), {}), schema);
+    changes = differences(schema, *old.written, *config.written);
+    for (const Difference& change : changes) {
+        if (change.key == "run.directory")
+            refuse(change, "resume goes on in the directory it is given");
+        if (change.key_class == "identity")
+            refuse(change,
+                   "it decides what the result is, and a resumed run must end as if it had "
+                   "never stopped");
+    }
+    return config;
+}
+
+void check_same_run(const fs::path& directory, const ResolvedConfig& now, const Schema& schema) {
+    const fs::path path = directory / "config.json";
+    std::error_code error;
+    if (!fs::is_regular_file(path, error)) return;
+    const Json then = with_defaults(schema, read_run_config(path));
+    for (const Difference& change : differences(schema, then, *now.written))
+        if (change.key_class == "identity")
+            refuse(change, fmt::format("{} holds a run with another setting", directory.string()));
+}
+
+}  // namespace cambrian::launch

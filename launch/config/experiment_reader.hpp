@@ -1,0 +1,73 @@
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cambrian/distributed/experiment.hpp"
+#include "cambrian/evolve/tasks/task.hpp"
+#include "cambrian/launch/config/config_file.hpp"
+#include "cambrian/launch/config/schema.hpp"
+
+namespace cambrian::launch {
+
+/// A config that was checked.
+struct ResolvedConfig {
+    /// Every key, as it was written: `${NAME}` stays, so that a run may move to another machine.
+    std::shared_ptr<const Json> written;
+    /// The same with every text expanded: what this process works with.
+    std::shared_ptr<const Json> effective;
+    std::filesystem::path base_directory;  ///< Where relative data paths start.
+    Origins origins{""};
+    /// Sections that another command reads, such as "training"; they are in neither of the two.
+    std::vector<std::string> ignored{};
+};
+
+/// Checks a document against the schema and fills in what it leaves out.
+[[nodiscard]] ResolvedConfig resolve(const ConfigDocument& document, const Schema& schema,
+                                     const Environment& environment = process_environment());
+
+/// Reads the data of the task, too. Throws ConfigError or InputError.
+[[nodiscard]] std::shared_ptr<const evolve::Task> make_task(const ResolvedConfig& config,
+                                                            const evolve::TaskRegistry& tasks);
+
+struct Founder;
+/// What an experiment is made for; only evolution changes networks.
+enum class Purpose : std::uint8_t { evolve, evaluate };
+/// All of an experiment of a task and of what it starts from. Throws ConfigError.
+[[nodiscard]] distributed::Experiment make_experiment(const ResolvedConfig& config,
+                                                      const Schema& schema,
+                                                      std::shared_ptr<const evolve::Task> task,
+                                                      Founder founder,
+                                                      Purpose purpose = Purpose::evolve);
+/// Makes the task (reads its data) and the starting network, and checks that they fit. Throws
+/// ConfigError, ShapeError or InputError.
+[[nodiscard]] distributed::Experiment make_experiment(const ResolvedConfig& config,
+                                                      const Schema& schema,
+                                                      const evolve::TaskRegistry& tasks);
+
+/// A key that differs between two resolved configs; a text is "absent" where a side lacks the key.
+struct Difference {
+    std::string key;
+    std::string key_class;
+    std::string before;
+    std::string after;
+};
+/// A line for each.
+[[nodiscard]] std::string changes_text(const std::vector<Difference>& changes);
+[[nodiscard]] std::vector<Difference> differences(const Schema& schema, const Json& before,
+                                                  const Json& after);
+
+/// The config of a run directory with changes. Throws ConfigError naming the first changed key that
+/// decides what the result is; `changes` receives the others.
+[[nodiscard]] ResolvedConfig read_resumed(const std::filesystem::path& directory,
+                                          std::span<const std::string> overrides,
+                                          const Schema& schema, std::vector<Difference>& changes);
+
+/// Throws ConfigError naming the first identity key in which `now` differs from the run that
+/// directory/config.json describes; does nothing where there is no run yet.
+void check_same_run(const std::filesystem::path& directory, const ResolvedConfig& now,
+                    const Schema& schema);
+
+}  // namespace cambrian::launch

@@ -1,0 +1,166 @@
+#include "cambrian/launch/config/schema.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "cambrian/engine/core/contract.hpp"
+#include "cambrian/engine/core/shortened.hpp"
+#include "cambrian/launch/config/nearest.hpp"
+
+namespace cambrian::launch {
+namespace {
+
+// Layers hold layers: the list of keys shows one level of them.
+constexpr int layer_depth = 1;
+
+void append(Schema::Keys& keys, const Json& holder) {
+    if (const auto found = holder.find("properties"); found != holder.end())
+        for (const auto& [name, node] : found->items()) keys.properties.emplace_back(name, &node);
+    if (const auto found = holder.find("required"); found != holder.end())
+        for (const Json& name : *found) keys.required.push_back(name.get<std::string>());
+}
+
+std::string range_text(const Json& node) {
+    std::vector<std::string> parts;
+    const auto add = [&](const char* key, const char* words) {
+        if (node.contains(key)) parts.push_back(fmt::format("{} {}", words, node[key].dump()));
+    };
+    add("minimum", "at least");
+    add("exclusiveMinimum", "above");
+    add("maximum", "at most");
+    add("exclusiveMaximum", "below");
+    std::string text;
+    for (const std::string& part : parts) text += (text.empty() ? " " : " and ") + part;
+    return text;
+}
+
+std::string list_text(const Schema& schema, const Json& node) {
+    std::string text = "a list";
+    const auto least = node.find("minItems");
+    const auto most = node.find("maxItems");
+    if (least != node.end() && most != node.end() && *least == *most)
+        text += fmt::format(" of {}", least->get<int>());
+    else if (least != node.end() && most != node.end())
+        text += fmt::format(" of {} to {}", least->get<int>(), most->get<int>());
+    else if (least != node.end())
+        text += fmt::format(" of at least {}", least->get<int>());
+    if (const auto items = node.find("items"); items != node.end()) {
+        const Json& item = schema.resolve(*items);
+        if (item.value("type", "") != "object") text += ", each " + allowed_values(schema, item);
+    }
+    return text;
+}
+
+}  // namespace
+
+Schema::Schema() : Schema(schema_text()) {}
+
+Schema::Schema(std::string_view text) : root_(std::make_shared<const Json>(Json::parse(text))) {}
+
+std::vector<const Json*> Schema::references(const Json& node) const {
+    std::vector<const Json*> result{&node};
+    while (result.back()->contains("$ref")) {
+        // "#/$defs/name" without its "#" is a JSON pointer.
+        const auto pointer = (*result.back())["$ref"].get<std::string>().substr(1);
+        result.push_back(&root_->at(Json::json_pointer(pointer)));
+    }
+    return result;
+}
+
+const Json& Schema::resolve(const Json& node) const {
+    return *references(node).back();
+}
+
+Schema::Keys Schema::keys(const Json& node, const Json& object) const {
+    Keys keys;
+    const Json& base = resolve(node);
+    const std::vector<const Json*> parts = references(node);
+    std::for_each(parts.rbegin(), parts.rend(), [&](const Json* part) { append(keys, *part); });
+    const auto variants = base.find("x-variants");
+    if (variants == base.end()) return keys;
+    for (const auto& [name, variant] : variants->items()) keys.variants.push_back(name);
+    const auto type = object.find("type");
+    if (type != object.end() && type->is_string() && variants->contains(type->get<std::string>())) {
+        append(keys, variants->at(type->get<std::string>()));
+        keys.chosen = true;
+    }
+    keys.open = !keys.chosen && base.value("x-variants-open", false);
+    return keys;
+}
+
+void Schema::collect(const Json& node, const std::string& key, const std::string& variant,
+                     int depth, std::vector<SchemaKey>& found) const {
+    const Json& base = resolve(node);
+    const auto visit = [&](const Json& properties, const std::string& name_of_variant) {
+        for (const auto& [name, child] : properties.items()) {
+            const std::string path = key.empty() ? name : key + "." + name;
+            const Json& target = resolve(child);
+            found.push_back({path, name_of_variant, &child, target.value("type", "") == "object"});
+            collect(child, path, name_of_variant, depth, found);
+        }
+    };
+    const std::vector<const Json*> parts = references(node);
+    std::for_each(parts.rbegin(), parts.rend(), [&](const Json* part) {
+        if (part->contains("properties")) visit((*part)["properties"], variant);
+    });
+    if (base.contains("x-variants"))
+        for (const auto& [name, holder] : base["x-variants"].items())
+            visit(holder["properties"], name);
+    if (base.contains("items") && resolve(base["items"]).value("type", "") == "object" &&
+        depth < layer_depth)
+        collect(base["items"], key + "[]", variant, depth + 1, found);
+}
+
+std::vector<SchemaKey> Schema::all_keys() const {
+    std::vector<SchemaKey> found;
+    collect(*root_, "", "", 0, found);
+    return found;
+}
+
+std::optional<SchemaKey> Schema::key_of_alias(std::string_view alias,
+                                              std::string_view section) const {
+    std::optional<SchemaKey> elsewhere;
+    for (const SchemaKey& entry : all_keys()) {
+        if (!entry.node->contains("x-aliases")) continue;
+        const Json& names = (*entry.node)["x-aliases"];
+        if (std::ranges::none_of(
+                names, [&](const Json& name) { return same_word(name.get<std::string>(), alias); }))
+            continue;
+        if (entry.key.substr(0, entry.key.rfind('.')) == section) return entry;
+        if (!elsewhere) elsewhere = entry;
+    }
+    return elsewhere;
+}
+
+std::string allowed_values(const Schema& schema, const Json& reference) {
+    const Json& node = schema.resolve(reference);
+    if (node.contains("x-text")) return node["x-text"].get<std::string>();
+    if (node.contains("const")) return node["const"].dump();
+    const auto joined = [](const Json& list, const char* between, const auto& text) {
+        std::string result;
+        for (const Json& part : list) result += (result.empty() ? "" : between) + text(part);
+        return result;
+    };
+    if (node.contains("anyOf"))
+        return joined(node["anyOf"], " or ",
+                      [&](const Json& part) { return allowed_values(schema, part); });
+    if (node.contains("enum"))
+        return "one of " + joined(node["enum"], ", ", [](const Json& part) { return part.dump(); });
+    const std::string type = node.at("type").get<std::string>();
+    if (type == "integer") return "an integer" + range_text(node);
+    if (type == "number") return "a number" + range_text(node);
+    if (type == "boolean") return "true or false";
+    if (type == "array") return list_text(schema, node);
+    if (type == "object") return "a section {...}";
+    CAMBRIAN_ASSERT(type == "string");
+    return node.contains("minLength") ? "a text that is not empty" : "a text";
+}
+
+std::string quoted(const Json& value) {
+    constexpr std::size_t longest = 60;
+    return shortened(value.dump(-1, ' ', false, Json::error_handler_t::replace), longest - 3);
+}
+
+}  // namespace cambrian::launch

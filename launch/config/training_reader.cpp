@@ -1,0 +1,196 @@
+#include "cambrian/launch/config/training_reader.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <nlohmann/json.hpp>
+
+#include "cambrian/engine/core/error.hpp"
+#include "cambrian/launch/config/founder_reader.hpp"
+
+namespace cambrian::launch {
+namespace {
+
+// What only evolution reads.
+constexpr std::array<const char*, 5> evolution{"population", "splice", "mutation", "distributed",
+                                               "checkpoint"};
+
+/// Those of them that a config holds.
+std::vector<std::string> evolution_in(const Json& json) {
+    std::vector<std::string> found;
+    if (!json.is_object()) return found;
+    for (const char* section : evolution)
+        if (json.contains(section)) found.emplace_back(section);
+    if (json.contains("run") && json["run"].is_object() && json["run"].contains("stop"))
+        found.emplace_back("run.stop");
+    if (json.contains("log") && json["log"].is_object() && json["log"].contains("individuals"))
+        found.emplace_back("log.individuals");
+    return found;
+}
+
+template <class Remove>
+ResolvedConfig without(ResolvedConfig config, std::vector<std::string> ignored,
+                       const Remove& remove) {
+    for (std::shared_ptr<const Json>* part : {&config.written, &config.effective}) {
+        Json json = **part;
+        remove(json);
+        *part = std::make_shared<const Json>(std::move(json));
+    }
+    config.ignored = std::move(ignored);
+    return config;
+}
+
+ResolvedConfig without_evolution(ResolvedConfig config, std::vector<std::string> ignored) {
+    return without(std::move(config), std::move(ignored), [](Json& json) {
+        for (const char* section : evolution) json.erase(section);
+        json["run"].erase("stop");
+        json["log"].erase("individuals");
+    });
+}
+
+/// A list of rates says how many individuals there are.
+void fit_individuals(Json& training) {
+    if (!training.is_object() || training.contains("individuals")) return;
+    const auto rates = training.find("learning_rate");
+    if (rates != training.end() && rates->is_array()) training["individuals"] = rates->size();
+}
+
+/// One rate for each individual.
+std::vector<double> learning_rates(const Json& training) {
+    const Json& rates = training.at("learning_rate");
+    const auto individuals = training.at("individuals").get<std::size_t>();
+    if (rates.is_number()) return std::vector<double>(individuals, rates.get<double>());
+    if (individuals != rates.size())
+        throw ConfigError(fmt::format(
+            "training.individuals is {} (training.learning_rate lists {}) leave it out, or list as "
+            "many rates",
+            individuals, rates.size()));
+    return rates.get<std::vector<double>>();
+}
+
+TrainingSettings settings_of(const Json& config, const Loss& loss) {
+    const Json& training = config.at("training");
+    const nlohmann::json plain(training);
+    TrainingSettings settings;
+    settings.epochs = training.at("epochs").get<std::int64_t>();
+    settings.batch = training.at("batch").get<std::int64_t>();
+    settings.loss = loss;
+    settings.optimizer = optimizer_from_json(plain.at("optimizer"), "training.optimizer");
+    settings.schedule = schedule_from_json(plain.at("schedule"), "training.schedule");
+    settings.learning_rates = learning_rates(training);
+    if (const double norm = training.at("clip_norm").get<double>(); norm > 0.0)
+        settings.clip_norm = norm;
+    const Json& stop = training.at("early_stop");
+    settings.early_stop = {stop.at("patience").get<std::int64_t>(),
+                           stop.at("least_change").get<double>()};
+    settings.seed = config.at("run").at("seed").get<std::uint64_t>();
+    check(settings);
+    return settings;
+}
+
+WatchSettings watch_of(const Json& observe) {
+    return {.every = observe.at("every").get<std::int64_t>(),
+            .window = observe.at("window").get<std::int64_t>(),
+            .to_file = observe.at("to").get<std::string>() == "file"};
+}
+
+}  // namespace
+
+void refuse_overrides_of_evolution(const ConfigDocument& document) {
+    for (const std::string& key : evolution_in(*document.json))
+        if (const std::string origin = document.origins.override_of(key); !origin.empty())
+            throw ConfigError(fmt::format(
+                "{}: {} is a key of evolution ('cambrian train' does not read it) remove it, or "
+                "use 'cambrian evolve'",
+                origin, key));
+}
+
+void refuse_overrides_of_training(const Origins& origins) {
+    if (const std::string origin = origins.override_of("training"); !origin.empty())
+        throw ConfigError(fmt::format(
+            "{}: training is a section of 'cambrian train' (evolution changes weights by "
+            "mutation) remove it, or use 'cambrian train'",
+            origin));
+}
+
+ResolvedConfig resolve_training(const ConfigDocument& document, const Schema& schema,
+                                const Environment& environment) {
+    ConfigDocument complete = document;
+    Json json = *document.json;
+    if (!json.contains("training")) json["training"] = Json::object();
+    fit_individuals(json["training"]);
+    complete.json = std::make_shared<const Json>(std::move(json));
+    return without_evolution(resolve(complete, schema, environment), evolution_in(*document.json));
+}
+
+ResolvedConfig resolve_evolution(const ConfigDocument& document, const Schema& schema,
+                                 const Environment& environment) {
+    std::vector<std::string> ignored;
+    if (holds_training(document)) ignored.emplace_back("training");
+    return without(resolve(document, schema, environment), std::move(ignored),
+                   [](Json& json) { json.erase("training"); });
+}
+
+bool holds_training(const ConfigDocument& document) {
+    return document.json->is_object() && document.json->contains("training");
+}
+
+bool holds_evolution(const ConfigDocument& document) {
+    return !evolution_in(*document.json).empty();
+}
+
+std::string ignored_text(const ResolvedConfig& config, std::string_view reader) {
+    if (config.ignored.empty()) return "";
+    return fmt::format("ignored: {} (of 'cambrian {}')\n", fmt::join(config.ignored, ", "), reader);
+}
+
+bool holds_training(const std::filesystem::path& directory) {
+    const std::filesystem::path path = directory / "config.json";
+    std::error_code error;
+    if (!std::filesystem::is_regular_file(path, error)) return false;
+    return holds_training(read_config(path, {}));
+}
+
+ResolvedConfig read_resumed_training(const std::filesystem::path& directory,
+                                     std::span<const std::string> overrides, const Schema& schema,
+                                     std::vector<Difference>& changes) {
+    refuse_overrides_of_evolution(read_config(directory / "config.json", overrides));
+    return without_evolution(read_resumed(directory, overrides, schema, changes), {});
+}
+
+TrainingJob make_training(const ResolvedConfig& config, const Schema& schema,
+                          const evolve::TaskRegistry& tasks, const std::filesystem::path& resumed) {
+    const Json& json = *config.effective;
+    TrainingJob job;
+    job.name = json.at("run").at("name").get<std::string>();
+    job.directory = json.at("run").at("directory").get<std::string>();
+    job.task = make_task(config, tasks);
+    const evolve::Learning* learning = job.task->learning();
+    if (learning == nullptr)
+        throw ConfigError(fmt::format(
+            "{}: task {} cannot be trained by gradient (it has no samples with answers) use task "
+            "\"dataset\" or \"table\", or 'cambrian evolve'",
+            config.origins.of("task"), job.task->type()));
+    Founder founder = make_founder(config, *job.task, resumed);
+    job.blueprint = std::move(founder.blueprint);
+    job.initial = std::move(founder.initial);
+    job.notes = std::move(founder.notes);
+    job.settings = settings_of(json, learning->loss);
+    if (job.keeps_weights()) job.settings.initial_weights = job.initial->genome.weights;
+    job.mixed = json.at("engine").at("mixed").get<bool>();
+    job.log.interval = json.at("log").at("interval").get<double>();
+    job.watch = watch_of(json.at("training").at("observe"));
+    job.identity_json = nlohmann::json(keys_of_class(schema, *config.written, "identity")).dump();
+    job.resolved_json = config.written->dump(2);
+    return job;
+}
+
+ResolvedConfig read_resumed_evolution(const std::filesystem::path& directory,
+                                      std::span<const std::string> overrides, const Schema& schema,
+                                      std::vector<Difference>& changes) {
+    ResolvedConfig config = read_resumed(directory, overrides, schema, changes);
+    refuse_overrides_of_training(config.origins);
+    return config;
+}
+
+}  // namespace cambrian::launch

@@ -1,0 +1,79 @@
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "cambrian/engine/train/trainer.hpp"
+#include "cambrian/evolve/tasks/task.hpp"
+#include "cambrian/evolve/variation/variation.hpp"
+#include "cambrian/launch/config/experiment_reader.hpp"
+
+namespace cambrian::launch {
+
+/// Which steps of a training are watched, and who is told.
+struct WatchSettings {
+    std::int64_t every = 0;   ///< Steps; 0: none is.
+    std::int64_t window = 1;  ///< Watched steps that are told of together.
+    bool to_file = false;     ///< Into observations.jsonl of the run directory, else the console.
+};
+
+/// A training, read and checked: what `cambrian train` makes of a config.
+struct TrainingJob {
+    std::string name;
+    std::filesystem::path directory;
+    std::shared_ptr<const evolve::Task> task;  ///< One with samples to learn from.
+    Blueprint blueprint;
+    std::shared_ptr<const evolve::InitialNetwork> initial;  ///< Of network.initial; else null.
+    TrainingSettings settings;
+    WatchSettings watch;
+    distributed::LogSettings log;    ///< A training has no individuals.csv.
+    std::vector<std::string> notes;  ///< What somebody should know at the start.
+    bool mixed = false;              ///< A resume may compute with other arithmetic.
+    std::string identity_json;
+    std::string resolved_json;
+
+    /// Whether all individuals start from the weights of network.initial.
+    [[nodiscard]] bool keeps_weights() const { return initial && initial->keeps_weights; }
+};
+
+/// Checks a document against the schema and fills in what it leaves out, for `cambrian train`: the
+/// sections that only evolution reads are left out, and named in `ignored`. Throws ConfigError.
+[[nodiscard]] ResolvedConfig resolve_training(
+    const ConfigDocument& document, const Schema& schema,
+    const Environment& environment = process_environment());
+/// The same for `cambrian evolve`, without the section of training.
+[[nodiscard]] ResolvedConfig resolve_evolution(
+    const ConfigDocument& document, const Schema& schema,
+    const Environment& environment = process_environment());
+/// Throw ConfigError when the command line sets what only the other command reads: a file may serve
+/// both, but whoever sets a key by hand means the command at hand.
+void refuse_overrides_of_evolution(const ConfigDocument& document);
+void refuse_overrides_of_training(const Origins& origins);
+/// Whether a config has the section of training, and whether it has one that only evolution reads.
+[[nodiscard]] bool holds_training(const ConfigDocument& document);
+[[nodiscard]] bool holds_evolution(const ConfigDocument& document);
+/// A line naming the sections that were left out, which 'cambrian `reader`' reads; or nothing.
+[[nodiscard]] std::string ignored_text(const ResolvedConfig& config, std::string_view reader);
+/// Whether a directory holds a run of `cambrian train`.
+[[nodiscard]] bool holds_training(const std::filesystem::path& directory);
+/// read_resumed of a training. Throws ConfigError for keys that only evolution reads.
+[[nodiscard]] ResolvedConfig read_resumed_training(const std::filesystem::path& directory,
+                                                   std::span<const std::string> overrides,
+                                                   const Schema& schema,
+                                                   std::vector<Difference>& changes);
+/// read_resumed of an evolution. Throws ConfigError for a section of training, too.
+[[nodiscard]] ResolvedConfig read_resumed_evolution(const std::filesystem::path& directory,
+                                                    std::span<const std::string> overrides,
+                                                    const Schema& schema,
+                                                    std::vector<Difference>& changes);
+/// Makes the task (reads its data) and the network, and checks that they fit. Throws ConfigError,
+/// ShapeError or InputError.
+/// @param resumed the directory of the training that goes on; empty: none.
+[[nodiscard]] TrainingJob make_training(const ResolvedConfig& config, const Schema& schema,
+                                        const evolve::TaskRegistry& tasks,
+                                        const std::filesystem::path& resumed = {});
+
+}  // namespace cambrian::launch

@@ -1,0 +1,169 @@
+#include "cambrian/launch/convert/network_metadata.hpp"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "cambrian/engine/core/contract.hpp"
+#include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/core/json/json_text.hpp"
+#include "cambrian/engine/core/shortened.hpp"
+#include "cambrian/launch/json.hpp"
+
+namespace cambrian::launch {
+namespace {
+
+constexpr std::string_view network_key = "network";
+constexpr std::string_view genes_key = "genes";
+constexpr std::string_view origin_key = "origin";
+constexpr std::string_view preparation_key = "preparation";
+constexpr std::size_t longest_reason = 1000;
+
+Json gene_json(const evolve::Gene& gene) {
+    return {{"id", gene.id.hex()}, {"born", gene.born}};
+}
+
+/// Genes in the order of weights: filled slots, head, links.
+std::vector<evolve::Gene*> genes_of(evolve::Genome& genome) {
+    std::vector<evolve::Gene*> genes;
+    for (std::size_t slot = 0; slot < genome.slot_genes.size(); ++slot)
+        if (genome.blueprint.slots[slot]) genes.push_back(&genome.slot_genes[slot]);
+    genes.push_back(&genome.head_gene);
+    for (evolve::Gene& gene : genome.link_genes) genes.push_back(&gene);
+    return genes;
+}
+
+/// A number that counts something.
+std::uint64_t count(const nlohmann::json& json, const char* key) {
+    const nlohmann::json& value = json.at(key);
+    if (!value.is_number_unsigned())
+        throw InputError(
+            fmt::format("{} is {}, which counts nothing", key, json_text::shown(value)));
+    return value.get<std::uint64_t>();
+}
+
+evolve::Gene read_gene(const nlohmann::json& json) {
+    const auto text = json.at("id").get<std::string>();
+    constexpr std::size_t digits = 16;
+    evolve::Gene gene;
+    if (text.size() != 2 * digits) throw InputError("an id has 32 digits");
+    const auto half = [&text](std::size_t first, std::uint64_t& value) {
+        const char* begin = text.data() + first;
+        const auto [end, error] = std::from_chars(begin, begin + digits, value, 16);
+        if (error != std::errc{} || end != begin + digits)
+            throw InputError("an id has 32 hexadecimal digits");
+    };
+    half(0, gene.id.high);
+    half(digits, gene.id.low);
+    gene.born = count(json, "born");
+    return gene;
+}
+
+void read_genes(evolve::Genome& genome, const nlohmann::json& json) {
+    const std::vector<evolve::Gene*> genes = genes_of(genome);
+    if (!json.is_array() || json.size() != genes.size())
+        throw InputError(fmt::format("the network has {} genes", genes.size()));
+    for (std::size_t i = 0; i < genes.size(); ++i) *genes[i] = read_gene(json[i]);
+    evolve::check(genome);
+}
+
+/// JSON has no infinities.
+Json number(double value) {
+    return std::isfinite(value) ? Json(value) : Json(nullptr);
+}
+
+void read_origin(distributed::NetworkFile& file, const nlohmann::json& json) {
+    file.identity_json = json.at("identity").get<std::string>();
+    if (const std::string fault = distributed::identity_fault(file.identity_json); !fault.empty())
+        throw InputError(fault);
+    file.generation = count(json, "generation");
+    file.birth = count(json, "birth");
+    if (json.at("genome").get<std::string>() != evolve::content_hash(file.genome).hex()) return;
+    if (!json.at("fitness").is_null()) file.fitness = json["fitness"].get<double>();
+    if (!json.at("validated").is_null()) file.validated = json["validated"].get<double>();
+}
+
+void read_preparation(distributed::NetworkFile& file, const nlohmann::json& json) {
+    file.preparation = evolve::preparation_from_json(json);
+    const std::string fault = evolve::preparation_fault(*file.preparation, file.genome.blueprint);
+    if (!fault.empty()) throw InputError(fault);
+}
+
+/// Names of columns come from files and may be of any encoding, metadata are UTF-8.
+std::string preparation_value(const evolve::Preparation& preparation) {
+    try {
+        return evolve::to_json(preparation).dump();
+    } catch (const nlohmann::json::exception& error) {
+        throw InputError(fmt::format(
+            "a column of the network has no name in UTF-8 ({}) name the columns of the data in "
+            "UTF-8 and evolve or train again, or stay with .cmb",
+            error.what()));
+    }
+}
+
+/// Calls read with a key's value where there is one; all that goes wrong is an InputError.
+template <class Read>
+void read_key(const Metadata& metadata, std::string_view key, std::string_view source,
+              const Read& read) {
+    const auto found = metadata.find(key);
+    if (found == metadata.end()) return;
+    std::string why;
+    try {
+        read(json_text::parse(found->second));
+        return;
+    } catch (const nlohmann::json::exception& error) {
+        why = error.what();
+    } catch (const ContractViolation& error) {
+        why = error.what();
+    } catch (const Error& error) {
+        why = error.what();
+    }
+    throw InputError(fmt::format(
+        "{}: its metadata \"{}\" cannot be read ({}) convert the network again, or name its "
+        "structure with --network",
+        source, key, shortened(why, longest_reason)));
+}
+
+}  // namespace
+
+Metadata metadata_of(const distributed::NetworkFile& file) {
+    Json genes = Json::array();
+    evolve::Genome genome = file.genome;
+    for (const evolve::Gene* gene : genes_of(genome)) genes.push_back(gene_json(*gene));
+    const Json origin{{"genome", evolve::content_hash(file.genome).hex()},
+                      {"generation", file.generation},
+                      {"birth", file.birth},
+                      {"fitness", number(file.fitness)},
+                      {"validated", file.validated ? number(*file.validated) : Json(nullptr)},
+                      {"identity", file.identity_json}};
+    Metadata metadata{{std::string(network_key), network_section(file.genome.blueprint).dump()},
+                      {std::string(genes_key), genes.dump()},
+                      {std::string(origin_key), origin.dump()}};
+    if (file.preparation) metadata.emplace(preparation_key, preparation_value(*file.preparation));
+    return metadata;
+}
+
+Blueprint blueprint_of(const Metadata& metadata, std::string_view source) {
+    if (!metadata.contains(network_key))
+        throw InputError(fmt::format(
+            "{} does not say what network it holds (its metadata has no \"network\") name a config "
+            "with --network",
+            source));
+    Blueprint blueprint;
+    read_key(metadata, network_key, source,
+             [&](const nlohmann::json& json) { blueprint = blueprint_from_json(json); });
+    return blueprint;
+}
+
+void restore(distributed::NetworkFile& file, const Metadata& metadata, std::string_view source) {
+    read_key(metadata, genes_key, source,
+             [&](const nlohmann::json& json) { read_genes(file.genome, json); });
+    read_key(metadata, origin_key, source,
+             [&](const nlohmann::json& json) { read_origin(file, json); });
+    read_key(metadata, preparation_key, source,
+             [&](const nlohmann::json& json) { read_preparation(file, json); });
+}
+
+}  // namespace cambrian::launch

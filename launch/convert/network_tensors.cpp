@@ -1,0 +1,136 @@
+#include "cambrian/launch/convert/network_tensors.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/core/shortened.hpp"
+#include "cambrian/launch/convert/network_metadata.hpp"
+
+namespace cambrian::launch {
+namespace {
+
+/// "weight" [3, 4], "bias" [3], at most as many as a message should have.
+template <class Names>
+std::string listed(const Names& tensors) {
+    constexpr std::size_t most = 8;
+    std::string text;
+    std::size_t count = 0;
+    for (const auto& [name, shape] : tensors)
+        if (count++ < most)
+            text +=
+                fmt::format("{}\"{}\" {}", count == 1 ? "" : ", ", shortened(name), shape.text());
+    if (count > most) text += fmt::format(" and {} more", count - most);
+    return text.empty() ? "nothing" : text;
+}
+
+/// Throws unless the tensors are the weights of the network, by name.
+void check_names(const Safetensors& content, const Network& network, std::string_view source) {
+    std::map<std::string, Shape> left;
+    for (const auto& [name, tensor] : content.tensors) left.emplace(name, tensor.shape);
+    std::map<std::string, Shape> missing;
+    for (std::size_t i = 0; i < network.weights().size(); ++i) {
+        std::string name = network.weight_name(i);
+        if (left.erase(name) == 0)
+            missing.emplace(std::move(name), network.weights()[i].parameter.shape);
+    }
+    if (missing.empty() && left.empty()) return;
+    throw InputError(fmt::format(
+        "{} does not have the weights of the network (missing: {}; there instead: {}) name them "
+        "with --rename, or the right structure with --network",
+        source, listed(missing), listed(left)));
+}
+
+/// Whether numbers of a type can be weights: not those of a complex type, nor scales, which have
+/// no sign.
+bool holds_weights(const StoredTypeRow& type) {
+    return type.value == ValueType::real && type.parts == 1 && type.type != StoredType::f8_e8m0;
+}
+
+void check_tensors(const Safetensors& content, const Network& network, std::string_view source) {
+    for (std::size_t i = 0; i < network.weights().size(); ++i) {
+        const std::string name = network.weight_name(i);
+        const Shape& shape = network.weights()[i].parameter.shape;
+        const StoredTensor& tensor = content.at(name);
+        if (tensor.shape != shape)
+            throw InputError(
+                fmt::format("{}: tensor \"{}\" is {} (the network needs {}) change the tensor, or "
+                            "the structure with --network",
+                            source, shortened(name), tensor.shape.text(), shape.text()));
+        if (const StoredTypeRow& type = row(tensor.type); !holds_weights(type))
+            throw InputError(
+                fmt::format("{}: tensor \"{}\" holds {} (weights are real) store it as F32", source,
+                            name, type.name));
+    }
+}
+
+void read_weights(std::span<float> to, const std::string& name, const StoredTensor& from,
+                  std::string_view source) {
+    const StoredTypeRow& type = row(from.type);
+    for (std::size_t i = 0; i < to.size(); ++i) {
+        to[i] = static_cast<float>(type.read(from.bytes.data(), i));
+        if (!std::isfinite(to[i]))
+            throw InputError(fmt::format(
+                "{}: element {} of tensor \"{}\" is not finite as F32 (weights are) mend it",
+                source, i, name));
+    }
+}
+
+evolve::Genome founder(const Network& network) {
+    RandomStream rng(random_key(0, "convert"), 0);
+    return evolve::sample_genome(network, rng, 0);
+}
+
+}  // namespace
+
+StoredType weight_type(std::string_view name) {
+    std::string known;
+    for (const StoredTypeRow& type : stored_types()) {
+        if (!holds_weights(type)) continue;
+        if (type.name == name) return type.type;
+        known += (known.empty() ? "" : ", ") + std::string(type.name);
+    }
+    throw ConfigError(
+        fmt::format("--dtype is {} (weights are real: {}) choose one of these", name, known));
+}
+
+Safetensors to_safetensors(const distributed::NetworkFile& file, StoredType type) {
+    const Network network(file.genome.blueprint);
+    Safetensors content;
+    for (std::size_t i = 0; i < network.weights().size(); ++i) {
+        const WeightRange& range = network.weights()[i];
+        Tensor tensor(ValueType::real, range.parameter.shape);
+        const auto values = std::span(file.genome.weights)
+                                .subspan(static_cast<std::size_t>(range.offset),
+                                         static_cast<std::size_t>(range.count));
+        std::ranges::copy(values, tensor.elements.begin());
+        content.tensors.emplace(network.weight_name(i), StoredTensor::of(tensor, type));
+    }
+    content.metadata = metadata_of(file);
+    return content;
+}
+
+distributed::NetworkFile from_safetensors(const Safetensors& content,
+                                          const std::optional<Blueprint>& structure,
+                                          std::string_view source) {
+    const Network network(structure ? *structure : blueprint_of(content.metadata, source));
+    check_names(content, network, source);
+    check_tensors(content, network, source);
+    distributed::NetworkFile file;
+    file.genome = founder(network);
+    for (std::size_t i = 0; i < network.weights().size(); ++i) {
+        const WeightRange& range = network.weights()[i];
+        const std::string name = network.weight_name(i);
+        read_weights(std::span(file.genome.weights)
+                         .subspan(static_cast<std::size_t>(range.offset),
+                                  static_cast<std::size_t>(range.count)),
+                     name, content.at(name), source);
+    }
+    if (!structure) restore(file, content.metadata, source);
+    return file;
+}
+
+}  // namespace cambrian::launch

@@ -1,0 +1,149 @@
+#include "cambrian/launch/show/structure_text.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "cambrian/engine/core/json/json_text.hpp"
+#include "cambrian/engine/network/observe/summary.hpp"
+
+namespace cambrian::launch {
+namespace {
+
+std::string end_text(const Blueprint& blueprint, int end) {
+    if (end == input_port) return "input";
+    if (end == blueprint.grid.slots()) return "head";
+    return fmt::format("slot {}", end);
+}
+
+/// Ten columns; numbers to the right.
+std::string table_line(const std::vector<std::string>& cells) {
+    std::string line = fmt::format(
+        "  {:<20} {:<20} {:>8} {:>8} {:<10} {:<7} {:>10} {:>8} {:>8} {:>10}", cells[0], cells[1],
+        cells[2], cells[3], cells[4], cells[5], cells[6], cells[7], cells[8], cells[9]);
+    return line + "\n";
+}
+
+std::vector<std::string> with_counts(std::vector<std::string> cells, const ElementCounts& counts) {
+    for (const std::int64_t number :
+         {counts.parameters, counts.buffers, counts.state, counts.bytes()})
+        cells.push_back(fmt::format("{}", number));
+    return cells;
+}
+
+/// The lines of a layer and of those in it, further to the right.
+void append_lines(std::string& text, const LayerTelemetry& layer, int depth) {
+    constexpr int indent = 2;
+    std::string activations;
+    // Those of the layers in it stand beside these.
+    if (layer.inner.empty())
+        for (const Activation activation : layer.activations)
+            activations += (activations.empty() ? "" : " ") + std::string(name(activation));
+    text += table_line(with_counts(
+        {fmt::format("{:{}}{}", "", depth * indent, layer.place), layer.type,
+         shape_text(layer.input), shape_text(layer.output), activations.empty() ? "-" : activations,
+         depth > 0       ? ""
+         : layer.enabled ? "yes"
+                         : "no"},
+        layer.counts));
+    for (const LayerTelemetry& inner : layer.inner) append_lines(text, inner, depth + 1);
+}
+
+}  // namespace
+
+std::string shape_text(const Shape& shape) {
+    return fmt::format("{}", fmt::join(shape.extents(), "x"));
+}
+
+std::string structure_line(const Network& network) {
+    const Blueprint& blueprint = network.blueprint();
+    const GridSize& grid = blueprint.grid;
+    const auto layers = 1 + std::ranges::count_if(
+                                blueprint.slots, [](const auto& slot) { return slot.has_value(); });
+    return fmt::format("{} inputs, {} outputs, grid {}x{}x{}x{}, {} layers, {} links, {} weights{}",
+                       blueprint.input_features, blueprint.output_features, grid.depth, grid.rows,
+                       grid.cols, grid.layers_per_cell, layers, blueprint.links.size(),
+                       network.weight_count(), network.stateful() ? ", stateful" : "");
+}
+
+std::string structure_table(const Network& network) {
+    const NetworkTelemetry report = telemetry(network);
+    std::string text = table_line({"place", "type", "in", "out", "activation", "enabled",
+                                   "parameters", "buffers", "state", "bytes"});
+    for (const LayerTelemetry& layer : report.layers) append_lines(text, layer, 0);
+    for (const LinkTelemetry& entry : report.links)
+        text += fmt::format("  link {} -> {}, {}, {} parameters\n",
+                            end_text(network.blueprint(), entry.link.source),
+                            end_text(network.blueprint(), entry.link.target), name(entry.link.kind),
+                            entry.counts.parameters);
+    return text + table_line(with_counts({"total", "", "", "", "", ""}, report.total));
+}
+
+std::string notes_text(const std::vector<std::string>& notes) {
+    std::string text;
+    for (const std::string& note : notes) text += fmt::format("  note        {}\n", note);
+    return text;
+}
+
+std::string notes_text(const evolve::Task& task) {
+    return notes_text(task.notes());
+}
+
+std::string summary_text(const distributed::Experiment& experiment) {
+    const Network network(experiment.variation.founder);
+    std::string text = fmt::format("  task        {}\n", experiment.task->type());
+    text += notes_text(*experiment.task);
+    text += fmt::format("  population  {}, seed {}\n", experiment.population.size, experiment.seed);
+    text += fmt::format("  network     {}\n", structure_line(network));
+    const distributed::StopSettings never;
+    const distributed::StopSettings& stop = experiment.stop;
+    std::string end;
+    const auto add = [&](const std::string& part) { end += (end.empty() ? "" : ", or ") + part; };
+    if (stop.generations != never.generations) add(fmt::format("{} generations", stop.generations));
+    if (stop.fitness != never.fitness) add(fmt::format("fitness {:.6g}", stop.fitness));
+    if (stop.evaluations != never.evaluations) add(fmt::format("{} evaluations", stop.evaluations));
+    if (stop.seconds != never.seconds) add(fmt::format("{:.6g} seconds", stop.seconds));
+    text += fmt::format("  ends after  {}\n", end.empty() ? "an interrupt" : end);
+    text += fmt::format("  directory   {}\n", experiment.directory.string());
+    return text + notes_text(experiment);
+}
+
+std::string notes_text(const distributed::Experiment& experiment) {
+    return notes_text(experiment.notes);
+}
+
+Json network_json(const distributed::NetworkFile& file) {
+    const evolve::Genome& genome = file.genome;
+    const auto gene = [](const evolve::Gene& g) {
+        return Json{{"id", g.id.hex()}, {"born", g.born}};
+    };
+    Json json;
+    json["generation"] = file.generation;
+    json["birth"] = file.birth;
+    json["fitness"] = std::isfinite(file.fitness) ? Json(file.fitness) : Json(nullptr);
+    json["validated"] = file.validated ? Json(*file.validated) : Json(nullptr);
+    json["weights"] = genome.weights.size();
+    json["content_hash"] = evolve::content_hash(genome).hex();
+    json["blueprint"] = to_json(genome.blueprint);
+    json["telemetry"] = to_json(telemetry(Network(genome.blueprint)));
+    json["slot_genes"] = Json::array();
+    for (std::size_t slot = 0; slot < genome.slot_genes.size(); ++slot)
+        if (genome.blueprint.slots[slot]) {
+            Json entry = gene(genome.slot_genes[slot]);
+            entry["slot"] = slot;
+            json["slot_genes"].push_back(std::move(entry));
+        }
+    json["link_genes"] = Json::array();
+    for (const evolve::Gene& g : genome.link_genes) json["link_genes"].push_back(gene(g));
+    json["head_gene"] = gene(genome.head_gene);
+    json["preparation"] = file.preparation ? evolve::to_json(*file.preparation) : Json(nullptr);
+    json["identity"] =
+        file.identity_json.empty() ? Json(nullptr) : json_text::parse_ordered(file.identity_json);
+    return json;
+}
+
+}  // namespace cambrian::launch

@@ -1,0 +1,255 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <fstream>
+#include <thread>
+
+#include "cambrian/distributed/communicator/communicator.hpp"
+#include "cambrian/distributed/communicator/mpi_session.hpp"
+#include "cambrian/distributed/coordinator/checkpoint.hpp"
+#include "cambrian/distributed/coordinator/generation_log.hpp"
+#include "cambrian/distributed/coordinator/run_directory.hpp"
+#include "cambrian/distributed/worker/genome_store.hpp"
+#include "cambrian/engine/core/error.hpp"
+#include "cambrian/tests/distributed/support/run_support.hpp"
+
+namespace cambrian::distributed {
+namespace {
+
+using std::chrono::milliseconds;
+using testing::HasSubstr;
+using testing::ThrowsMessage;
+
+SharedGenome genome_of(std::size_t weights) {
+    auto genome = std::make_shared<evolve::Genome>();
+    genome->weights.resize(weights);
+    return genome;
+}
+
+TEST(GenomeCache, DropsTheLeastRecentlyUsed) {
+    const std::uint64_t each = footprint(*genome_of(100));
+    GenomeCache cache(2 * each);
+    cache.add({0, 1}, genome_of(100));
+    cache.add({0, 2}, genome_of(100));
+    EXPECT_NE(cache.find({0, 1}), nullptr);
+    cache.add({0, 3}, genome_of(100));
+    EXPECT_EQ(cache.find({0, 2}), nullptr);
+    EXPECT_NE(cache.find({0, 1}), nullptr);
+    EXPECT_NE(cache.find({0, 3}), nullptr);
+    EXPECT_EQ(cache.bytes(), 2 * each);
+}
+
+TEST(GenomeCache, ForgetsWhatGenerationsDidNotUse) {
+    GenomeCache cache(std::uint64_t{1} << 30U);
+    cache.add({1, 1}, genome_of(10));
+    for (std::uint64_t generation = 0; generation < 1000; ++generation) {
+        cache.begin_generation();
+        ASSERT_NE(cache.find({1, 1}), nullptr);
+        cache.add({2, generation}, genome_of(10));
+        EXPECT_LE(cache.size(), GenomeCache::kept_generations + 2);
+    }
+    EXPECT_EQ(cache.bytes(), cache.size() * footprint(*genome_of(10)));
+    EXPECT_NE(cache.find({2, 999 - GenomeCache::kept_generations}), nullptr);
+    EXPECT_EQ(cache.find({2, 998 - GenomeCache::kept_generations}), nullptr);
+}
+
+TEST(GenomeCache, LeavesOutWhatIsLargerThanItself) {
+    GenomeCache cache(footprint(*genome_of(10)));
+    cache.add({0, 1}, genome_of(10));
+    cache.add({0, 2}, genome_of(1000));
+    EXPECT_EQ(cache.size(), 1U);
+    EXPECT_NE(cache.find({0, 1}), nullptr);
+}
+
+TEST(GenomeStore, KeepsOnlyTheLiving) {
+    GenomeStore store;
+    store.add({0, 1}, genome_of(1));
+    store.add({0, 2}, genome_of(1));
+    const std::vector<Hash128> living{{0, 2}, {0, 9}};
+    store.keep_only(living);
+    EXPECT_EQ(store.find({0, 1}), nullptr);
+    EXPECT_NE(store.find({0, 2}), nullptr);
+    EXPECT_EQ(store.size(), 1U);
+}
+
+TEST(RecordedNetwork, DeliversInOrderAndRecords) {
+    RecordedNetwork network(2);
+    Communicator sender = network.communicator(1);
+    Communicator receiver = network.communicator(0);
+    sender.send(0, MessageKind::hello, {std::byte{1}});
+    sender.send(0, MessageKind::request, {std::byte{2}, std::byte{3}});
+    EXPECT_EQ(receiver.receive(milliseconds(0))->kind, MessageKind::hello);
+    const auto second = receiver.receive(milliseconds(0));
+    EXPECT_EQ(second->source, 1);
+    EXPECT_EQ(second->payload.size(), 2U);
+    EXPECT_FALSE(receiver.receive(milliseconds(1)).has_value());
+    EXPECT_EQ(network.records().size(), 2U);
+    EXPECT_EQ(network.records()[1].bytes, 2U);
+}
+
+TEST(RecordedNetwork, WakesAWaitingRank) {
+    RecordedNetwork network(2);
+    std::thread sender([&] {
+        std::this_thread::sleep_for(milliseconds(5));
+        network.communicator(1).send(0, MessageKind::heartbeat, {});
+    });
+    Communicator receiver = network.communicator(0);
+    EXPECT_TRUE(receiver.receive(std::chrono::seconds(10)).has_value());
+    sender.join();
+}
+
+TEST(RecordedNetwork, SilencedRankNeitherSendsNorHears) {
+    RecordedNetwork network(3);
+    network.communicator(0).send(1, MessageKind::shard, {});
+    network.silence(1);
+    network.communicator(1).send(0, MessageKind::hello, {});
+    network.communicator(2).send(1, MessageKind::hello, {});
+    EXPECT_FALSE(network.communicator(0).receive(milliseconds(0)).has_value());
+    EXPECT_FALSE(network.communicator(1).receive(milliseconds(0)).has_value());
+}
+
+TEST(LocalCommunicator, IsAlone) {
+    Communicator communicator = make_local_communicator();
+    EXPECT_EQ(communicator.size(), 1);
+    EXPECT_FALSE(communicator.receive(milliseconds(0)).has_value());
+}
+
+TEST(LaunchedRanks, TakesTheLargestPromise) {
+    for (const char* name : {"SLURM_STEP_NUM_TASKS", "PMI_SIZE", "OMPI_COMM_WORLD_SIZE"}) {
+        ::unsetenv(name);
+    }
+    EXPECT_EQ(launched_ranks(), 1);
+    ::setenv("PMI_SIZE", "3", 1);
+    ::setenv("SLURM_STEP_NUM_TASKS", "many", 1);
+    EXPECT_EQ(launched_ranks(), 3);
+    ::unsetenv("PMI_SIZE");
+    ::unsetenv("SLURM_STEP_NUM_TASKS");
+}
+
+TEST(RunDirectory, SecondOwnerIsToldWhoHasIt) {
+    const TemporaryDirectory place;
+    const RunDirectory first(place.path() / "run", 1);
+    EXPECT_THAT([&] { const RunDirectory second(place.path() / "run", 1); },
+                ThrowsMessage<ConfigError>(HasSubstr("process " + std::to_string(::getpid()))));
+}
+
+TEST(RunDirectory, IsFreeAgainAfterItsOwner) {
+    const TemporaryDirectory place;
+    { const RunDirectory first(place.path(), 1); }
+    EXPECT_NO_THROW(const RunDirectory second(place.path(), 1));
+}
+
+TEST(RunDirectory, ThatCannotBeMadeIsAConfigError) {
+    EXPECT_THROW(const RunDirectory directory("/proc/no/such/place", 1), ConfigError);
+}
+
+TEST(RunDirectory, RemovesWhatAKilledOwnerWasWriting) {
+    const TemporaryDirectory place;
+    const std::filesystem::path half = place.path() / "checkpoint.cmb.partial.123";
+    const std::filesystem::path notes = place.path() / "notes.txt.partial.1";
+    std::ofstream(half) << "half";
+    std::ofstream(notes) << "not of a run";
+    const RunDirectory directory(place.path(), 3);
+    EXPECT_FALSE(std::filesystem::exists(half));
+    EXPECT_TRUE(std::filesystem::exists(notes));
+}
+
+/// While it lives no file of this process grows beyond a size, as on a full disk.
+class FullDisk {
+  public:
+    explicit FullDisk(rlim_t bytes) : handler_(std::signal(SIGXFSZ, SIG_IGN)) {
+        ::getrlimit(RLIMIT_FSIZE, &before_);
+        const rlimit limit{bytes, before_.rlim_max};
+        ::setrlimit(RLIMIT_FSIZE, &limit);
+    }
+    ~FullDisk() {
+        ::setrlimit(RLIMIT_FSIZE, &before_);
+        std::signal(SIGXFSZ, handler_);
+    }
+    FullDisk(const FullDisk&) = delete;
+    FullDisk& operator=(const FullDisk&) = delete;
+
+  private:
+    rlimit before_{};
+    void (*handler_)(int);
+};
+
+TEST(RunDirectory, FullDiskReplacesNoWholeFile) {
+    const TemporaryDirectory place;
+    const RunDirectory directory(place.path(), 3);
+    directory.write_config(R"({"run": {"name": "whole"}})", "cpu");
+    directory.write_status({});
+    const std::string config = text_of(place.path() / "config.json");
+    const std::string status = text_of(place.path() / "status.json");
+    {
+        const FullDisk disk(10);
+        EXPECT_THROW(directory.write_config(R"({"run": {"name": "half"}})", "cpu"), InputError);
+        EXPECT_THROW(directory.write_status(RunStatus()), InputError);
+    }
+    EXPECT_EQ(config, text_of(place.path() / "config.json"));
+    EXPECT_EQ(status, text_of(place.path() / "status.json"));
+    const auto files = std::distance(std::filesystem::directory_iterator(place.path()), {});
+    EXPECT_EQ(files, 3) << "config.json, status.json and lock";
+}
+
+TEST(Checkpoint, ReadsBackAsItWasWritten) {
+    Checkpoint checkpoint;
+    checkpoint.identity_json = "{}";
+    checkpoint.arithmetic = "cpu";
+    checkpoint.generation = 9;
+    checkpoint.strategy = {std::byte{1}, std::byte{2}};
+    checkpoint.last.emplace().validated = 0.5;
+    checkpoint.elapsed_seconds = 1.5;
+    checkpoint.logs = {10, 20, 30};
+    const Checkpoint copy = decode_checkpoint(encode(checkpoint), "file");
+    EXPECT_EQ(copy.generation, 9U);
+    EXPECT_EQ(copy.strategy, checkpoint.strategy);
+    EXPECT_EQ(copy.last->validated, 0.5);
+    EXPECT_EQ(copy.logs, checkpoint.logs);
+    EXPECT_FALSE(copy.champion.has_value());
+}
+
+TEST(Identity, FirstDifferenceIsNamedAlsoWhenAKeyIsNew) {
+    EXPECT_NO_THROW(check_identity(R"({"a":1,"b":[1,2]})", R"({"b":[1,2],"a":1})", "run"));
+    EXPECT_THAT([] { check_identity(R"({"a":{"b":[1,2]}})", R"({"a":{"b":[1,3]}})", "run"); },
+                ThrowsMessage<ConfigError>(HasSubstr("another a.b.1 (it was 2, now it is 3)")));
+    const std::string nested =
+        R"({"a":)" + std::string(100'000, '[') + std::string(100'000, ']') + "}";
+    EXPECT_THAT([&] { check_identity(nested, R"({"a":1})", "run"); },
+                ThrowsMessage<ConfigError>(HasSubstr("cannot be compared key by key")));
+    const std::string text = R"({"a":")" + std::string(100'000, 'x') + R"("})";
+    try {
+        check_identity(text, R"({"a":1})", "run");
+        ADD_FAILURE() << "taken for equal";
+    } catch (const ConfigError& error) {
+        EXPECT_LT(std::string_view(error.what()).size(), 500U);
+    }
+    EXPECT_THAT([] { check_identity(R"({"a":1})", R"({"a":1,"c":true})", "run"); },
+                ThrowsMessage<ConfigError>(HasSubstr("it was nothing, now it is true")));
+}
+
+TEST(AppendFile, CutsAndContinues) {
+    const TemporaryDirectory place;
+    const std::filesystem::path path = place.path() / "log.csv";
+    {
+        AppendFile file(path, 0);
+        file.pending() = "one\ntwo\n";
+        file.flush();
+        EXPECT_EQ(file.length(), 8U);
+    }
+    {
+        AppendFile file(path, 4);
+        file.pending() = "three\n";
+        file.sync();
+    }
+    EXPECT_EQ(text_of(path), "one\nthree\n");
+    EXPECT_THROW(AppendFile(path, 1000), InputError);
+}
+
+}  // namespace
+}  // namespace cambrian::distributed

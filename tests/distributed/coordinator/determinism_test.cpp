@@ -1,0 +1,189 @@
+#include <fmt/core.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "cambrian/tests/distributed/support/run_support.hpp"
+
+namespace cambrian::distributed {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+/// One way to spread a run, which must not change a byte of it.
+struct Spread {
+    int ranks = 1;
+    int threads = 1;
+    std::uint64_t shard_size = 0;
+    Exchange exchange = Exchange::births;
+    std::string device{};  ///< Ranks with one get their share in one piece.
+};
+
+const std::vector<Spread> spreads{
+    {1, 2, 0, Exchange::births},          {1, 1, 1, Exchange::births},
+    {1, 1, 64, Exchange::genomes},        {2, 1, 0, Exchange::births},
+    {2, 2, 1, Exchange::genomes},         {3, 1, 64, Exchange::births},
+    {3, 1, 0, Exchange::genomes},         {4, 1, 1, Exchange::births},
+    {4, 2, 0, Exchange::births},          {4, 1, 64, Exchange::genomes},
+    {1, 1, 0, Exchange::births, "a GPU"}, {3, 2, 0, Exchange::births, "a GPU"},
+};
+
+std::string spread_run(Experiment experiment, const Spread& spread,
+                       const std::filesystem::path& directory) {
+    experiment.directory = directory;
+    experiment.distribution.shard_size = spread.shard_size;
+    experiment.distribution.exchange = spread.exchange;
+    experiment.distribution.threads = spread.threads;
+    experiment.distribution.device = spread.device;
+    const Launched launched =
+        launch(experiment, {.ranks = spread.ranks, .threads = spread.threads});
+    EXPECT_TRUE(launched.worker_errors.empty());
+    // Ranks of one host that name one device are warned of.
+    EXPECT_LE(launched.reporter.warnings.size(), spread.device.empty() ? 0U : 1U);
+    return results_of(directory);
+}
+
+void expect_one_result(const Experiment& experiment) {
+    const TemporaryDirectory place;
+    const std::string expected = spread_run(experiment, {}, place.path() / "alone");
+    EXPECT_GT(expected.size(), 500U);
+    for (std::size_t i = 0; i < spreads.size(); ++i) {
+        EXPECT_EQ(expected, spread_run(experiment, spreads[i], place.path() / std::to_string(i)))
+            << spreads[i].ranks << " ranks, shard size " << spreads[i].shard_size;
+    }
+}
+
+TEST(Determinism, XorIsTheSameHoweverItIsSpread) {
+    expect_one_result(xor_experiment({}));
+}
+
+TEST(Determinism, CartPoleIsTheSameHoweverItIsSpread) {
+    expect_one_result(cart_pole_experiment({}));
+}
+
+TEST(Determinism, CallbackIsTheSameHoweverItIsSpread) {
+    expect_one_result(callback_experiment({}, sum_task()));
+}
+
+TEST(Determinism, SeedChangesTheResult) {
+    const TemporaryDirectory place;
+    Experiment other = xor_experiment({});
+    other.seed = 8;
+    EXPECT_NE(spread_run(xor_experiment({}), {}, place.path() / "a"),
+              spread_run(other, {}, place.path() / "b"));
+}
+
+TEST(Determinism, ParentsOutsideTheCacheAreAskedFor) {
+    const TemporaryDirectory place;
+    Experiment experiment = xor_experiment({});
+    const std::string expected = spread_run(experiment, {}, place.path() / "alone");
+    experiment.directory = place.path() / "forgetful";
+    experiment.distribution.shard_size = 2;
+    const Launched launched = launch(experiment, {.ranks = 3, .cache_bytes = 0});
+    EXPECT_EQ(expected, results_of(experiment.directory));
+    EXPECT_TRUE(
+        std::any_of(launched.records.begin(), launched.records.end(),
+                    [](const auto& record) { return record.kind == MessageKind::genome_request; }));
+}
+
+TEST(Determinism, MoreRanksThanIndividualsAreLegal) {
+    const TemporaryDirectory place;
+    Experiment experiment = callback_experiment({}, sum_task());
+    experiment.population.size = 2;
+    const std::string expected = spread_run(experiment, {}, place.path() / "alone");
+    EXPECT_EQ(expected, spread_run(experiment, {.ranks = 5}, place.path() / "crowd"));
+}
+
+TEST(Determinism, WorkersShareTheWork) {
+    const TemporaryDirectory place;
+    Experiment experiment = xor_experiment(place.path() / "run");
+    experiment.distribution.shard_size = 1;
+    const Launched launched = launch(experiment, {.ranks = 3});
+    EXPECT_GT(launched.evaluated_by_workers, 0U);
+    EXPECT_EQ(launched.reporter.ranks.size(), 3U);
+    EXPECT_THAT(text_of(experiment.directory / "timings.csv"), HasSubstr("\n0,2,"));
+}
+
+TEST(Determinism, GenomesOfWorkersAreNotSentBack) {
+    const TemporaryDirectory place;
+    const Experiment experiment = xor_experiment(place.path() / "run");
+    const Launched launched = launch(experiment, {.ranks = 2});
+    for (const RecordedNetwork::Record& record : launched.records) {
+        EXPECT_TRUE(record.source != 1 || record.kind != MessageKind::genomes);
+    }
+}
+
+TEST(Run, WritesTheDocumentedColumns) {
+    const TemporaryDirectory place;
+    const Experiment experiment = xor_experiment(place.path() / "run");
+    const Launched launched = launch(experiment, {});
+    const std::string generations = text_of(experiment.directory / "generations.csv");
+    EXPECT_THAT(generations, testing::StartsWith("generation,evaluations,best,mean,worst,validated,"
+                                                 "parameters,env_steps,redrawn,invalid\n"
+                                                 "0,30,"));
+    EXPECT_EQ(std::count(generations.begin(), generations.end(), '\n'), 9);
+    EXPECT_THAT(
+        text_of(experiment.directory / "timings.csv"),
+        testing::StartsWith(
+            "generation,rank,evaluate,vary,wait,communicate,compiled,splits,fallbacks\n0,0,"));
+    EXPECT_THAT(text_of(experiment.directory / "status.json"), HasSubstr("\"state\": \"done\""));
+    EXPECT_THAT(text_of(experiment.directory / "config.json"), HasSubstr("\"fingerprint\""));
+    EXPECT_EQ(launched.reporter.reports.size(), 8U);
+    EXPECT_EQ(launched.result.reason, StopReason::generations);
+}
+
+TEST(Run, CarriesWithoutEvaluatingAgainWhenTheTaskIsDeterministic) {
+    const TemporaryDirectory place;
+    const Experiment experiment = xor_experiment(place.path() / "run");
+    const Launched launched = launch(experiment, {});
+    // 8 elites of 30 are carried over.
+    EXPECT_EQ(launched.reporter.reports[1].evaluations, 30U + 22U);
+    EXPECT_GE(launched.reporter.reports[1].best, launched.reporter.reports[0].best);
+}
+
+TEST(Run, ReevaluatesElitesWhenAsked) {
+    const TemporaryDirectory place;
+    Experiment experiment = xor_experiment(place.path() / "run");
+    experiment.reevaluate = Reevaluate::always;
+    const Launched launched = launch(experiment, {});
+    EXPECT_EQ(launched.reporter.reports[1].evaluations, 60U);
+}
+
+TEST(Run, ValidatesEverySecondGenerationAndAtTheEnd) {
+    const TemporaryDirectory place;
+    Experiment experiment = cart_pole_experiment(place.path() / "run");
+    experiment.stop.generations = 5;
+    const Launched launched = launch(experiment, {});
+    std::vector<bool> validated;
+    for (const GenerationReport& report : launched.reporter.reports) {
+        validated.push_back(report.validated.has_value());
+    }
+    EXPECT_THAT(validated, testing::ElementsAre(false, true, false, true, false));
+    ASSERT_TRUE(launched.result.last.validated.has_value());
+    EXPECT_TRUE(launched.result.best_validated.has_value());
+    EXPECT_THAT(text_of(experiment.directory / "generations.csv"),
+                HasSubstr(fmt::format(",{},", *launched.result.last.validated)));
+}
+
+TEST(Run, StopsAtAFitness) {
+    const TemporaryDirectory place;
+    Experiment experiment = xor_experiment(place.path() / "run");
+    experiment.stop.fitness = -1e9;
+    const Launched launched = launch(experiment, {});
+    EXPECT_EQ(launched.result.reason, StopReason::fitness);
+    EXPECT_EQ(launched.reporter.reports.size(), 1U);
+}
+
+TEST(Run, StopsAfterEvaluations) {
+    const TemporaryDirectory place;
+    Experiment experiment = xor_experiment(place.path() / "run");
+    experiment.stop.evaluations = 31;
+    const Launched launched = launch(experiment, {});
+    EXPECT_EQ(launched.result.reason, StopReason::evaluations);
+    EXPECT_EQ(launched.reporter.reports.size(), 2U);
+}
+
+}  // namespace
+}  // namespace cambrian::distributed

@@ -1,0 +1,369 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include <algorithm>
+#include <cmath>
+#include <exception>
+#include <functional>
+#include <stdexcept>
+#include <thread>
+
+#include "cambrian/distributed/protocol/handshake.hpp"
+#include "cambrian/distributed/protocol/message.hpp"
+#include "cambrian/distributed/worker/worker.hpp"
+#include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/cpu/cpu_backend.hpp"
+#include "cambrian/tests/distributed/support/run_support.hpp"
+
+namespace cambrian::distributed {
+namespace {
+
+using testing::HasSubstr;
+using testing::ThrowsMessage;
+
+TEST(Failure, SilencedWorkerChangesNoByte) {
+    const TemporaryDirectory place;
+    Experiment experiment = xor_experiment({});
+    experiment.stop.generations = 6;
+    experiment.directory = place.path() / "whole";
+    static_cast<void>(launch(experiment, {}));
+    const std::string expected = results_of(experiment.directory);
+    experiment.directory = place.path() / "silenced";
+    experiment.distribution.lease_seconds = 0.2;
+    experiment.distribution.shard_size = 3;
+    const Launched launched = launch(
+        experiment,
+        {.ranks = 3, .on_generation = [](RecordedNetwork& network, const GenerationReport& report) {
+             if (report.generation == 2) {
+                 network.silence(1);
+             }
+         }});
+    EXPECT_EQ(expected, results_of(experiment.directory));
+    EXPECT_THAT(launched.reporter.warnings, testing::Contains(HasSubstr("has been silent")));
+    // The silenced worker hears nothing either, and gives up.
+    EXPECT_THAT(launched.worker_errors, testing::ElementsAre(HasSubstr("the coordinator")));
+}
+
+/// Throws for every shard that holds an individual with a positive answer to the row.
+std::shared_ptr<const evolve::Task> failing_task() {
+    return evolve::make_callback_task(2, 1, [](evolve::Population& population) {
+        const std::vector<float> row{0.5F, -1.0F};
+        const std::vector<float> outputs = population.outputs(row, 1);
+        std::vector<double> fitness;
+        for (float output : outputs) {
+            if (output > 0.0F) {
+                throw std::runtime_error("positive answers break the simulator");
+            }
+            fitness.push_back(static_cast<double>(output));
+        }
+        return fitness;
+    });
+}
+
+TEST(Failure, FailingIndividualsAreCountedAndTheRestGoesOn) {
+    const TemporaryDirectory place;
+    Experiment experiment = callback_experiment(place.path() / "alone", failing_task());
+    const Launched alone = launch(experiment, {});
+    const GenerationReport& first = alone.reporter.reports.front();
+    EXPECT_GT(first.invalid, 0U);
+    EXPECT_LT(first.invalid, 12U);
+    EXPECT_TRUE(std::isfinite(first.best));
+    EXPECT_THAT(alone.reporter.warnings, testing::Contains(HasSubstr("break the simulator")));
+    const std::string expected = results_of(experiment.directory);
+    EXPECT_THAT(expected, HasSubstr(",failed,-inf,"));
+    experiment.directory = place.path() / "spread";
+    static_cast<void>(launch(experiment, {.ranks = 3}));
+    EXPECT_EQ(expected, results_of(experiment.directory));
+}
+
+TEST(Failure, GenerationThatFailsAsAWholeIsAnError) {
+    const TemporaryDirectory place;
+    const std::shared_ptr<const evolve::Task> task = evolve::make_callback_task(
+        2, 1, [](evolve::Population&) -> std::vector<double> { throw std::runtime_error("off"); });
+    const Experiment experiment = callback_experiment(place.path() / "run", task);
+    EXPECT_THAT([&] { static_cast<void>(launch(experiment, {})); },
+                ThrowsMessage<Error>(HasSubstr("no individual of generation 0")));
+    EXPECT_THAT(text_of(experiment.directory / "status.json"), HasSubstr("\"failed\""));
+}
+
+TEST(Failure, CauseThatAllShareDoesNotFillTheConsole) {
+    const TemporaryDirectory place;
+    Experiment experiment = callback_experiment(place.path() / "run", failing_task());
+    experiment.population.size = 64;
+    experiment.stop.generations = 1;
+    const Launched launched = launch(experiment, {});
+    ASSERT_GT(launched.reporter.reports.front().invalid, 4U);
+    ASSERT_EQ(launched.reporter.warnings.size(), 4U);
+    EXPECT_THAT(launched.reporter.warnings.back(), HasSubstr("(after 3 they are only counted)"));
+}
+
+/// Runs the experiment with one worker played by the test.
+std::vector<std::string> run_with_impostor(const Experiment& experiment,
+                                           const std::function<void(Communicator&, Hello)>& play) {
+    RecordedNetwork network(2);
+    const auto backend = make_cpu_backend({});
+    std::thread impostor([&] {
+        Communicator communicator = network.communicator(1);
+        play(communicator, introduce(experiment, *backend));
+    });
+    RecordingReporter reporter;
+    std::exception_ptr failure;
+    try {
+        const std::atomic<int> interrupt{0};
+        Communicator communicator = network.communicator(0);
+        static_cast<void>(
+            run_coordinator(communicator, *backend, experiment, Start::fresh, reporter, interrupt));
+    } catch (...) {
+        failure = std::current_exception();
+    }
+    impostor.join();
+    if (failure) {
+        std::rethrow_exception(failure);
+    }
+    return reporter.warnings;
+}
+
+TEST(Impostor, WithAnotherExperimentIsRefusedByRank) {
+    const TemporaryDirectory place;
+    const Experiment experiment = xor_experiment(place.path() / "run");
+    const auto play = [](Communicator& communicator, Hello hello) {
+        hello.identity.low ^= 1U;
+        send(communicator, 0, hello);
+    };
+    EXPECT_THAT([&] { static_cast<void>(run_with_impostor(experiment, play)); },
+                ThrowsMessage<ConfigError>(
+                    testing::AllOf(HasSubstr("rank 1 on"), HasSubstr("another experiment"))));
+}
+
+TEST(Impostor, WithAnotherVersionIsRefused) {
+    const TemporaryDirectory place;
+    const Experiment experiment = xor_experiment(place.path() / "run");
+    const auto play = [](Communicator& communicator, Hello hello) {
+        hello.version = "0.0.1";
+        send(communicator, 0, hello);
+    };
+    EXPECT_THAT([&] { static_cast<void>(run_with_impostor(experiment, play)); },
+                ThrowsMessage<ConfigError>(HasSubstr("runs cambrian 0.0.1")));
+}
+
+TEST(Impostor, WithOtherArithmeticNeedsMixed) {
+    const TemporaryDirectory place;
+    Experiment experiment = xor_experiment(place.path() / "run");
+    const auto play = [](Communicator& communicator, Hello hello) {
+        hello.arithmetic = "another processor";
+        send(communicator, 0, hello);
+    };
+    EXPECT_THAT([&] { static_cast<void>(run_with_impostor(experiment, play)); },
+                ThrowsMessage<ConfigError>(HasSubstr("other bits")));
+    experiment.directory = place.path() / "mixed";
+    experiment.distribution.mixed = true;
+    EXPECT_THAT(run_with_impostor(experiment, play), testing::IsEmpty());
+}
+
+TEST(Impostor, HostileMessagesAreReportedAndSurvived) {
+    const TemporaryDirectory place;
+    const Experiment experiment = xor_experiment(place.path() / "run");
+    const auto play = [](Communicator& communicator, const Hello& hello) {
+        send(communicator, 0, hello);
+        for (std::uint32_t kind = 0; kind < 12; ++kind) {
+            communicator.send(0, static_cast<MessageKind>(kind), {});
+            communicator.send(0, static_cast<MessageKind>(kind),
+                              std::vector<std::byte>(64, std::byte{0x5A}));
+        }
+    };
+    const std::vector<std::string> warnings = run_with_impostor(experiment, play);
+    EXPECT_THAT(warnings, testing::Contains(HasSubstr("rank 1 on")));
+    EXPECT_LE(warnings.size(), 4U);
+}
+
+/// Answers with frames that are sound outside and noise inside, and with damaged ones.
+void babble(Communicator& communicator, const Hello& hello, std::uint32_t seed) {
+    std::minstd_rand random(seed);
+    send(communicator, 0, hello);
+    send(communicator, 0, Request{4, {}});
+    for (int i = 0; i < 400; ++i) {
+        const auto kind = static_cast<MessageKind>(1 + random() % 7);
+        std::vector<std::byte> body(random() % 200);
+        for (std::byte& byte : body) {
+            byte = static_cast<std::byte>(random() % 4 == 0 ? random() % 256 : 0);
+        }
+        std::vector<std::byte> frame = detail::seal(kind, body);
+        if (random() % 4 == 0) {
+            frame[random() % frame.size()] ^= std::byte{1};
+        }
+        communicator.send(0, kind, std::move(frame));
+    }
+}
+
+TEST(Impostor, NoiseInSoundFramesChangesNoByte) {
+    const TemporaryDirectory place;
+    Experiment experiment = xor_experiment(place.path() / "whole");
+    static_cast<void>(launch(experiment, {}));
+    const std::string expected = results_of(experiment.directory);
+    experiment.distribution.lease_seconds = 0.2;
+    for (std::uint32_t seed = 1; seed <= 3; ++seed) {
+        experiment.directory = place.path() / std::to_string(seed);
+        static_cast<void>(
+            run_with_impostor(experiment, [seed](Communicator& communicator, const Hello& hello) {
+                babble(communicator, hello, seed);
+            }));
+        EXPECT_EQ(expected, results_of(experiment.directory)) << "seed " << seed;
+    }
+}
+
+/// Answers the first shard of founders with outcomes changed by `change`, then hears the stop.
+void answer_falsely(Communicator& communicator, const Hello& hello,
+                    const std::function<void(evolve::Outcome&)>& change) {
+    send(communicator, 0, Request{1, {}});
+    send(communicator, 0, hello);
+    for (;;) {
+        const auto message = communicator.receive(std::chrono::seconds(1));
+        if (!message || message->kind == MessageKind::stop) {
+            return;
+        }
+        if (message->kind != MessageKind::shard) {
+            continue;
+        }
+        const auto order = decode_message<ShardOrder>(message->payload, "the coordinator");
+        ShardResult result{order.shard, {}, {}};
+        for (const evolve::Birth& birth : order.births) {
+            evolve::Outcome& outcome = result.outcomes.emplace_back();
+            outcome.id = birth.id;
+            outcome.fitness = 1e6;
+            outcome.parameters = 17;
+            change(outcome);
+        }
+        send(communicator, 0, Request{0, {result}});
+    }
+}
+
+TEST(Impostor, FalseGenomeHashNamesRankAndBirth) {
+    const TemporaryDirectory place;
+    const Experiment experiment = xor_experiment(place.path() / "run");
+    const auto play = [](Communicator& communicator, const Hello& hello) {
+        answer_falsely(communicator, hello, [](evolve::Outcome& outcome) {
+            outcome.genome = {1, 2};
+        });
+    };
+    EXPECT_THAT([&] { static_cast<void>(run_with_impostor(experiment, play)); },
+                ThrowsMessage<Error>(HasSubstr("rank 1 made another child of birth 0")));
+}
+
+TEST(Impostor, FalseOutcomesAreRefusedAndDoneAgain) {
+    const TemporaryDirectory place;
+    Experiment experiment = xor_experiment(place.path() / "whole");
+    static_cast<void>(launch(experiment, {}));
+    const std::string expected = results_of(experiment.directory);
+    experiment.directory = place.path() / "run";
+    experiment.distribution.lease_seconds = 0.2;
+    const auto play = [](Communicator& communicator, const Hello& hello) {
+        answer_falsely(communicator, hello, [](evolve::Outcome& outcome) { outcome.id += 1000; });
+    };
+    const std::vector<std::string> warnings = run_with_impostor(experiment, play);
+    EXPECT_THAT(warnings, testing::Contains(HasSubstr("belong to other births")));
+    EXPECT_EQ(expected, results_of(experiment.directory));
+}
+
+TEST(Impostor, LosesTheDeviceAndLeavesTheRestToOthers) {
+    const TemporaryDirectory place;
+    Experiment experiment = xor_experiment(place.path() / "whole");
+    static_cast<void>(launch(experiment, {}));
+    const std::string expected = results_of(experiment.directory);
+    experiment.directory = place.path() / "run";
+    const auto play = [](Communicator& communicator, const Hello& hello) {
+        send(communicator, 0, Request{1, {}});
+        send(communicator, 0, hello);
+        const auto message = communicator.receive(std::chrono::seconds(10));
+        ASSERT_TRUE(message && message->kind == MessageKind::shard);
+        const auto order = decode_message<ShardOrder>(message->payload, "the coordinator");
+        send(communicator, 0, ShardFailure{order.shard, "the device is lost", true});
+    };
+    const std::vector<std::string> warnings = run_with_impostor(experiment, play);
+    EXPECT_THAT(warnings, testing::ElementsAre(HasSubstr("leaves the run")));
+    EXPECT_EQ(expected, results_of(experiment.directory));
+}
+
+TEST(Worker, GivesUpOnASilentCoordinator) {
+    const TemporaryDirectory place;
+    RecordedNetwork network(2);
+    Experiment experiment = xor_experiment(place.path() / "run");
+    experiment.distribution.lease_seconds = 0.05;
+    WorkerLimits limits;
+    limits.first_contact_seconds = 0.2;
+    const auto backend = make_cpu_backend({});
+    const std::atomic<int> interrupt{0};
+    Communicator communicator = network.communicator(1);
+    EXPECT_THAT(
+        [&] {
+            static_cast<void>(run_worker(communicator, *backend, experiment, interrupt, limits));
+        },
+        ThrowsMessage<CoordinatorLost>(HasSubstr("the coordinator has not spoken for 0.2")));
+    const std::vector<RecordedNetwork::Record> records = network.records();
+    EXPECT_TRUE(std::any_of(records.begin(), records.end(), [](const auto& record) {
+        return record.kind == MessageKind::heartbeat;
+    }));
+}
+
+TEST(Worker, StaysWhileTheCoordinatorIsBusyForSeveralLeases) {
+    const TemporaryDirectory place;
+    Experiment experiment = cart_pole_experiment(place.path() / "whole");
+    static_cast<void>(launch(experiment, {}));
+    const std::string expected = results_of(experiment.directory);
+    experiment.directory = place.path() / "busy";
+    experiment.distribution.lease_seconds = 1.0;
+    int validations = 0;
+    const auto linger = [&](std::uint64_t) {
+        ++validations;
+        std::this_thread::sleep_for(std::chrono::seconds(3));
+    };
+    experiment.task = watched_task(experiment.task, linger, evolve::Phase::validation);
+    const Launched launched = launch(experiment, {.ranks = 3});
+    EXPECT_GT(validations, 0);
+    EXPECT_THAT(launched.worker_errors, testing::IsEmpty());
+    EXPECT_THAT(launched.reporter.warnings, testing::IsEmpty());
+    EXPECT_EQ(expected, results_of(experiment.directory));
+}
+
+TEST(Worker, LeavesOneLeaseAfterTheCoordinatorFellSilent) {
+    const TemporaryDirectory place;
+    RecordedNetwork network(2);
+    Experiment experiment = xor_experiment(place.path() / "run");
+    experiment.distribution.lease_seconds = 1.5;
+    const auto backend = make_cpu_backend({});
+    std::thread coordinator([&] {
+        Communicator communicator = network.communicator(0);
+        send(communicator, 1, Heartbeat{});
+    });
+    const std::atomic<int> interrupt{0};
+    Communicator communicator = network.communicator(1);
+    const auto start = std::chrono::steady_clock::now();
+    EXPECT_THAT(
+        [&] { static_cast<void>(run_worker(communicator, *backend, experiment, interrupt)); },
+        ThrowsMessage<CoordinatorLost>(
+            testing::AllOf(HasSubstr("silent for a lease"), HasSubstr("lease_seconds is 1.5"))));
+    coordinator.join();
+    const std::chrono::duration<double> waited = std::chrono::steady_clock::now() - start;
+    EXPECT_GT(waited.count(), 1.4);
+    EXPECT_LT(waited.count(), 15.0);
+}
+
+TEST(Status, RepeatsTheExitCodeOfTheError) {
+    const auto code_after = [](const auto& error) {
+        const TemporaryDirectory place;
+        const Experiment experiment = xor_experiment(place.path() / "run");
+        Launch settings;
+        settings.on_generation = [&](RecordedNetwork&, const GenerationReport&) { throw error; };
+        EXPECT_ANY_THROW((void)launch(experiment, settings));
+        return text_of(experiment.directory / "status.json");
+    };
+    EXPECT_THAT(code_after(ConfigError("no")), HasSubstr("\"exit_code\": 2"));
+    EXPECT_THAT(code_after(ShapeError("no")), HasSubstr("\"exit_code\": 2"));
+    EXPECT_THAT(code_after(InputError("no")), HasSubstr("\"exit_code\": 3"));
+    EXPECT_THAT(code_after(DeviceError("no")), HasSubstr("\"exit_code\": 4"));
+    EXPECT_THAT(code_after(std::runtime_error("no")), HasSubstr("\"exit_code\": 1"));
+}
+
+}  // namespace
+}  // namespace cambrian::distributed

@@ -1,0 +1,217 @@
+#include "cambrian/tests/distributed/support/run_support.hpp"
+
+#include <stdlib.h>
+
+#include <exception>
+#include <fstream>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <stdexcept>
+#include <thread>
+#include <utility>
+
+#include "cambrian/distributed/worker/worker.hpp"
+#include "cambrian/engine/cpu/cpu_backend.hpp"
+
+namespace cambrian::distributed {
+
+namespace {
+
+Experiment experiment_of(const std::filesystem::path& directory, const std::string& name,
+                         std::shared_ptr<const evolve::Task> task, std::uint64_t population) {
+    const evolve::TaskSignature signature = task->signature();
+    const auto network = nlohmann::json::parse(R"({
+        "layers": [{"type": "dense", "out": 4, "activation": "tanh"}, {"type": "dense"}],
+        "grid": {"depth": 1, "rows": 1, "cols": 1, "layers_per_cell": 4}})");
+    Experiment experiment;
+    experiment.name = name;
+    experiment.directory = directory;
+    experiment.seed = 7;
+    experiment.population.size = population;
+    experiment.task = std::move(task);
+    experiment.variation.founder =
+        blueprint_from_json(network, signature.observations, signature.outputs);
+    experiment.variation.limits.time = signature.time;
+    experiment.variation.mutation.layer_insert_rate = 0.1F;
+    experiment.variation.mutation.link_add_rate = 0.1F;
+    experiment.checkpoint.every = 4;
+    experiment.checkpoint.keep = 3;
+    experiment.distribution.lease_seconds = 20.0;
+    experiment.identity_json = nlohmann::json{
+        {"population", {{"size", population}}},
+        {"run", {{"seed", 7}}},
+        {"task", {{"type", name}}}}.dump();
+    experiment.resolved_json = experiment.identity_json;
+    return experiment;
+}
+
+std::shared_ptr<const evolve::Task> standard_task(const std::string& settings) {
+    return evolve::standard_tasks().make(nlohmann::json::parse(settings), {});
+}
+
+class WatchedTask final : public evolve::Task {
+  public:
+    WatchedTask(std::shared_ptr<const evolve::Task> task, std::function<void(std::uint64_t)> hook,
+                evolve::Phase phase)
+        : task_(std::move(task)), hook_(std::move(hook)), phase_(phase) {}
+
+    std::string_view type() const override { return task_->type(); }
+    evolve::TaskSignature signature() const override { return task_->signature(); }
+    std::vector<Tensor> data(evolve::Phase phase) const override { return task_->data(phase); }
+    std::vector<Tensor> draws(evolve::Phase phase, std::uint64_t seed,
+                              std::uint64_t round) const override {
+        if (phase == phase_) {
+            hook_(round);
+        }
+        return task_->draws(phase, seed, round);
+    }
+    evolve::Objective build(const evolve::ObjectiveContext& context,
+                            evolve::Phase phase) const override {
+        return task_->build(context, phase);
+    }
+    std::vector<double> evaluate(evolve::Population& population, evolve::Phase phase,
+                                 std::uint64_t seed, std::uint64_t round) const override {
+        hook_(round);
+        return task_->evaluate(population, phase, seed, round);
+    }
+
+  private:
+    std::shared_ptr<const evolve::Task> task_;
+    std::function<void(std::uint64_t)> hook_;
+    evolve::Phase phase_;
+};
+
+}  // namespace
+
+TemporaryDirectory::TemporaryDirectory() {
+    std::string name = (std::filesystem::temp_directory_path() / "cambrian-XXXXXX").string();
+    if (mkdtemp(name.data()) == nullptr) {
+        throw std::runtime_error("no temporary directory");
+    }
+    path_ = name;
+}
+
+TemporaryDirectory::~TemporaryDirectory() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+}
+
+void RecordingReporter::started(const Experiment&, const std::vector<std::string>& rank_lines,
+                                std::uint64_t generation) {
+    ranks = rank_lines;
+    first_generation = generation;
+}
+
+void RecordingReporter::generation_done(const GenerationReport& report) {
+    reports.push_back(report);
+    if (on_generation) {
+        on_generation(report);
+    }
+}
+
+Experiment xor_experiment(const std::filesystem::path& directory) {
+    Experiment experiment =
+        experiment_of(directory, "xor", standard_task(R"({"type": "xor"})"), 30);
+    experiment.stop.generations = 8;
+    return experiment;
+}
+
+Experiment cart_pole_experiment(const std::filesystem::path& directory) {
+    const auto task = standard_task(R"({"type": "cart_pole", "episodes": 2, "steps": 30,
+                                        "validation": {"episodes": 3}})");
+    Experiment experiment = experiment_of(directory, "cart_pole", task, 16);
+    experiment.stop.generations = 4;
+    experiment.validation.every = 2;
+    return experiment;
+}
+
+Experiment callback_experiment(const std::filesystem::path& directory,
+                               std::shared_ptr<const evolve::Task> task) {
+    Experiment experiment = experiment_of(directory, "callback", std::move(task), 12);
+    experiment.stop.generations = 5;
+    return experiment;
+}
+
+std::shared_ptr<const evolve::Task> sum_task() {
+    return evolve::make_callback_task(2, 1, [](evolve::Population& population) {
+        const std::vector<float> row{0.5F, -1.0F};
+        const std::vector<float> outputs = population.outputs(row, 1);
+        return std::vector<double>(outputs.begin(), outputs.end());
+    });
+}
+
+Launched launch(const Experiment& experiment, const Launch& settings) {
+    Launched launched;
+    RecordedNetwork network(settings.ranks);
+    std::atomic<int> quiet{0};
+    const std::atomic<int>& interrupt = settings.interrupt ? *settings.interrupt : quiet;
+    const CpuOptions options{.threads = settings.threads, .math = Math::fast};
+    WorkerLimits limits;
+    limits.cache_bytes = settings.cache_bytes;
+    limits.silence_seconds = 1.0;
+    std::mutex mutex;
+    std::vector<std::thread> workers;
+    for (int rank = 1; rank < settings.ranks; ++rank) {
+        workers.emplace_back([&, rank] {
+            try {
+                const auto backend = make_cpu_backend(options);
+                Communicator communicator = network.communicator(rank);
+                const std::uint64_t evaluated =
+                    run_worker(communicator, *backend, experiment, interrupt, limits);
+                const std::lock_guard lock(mutex);
+                launched.evaluated_by_workers += evaluated;
+            } catch (const std::exception& error) {
+                const std::lock_guard lock(mutex);
+                launched.worker_errors.emplace_back(error.what());
+            }
+        });
+    }
+    if (settings.on_generation) {
+        launched.reporter.on_generation = [&](const GenerationReport& report) {
+            settings.on_generation(network, report);
+        };
+    }
+    std::exception_ptr failure;
+    try {
+        const auto backend = make_cpu_backend(options);
+        Communicator communicator =
+            settings.ranks == 1 ? make_local_communicator() : network.communicator(0);
+        launched.result = run_coordinator(communicator, *backend, experiment, settings.start,
+                                          launched.reporter, interrupt);
+    } catch (...) {
+        failure = std::current_exception();
+    }
+    for (std::thread& worker : workers) {
+        worker.join();
+    }
+    launched.reporter.on_generation = nullptr;
+    launched.records = network.records();
+    if (failure) {
+        std::rethrow_exception(failure);
+    }
+    return launched;
+}
+
+std::string text_of(const std::filesystem::path& path) {
+    std::ifstream file(path, std::ios::binary);
+    if (!file) {
+        throw std::runtime_error("cannot read " + path.string());
+    }
+    std::ostringstream text;
+    text << file.rdbuf();
+    return text.str();
+}
+
+std::string results_of(const std::filesystem::path& directory) {
+    return text_of(directory / "generations.csv") + text_of(directory / "individuals.csv") +
+           text_of(directory / "best.cmb");
+}
+
+std::shared_ptr<const evolve::Task> watched_task(std::shared_ptr<const evolve::Task> task,
+                                                 std::function<void(std::uint64_t)> hook,
+                                                 evolve::Phase phase) {
+    return std::make_shared<WatchedTask>(std::move(task), std::move(hook), phase);
+}
+
+}  // namespace cambrian::distributed

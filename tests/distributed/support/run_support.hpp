@@ -1,0 +1,85 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cambrian/distributed/communicator/communicator.hpp"
+#include "cambrian/distributed/experiment.hpp"
+#include "cambrian/distributed/run.hpp"
+
+namespace cambrian::distributed {
+
+/// A directory of a test's own, removed at its end.
+class TemporaryDirectory {
+  public:
+    TemporaryDirectory();
+    ~TemporaryDirectory();
+    TemporaryDirectory(const TemporaryDirectory&) = delete;
+    TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
+    [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+
+  private:
+    std::filesystem::path path_;
+};
+
+/// Keeps what it is told; `on_generation` may act on it.
+class RecordingReporter final : public Reporter {
+  public:
+    void started(const Experiment&, const std::vector<std::string>& rank_lines,
+                 std::uint64_t generation) override;
+    void progressed(std::uint64_t, std::uint64_t, std::uint64_t) override {}
+    void generation_done(const GenerationReport& report) override;
+    void warning(const std::string& text) override { warnings.push_back(text); }
+
+    std::vector<std::string> ranks;
+    std::uint64_t first_generation = 0;
+    std::vector<GenerationReport> reports;
+    std::vector<std::string> warnings;
+    std::function<void(const GenerationReport&)> on_generation;
+};
+
+/// Small experiments with every mutation at work.
+[[nodiscard]] Experiment xor_experiment(const std::filesystem::path& directory);
+[[nodiscard]] Experiment cart_pole_experiment(const std::filesystem::path& directory);
+[[nodiscard]] Experiment callback_experiment(const std::filesystem::path& directory,
+                                             std::shared_ptr<const evolve::Task> task);
+/// Fitness from the network's answer to one row: higher sums are fitter.
+[[nodiscard]] std::shared_ptr<const evolve::Task> sum_task();
+
+/// How a test runs an experiment on ranks in one process.
+struct Launch {
+    int ranks = 1;
+    int threads = 1;
+    Start start = Start::fresh;
+    std::function<void(RecordedNetwork&, const GenerationReport&)> on_generation{};
+    std::atomic<int>* interrupt = nullptr;
+    std::uint64_t cache_bytes = std::uint64_t{64} << 20U;  ///< Of each worker.
+};
+
+struct Launched {
+    RunResult result;
+    RecordingReporter reporter;
+    std::vector<RecordedNetwork::Record> records;
+    std::vector<std::string> worker_errors;
+    std::uint64_t evaluated_by_workers = 0;
+};
+
+/// Rethrows what the coordinator throws, once all ranks have ended.
+[[nodiscard]] Launched launch(const Experiment& experiment, const Launch& settings);
+
+[[nodiscard]] std::string text_of(const std::filesystem::path& path);
+/// generations.csv, individuals.csv and best.cmb, one after the other.
+[[nodiscard]] std::string results_of(const std::filesystem::path& directory);
+
+/// Delegates to another task, calling a hook before each evaluation of a phase.
+[[nodiscard]] std::shared_ptr<const evolve::Task> watched_task(
+    std::shared_ptr<const evolve::Task> task, std::function<void(std::uint64_t round)> hook,
+    evolve::Phase phase = evolve::Phase::train);
+
+}  // namespace cambrian::distributed

@@ -1,0 +1,176 @@
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include "cambrian/engine/backend/backend.hpp"
+#include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/graph/builders/losses.hpp"
+#include "cambrian/engine/graph/builders/norms.hpp"
+#include "cambrian/engine/graph/gradient/gradient.hpp"
+#include "cambrian/engine/reference/reference.hpp"
+
+// Values by hand, and gradients by the closed forms of the literature.
+namespace cambrian {
+namespace {
+
+std::vector<Tensor> run(const Graph& graph, const std::vector<Tensor>& inputs) {
+    return evaluate(*make_reference_backend(Precision::f64), graph, 1, inputs);
+}
+
+void expect_near(const Tensor& actual, const std::vector<double>& expected) {
+    ASSERT_EQ(actual.elements.size(), expected.size());
+    for (std::size_t i = 0; i < expected.size(); ++i)
+        EXPECT_NEAR(actual.elements[i], expected[i], 1e-12) << "element " << i;
+}
+
+TEST(RmsNorm, DividesByTheRootMeanSquare) {
+    Graph graph;
+    const Var x = graph.input("x", ValueType::real, {1, 2});
+    const Var r = graph.input("r", ValueType::real, {1, 2});
+    const Var gain = graph.input("gain", ValueType::real, {2});
+    graph.output(rms_norm(x, gain, 0.5));
+    const auto [sum, normed] = add_rms_norm(x, r, gain, 0.5);
+    graph.output(sum);
+    graph.output(normed);
+    graph.output(norm_add(x, gain, r, 0.5));
+    const auto results =
+        run(graph, {Tensor(ValueType::real, {1, 2}, {1, 2}),
+                    Tensor(ValueType::real, {1, 2}, {2, 2}), Tensor(ValueType::real, {2}, {1, 3})});
+    const double root = std::sqrt(3.0);  // Mean square 2.5, epsilon 0.5.
+    expect_near(results[0], {1 / root, 6 / root});
+    expect_near(results[1], {3, 4});
+    expect_near(results[2], {3 / std::sqrt(13.0), 12 / std::sqrt(13.0)});
+    expect_near(results[3], {1 / root + 2, 6 / root + 2});
+}
+
+TEST(RmsNorm, GradientsAreTheClosedForms) {
+    const std::vector<double> x{1, -2, 0.5};
+    const std::vector<double> w{2, 1, -1};
+    const std::vector<double> g{0.3, -1, 2};
+    Graph graph;
+    const Var vx = graph.input("x", ValueType::real, {3});
+    const Var vw = graph.input("w", ValueType::real, {3});
+    const Var vg = graph.input("g", ValueType::real, {3});
+    for (const Var d : gradient(rms_norm(vx, vw, 0.1), vg, std::array{vx, vw})) graph.output(d);
+    const auto results =
+        run(graph, {Tensor(ValueType::real, {3}, x), Tensor(ValueType::real, {3}, w),
+                    Tensor(ValueType::real, {3}, g)});
+    // s = (mean x² + eps)^(-1/2), dx = s (w g) - x s³ / D sum(x w g), dw = g x s.
+    const double s = 1 / std::sqrt((1 + 4 + 0.25) / 3 + 0.1);
+    double sum = 0;
+    for (std::size_t i = 0; i < 3; ++i) sum += x[i] * w[i] * g[i];
+    std::vector<double> dx;
+    std::vector<double> dw;
+    for (std::size_t i = 0; i < 3; ++i) {
+        dx.push_back(s * w[i] * g[i] - x[i] * s * s * s / 3 * sum);
+        dw.push_back(g[i] * x[i] * s);
+    }
+    expect_near(results[0], dx);
+    expect_near(results[1], dw);
+}
+
+TEST(LayerNorm, CentresAndScalesRows) {
+    Graph graph;
+    const Var x = graph.input("x", ValueType::real, {1, 4});
+    const Var gain = graph.input("gain", ValueType::real, {4});
+    const Var bias = graph.input("bias", ValueType::real, {4});
+    graph.output(layer_norm(x, gain, bias, 0.75));
+    const auto results = run(graph, {Tensor(ValueType::real, {1, 4}, {1, 2, 3, 4}),
+                                     Tensor(ValueType::real, {4}, {1, 1, 2, 2}),
+                                     Tensor(ValueType::real, {4}, {0, 1, 0, 1})});
+    const double root = std::sqrt(2.0);  // Variance 1.25, epsilon 0.75.
+    expect_near(results[0], {-1.5 / root, -0.5 / root + 1, 1 / root, 3 / root + 1});
+}
+
+TEST(BatchNorm, UsesTheStatisticsItIsGiven) {
+    Graph graph;
+    const Var x = graph.input("x", ValueType::real, {2, 2, 1});
+    const Var two = graph.constant(Tensor(ValueType::real, {2}, {2, 3}));
+    const Var one = graph.constant(Tensor(ValueType::real, {2}, {1, 1}));
+    const Statistics running{graph.constant(Tensor(ValueType::real, {2}, {1, -1})),
+                             graph.constant(Tensor(ValueType::real, {2}, {4, 16}))};
+    graph.output(batch_norm(x, two, one, running, std::array{0, -1}, {.epsilon = 0.0}));
+    const auto results = run(graph, {Tensor(ValueType::real, {2, 2, 1}, {1, -1, 3, 7})});
+    expect_near(results[0], {1, 1, 3, 7});
+}
+
+TEST(BatchNorm, TrainingTakesTheBatchAndMovesTheRunningStatistics) {
+    Graph graph;
+    const Var x = graph.input("x", ValueType::real, {2, 2, 2});
+    const Var gain = graph.constant(Tensor(ValueType::real, {2}, {1, 2}));
+    const Var bias = graph.constant(Tensor(ValueType::real, {2}, {0, 5}));
+    const Statistics running{graph.constant(Tensor(ValueType::real, {2}, {10, 0})),
+                             graph.constant(Tensor(ValueType::real, {2}, {1, 1}))};
+    const auto [output, moved] = batch_norm_training(x, gain, bias, running, std::array{0, 2},
+                                                     {.momentum = 0.5, .epsilon = 0.0});
+    graph.output(output);
+    graph.output(moved.mean);
+    graph.output(moved.variance);
+    // Shifting a batch changes nothing behind its statistics: the gradient of a sum is zero.
+    graph.output(gradient(sum_all(output), std::array{x})[0]);
+    const auto results = run(graph, {Tensor(ValueType::real, {2, 2, 2}, {1, 1, 0, 4, 3, 3, 4, 0})});
+    // Channel 0 holds 1 1 3 3: mean 2, variance 1; channel 1 holds 0 4 4 0: mean 2, variance 4.
+    expect_near(results[0], {-1, -1, 3, 7, 1, 1, 7, 3});
+    expect_near(results[1], {6, 1});
+    expect_near(results[2], {0.5 + 0.5 * 4.0 / 3.0, 0.5 + 0.5 * 16.0 / 3.0});
+    expect_near(results[3], std::vector<double>(8, 0.0));
+}
+
+/// The loss of logits {0, ln 3} twice for two targets, and its gradient.
+std::vector<Tensor> loss(const std::vector<double>& targets, const LossOptions& options) {
+    Graph graph;
+    const Var logits = graph.input("logits", ValueType::real, {2, 2});
+    const Var classes = graph.input("targets", ValueType::integer, {2});
+    const Var value = cross_entropy(logits, classes, options);
+    graph.output(value);
+    graph.output(gradient(sum_all(value), std::array{logits})[0]);
+    graph.output(nll(log_softmax(logits), classes, options));
+    return run(graph, {Tensor(ValueType::real, {2, 2}, {0, std::log(3.0), 0, std::log(3.0)}),
+                       Tensor(ValueType::integer, {2}, targets)});
+}
+
+const double loss_of_0 = std::log(4.0);
+const double loss_of_1 = std::log(4.0 / 3.0);
+
+TEST(CrossEntropy, IsTheLogSumExpLessTheTargetsLogit) {
+    const auto mean = loss({0, 1}, {});
+    expect_near(mean[0], {(loss_of_0 + loss_of_1) / 2});
+    expect_near(mean[1], {-0.375, 0.375, 0.125, -0.125});
+    expect_near(mean[2], mean[0].elements);
+    expect_near(loss({0, 1}, {.form = LossForm::sum})[0], {loss_of_0 + loss_of_1});
+    expect_near(loss({0, 1}, {.form = LossForm::each})[0], {loss_of_0, loss_of_1});
+}
+
+TEST(CrossEntropy, IgnoredTargetsDoNotCount) {
+    const auto one = loss({-100, 1}, {.ignored = -100});
+    expect_near(one[0], {loss_of_1});
+    expect_near(one[1], {0, 0, 0.25, -0.25});
+    expect_near(one[2], {loss_of_1});
+    const auto none = loss({-1, -1}, {.ignored = -1});
+    for (const Tensor& result : none)
+        expect_near(result, std::vector<double>(result.elements.size(), 0.0));
+    expect_near(loss({0, 7}, {.form = LossForm::each, .ignored = 7})[0], {loss_of_0, 0});
+}
+
+TEST(CrossEntropy, RefusesTargetsThatAreNoClass) {
+    EXPECT_THROW(loss({0, 2}, {}), InputError);
+    EXPECT_THROW(loss({0, -100}, {}), InputError);
+}
+
+TEST(LogSumExp, HoldsForLargeAndForNoNumbers) {
+    Graph graph;
+    const Var x = graph.input("x", ValueType::real, {2, 2});
+    graph.output(log_sum_exp(x));
+    graph.output(log_sum_exp(x, 0, true));
+    const double infinity = std::numeric_limits<double>::infinity();
+    const auto results =
+        run(graph, {Tensor(ValueType::real, {2, 2}, {1000, 1000, -infinity, -infinity})});
+    expect_near(Tensor(ValueType::real, {1}, {results[0].elements[0]}), {1000 + std::log(2.0)});
+    EXPECT_EQ(results[0].elements[1], -infinity);
+    expect_near(results[1], {1000, 1000});
+}
+
+}  // namespace
+}  // namespace cambrian

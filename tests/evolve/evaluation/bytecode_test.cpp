@@ -1,0 +1,264 @@
+#include "cambrian/engine/network/bytecode/bytecode.hpp"
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "cambrian/engine/cpu/cpu_backend.hpp"
+#include "cambrian/engine/network/bytecode/bytecode_network.hpp"
+#include "cambrian/engine/network/bytecode/bytecode_table.hpp"
+#include "cambrian/engine/reference/reference.hpp"
+#include "cambrian/evolve/variation/mutation.hpp"
+#include "cambrian/tests/evolve/support/genome_support.hpp"
+
+// A tape computes what the graph of the same network computes, in every bit.
+namespace cambrian::evolve::testing {
+namespace {
+
+constexpr std::int64_t time_steps = 3;
+
+Tensor tensor_of(ValueType type, const auto& values) {
+    return {type, Shape{static_cast<std::int64_t>(values.size())}, {values.begin(), values.end()}};
+}
+
+Tensor some_inputs(std::int64_t rows, std::int64_t features) {
+    Tensor tensor(ValueType::real, Shape{rows, time_steps, features});
+    RandomStream rng(random_key(3, "test.inputs"), 0);
+    for (double& element : tensor.elements) element = static_cast<double>(rng.normal());
+    return tensor;
+}
+
+/// Outputs of a form for sequences of rows, from zero state.
+Tensor sequence_of(Backend& backend, const NetworkForm& form, const Tensor& weights,
+                   const Tensor& activations, const Tensor& enabled, const Tensor& x) {
+    Graph graph;
+    const Var rows = graph.input("x", x.type, x.shape);
+    const NetworkOperands operands{
+        .weights = graph.input("weights", weights.type, weights.shape),
+        .activations = graph.input("activations", activations.type, activations.shape),
+        .enabled = graph.input("enabled", enabled.type, enabled.shape)};
+    graph.output(form.sequence(rows, operands));
+    return evaluate(backend, graph, 1, std::vector<Tensor>{x, weights, activations, enabled}).at(0);
+}
+
+Tensor graph_outputs(Backend& backend, const Genome& genome, const Tensor& x) {
+    const Network network(genome.blueprint);
+    std::vector<std::int32_t> flags = network.enabled_flags();
+    if (flags.empty()) flags.push_back(1);
+    return sequence_of(backend, network, tensor_of(ValueType::real, genome.weights),
+                       tensor_of(ValueType::integer, network.activation_codes()),
+                       tensor_of(ValueType::boolean, flags), x);
+}
+
+Tensor tape_outputs(Backend& backend, const Genome& genome, const Tensor& x,
+                    const TapeCapacity& at_least = {}) {
+    std::vector<std::int32_t> words;
+    std::vector<TapePacking> packings;
+    const TapeCapacity needed = TapeWriter().write(genome.blueprint, words, packings);
+    const TapeCapacity capacity = needed.joined(at_least).rounded();
+    words.resize(static_cast<std::size_t>(capacity.words));
+    // What is behind the weights and behind the tape's own words must not matter.
+    std::vector<float> packed(static_cast<std::size_t>(capacity.weights), std::nanf(""));
+    pack(packings, genome.weights, packed);
+    const TapeNetwork form(genome.blueprint.input_features, genome.blueprint.output_features,
+                           capacity);
+    return sequence_of(backend, form, tensor_of(ValueType::real, packed),
+                       tensor_of(ValueType::integer, words),
+                       tensor_of(ValueType::boolean, std::vector<int>{1}), x);
+}
+
+/// Elements whose bits differ; any NaN equals any NaN.
+std::size_t different(const Tensor& a, const Tensor& b) {
+    if (a.shape != b.shape) return SIZE_MAX;
+    std::size_t count = 0;
+    for (std::size_t i = 0; i < a.elements.size(); ++i) {
+        const double x = a.elements[i];
+        const double y = b.elements[i];
+        if (std::isnan(x) && std::isnan(y)) continue;
+        if (std::bit_cast<std::uint64_t>(x) != std::bit_cast<std::uint64_t>(y)) ++count;
+    }
+    return count;
+}
+
+MutationSettings wild() {
+    MutationSettings settings;
+    settings.activation_rate = 0.3F;
+    settings.layer_type_rate = 0.15F;
+    settings.layer_insert_rate = 0.3F;
+    settings.layer_toggle_rate = 0.15F;
+    settings.link_add_rate = 0.5F;
+    settings.link_drop_rate = 0.2F;
+    settings.weight_replace_rate = 0.1F;
+    settings.weight_power = 0.5F;
+    settings.layer_types = {"dense", "rms_norm", "layer_norm", "softmax", "residual", "rnn"};
+    return settings;
+}
+
+/// A grid with containers and free slots between them.
+Blueprint contained() {
+    return blueprint_from_json(
+        nlohmann::json::parse(R"({"grid": {"rows": 2, "cols": 2, "layers_per_cell": 3}, "layers": [
+        {"type": "dense", "out": 6, "bias": false, "activation": "gelu", "at": [0, 0, 0, 0]},
+        {"type": "sequential", "at": [0, 0, 0, 2], "layers": [
+            {"type": "rnn", "hidden": 5}, {"type": "dense", "out": 5, "activation": "silu"},
+            {"type": "residual"}, {"type": "softmax"}, {"type": "dense", "out": 6}]},
+        {"type": "residual", "at": [0, 0, 1, 1], "layers": [
+            {"type": "layer_norm"}, {"type": "dense", "out": 9, "activation": "relu"},
+            {"type": "dense", "activation": "sigmoid"}]},
+        {"type": "residual", "at": [0, 1, 0, 0]},
+        {"type": "rms_norm", "at": [0, 1, 1, 0]},
+        {"type": "dense", "activation": "tanh"}]})"),
+        3, 2);
+}
+
+/// Mutants of a founder, each the child of the one before; a new chain every few.
+template <class Check>
+void for_each_mutant(const Blueprint& start, std::uint64_t chains, std::uint64_t length,
+                     const Check& check) {
+    for (std::uint64_t chain = 0; chain < chains; ++chain) {
+        Genome genome = founder(start, chain);
+        for (std::uint64_t step = 0; step < length; ++step) {
+            const std::uint64_t birth = chain * length + step + 1;
+            RandomStream rng(random_key(11, "test.mutants"), birth);
+            genome = mutate(rng, wild(), {.time = true}, std::move(genome), birth).genome;
+            check(genome, birth);
+        }
+    }
+}
+
+std::unique_ptr<Backend> strict_backend() {
+    return make_cpu_backend({.math = Math::strict});
+}
+
+TEST(Tape, EqualsTheGraphForMutantsOfManyStructures) {
+    const auto backend = strict_backend();
+    std::size_t wrong = 0;
+    std::size_t finite = 0;
+    for (const Blueprint& start : {mixed_blueprint(), contained()}) {
+        for_each_mutant(start, 250, 20, [&](const Genome& genome, std::uint64_t birth) {
+            // One lane, four and eight, whole chunks and rests.
+            const Tensor x = some_inputs(1 + static_cast<std::int64_t>(birth % 14), 3);
+            const Tensor expected = graph_outputs(*backend, genome, x);
+            wrong += different(expected, tape_outputs(*backend, genome, x));
+            finite += all_finite(expected) ? 1U : 0U;
+        });
+    }
+    EXPECT_EQ(wrong, 0U);
+    EXPECT_GT(finite, 8000U);
+}
+
+TEST(Tape, EqualsTheGraphOnTheReferenceBackend) {
+    for (const Precision precision : {Precision::f32, Precision::f64}) {
+        const auto backend = make_reference_backend(precision);
+        for_each_mutant(contained(), 2, 20, [&](const Genome& genome, std::uint64_t) {
+            const Tensor x = some_inputs(3, 3);
+            EXPECT_EQ(
+                different(graph_outputs(*backend, genome, x), tape_outputs(*backend, genome, x)),
+                0U);
+        });
+    }
+}
+
+TEST(Tape, ReferenceAndCpuBackendAgreeInEveryBit) {
+    const auto cpu = strict_backend();
+    const auto reference = make_reference_backend(Precision::f32);
+    for_each_mutant(contained(), 2, 20, [&](const Genome& genome, std::uint64_t) {
+        const Tensor x = some_inputs(9, 3);
+        EXPECT_EQ(different(tape_outputs(*cpu, genome, x), tape_outputs(*reference, genome, x)),
+                  0U);
+    });
+}
+
+TEST(Tape, FastAndStrictMathGiveTheSameBits) {
+    const auto strict = strict_backend();
+    const auto fast = make_cpu_backend({.math = Math::fast});
+    const Genome genome = founder(contained());
+    const Tensor x = some_inputs(7, 3);
+    EXPECT_EQ(different(tape_outputs(*strict, genome, x), tape_outputs(*fast, genome, x)), 0U);
+}
+
+TEST(Tape, RowsDoNotSeeEachOther) {
+    const auto backend = strict_backend();
+    const Genome genome = founder(contained());
+    const Tensor all = some_inputs(13, 3);
+    const Tensor together = tape_outputs(*backend, genome, all);
+    for (std::int64_t rows = 1; rows < 13; ++rows) {
+        Tensor x(ValueType::real, Shape{rows, time_steps, 3});
+        std::copy_n(all.elements.begin(), x.elements.size(), x.elements.begin());
+        const Tensor alone = tape_outputs(*backend, genome, x);
+        EXPECT_TRUE(
+            std::equal(alone.elements.begin(), alone.elements.end(), together.elements.begin()));
+    }
+}
+
+TEST(Tape, AnyLargerCapacityGivesTheSame) {
+    const auto backend = strict_backend();
+    const Genome genome = founder(contained());
+    const Tensor x = some_inputs(5, 3);
+    const TapeCapacity larger{.words = 1000, .weights = 5000, .state = 77, .memory = 333};
+    EXPECT_EQ(
+        different(tape_outputs(*backend, genome, x), tape_outputs(*backend, genome, x, larger)),
+        0U);
+}
+
+TEST(Tape, EveryInstructionFitsWhatTheTapeSaysItNeeds) {
+    TapeWriter writer;
+    std::set<TapeOp> seen;
+    for_each_mutant(contained(), 10, 20, [&](const Genome& genome, std::uint64_t) {
+        std::vector<std::int32_t> words;
+        std::vector<TapePacking> packings;
+        const TapeCapacity capacity = writer.write(genome.blueprint, words, packings);
+        ASSERT_EQ(static_cast<std::size_t>(capacity.words), words.size());
+        for (std::size_t i = 0; i < words.size(); i += tape_instruction_words) {
+            const TapeInstruction instruction{static_cast<TapeOp>(words[i]),
+                                              words[i + 1],
+                                              words[i + 2],
+                                              words[i + 3],
+                                              words[i + 4],
+                                              words[i + 5],
+                                              words[i + 6],
+                                              words[i + 7]};
+            ASSERT_TRUE(fits(instruction, capacity)) << row(instruction.op).name;
+            seen.insert(instruction.op);
+            const bool last = i + tape_instruction_words == words.size();
+            ASSERT_EQ(instruction.op == TapeOp::end, last);
+        }
+    });
+    EXPECT_EQ(seen.size(), tape_op_count);
+}
+
+TEST(Tape, MemoryIsUsedAgain) {
+    nlohmann::json layers;
+    for (int i = 0; i < 20; ++i)
+        layers.push_back({{"type", "dense"}, {"out", 16}, {"activation", "relu"}});
+    layers.push_back({{"type", "dense"}});
+    const Network network(blueprint_from_json({{"layers", layers}}, 4, 2));
+    EXPECT_LE(make_tape(network).capacity.memory, 4 + 2 * 16);
+}
+
+TEST(Tape, DisabledSlotsLeaveTheTape) {
+    Genome genome = founder(mixed_blueprint());
+    const std::int64_t whole = make_tape(Network(genome.blueprint)).capacity.words;
+    genome.blueprint.slots[2]->enabled = false;
+    EXPECT_EQ(make_tape(Network(genome.blueprint)).capacity.words, whole - tape_instruction_words);
+}
+
+TEST(TapeCapacity, RoundsToFewSizes) {
+    std::vector<std::int64_t> sizes;
+    for (std::int64_t weights = 1; weights <= 65536; ++weights) {
+        const TapeCapacity rounded =
+            TapeCapacity{.words = 8, .weights = weights, .state = 0, .memory = 4}.rounded();
+        ASSERT_GE(rounded.weights, weights);
+        ASSERT_EQ(rounded.weights % 4, 0);
+        ASSERT_EQ(rounded.rounded(), rounded);
+        if (sizes.empty() || sizes.back() != rounded.weights) sizes.push_back(rounded.weights);
+    }
+    EXPECT_LE(sizes.size(), 17U);
+    EXPECT_EQ((TapeCapacity{.words = 8, .weights = 4, .state = 0, .memory = 4}.rounded().state), 0);
+}
+
+}  // namespace
+}  // namespace cambrian::evolve::testing

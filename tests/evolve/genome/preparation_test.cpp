@@ -1,0 +1,160 @@
+#include "cambrian/evolve/genome/preparation.hpp"
+
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <random>
+
+#include "cambrian/engine/core/error.hpp"
+#include "cambrian/tests/evolve/support/task_support.hpp"
+
+namespace cambrian::evolve {
+namespace {
+
+using ::testing::HasSubstr;
+
+Blueprint widths(std::int64_t inputs, std::int64_t outputs) {
+    Blueprint blueprint;
+    blueprint.input_features = inputs;
+    blueprint.output_features = outputs;
+    return blueprint;
+}
+
+Preparation sample() {
+    return {.inputs = {{.column = "a", .scaling = {0.1, 3.0}},
+                       {.column = "b, \"c\"\n", .scaling = {}, .factor = 1.0 / 255.0}},
+            .outputs = {{.name = "y", .scaling = {-2.5, 1e-300}, .current = "a"}, {}, {}},
+            .classes = {-3.0, 0.0, 9007199254740991.0},
+            .sequence_rows = 7};
+}
+
+TEST(Preparation, ReadsBackAsItWasWritten) {
+    for (const Preparation& preparation : {sample(), plain_preparation(widths(3, 2)), {}}) {
+        EXPECT_EQ(decode_preparation(encode(preparation), "file"), preparation);
+        const std::string text = to_json(preparation).dump();
+        EXPECT_EQ(preparation_from_json(nlohmann::json::parse(text)), preparation);
+    }
+}
+
+TEST(Preparation, HasTheBitsOfTheTaskThatPrepared) {
+    // x / 255 and x · (1 / 255) are not the same doubles for 5; each must stay what it was.
+    const double factor = 1.0 / 255.0;
+    const PreparedInput product{.column = "", .scaling = {}, .factor = factor};
+    const PreparedInput quotient{.column = "", .scaling = {.shift = 0.0, .scale = 255.0}};
+    bool differ = false;
+    for (int x = 0; x < 256; ++x) {
+        EXPECT_EQ(product.of(x), x * factor);
+        EXPECT_EQ(quotient.of(x), x / 255.0);
+        differ = differ || product.of(x) != quotient.of(x);
+    }
+    EXPECT_TRUE(differ);
+}
+
+TEST(Preparation, OfAnotherNetworkOrOfNoNumbersIsAFault) {
+    const Blueprint blueprint = widths(2, 3);
+    EXPECT_EQ(preparation_fault(sample(), blueprint), "");
+    EXPECT_EQ(preparation_fault(plain_preparation(blueprint), blueprint), "");
+    EXPECT_THAT(preparation_fault(sample(), widths(3, 3)),
+                HasSubstr("has 2 inputs and 3 outputs, the network has 3 and 3"));
+    EXPECT_THAT(preparation_fault(sample(), widths(2, 2)), HasSubstr("the network has 2 and 2"));
+    const auto fault = [&](const std::function<void(Preparation&)>& spoil) {
+        Preparation preparation = sample();
+        spoil(preparation);
+        return preparation_fault(preparation, blueprint);
+    };
+    constexpr double infinite = std::numeric_limits<double>::infinity();
+    for (const double wrong : {0.0, infinite, std::nan("")}) {
+        EXPECT_NE(fault([&](auto& p) { p.inputs[1].scaling.scale = wrong; }), "") << wrong;
+        EXPECT_NE(fault([&](auto& p) { p.inputs[1].factor = wrong; }), "") << wrong;
+        EXPECT_NE(fault([&](auto& p) { p.outputs[2].scaling.scale = wrong; }), "") << wrong;
+    }
+    EXPECT_NE(fault([&](auto& p) { p.inputs[0].scaling.shift = infinite; }), "");
+    EXPECT_NE(fault([&](auto& p) { p.outputs[0].scaling.shift = std::nan(""); }), "");
+    EXPECT_NE(fault([](auto& p) { p.inputs[1].column = "a"; }), "");
+    EXPECT_NE(fault([](auto& p) { p.inputs[1].column = ""; }), "");
+    EXPECT_NE(fault([](auto& p) { p.inputs[0].column = p.inputs[1].column = ""; }), "");
+    EXPECT_NE(fault([](auto& p) { p.classes = {1, 2}; }), "");
+    EXPECT_NE(fault([](auto& p) { p.classes = {1, 1, 2}; }), "");
+    EXPECT_NE(fault([](auto& p) { p.classes[2] = std::nan(""); }), "");
+    EXPECT_NE(fault([](auto& p) { p.sequence_rows = -1; }), "");
+}
+
+TEST(Preparation, DamagedBytesAreInputErrors) {
+    const std::vector<std::byte> good = encode(sample());
+    for (std::size_t length = 0; length < good.size(); ++length)
+        EXPECT_THROW((void)decode_preparation(std::span(good).first(length), "file"), InputError)
+            << length;
+    std::vector<std::byte> longer = good;
+    longer.push_back(std::byte{0});
+    EXPECT_THROW((void)decode_preparation(longer, "file"), InputError);
+    // After the archive's first byte and the format: the number of inputs.
+    for (std::size_t byte = 5; byte < 13; ++byte) {
+        std::vector<std::byte> huge = good;
+        huge[byte] = std::byte{0xff};
+        EXPECT_THROW((void)decode_preparation(huge, "file"), InputError) << byte;
+    }
+    std::vector<std::byte> newer = good;
+    newer[1] = std::byte{2};
+    EXPECT_THAT(testing::message_of<InputError>([&] { (void)decode_preparation(newer, "file"); }),
+                HasSubstr("its preparation has format 2, this program reads 1"));
+    // Whatever else is changed is an error or another preparation, never a crash.
+    std::mt19937 draw(5);
+    for (int i = 0; i < 2000; ++i) {
+        std::vector<std::byte> bytes = good;
+        bytes[draw() % bytes.size()] = static_cast<std::byte>(draw());
+        try {
+            const Preparation other = decode_preparation(bytes, "file");
+            (void)preparation_fault(other, widths(2, 3));
+        } catch (const InputError&) {
+        }
+    }
+}
+
+TEST(Preparation, OddJsonIsRefused) {
+    const nlohmann::json good = nlohmann::json::parse(to_json(sample()).dump());
+    for (const auto& [pointer, value] : std::vector<std::pair<std::string, nlohmann::json>>{
+             {"/inputs", 3},
+             {"/inputs", {{"a", 1}}},
+             {"/inputs/0/shift", nullptr},
+             {"/inputs/0/scale", true},
+             {"/inputs/1/factor", "1"},
+             {"/inputs/0/column", 1},
+             {"/outputs/0", nlohmann::json::array()},
+             {"/outputs/0/current", nullptr},
+             {"/classes", {1, "2"}},
+             {"/sequence_rows", -1},
+             {"/sequence_rows", 1.5}}) {
+        nlohmann::json bad = good;
+        bad[nlohmann::json::json_pointer(pointer)] = value;
+        EXPECT_ANY_THROW((void)preparation_from_json(bad)) << pointer << ' ' << value;
+    }
+    nlohmann::json huge = good;
+    huge["sequence_rows"] = UINT64_MAX;
+    EXPECT_NE(preparation_fault(preparation_from_json(huge), widths(2, 3)), "");
+}
+
+TEST(Preparation, ClassesAreSaidWhereTheyAreNotTheirIndices) {
+    const std::vector<double> plain{0, 1, 2};
+    EXPECT_EQ(classes_text(plain, 3), "");
+    EXPECT_EQ(classes_text({}, 1), "");
+    const std::vector<double> shifted{1, 2, 3};
+    EXPECT_EQ(classes_text(shifted, 3), "classes 1, 2, 3 are outputs 0 to 2");
+    const std::vector<double> two{-1, 1};
+    EXPECT_EQ(classes_text(two, 1), "classes -1, 1 are targets 0 and 1");
+    std::vector<double> many;
+    for (int i = 0; i < 99; ++i) many.push_back(10 * i);
+    EXPECT_EQ(classes_text(many, 99),
+              "classes 0, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100, .., 980 are outputs 0 to 98");
+}
+
+TEST(Preparation, ClassesFollowTheLargestOutputOrTheSignOfOne) {
+    Preparation preparation{.outputs = {{}, {}, {}}, .classes = {10, 20, 30}};
+    EXPECT_EQ(preparation.class_of(std::vector<float>{0.1F, 3.0F, 2.0F}), 20);
+    EXPECT_EQ(preparation.class_of(std::vector<float>{1.0F, 1.0F, 1.0F}), 10);
+    preparation = {.outputs = {{}}, .classes = {-1, 1}};
+    EXPECT_EQ(preparation.class_of(std::vector<float>{0.1F}), 1);
+    EXPECT_EQ(preparation.class_of(std::vector<float>{0.0F}), -1);
+}
+
+}  // namespace
+}  // namespace cambrian::evolve

@@ -1,0 +1,113 @@
+#include "cambrian/evolve/runs/network_file.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/io/container.hpp"
+#include "cambrian/engine/network/archive/archive.hpp"
+
+namespace cambrian::distributed {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::ThrowsMessage;
+
+NetworkFile prepared_network() {
+    RandomStream rng(random_key(3, "test"), 0);
+    NetworkFile file;
+    file.genome = evolve::sample_genome(
+        blueprint_from_json(
+            nlohmann::json::parse(R"({"input": [2], "layers": [{"type": "dense", "out": 3}]})")),
+        rng, 0);
+    file.identity_json = R"({"run":{"seed":5},"task":{"type":"dataset"}})";
+    file.fitness = -0.25;
+    file.preparation =
+        evolve::Preparation{.inputs = {{.column = "a", .scaling = {0.5, 2.0}},
+                                       {.column = "b", .scaling = {}, .factor = 0.0625}},
+                            .outputs = {{.name = "k=1"}, {.name = "k=2"}, {.name = "k=5"}},
+                            .classes = {1, 2, 5}};
+    return file;
+}
+
+/// The sections of a network file, which may be changed and written again.
+Container opened(const NetworkFile& file) {
+    return decode_container(encode(file), "file");
+}
+
+TEST(NetworkFile, KeepsHowRowsArePrepared) {
+    const NetworkFile file = prepared_network();
+    EXPECT_EQ(decode_network(encode(file), "file"), file);
+    NetworkFile without = file;
+    without.preparation.reset();
+    EXPECT_EQ(decode_network(encode(without), "file"), without);
+    EXPECT_EQ(opened(file).sections.size(), opened(without).sections.size() + 1);
+}
+
+TEST(NetworkFile, APreparationThatIsNotOfTheNetworkIsRefused) {
+    const auto refuses = [](const evolve::Preparation& preparation, const char* why) {
+        NetworkFile file = prepared_network();
+        file.preparation = preparation;
+        const auto bytes = encode(file);
+        EXPECT_THAT([&] { static_cast<void>(decode_network(bytes, "best.cmb")); },
+                    ThrowsMessage<InputError>(AllOf(HasSubstr("best.cmb"), HasSubstr(why))));
+    };
+    evolve::Preparation bad = *prepared_network().preparation;
+    bad.inputs.pop_back();
+    refuses(bad, "has 1 inputs and 3 outputs, the network has 2 and 3");
+    bad = *prepared_network().preparation;
+    bad.inputs[0].scaling.scale = 0.0;
+    refuses(bad, "an input is scaled by no number");
+    bad.inputs[0].scaling.scale = std::nan("");
+    refuses(bad, "an input is scaled by no number");
+    bad = *prepared_network().preparation;
+    bad.classes = {1, 2};
+    refuses(bad, "not as many classes");
+}
+
+TEST(NetworkFile, AnySectionOfThePreparationIsReadOrAnInputError) {
+    Container container = opened(prepared_network());
+    const std::vector<std::byte> good = container.sections.back().bytes;
+    ASSERT_EQ(container.sections.back().name, "preparation");
+    for (std::size_t length = 0; length < good.size(); ++length) {
+        container.sections.back().bytes.assign(good.begin(),
+                                               good.begin() + static_cast<std::ptrdiff_t>(length));
+        const auto bytes = encode(container);
+        EXPECT_THROW(static_cast<void>(decode_network(bytes, "file")), InputError) << length;
+    }
+    for (std::size_t at = 0; at < good.size(); ++at) {
+        container.sections.back().bytes = good;
+        container.sections.back().bytes[at] ^= std::byte{0xff};
+        const auto bytes = encode(container);
+        try {
+            static_cast<void>(decode_network(bytes, "file"));
+        } catch (const InputError&) {
+        }
+    }
+}
+
+TEST(NetworkFile, WhatAnOlderVersionWroteIsRead) {
+    const std::filesystem::path golden =
+        std::filesystem::path(CAMBRIAN_SOURCE_DIR) / "tests/golden/files";
+    const NetworkFile first = read_network(golden / "network_1_table.cmb");
+    EXPECT_FALSE(first.preparation);
+    EXPECT_EQ(first.genome.weights.size(), 3U);
+    EXPECT_EQ(first.generation, 20U);
+    EXPECT_THAT(first.identity_json, HasSubstr("mean_deviation"));
+    const NetworkFile second = read_network(golden / "network_2_dataset.cmb");
+    const evolve::Preparation expected{
+        .inputs = {{.column = "p", .scaling = {}, .factor = 0.0625},
+                   {.column = "q", .scaling = {}, .factor = 0.0625}},
+        .outputs = {{.name = "label=1"}, {.name = "label=2"}, {.name = "label=5"}},
+        .classes = {1, 2, 5}};
+    EXPECT_EQ(second.preparation, expected);
+    EXPECT_EQ(second.genome.weights.size(), 9U);
+}
+
+}  // namespace
+}  // namespace cambrian::distributed

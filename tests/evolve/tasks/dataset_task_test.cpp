@@ -1,0 +1,128 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/cpu/cpu_backend.hpp"
+#include "cambrian/evolve/genome/preparation.hpp"
+#include "cambrian/tests/evolve/support/task_support.hpp"
+
+namespace cambrian::evolve {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+class Dataset : public ::testing::Test {
+  protected:
+    /// A task on labels.csv with these labels beside inputs p and q.
+    [[nodiscard]] std::unique_ptr<Task> with_labels(const std::string& labels,
+                                                    const std::string& loss) const {
+        std::string text = "p,label,q\n";
+        std::size_t row = 0;
+        for (std::size_t begin = 0; begin < labels.size(); ++row) {
+            const std::size_t end = std::min(labels.find(' ', begin), labels.size());
+            text += fmt::format("{},{},{}\n", row, labels.substr(begin, end - begin), 2 * row);
+            begin = end + 1;
+        }
+        folder_.write("labels.csv", text);
+        return testing::standard_task(
+            R"({"type": "dataset", "source": {"type": "csv", "files": ["labels.csv"],
+                "targets": ["label"], "classes": true, "scale": 0.25},
+                "split": {"shuffle": false}, "loss": )" +
+                loss + "}",
+            folder_.path());
+    }
+    [[nodiscard]] static std::vector<std::string> names(const Preparation& preparation) {
+        std::vector<std::string> result;
+        for (const PreparedOutput& output : preparation.outputs) result.push_back(output.name);
+        return result;
+    }
+
+    testing::TemporaryFolder folder_;
+    std::string cross_entropy_ = R"({"type": "cross_entropy"})";
+};
+
+TEST_F(Dataset, KeepsWhatItDoesToItsRows) {
+    const auto task = with_labels("0 1 2 1", cross_entropy_);
+    const Preparation preparation = task->preparation().value();
+    EXPECT_EQ(preparation.inputs,
+              (std::vector<PreparedInput>{{.column = "p", .scaling = {}, .factor = 0.25},
+                                          {.column = "q", .scaling = {}, .factor = 0.25}}));
+    EXPECT_THAT(names(preparation), ElementsAre("label=0", "label=1", "label=2"));
+    EXPECT_THAT(preparation.classes, ElementsAre(0, 1, 2));
+    EXPECT_EQ(preparation.sequence_rows, 0);
+    EXPECT_THAT(task->notes(), IsEmpty());
+}
+
+TEST_F(Dataset, SourcesWithoutNamesGoByPosition) {
+    const auto delay =
+        testing::standard_task(R"({"type": "dataset", "source": {"type": "delay", "steps": 5}})");
+    EXPECT_FALSE(delay->preparation()->named());
+    EXPECT_EQ(delay->preparation()->sequence_rows, 5);
+    EXPECT_THAT(delay->preparation()->classes, IsEmpty());
+    const auto blobs = testing::standard_task(
+        R"({"type": "dataset", "source": {"type": "blobs"}, "loss": {"type": "cross_entropy"}})");
+    EXPECT_EQ(blobs->preparation()->inputs.size(), 2U);
+    EXPECT_EQ(blobs->preparation()->output_name(1), "output_1");
+    EXPECT_THAT(blobs->preparation()->classes, ElementsAre(0, 1, 2));
+}
+
+TEST_F(Dataset, LabelsAreCountedThroughWhateverTheyAre) {
+    for (const auto& [labels, low, middle, high] :
+         {std::tuple{"1 2 3 1", 1, 2, 3}, {"10 20 30 10", 10, 20, 30}, {"-7 0 5 -7", -7, 0, 5}}) {
+        const auto task = with_labels(labels, cross_entropy_);
+        EXPECT_EQ(task->signature().outputs, 3) << labels;
+        EXPECT_THAT(task->data(Phase::train)[1].elements, ElementsAre(0, 1, 2, 0)) << labels;
+        EXPECT_THAT(task->preparation()->classes, ElementsAre(low, middle, high));
+        EXPECT_THAT(task->notes(), ElementsAre(fmt::format("classes {}, {}, {} are outputs 0 to 2",
+                                                           low, middle, high)));
+    }
+    const std::string one =
+        testing::message_of<InputError>([&] { (void)with_labels("5 5 5", cross_entropy_); });
+    EXPECT_THAT(one, HasSubstr("holds 1 classes (2 to 1000000 can be told apart)"));
+}
+
+/// The network answers one logit a class, all equal, but for what `ignored` leaves out.
+TEST_F(Dataset, WhatTheLossIgnoresIsNoClassHoweverLabelsAreCounted) {
+    const auto backend = make_cpu_backend({});
+    // 1 is the index of 20, and must not be taken for what is ignored.
+    for (const auto& [labels, ignored] :
+         {std::pair{"10 20 1 30", 1}, {"10 20 -100 30", -100}, {"0 2 1 5", 1}}) {
+        const auto task = with_labels(
+            labels, fmt::format(R"({{"type": "cross_entropy", "ignore_index": {}}})", ignored));
+        EXPECT_EQ(task->signature().outputs, 3) << labels;
+        EXPECT_THAT(task->data(Phase::train)[1].elements, ElementsAre(0, 1, -100, 2)) << labels;
+        EXPECT_THAT(task->notes(),
+                    ::testing::Contains(HasSubstr("1 of 4 targets in column label")));
+        // Logits 0, p, 0 of p = 0, 1/4, 3/4: rows 0, 1 and 3 count.
+        Genome genome = testing::genome_for(*task, R"({"layers": [{"type": "dense"}]})");
+        genome.weights = {0, 0, 1, 0, 0, 0, 0, 0, 0};
+        const auto lost = [](double p, bool middle) {
+            return std::log(2.0 + std::exp(p)) - (middle ? p : 0.0);
+        };
+        const double expected = (lost(0, false) + lost(0.25, true) + lost(0.75, false)) / 3.0;
+        EXPECT_NEAR(-testing::evaluate_one(*backend, *task, genome, {}).fitness, expected, 1e-6)
+            << labels;
+    }
+}
+
+TEST_F(Dataset, TwoClassesAreOneScoreOrOneNumber) {
+    const auto score = with_labels("1 2 2 1", R"({"type": "bce_with_logits"})");
+    EXPECT_EQ(score->signature().outputs, 1);
+    EXPECT_THAT(names(*score->preparation()), ElementsAre("label=2"));
+    EXPECT_THAT(score->preparation()->classes, ElementsAre(1, 2));
+    EXPECT_THAT(score->notes(), ElementsAre("classes 1, 2 are targets 0 and 1"));
+    EXPECT_THAT(score->data(Phase::train)[1].elements, ElementsAre(0, 1, 1, 0));
+
+    const auto number = with_labels("1 5 5 1", R"({"type": "mse"})");
+    EXPECT_THAT(names(*number->preparation()), ElementsAre("label"));
+    EXPECT_THAT(number->preparation()->classes, IsEmpty());
+    EXPECT_EQ(number->preparation()->outputs[0].answer(1.0), 5.0);
+    EXPECT_EQ(number->preparation()->outputs[0].answer(0.0), 1.0);
+}
+
+}  // namespace
+}  // namespace cambrian::evolve

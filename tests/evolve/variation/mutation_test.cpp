@@ -1,0 +1,457 @@
+#include "cambrian/evolve/variation/mutation.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <set>
+
+#include "cambrian/evolve/genome/genome_layout.hpp"
+#include "cambrian/evolve/variation/mutation_detail.hpp"
+#include "cambrian/evolve/variation/splice.hpp"
+#include "cambrian/tests/evolve/support/genome_support.hpp"
+#include "cambrian/tests/support/network_run.hpp"
+
+namespace cambrian::evolve {
+namespace {
+
+using testing::blueprint;
+using testing::founder;
+using testing::largest_difference;
+using testing::mixed_blueprint;
+using testing::run;
+
+constexpr GenomeLimits with_time{.time = true};
+
+RandomStream stream(std::uint64_t id) {
+    return {random_key(5, "test.mutation"), id};
+}
+
+MutationSettings every_type() {
+    MutationSettings settings;
+    settings.layer_types.clear();
+    for (const std::string_view type : layer_types()) {
+        settings.layer_types.emplace_back(type);
+    }
+    return settings;
+}
+
+TEST(InsertLayer, PreservesTheFunction) {
+    const auto backend = make_reference_backend(Precision::f64);
+    const Genome parent = founder(mixed_blueprint());
+    const Tensor before = run(*backend, parent);
+    std::set<std::string> types;
+    int inserted = 0;
+    for (std::uint64_t id = 0; id < 200; ++id) {
+        RandomStream rng = stream(id);
+        const auto child = insert_layer(rng, every_type(), with_time, parent, id);
+        if (!child) {
+            continue;
+        }
+        check(*child);
+        for (std::size_t slot = 0; slot < parent.slot_genes.size(); ++slot) {
+            if (!parent.blueprint.slots[slot] && child->blueprint.slots[slot]) {
+                types.emplace(child->blueprint.slots[slot]->layer.type());
+                EXPECT_EQ(child->slot_genes[slot].born, id);
+                ++inserted;
+            }
+        }
+        EXPECT_LE(largest_difference(run(*backend, *child), before), 1e-6);
+    }
+    EXPECT_GT(inserted, 50);
+    EXPECT_TRUE(types.contains("dense"));
+    EXPECT_TRUE(types.contains("residual"));
+}
+
+TEST(InsertLayer, NeedsAnEmptySlot) {
+    const Genome full = founder(blueprint(2, {{"dense", 2}}, 1));
+    RandomStream rng = stream(0);
+    EXPECT_FALSE(insert_layer(rng, {}, {}, full, 1).has_value());
+}
+
+TEST(InsertLayer, NeverHappensInAMesh) {
+    Genome parent = founder(blueprint(2, {{"dense", 2}, {}, {"dense", 2}}, 1));
+    parent.blueprint.mode = NetworkMode::mesh;
+    for (std::uint64_t id = 0; id < 50; ++id) {
+        RandomStream rng = stream(id);
+        EXPECT_FALSE(insert_layer(rng, every_type(), with_time, parent, id).has_value());
+    }
+    // Even a layer without weights, which is the identity, would move the function by a step.
+    Genome child = parent;
+    child.blueprint.slots[1] = Slot{.layer = Residual{.layers = {}, .features = 2}};
+    const auto outputs = [](const Genome& genome) {
+        return test::run_sequence(Network(genome.blueprint), genome.weights,
+                                  test::some_rows({1, 6, 2}));
+    };
+    EXPECT_GT(test::difference(outputs(child), outputs(parent)), 0.01);
+}
+
+TEST(InsertLayer, LeavesAnEmptyResidualBesideTheLayerItAdds) {
+    Blueprint description = blueprint(4, {{"dense", 4}, {}, {"residual", 4}, {}}, 2);
+    description.slots[2]->layer = Residual{.layers = {}, .features = 4};
+    const Genome parent = founder(description);
+    int inserted = 0;
+    for (std::uint64_t id = 0; id < 20; ++id) {
+        RandomStream rng = stream(id);
+        if (const auto child = insert_layer(rng, {}, {}, parent, id)) {
+            EXPECT_FALSE(child->blueprint.slots[1].has_value());
+            EXPECT_TRUE(child->blueprint.slots[3].has_value());
+            ++inserted;
+        }
+    }
+    EXPECT_GT(inserted, 2);
+}
+
+TEST(AddLink, PreservesTheFunctionUntilEveryLinkIsThere) {
+    const auto backend = make_reference_backend(Precision::f64);
+    Genome genome = founder(mixed_blueprint());
+    const Tensor before = run(*backend, genome);
+    // Forward: 4 sources times later ends (3 + 1, 2 + 1, 1 + 1, 0 + 1); backward: 1 + 2 + 3.
+    for (std::uint64_t id = 0; id < 16; ++id) {
+        RandomStream rng = stream(id);
+        genome = add_link(rng, {}, with_time, genome, id).value();
+        check(genome);
+        EXPECT_LE(largest_difference(run(*backend, genome), before), 1e-6) << id;
+    }
+    RandomStream rng = stream(16);
+    EXPECT_FALSE(add_link(rng, {}, with_time, genome, 16).has_value());
+    EXPECT_FALSE(add_link(rng, {}, {}, genome, 16).has_value());
+}
+
+TEST(AddLink, IsForwardOnlyWithoutTime) {
+    Genome genome = founder(mixed_blueprint());
+    for (std::uint64_t id = 0; id < 10; ++id) {
+        RandomStream rng = stream(id);
+        genome = add_link(rng, {}, {}, genome, id).value();
+    }
+    EXPECT_FALSE(Network(genome.blueprint).stateful());
+    RandomStream rng = stream(10);
+    EXPECT_FALSE(add_link(rng, {}, {}, genome, 10).has_value());
+}
+
+/// An embedding between empty slots, and one in a container that another one stands before.
+Genome ids_genome() {
+    return founder(
+        blueprint_from_json(nlohmann::json::parse(R"({"grid": {"layers_per_cell": 8}, "layers": [
+            {"type": "residual", "at": [0, 0, 0, 2], "layers": [
+                {"type": "embedding", "vocabulary": 4, "features": 1}]},
+            {"type": "sequential", "at": [0, 0, 0, 5], "layers": [
+                {"type": "softmax"}, {"type": "embedding", "vocabulary": 2, "features": 3}]},
+            {"type": "dense"}]})"),
+                            1, 2));
+}
+
+TEST(AddLink, EndsNowhereThatIdsAreRead) {
+    std::set<int> targets;
+    Genome genome = ids_genome();
+    RandomStream rng = stream(1);
+    std::uint64_t id = 1;
+    while (const auto child = add_link(rng, {}, with_time, genome, id++)) {
+        genome = *child;
+    }
+    for (const Link& link : genome.blueprint.links) {
+        targets.insert(link.target);
+    }
+    EXPECT_EQ(targets, (std::set<int>{5, 8}));
+}
+
+TEST(InsertLayer, PutsNothingBeforeIds) {
+    std::set<std::size_t> places;
+    const Genome parent = ids_genome();
+    for (std::uint64_t id = 0; id < 200; ++id) {
+        RandomStream rng = stream(id);
+        if (const auto child = insert_layer(rng, every_type(), with_time, parent, id)) {
+            for (std::size_t slot = 0; slot < 8; ++slot) {
+                if (!parent.blueprint.slots[slot] && child->blueprint.slots[slot]) {
+                    places.insert(slot);
+                }
+            }
+        }
+    }
+    EXPECT_EQ(places, (std::set<std::size_t>{3, 4, 6, 7}));
+}
+
+TEST(Ids, NothingBeforeTheirReaderIsAddedToOrChanged) {
+    const auto made = [](std::string_view layers) {
+        return founder(blueprint_from_json(nlohmann::json::parse(layers), 1, 2));
+    };
+    const Genome table = made(R"({"grid": {"layers_per_cell": 6}, "layers": [
+        {"type": "dropout", "at": [0, 0, 0, 0]},
+        {"type": "embedding", "vocabulary": 4, "features": 2, "at": [0, 0, 0, 2]},
+        {"type": "dense"}]})");
+    const Genome head = made(R"({"grid": {"layers_per_cell": 6}, "layers": [
+        {"type": "dropout"}, {"type": "embedding", "vocabulary": 3}]})");
+    EXPECT_EQ(last_reader_of_ids(table.blueprint), 2);
+    EXPECT_EQ(last_reader_of_ids(head.blueprint), 6);
+    EXPECT_TRUE(togglable_slots(table.blueprint).empty());
+    EXPECT_TRUE(togglable_slots(head.blueprint).empty());
+    for (std::uint64_t id = 0; id < 100; ++id) {
+        RandomStream rng = stream(id);
+        EXPECT_FALSE(add_link(rng, {}, with_time, head, id).has_value());
+        EXPECT_FALSE(insert_layer(rng, every_type(), with_time, head, id).has_value());
+        EXPECT_FALSE(mutate_layer_type(rng, every_type(), with_time, head, id).has_value());
+        EXPECT_FALSE(change_layer_type(rng, every_type(), with_time, table, 0, id).has_value());
+        if (const auto child = add_link(rng, {}, with_time, table, id)) {
+            EXPECT_EQ(child->blueprint.links.at(0).target, 6);
+        }
+        if (const auto child = insert_layer(rng, every_type(), with_time, table, id)) {
+            EXPECT_FALSE(child->blueprint.slots[1].has_value());
+        }
+    }
+}
+
+TEST(DropLink, UndoesAddLink) {
+    const Genome parent = founder(mixed_blueprint());
+    for (std::uint64_t id = 0; id < 20; ++id) {
+        RandomStream rng = stream(id);
+        const Genome linked = add_link(rng, {}, with_time, parent, 1).value();
+        EXPECT_EQ(drop_link(rng, {}, with_time, linked, 2).value(), parent);
+    }
+    RandomStream rng = stream(0);
+    EXPECT_FALSE(drop_link(rng, {}, with_time, parent, 2).has_value());
+}
+
+TEST(LayerType, ChangesTypeAndNameAndKeepsTheWidths) {
+    const Genome parent = founder(mixed_blueprint());
+    int changed = 0;
+    for (std::uint64_t id = 0; id < 60; ++id) {
+        RandomStream rng = stream(id);
+        const auto child = mutate_layer_type(rng, every_type(), with_time, parent, 9);
+        if (!child) {
+            continue;
+        }
+        check(*child);
+        EXPECT_EQ(chain_shapes(child->blueprint), chain_shapes(parent.blueprint));
+        for (std::size_t slot = 0; slot < parent.slot_genes.size(); ++slot) {
+            if (child->slot_genes[slot] != parent.slot_genes[slot]) {
+                EXPECT_NE(child->blueprint.slots[slot]->layer.type(),
+                          parent.blueprint.slots[slot]->layer.type());
+                EXPECT_EQ(child->slot_genes[slot].born, 9U);
+                ++changed;
+            }
+        }
+    }
+    EXPECT_GT(changed, 20);
+}
+
+TEST(LayerType, StatefulOnlyWithTime) {
+    const Genome parent = founder(mixed_blueprint());
+    for (std::uint64_t id = 0; id < 20; ++id) {
+        RandomStream rng = stream(id);
+        EXPECT_FALSE(mutate_layer_type(rng, {.layer_types = {"rnn"}}, {}, parent, 1).has_value());
+        EXPECT_TRUE(
+            mutate_layer_type(rng, {.layer_types = {"rnn"}}, with_time, parent, 1).has_value());
+        EXPECT_FALSE(insert_layer(rng, {.layer_types = {"rnn"}}, {}, parent, 1).has_value());
+    }
+}
+
+TEST(ToggleLayer, NeverDisablesTheLastLayer) {
+    Genome genome = founder(blueprint(4, {{"dense", 4}, {"rms_norm", 4}}, 2));
+    for (std::uint64_t id = 0; id < 50; ++id) {
+        RandomStream rng = stream(id);
+        if (const auto child = toggle_layer(rng, {}, {}, genome, id)) {
+            genome = *child;
+        }
+        EXPECT_TRUE(genome.blueprint.slots[0]->enabled || genome.blueprint.slots[1]->enabled);
+        check(genome);
+    }
+}
+
+TEST(ToggleLayer, LeavesLayersThatChangeTheWidth) {
+    const Genome genome = founder(blueprint(4, {{"dense", 6}, {"dense", 5}}, 2));
+    RandomStream rng = stream(0);
+    EXPECT_FALSE(toggle_layer(rng, {}, {}, genome, 1).has_value());
+}
+
+TEST(Activation, ReachesEveryGeneButTheHead) {
+    const Genome parent = founder(mixed_blueprint());
+    std::set<int> slots;
+    for (std::uint64_t id = 0; id < 60; ++id) {
+        RandomStream rng = stream(id);
+        const Genome child = mutate_activation(rng, {}, {}, parent, 1).value();
+        EXPECT_EQ(child.blueprint.head, parent.blueprint.head);
+        EXPECT_EQ(child.weights, parent.weights);
+        for (const int slot : {0, 2, 4}) {
+            const auto index = static_cast<std::size_t>(slot);
+            if (child.blueprint.slots[index] != parent.blueprint.slots[index]) {
+                slots.insert(slot);
+            }
+        }
+    }
+    EXPECT_EQ(slots, (std::set<int>{0, 4}));
+}
+
+TEST(Weights, RateIsPerGene) {
+    const Genome parent = founder(mixed_blueprint());
+    int changed = 0;
+    int genes = 0;
+    for (std::uint64_t id = 0; id < 200; ++id) {
+        RandomStream rng = stream(id);
+        Genome child = parent;
+        mutate_weights(rng, {.weight_rate = 0.5F}, child);
+        for (const GeneWeights& gene : gene_weights(parent.blueprint)) {
+            const auto before = weights_of(parent, gene);
+            const auto after = weights_of(child, gene);
+            const auto same =
+                std::inner_product(before.begin(), before.end(), after.begin(), 0, std::plus<>(),
+                                   [](float a, float b) { return a == b ? 1 : 0; });
+            EXPECT_TRUE(same == 0 || same == gene.count);
+            changed += same == 0 ? 1 : 0;
+            ++genes;
+        }
+    }
+    EXPECT_NEAR(static_cast<double>(changed) / genes, 0.5, 0.08);
+}
+
+TEST(Weights, NoiseHasTheGivenPower) {
+    Genome genome = founder(blueprint(40, {{"dense", 60}}, 40));
+    const Genome parent = genome;
+    RandomStream rng = stream(1);
+    mutate_weights(rng, {.weight_rate = 1.0F, .weight_power = 0.3F}, genome);
+    double sum = 0.0;
+    double squares = 0.0;
+    for (std::size_t i = 0; i < genome.weights.size(); ++i) {
+        const double moved = static_cast<double>(genome.weights[i] - parent.weights[i]);
+        sum += moved;
+        squares += moved * moved;
+    }
+    const auto count = static_cast<double>(genome.weights.size());
+    EXPECT_NEAR(sum / count, 0.0, 0.02);
+    EXPECT_NEAR(std::sqrt(squares / count), 0.3, 0.02);
+}
+
+TEST(Weights, ReplacementDrawsInitialValues) {
+    Genome genome = founder(blueprint(40, {{"dense", 60, Activation::relu}, {"rms_norm", 60}}, 4));
+    std::fill(genome.weights.begin(), genome.weights.end(), 100.0F);
+    RandomStream rng = stream(1);
+    mutate_weights(rng, {.weight_rate = 0.0F, .weight_replace_rate = 0.25F}, genome);
+    const Network network(genome.blueprint);
+    std::int64_t replaced = 0;
+    for (const WeightRange& range : network.weights()) {
+        const bool spread = range.parameter.initial == Initial::weight;
+        const double factor = range.parameter.activation == Activation::relu ? 6.0 : 3.0;
+        const double bound = std::sqrt(factor / static_cast<double>(range.parameter.fan_in));
+        for (std::int64_t i = range.offset; i < range.offset + range.count; ++i) {
+            const auto weight = static_cast<double>(genome.weights[static_cast<std::size_t>(i)]);
+            if (weight != 100.0) {
+                ++replaced;
+                EXPECT_TRUE(!spread || std::abs(weight) <= bound * 1.000001) << range.offset;
+                EXPECT_TRUE(range.parameter.initial != Initial::ones || weight == 1.0);
+                EXPECT_TRUE(range.parameter.initial != Initial::zeros || weight == 0.0);
+            }
+        }
+    }
+    EXPECT_NEAR(static_cast<double>(replaced) / static_cast<double>(genome.weights.size()), 0.25,
+                0.03);
+}
+
+TEST(Weights, RunningStatisticsAreSplicedButNotMutated) {
+    Blueprint description = blueprint(4, {{"batch_norm", 4}, {"dense", 4}}, 2);
+    const Genome parent = founder(description);
+    Genome child = parent;
+    RandomStream rng = stream(3);
+    mutate_weights(rng, {.weight_rate = 1.0F, .weight_replace_rate = 0.5F}, child);
+    const Network network(description);
+    for (std::size_t i = 0; i < network.weights().size(); ++i) {
+        const WeightRange& range = network.weights()[i];
+        for (std::int64_t k = range.offset; k < range.offset + range.count; ++k) {
+            const auto at = static_cast<std::size_t>(k);
+            EXPECT_TRUE(!range.parameter.buffer || child.weights[at] == parent.weights[at])
+                << network.weight_name(i);
+        }
+    }
+    EXPECT_NE(child.weights, parent.weights);
+    Genome other = parent;
+    other.weights[8] = 6.0F;  // the first running mean, 0 in the other parent
+    const Genome spliced =
+        splice(rng, {.mode = SpliceMode::point, .split = 0.0F}, parent, 1.0, other, 1.0);
+    EXPECT_EQ(spliced.weights[8], 6.0F);
+}
+
+TEST(InsertLayer, LeavesOutLayersOfTooManyWeights) {
+    Blueprint wide;
+    wide.input_features = 2000;
+    wide.output_features = 1;
+    wide.grid.layers_per_cell = 1;
+    wide.slots.resize(1);
+    wide.head = fitted_layer("dense", {2000}, {1}).value();
+    const Genome parent = founder(wide);
+    RandomStream rng = stream(0);
+    EXPECT_FALSE(insert_layer(rng, {.layer_types = {"dense"}}, {}, parent, 1).has_value());
+}
+
+TEST(Weights, StayFinite) {
+    Genome genome = founder(blueprint(4, {{"dense", 4}}, 2));
+    for (std::uint64_t id = 0; id < 20; ++id) {
+        RandomStream rng = stream(id);
+        mutate_weights(rng, {.weight_rate = 1.0F, .weight_power = 3e38F}, genome);
+    }
+    check(genome);
+}
+
+TEST(Mutate, EqualMutationsOfEqualAncestorsGetEqualIds) {
+    const Genome ancestor = founder(mixed_blueprint());
+    Genome left = ancestor;
+    Genome right = ancestor;
+    RandomStream noise = stream(77);
+    mutate_weights(noise, {}, right);
+    for (std::uint64_t step = 0; step < 12; ++step) {
+        RandomStream rng_left = stream(step);
+        RandomStream rng_right = stream(step);
+        const Mutation operation = step % 3 == 0   ? insert_layer
+                                   : step % 3 == 1 ? add_link
+                                                   : mutate_layer_type;
+        const auto next_left = operation(rng_left, {}, with_time, left, 100 + step);
+        const auto next_right = operation(rng_right, {}, with_time, right, 200 + step);
+        ASSERT_EQ(next_left.has_value(), next_right.has_value());
+        if (next_left) {
+            left = *next_left;
+            right = *next_right;
+        }
+    }
+    EXPECT_EQ(left.blueprint, right.blueprint);
+    for (std::size_t i = 0; i < left.slot_genes.size(); ++i) {
+        EXPECT_EQ(left.slot_genes[i].id, right.slot_genes[i].id);
+    }
+    ASSERT_FALSE(left.link_genes.empty());
+    for (std::size_t i = 0; i < left.link_genes.size(); ++i) {
+        EXPECT_EQ(left.link_genes[i].id, right.link_genes[i].id);
+        EXPECT_EQ(left.link_genes[i].born + 100, right.link_genes[i].born);
+    }
+}
+
+TEST(Mutate, CountsDrawsWithoutAnOutcome) {
+    MutationSettings settings{.weight_rate = 0.0F,
+                              .activation_rate = 0.0F,
+                              .layer_type_rate = 0.0F,
+                              .layer_insert_rate = 1.0F,
+                              .layer_toggle_rate = 0.0F,
+                              .link_add_rate = 0.0F,
+                              .link_drop_rate = 1.0F};
+    const Genome full = founder(blueprint(2, {{"dense", 2}}, 1));
+    RandomStream rng = stream(0);
+    const MutationResult result = mutate(rng, settings, {}, full, 1);
+    EXPECT_EQ(result.redrawn, 16U);
+    EXPECT_EQ(result.genome, full);
+}
+
+TEST(Mutate, RepeatsADrawThatDidNotFit) {
+    // Widths 3 to 6: only dense fits slot 0, so a hit there must be drawn again.
+    MutationSettings settings;
+    settings.layer_type_rate = 1.0F;
+    settings.layer_types = {"dense", "rms_norm"};
+    std::uint32_t redrawn = 0;
+    for (std::uint64_t id = 0; id < 20; ++id) {
+        RandomStream rng = stream(id);
+        const MutationResult result = mutate(rng, settings, {}, founder(mixed_blueprint()), id);
+        check(result.genome);
+        redrawn += result.redrawn;
+    }
+    EXPECT_GT(redrawn, 20U);
+}
+
+}  // namespace
+}  // namespace cambrian::evolve

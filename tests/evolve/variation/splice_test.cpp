@@ -1,0 +1,230 @@
+#include "cambrian/evolve/variation/splice.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "cambrian/evolve/genome/genome_layout.hpp"
+#include "cambrian/evolve/variation/mutation.hpp"
+#include "cambrian/tests/evolve/support/genome_support.hpp"
+
+namespace cambrian::evolve {
+namespace {
+
+using testing::blueprint;
+using testing::founder;
+using testing::mixed_blueprint;
+
+RandomStream stream(std::uint64_t id = 0) {
+    return {random_key(11, "test.splice"), id};
+}
+
+/// Two relatives: the second is the first with noise, so that their genes are alike.
+struct Family {
+    Genome a = founder(mixed_blueprint());
+    Genome b = a;
+    Family() {
+        RandomStream rng = stream(99);
+        mutate_weights(rng, {.weight_rate = 1.0F, .weight_power = 0.1F}, b);
+    }
+};
+
+Genome child_of(const Family& family, const SpliceSettings& settings, double fitness_a,
+                double fitness_b, SpliceReport* report = nullptr) {
+    RandomStream rng = stream();
+    return splice(rng, settings, family.a, fitness_a, family.b, fitness_b, report);
+}
+
+/// How much of b is in the child, averaged over weights.
+double share_of_other(const Family& family, const Genome& child) {
+    double sum = 0.0;
+    for (std::size_t i = 0; i < child.weights.size(); ++i) {
+        sum += static_cast<double>(child.weights[i] - family.a.weights[i]) /
+               static_cast<double>(family.b.weights[i] - family.a.weights[i]);
+    }
+    return sum / static_cast<double>(child.weights.size());
+}
+
+TEST(FitnessLead, IsBoundedForEveryFiniteFitness) {
+    EXPECT_EQ(fitness_lead(2.0, 2.0), 0.0);
+    EXPECT_EQ(fitness_lead(0.0, 0.0), 0.0);
+    EXPECT_NEAR(fitness_lead(3.0, 1.0), 0.5, 1e-12);
+    EXPECT_NEAR(fitness_lead(-1.0, -3.0), 0.5, 1e-12);
+    EXPECT_NEAR(fitness_lead(3.0, -1.0), 1.0, 1e-12);
+    EXPECT_NEAR(fitness_lead(1.0, 0.0), 1.0, 1e-12);
+    const double largest = std::numeric_limits<double>::max();
+    EXPECT_NEAR(fitness_lead(largest, -largest), 1.0, 1e-12);
+    const double tiny = std::numeric_limits<double>::denorm_min();
+    EXPECT_NEAR(fitness_lead(tiny, 0.0), 1.0, 1e-12);
+}
+
+TEST(FitnessLead, IsInfiniteOverWorstFitness) {
+    const double infinity = std::numeric_limits<double>::infinity();
+    EXPECT_EQ(fitness_lead(1.0, -infinity), infinity);
+    EXPECT_EQ(fitness_lead(1.0, std::numeric_limits<double>::quiet_NaN()), infinity);
+    EXPECT_EQ(fitness_lead(-infinity, -infinity), 0.0);
+}
+
+TEST(Splice, EqualParentsGiveTheSameChild) {
+    const Genome parent = founder(mixed_blueprint());
+    for (const SpliceMode mode : {SpliceMode::blend, SpliceMode::point, SpliceMode::uniform}) {
+        RandomStream rng = stream();
+        EXPECT_EQ(splice(rng, {.mode = mode}, parent, 1.0, parent, 0.3), parent) << name(mode);
+    }
+}
+
+TEST(Splice, BlendIsSymmetricAtEqualFitness) {
+    const Family family;
+    RandomStream rng = stream();
+    const Genome one = splice(rng, {}, family.a, -2.0, family.b, -2.0);
+    const Genome two = splice(rng, {}, family.b, -2.0, family.a, -2.0);
+    for (std::size_t i = 0; i < one.weights.size(); ++i) {
+        const double middle =
+            0.5 * static_cast<double>(one.weights[i]) + 0.5 * static_cast<double>(two.weights[i]);
+        EXPECT_NEAR(middle,
+                    0.5 * static_cast<double>(family.a.weights[i]) +
+                        0.5 * static_cast<double>(family.b.weights[i]),
+                    1e-6);
+    }
+    EXPECT_NEAR(share_of_other(family, one), 0.5, 0.05);
+}
+
+TEST(Splice, ShareFallsAsTheFitterLeads) {
+    const Family family;
+    for (const SpliceMode mode : {SpliceMode::blend, SpliceMode::uniform}) {
+        const SpliceSettings settings{.mode = mode};
+        const double equal = share_of_other(family, child_of(family, settings, 1.0, 1.0));
+        const double ahead = share_of_other(family, child_of(family, settings, 3.0, 1.0));
+        const double far = share_of_other(family, child_of(family, settings, 3.0, -1.0));
+        EXPECT_GT(equal, ahead) << name(mode);
+        EXPECT_GT(ahead, far) << name(mode);
+        EXPECT_GT(far, 0.1) << name(mode);
+    }
+}
+
+TEST(Splice, NegativeFitnessLeansToTheFitterToo) {
+    const Family family;
+    const double losses = share_of_other(family, child_of(family, {}, -0.1, -0.3));
+    const double gains = share_of_other(family, child_of(family, {}, 0.3, 0.1));
+    EXPECT_NEAR(losses, gains, 1e-6);
+    EXPECT_LT(losses, 0.45);
+}
+
+TEST(Splice, AnInvalidParentGivesNothing) {
+    const Family family;
+    const double nothing = -std::numeric_limits<double>::infinity();
+    EXPECT_EQ(child_of(family, {}, 1.0, nothing), family.a);
+    EXPECT_EQ(child_of(family, {.mode = SpliceMode::uniform}, 1.0, nothing), family.a);
+}
+
+TEST(Splice, UnlikeGenesStayWithTheFitter) {
+    Family family;
+    for (float& weight : family.b.weights) {
+        weight = -weight;
+    }
+    SpliceReport report;
+    EXPECT_EQ(child_of(family, {}, 1.0, 1.0, &report), family.a);
+    EXPECT_EQ(report.mixed, 0);
+    EXPECT_EQ(report.inherited, 4);
+    EXPECT_LT(report.genes.at(0).similarity, 0.0);
+}
+
+TEST(Splice, PointCutsEveryTensor) {
+    const Family family;
+    const SpliceSettings settings{.mode = SpliceMode::point, .split = 0.25F};
+    const Genome child = child_of(family, settings, 2.0, 1.0);
+    const Network network(child.blueprint);
+    for (const WeightRange& range : network.weights()) {
+        const std::int64_t kept = range.count / 4;
+        for (std::int64_t i = 0; i < range.count; ++i) {
+            const auto at = static_cast<std::size_t>(range.offset + i);
+            EXPECT_EQ(child.weights[at], (i < kept ? family.a : family.b).weights[at]) << at;
+        }
+    }
+}
+
+TEST(Splice, PointAtEqualFitnessDrawsTheEnd) {
+    const Family family;
+    int first = 0;
+    for (std::uint64_t id = 0; id < 64; ++id) {
+        RandomStream rng = stream(id);
+        const Genome child = splice(rng, {.mode = SpliceMode::point}, family.a, 1.0, family.b, 1.0);
+        first += child.weights[0] == family.a.weights[0] ? 1 : 0;
+    }
+    EXPECT_GT(first, 16);
+    EXPECT_LT(first, 48);
+}
+
+TEST(Splice, ChildKeepsFitterParentsExcessGenes) {
+    Family family;
+    RandomStream rng = stream(5);
+    family.a = insert_layer(rng, {.layer_types = {"dense"}}, {}, family.a, 1).value();
+    family.a = add_link(rng, {}, {}, family.a, 2).value();
+    family.b = add_link(rng, {}, {}, family.b, 3).value();
+    SpliceReport report;
+    const Genome child = child_of(family, {}, 2.0, 1.0, &report);
+    check(child);
+    EXPECT_EQ(child.blueprint, family.a.blueprint);
+    EXPECT_EQ(child.slot_genes, family.a.slot_genes);
+    EXPECT_EQ(child.link_genes, family.a.link_genes);
+    EXPECT_EQ(report.mixed, 4);
+    EXPECT_GE(report.inherited, 1);
+    EXPECT_EQ(report.mixed + report.inherited, 6);
+}
+
+TEST(Splice, MatchesMovedWeightsByGeneNotByPlace) {
+    Family family;
+    RandomStream rng = stream(5);
+    family.b = insert_layer(rng, {.layer_types = {"dense"}}, {}, family.b, 1).value();
+    SpliceReport report;
+    const Genome child = child_of(family, {}, 1.0, 1.0, &report);
+    EXPECT_EQ(child.weights.size(), family.a.weights.size());
+    EXPECT_EQ(report.mixed, 4);
+    EXPECT_EQ(report.genes.back().name, "head");
+    EXPECT_GT(report.genes.back().share, 0.4);
+}
+
+TEST(Splice, MixesNestedLayers) {
+    const Family family;
+    const Genome child = child_of(family, {}, 1.0, 1.0);
+    for (const GeneWeights& gene : gene_weights(child.blueprint)) {
+        if (gene.slot == 4) {
+            ASSERT_GT(gene.count, 0);
+            const auto ours = weights_of(child, gene);
+            const auto theirs = weights_of(family.a, gene);
+            EXPECT_FALSE(std::equal(ours.begin(), ours.end(), theirs.begin()));
+        }
+    }
+}
+
+TEST(Splice, GenesOfOtherShapesAreInherited) {
+    Family family;
+    Blueprint wider = blueprint(
+        3, {{"dense", 8, Activation::tanh}, {}, {"rms_norm", 8}, {}, {"residual", 8}, {}}, 2);
+    family.b = founder(wider);
+    SpliceReport report;
+    EXPECT_EQ(child_of(family, {}, 1.0, 1.0, &report), family.a);
+    EXPECT_EQ(report.mixed, 0);
+    EXPECT_EQ(report.inherited, 4);
+    EXPECT_TRUE(report.genes.empty());
+}
+
+TEST(Splice, ReportCountsWhatWasMixed) {
+    const Family family;
+    SpliceReport report;
+    const Genome child = child_of(family, {.mode = SpliceMode::uniform}, 1.0, 1.0, &report);
+    std::int64_t weights = 0;
+    for (const SplicedGene& gene : report.genes) {
+        EXPECT_GT(gene.share, 0.0) << gene.name;
+        weights += gene.weights;
+    }
+    EXPECT_EQ(report.genes.size(), 4U);
+    EXPECT_EQ(report.mixed, 4);
+    EXPECT_EQ(weights, static_cast<std::int64_t>(child.weights.size()));
+    EXPECT_EQ(report.genes[1].name, "slot 2");
+}
+
+}  // namespace
+}  // namespace cambrian::evolve

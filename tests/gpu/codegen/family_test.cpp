@@ -1,0 +1,104 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <bit>
+#include <nlohmann/json.hpp>
+
+#include "cambrian/engine/cpu/cpu_backend.hpp"
+#include "cambrian/evolve/evaluation/evaluator.hpp"
+#include "cambrian/evolve/variation/mutation.hpp"
+#include "cambrian/tests/support/vulkan_device.hpp"
+
+// Generations of mutants in the interpreted family: the evaluations of the CPU backend.
+namespace cambrian::evolve {
+namespace {
+
+std::unique_ptr<Task> task_of(std::string_view settings) {
+    return standard_tasks().make(nlohmann::json::parse(settings), {});
+}
+
+/// Networks of many structures, with state where the task has time.
+std::vector<Genome> mutants(const Task& task, std::uint64_t count) {
+    const TaskSignature signature = task.signature();
+    const Blueprint founder = blueprint_from_json(
+        nlohmann::json::parse(R"({"layers": [{"type": "dense", "out": 6, "activation": "tanh"},
+            {"type": "dense"}], "grid": {"layers_per_cell": 5}})"),
+        signature.observations, signature.outputs);
+    MutationSettings often;
+    often.layer_type_rate = 0.2F;
+    often.layer_insert_rate = 0.5F;
+    often.layer_toggle_rate = 0.2F;
+    often.link_add_rate = 0.6F;
+    often.activation_rate = 0.2F;
+    often.layer_types = {"dense", "rms_norm", "layer_norm", "softmax", "residual", "rnn"};
+    std::vector<Genome> result;
+    for (std::uint64_t i = 0; i < count; ++i) {
+        RandomStream rng(random_key(4, "test.family"), i);
+        Genome genome = sample_genome(founder, rng, i);
+        for (std::uint64_t birth = 1; birth <= i % 8; ++birth)
+            genome = mutate(rng, often, {.time = signature.time}, std::move(genome), birth).genome;
+        result.push_back(std::move(genome));
+    }
+    return result;
+}
+
+std::vector<const Genome*> pointers(const std::vector<Genome>& genomes) {
+    std::vector<const Genome*> result;
+    for (const Genome& genome : genomes) result.push_back(&genome);
+    return result;
+}
+
+void expect_the_evaluations_of_the_cpu(const Task& task, std::uint64_t count, Math math) {
+    const std::vector<Genome> genomes = mutants(task, count);
+    const auto cpu = make_cpu_backend({.threads = 2, .math = Math::strict});
+    const auto vulkan = make_vulkan_backend(test::test_vulkan_options(math));
+    Evaluator expected(*cpu, task, 3, Family::interpreted);
+    Evaluator found(*vulkan, task, 3, Family::interpreted);
+    for (const std::uint64_t round : {0U, 1U}) {
+        const auto a = expected.evaluate(pointers(genomes), {.round = round});
+        const auto b = found.evaluate(pointers(genomes), {.round = round});
+        for (std::size_t i = 0; i < genomes.size(); ++i) {
+            EXPECT_EQ(a[i].status, b[i].status) << i;
+            EXPECT_EQ(std::bit_cast<std::uint64_t>(a[i].fitness),
+                      std::bit_cast<std::uint64_t>(b[i].fitness))
+                << i;
+            EXPECT_EQ(a[i].per_sample, b[i].per_sample) << i;
+            EXPECT_EQ(a[i].env_steps, b[i].env_steps) << i;
+        }
+    }
+    EXPECT_EQ(found.counters().programs_compiled, 1U);
+}
+
+TEST(VulkanFamily, MutantsBalanceAsOnTheCpu) {
+    const auto task = task_of(
+        R"({"type": "cart_pole", "episodes": 3, "steps": 80, "validation": {"episodes": 3}})");
+    expect_the_evaluations_of_the_cpu(*task, 60, Math::strict);
+}
+
+TEST(VulkanFamily, MoreWeightsNeedNoNewPipeline) {
+    const auto task = task_of(
+        R"({"type": "cart_pole", "episodes": 2, "steps": 40, "validation": {"episodes": 2}})");
+    const auto vulkan = make_vulkan_backend(test::test_vulkan_options(Math::strict));
+    Evaluator evaluator(*vulkan, *task, 3, Family::interpreted);
+    const auto evaluate = [&](std::string_view layers) {
+        const Blueprint blueprint =
+            blueprint_from_json(nlohmann::json::parse(layers), task->signature().observations,
+                                task->signature().outputs);
+        RandomStream rng(random_key(5, "test.family"), 0);
+        const std::vector<Genome> genomes{sample_genome(blueprint, rng, 0)};
+        (void)evaluator.evaluate(pointers(genomes), {});
+    };
+    evaluate(R"({"layers": [{"type": "dense", "out": 6}, {"type": "dense"}]})");
+    const std::int64_t pipelines = vulkan_statistics(*vulkan).pipelines;
+    evaluate(R"({"layers": [{"type": "dense", "out": 24}, {"type": "dense", "out": 24},
+                            {"type": "dense"}]})");
+    EXPECT_EQ(evaluator.counters().programs_compiled, 2U);
+    EXPECT_EQ(vulkan_statistics(*vulkan).pipelines, pipelines);
+}
+
+TEST(VulkanFamily, MutantsSolveXorAsOnTheCpu) {
+    expect_the_evaluations_of_the_cpu(*task_of(R"({"type": "xor"})"), 60, Math::strict);
+}
+
+}  // namespace
+}  // namespace cambrian::evolve

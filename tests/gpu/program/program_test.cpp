@@ -1,0 +1,322 @@
+#include <gmock/gmock.h>
+
+#include <array>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <utility>
+#include <vector>
+
+#include "cambrian/engine/core/error.hpp"
+#include "cambrian/tests/gpu/support/program_support.hpp"
+
+namespace cambrian::test {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Each;
+using ::testing::HasSubstr;
+using ::testing::ThrowsMessage;
+
+/// rows of a table by index, for each individual.
+Graph gather_graph(std::int64_t rows, std::int64_t picks) {
+    Graph graph;
+    const Var table = graph.input("table", ValueType::real, {rows, 2});
+    const Var indices = graph.input("indices", ValueType::integer, {picks}, true);
+    graph.output(gather(table, indices) * 2.0);
+    return graph;
+}
+
+TEST_F(ProgramTest, GivesTheBitsOfTheCpu) {
+    for (const std::int64_t population : {1, 3, 17, 257}) {
+        const std::vector<float> x = numbers(5);
+        const std::vector<float> w = numbers(5 * population, 0.25F);
+        const auto inputs = std::pair(buffer(x), buffer(w));
+        const auto output = backend_->allocate(ValueType::real, 5 * population);
+        const auto program = backend_->compile(small_graph(5));
+        program->run(population, std::vector<Binding>{{inputs.first.get()}, {inputs.second.get()}},
+                     std::vector<Binding>{{output.get()}});
+        EXPECT_EQ(reals(*output), expected_small(x, w));
+    }
+}
+
+TEST_F(ProgramTest, ARunIsOneSubmissionAndASteadyOneAllocatesAndRecordsNothing) {
+    const std::int64_t population = 64;
+    const auto program = backend_->compile(small_graph(5));
+    const auto x = buffer(numbers(5));
+    const auto w = backend_->allocate(ValueType::real, 5 * population);
+    const auto output = backend_->allocate(ValueType::real, 5 * population);
+    VulkanStatistics before;
+    for (int run = 0; run < 5; ++run) {
+        if (run == 2) before = statistics();
+        const std::vector<float> weights = numbers(5 * population, static_cast<float>(run));
+        for (std::int64_t i = 0; i < population; ++i)
+            backend_->upload(*w, 5 * i,
+                             std::span(weights).subspan(5 * static_cast<std::size_t>(i), 5));
+        program->run(population, std::vector<Binding>{{x.get()}, {w.get()}},
+                     std::vector<Binding>{{output.get()}});
+        EXPECT_EQ(reals(*output), expected_small(numbers(5), weights)) << "run " << run;
+    }
+    const VulkanStatistics after = statistics();
+    EXPECT_EQ(after.submits - before.submits, 3);
+    EXPECT_EQ(after.allocations, before.allocations);
+    EXPECT_EQ(after.recordings, before.recordings);
+    EXPECT_EQ(after.pipelines, before.pipelines);
+    EXPECT_EQ(before.recordings, 1);
+}
+
+TEST_F(ProgramTest, RecordsAnewOnlyForOtherAddressesOrPopulations) {
+    const auto program = backend_->compile(small_graph(5));
+    const auto x = buffer(numbers(5));
+    const auto w = buffer(numbers(5 * 8));
+    const auto outputs = std::pair(backend_->allocate(ValueType::real, 5 * 8),
+                                   backend_->allocate(ValueType::real, 5 * 8));
+    const auto run = [&](std::int64_t population, const Binding& output) {
+        program->run(population, std::vector<Binding>{{x.get()}, {w.get()}}, std::array{output});
+        return statistics().recordings;
+    };
+    EXPECT_EQ(run(8, {outputs.first.get()}), 1);
+    EXPECT_EQ(run(8, {outputs.second.get()}), 2);
+    EXPECT_EQ(run(7, {outputs.first.get()}), 3);
+    EXPECT_EQ(run(4, {outputs.first.get(), 20}), 4);
+    for (int i = 0; i < 3; ++i) {
+        EXPECT_EQ(run(8, {outputs.first.get()}), 4);
+        EXPECT_EQ(run(8, {outputs.second.get()}), 4);
+    }
+    EXPECT_EQ(run(5, {outputs.first.get()}), 5);
+    EXPECT_EQ(run(8, {outputs.second.get()}), 5) << "the one used last is kept";
+    EXPECT_EQ(reals(*outputs.second), expected_small(numbers(5), numbers(5 * 8)));
+}
+
+TEST_F(ProgramTest, OutputsThatAreInputsConstantsOrRepeatedAreCopied) {
+    Graph graph;
+    const Var x = graph.input("x", ValueType::real, {3});
+    const Var w = graph.input("w", ValueType::real, {3}, true);
+    const Var sum = x + w;
+    for (const Var out :
+         {w, sum, sum, x, constant(graph, 2.5), reshape(sum, {3, 1}), slice(w, 0, 1, 2)})
+        graph.output(out);
+    const std::vector<Tensor> inputs{Tensor(ValueType::real, {3}, {1, 2, 3}),
+                                     Tensor(ValueType::real, {2, 3}, {10, 20, 30, 40, 50, 60})};
+    const auto actual = evaluate(*backend_, graph, 2, inputs);
+    const auto expected = evaluate(*make_cpu_backend({}), graph, 2, inputs);
+    for (std::size_t i = 0; i < expected.size(); ++i)
+        EXPECT_EQ(actual[i].elements, expected[i].elements) << i;
+}
+
+TEST_F(ProgramTest, AnIndexOutOfRangeIsAnInputErrorOfTheDownload) {
+    const auto program = backend_->compile(gather_graph(5, 3));
+    const auto table = buffer(numbers(10));
+    const auto indices = buffer(std::vector<std::int32_t>{0, 4, 2, 1, 5, 3});
+    const auto output = backend_->allocate(ValueType::real, 12);
+    const auto run = [&] {
+        program->run(2, std::vector<Binding>{{table.get()}, {indices.get()}},
+                     std::vector<Binding>{{output.get()}});
+    };
+    run();
+    EXPECT_THAT([&] { (void)reals(*output); },
+                ThrowsMessage<InputError>(HasSubstr("index 5 is out of range (gather over 5 rows) "
+                                                    "use indices from 0 to 4")));
+    backend_->upload(*indices, 4, std::vector<std::int32_t>{-7});
+    run();
+    EXPECT_THAT([&] { (void)reals(*output); },
+                ThrowsMessage<InputError>(HasSubstr("index -7 is out of range")));
+    backend_->upload(*indices, 4, std::vector<std::int32_t>{0});
+    run();
+    EXPECT_EQ(reals(*output).size(), 12U);
+}
+
+TEST_F(ProgramTest, AnErrorThatNobodyAskedForComesWithTheNextDownload) {
+    const auto table = buffer(numbers(10));
+    const auto indices = buffer(std::vector<std::int32_t>{9});
+    const auto output = backend_->allocate(ValueType::real, 2);
+    {
+        const auto program = backend_->compile(gather_graph(5, 1));
+        program->run(1, std::vector<Binding>{{table.get()}, {indices.get()}},
+                     std::vector<Binding>{{output.get()}});
+    }
+    EXPECT_THROW((void)reals(*table), InputError);
+    EXPECT_EQ(reals(*table), numbers(10));
+}
+
+TEST_F(ProgramTest, ErrorsInsideScansNameTheirOp) {
+    Graph body;
+    const Var total = body.input("total", ValueType::real, {3});
+    const Var index = body.input("index", ValueType::integer, {1});
+    const Var values = body.input("values", ValueType::real, {1});
+    body.output(total + scatter_add(values, index, 3));
+    Graph graph;
+    const Var start = graph.input("start", ValueType::real, {3});
+    const Var indices = graph.input("indices", ValueType::integer, {4, 1});
+    const Var all = graph.input("values", ValueType::real, {4, 1});
+    graph.output(
+        scan(std::move(body), std::array{start}, std::array{indices, all}, {}, 4).carries[0]);
+    std::vector<Tensor> inputs{Tensor(ValueType::real, {3}),
+                               Tensor(ValueType::integer, {4, 1}, {0, 2, 1, 1}),
+                               Tensor(ValueType::real, {4, 1}, {1, 2, 3, 4})};
+    EXPECT_EQ(evaluate(*backend_, graph, 1, inputs)[0].elements, (std::vector<double>{1, 7, 2}));
+    inputs[1].elements[2] = 3;
+    EXPECT_THAT(
+        [&] { (void)evaluate(*backend_, graph, 1, inputs); },
+        ThrowsMessage<InputError>(HasSubstr("index 3 is out of range (scatter_add over 3 rows)")));
+}
+
+TEST(VulkanMemory, PeakBytesAreWhatARunTakes) {
+    const auto backend = make_vulkan_backend(test_vulkan_options());
+    Graph graph;
+    const Var x = graph.input("x", ValueType::real, {40}, true);
+    graph.output(reduce_sum(matmul(reshape(sin(x), {40, 1}), reshape(x, {1, 40})), 1));
+    const auto program = backend->compile(graph);
+    EXPECT_GE(program->peak_bytes(100), 100 * 4 * 1600);
+    EXPECT_GT(program->peak_bytes(200), program->peak_bytes(100));
+    const auto input = backend->allocate(ValueType::real, 40 * 200);
+    const auto output = backend->allocate(ValueType::real, 40 * 200);
+    const std::int64_t before = backend->memory().used;
+    program->run(200, std::vector<Binding>{{input.get()}}, std::vector<Binding>{{output.get()}});
+    EXPECT_EQ(backend->memory().used - before, program->peak_bytes(200));
+}
+
+TEST(VulkanMemory, ARunAboveTheLimitIsOutOfMemoryAndASmallerOneRuns) {
+    VulkanOptions options = test_vulkan_options();
+    options.memory_limit = std::int64_t{1} << 20;
+    const auto backend = make_vulkan_backend(options);
+    EXPECT_EQ(backend->memory().limit, options.memory_limit);
+    Graph graph;
+    const Var x = graph.input("x", ValueType::real, {10}, true);
+    graph.output(reduce_sum(matmul(reshape(x, {10, 1}), reshape(x, {1, 10})), 1));
+    const auto program = backend->compile(graph);
+    const auto input = backend->allocate(ValueType::real, 10 * 5000);
+    const auto output = backend->allocate(ValueType::real, 10 * 5000);
+    const auto run = [&](std::int64_t population) {
+        program->run(population, std::vector<Binding>{{input.get()}},
+                     std::vector<Binding>{{output.get()}});
+    };
+    EXPECT_THAT([&] { run(5000); },
+                ThrowsMessage<OutOfMemoryError>(AllOf(HasSubstr("1048576"), HasSubstr("limit"))));
+    EXPECT_THROW((void)backend->allocate(ValueType::real, 1 << 20), OutOfMemoryError);
+    run(1000);
+    std::vector<float> values(10 * 1000, 1.0F);
+    backend->download(*output, 0, std::span(values));
+    EXPECT_THAT(values, Each(0.0F));
+}
+
+TEST(VulkanMemory, IdleTemporariesMakeRoomAtTheLimit) {
+    VulkanOptions options = test_vulkan_options();
+    options.memory_limit = std::int64_t{1} << 20;
+    const auto backend = make_vulkan_backend(options);
+    Graph graph;
+    const Var x = graph.input("x", ValueType::real, {10}, true);
+    graph.output(reduce_sum(matmul(reshape(x, {10, 1}), reshape(x, {1, 10})), 1));
+    const auto program = backend->compile(graph);
+    const auto input = backend->allocate(ValueType::real, 10 * 1500);
+    const auto output = backend->allocate(ValueType::real, 10 * 1500);
+    const auto run = [&] {
+        program->run(1500, std::vector<Binding>{{input.get()}},
+                     std::vector<Binding>{{output.get()}});
+    };
+    const std::vector<float> ones(10 * 1500, 1.0F);
+    backend->upload(*input, 0, std::span(ones));
+    run();
+    ASSERT_GT(backend->memory().used, 650000) << "temporaries stay for the next run";
+    auto other = backend->allocate(ValueType::real, 150000);
+    EXPECT_LE(backend->memory().used, 730000);
+    EXPECT_THROW(run(), OutOfMemoryError);
+    other.reset();
+    run();
+    std::vector<float> values(10 * 1500);
+    backend->download(*output, 0, std::span(values));
+    EXPECT_THAT(values, Each(10.0F));
+}
+
+TEST(VulkanMemory, MoreElementsThanAKernelCountsAreADeviceError) {
+    const auto backend = make_vulkan_backend(test_vulkan_options());
+    Graph graph;
+    const Var x = graph.input("x", ValueType::real, {1}, true);
+    graph.output(reduce_sum(broadcast(x, {std::int64_t{1} << 24}), 0));
+    const auto program = backend->compile(graph);
+    const auto input = backend->allocate(ValueType::real, 300);
+    const auto output = backend->allocate(ValueType::real, 300);
+    EXPECT_THAT(
+        [&] {
+            program->run(300, std::vector<Binding>{{input.get()}},
+                         std::vector<Binding>{{output.get()}});
+        },
+        ThrowsMessage<DeviceError>(HasSubstr("evaluate fewer individuals at once")));
+}
+
+TEST(VulkanMemory, AValueOfAllIndividualsIsNoLongerThanAKernelCounts) {
+    const auto backend = make_vulkan_backend(test_vulkan_options());
+    Graph graph;
+    const Var table = graph.input("table", ValueType::real, {std::int64_t{1} << 30, 4});
+    const Var index = graph.input("index", ValueType::integer, {1}, true);
+    graph.output(gather(table, index));
+    const auto program = backend->compile(graph);
+    // Nothing is looked at before, least of all memory that no device has.
+    EXPECT_THAT([&] { program->run(1, {}, {}); },
+                ThrowsMessage<DeviceError>(
+                    AllOf(HasSubstr("temporary of 4294967296 words"), HasSubstr("split it"))));
+}
+
+TEST(VulkanBackend, DumpsGraphsAndTellsTimes) {
+    const auto directory = std::filesystem::path(testing::TempDir()) / "cambrian_vulkan_dump";
+    std::filesystem::remove_all(directory);
+    std::filesystem::create_directories(directory);
+    VulkanOptions options = test_vulkan_options();
+    options.dump_directory = directory.string();
+    options.profile = true;
+    const auto backend = make_vulkan_backend(options);
+    const std::vector<Tensor> inputs{Tensor(ValueType::real, {5}), Tensor(ValueType::real, {3, 5})};
+    (void)evaluate(*backend, small_graph(5), 3, inputs);
+    std::ifstream file(directory / "program-0.txt");
+    const std::string text{std::istreambuf_iterator<char>(file), {}};
+    EXPECT_THAT(text, AllOf(HasSubstr("= input"), HasSubstr("bytes of temporaries")));
+    EXPECT_TRUE(std::filesystem::exists(directory / "program-0.plan.txt"));
+    EXPECT_TRUE(std::filesystem::exists(directory / "program-0.dot"));
+    const std::vector<KernelTime> times = backend->take_profile();
+    ASSERT_FALSE(times.empty());
+    for (const KernelTime& time : times) {
+        EXPECT_GE(time.dispatches, 1);
+        EXPECT_GE(time.seconds, 0.0);
+    }
+    EXPECT_THAT(times, testing::Contains(testing::Field(
+                           &KernelTime::kernel, testing::ContainsRegex(" of [a-z_]+ \\[.*5\\]"))));
+    EXPECT_TRUE(backend->take_profile().empty());
+}
+
+TEST(VulkanBackend, FusingChangesNoBit) {
+    Graph graph;
+    const Var x = graph.input("x", ValueType::real, {7, 5});
+    const Var w = graph.input("w", ValueType::real, {5, 3}, true);
+    const Var b = graph.input("b", ValueType::real, {3}, true);
+    const Var h = tanh(matmul(x, w) + b) * 0.5 + 1.0;
+    graph.output(softmax(h));
+    graph.output(exp(-(h * h)) / (h + 3.0));
+    std::vector<Tensor> inputs{Tensor(ValueType::real, {7, 5}), Tensor(ValueType::real, {4, 5, 3}),
+                               Tensor(ValueType::real, {4, 3})};
+    for (Tensor& input : inputs)
+        for (std::size_t i = 0; i < input.elements.size(); ++i)
+            input.elements[i] = std::sin(static_cast<double>(i * i));
+    VulkanOptions options = test_vulkan_options(Math::strict);
+    const auto fused = evaluate(*make_vulkan_backend(options), graph, 4, inputs);
+    options.fuse = false;
+    const auto plain = evaluate(*make_vulkan_backend(options), graph, 4, inputs);
+    const auto cpu = evaluate(*make_cpu_backend({.math = Math::strict}), graph, 4, inputs);
+    for (std::size_t i = 0; i < fused.size(); ++i) {
+        EXPECT_EQ(fused[i].elements, plain[i].elements);
+        EXPECT_EQ(fused[i].elements, cpu[i].elements);
+    }
+}
+
+TEST(VulkanBackend, StrictFingerprintsPromiseTheBitsOfTheCpu) {
+    const auto strict = make_vulkan_backend(test_vulkan_options(Math::strict))->describe();
+    const auto cpu = make_cpu_backend({.math = Math::strict})->describe();
+    EXPECT_EQ(strict.kind, "vulkan");
+    EXPECT_EQ(strict.build, cpu.build);
+    EXPECT_TRUE(strict.device.empty() && strict.library.empty());
+    const auto fast = make_vulkan_backend(test_vulkan_options())->describe();
+    EXPECT_EQ(fast.device, test_vulkan_device().name);
+    EXPECT_FALSE(fast.library.empty());
+}
+
+}  // namespace
+}  // namespace cambrian::test
