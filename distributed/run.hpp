@@ -23,7 +23,7 @@ struct GenerationReport {
     std::optional<double> validated;  ///< Champion on fresh data, in generations that validate.
     std::uint64_t parameters = 0;     ///< Of the best.
     std::uint64_t env_steps = 0;      ///< So far.
-    std::uint64_t redrawn = 0;        ///< In this generation.
+    std::uint64_t retries = 0;        ///< In this generation.
     std::uint64_t invalid = 0;        ///< In this generation: non-finite or failed.
     // Not in generations.csv: timings differ from run to run.
     double seconds = 0.0;  ///< Of this generation.

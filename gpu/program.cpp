@@ -16,13 +16,13 @@ namespace cambrian::gpu {
 
 namespace {
 
-constexpr std::size_t most_recordings = 4;
+constexpr std::size_t max_recordings = 4;
 /// Outputs of a run that go to the host at once; larger ones go when they are asked for.
 constexpr std::int64_t small_outputs = std::int64_t{4} << 20;
 /// Host memory of all recordings together.
-constexpr std::int64_t most_readback = std::int64_t{128} << 20;
+constexpr std::int64_t max_readback = std::int64_t{128} << 20;
 /// Kernels count words in 32 bits; the room above is for the last workgroup.
-constexpr std::int64_t most_words = std::int64_t{std::numeric_limits<std::uint32_t>::max()} - 65536;
+constexpr std::int64_t max_words = std::int64_t{std::numeric_limits<std::uint32_t>::max()} - 65536;
 
 }  // namespace
 
@@ -146,13 +146,13 @@ void GpuProgram::require_memory(std::int64_t population) const {
 
 void GpuProgram::require_countable(std::int64_t population) const {
     const std::int64_t widest = std::max(compiled_->widest_stride(), compiled_->widest_shared());
-    if (widest > most_words) {
+    if (widest > max_words) {
         throw DeviceError(fmt::format(
             "cannot run the graph (a value or temporary of {} words is more than a kernel can "
             "count) split it into smaller ones",
             widest));
     }
-    if (compiled_->widest_stride() > most_words / population) {
+    if (compiled_->widest_stride() > max_words / population) {
         throw OutOfMemoryError(fmt::format(
             "cannot run {} individuals at once (a value or temporary of {} words for each is more "
             "than a kernel can count) evaluate fewer individuals at once",
@@ -211,7 +211,7 @@ GpuProgram::Recording* GpuProgram::find_recording() const {
 }
 
 GpuProgram::Recording& GpuProgram::oldest_recording() {
-    if (recordings_.size() < most_recordings) {
+    if (recordings_.size() < max_recordings) {
         recordings_.push_back(std::make_unique<Recording>(resources_.device, key_));
         return *recordings_.back();
     }
@@ -279,7 +279,7 @@ void GpuProgram::plan_readback(Recording& recording) const {
         state_.readback_bytes -= recording.readback->block.bytes();
         recording.readback.reset();
     }
-    if (bytes > small_outputs || state_.readback_bytes + bytes > most_readback) {
+    if (bytes > small_outputs || state_.readback_bytes + bytes > max_readback) {
         recording.parts.clear();
         bytes = status_bytes;
     }

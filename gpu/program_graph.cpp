@@ -8,18 +8,19 @@
 namespace cambrian::gpu {
 
 Graph run_passes(const Graph& graph, const Resources& resources) {
-    // Reductions of a chain are trees; under strict math only what the rules below allow is fused.
+    // Reductions of a fusion group are trees; under strict math only what the rules below allow is
+    // fused.
     const bool strict = resources.math == Math::strict;
     OptimizeOptions options;
     options.has_kernel = [&](Op op) { return has_kernel(op, resources.math); };
-    options.fuse_linear = resources.fuse;
+    options.fuse_matmul_epilogue = resources.fuse;
     if (resources.fuse)
         options.multiplies_codes = [&](NumberFormat format) {
             return multiplies_codes(format, resources);
         };
-    if (resources.fuse) options.chains = ChainRules{.reductions = !strict};
+    if (resources.fuse) options.groups = FusionRules{.reductions = !strict};
     // One individual at least has to fit.
-    options.most_bytes_per_individual = resources.heap.limit();
+    options.max_bytes_per_individual = resources.heap.limit();
     return optimize(graph, options);
 }
 

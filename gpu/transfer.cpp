@@ -8,7 +8,7 @@
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/core/poison.hpp"
-#include "cambrian/gpu/kernels/step.hpp"
+#include "cambrian/gpu/kernels/kernel.hpp"
 
 namespace cambrian::gpu {
 
@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::int64_t piece_bytes = std::int64_t{4} << 20;
 /// Staging that may wait for the device before an upload does.
-constexpr std::size_t most_pieces = 16;
+constexpr std::size_t max_pieces = 16;
 constexpr std::int64_t readback_bytes = std::int64_t{16} << 20;
 constexpr vulkan::Ticket pending_use = std::numeric_limits<vulkan::Ticket>::max();
 
@@ -115,7 +115,7 @@ void Transfer::next_piece() {
         current_ = static_cast<std::size_t>(free - pieces_.begin());
         return;
     }
-    if (pieces_.size() < most_pieces) {
+    if (pieces_.size() < max_pieces) {
         pieces_.push_back({heap_.allocate(vulkan::MemoryKind::upload, piece_bytes), 0, 0});
         current_ = pieces_.size() - 1;
         return;

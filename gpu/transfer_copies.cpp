@@ -3,8 +3,8 @@
 #include <cstring>
 
 #include "cambrian/engine/core/contract.hpp"
+#include "cambrian/gpu/kernels/kernel.hpp"
 #include "cambrian/gpu/kernels/static_shaders.hpp"
-#include "cambrian/gpu/kernels/step.hpp"
 #include "cambrian/gpu/transfer.hpp"
 #include "cambrian/gpu/vulkan/pipeline.hpp"
 

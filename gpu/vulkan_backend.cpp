@@ -48,7 +48,7 @@ class VulkanBackend : public Backend {
                      .fuse = options.fuse,
                      .dump_directory = options.dump_directory,
                      .longest_dispatch = options.longest_dispatch,
-                     .most_turns = options.most_turns,
+                     .max_turns = options.max_turns,
                      .matmul_tile = options.matmul_tile} {}
 
     std::unique_ptr<Program> compile(const Graph& graph) override {

@@ -51,7 +51,7 @@ struct VulkanOptions {
     double longest_dispatch = 0.25;
     /// For tests: turns of a loop that one invocation may do in a dispatch, with the same bits; 0:
     /// what the device can.
-    std::int64_t most_turns = 0;
+    std::int64_t max_turns = 0;
     /// For measurements and tests: the tile that every matrix product uses, by its name in the
     /// table of kernels/matmul_tile.cpp ("64x64x16"); empty: chosen by shape. No result depends on
     /// it.

@@ -12,10 +12,10 @@ namespace cambrian::distributed {
 
 /// What a message is about; the payload is a checked frame (message.hpp).
 enum class MessageKind : std::uint32_t {
-    hello,    ///< worker → coordinator: version, identity hash, arithmetic fingerprint, host,
-              ///< threads.
-    request,  ///< worker → coordinator: I have room for a shard (results ride along).
-    shard,    ///< coordinator → worker: births to evaluate.
+    handshake,  ///< worker → coordinator: version, identity hash, arithmetic fingerprint, host,
+                ///< threads.
+    request,    ///< worker → coordinator: I have room for a shard (results ride along).
+    shard,      ///< coordinator → worker: births to evaluate.
     genome_request,   ///< worker → coordinator: parents missing from my cache, by hash.
     genomes,          ///< coordinator → worker: genomes by hash.
     heartbeat,        ///< worker → coordinator: my lease lives.
@@ -27,7 +27,7 @@ enum class MessageKind : std::uint32_t {
 
 struct Message {
     int source = 0;
-    MessageKind kind = MessageKind::hello;
+    MessageKind kind = MessageKind::handshake;
     std::vector<std::byte> payload;
 };
 

@@ -45,7 +45,7 @@ void write_report(ArchiveWriter& archive, const GenerationReport& report) {
     write_optional(archive, report.validated);
     archive.write(report.parameters);
     archive.write(report.env_steps);
-    archive.write(report.redrawn);
+    archive.write(report.retries);
     archive.write(report.invalid);
 }
 
@@ -59,7 +59,7 @@ GenerationReport read_report(ArchiveReader& archive) {
     report.validated = read_optional(archive);
     archive.read(report.parameters);
     archive.read(report.env_steps);
-    archive.read(report.redrawn);
+    archive.read(report.retries);
     archive.read(report.invalid);
     return report;
 }
@@ -119,16 +119,16 @@ void decode_state(ArchiveReader& archive, Checkpoint& checkpoint) {
     archive.finish();
 }
 
-std::vector<std::byte> encode_living(const Checkpoint& checkpoint) {
+std::vector<std::byte> encode_parent_pool(const Checkpoint& checkpoint) {
     ArchiveWriter archive;
-    archive.write(static_cast<std::uint64_t>(checkpoint.living.size()));
-    for (const LivingMember& member : checkpoint.living) {
+    archive.write(static_cast<std::uint64_t>(checkpoint.parent_pool.size()));
+    for (const ParentPoolMember& member : checkpoint.parent_pool) {
         write_outcome(archive, member.outcome);
     }
     // Members often share a genome: each is stored once, in the order of its first member.
     std::set<Hash128> stored;
     std::vector<const evolve::Genome*> genomes;
-    for (const LivingMember& member : checkpoint.living) {
+    for (const ParentPoolMember& member : checkpoint.parent_pool) {
         if (stored.insert(member.outcome.genome).second) {
             genomes.push_back(member.genome.get());
         }
@@ -144,11 +144,11 @@ SharedGenome decode_shared(std::span<const std::byte> bytes, const std::string& 
     return std::make_shared<const evolve::Genome>(evolve::decode_genome(bytes, source));
 }
 
-void decode_living(ArchiveReader& archive, Checkpoint& checkpoint, const std::string& source) {
+void decode_parent_pool(ArchiveReader& archive, Checkpoint& checkpoint, const std::string& source) {
     const std::uint64_t members = archive.read_count(smallest_outcome);
-    checkpoint.living.reserve(members);
+    checkpoint.parent_pool.reserve(members);
     for (std::uint64_t i = 0; i < members; ++i) {
-        checkpoint.living.push_back({read_outcome(archive), nullptr});
+        checkpoint.parent_pool.push_back({read_outcome(archive), nullptr});
     }
     GenomeStore genomes;
     const std::uint64_t count = archive.read_count(8);
@@ -160,7 +160,7 @@ void decode_living(ArchiveReader& archive, Checkpoint& checkpoint, const std::st
         genomes.add(hash, std::move(genome));
     }
     archive.finish();
-    for (LivingMember& member : checkpoint.living) {
+    for (ParentPoolMember& member : checkpoint.parent_pool) {
         member.genome = genomes.find(member.outcome.genome);
         if (!member.genome) {
             archive.fail(fmt::format("the genome of birth {} is not in it", member.outcome.id));
@@ -179,7 +179,7 @@ std::vector<std::byte> encode(const Checkpoint& checkpoint) {
     Container container{"checkpoint", {}};
     container.add("state", encode_state(checkpoint));
     container.add("strategy", checkpoint.strategy);
-    container.add("living", encode_living(checkpoint));
+    container.add("living", encode_parent_pool(checkpoint));
     if (checkpoint.champion) {
         container.add("champion", evolve::encode(*checkpoint.champion->genome));
     }
@@ -200,8 +200,8 @@ Checkpoint decode_checkpoint(std::span<const std::byte> bytes, std::string_view 
     decode_state(state, checkpoint);
     const std::span<const std::byte> strategy = container.section("strategy");
     checkpoint.strategy.assign(strategy.begin(), strategy.end());
-    ArchiveReader living(container.section("living"), name);
-    decode_living(living, checkpoint, name);
+    ArchiveReader parent_pool(container.section("living"), name);
+    decode_parent_pool(parent_pool, checkpoint, name);
     if (checkpoint.champion) {
         checkpoint.champion->genome = decode_shared(container.section("champion"), name);
     }

@@ -27,7 +27,7 @@ struct Champion {
 };
 
 /// A living member: its outcome names its genome.
-struct LivingMember {
+struct ParentPoolMember {
     evolve::Outcome outcome;
     SharedGenome genome;
 };
@@ -38,7 +38,7 @@ struct Checkpoint {
     std::string arithmetic;        ///< See arithmetic_of().
     std::uint64_t generation = 0;  ///< The next one.
     std::vector<std::byte> strategy;
-    std::vector<LivingMember> living;
+    std::vector<ParentPoolMember> parent_pool;
     std::optional<Champion> champion;
     std::optional<GenerationReport> last;
     double elapsed_seconds = 0.0;

@@ -83,9 +83,9 @@ Coordinator::Coordinator(Communicator& communicator, Backend& backend, const Exp
       fingerprint_(backend.describe().text()),
       arithmetic_(arithmetic_of(backend)),
       identity_(run_identity(experiment)),
-      dispatcher_(communicator, backend, experiment, reporter, interrupt),
+      scheduler_(communicator, backend, experiment, reporter, interrupt),
       memory_limit_(backend.memory().limit),
-      living_(dispatcher_.genome_maker(), dispatcher_.threads()),
+      parent_pool_(scheduler_.genome_maker(), scheduler_.threads()),
       writer_(writer_room) {}
 
 RunResult Coordinator::run(Start start) {
@@ -93,9 +93,9 @@ RunResult Coordinator::run(Start start) {
     try {
         open(start);
         write_status("running", std::nullopt, "");
-        dispatcher_.gather();
-        reporter_.started(experiment_, dispatcher_.rank_lines(), strategy_->generation());
-        dispatcher_.warn_of_sharing();
+        scheduler_.gather();
+        reporter_.started(experiment_, scheduler_.rank_lines(), strategy_->generation());
+        scheduler_.warn_of_sharing();
         return result(loop());
     } catch (const std::exception& error) {
         fail(error);
@@ -175,15 +175,16 @@ void Coordinator::restore(Checkpoint&& checkpoint) {
                          " holds a checkpoint that contradicts itself (its generations "
                          "differ) use an older one");
     }
-    Living living(dispatcher_.genome_maker(), dispatcher_.threads());
-    if (const auto missing = living.restore(strategy->living(), std::move(checkpoint.living))) {
+    ParentPool parent_pool(scheduler_.genome_maker(), scheduler_.threads());
+    if (const auto missing =
+            parent_pool.restore(strategy->parent_pool(), std::move(checkpoint.parent_pool))) {
         throw InputError(
             fmt::format("{} holds a checkpoint that contradicts itself (member {} "
                         "is missing) use an older one",
                         source, *missing));
     }
     strategy_ = std::move(strategy);
-    living_ = std::move(living);
+    parent_pool_ = std::move(parent_pool);
     champion_ = std::move(checkpoint.champion);
     last_ = checkpoint.last;
     elapsed_before_ = checkpoint.elapsed_seconds;
@@ -227,7 +228,7 @@ RunResult Coordinator::result(StopReason reason) {
         result.best_validated = champion_->validated;
     }
     if (champion_ && signature_.tests && !interrupted) {
-        const auto tested = dispatcher_.evaluate_alone(champion_->genome, {evolve::Phase::test, 0});
+        const auto tested = scheduler_.evaluate_alone(champion_->genome, {evolve::Phase::test, 0});
         if (tested && tested->failure) {
             std::rethrow_exception(tested->failure);
         }
@@ -235,7 +236,7 @@ RunResult Coordinator::result(StopReason reason) {
             result.best_tested = tested->outcomes.front().fitness;
         }
     }
-    dispatcher_.set_farewell(fmt::format("the run has ended ({})", name(reason)));
+    scheduler_.set_farewell(fmt::format("the run has ended ({})", name(reason)));
     result.solved = solved();
     const bool unsolved = experiment_.stop.require_solved && !result.solved.value_or(true);
     write_status(interrupted ? "interrupted" : "done",
@@ -291,9 +292,9 @@ void Coordinator::checkpoint() {
     state.arithmetic = arithmetic_;
     state.generation = strategy_->generation();
     state.strategy = strategy_->save();
-    const SharedGenomes genomes = living_.genomes();
-    for (std::size_t place = 0; place < living_.size(); ++place) {
-        state.living.push_back({living_[place].outcome, (*genomes)[place]});
+    const SharedGenomes genomes = parent_pool_.genomes();
+    for (std::size_t place = 0; place < parent_pool_.size(); ++place) {
+        state.parent_pool.push_back({parent_pool_[place].outcome, (*genomes)[place]});
     }
     state.champion = champion_;
     state.last = last_;
@@ -319,14 +320,14 @@ void Coordinator::checkpoint() {
 
 void Coordinator::write(WriterThread::Task task) {
     while (!writer_.has_room(writer_patience)) {
-        dispatcher_.listen();
+        scheduler_.listen();
     }
     writer_.submit(std::move(task));
 }
 
 void Coordinator::drain() {
     while (!writer_.drained(writer_patience)) {
-        dispatcher_.listen();
+        scheduler_.listen();
     }
     writer_.drain();
 }
@@ -374,7 +375,7 @@ void Coordinator::fail(const std::exception& error) noexcept {
         // It is this error, or one that came after it.
     }
     try {
-        dispatcher_.set_farewell(error.what());
+        scheduler_.set_farewell(error.what());
         write_status("failed", exit_code_of(error), error.what());
     } catch (const std::exception&) {
         // The error on its way to the user matters more than this one.

@@ -36,9 +36,9 @@ class Coordinator {
     struct Generation {
         std::uint64_t number = 0;
         std::vector<evolve::Birth> births;
-        Harvest harvest{0};
+        GenerationResults results{0};
         Clock::time_point begun;
-        std::shared_ptr<const void> dead;  ///< Freed with it.
+        std::shared_ptr<const void> retired;  ///< Freed with it.
     };
 
     void open(Start start);
@@ -97,12 +97,12 @@ class Coordinator {
     std::string fingerprint_;
     std::string arithmetic_;
     const std::string identity_;
-    Dispatcher dispatcher_;  ///< Before the directory: whatever fails there stops the workers.
+    Scheduler scheduler_;  ///< Before the directory: whatever fails there stops the workers.
     const std::int64_t memory_limit_;
     std::unique_ptr<RunDirectory> directory_;
     std::unique_ptr<GenerationLog> log_;
     std::unique_ptr<evolve::Strategy> strategy_;
-    Living living_;
+    ParentPool parent_pool_;
     std::optional<Champion> champion_;
     bool champion_on_disk_ = false;  ///< Or on its way.
     std::optional<GenerationReport> last_;

@@ -46,7 +46,7 @@ bool Coordinator::advance() {
     Generation generation;
     generation.begun = Clock::now();
     generation.number = strategy_->generation();
-    generation.births = strategy_->ask(dispatcher_.threads());
+    generation.births = strategy_->ask(scheduler_.threads());
     if (!evaluate(generation)) {
         return false;
     }
@@ -55,8 +55,8 @@ bool Coordinator::advance() {
     if (!judge_champion(generation, report)) {
         return false;
     }
-    strategy_->tell(generation.harvest.outcomes);
-    living_.succeed(strategy_->living(), generation.births, generation.harvest);
+    strategy_->tell(generation.results.outcomes);
+    parent_pool_.succeed(strategy_->parent_pool(), generation.births, generation.results);
     commit(std::move(generation), report);
     return true;
 }
@@ -72,11 +72,11 @@ bool Coordinator::evaluate(Generation& generation) {
     if (places.size() < generation.births.size()) {
         return evaluate_some(generation, places);
     }
-    auto harvest = dispatcher_.evaluate(generation.number, generation.births, living_);
-    if (harvest) {
-        generation.harvest = std::move(*harvest);
+    auto results = scheduler_.evaluate(generation.number, generation.births, parent_pool_);
+    if (results) {
+        generation.results = std::move(*results);
     }
-    return harvest.has_value();
+    return results.has_value();
 }
 
 bool Coordinator::evaluate_some(Generation& generation, std::span<const std::size_t> places) {
@@ -85,11 +85,11 @@ bool Coordinator::evaluate_some(Generation& generation, std::span<const std::siz
     for (std::size_t place : places) {
         pending.push_back(generation.births[place]);
     }
-    auto some = dispatcher_.evaluate(generation.number, pending, living_);
+    auto some = scheduler_.evaluate(generation.number, pending, parent_pool_);
     if (!some) {
         return false;
     }
-    Harvest& all = generation.harvest = Harvest(generation.births.size());
+    GenerationResults& all = generation.results = GenerationResults(generation.births.size());
     std::size_t next = 0;
     for (std::size_t i = 0; i < generation.births.size(); ++i) {
         if (next < places.size() && places[next] == i) {
@@ -101,18 +101,18 @@ bool Coordinator::evaluate_some(Generation& generation, std::span<const std::siz
         }
         const evolve::Birth& birth = generation.births[i];
         evolve::Outcome& outcome = all.outcomes[i];
-        outcome = living_[birth.parents.front().member].outcome;
+        outcome = parent_pool_[birth.parents.front().member].outcome;
         outcome.id = birth.id;
         outcome.evaluations = 0;
         outcome.env_steps = 0;
-        outcome.redrawn = 0;
+        outcome.retries = 0;
     }
     return true;
 }
 
 void Coordinator::refuse_total_failure(const Generation& generation) const {
     const bool all_failed = std::all_of(
-        generation.harvest.outcomes.begin(), generation.harvest.outcomes.end(),
+        generation.results.outcomes.begin(), generation.results.outcomes.end(),
         [](const evolve::Outcome& outcome) { return outcome.status == evolve::Status::failed; });
     if (all_failed) {
         throw Error(
@@ -123,10 +123,10 @@ void Coordinator::refuse_total_failure(const Generation& generation) const {
 }
 
 SharedGenome Coordinator::genome_of(const Generation& generation, std::size_t index) {
-    const Harvest& harvest = generation.harvest;
-    return dispatcher_.genome_maker().genome_of(generation.births[index], harvest.outcomes[index],
-                                                harvest.genomes[index], harvest.ranks[index],
-                                                *living_.genomes());
+    const GenerationResults& results = generation.results;
+    return scheduler_.genome_maker().genome_of(generation.births[index], results.outcomes[index],
+                                               results.genomes[index], results.ranks[index],
+                                               *parent_pool_.genomes());
 }
 
 GenerationReport Coordinator::summarise(const Generation& generation) const {
@@ -137,10 +137,10 @@ GenerationReport Coordinator::summarise(const Generation& generation) const {
     report.best = report.mean = report.worst = evolve::worst_fitness;
     double sum = 0.0;
     std::uint64_t count = 0;
-    for (const evolve::Outcome& outcome : generation.harvest.outcomes) {
+    for (const evolve::Outcome& outcome : generation.results.outcomes) {
         report.evaluations += outcome.evaluations;
         report.env_steps += outcome.env_steps;
-        report.redrawn += outcome.redrawn;
+        report.retries += outcome.retries;
         if (!valid(outcome)) {
             ++report.invalid;
             continue;
@@ -149,9 +149,9 @@ GenerationReport Coordinator::summarise(const Generation& generation) const {
         sum += outcome.fitness;
         ++count;
     }
-    if (const auto best = fittest(generation.harvest.outcomes)) {
-        report.best = generation.harvest.outcomes[*best].fitness;
-        report.parameters = generation.harvest.outcomes[*best].parameters;
+    if (const auto best = fittest(generation.results.outcomes)) {
+        report.best = generation.results.outcomes[*best].fitness;
+        report.parameters = generation.results.outcomes[*best].parameters;
         report.mean = sum / static_cast<double>(count);
     }
     return report;
@@ -159,7 +159,7 @@ GenerationReport Coordinator::summarise(const Generation& generation) const {
 
 bool Coordinator::judge_initial(const Generation& generation) {
     const auto& initial = experiment_.variation.initial;
-    const evolve::Outcome& outcome = generation.harvest.outcomes.front();
+    const evolve::Outcome& outcome = generation.results.outcomes.front();
     if (!signature_.validates || !initial || !initial->keeps_weights || !valid(outcome)) {
         return true;
     }
@@ -176,11 +176,11 @@ bool Coordinator::judge_champion(const Generation& generation, GenerationReport&
     if (generation.number == 0 && !judge_initial(generation)) {
         return false;
     }
-    const auto best = fittest(generation.harvest.outcomes);
+    const auto best = fittest(generation.results.outcomes);
     if (!best) {
         return true;
     }
-    const evolve::Outcome& outcome = generation.harvest.outcomes[*best];
+    const evolve::Outcome& outcome = generation.results.outcomes[*best];
     const std::uint64_t every = experiment_.validation.every;
     const bool due = every > 0 && (generation.number + 1) % every == 0;
     const SharedGenome genome = genome_of(generation, *best);
@@ -193,7 +193,7 @@ bool Coordinator::judge_champion(const Generation& generation, GenerationReport&
 
 bool Coordinator::validate(const SharedGenome& genome, GenerationReport& report) {
     const auto judged =
-        dispatcher_.evaluate_alone(genome, {evolve::Phase::validation, report.generation});
+        scheduler_.evaluate_alone(genome, {evolve::Phase::validation, report.generation});
     if (!judged) {
         return false;
     }
@@ -214,11 +214,11 @@ void Coordinator::challenge(Champion challenger) {
 }
 
 bool Coordinator::judge_last() {
-    if (!signature_.validates || !last_ || last_->validated || strategy_->living().empty()) {
+    if (!signature_.validates || !last_ || last_->validated || strategy_->parent_pool().empty()) {
         return true;
     }
-    const evolve::Member& best = strategy_->living().front();
-    const SharedGenome genome = living_.genomes()->front();
+    const evolve::Member& best = strategy_->parent_pool().front();
+    const SharedGenome genome = parent_pool_.genomes()->front();
     if (!validate(genome, *last_)) {
         return false;
     }
@@ -238,7 +238,7 @@ bool Coordinator::judge_last() {
 void Coordinator::commit(Generation&& generation, GenerationReport report) {
     report.seconds = std::chrono::duration<double>(Clock::now() - generation.begun).count();
     report.elapsed_seconds = elapsed();
-    const std::vector<RankSeconds> ranks = dispatcher_.take_seconds();
+    const std::vector<RankSeconds> ranks = scheduler_.take_seconds();
     for (const RankSeconds& rank : ranks) {
         const double share = 1.0 / static_cast<double>(ranks.size());
         report.evaluate_seconds += share * rank.cost.evaluate;
@@ -246,10 +246,10 @@ void Coordinator::commit(Generation&& generation, GenerationReport report) {
         report.wait_seconds += share * rank.cost.wait;
     }
     // With the generation go the dead, so that they are freed over there too.
-    generation.dead = living_.take_dead();
+    generation.retired = parent_pool_.take_retired();
     const auto done = std::make_shared<const Generation>(std::move(generation));
     write([this, done, report, ranks] {
-        log_->append(report, done->births, done->harvest.outcomes, ranks);
+        log_->append(report, done->births, done->results.outcomes, ranks);
     });
     last_ = report;
     reporter_.generation_done(report);

@@ -27,7 +27,7 @@ void append_generation(std::string& text, const GenerationReport& report) {
     fmt::format_to(std::back_inserter(text), "{},{},{},{},{},{},{},{},{},{}\n", report.generation,
                    report.evaluations, report.best, report.mean, report.worst,
                    report.validated ? fmt::format("{}", *report.validated) : std::string(),
-                   report.parameters, report.env_steps, report.redrawn, report.invalid);
+                   report.parameters, report.env_steps, report.retries, report.invalid);
 }
 
 void append_individual(std::string& text, std::uint64_t generation, const evolve::Birth& birth,
@@ -40,7 +40,7 @@ void append_individual(std::string& text, std::uint64_t generation, const evolve
         separator = ";";
     }
     fmt::format_to(at, ",{},{},{},{},{},{},{}\n", name(outcome.status), outcome.fitness,
-                   outcome.evaluations, outcome.env_steps, outcome.parameters, outcome.redrawn,
+                   outcome.evaluations, outcome.env_steps, outcome.parameters, outcome.retries,
                    outcome.genome.hex());
 }
 

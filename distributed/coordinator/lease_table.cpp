@@ -8,10 +8,10 @@
 
 namespace cambrian::distributed {
 
-ShardBoard::ShardBoard(std::size_t items, std::uint64_t first_shard, std::size_t shard_size)
+LeaseTable::LeaseTable(std::size_t items, std::uint64_t first_shard, std::size_t shard_size)
     : shard_size_(shard_size), next_shard_(first_shard), accepted_(items, 0), failures_(items, 0) {}
 
-std::optional<Shard> ShardBoard::issue(int rank, const ShardLimits& limits, Time deadline) {
+std::optional<Shard> LeaseTable::issue(int rank, const ShardLimits& limits, Time deadline) {
     CAMBRIAN_EXPECT(limits.ranks >= 1 && limits.smallest >= 1);
     if (auto items = next_returned(rank, limits.ranks)) {
         return hold(std::move(*items), rank, deadline);
@@ -23,7 +23,7 @@ std::optional<Shard> ShardBoard::issue(int rank, const ShardLimits& limits, Time
     return hold(std::move(items), rank, deadline);
 }
 
-std::optional<std::vector<std::size_t>> ShardBoard::next_returned(int rank, std::size_t ranks) {
+std::optional<std::vector<std::size_t>> LeaseTable::next_returned(int rank, std::size_t ranks) {
     for (auto entry = returned_.begin(); entry != returned_.end();) {
         std::erase_if(entry->items, [&](std::size_t item) { return accepted_[item] != 0; });
         if (entry->items.empty()) {
@@ -39,7 +39,7 @@ std::optional<std::vector<std::size_t>> ShardBoard::next_returned(int rank, std:
     return std::nullopt;
 }
 
-std::vector<std::size_t> ShardBoard::next_fresh(const ShardLimits& limits) {
+std::vector<std::size_t> LeaseTable::next_fresh(const ShardLimits& limits) {
     const std::size_t remaining = items() - next_item_;
     std::size_t count = shard_size_;
     if (count == 0) {
@@ -61,26 +61,26 @@ std::vector<std::size_t> ShardBoard::next_fresh(const ShardLimits& limits) {
     return taken;
 }
 
-Shard ShardBoard::hold(std::vector<std::size_t> items, int rank, Time deadline) {
+Shard LeaseTable::hold(std::vector<std::size_t> items, int rank, Time deadline) {
     const std::uint64_t id = next_shard_++;
     const auto [at, added] = held_.emplace(id, Held{{id, std::move(items)}, rank, deadline, true});
     CAMBRIAN_ENSURE(added);
     return at->second.shard;
 }
 
-void ShardBoard::renew(int rank, std::uint64_t shard, Time deadline) {
+void LeaseTable::renew(int rank, std::uint64_t shard, Time deadline) {
     const auto at = held_.find(shard);
     if (at != held_.end() && at->second.rank == rank && at->second.leased) {
         at->second.deadline = deadline;
     }
 }
 
-void ShardBoard::take_back(Held& held) {
+void LeaseTable::take_back(Held& held) {
     held.leased = false;
     returned_.push_back({held.shard.items, std::nullopt});
 }
 
-std::vector<ShardBoard::Lapse> ShardBoard::expire(Time now) {
+std::vector<LeaseTable::Lapse> LeaseTable::expire(Time now) {
     std::vector<Lapse> lapses;
     for (auto& [id, held] : held_) {
         if (held.leased && held.deadline < now) {
@@ -91,7 +91,7 @@ std::vector<ShardBoard::Lapse> ShardBoard::expire(Time now) {
     return lapses;
 }
 
-void ShardBoard::withdraw(int rank) {
+void LeaseTable::withdraw(int rank) {
     for (auto& [id, held] : held_) {
         if (held.leased && held.rank == rank) {
             take_back(held);
@@ -99,24 +99,24 @@ void ShardBoard::withdraw(int rank) {
     }
 }
 
-const Shard* ShardBoard::find(std::uint64_t shard) const {
+const Shard* LeaseTable::find(std::uint64_t shard) const {
     const auto at = held_.find(shard);
     return at == held_.end() ? nullptr : &at->second.shard;
 }
 
-bool ShardBoard::busy(int rank) const {
+bool LeaseTable::busy(int rank) const {
     return std::any_of(held_.begin(), held_.end(), [rank](const auto& entry) {
         return entry.second.leased && entry.second.rank == rank;
     });
 }
 
-int ShardBoard::holder(std::uint64_t shard) const {
+int LeaseTable::holder(std::uint64_t shard) const {
     const auto at = held_.find(shard);
     CAMBRIAN_ASSERT(at != held_.end());
     return at->second.rank;
 }
 
-bool ShardBoard::accept(std::size_t item) {
+bool LeaseTable::accept(std::size_t item) {
     if (accepted_.at(item) != 0) {
         return false;
     }
@@ -125,13 +125,13 @@ bool ShardBoard::accept(std::size_t item) {
     return true;
 }
 
-void ShardBoard::close(std::uint64_t shard) {
+void LeaseTable::close(std::uint64_t shard) {
     if (const auto at = held_.find(shard); at != held_.end()) {
         at->second.leased = false;
     }
 }
 
-std::vector<std::size_t> ShardBoard::fail(std::uint64_t shard) {
+std::vector<std::size_t> LeaseTable::fail(std::uint64_t shard) {
     const auto at = held_.find(shard);
     // A lapsed shard is already with somebody else, who decides.
     if (at == held_.end() || !at->second.leased) {

@@ -27,14 +27,14 @@ struct ShardLimits {
 
 /// Who has which part of a generation: issues shards, keeps their leases, takes back what lapsed or
 /// failed, and accepts each item once. Pure logic: time is an argument.
-class ShardBoard {
+class LeaseTable {
   public:
     using Time = std::chrono::steady_clock::time_point;
 
     /// @param first_shard id of the first shard, so that ids are unique in a run.
     /// @param shard_size items of a shard; 0 = guided: half of the rank's share of what is
     /// left (all of it for a lone rank and where `whole`) within the limits.
-    ShardBoard(std::size_t items, std::uint64_t first_shard, std::size_t shard_size);
+    LeaseTable(std::size_t items, std::uint64_t first_shard, std::size_t shard_size);
 
     /// The next shard for a rank, leased until `deadline`; nothing when all is issued or what is
     /// left failed on this rank and another one may try.

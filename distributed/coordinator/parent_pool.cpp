@@ -32,10 +32,10 @@ SharedGenome GenomeMaker::genome_of(const evolve::Birth& birth, const evolve::Ou
     return genome;
 }
 
-std::optional<evolve::BirthId> Living::restore(std::span<const evolve::Member> members,
-                                               std::vector<LivingMember>&& saved) {
-    std::unordered_map<evolve::BirthId, LivingMember*> by_birth;
-    for (LivingMember& member : saved) {
+std::optional<evolve::BirthId> ParentPool::restore(std::span<const evolve::Member> members,
+                                                   std::vector<ParentPoolMember>&& saved) {
+    std::unordered_map<evolve::BirthId, ParentPoolMember*> by_birth;
+    for (ParentPoolMember& member : saved) {
         by_birth.emplace(member.outcome.id, &member);
     }
     members_.clear();
@@ -45,7 +45,7 @@ std::optional<evolve::BirthId> Living::restore(std::span<const evolve::Member> m
         if (at == by_birth.end() || at->second->outcome.genome != member.genome) {
             return member.birth;
         }
-        LivingMember& found = *at->second;
+        ParentPoolMember& found = *at->second;
         const evolve::Birth birth{member.birth, evolve::Recipe::carry, {}};
         members_.push_back({std::move(found.outcome), birth, 0});
         genomes->push_back(std::move(found.genome));
@@ -56,8 +56,8 @@ std::optional<evolve::BirthId> Living::restore(std::span<const evolve::Member> m
     return std::nullopt;
 }
 
-void Living::succeed(std::span<const evolve::Member> members, std::span<const evolve::Birth> births,
-                     Harvest& harvest) {
+void ParentPool::succeed(std::span<const evolve::Member> members,
+                         std::span<const evolve::Birth> births, GenerationResults& results) {
     former_ = genomes();
     members_.resize(members.size());
     genomes_ = std::make_shared<Genomes>(members.size());
@@ -65,29 +65,29 @@ void Living::succeed(std::span<const evolve::Member> members, std::span<const ev
     for (std::size_t place = 0; place < members.size(); ++place) {
         const std::size_t index = members[place].birth - births.front().id;
         CAMBRIAN_ASSERT(index < births.size() && births[index].id == members[place].birth);
-        members_[place] = {std::move(harvest.outcomes[index]), births[index], harvest.ranks[index]};
-        (*genomes_)[place] = std::move(harvest.genomes[index]);
+        members_[place] = {std::move(results.outcomes[index]), births[index], results.ranks[index]};
+        (*genomes_)[place] = std::move(results.genomes[index]);
     }
 }
 
-SharedGenomes Living::genomes() {
+SharedGenomes ParentPool::genomes() {
     if (former_) {
         for_each_index(*threads_, members_.size(), block_of_genomes, [&](std::size_t place) {
             const Member& member = members_[place];
             SharedGenome& genome = (*genomes_)[place];
             genome = maker_.genome_of(member.birth, member.outcome, genome, member.rank, *former_);
         });
-        dead_ = std::exchange(former_, nullptr);
+        retired_ = std::exchange(former_, nullptr);
     }
     return genomes_;
 }
 
-evolve::Parent Living::parent(std::size_t place) const {
+evolve::Parent ParentPool::parent(std::size_t place) const {
     const evolve::Outcome& outcome = members_[place].outcome;
     return {outcome.id, outcome.genome, outcome.fitness, static_cast<std::uint32_t>(place)};
 }
 
-std::optional<std::size_t> Living::find(Hash128 genome) {
+std::optional<std::size_t> ParentPool::find(Hash128 genome) {
     if (places_.empty()) {
         for (std::size_t place = 0; place < members_.size(); ++place) {
             places_.emplace(members_[place].outcome.genome, place);

@@ -17,8 +17,9 @@
 namespace cambrian::distributed {
 
 /// What a generation came to, by the places of its births.
-struct Harvest {
-    explicit Harvest(std::size_t births) : outcomes(births), genomes(births), ranks(births, 0) {}
+struct GenerationResults {
+    explicit GenerationResults(std::size_t births)
+        : outcomes(births), genomes(births), ranks(births, 0) {}
 
     std::vector<evolve::Outcome> outcomes;
     std::vector<SharedGenome> genomes;  ///< Those that rank 0 has.
@@ -39,7 +40,7 @@ struct GenomeMaker {
 
 /// The living members of a run, in the order of Strategy::living(), with genomes that rank 0 owns.
 /// What other ranks made is made here too, but not before somebody asks: meanwhile they go on.
-class Living {
+class ParentPool {
   public:
     struct Member {
         evolve::Outcome outcome;
@@ -49,15 +50,15 @@ class Living {
         int rank = 0;  ///< Who made it.
     };
 
-    Living(const GenomeMaker& maker, ThreadPool& threads) : maker_(maker), threads_(&threads) {}
+    ParentPool(const GenomeMaker& maker, ThreadPool& threads) : maker_(maker), threads_(&threads) {}
 
     /// Members of a checkpoint, in the order of `members`. Returns one that is missing.
     [[nodiscard]] std::optional<evolve::BirthId> restore(std::span<const evolve::Member> members,
-                                                         std::vector<LivingMember>&& saved);
+                                                         std::vector<ParentPoolMember>&& saved);
     /// The survivors of a generation follow; takes the arrays of their outcomes and leaves their
     /// numbers. `births` have running ids.
     void succeed(std::span<const evolve::Member> members, std::span<const evolve::Birth> births,
-                 Harvest& harvest);
+                 GenerationResults& results);
 
     [[nodiscard]] std::size_t size() const { return members_.size(); }
     [[nodiscard]] const Member& operator[](std::size_t place) const { return members_[place]; }
@@ -68,7 +69,7 @@ class Living {
     /// The place of a genome among the living.
     [[nodiscard]] std::optional<std::size_t> find(Hash128 genome);
     /// The former living that nobody needs any more, to be freed where nobody waits.
-    [[nodiscard]] std::shared_ptr<const void> take_dead() { return std::move(dead_); }
+    [[nodiscard]] std::shared_ptr<const void> take_retired() { return std::move(retired_); }
 
   private:
     using Genomes = std::vector<SharedGenome>;
@@ -78,7 +79,7 @@ class Living {
     std::vector<Member> members_;
     std::shared_ptr<Genomes> genomes_ = std::make_shared<Genomes>();
     SharedGenomes former_;  ///< Until all of `genomes_` are there.
-    std::shared_ptr<const void> dead_;
+    std::shared_ptr<const void> retired_;
     std::unordered_map<Hash128, std::size_t, Hash128Hasher> places_;  ///< Where find() was asked.
 };
 

@@ -43,26 +43,26 @@ double seconds_between(std::chrono::steady_clock::time_point from,
 
 }  // namespace
 
-Dispatcher::Dispatcher(Communicator& communicator, Backend& backend, const Experiment& experiment,
-                       Reporter& reporter, const std::atomic<int>& interrupt)
+Scheduler::Scheduler(Communicator& communicator, Backend& backend, const Experiment& experiment,
+                     Reporter& reporter, const std::atomic<int>& interrupt)
     : communicator_(communicator),
       experiment_(experiment),
       reporter_(reporter),
       interrupt_(interrupt),
-      hello_(introduce(experiment, backend)),
+      handshake_(introduce(experiment, backend)),
       peers_(static_cast<std::size_t>(communicator.size())),
       seconds_(peers_.size()),
-      workshop_(backend, experiment),
+      shard_evaluator_(backend, experiment),
       threads_(communicator.size() > 1 ? experiment.distribution.threads : 1),
       last_progress_(Clock::now()),
       variation_(experiment.seed, experiment.variation) {
     CAMBRIAN_EXPECT(communicator.rank() == own_rank);
     if (communicator.size() > 1) {
-        compute_ = std::make_unique<ComputeThread>(workshop_);
+        compute_ = std::make_unique<ComputeThread>(shard_evaluator_);
     }
 }
 
-Dispatcher::~Dispatcher() {
+Scheduler::~Scheduler() {
     for (int rank = 1; rank < communicator_.size(); ++rank) {
         // A silent one may only have been suspended, and must not wait for its own watchdog then.
         if (peer(rank).left) {
@@ -76,7 +76,7 @@ Dispatcher::~Dispatcher() {
     }
 }
 
-void Dispatcher::gather() {
+void Scheduler::gather() {
     const double limit = std::min(experiment_.distribution.lease_seconds, longest_gather_seconds);
     const Clock::time_point start = Clock::now();
     const auto missing = [this] {
@@ -94,25 +94,26 @@ void Dispatcher::gather() {
     }
 }
 
-std::vector<std::string> Dispatcher::rank_lines() const {
+std::vector<std::string> Scheduler::rank_lines() const {
     std::vector<std::string> lines;
     for (std::size_t rank = 0; rank < peers_.size(); ++rank) {
-        const Hello& hello = rank == 0 ? hello_ : peers_[rank].hello;
-        const std::string device = hello.device.empty() ? "" : ", device " + hello.device;
+        const Handshake& handshake = rank == 0 ? handshake_ : peers_[rank].handshake;
+        const std::string device = handshake.device.empty() ? "" : ", device " + handshake.device;
         lines.push_back(rank == 0 || peers_[rank].known
-                            ? fmt::format("rank {} on {}: {}, {} processors{}", rank, hello.host,
-                                          hello.fingerprint, hello.processors, device)
+                            ? fmt::format("rank {} on {}: {}, {} processors{}", rank,
+                                          handshake.host, handshake.fingerprint,
+                                          handshake.processors, device)
                             : fmt::format("rank {}: {}", rank,
                                           peers_[rank].left ? "takes no part" : "not here yet"));
     }
     return lines;
 }
 
-void Dispatcher::warn_of_sharing() {
+void Scheduler::warn_of_sharing() {
     std::map<std::pair<std::string, std::string>, std::vector<std::size_t>> users;
     for (std::size_t rank = 0; rank < peers_.size(); ++rank) {
-        const Hello& hello = rank == 0 ? hello_ : peers_[rank].hello;
-        if (!hello.device.empty()) users[{hello.host, hello.device}].push_back(rank);
+        const Handshake& handshake = rank == 0 ? handshake_ : peers_[rank].handshake;
+        if (!handshake.device.empty()) users[{handshake.host, handshake.device}].push_back(rank);
     }
     for (const auto& [place, ranks] : users) {
         if (ranks.size() < 2) continue;
@@ -123,17 +124,18 @@ void Dispatcher::warn_of_sharing() {
     }
 }
 
-std::string Dispatcher::title(int rank) {
-    return peer(rank).known ? fmt::format("rank {} on {}", rank, peer(rank).hello.host)
+std::string Scheduler::title(int rank) {
+    return peer(rank).known ? fmt::format("rank {} on {}", rank, peer(rank).handshake.host)
                             : fmt::format("rank {}", rank);
 }
 
-std::optional<Harvest> Dispatcher::evaluate(std::uint64_t generation,
-                                            std::span<const evolve::Birth> births, Living& living) {
+std::optional<GenerationResults> Scheduler::evaluate(std::uint64_t generation,
+                                                     std::span<const evolve::Birth> births,
+                                                     ParentPool& parent_pool) {
     const auto shard_size = static_cast<std::size_t>(experiment_.distribution.shard_size);
-    round_.emplace(Round{generation, births, living,
-                         ShardBoard(births.size(), next_shard_, shard_size),
-                         Harvest(births.size())});
+    round_.emplace(Round{generation, births, parent_pool,
+                         LeaseTable(births.size(), next_shard_, shard_size),
+                         GenerationResults(births.size())});
     if (compute_) {
         work_with_others();
     } else {
@@ -141,25 +143,25 @@ std::optional<Harvest> Dispatcher::evaluate(std::uint64_t generation,
     }
     next_shard_ = round_->board.next_shard();
     const bool done = round_->board.done();
-    Harvest harvest = std::move(round_->harvest);
+    GenerationResults results = std::move(round_->results);
     round_.reset();
     if (!done) {
         return std::nullopt;
     }
-    return harvest;
+    return results;
 }
 
-void Dispatcher::work_inline() {
+void Scheduler::work_inline() {
     while (!round_->board.done() && !interrupted()) {
         const auto shard =
             round_->board.issue(own_rank, limits(own_rank), Clock::time_point::max());
         CAMBRIAN_ASSERT(shard.has_value());
-        take_result(workshop_.work(job_of(*shard)));
+        take_result(shard_evaluator_.work(job_of(*shard)));
         report_progress();
     }
 }
 
-void Dispatcher::work_with_others() {
+void Scheduler::work_with_others() {
     for (int rank = 1; rank < communicator_.size(); ++rank) {
         take_stock(rank);
     }
@@ -173,13 +175,14 @@ void Dispatcher::work_with_others() {
     }
 }
 
-void Dispatcher::take_stock(int rank) {
+void Scheduler::take_stock(int rank) {
     Peer& worker = peer(rank);
-    const Living& living = round_->living;
-    const std::vector<char> had = std::exchange(worker.has, std::vector<char>(living.size(), 0));
-    worker.can_make.assign(living.size(), 0);
-    for (std::size_t place = 0; place < living.size(); ++place) {
-        const Living::Member& member = living[place];
+    const ParentPool& parent_pool = round_->parent_pool;
+    const std::vector<char> had =
+        std::exchange(worker.has, std::vector<char>(parent_pool.size(), 0));
+    worker.can_make.assign(parent_pool.size(), 0);
+    for (std::size_t place = 0; place < parent_pool.size(); ++place) {
+        const ParentPool::Member& member = parent_pool[place];
         const evolve::Parents& parents = member.birth.parents;
         const bool had_parents =
             std::all_of(parents.begin(), parents.end(), [&](const evolve::Parent& parent) {
@@ -196,11 +199,11 @@ void Dispatcher::take_stock(int rank) {
     }
 }
 
-std::optional<JobResult> Dispatcher::evaluate_alone(SharedGenome genome,
-                                                    const evolve::EvaluationRound& round) {
+std::optional<JobResult> Scheduler::evaluate_alone(SharedGenome genome,
+                                                   const evolve::EvaluationRound& round) {
     Job job{0, round, {evolve::Birth{}}, nullptr, {{std::move(genome), 0}}};
     if (!compute_) {
-        return workshop_.work(job);
+        return shard_evaluator_.work(job);
     }
     compute_->submit(std::move(job));
     while (!interrupted()) {
@@ -214,7 +217,7 @@ std::optional<JobResult> Dispatcher::evaluate_alone(SharedGenome genome,
     return std::nullopt;
 }
 
-std::vector<RankSeconds> Dispatcher::take_seconds() {
+std::vector<RankSeconds> Scheduler::take_seconds() {
     std::vector<RankSeconds> taken;
     for (std::size_t rank = 0; rank < seconds_.size(); ++rank) {
         taken.push_back({static_cast<int>(rank), std::exchange(seconds_[rank], ShardCost{})});
@@ -222,16 +225,17 @@ std::vector<RankSeconds> Dispatcher::take_seconds() {
     return taken;
 }
 
-bool Dispatcher::has_gpu(int rank) const {
-    const Hello& hello = rank == own_rank ? hello_ : peers_[static_cast<std::size_t>(rank)].hello;
-    return !hello.device.empty();
+bool Scheduler::has_gpu(int rank) const {
+    const Handshake& handshake =
+        rank == own_rank ? handshake_ : peers_[static_cast<std::size_t>(rank)].handshake;
+    return !handshake.device.empty();
 }
 
-bool Dispatcher::has_room(int rank) const {
+bool Scheduler::has_room(int rank) const {
     return !has_gpu(rank) || !round_->board.busy(rank);
 }
 
-double Dispatcher::share_of(int rank) const {
+double Scheduler::share_of(int rank) const {
     // A rank without a speed counts as much as the mean of the others.
     double known = 0.0;
     std::size_t ranks = 0;
@@ -257,7 +261,7 @@ double Dispatcher::share_of(int rank) const {
     return weight(rank) / all;
 }
 
-ShardLimits Dispatcher::limits(int rank) const {
+ShardLimits Scheduler::limits(int rank) const {
     ShardLimits limits;
     limits.ranks = 1 + static_cast<std::size_t>(
                            std::count_if(peers_.begin(), peers_.end(),
@@ -277,7 +281,7 @@ ShardLimits Dispatcher::limits(int rank) const {
     return limits;
 }
 
-void Dispatcher::note_speed(int rank, const ShardCost& cost, std::size_t births) {
+void Scheduler::note_speed(int rank, const ShardCost& cost, std::size_t births) {
     const double now = cost.evaluate + cost.vary;
     if (std::isfinite(now) && now > 0.0 && births > 0) {
         Speed& speed = peer(rank).speed;
@@ -286,21 +290,21 @@ void Dispatcher::note_speed(int rank, const ShardCost& cost, std::size_t births)
     }
 }
 
-Dispatcher::Clock::time_point Dispatcher::lease_end() const {
+Scheduler::Clock::time_point Scheduler::lease_end() const {
     return Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(
                               experiment_.distribution.lease_seconds));
 }
 
-Job Dispatcher::job_of(const Shard& shard) {
+Job Scheduler::job_of(const Shard& shard) {
     Job job{shard.id, {evolve::Phase::train, round_->generation}, {}, {}, {}};
-    job.parents = round_->living.genomes();
+    job.parents = round_->parent_pool.genomes();
     job.births.resize(shard.items.size());
     for_each_index(threads_, shard.items.size(), block_of_births,
                    [&](std::size_t i) { job.births[i] = round_->births[shard.items[i]]; });
     return job;
 }
 
-void Dispatcher::feed_own_thread() {
+void Scheduler::feed_own_thread() {
     while (compute_->in_flight() < shards_in_flight && has_room(own_rank)) {
         const auto shard =
             round_->board.issue(own_rank, limits(own_rank), Clock::time_point::max());
@@ -311,13 +315,13 @@ void Dispatcher::feed_own_thread() {
     }
 }
 
-void Dispatcher::take_own_results() {
+void Scheduler::take_own_results() {
     while (auto result = compute_->take(microseconds{0})) {
         take_result(std::move(*result));
     }
 }
 
-void Dispatcher::take_result(JobResult result) {
+void Scheduler::take_result(JobResult result) {
     if (result.failure) {
         if (rank_lost(result.failure)) {
             std::rethrow_exception(result.failure);
@@ -330,7 +334,7 @@ void Dispatcher::take_result(JobResult result) {
     deliver(own_rank, result.shard, std::move(result.outcomes), std::move(result.genomes));
 }
 
-void Dispatcher::report_progress() {
+void Scheduler::report_progress() {
     const Clock::time_point now = Clock::now();
     if (seconds_between(last_progress_, now) >= 0.1) {
         last_progress_ = now;
@@ -338,8 +342,8 @@ void Dispatcher::report_progress() {
     }
 }
 
-void Dispatcher::deliver(int rank, std::uint64_t shard, std::vector<evolve::Outcome>&& outcomes,
-                         std::vector<SharedGenome>&& genomes) {
+void Scheduler::deliver(int rank, std::uint64_t shard, std::vector<evolve::Outcome>&& outcomes,
+                        std::vector<SharedGenome>&& genomes) {
     const Shard* issued = round_ ? round_->board.find(shard) : nullptr;
     if (issued == nullptr) {
         return;  // Of a generation that others have finished.
@@ -368,37 +372,37 @@ void Dispatcher::deliver(int rank, std::uint64_t shard, std::vector<evolve::Outc
     std::vector<char> wanted(items.size());
     std::transform(items.begin(), items.end(), wanted.begin(),
                    [this](std::size_t item) { return round_->board.accept(item) ? 1 : 0; });
-    Harvest& harvest = round_->harvest;
+    GenerationResults& results = round_->results;
     for_each_index(threads_, items.size(), block_of_births, [&](std::size_t i) {
         if (wanted[i] == 0) {
             return;
         }
-        harvest.outcomes[items[i]] = std::move(outcomes[i]);
-        harvest.outcomes[items[i]].evaluations = 1;
-        harvest.ranks[items[i]] = rank;
+        results.outcomes[items[i]] = std::move(outcomes[i]);
+        results.outcomes[items[i]].evaluations = 1;
+        results.ranks[items[i]] = rank;
         if (!genomes.empty()) {
-            harvest.genomes[items[i]] = std::move(genomes[i]);
+            results.genomes[items[i]] = std::move(genomes[i]);
         }
     });
 }
 
-void Dispatcher::warn_of_failure(evolve::BirthId id, const std::string& text) {
+void Scheduler::warn_of_failure(evolve::BirthId id, const std::string& text) {
     // A cause that all share would fill the console; generations.csv counts them.
-    constexpr std::uint64_t most_warnings = 3;
+    constexpr std::uint64_t max_warnings = 3;
     ++round_->failures;
-    if (round_->failures <= most_warnings) {
+    if (round_->failures <= max_warnings) {
         reporter_.warning(fmt::format(
             "birth {} of generation {} cannot be evaluated ({}) it gets the worst fitness", id,
             round_->generation, text));
-    } else if (round_->failures == most_warnings + 1) {
+    } else if (round_->failures == max_warnings + 1) {
         reporter_.warning(fmt::format(
             "more births of generation {} cannot be evaluated (after {} they are only counted) see "
             "the column invalid of generations.csv",
-            round_->generation, most_warnings));
+            round_->generation, max_warnings));
     }
 }
 
-void Dispatcher::fail_shard(int rank, std::uint64_t shard, const std::string& text) {
+void Scheduler::fail_shard(int rank, std::uint64_t shard, const std::string& text) {
     const Shard* issued = round_ ? round_->board.find(shard) : nullptr;
     if (issued == nullptr || round_->board.holder(shard) != rank) {
         return;
@@ -406,12 +410,12 @@ void Dispatcher::fail_shard(int rank, std::uint64_t shard, const std::string& te
     for (std::size_t item : round_->board.fail(shard)) {
         const evolve::BirthId id = round_->births[item].id;
         if (round_->board.accept(item)) {
-            evolve::Outcome& outcome = round_->harvest.outcomes[item];
+            evolve::Outcome& outcome = round_->results.outcomes[item];
             outcome = evolve::Outcome{};
             outcome.id = id;
             outcome.status = evolve::Status::failed;
-            round_->harvest.genomes[item] = nullptr;
-            round_->harvest.ranks[item] = rank;
+            round_->results.genomes[item] = nullptr;
+            round_->results.ranks[item] = rank;
             warn_of_failure(id, text);
         }
     }

@@ -24,13 +24,13 @@ namespace cambrian::distributed {
 
 /// The coordinator's hands: gives births to workers and to its own compute thread, watches leases,
 /// and collects outcomes. Tells the workers to stop when it is destroyed.
-class Dispatcher {
+class Scheduler {
   public:
-    Dispatcher(Communicator& communicator, Backend& backend, const Experiment& experiment,
-               Reporter& reporter, const std::atomic<int>& interrupt);
-    ~Dispatcher();
-    Dispatcher(const Dispatcher&) = delete;
-    Dispatcher& operator=(const Dispatcher&) = delete;
+    Scheduler(Communicator& communicator, Backend& backend, const Experiment& experiment,
+              Reporter& reporter, const std::atomic<int>& interrupt);
+    ~Scheduler();
+    Scheduler(const Scheduler&) = delete;
+    Scheduler& operator=(const Scheduler&) = delete;
 
     /// Waits for the workers to introduce themselves, not longer than a lease or 10 seconds.
     void gather();
@@ -41,9 +41,9 @@ class Dispatcher {
 
     /// What becomes of the births, by their places; nothing when interrupted. `living` are the
     /// parents they name, and the successors of those of the call before.
-    [[nodiscard]] std::optional<Harvest> evaluate(std::uint64_t generation,
-                                                  std::span<const evolve::Birth> births,
-                                                  Living& living);
+    [[nodiscard]] std::optional<GenerationResults> evaluate(std::uint64_t generation,
+                                                            std::span<const evolve::Birth> births,
+                                                            ParentPool& parent_pool);
     /// Evaluates one genome on this rank; nothing when interrupted.
     [[nodiscard]] std::optional<JobResult> evaluate_alone(SharedGenome genome,
                                                           const evolve::EvaluationRound& round);
@@ -53,8 +53,8 @@ class Dispatcher {
     [[nodiscard]] std::vector<RankSeconds> take_seconds();
     /// Of the coordinator's thread, beside those that work on shards.
     [[nodiscard]] ThreadPool& threads() { return threads_; }
-    /// What this rank makes genomes with, beside its shards. They die before the dispatcher.
-    [[nodiscard]] GenomeMaker genome_maker() { return {&variation_, &workshop_.genomes()}; }
+    /// What this rank makes genomes with, beside its shards. They die before the scheduler.
+    [[nodiscard]] GenomeMaker genome_maker() { return {&variation_, &shard_evaluator_.genomes()}; }
     /// What the workers' logs will say of the end.
     void set_farewell(std::string reason) { farewell_ = std::move(reason); }
 
@@ -71,14 +71,14 @@ class Dispatcher {
     /// What the coordinator knows of a rank; of itself only the speed.
     struct Peer {
         Speed speed;
-        bool known = false;   ///< It said hello.
+        bool known = false;   ///< It said handshake.
         bool silent = false;  ///< Its lease lapsed: nothing is sent until it speaks.
         bool left = false;
         std::uint32_t room = 0;
         std::uint64_t damaged = 0;  ///< Messages that could not be read.
-        Hello hello;
+        Handshake handshake;
         Clock::time_point heard;
-        std::vector<char> has;           ///< Living genomes it was sent or made, by place.
+        std::vector<char> has;           ///< ParentPool genomes it was sent or made, by place.
         std::vector<char> can_make;      ///< Those whose parents it has.
         std::vector<Hash128> survivors;  ///< Of what it made, to be told with the next shard.
     };
@@ -86,9 +86,9 @@ class Dispatcher {
     struct Round {
         std::uint64_t generation = 0;
         std::span<const evolve::Birth> births;
-        Living& living;
-        ShardBoard board;
-        Harvest harvest;
+        ParentPool& parent_pool;
+        LeaseTable board;
+        GenerationResults results;
         std::uint64_t failures = 0;  ///< Births that could not be evaluated.
     };
     /// An order that is not written yet: what goes into it by place among the living.
@@ -140,7 +140,7 @@ class Dispatcher {
     void serve(std::chrono::microseconds patience);
     void handle(const Message& message);
     void dispatch(const Message& message);
-    void welcome(int rank, Hello hello);
+    void welcome(int rank, Handshake handshake);
     void take_request(int rank, Request request);
     void take_failure(int rank, const ShardFailure& failure);
     void answer(int rank, const GenomeRequest& request);
@@ -157,11 +157,11 @@ class Dispatcher {
     const Experiment& experiment_;
     Reporter& reporter_;
     const std::atomic<int>& interrupt_;
-    Hello hello_;
+    Handshake handshake_;
     std::vector<Peer> peers_;
     std::vector<ShardCost> seconds_;
-    Workshop workshop_;   ///< Before whatever holds genomes that it made.
-    ThreadPool threads_;  ///< Of the coordinator's thread, beside those of the workshop.
+    ShardEvaluator shard_evaluator_;  ///< Before whatever holds genomes that it made.
+    ThreadPool threads_;  ///< Of the coordinator's thread, beside those of the shard_evaluator.
     std::optional<Round> round_;
     std::uint64_t next_shard_ = 1;
     Clock::time_point last_progress_;

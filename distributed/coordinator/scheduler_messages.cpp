@@ -20,7 +20,7 @@ constexpr std::size_t reply_bytes = std::size_t{64} << 20U;
 
 }  // namespace
 
-void Dispatcher::serve(microseconds patience) {
+void Scheduler::serve(microseconds patience) {
     while (auto message = communicator_.receive(patience)) {
         const Clock::time_point start = Clock::now();
         handle(*message);
@@ -29,7 +29,7 @@ void Dispatcher::serve(microseconds patience) {
     }
 }
 
-void Dispatcher::handle(const Message& message) {
+void Scheduler::handle(const Message& message) {
     if (message.source <= 0 || message.source >= communicator_.size()) {
         return;
     }
@@ -47,12 +47,12 @@ void Dispatcher::handle(const Message& message) {
     }
 }
 
-void Dispatcher::dispatch(const Message& message) {
+void Scheduler::dispatch(const Message& message) {
     const int rank = message.source;
     const std::string source = title(rank);
     switch (message.kind) {
-        case MessageKind::hello:
-            welcome(rank, decode_message<Hello>(message.payload, source));
+        case MessageKind::handshake:
+            welcome(rank, decode_message<Handshake>(message.payload, source));
             return;
         case MessageKind::request:
             take_request(rank, decode_request(message.payload, source, threads_));
@@ -91,13 +91,13 @@ void Dispatcher::dispatch(const Message& message) {
                     source, static_cast<unsigned>(message.kind)));
 }
 
-void Dispatcher::welcome(int rank, Hello hello) {
-    check_same(hello_, hello, rank, experiment_.distribution.mixed);
-    peer(rank).hello = std::move(hello);
+void Scheduler::welcome(int rank, Handshake handshake) {
+    check_same(handshake_, handshake, rank, experiment_.distribution.mixed);
+    peer(rank).handshake = std::move(handshake);
     peer(rank).known = true;
 }
 
-void Dispatcher::take_request(int rank, Request request) {
+void Scheduler::take_request(int rank, Request request) {
     Peer& worker = peer(rank);
     worker.room = std::min(worker.room + std::min(request.room, largest_room), largest_room);
     for (ShardResult& result : request.results) {
@@ -108,7 +108,7 @@ void Dispatcher::take_request(int rank, Request request) {
     }
 }
 
-void Dispatcher::take_failure(int rank, const ShardFailure& failure) {
+void Scheduler::take_failure(int rank, const ShardFailure& failure) {
     if (!failure.leaving) {
         fail_shard(rank, failure.shard, failure.text);
         return;
@@ -121,16 +121,16 @@ void Dispatcher::take_failure(int rank, const ShardFailure& failure) {
         fmt::format("{} leaves the run ({}) its shards go to others", title(rank), failure.text));
 }
 
-void Dispatcher::answer(int rank, const GenomeRequest& request) {
+void Scheduler::answer(int rank, const GenomeRequest& request) {
     GenomeReply reply;
     std::size_t bytes = 0;
     for (Hash128 hash : request.hashes) {
-        const auto place = round_ ? round_->living.find(hash) : std::nullopt;
+        const auto place = round_ ? round_->parent_pool.find(hash) : std::nullopt;
         if (!place) {
             reply.gone.push_back(hash);
             continue;
         }
-        reply.genomes.push_back({hash, evolve::encode(*(*round_->living.genomes())[*place])});
+        reply.genomes.push_back({hash, evolve::encode(*(*round_->parent_pool.genomes())[*place])});
         bytes += reply.genomes.back().bytes.size();
         if (bytes > reply_bytes) {
             send(communicator_, rank, std::exchange(reply, {}));
@@ -140,7 +140,7 @@ void Dispatcher::answer(int rank, const GenomeRequest& request) {
     send(communicator_, rank, reply);
 }
 
-void Dispatcher::watch_leases() {
+void Scheduler::watch_leases() {
     const Clock::time_point now = Clock::now();
     const auto fall_silent = [&](int rank) {
         if (!std::exchange(peer(rank).silent, true)) {
@@ -150,7 +150,7 @@ void Dispatcher::watch_leases() {
                             title(rank), experiment_.distribution.lease_seconds));
         }
     };
-    for (const ShardBoard::Lapse& lapse : round_->board.expire(now)) {
+    for (const LeaseTable::Lapse& lapse : round_->board.expire(now)) {
         fall_silent(lapse.rank);
     }
     for (int rank = 1; rank < communicator_.size(); ++rank) {

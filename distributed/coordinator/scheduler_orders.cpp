@@ -15,8 +15,8 @@ namespace {
 constexpr std::uint32_t nowhere = std::numeric_limits<std::uint32_t>::max();
 
 /// Where each place among the living is in a list of some of them.
-std::vector<std::uint32_t> inverse(std::span<const std::uint32_t> places, std::size_t living) {
-    std::vector<std::uint32_t> at(living, nowhere);
+std::vector<std::uint32_t> inverse(std::span<const std::uint32_t> places, std::size_t parent_pool) {
+    std::vector<std::uint32_t> at(parent_pool, nowhere);
     for (std::size_t i = 0; i < places.size(); ++i) {
         at[places[i]] = static_cast<std::uint32_t>(i);
     }
@@ -25,7 +25,7 @@ std::vector<std::uint32_t> inverse(std::span<const std::uint32_t> places, std::s
 
 }  // namespace
 
-void Dispatcher::feed_workers() {
+void Scheduler::feed_workers() {
     std::vector<Draft> drafts;
     for (int rank = 1; rank < communicator_.size(); ++rank) {
         while (auto draft = next_draft(rank)) {
@@ -38,7 +38,7 @@ void Dispatcher::feed_workers() {
     send_orders(drafts);
 }
 
-std::optional<Dispatcher::Draft> Dispatcher::next_draft(int rank) {
+std::optional<Scheduler::Draft> Scheduler::next_draft(int rank) {
     Peer& worker = peer(rank);
     if (!serving(worker) || worker.room == 0 || !has_room(rank)) {
         return std::nullopt;
@@ -51,10 +51,10 @@ std::optional<Dispatcher::Draft> Dispatcher::next_draft(int rank) {
     return draft_of(rank, std::move(*shard));
 }
 
-Dispatcher::Draft Dispatcher::draft_of(int rank, Shard shard) {
+Scheduler::Draft Scheduler::draft_of(int rank, Shard shard) {
     Peer& worker = peer(rank);
     Draft draft{rank, std::move(shard), std::exchange(worker.survivors, {}), {}, {}, {}};
-    std::vector<char> named(round_->living.size(), 0);
+    std::vector<char> named(round_->parent_pool.size(), 0);
     for (std::size_t item : draft.shard.items) {
         for (const evolve::Parent& parent : round_->births[item].parents) {
             if (std::exchange(named.at(parent.member), 1) == 0) {
@@ -78,7 +78,7 @@ Dispatcher::Draft Dispatcher::draft_of(int rank, Shard shard) {
     return draft;
 }
 
-void Dispatcher::send_orders(std::vector<Draft>& drafts) {
+void Scheduler::send_orders(std::vector<Draft>& drafts) {
     if (experiment_.distribution.exchange == Exchange::genomes) {
         for (const Draft& draft : drafts) {
             make_children(draft.shard);
@@ -95,7 +95,7 @@ void Dispatcher::send_orders(std::vector<Draft>& drafts) {
     drafts.clear();
 }
 
-Dispatcher::EncodedGenomes Dispatcher::encode_for(std::span<const Draft> drafts) {
+Scheduler::EncodedGenomes Scheduler::encode_for(std::span<const Draft> drafts) {
     std::vector<std::uint32_t> places;
     for (const Draft& draft : drafts) {
         places.insert(places.end(), draft.genomes.begin(), draft.genomes.end());
@@ -105,7 +105,7 @@ Dispatcher::EncodedGenomes Dispatcher::encode_for(std::span<const Draft> drafts)
     }
     std::sort(places.begin(), places.end());
     places.erase(std::unique(places.begin(), places.end()), places.end());
-    const SharedGenomes genomes = round_->living.genomes();
+    const SharedGenomes genomes = round_->parent_pool.genomes();
     EncodedGenomes encoded(genomes->size());
     for_each_index(threads_, places.size(), block_of_genomes, [&](std::size_t i) {
         encoded[places[i]] = evolve::encode(*(*genomes)[places[i]]);
@@ -113,23 +113,23 @@ Dispatcher::EncodedGenomes Dispatcher::encode_for(std::span<const Draft> drafts)
     return encoded;
 }
 
-ShardOrder Dispatcher::order_of(const Draft& draft, const EncodedGenomes& encoded) const {
-    const Living& living = round_->living;
+ShardOrder Scheduler::order_of(const Draft& draft, const EncodedGenomes& encoded) const {
+    const ParentPool& parent_pool = round_->parent_pool;
     ShardOrder order;
     order.shard = draft.shard.id;
     order.generation = round_->generation;
     order.survivors = draft.survivors;
     order.parents.reserve(draft.parents.size());
     for (std::uint32_t place : draft.parents) {
-        order.parents.push_back(living.parent(place));
+        order.parents.push_back(parent_pool.parent(place));
     }
     for (std::uint32_t place : draft.recipes) {
-        order.recipes.push_back(living[place].birth);
+        order.recipes.push_back(parent_pool[place].birth);
     }
     for (std::uint32_t place : draft.genomes) {
         order.genomes.push_back(encoded[place]);
     }
-    const std::vector<std::uint32_t> at = inverse(draft.parents, living.size());
+    const std::vector<std::uint32_t> at = inverse(draft.parents, parent_pool.size());
     order.births.reserve(draft.shard.items.size());
     for (std::size_t item : draft.shard.items) {
         evolve::Birth& birth = order.births.emplace_back(round_->births[item]);
@@ -139,27 +139,27 @@ ShardOrder Dispatcher::order_of(const Draft& draft, const EncodedGenomes& encode
             birth.parents.push_back(parent);
         }
         if (experiment_.distribution.exchange == Exchange::genomes) {
-            const Harvest& harvest = round_->harvest;
+            const GenerationResults& results = round_->results;
             order.children.push_back(
-                {evolve::encode(*harvest.genomes[item]), harvest.outcomes[item].redrawn});
+                {evolve::encode(*results.genomes[item]), results.outcomes[item].retries});
         }
     }
     return order;
 }
 
-void Dispatcher::make_children(const Shard& shard) {
-    const SharedGenomes parents = round_->living.genomes();
-    Harvest& harvest = round_->harvest;
+void Scheduler::make_children(const Shard& shard) {
+    const SharedGenomes parents = round_->parent_pool.genomes();
+    GenerationResults& results = round_->results;
     for_each_index(threads_, shard.items.size(), block_of_genomes, [&](std::size_t i) {
         const std::size_t item = shard.items[i];
-        if (harvest.genomes[item]) {
+        if (results.genomes[item]) {
             return;  // The shard came back from another rank.
         }
         const evolve::Birth& birth = round_->births[item];
         evolve::Offspring offspring =
             variation_.materialise(birth, ParentGenomes(birth, *parents).span());
-        harvest.outcomes[item].redrawn = offspring.redrawn;
-        harvest.genomes[item] = std::make_shared<const evolve::Genome>(std::move(offspring.genome));
+        results.outcomes[item].retries = offspring.retries;
+        results.genomes[item] = std::make_shared<const evolve::Genome>(std::move(offspring.genome));
     });
 }
 

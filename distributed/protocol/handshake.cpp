@@ -21,17 +21,17 @@ std::string host_name() {
 
 }  // namespace
 
-Hello introduce(const Experiment& experiment, const Backend& backend) {
-    Hello hello;
-    hello.version = fmt::format("{}.{}.{}", CAMBRIAN_VERSION_MAJOR, CAMBRIAN_VERSION_MINOR,
-                                CAMBRIAN_VERSION_PATCH);
-    hello.identity = Hasher().add(run_identity(experiment)).hash128();
-    hello.arithmetic = arithmetic_of(backend);
-    hello.fingerprint = backend.describe().text();
-    hello.host = host_name();
-    hello.device = experiment.distribution.device;
-    hello.processors = static_cast<std::uint32_t>(available_processors());
-    return hello;
+Handshake introduce(const Experiment& experiment, const Backend& backend) {
+    Handshake handshake;
+    handshake.version = fmt::format("{}.{}.{}", CAMBRIAN_VERSION_MAJOR, CAMBRIAN_VERSION_MINOR,
+                                    CAMBRIAN_VERSION_PATCH);
+    handshake.identity = Hasher().add(run_identity(experiment)).hash128();
+    handshake.arithmetic = arithmetic_of(backend);
+    handshake.fingerprint = backend.describe().text();
+    handshake.host = host_name();
+    handshake.device = experiment.distribution.device;
+    handshake.processors = static_cast<std::uint32_t>(available_processors());
+    return handshake;
 }
 
 void dismiss(Communicator& communicator, const std::string& why) {
@@ -50,7 +50,7 @@ std::string arithmetic_of(const Backend& backend) {
                                         : fingerprint.text();
 }
 
-void check_same(const Hello& own, const Hello& other, int rank, bool mixed) {
+void check_same(const Handshake& own, const Handshake& other, int rank, bool mixed) {
     const std::string who = fmt::format("rank {} on {}", rank, other.host);
     if (other.version != own.version) {
         throw ConfigError(

@@ -10,7 +10,7 @@
 namespace cambrian::distributed {
 
 /// What this rank says of itself.
-[[nodiscard]] Hello introduce(const Experiment& experiment, const Backend& backend);
+[[nodiscard]] Handshake introduce(const Experiment& experiment, const Backend& backend);
 
 /// Tells all workers that there will be no run; of rank 0, before it ever answered one of them.
 void dismiss(Communicator& communicator, const std::string& why);
@@ -24,6 +24,6 @@ void decline(Communicator& communicator, const std::string& why);
 
 /// Throws ConfigError naming the rank when it runs another program or experiment, or (unless
 /// `mixed`) would compute other bits.
-void check_same(const Hello& own, const Hello& other, int rank, bool mixed);
+void check_same(const Handshake& own, const Handshake& other, int rank, bool mixed);
 
 }  // namespace cambrian::distributed

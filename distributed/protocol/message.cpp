@@ -41,7 +41,7 @@ void read_all(ArchiveReader& archive, std::vector<Hash128>& hashes) {
 
 }  // namespace
 
-void write(ArchiveWriter& archive, const Hello& message) {
+void write(ArchiveWriter& archive, const Handshake& message) {
     archive.write(message.version);
     archive.write(message.identity);
     archive.write(message.arithmetic);
@@ -51,7 +51,7 @@ void write(ArchiveWriter& archive, const Hello& message) {
     archive.write(message.processors);
 }
 
-void read(ArchiveReader& archive, Hello& message) {
+void read(ArchiveReader& archive, Handshake& message) {
     archive.read(message.version);
     archive.read(message.identity);
     archive.read(message.arithmetic);
@@ -95,7 +95,7 @@ void write(ArchiveWriter& archive, const ShardOrder& message) {
     archive.write(static_cast<std::uint64_t>(message.children.size()));
     for (const ShippedGenome& child : message.children) {
         archive.write(std::span<const std::byte>(child.bytes));
-        archive.write(child.redrawn);
+        archive.write(child.retries);
     }
     write_all(archive, message.genomes);
     write_all(archive, message.survivors);
@@ -110,7 +110,7 @@ void read(ArchiveReader& archive, ShardOrder& message) {
     message.children.resize(archive.read_count(12));
     for (ShippedGenome& child : message.children) {
         archive.read(child.bytes);
-        archive.read(child.redrawn);
+        archive.read(child.retries);
     }
     if (!message.children.empty() && message.children.size() != message.births.size()) {
         archive.fail("a shard has another number of children than births");

@@ -32,8 +32,8 @@ struct ShardCost {
 };
 
 /// The first words of a worker: the coordinator checks that both run the same thing.
-struct Hello {
-    static constexpr MessageKind kind = MessageKind::hello;
+struct Handshake {
+    static constexpr MessageKind kind = MessageKind::handshake;
     std::string version;
     Hash128 identity;         ///< Hash of run_identity().
     std::string arithmetic;   ///< What equal results need, see arithmetic_of().
@@ -41,7 +41,7 @@ struct Hello {
     std::string host;
     std::string device;  ///< The GPU, to show and to see who shares it; empty: none.
     std::uint32_t processors = 1;
-    bool operator==(const Hello&) const = default;
+    bool operator==(const Handshake&) const = default;
 };
 
 /// Outcomes of one shard.
@@ -63,7 +63,7 @@ struct Request {
 /// A child that travels whole.
 struct ShippedGenome {
     std::vector<std::byte> bytes;
-    std::uint32_t redrawn = 0;
+    std::uint32_t retries = 0;
     bool operator==(const ShippedGenome&) const = default;
 };
 
@@ -148,7 +148,7 @@ namespace detail {
 [[nodiscard]] std::span<const std::byte> unseal(MessageKind kind,
                                                 std::span<const std::byte> payload,
                                                 std::string_view source);
-void write(ArchiveWriter& archive, const Hello& message);
+void write(ArchiveWriter& archive, const Handshake& message);
 void write(ArchiveWriter& archive, const Request& message);
 void write(ArchiveWriter& archive, const ShardOrder& message);
 void write(ArchiveWriter& archive, const GenomeRequest& message);
@@ -158,7 +158,7 @@ void write(ArchiveWriter& archive, const ShardFailure& message);
 void write(ArchiveWriter& archive, const Stop& message);
 void write(ArchiveWriter& archive, const InitialRequest& message);
 void write(ArchiveWriter& archive, const InitialReply& message);
-void read(ArchiveReader& archive, Hello& message);
+void read(ArchiveReader& archive, Handshake& message);
 void read(ArchiveReader& archive, Request& message);
 void read(ArchiveReader& archive, Request& message, ThreadPool& threads);
 void read(ArchiveReader& archive, ShardOrder& message);

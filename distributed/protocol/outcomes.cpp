@@ -58,7 +58,7 @@ void write_block(ArchiveWriter& archive, std::span<const evolve::Outcome> outcom
         words.write(outcome.evaluations);
         words.write(outcome.env_steps);
         words.write(outcome.parameters);
-        words.write(static_cast<std::uint64_t>(outcome.redrawn));
+        words.write(static_cast<std::uint64_t>(outcome.retries));
         words.write(outcome.genome);
     }
     archive.write(words.bytes());
@@ -87,11 +87,11 @@ void read_outcome(WordReader& words, evolve::Outcome& outcome) {
     outcome.evaluations = words.word();
     outcome.env_steps = words.word();
     outcome.parameters = words.word();
-    const std::uint64_t redrawn = words.word();
-    if (redrawn > std::numeric_limits<std::uint32_t>::max()) {
+    const std::uint64_t retries = words.word();
+    if (retries > std::numeric_limits<std::uint32_t>::max()) {
         words.fail("an outcome was redrawn too often");
     }
-    outcome.redrawn = static_cast<std::uint32_t>(redrawn);
+    outcome.retries = static_cast<std::uint32_t>(retries);
     outcome.genome = words.hash();
 }
 
@@ -167,7 +167,7 @@ void write_outcome(ArchiveWriter& archive, const evolve::Outcome& outcome) {
     archive.write(outcome.evaluations);
     archive.write(outcome.env_steps);
     archive.write(outcome.parameters);
-    archive.write(outcome.redrawn);
+    archive.write(outcome.retries);
     archive.write(outcome.genome);
 }
 
@@ -187,7 +187,7 @@ evolve::Outcome read_outcome(ArchiveReader& archive) {
     archive.read(outcome.evaluations);
     archive.read(outcome.env_steps);
     archive.read(outcome.parameters);
-    archive.read(outcome.redrawn);
+    archive.read(outcome.retries);
     archive.read(outcome.genome);
     return outcome;
 }

@@ -14,7 +14,7 @@
 // Internal to messages: numbers as little-endian bytes, and blocks of many of them.
 namespace cambrian::distributed::detail {
 
-/// Writes a number and moves behind it.
+/// Writes a number and moves after it.
 template <typename T>
 void put(std::byte*& at, T value) {
     for (std::size_t i = 0; i < sizeof(T); ++i) {
@@ -22,7 +22,7 @@ void put(std::byte*& at, T value) {
     }
 }
 
-/// Reads a number and moves behind it.
+/// Reads a number and moves after it.
 template <typename T>
 T get(const std::byte*& at) {
     T value = 0;

@@ -6,8 +6,8 @@
 
 namespace cambrian::distributed {
 
-ComputeThread::ComputeThread(Workshop& workshop)
-    : workshop_(workshop), thread_(start_thread([this] { run(); })) {}
+ComputeThread::ComputeThread(ShardEvaluator& shard_evaluator)
+    : shard_evaluator_(shard_evaluator), thread_(start_thread([this] { run(); })) {}
 
 ComputeThread::~ComputeThread() {
     {
@@ -56,7 +56,7 @@ void ComputeThread::run() {
         std::optional<Job> job = std::move(jobs_.front());
         jobs_.pop_front();
         lock.unlock();
-        JobResult result = workshop_.work(*job);
+        JobResult result = shard_evaluator_.work(*job);
         result.cost.wait = waited;
         lock.lock();
         results_.push_back(std::move(result));

@@ -15,7 +15,7 @@ namespace cambrian::distributed {
 /// Works on jobs in order while its owner talks to other ranks. Used by one owner.
 class ComputeThread {
   public:
-    explicit ComputeThread(Workshop& workshop);
+    explicit ComputeThread(ShardEvaluator& shard_evaluator);
     /// Waits for the running job; those not begun are dropped.
     ~ComputeThread();
     ComputeThread(const ComputeThread&) = delete;
@@ -30,7 +30,7 @@ class ComputeThread {
   private:
     void run();
 
-    Workshop& workshop_;
+    ShardEvaluator& shard_evaluator_;
     std::size_t in_flight_ = 0;  ///< Of the owner, no lock needed.
     std::mutex mutex_;
     std::condition_variable submitted_;

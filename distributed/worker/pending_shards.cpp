@@ -29,19 +29,19 @@ void WaitingShard::fill(Hash128 hash, const SharedGenome& genome) {
     }
 }
 
-WaitingShard& WaitingShards::add(ShardOrder order) {
+WaitingShard& PendingShards::add(ShardOrder order) {
     WaitingShard& shard = shards_.emplace_back();
     shard.order = std::move(order);
     return shard;
 }
 
-void WaitingShards::fill(Hash128 hash, const SharedGenome& genome) {
+void PendingShards::fill(Hash128 hash, const SharedGenome& genome) {
     for (WaitingShard& shard : shards_) {
         shard.fill(hash, genome);
     }
 }
 
-GenomeRequest WaitingShards::request_for(const WaitingShard& shard) {
+GenomeRequest PendingShards::request_for(const WaitingShard& shard) {
     GenomeRequest request;
     for (const auto& [hash, places] : shard.missing) {
         request.hashes.push_back(hash);
@@ -50,7 +50,7 @@ GenomeRequest WaitingShards::request_for(const WaitingShard& shard) {
     return request;
 }
 
-void WaitingShards::check_answer(const GenomeReply& reply) {
+void PendingShards::check_answer(const GenomeReply& reply) {
     std::vector<Hash128> hashes = reply.gone;
     for (const NamedGenome& genome : reply.genomes) {
         hashes.push_back(genome.hash);
@@ -70,7 +70,7 @@ void WaitingShards::check_answer(const GenomeReply& reply) {
     asked_ = std::move(left);
 }
 
-std::vector<WaitingShard> WaitingShards::take(
+std::vector<WaitingShard> PendingShards::take(
     const std::function<bool(const WaitingShard&)>& wanted) {
     std::vector<WaitingShard> taken;
     for (auto at = shards_.begin(); at != shards_.end();) {
@@ -84,16 +84,16 @@ std::vector<WaitingShard> WaitingShards::take(
     return taken;
 }
 
-std::vector<WaitingShard> WaitingShards::take_complete() {
+std::vector<WaitingShard> PendingShards::take_complete() {
     return take([](const WaitingShard& shard) { return shard.missing.empty(); });
 }
 
-std::vector<std::uint64_t> WaitingShards::give_up(Hash128 missing) {
+std::vector<std::uint64_t> PendingShards::give_up(Hash128 missing) {
     return numbers_of(
         take([&](const WaitingShard& shard) { return shard.missing.contains(missing); }));
 }
 
-std::vector<std::uint64_t> WaitingShards::give_up_all() {
+std::vector<std::uint64_t> PendingShards::give_up_all() {
     return numbers_of(take([](const WaitingShard&) { return true; }));
 }
 

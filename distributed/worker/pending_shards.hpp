@@ -27,7 +27,7 @@ struct WaitingShard {
 };
 
 /// The shards of a worker that wait for genomes, and what the coordinator was asked for.
-class WaitingShards {
+class PendingShards {
   public:
     WaitingShard& add(ShardOrder order);
     /// Forgets the one that was added last.

@@ -26,7 +26,7 @@ double seconds_since(Clock::time_point start) {
 
 }  // namespace
 
-Workshop::Workshop(Backend& backend, const Experiment& experiment)
+ShardEvaluator::ShardEvaluator(Backend& backend, const Experiment& experiment)
     : genomes_(spare_bytes),
       variation_(experiment.seed, experiment.variation),
       evaluator_(backend, *experiment.task, experiment.seed,
@@ -46,7 +46,7 @@ Workshop::Workshop(Backend& backend, const Experiment& experiment)
     };
 }
 
-JobResult Workshop::work(const Job& job) {
+JobResult ShardEvaluator::work(const Job& job) {
     JobResult result;
     result.shard = job.shard;
     try {
@@ -68,10 +68,10 @@ JobResult Workshop::work(const Job& job) {
     return result;
 }
 
-SharedGenome Workshop::child_of(const Job& job, std::size_t index, GenomePool::Blank& blank,
-                                evolve::Outcome& outcome) const {
+SharedGenome ShardEvaluator::child_of(const Job& job, std::size_t index, GenomePool::Blank& blank,
+                                      evolve::Outcome& outcome) const {
     if (!job.children.empty()) {
-        outcome.redrawn = job.children[index].redrawn;
+        outcome.retries = job.children[index].retries;
         outcome.genome = evolve::content_hash(*job.children[index].genome);
         return job.children[index].genome;
     }
@@ -81,12 +81,12 @@ SharedGenome Workshop::child_of(const Job& job, std::size_t index, GenomePool::B
         return (*job.parents)[birth.parents.front().member];
     }
     const ParentGenomes parents(birth, *job.parents);
-    outcome.redrawn = variation_.materialise(birth, parents.span(), *blank);
+    outcome.retries = variation_.materialise(birth, parents.span(), *blank);
     outcome.genome = evolve::content_hash(*blank);
     return std::move(blank);
 }
 
-void Workshop::make_children(const Job& job, JobResult& result) {
+void ShardEvaluator::make_children(const Job& job, JobResult& result) {
     const std::size_t count = job.births.size();
     result.outcomes.resize(count);
     result.genomes.resize(count);
@@ -105,8 +105,8 @@ void Workshop::make_children(const Job& job, JobResult& result) {
                       make);
 }
 
-std::vector<evolve::Evaluation> Workshop::evaluations(Genomes genomes, const Job& job,
-                                                      JobResult& result) {
+std::vector<evolve::Evaluation> ShardEvaluator::evaluations(Genomes genomes, const Job& job,
+                                                            JobResult& result) {
     try {
         return evaluator_.evaluate(genomes, job.round);
     } catch (const OutOfMemoryError&) {
@@ -117,8 +117,8 @@ std::vector<evolve::Evaluation> Workshop::evaluations(Genomes genomes, const Job
     return make_fallback_ ? by_fallback(genomes, job, result) : in_halves(genomes, job, result);
 }
 
-std::vector<evolve::Evaluation> Workshop::by_fallback(Genomes genomes, const Job& job,
-                                                      JobResult& result) {
+std::vector<evolve::Evaluation> ShardEvaluator::by_fallback(Genomes genomes, const Job& job,
+                                                            JobResult& result) {
     if (!fallback_.evaluator) {
         fallback_ = make_fallback_();
     }
@@ -126,8 +126,8 @@ std::vector<evolve::Evaluation> Workshop::by_fallback(Genomes genomes, const Job
     return fallback_.evaluator->evaluate(genomes, job.round);
 }
 
-std::vector<evolve::Evaluation> Workshop::in_halves(Genomes genomes, const Job& job,
-                                                    JobResult& result) {
+std::vector<evolve::Evaluation> ShardEvaluator::in_halves(Genomes genomes, const Job& job,
+                                                          JobResult& result) {
     ++result.cost.memory_splits;
     const std::size_t half = genomes.size() / 2;
     std::vector<evolve::Evaluation> all = evaluations(genomes.first(half), job, result);
@@ -136,7 +136,7 @@ std::vector<evolve::Evaluation> Workshop::in_halves(Genomes genomes, const Job& 
     return all;
 }
 
-void Workshop::evaluate(const Job& job, JobResult& result) {
+void ShardEvaluator::evaluate(const Job& job, JobResult& result) {
     std::vector<const evolve::Genome*> genomes;
     genomes.reserve(result.genomes.size());
     for (const SharedGenome& genome : result.genomes) {

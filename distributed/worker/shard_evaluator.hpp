@@ -22,7 +22,7 @@ namespace cambrian::distributed {
 /// A child that was made elsewhere.
 struct ReadyChild {
     SharedGenome genome;
-    std::uint32_t redrawn = 0;
+    std::uint32_t retries = 0;
 };
 
 /// A shard ready to be worked on.
@@ -45,9 +45,9 @@ struct JobResult {
 
 /// Makes children, on the threads of the experiment, and evaluates them. One caller at a time.
 /// Outlives the genomes it makes.
-class Workshop {
+class ShardEvaluator {
   public:
-    Workshop(Backend& backend, const Experiment& experiment);
+    ShardEvaluator(Backend& backend, const Experiment& experiment);
 
     /// Never throws what an evaluation throws: that is JobResult::failure.
     [[nodiscard]] JobResult work(const Job& job);

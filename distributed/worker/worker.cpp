@@ -51,19 +51,19 @@ class Worker {
           experiment_(experiment),
           interrupt_(interrupt),
           limits_(limits),
-          hello_(introduce(experiment, backend)),
+          handshake_(introduce(experiment, backend)),
           log_(experiment.directory, communicator.rank()),
-          workshop_(backend, experiment),
+          shard_evaluator_(backend, experiment),
           threads_(experiment.distribution.threads),
           variation_(experiment.seed, experiment.variation),
           cache_(limits.cache_bytes),
-          compute_(workshop_) {}
+          compute_(shard_evaluator_) {}
 
     /// Into this rank's log: whoever starts a job only sees what the coordinator says.
     void note(std::string_view text) { log_.line(text); }
 
     std::uint64_t run() {
-        send(communicator_, coordinator_rank, hello_);
+        send(communicator_, coordinator_rank, handshake_);
         ask(shards_in_flight, {});
         while (!stopped_) {
             report_results();
@@ -166,7 +166,7 @@ class Worker {
             }
             case MessageKind::heartbeat:
                 return;
-            case MessageKind::hello:
+            case MessageKind::handshake:
             case MessageKind::request:
             case MessageKind::genome_request:
             case MessageKind::shard_failed:
@@ -197,9 +197,9 @@ class Worker {
     }
 
     void take_shard(ShardOrder order) {
-        GenomeStore dead;
+        GenomeStore retired;
         if (std::exchange(generation_, order.generation) != order.generation) {
-            dead = begin_generation(order.survivors);
+            retired = begin_generation(order.survivors);
         }
         accept_shard(std::move(order));
         // Only now, when the compute thread has something to do, are the dead freed.
@@ -355,7 +355,7 @@ class Worker {
         for_each_index(threads_, order.children.size(), 1, [&](std::size_t i) {
             job.children[i] = {std::make_shared<const evolve::Genome>(evolve::decode_genome(
                                    order.children[i].bytes, "the coordinator")),
-                               order.children[i].redrawn};
+                               order.children[i].retries};
         });
         held_.insert(order.shard);
         compute_.submit(std::move(job));
@@ -402,14 +402,14 @@ class Worker {
     const Experiment& experiment_;
     const std::atomic<int>& interrupt_;
     WorkerLimits limits_;
-    Hello hello_;
+    Handshake handshake_;
     RankLog log_;
-    Workshop workshop_;   ///< Before whatever holds genomes that it made.
-    ThreadPool threads_;  ///< Of the rank's thread, beside those of the workshop.
+    ShardEvaluator shard_evaluator_;  ///< Before whatever holds genomes that it made.
+    ThreadPool threads_;  ///< Of the rank's thread, beside those of the shard_evaluator.
     evolve::Variation variation_;
-    GenomeCache cache_;  ///< Living genomes that this rank was sent or made.
+    GenomeCache cache_;  ///< ParentPool genomes that this rank was sent or made.
     GenomeStore made_;   ///< Children of this generation; who of them lives is known at its end.
-    WaitingShards waiting_;
+    PendingShards waiting_;
     std::set<std::uint64_t> held_;  ///< Shards on this rank: waiting or with the compute thread.
     std::uint64_t generation_ = 0;  ///< Of the last shard.
     std::uint64_t evaluated_ = 0;

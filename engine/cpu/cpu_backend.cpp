@@ -78,8 +78,8 @@ void read(const Buffer& source, std::int64_t first, std::span<Value> values) {
 }
 
 // Below so many elements a chain costs more to make than it saves.
-constexpr ChainRules chain_rules{
-    .reductions = true, .most_operands = 12, .longest_row = 16384, .least_elements = 1024};
+constexpr FusionRules fusion_rules{
+    .reductions = true, .max_operands = 12, .longest_row = 16384, .min_elements = 1024};
 
 class CpuBackend : public Backend {
   public:
@@ -146,9 +146,9 @@ class CpuBackend : public Backend {
     std::unique_ptr<Program> compile_once(const Graph& graph) {
         OptimizeOptions options;
         options.has_kernel = [this](Op op) { return has_kernel(op, math_); };
-        options.chains = chain_rules;
+        options.groups = fusion_rules;
         // One individual at least has to fit.
-        options.most_bytes_per_individual = resources_.account.limit;
+        options.max_bytes_per_individual = resources_.account.limit;
         const Graph optimized = optimize(graph, options);
         auto program = std::make_unique<CpuProgram>(optimized, math_, resources_);
         write_program_dump(

@@ -16,7 +16,7 @@ namespace {
 constexpr std::int64_t word_bytes = sizeof(Word);
 // Temporaries of a block, and what its scans read in every step, stay in the second-level cache.
 constexpr std::int64_t block_words = std::int64_t{48} * 1024;
-constexpr std::int64_t most_individuals = 256;
+constexpr std::int64_t max_individuals = 256;
 
 /// Words of an individual, such as weights, that every step of a scan reads again; 0 where the body
 /// is so small that it runs transposed, which has blocks of its own.
@@ -29,7 +29,7 @@ std::int64_t words_read_again(const Graph& graph) {
         for (const ValueId id :
              graph.operands(node).subspan(static_cast<std::size_t>(scan.carries + scan.sequences)))
             if (graph.value(id).per_individual) words += graph.value(id).shape.elements();
-        if (words > most_transposed_words) most = std::max(most, words);
+        if (words > max_transposed_words) most = std::max(most, words);
     }
     return most;
 }
@@ -37,7 +37,7 @@ std::int64_t words_read_again(const Graph& graph) {
 std::int64_t block_size(const PlanTree& tree, const Graph& graph) {
     const std::int64_t words = tree.words_per_individual + words_read_again(graph);
     return std::clamp(block_words / std::max<std::int64_t>(1, words), std::int64_t{1},
-                      most_individuals);
+                      max_individuals);
 }
 
 }  // namespace
@@ -63,7 +63,7 @@ Resources::Resources(const CpuOptions& options)
     : pool(options.threads), scratch(account, options.threads) {
     account.limit = options.memory_limit;
     account.poison = options.poison;
-    account.pool.set_most_held(options.memory_limit);
+    account.pool.set_max_held(options.memory_limit);
     account.pool.set_refusal(options.refuse_memory);
     if (options.profile) {
         profile.emplace();

@@ -46,7 +46,7 @@ Int truncate(float x) {
 }
 
 /// Where the step of an op comes from.
-enum class Kernel : std::uint8_t {
+enum class KernelKind : std::uint8_t {
     missing,
     rows,     ///< Lifted scalar functions, by the type of the last operand.
     factory,  ///< A function that makes the step.
@@ -56,52 +56,52 @@ enum class Kernel : std::uint8_t {
 
 struct KernelRow {
     Op op = Op::count_;
-    Kernel kernel = Kernel::missing;
-    RowSet real{};
-    RowSet integer{};
-    RowSet boolean{};
-    StepFactory make = nullptr;
+    KernelKind kernel = KernelKind::missing;
+    LoopSet real{};
+    LoopSet integer{};
+    LoopSet boolean{};
+    KernelFactory make = nullptr;
     /// For rows that both types decide.
-    const RowSet& (*by_types)(ValueType from, ValueType to) = nullptr;
+    const LoopSet& (*by_types)(ValueType from, ValueType to) = nullptr;
     bool only_fast = false;  ///< Not the bits of the lowering, which strict math takes.
 };
 
-constexpr KernelRow real(Op op, RowSet rows) {
-    return {.op = op, .kernel = Kernel::rows, .real = rows};
+constexpr KernelRow real(Op op, LoopSet rows) {
+    return {.op = op, .kernel = KernelKind::rows, .real = rows};
 }
-constexpr KernelRow numeric(Op op, RowSet reals, RowSet integers) {
-    return {.op = op, .kernel = Kernel::rows, .real = reals, .integer = integers};
+constexpr KernelRow numeric(Op op, LoopSet reals, LoopSet integers) {
+    return {.op = op, .kernel = KernelKind::rows, .real = reals, .integer = integers};
 }
-constexpr KernelRow boolean(Op op, RowSet rows) {
-    return {.op = op, .kernel = Kernel::rows, .boolean = rows};
+constexpr KernelRow boolean(Op op, LoopSet rows) {
+    return {.op = op, .kernel = KernelKind::rows, .boolean = rows};
 }
-constexpr KernelRow words(Op op, RowSet rows) {
-    return {.op = op, .kernel = Kernel::rows, .real = rows, .integer = rows, .boolean = rows};
+constexpr KernelRow words(Op op, LoopSet rows) {
+    return {.op = op, .kernel = KernelKind::rows, .real = rows, .integer = rows, .boolean = rows};
 }
-constexpr KernelRow by_types(Op op, const RowSet& (*rows)(ValueType from, ValueType to)) {
-    return {.op = op, .kernel = Kernel::rows, .by_types = rows};
+constexpr KernelRow by_types(Op op, const LoopSet& (*rows)(ValueType from, ValueType to)) {
+    return {.op = op, .kernel = KernelKind::rows, .by_types = rows};
 }
-constexpr KernelRow special(Op op, StepFactory make) {
-    return {.op = op, .kernel = Kernel::factory, .make = make};
+constexpr KernelRow special(Op op, KernelFactory make) {
+    return {.op = op, .kernel = KernelKind::factory, .make = make};
 }
 /// For a fused op whose kernel sums in an order of its own.
-constexpr KernelRow fast(Op op, StepFactory make) {
-    return {.op = op, .kernel = Kernel::factory, .make = make, .only_fast = true};
+constexpr KernelRow fast(Op op, KernelFactory make) {
+    return {.op = op, .kernel = KernelKind::factory, .make = make, .only_fast = true};
 }
 constexpr KernelRow lowered(Op op) {
-    return {.op = op, .kernel = Kernel::lowered};
+    return {.op = op, .kernel = KernelKind::lowered};
 }
 constexpr KernelRow placed(Op op) {
-    return {.op = op, .kernel = Kernel::placed};
+    return {.op = op, .kernel = KernelKind::placed};
 }
 
-constexpr RowSet real_to_integer = lift<Int(float)>([](float x) { return truncate(x); });
-constexpr RowSet real_to_boolean = lift<Int(float)>([](float x) -> Int { return x != 0.0F; });
-constexpr RowSet integer_to_real = lift<float(Int)>([](Int x) { return static_cast<float>(x); });
-constexpr RowSet integer_to_boolean = lift<Int(Int)>([](Int x) -> Int { return x != 0; });
-constexpr RowSet copy = lift<Word(Word)>([](Word x) { return x; });
+constexpr LoopSet real_to_integer = lift<Int(float)>([](float x) { return truncate(x); });
+constexpr LoopSet real_to_boolean = lift<Int(float)>([](float x) -> Int { return x != 0.0F; });
+constexpr LoopSet integer_to_real = lift<float(Int)>([](Int x) { return static_cast<float>(x); });
+constexpr LoopSet integer_to_boolean = lift<Int(Int)>([](Int x) -> Int { return x != 0; });
+constexpr LoopSet copy = lift<Word(Word)>([](Word x) { return x; });
 
-const RowSet& cast_rows(ValueType from, ValueType to) {
+const LoopSet& cast_rows(ValueType from, ValueType to) {
     if (from == ValueType::real && to != ValueType::real) {
         return to == ValueType::integer ? real_to_integer : real_to_boolean;
     }
@@ -161,7 +161,7 @@ constexpr std::array<KernelRow, op_count> kernel_rows{
     numeric(Op::less, lift<Int(float, float)>([](float a, float b) -> Int { return a < b; }),
                       lift<Int(Int, Int)>([](Int a, Int b) -> Int { return a < b; })),
     KernelRow{.op = Op::equal,
-              .kernel = Kernel::rows,
+              .kernel = KernelKind::rows,
               .real = lift<Int(float, float)>([](float a, float b) -> Int { return a == b; }),
               .integer = lift<Int(Int, Int)>([](Int a, Int b) -> Int { return a == b; }),
               .boolean = lift<Int(Int, Int)>([](Int a, Int b) -> Int { return a == b; })},
@@ -182,20 +182,20 @@ constexpr std::array<KernelRow, op_count> kernel_rows{
     special(Op::pad, make_pad),
     special(Op::concat, make_concat),
     special(Op::flip, make_flip),
-    special(Op::patches, make_patches),
-    special(Op::patches_add, make_patches_add),
+    special(Op::im2col, make_im2col),
+    special(Op::col2im, make_col2im),
     special(Op::encode, make_encode),
     special(Op::decode, make_decode),
     special(Op::matmul, make_matmul),
     special(Op::gather, make_gather),
     special(Op::scatter_add, make_scatter_add),
-    special(Op::gather_along, make_gather_along),
-    special(Op::scatter_add_along, make_scatter_add_along),
+    special(Op::take_along_axis, make_take_along_axis),
+    special(Op::scatter_add_along_axis, make_scatter_add_along_axis),
     special(Op::scan, make_scan),
     special(Op::interpret, make_interpret),
     special(Op::activate, make_activate),
-    lowered(Op::linear),
-    special(Op::chain, make_chain),
+    lowered(Op::matmul_epilogue),
+    special(Op::fused, make_fused),
     special(Op::topk, make_topk),
     special(Op::conv, make_conv),
     fast(Op::attention, make_attention),
@@ -207,7 +207,8 @@ constexpr std::array<KernelRow, op_count> kernel_rows{
 
 constexpr bool covers_every_op() {
     for (std::size_t i = 0; i < op_count; ++i) {
-        if (kernel_rows[i].op != static_cast<Op>(i) || kernel_rows[i].kernel == Kernel::missing) {
+        if (kernel_rows[i].op != static_cast<Op>(i) ||
+            kernel_rows[i].kernel == KernelKind::missing) {
             return false;
         }
     }
@@ -217,37 +218,37 @@ static_assert(covers_every_op(), "an op has no CPU kernel or a row is out of ord
 
 }  // namespace
 
-const RowSet* rows_of(const Graph& graph, const Node& node) {
+const LoopSet* rows_of(const Graph& graph, const Node& node) {
     const KernelRow& row = kernel_rows[static_cast<std::size_t>(node.op)];
-    if (row.kernel != Kernel::rows) {
+    if (row.kernel != KernelKind::rows) {
         return nullptr;
     }
     const ValueType from = graph.value(graph.operands(node).back()).type;
     if (row.by_types != nullptr) {
         return &row.by_types(from, graph.value(ValueId{node.first_result}).type);
     }
-    const RowSet& rows = from == ValueType::real      ? row.real
-                         : from == ValueType::integer ? row.integer
-                                                      : row.boolean;
+    const LoopSet& rows = from == ValueType::real      ? row.real
+                          : from == ValueType::integer ? row.integer
+                                                       : row.boolean;
     CAMBRIAN_ASSERT(rows.strided != nullptr);
     return &rows;
 }
 
-const RowSet& copy_rows() {
+const LoopSet& copy_rows() {
     return copy;
 }
 
 bool has_kernel(Op op, Math math) {
     const KernelRow& row = kernel_rows[static_cast<std::size_t>(op)];
-    return row.kernel != Kernel::lowered && !(row.only_fast && math == Math::strict);
+    return row.kernel != KernelKind::lowered && !(row.only_fast && math == Math::strict);
 }
 
-std::unique_ptr<Step> make_step(const Site& site) {
-    const KernelRow& row = kernel_rows[static_cast<std::size_t>(site.node.op)];
-    if (const RowSet* rows = rows_of(site.graph, site.node)) {
-        return make_elementwise(site, *rows);
+std::unique_ptr<Kernel> make_kernel(const KernelContext& context) {
+    const KernelRow& row = kernel_rows[static_cast<std::size_t>(context.node.op)];
+    if (const LoopSet* rows = rows_of(context.graph, context.node)) {
+        return make_elementwise(context, *rows);
     }
-    return row.kernel == Kernel::factory ? row.make(site) : nullptr;
+    return row.kernel == KernelKind::factory ? row.make(context) : nullptr;
 }
 
 }  // namespace cambrian::cpu

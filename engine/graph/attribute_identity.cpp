@@ -25,7 +25,7 @@ bool same(const ConstantAttribute& a, const ConstantAttribute& b) {
 bool same(const InputAttribute& a, const InputAttribute& b) {
     return *a.name == *b.name && a.type == b.type && a.shape == b.shape;
 }
-bool same(const ChainAttribute& a, const ChainAttribute& b) {
+bool same(const FusedAttribute& a, const FusedAttribute& b) {
     return same_graph(*a.body, *b.body);
 }
 bool same(const ScanAttribute& a, const ScanAttribute& b) {

@@ -10,12 +10,12 @@
 namespace cambrian {
 namespace {
 
-std::vector<bool> operand_marks(const Graph& graph, const Node& node,
-                                const std::vector<bool>& values) {
-    std::vector<bool> marks;
+std::vector<bool> operand_batch_axes(const Graph& graph, const Node& node,
+                                     const std::vector<bool>& values) {
+    std::vector<bool> batch_axes;
     for (const ValueId id : graph.operands(node))
-        marks.push_back(values[static_cast<std::size_t>(id)]);
-    return marks;
+        batch_axes.push_back(values[static_cast<std::size_t>(id)]);
+    return batch_axes;
 }
 
 std::vector<bool> carries_that_stay(const ScanAttribute& scan);
@@ -75,7 +75,7 @@ void require_shared_carries_stay(const ScanAttribute& scan, const std::vector<bo
 
 }  // namespace
 
-std::vector<bool> spread_marks(const Graph& graph, const std::vector<bool>& inputs) {
+std::vector<bool> propagate_batch_axes(const Graph& graph, const std::vector<bool>& inputs) {
     CAMBRIAN_ASSERT(inputs.size() == graph.inputs().size());
     std::vector<bool> values(graph.value_count(), false);
     for (std::size_t i = 0; i < inputs.size(); ++i)
@@ -83,24 +83,24 @@ std::vector<bool> spread_marks(const Graph& graph, const std::vector<bool>& inpu
     for (const Node& node : graph.nodes()) {
         if (node.op == Op::scan) {
             const auto& scan = std::get<ScanAttribute>(node.attributes);
-            const auto marks =
-                scan_result_marks(scan, scan_body_marks(scan, operand_marks(graph, node, values)));
-            std::copy(marks.begin(), marks.end(), values.begin() + node.first_result);
-        } else if (row(node.op).batch == BatchRule::each) {
-            const auto marked = [&](ValueId id) {
+            const auto batch_axes = scan_result_batch_axes(
+                scan, scan_body_batch_axes(scan, operand_batch_axes(graph, node, values)));
+            std::copy(batch_axes.begin(), batch_axes.end(), values.begin() + node.first_result);
+        } else if (op_info(node.op).batch == BatchRule::each) {
+            const auto has_batch_axis = [&](ValueId id) {
                 return bool{values[static_cast<std::size_t>(id)]};
             };
             std::fill_n(values.begin() + node.first_result, node.result_count,
-                        std::ranges::any_of(graph.operands(node), marked));
+                        std::ranges::any_of(graph.operands(node), has_batch_axis));
         }
     }
     return values;
 }
 
-std::vector<bool> scan_body_marks(const ScanAttribute& scan, std::vector<bool> operands) {
+std::vector<bool> scan_body_batch_axes(const ScanAttribute& scan, std::vector<bool> operands) {
     for (bool changed = true; changed;) {
         changed = false;
-        const std::vector<bool> values = spread_marks(*scan.body, operands);
+        const std::vector<bool> values = propagate_batch_axes(*scan.body, operands);
         for (std::size_t i = 0; i < static_cast<std::size_t>(scan.carries); ++i) {
             if (operands[i] || !values[static_cast<std::size_t>(scan.body->outputs()[i])]) continue;
             operands[i] = true;
@@ -110,9 +110,9 @@ std::vector<bool> scan_body_marks(const ScanAttribute& scan, std::vector<bool> o
     return operands;
 }
 
-std::vector<bool> scan_result_marks(const ScanAttribute& scan,
-                                    const std::vector<bool>& body_inputs) {
-    const std::vector<bool> values = spread_marks(*scan.body, body_inputs);
+std::vector<bool> scan_result_batch_axes(const ScanAttribute& scan,
+                                         const std::vector<bool>& body_inputs) {
+    const std::vector<bool> values = propagate_batch_axes(*scan.body, body_inputs);
     std::vector<bool> results;
     for (std::size_t i = 0; i < scan.body->outputs().size(); ++i) {
         const bool carry = i < static_cast<std::size_t>(scan.carries);
@@ -122,7 +122,7 @@ std::vector<bool> scan_result_marks(const ScanAttribute& scan,
     return results;
 }
 
-void mark_scan_body(ScanAttribute& scan, const std::vector<bool>& body_inputs) {
+void set_scan_body_batch_axes(ScanAttribute& scan, const std::vector<bool>& body_inputs) {
     require_shared_carries_stay(scan, body_inputs);
     const auto same = [&](std::size_t i) {
         return scan.body->value(scan.body->inputs()[i]).per_individual == body_inputs[i];
@@ -131,7 +131,7 @@ void mark_scan_body(ScanAttribute& scan, const std::vector<bool>& body_inputs) {
     while (agreeing < body_inputs.size() && same(agreeing)) ++agreeing;
     if (agreeing == body_inputs.size()) return;
     Graph body = *scan.body;
-    body.mark_inputs(body_inputs);
+    body.set_batch_axes(body_inputs);
     scan.body = std::make_shared<const Graph>(std::move(body));
 }
 

@@ -19,7 +19,7 @@ bool may_fail(const Graph& graph, const Node& node) {
         return std::ranges::any_of(body.nodes(),
                                    [&](const Node& inner) { return may_fail(body, inner); });
     }
-    return node.op == Op::div ? may_divide_by_zero(graph, node) : row(node.op).may_fail;
+    return node.op == Op::div ? may_divide_by_zero(graph, node) : op_info(node.op).may_fail;
 }
 
 }  // namespace cambrian

@@ -11,7 +11,7 @@ inline constexpr std::string_view division_by_zero =
     "integer division by zero (a divisor of div is 0) replace zeros before dividing";
 
 /// Whether the elements of a node's divisor must be looked at: a division of integers by anything
-/// but a number other than 0. Such a node is no part of a chain.
+/// but a number other than 0. Such a node is no part of a fusion group.
 [[nodiscard]] bool may_divide_by_zero(const Graph& graph, const Node& node);
 
 /// Whether a node, or one in the body of a scan, may report a data error at run time. What such an

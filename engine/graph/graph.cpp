@@ -74,7 +74,7 @@ Var Graph::add(Op op, std::span<const Var> operands, Attributes attributes,
 }
 
 void Graph::append_results(Node& node) {
-    const OpRow& rule = row(node.op);
+    const OpInfo& rule = op_info(node.op);
     if (rule.arity >= 0 && node.operand_count != static_cast<std::uint32_t>(rule.arity))
         reject("it takes " + std::to_string(rule.arity) + " operands, not " +
                    std::to_string(node.operand_count),
@@ -87,32 +87,33 @@ void Graph::append_results(Node& node) {
     }
     node.result_count = static_cast<std::uint32_t>(count);
 
-    const auto marked = [&](ValueId id) { return value(id).per_individual; };
+    const auto has_batch_axis = [&](ValueId id) { return value(id).per_individual; };
     if (rule.batch == BatchRule::each) {
-        const bool mark = std::ranges::any_of(operands(node), marked);
+        const bool batch_axis = std::ranges::any_of(operands(node), has_batch_axis);
         for (std::size_t i = 0; i < count; ++i)
-            values_[node.first_result + i].per_individual = mark;
+            values_[node.first_result + i].per_individual = batch_axis;
     } else if (rule.batch == BatchRule::body) {
         auto& scan = std::get<ScanAttribute>(node.attributes);
-        std::vector<bool> marks;
-        std::ranges::transform(operands(node), std::back_inserter(marks), marked);
-        marks = scan_body_marks(scan, std::move(marks));
-        const std::vector<bool> results = scan_result_marks(scan, marks);
+        std::vector<bool> batch_axes;
+        std::ranges::transform(operands(node), std::back_inserter(batch_axes), has_batch_axis);
+        batch_axes = scan_body_batch_axes(scan, std::move(batch_axes));
+        const std::vector<bool> results = scan_result_batch_axes(scan, batch_axes);
         for (std::size_t i = 0; i < count; ++i)
             values_[node.first_result + i].per_individual = results[i];
-        mark_scan_body(scan, marks);
+        set_scan_body_batch_axes(scan, batch_axes);
     }
 }
 
-void Graph::mark_inputs(const std::vector<bool>& per_individual) {
-    const std::vector<bool> marks = spread_marks(*this, per_individual);
-    for (std::size_t i = 0; i < marks.size(); ++i) values_[i].per_individual = marks[i];
+void Graph::set_batch_axes(const std::vector<bool>& per_individual) {
+    const std::vector<bool> batch_axes = propagate_batch_axes(*this, per_individual);
+    for (std::size_t i = 0; i < batch_axes.size(); ++i) values_[i].per_individual = batch_axes[i];
     for (Node& node : nodes_) {
         if (node.op != Op::scan) continue;
         auto& scan = std::get<ScanAttribute>(node.attributes);
-        std::vector<bool> operand_marks;
-        for (const ValueId id : operands(node)) operand_marks.push_back(value(id).per_individual);
-        mark_scan_body(scan, scan_body_marks(scan, std::move(operand_marks)));
+        std::vector<bool> operand_batch_axes;
+        for (const ValueId id : operands(node))
+            operand_batch_axes.push_back(value(id).per_individual);
+        set_scan_body_batch_axes(scan, scan_body_batch_axes(scan, std::move(operand_batch_axes)));
     }
     for (const Update& update : updates_) check_update(update, "");
 }

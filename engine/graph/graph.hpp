@@ -42,7 +42,7 @@ struct Capture {
 };
 
 /// A static-shape dataflow graph, described for one individual. Values carry a mark that says
-/// whether each individual has its own (see over_population.hpp); shapes never contain the
+/// whether each individual has its own (see vmap in passes.hpp); shapes never contain the
 /// population. Copyable; nodes are only ever appended.
 class Graph {
   public:
@@ -55,7 +55,7 @@ class Graph {
             std::source_location where = std::source_location::current());
     /// Gives each input (by position) a population axis or none and spreads the marks through all
     /// nodes.
-    void mark_inputs(const std::vector<bool>& per_individual);
+    void set_batch_axes(const std::vector<bool>& per_individual);
     /// Marks a value as the next output of the graph (outputs may repeat).
     void output(Var value);
     /// Marks a value as the next output and declares that it replaces the content of an input: the
@@ -121,7 +121,7 @@ void verify(const Graph& graph);
 
 /// Readable listing, one node a line: `v7 real [5, 16] * = matmul(v3, v6) {transpose_right}`.
 [[nodiscard]] std::string dump(const Graph& graph);
-/// The same for Graphviz: a box for each node, bodies of scans and chains as clusters.
+/// The same for Graphviz: a box for each node, bodies of scans and fusion groups as clusters.
 [[nodiscard]] std::string dump_dot(const Graph& graph);
 
 }  // namespace cambrian

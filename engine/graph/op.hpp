@@ -77,8 +77,8 @@ enum class Op : std::uint8_t {
     pad,
     concat,
     flip,
-    patches,
-    patches_add,
+    im2col,
+    col2im,
     // storage formats
     encode,
     decode,
@@ -86,14 +86,14 @@ enum class Op : std::uint8_t {
     matmul,
     gather,
     scatter_add,
-    gather_along,
-    scatter_add_along,
+    take_along_axis,
+    scatter_add_along_axis,
     scan,
     interpret,
     // fused: each is its lowering; a backend may own a faster kernel
     activate,
-    linear,
-    chain,
+    matmul_epilogue,
+    fused,
     topk,
     conv,
     attention,
@@ -105,12 +105,12 @@ enum class Op : std::uint8_t {
 inline constexpr std::size_t op_count = static_cast<std::size_t>(Op::count_);
 
 /// The activation functions a layer may use, in the order of their gene codes.
-enum class Activation : std::uint8_t { linear, relu, silu, gelu, tanh, sigmoid };
+enum class Activation : std::uint8_t { identity, relu, silu, gelu, tanh, sigmoid };
 inline constexpr std::array<std::string_view, 6> activation_names{"linear", "relu", "silu",
                                                                   "gelu",   "tanh", "sigmoid"};
 [[nodiscard]] std::string_view name(Activation activation);
 
-/// Attributes of one axis: reductions, argmax, concat, flip, gather_along.
+/// Attributes of one axis: reductions, argmax, concat, flip, take_along_axis.
 struct AxisAttribute {
     int axis = 0;
     bool keep = false;
@@ -210,13 +210,13 @@ struct Window {
 };
 /// What a window reads outside of its operand.
 enum class Padding : std::uint8_t { zero, lowest };
-/// patches: [.., s1 .. sr] → [.., taps, o1 .. or], tap positions row-major. patches_add, its
+/// im2col: [.., s1 .. sr] → [.., taps, o1 .. or], tap positions row-major. col2im, its
 /// adjoint: [.., taps, o1 .. or] → [.., extents], taps of one element added in order of tap.
-struct PatchesAttribute {
+struct Im2colAttribute {
     Window window;
-    Padding padding = Padding::zero;  ///< Of patches.
-    Window::Extents extents{};        ///< Of the result of patches_add.
-    bool operator==(const PatchesAttribute&) const = default;
+    Padding padding = Padding::zero;  ///< Of im2col.
+    Window::Extents extents{};        ///< Of the result of col2im.
+    bool operator==(const Im2colAttribute&) const = default;
 };
 /// Operands: x [N.., C, s1 .. sr], weights [O, C / groups, k1 .. kr] and, with the flag, bias [O] →
 /// [N.., O, o1 .. or].
@@ -295,24 +295,25 @@ struct ProductCodes {
 };
 /// A matrix product with an epilogue. Operands: left, right, then bias [n] and the gene code of an
 /// activation (integer, rank 0), each where its flag is set.
-struct LinearAttribute {
+struct MatmulEpilogueAttribute {
     MatmulAttribute product;
     bool bias = false;
     bool activation = false;
     std::optional<ProductCodes> codes{};
-    bool operator==(const LinearAttribute&) const = default;
+    bool operator==(const MatmulEpilogueAttribute&) const = default;
 };
 
 /// Many small nodes as one. The body has an input for each operand and one output, and holds
 /// elementwise ops, constants and reductions along the last axis that keep it.
-struct ChainAttribute {
+struct FusedAttribute {
     std::shared_ptr<const Graph> body;
 };
 
 /// A network that is data (see engine/network/bytecode/bytecode.hpp).
 struct InterpretAttribute {
     std::int64_t outputs = 0;  ///< Width of the network's output.
-    std::int64_t memory = 0;   ///< Words of working memory that the longest tape needs for one row.
+    std::int64_t memory =
+        0;  ///< Words of working memory that the longest bytecode needs for one row.
     std::int64_t weights = 0;  ///< Packed words of the largest network: about the work of a row.
     bool operator==(const InterpretAttribute&) const = default;
 };
@@ -320,9 +321,9 @@ struct InterpretAttribute {
 using Attributes =
     std::variant<std::monostate, AxisAttribute, ShapeAttribute, PermuteAttribute, SliceAttribute,
                  PadAttribute, CastAttribute, MatmulAttribute, ConstantAttribute, InputAttribute,
-                 LengthAttribute, ScanAttribute, LinearAttribute, ChainAttribute,
+                 LengthAttribute, ScanAttribute, MatmulEpilogueAttribute, FusedAttribute,
                  InterpretAttribute, CumsumAttribute, SortAttribute, TopkAttribute,
-                 ScatterAlongAttribute, PatchesAttribute, ConvAttribute, FormatAttribute,
+                 ScatterAlongAttribute, Im2colAttribute, ConvAttribute, FormatAttribute,
                  AttentionAttribute, SelectiveScanAttribute>;
 
 /// Type, shape and population axis of one value.
@@ -364,7 +365,7 @@ class OperandInfos {
 };
 
 /// One row of the op table.
-struct OpRow {
+struct OpInfo {
     Op op = Op::count_;
     std::string_view name;
     int arity = 0;  ///< Number of operands, or -1 for any number.
@@ -391,8 +392,8 @@ struct OpRow {
 };
 
 /// The table, one row for each op in enumerator order (checked at compile time).
-[[nodiscard]] std::span<const OpRow, op_count> op_table();
-[[nodiscard]] const OpRow& row(Op op);
+[[nodiscard]] std::span<const OpInfo, op_count> op_table();
+[[nodiscard]] const OpInfo& op_info(Op op);
 [[nodiscard]] std::string_view name(Op op);
 
 }  // namespace cambrian

@@ -21,14 +21,14 @@ void check_order(const Graph& graph, std::size_t node_index, std::uint32_t next_
     for (const ValueId id : graph.operands(node))
         if (static_cast<std::uint32_t>(id) >= node.first_result)
             fail(node_index, node, "reads a later value");
-    const OpRow& rule = row(node.op);
+    const OpInfo& rule = op_info(node.op);
     if (rule.arity >= 0 && node.operand_count != static_cast<std::uint32_t>(rule.arity))
         fail(node_index, node, "has the wrong number of operands");
 }
 
 void check_results(const Graph& graph, std::size_t node_index) {
     const Node& node = graph.nodes()[node_index];
-    const OpRow& rule = row(node.op);
+    const OpInfo& rule = op_info(node.op);
     std::deque<ValueInfo> values;
     std::vector<ValueId> ids;
     for (const ValueId id : graph.operands(node)) {
@@ -55,11 +55,12 @@ void check_results(const Graph& graph, std::size_t node_index) {
 void check_body(const Graph& graph, std::size_t node_index) {
     const Node& node = graph.nodes()[node_index];
     const auto& scan = std::get<ScanAttribute>(node.attributes);
-    std::vector<bool> marks;
-    for (const ValueId id : graph.operands(node)) marks.push_back(graph.value(id).per_individual);
-    marks = scan_body_marks(scan, std::move(marks));
-    for (std::size_t i = 0; i < marks.size(); ++i)
-        if (scan.body->value(scan.body->inputs()[i]).per_individual != marks[i])
+    std::vector<bool> batch_axes;
+    for (const ValueId id : graph.operands(node))
+        batch_axes.push_back(graph.value(id).per_individual);
+    batch_axes = scan_body_batch_axes(scan, std::move(batch_axes));
+    for (std::size_t i = 0; i < batch_axes.size(); ++i)
+        if (scan.body->value(scan.body->inputs()[i]).per_individual != batch_axes[i])
             fail(node_index, node, "has a body with wrong population marks");
     verify(*scan.body);
 }
@@ -74,13 +75,13 @@ void verify(const Graph& graph) {
         if (graph.nodes()[i].op == Op::scan) check_body(graph, i);
         next_value += graph.nodes()[i].result_count;
     }
-    std::vector<bool> marks;
-    for (const ValueId id : graph.inputs()) marks.push_back(graph.value(id).per_individual);
-    marks = spread_marks(graph, marks);
+    std::vector<bool> batch_axes;
+    for (const ValueId id : graph.inputs()) batch_axes.push_back(graph.value(id).per_individual);
+    batch_axes = propagate_batch_axes(graph, batch_axes);
     for (std::size_t i = 0; i < graph.nodes().size(); ++i) {
         const Node& node = graph.nodes()[i];
         for (std::uint32_t id = node.first_result; id < node.first_result + node.result_count; ++id)
-            if (graph.value(ValueId{id}).per_individual != marks[id])
+            if (graph.value(ValueId{id}).per_individual != batch_axes[id])
                 fail(i, node, "has a wrong population mark");
     }
 }

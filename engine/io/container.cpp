@@ -20,9 +20,9 @@ namespace {
 
 constexpr std::string_view magic = "CAMBRIAN";
 constexpr std::uint32_t version = 1;
-constexpr std::uint32_t most_sections = 1U << 16U;
+constexpr std::uint32_t max_sections = 1U << 16U;
 constexpr std::uint32_t longest_name = 255;
-constexpr std::size_t least_compressed = 128;  // below, a frame saves nothing
+constexpr std::size_t min_compressed = 128;  // below, a frame saves nothing
 
 enum class Codec : std::uint8_t { plain, zstd };
 
@@ -144,7 +144,7 @@ std::vector<Entry> read_table(Reader& reader, std::uint64_t size, std::string& k
         reader.fail("it has format version " + std::to_string(found_version) +
                     ", this program reads " + std::to_string(version));
     const auto count = reader.word<std::uint32_t>();
-    if (count > most_sections) reader.fail("it has too many sections");
+    if (count > max_sections) reader.fail("it has too many sections");
     if (reader.word<std::uint64_t>() != size) reader.fail("its length is not the one it states");
     kind = reader.text();
     std::vector<Entry> entries;
@@ -192,7 +192,7 @@ void Container::add(std::string name, std::vector<std::byte> bytes) {
 }
 
 std::vector<std::byte> encode(const Container& container) {
-    CAMBRIAN_ASSERT(container.sections.size() <= most_sections);
+    CAMBRIAN_ASSERT(container.sections.size() <= max_sections);
     CAMBRIAN_ASSERT(container.kind.size() <= longest_name);
     std::vector<std::vector<std::byte>> packed;
     Expansion expansion;
@@ -200,7 +200,7 @@ std::vector<std::byte> encode(const Container& container) {
     for (const Section& section : container.sections) {
         CAMBRIAN_ASSERT(section.name.size() <= longest_name);
         packed.emplace_back();
-        if (section.bytes.size() >= least_compressed) packed.back() = compress(section.bytes);
+        if (section.bytes.size() >= min_compressed) packed.back() = compress(section.bytes);
         const bool smaller = packed.back().size() < section.bytes.size();
         if (!smaller || !expansion.admits(packed.back().size(), section.bytes.size()))
             packed.back().clear();

@@ -16,7 +16,7 @@ struct Dense {
     std::int64_t in = 0;
     std::int64_t out = 0;
     bool bias = true;
-    Activation activation = Activation::linear;
+    Activation activation = Activation::identity;
 
     static constexpr auto fields = std::tuple{
         Field{"in", &Dense::in, "0: all elements of a row"},

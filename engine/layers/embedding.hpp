@@ -28,7 +28,7 @@ struct Embedding {
     static Embedding example() { return {.vocabulary = 5, .features = 3}; }
     static Shape example_row() { return {4}; }
     /// What a layer gives is no id, but whether an element is the largest of its row is one: a hard
-    /// softmax before the table, a dense layer behind it.
+    /// softmax before the table, a dense layer after it.
     static std::optional<Sequential> fitted(const Shape& in, const Shape& out);
 
     void resolve(const Shape& /*input*/) {

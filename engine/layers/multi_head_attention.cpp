@@ -102,7 +102,7 @@ Var MultiHeadAttention::split_heads(Var x, std::int64_t count) const {
     return permute(reshape(x, {shape[0], shape[1], count, head_dim}), {0, 2, 1, 3});
 }
 
-/// Rows at `first` and behind it, of positions 0 to length - 1, by their angles.
+/// Rows at `first` and after it, of positions 0 to length - 1, by their angles.
 Var MultiHeadAttention::turned(Var x, std::int64_t first, std::int64_t length) const {
     if (rope_base == 0.0F) return x;
     const RotaryTables tables =

@@ -39,7 +39,7 @@ struct Swiglu {
 
     [[nodiscard]] std::vector<ParameterSpec> parameters() const {
         const auto weight = [](std::string text, std::int64_t out, std::int64_t in,
-                               Activation activation = Activation::linear) {
+                               Activation activation = Activation::identity) {
             return ParameterSpec{.name = std::move(text),
                                  .shape = {out, in},
                                  .initial = Initial::weight,

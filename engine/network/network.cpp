@@ -16,7 +16,7 @@ namespace cambrian {
 namespace {
 
 /// More weights are refused, long before any index could overflow.
-constexpr std::int64_t most_weights = std::int64_t{1} << 40U;
+constexpr std::int64_t max_weights = std::int64_t{1} << 40U;
 
 std::string owner_name(const WeightRange& range, int head) {
     if (range.link >= 0) return "link." + std::to_string(range.link);
@@ -56,7 +56,7 @@ void Network::lay_out() {
         range.link = link;
         range.count = range.parameter.shape.elements();
         weight_count_ += range.count;
-        if (weight_count_ > most_weights)
+        if (weight_count_ > max_weights)
             throw ShapeError(
                 "the network is too large (more than 2^40 weights) use fewer or "
                 "narrower layers");

@@ -8,7 +8,7 @@
 #include "cambrian/engine/core/hash.hpp"
 #include "cambrian/engine/core/random.hpp"
 #include "cambrian/engine/network/blueprint.hpp"
-#include "cambrian/engine/network/network_form.hpp"
+#include "cambrian/engine/network/forward_model.hpp"
 
 namespace cambrian {
 
@@ -24,7 +24,7 @@ struct WeightRange {
 
 /// A checked blueprint: a network that was built runs. Slots in index order, then the head, then
 /// links, give the order of weights; activation genes likewise (slots, head).
-class Network final : public NetworkForm {
+class Network final : public ForwardModel {
   public:
     /// Resolves and checks every shape, link end and width. Throws ShapeError naming slot, layer
     /// and both shapes.

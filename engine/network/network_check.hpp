@@ -49,7 +49,7 @@ void links(const Blueprint& blueprint);
 /// Slots whose output is carried to the next step, ascending: those of backward links, or all of a
 /// mesh.
 [[nodiscard]] std::vector<int> carried_outputs(const Blueprint& blueprint);
-/// Slots of a mesh whose input is carried too, since an empty residual behind them adds it.
+/// Slots of a mesh whose input is carried too, since an empty residual after them adds it.
 [[nodiscard]] std::vector<int> carried_inputs(const Blueprint& blueprint);
 
 [[nodiscard]] Hash128 structure_key(const Blueprint& blueprint);

@@ -225,7 +225,7 @@ StepResult Network::step(Var x, std::span<const Var> state, const NetworkOperand
 
 Var Network::sequence(Var x, const NetworkOperands& operands) const {
     return takes_whole_sequences(*this, operands) ? whole_sequence(*this, x, operands, nullptr)
-                                                  : NetworkForm::sequence(x, operands);
+                                                  : ForwardModel::sequence(x, operands);
 }
 
 std::string watched_name(std::string_view prefix, int slot, int head) {
@@ -244,7 +244,7 @@ StepResult WatchedNetwork::step(Var x, std::span<const Var> state,
 Var WatchedNetwork::sequence(Var x, const NetworkOperands& operands) const {
     return takes_whole_sequences(network_, operands)
                ? whole_sequence(network_, x, operands, &prefix_)
-               : NetworkForm::sequence(x, operands);
+               : ForwardModel::sequence(x, operands);
 }
 
 }  // namespace cambrian

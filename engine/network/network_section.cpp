@@ -12,7 +12,7 @@ namespace {
 using nlohmann::json;
 using nlohmann::ordered_json;
 
-/// Elements of the row that the head gives behind the other layers of the section.
+/// Elements of the row that the head gives after the other layers of the section.
 std::int64_t head_width(const json& network, std::int64_t input_features) {
     json with_plain_head = network;
     json& layers = with_plain_head["layers"];

@@ -11,7 +11,7 @@ namespace cambrian {
 /// A network whose passes name what its slots and its head give, as captures (captures.hpp) of the
 /// graph or the scan's body that they write into; nodes and results are those of the network. A
 /// graph takes one pass of a prefix.
-class WatchedNetwork final : public NetworkForm {
+class WatchedNetwork final : public ForwardModel {
   public:
     /// The network must outlive it.
     WatchedNetwork(const Network& network, std::string_view prefix)

@@ -54,7 +54,7 @@ struct Arithmetic {
     }
     [[nodiscard]] double activate(double x, std::int32_t code) const {
         switch (static_cast<Activation>(code)) {
-            case Activation::linear:
+            case Activation::identity:
                 return x;
             case Activation::relu:
                 return x > 0.0 ? x : 0.0;
@@ -78,10 +78,10 @@ class RowRun {
            std::span<double> state)
         : math_(arithmetic), weights_(weights), memory_(memory), state_(state) {}
 
-    void run(const TapeInstruction& instruction);
+    void run(const BytecodeInstruction& instruction);
 
   private:
-    using Instruction = TapeInstruction;
+    using Instruction = BytecodeInstruction;
 
     double& at(std::int32_t first, std::int64_t i) {
         return memory_[static_cast<std::size_t>(first + i)];
@@ -209,22 +209,22 @@ class RowRun {
     std::span<double> memory_;
     std::span<double> state_;
 
-    /// In the order of TapeOp.
-    static constexpr std::array<void (RowRun::*)(const Instruction&), tape_op_count> rows{
+    /// In the order of BytecodeOp.
+    static constexpr std::array<void (RowRun::*)(const Instruction&), bytecode_op_count> rows{
         &RowRun::end,         &RowRun::dense,      &RowRun::rnn,        &RowRun::rms_norm,
         &RowRun::layer_norm,  &RowRun::softmax,    &RowRun::add,        &RowRun::scale_add,
         &RowRun::project_add, &RowRun::load_state, &RowRun::store_state};
 };
 
-void RowRun::run(const TapeInstruction& instruction) {
+void RowRun::run(const BytecodeInstruction& instruction) {
     (this->*rows[static_cast<std::size_t>(instruction.op)])(instruction);
 }
 
-TapeInstruction instruction_at(const Elements& tape, std::size_t position) {
+BytecodeInstruction instruction_at(const Elements& bytecode, std::size_t position) {
     const auto word = [&](std::size_t i) {
-        return static_cast<std::int32_t>(tape.at(position + i));
+        return static_cast<std::int32_t>(bytecode.at(position + i));
     };
-    return {static_cast<TapeOp>(word(0)),
+    return {static_cast<BytecodeOp>(word(0)),
             word(1),
             word(2),
             word(3),
@@ -241,10 +241,10 @@ void interpret(const Call& call) {
     const auto inputs = static_cast<std::size_t>(call.operand_info(2).shape[-1]);
     const auto outputs = static_cast<std::size_t>(interpret.outputs);
     const auto states = static_cast<std::size_t>(call.operand_info(3).shape[-1]);
-    const TapeCapacity capacity{.words = static_cast<std::int64_t>(call.operand(0).size()),
-                                .weights = static_cast<std::int64_t>(call.operand(1).size()),
-                                .state = static_cast<std::int64_t>(states),
-                                .memory = interpret.memory};
+    const BytecodeCapacity capacity{.words = static_cast<std::int64_t>(call.operand(0).size()),
+                                    .weights = static_cast<std::int64_t>(call.operand(1).size()),
+                                    .state = static_cast<std::int64_t>(states),
+                                    .memory = interpret.memory};
     call.results[1] = call.operand(3);
     std::vector<double> memory(static_cast<std::size_t>(interpret.memory));
     const std::size_t count = call.operand(2).size() / inputs;
@@ -254,11 +254,11 @@ void interpret(const Call& call) {
         RowRun row({call.precision}, call.operand(1), memory,
                    std::span(call.results[1]).subspan(i * states, states));
         std::size_t position = 0;
-        TapeInstruction instruction = instruction_at(call.operand(0), position);
-        while (instruction.op != TapeOp::end) {
+        BytecodeInstruction instruction = instruction_at(call.operand(0), position);
+        while (instruction.op != BytecodeOp::end) {
             CAMBRIAN_ASSERT(fits(instruction, capacity));
             row.run(instruction);
-            position += tape_instruction_words;
+            position += bytecode_instruction_words;
             instruction = instruction_at(call.operand(0), position);
         }
         CAMBRIAN_ASSERT(fits(instruction, capacity) && instruction.in == interpret.outputs);

@@ -63,7 +63,7 @@ void flip(const Call& call) {
     });
 }
 
-void gather_along(const Call& call) {
+void take_along_axis(const Call& call) {
     const int axis = call.attribute<AxisAttribute>().axis;
     const AxisView from(call.operand_info(0).shape, axis);
     const AxisView to(call.result_info().shape, axis);
@@ -77,7 +77,7 @@ void gather_along(const Call& call) {
             }
 }
 
-void scatter_add_along(const Call& call) {
+void scatter_add_along_axis(const Call& call) {
     const auto& [axis, extent] = call.attribute<ScatterAlongAttribute>();
     const AxisView from(call.operand_info(0).shape, axis);
     const AxisView to(call.result_info().shape, axis);

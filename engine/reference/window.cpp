@@ -29,8 +29,8 @@ void for_each_tap(const WindowGeometry& window, std::size_t planes, Each&& each)
 
 }  // namespace
 
-void patches(const Call& call) {
-    const auto& attribute = call.attribute<PatchesAttribute>();
+void im2col(const Call& call) {
+    const auto& attribute = call.attribute<Im2colAttribute>();
     const WindowGeometry window =
         window_geometry(attribute.window, call.operand_info(0).shape.extents());
     const double outside =
@@ -44,8 +44,8 @@ void patches(const Call& call) {
                  });
 }
 
-void patches_add(const Call& call) {
-    const WindowGeometry window = window_geometry(call.attribute<PatchesAttribute>().window,
+void col2im(const Call& call) {
+    const WindowGeometry window = window_geometry(call.attribute<Im2colAttribute>().window,
                                                   call.result_info().shape.extents());
     if (call.operand().empty()) return;
     const auto taps = static_cast<std::size_t>(window.taps() * window.windows());

@@ -77,7 +77,7 @@ std::vector<SettingField> fields(PlateauRate& plateau) {
     return {{"patience", &plateau.patience, {0.0, 1e9}},
             {"factor", &plateau.factor, from_zero_to_one},
             {"threshold", &plateau.threshold, below_one},
-            {"least_factor", &plateau.least_factor, from_zero_to_one}};
+            {"least_factor", &plateau.min_factor, from_zero_to_one}};
 }
 
 std::vector<SettingField> fields(Schedule& schedule) {
@@ -148,7 +148,7 @@ void Plateau::report(double loss) {
     }
     if (++waited_ <= plateau->patience) return;
     waited_ = 0;
-    factor_ = std::max(factor_ * plateau->factor, plateau->least_factor);
+    factor_ = std::max(factor_ * plateau->factor, plateau->min_factor);
 }
 
 Schedule schedule_from_json(const nlohmann::json& json, std::string_view path) {

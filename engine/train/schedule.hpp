@@ -47,7 +47,7 @@ struct PlateauRate {
     std::int64_t patience = 5;
     double factor = 0.1;
     double threshold = 1e-4;
-    double least_factor = 0.0;
+    double min_factor = 0.0;
     bool operator==(const PlateauRate&) const = default;
 };
 

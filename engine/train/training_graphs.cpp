@@ -44,7 +44,7 @@ Batch rows_of(Graph& graph, const Samples& samples, std::string_view part, Var i
     return {inputs, table("targets", samples.targets)};
 }
 
-/// `rows` positions from the shared counter on, which moves behind them.
+/// `rows` positions from the shared counter on, which moves after them.
 Var next_positions(Graph& graph, std::int64_t rows) {
     const Var position = graph.input("position", ValueType::integer, {});
     graph.update(position, position + static_cast<double>(rows));
@@ -203,7 +203,7 @@ void check_fit(const Network& network, const Loss& loss, const Samples& samples,
                              outputs));
 }
 
-Var answers(const NetworkForm& network, const NetworkOperands& operands, Var inputs, Var targets,
+Var answers(const ForwardModel& network, const NetworkOperands& operands, Var inputs, Var targets,
             const Loss& loss) {
     if (inputs.rank() == 2) return network.apply(inputs, operands);
     const Var outputs = network.sequence(inputs, operands);

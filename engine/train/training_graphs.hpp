@@ -21,7 +21,7 @@ void check_fit(const Network& network, const Loss& loss, const Samples& samples,
 
 /// What a network answers to rows [n, features], or to sequences [n, time, features]: at every
 /// step, or only at the last one where the targets have no axis of time.
-[[nodiscard]] Var answers(const NetworkForm& network, const NetworkOperands& operands, Var inputs,
+[[nodiscard]] Var answers(const ForwardModel& network, const NetworkOperands& operands, Var inputs,
                           Var targets, const Loss& loss);
 
 /// One step on the next `rows` rows of the order. Every individual has weights, moments, "step"

@@ -9,7 +9,7 @@ namespace cambrian {
 bool TrainingProgress::report(double loss) {
     if (!active_) return false;
     plateau_.report(loss);
-    const bool better = loss < counted_ - stop_.least_change;
+    const bool better = loss < counted_ - stop_.min_change;
     if (better) counted_ = loss;
     waited_ = better ? 0 : waited_ + 1;
     active_ = stop_.patience == 0 || waited_ < stop_.patience;

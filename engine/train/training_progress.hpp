@@ -12,7 +12,7 @@ class ArchiveWriter;
 
 struct EarlyStop {
     std::int64_t patience = 0;  ///< Epochs without a better loss before the end; 0: never.
-    double least_change = 0.0;  ///< By which a loss must be lower to be better.
+    double min_change = 0.0;    ///< By which a loss must be lower to be better.
     bool operator==(const EarlyStop&) const = default;
 };
 

@@ -10,22 +10,22 @@ namespace {
 
 /// The most packed weights of each class. Far apart: each class is a run of its own, and few
 /// networks alone leave a wide device idle.
-constexpr std::array<std::int64_t, TapeShelf::class_count> most_weights{1024, 8192, 65536};
+constexpr std::array<std::int64_t, BytecodeBatch::class_count> max_weights{1024, 8192, 65536};
 /// Working memory lies in registers or the first cache; more of it is slower than a graph.
-constexpr std::int64_t most_memory = 256;
+constexpr std::int64_t max_memory = 256;
 constexpr std::size_t part_size = 256;
 
 /// Networks with equal paths take the same ways through an interpreter.
 std::uint64_t path_of(std::span<const std::int32_t> words) {
     constexpr std::size_t instructions = 9;
     constexpr unsigned bits = 7;
-    const auto length = static_cast<std::size_t>(tape_instruction_words);
+    const auto length = static_cast<std::size_t>(bytecode_instruction_words);
     std::uint64_t path = 0;
     for (std::size_t i = 0; i < instructions; ++i) {
         path <<= bits;
         if (words.size() < (i + 1) * length) continue;
         const std::int32_t op = words[i * length];
-        const bool activates = op == static_cast<std::int32_t>(TapeOp::dense);
+        const bool activates = op == static_cast<std::int32_t>(BytecodeOp::dense);
         const std::int32_t code = activates ? words[i * length + length - 1] : 0;
         path |= static_cast<std::uint64_t>(op) << 3U | (static_cast<std::uint64_t>(code) & 7U);
     }
@@ -34,7 +34,7 @@ std::uint64_t path_of(std::span<const std::int32_t> words) {
 
 }  // namespace
 
-std::span<const std::optional<TapeShelf::Entry>> TapeShelf::read(
+std::span<const std::optional<BytecodeBatch::Entry>> BytecodeBatch::read(
     std::span<const Genome* const> genomes, ThreadPool& threads) {
     const std::size_t parts = (genomes.size() + part_size - 1) / part_size;
     if (parts_.size() < parts) parts_.resize(parts);
@@ -48,14 +48,14 @@ std::span<const std::optional<TapeShelf::Entry>> TapeShelf::read(
     });
     for (std::size_t part = 0; part < parts; ++part)
         for (std::size_t i = 0; i < class_count; ++i) {
-            const TapeCapacity& needed = parts_[part].capacities[i];
+            const BytecodeCapacity& needed = parts_[part].capacities[i];
             if (needed.words > 0) capacities_[i] = capacities_[i].joined(needed).rounded();
         }
     return entries_;
 }
 
-void TapeShelf::read_part(Part& part, std::span<const Genome* const> genomes,
-                          std::span<std::optional<Entry>> entries) {
+void BytecodeBatch::read_part(Part& part, std::span<const Genome* const> genomes,
+                              std::span<std::optional<Entry>> entries) {
     part.words.clear();
     part.packings.clear();
     part.ends.clear();
@@ -66,18 +66,19 @@ void TapeShelf::read_part(Part& part, std::span<const Genome* const> genomes,
     }
 }
 
-std::optional<TapeShelf::Entry> TapeShelf::read_genome(Part& part, const Blueprint& blueprint) {
-    if (!TapeWriter::can_write(blueprint)) return std::nullopt;
+std::optional<BytecodeBatch::Entry> BytecodeBatch::read_genome(Part& part,
+                                                               const Blueprint& blueprint) {
+    if (!BytecodeWriter::can_write(blueprint)) return std::nullopt;
     const std::size_t first_word = part.words.size();
     const std::size_t first_packing = part.packings.size();
-    const TapeCapacity needed = part.writer.write(blueprint, part.words, part.packings);
-    const auto* const most = std::ranges::lower_bound(most_weights, needed.weights);
-    if (most == most_weights.end() || needed.memory > most_memory) {
+    const BytecodeCapacity needed = part.writer.write(blueprint, part.words, part.packings);
+    const auto* const most = std::ranges::lower_bound(max_weights, needed.weights);
+    if (most == max_weights.end() || needed.memory > max_memory) {
         part.words.resize(first_word);
         part.packings.resize(first_packing);
         return std::nullopt;
     }
-    const auto size_class = static_cast<std::size_t>(most - most_weights.begin());
+    const auto size_class = static_cast<std::size_t>(most - max_weights.begin());
     part.capacities[size_class] = part.capacities[size_class].joined(needed);
     return Entry{.size_class = size_class,
                  .path = path_of(std::span(part.words).subspan(first_word)),
@@ -85,28 +86,30 @@ std::optional<TapeShelf::Entry> TapeShelf::read_genome(Part& part, const Bluepri
                  .hash = hash128(std::as_bytes(std::span(part.words).subspan(first_word)))};
 }
 
-std::pair<TapeShelf::Place, TapeShelf::Place> TapeShelf::places_of(std::size_t index) const {
+std::pair<BytecodeBatch::Place, BytecodeBatch::Place> BytecodeBatch::places_of(
+    std::size_t index) const {
     CAMBRIAN_EXPECT(index < entries_.size() && entries_[index]);
     const std::vector<Place>& ends = parts_[index / part_size].ends;
     const std::size_t inside = index % part_size;
     return {inside == 0 ? Place{} : ends[inside - 1], ends[inside]};
 }
 
-void TapeShelf::write_tape(std::size_t index, std::int64_t first_weight,
-                           std::span<std::int32_t> tape) const {
-    constexpr std::size_t weights_word = offsetof(TapeInstruction, weights) / sizeof(std::int32_t);
+void BytecodeBatch::write_bytecode(std::size_t index, std::int64_t first_weight,
+                                   std::span<std::int32_t> bytecode) const {
+    constexpr std::size_t weights_word =
+        offsetof(BytecodeInstruction, weights) / sizeof(std::int32_t);
     CAMBRIAN_EXPECT(first_weight >= 0 && first_weight % 4 == 0 && first_weight <= INT32_MAX);
     const auto [from, to] = places_of(index);
     const auto words =
         std::span(parts_[index / part_size].words).subspan(from.words, to.words - from.words);
-    CAMBRIAN_ASSERT(words.size() <= tape.size());
-    std::ranges::copy(words, tape.begin());
-    for (std::size_t i = weights_word; i < words.size(); i += tape_instruction_words)
-        tape[i] += static_cast<std::int32_t>(first_weight);
+    CAMBRIAN_ASSERT(words.size() <= bytecode.size());
+    std::ranges::copy(words, bytecode.begin());
+    for (std::size_t i = weights_word; i < words.size(); i += bytecode_instruction_words)
+        bytecode[i] += static_cast<std::int32_t>(first_weight);
 }
 
-void TapeShelf::pack_weights(std::size_t index, std::span<const float> weights,
-                             std::span<float> packed) const {
+void BytecodeBatch::pack_weights(std::size_t index, std::span<const float> weights,
+                                 std::span<float> packed) const {
     const auto [from, to] = places_of(index);
     const std::span packings(parts_[index / part_size].packings);
     pack(packings.subspan(from.packings, to.packings - from.packings), weights, packed);

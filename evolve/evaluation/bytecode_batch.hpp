@@ -14,31 +14,31 @@
 
 namespace cambrian::evolve {
 
-/// The tapes of many networks, sorted into few classes of size. All networks of a class fit one
+/// The bytecodes of many networks, sorted into few classes of size. All networks of a class fit one
 /// capacity, which only grows, so that one program serves them all for good. Keeps its storage.
-class TapeShelf {
+class BytecodeBatch {
   public:
     static constexpr std::size_t class_count = 3;
     struct Entry {
         std::size_t size_class = 0;
         std::uint64_t path = 0;  ///< Of the first instructions, op and activation.
         std::int64_t cost = 0;   ///< Words of packed weights: about the work of a row.
-        Hash128 hash;            ///< Of the tape: networks with equal ones run exactly alike.
+        Hash128 hash;            ///< Of the bytecode: networks with equal ones run exactly alike.
     };
 
-    /// Writes the tapes of genomes, in place of those before; → one entry each, or nothing for a
-    /// network that has no tape form or is too large to interpret. Valid until the next call.
+    /// Writes the bytecodes of genomes, in place of those before; → one entry each, or nothing for
+    /// a network that has no bytecode form or is too large to interpret. Valid until the next call.
     std::span<const std::optional<Entry>> read(std::span<const Genome* const> genomes,
                                                ThreadPool& threads);
     /// What every network of a class fits, now and before.
-    [[nodiscard]] const TapeCapacity& capacity(std::size_t size_class) const {
+    [[nodiscard]] const BytecodeCapacity& capacity(std::size_t size_class) const {
         return capacities_[size_class];
     }
-    /// Writes the tape of a network, by its position among those read, to where a program reads it:
-    /// capacity.words, of which those behind its own stay as they are. Its weights begin at a
+    /// Writes the bytecode of a network, by its position among those read, to where a program reads
+    /// it: capacity.words, of which those after its own stay as they are. Its weights begin at a
     /// multiple of 4 in those of all. For any thread. Contract: it has an entry.
-    void write_tape(std::size_t index, std::int64_t first_weight,
-                    std::span<std::int32_t> tape) const;
+    void write_bytecode(std::size_t index, std::int64_t first_weight,
+                        std::span<std::int32_t> bytecode) const;
     /// Packs its weights into entry.cost words. For any thread. Contract: it has an entry.
     void pack_weights(std::size_t index, std::span<const float> weights,
                       std::span<float> packed) const;
@@ -50,11 +50,11 @@ class TapeShelf {
     };
     /// Some neighbours among the genomes, which one thread reads.
     struct Part {
-        TapeWriter writer;
+        BytecodeWriter writer;
         std::vector<std::int32_t> words;
-        std::vector<TapePacking> packings;
+        std::vector<BytecodePacking> packings;
         std::vector<Place> ends;  ///< Of each genome.
-        std::array<TapeCapacity, class_count> capacities;
+        std::array<BytecodeCapacity, class_count> capacities;
     };
     /// Of the part of a network: where its words and packings begin, and where they end.
     [[nodiscard]] std::pair<Place, Place> places_of(std::size_t index) const;
@@ -64,7 +64,7 @@ class TapeShelf {
 
     std::vector<Part> parts_;
     std::vector<std::optional<Entry>> entries_;
-    std::array<TapeCapacity, class_count> capacities_;
+    std::array<BytecodeCapacity, class_count> capacities_;
 };
 
 }  // namespace cambrian::evolve

@@ -168,7 +168,7 @@ std::vector<Evaluation> Evaluator::State::on_backend(std::span<const Genome* con
     inputs.data.bind(shared);
     inputs.draws.bind(shared);
     Layout& layout = layouts[static_cast<std::size_t>(round.phase)];
-    const auto build = [&](Graph& graph, const NetworkForm& network,
+    const auto build = [&](Graph& graph, const ForwardModel& network,
                            const NetworkOperands& operands) {
         const std::vector<Var> data = inputs.data.inputs(graph, "data");
         const std::vector<Var> draws = inputs.draws.inputs(graph, "draws");

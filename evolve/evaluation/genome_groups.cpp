@@ -67,11 +67,11 @@ void GenomeGroups::sort() {
 
 std::size_t GenomeGroups::grain(std::int64_t lockstep) const {
     // Repeated genomes are work for nothing; where paths are many, neighbours differ anyway.
-    constexpr std::size_t most_repeated_share = 8;
+    constexpr std::size_t max_repeated_share = 8;
     for (auto grain = static_cast<std::size_t>(lockstep); grain > 1; grain /= 2) {
         std::size_t repeated = 0;
         for (const Run& run : runs_) repeated += (grain - run.count % grain) % grain;
-        if (repeated * most_repeated_share <= group_of_.size()) return grain;
+        if (repeated * max_repeated_share <= group_of_.size()) return grain;
     }
     return 1;
 }

@@ -10,12 +10,12 @@
 
 namespace cambrian::evolve {
 
-/// The class of size of networks that run as graphs; sorts behind those of tapes.
-inline constexpr std::size_t as_graph = TapeShelf::class_count;
+/// The class of size of networks that run as graphs; sorts after those of bytecodes.
+inline constexpr std::size_t as_graph = BytecodeBatch::class_count;
 
 /// What decides with which others a network runs.
 struct GenomeStructure {
-    Hash128 hash;  ///< Of what must be equal for one graph, or of the tape.
+    Hash128 hash;  ///< Of what must be equal for one graph, or of the bytecode.
     std::size_t size_class = as_graph;
     std::uint64_t path = 0;  ///< Of interpreted ones, and their cost.
     std::int64_t cost = 0;
@@ -35,7 +35,7 @@ class GenomeGroups {
     /// @param lockstep of the backend: so many neighbours share a path where that is affordable.
     void arrange(std::span<const GenomeStructure> structures, std::int64_t lockstep);
 
-    /// Genomes by position: classes of tapes first, in each those of one path side by side, the
+    /// Genomes by position: classes of bytecodes first, in each those of one path side by side, the
     /// dear before the cheap, so that neighbours do the same and take about as long, and nothing
     /// long begins last; then the graphs. The last genome of a path is repeated where the next path
     /// would begin in the middle of neighbours that wait for each other.
@@ -43,18 +43,18 @@ class GenomeGroups {
     [[nodiscard]] const Group& group_at(std::size_t position) const {
         return groups_[group_of_[order_[position]]];
     }
-    /// Position behind the networks that share a program with the one at a position: graphs of one
-    /// structure, or a whole class of tapes.
+    /// Position after the networks that share a program with the one at a position: graphs of one
+    /// structure, or a whole class of bytecodes.
     [[nodiscard]] std::size_t end_of_program(std::size_t position) const;
 
   private:
-    /// Tapes of one class and path: [first, last) of the sorted groups.
+    /// Bytecodes of one class and path: [first, last) of the sorted groups.
     struct Run {
         std::size_t first = 0;
         std::size_t last = 0;
         std::size_t size_class = 0;
         std::size_t count = 0;     ///< Genomes.
-        std::int64_t dearest = 0;  ///< Cost of its most expensive tape.
+        std::int64_t dearest = 0;  ///< Cost of its most expensive bytecode.
     };
 
     void find(std::span<const GenomeStructure> structures);
@@ -70,7 +70,7 @@ class GenomeGroups {
     std::vector<std::uint32_t> sorted_;  ///< Groups.
     std::vector<Run> runs_;              ///< Of sorted groups, in the order of positions.
     std::vector<std::uint32_t> order_;
-    std::array<std::size_t, TapeShelf::class_count> class_ends_{};
+    std::array<std::size_t, BytecodeBatch::class_count> class_ends_{};
 };
 
 }  // namespace cambrian::evolve

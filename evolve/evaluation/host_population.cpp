@@ -30,7 +30,7 @@ std::vector<float> HostPopulation::outputs(std::span<const float> inputs, std::i
             inputs.size(), batch, observations_));
     backend_.upload(inputs_.hold(backend_, batch * observations_), 0, inputs);
 
-    const auto build = [&](Graph& graph, const NetworkForm& network,
+    const auto build = [&](Graph& graph, const ForwardModel& network,
                            const NetworkOperands& operands) {
         const Var rows = graph.input("rows", ValueType::real, Shape{batch, observations_});
         return std::vector<Var>{stateless_outputs(network, rows, operands)};
@@ -42,7 +42,7 @@ std::vector<float> HostPopulation::outputs(std::span<const float> inputs, std::i
         .reals;
 }
 
-Var stateless_outputs(const NetworkForm& network, Var rows, const NetworkOperands& operands) {
+Var stateless_outputs(const ForwardModel& network, Var rows, const NetworkOperands& operands) {
     if (!network.stateful()) return network.apply(rows, operands);
     const std::vector<Var> zeros = network.initial_state(*rows.graph, rows.shape()[0]);
     return network.step(rows, zeros, operands).output;

@@ -29,7 +29,7 @@ class HostPopulation final : public Population {
 
 /// Outputs of a network for rows [batch, observations], each on its own: a network with state
 /// starts from zero.
-[[nodiscard]] Var stateless_outputs(const NetworkForm& network, Var rows,
+[[nodiscard]] Var stateless_outputs(const ForwardModel& network, Var rows,
                                     const NetworkOperands& operands);
 
 }  // namespace cambrian::evolve

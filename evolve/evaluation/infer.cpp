@@ -46,7 +46,7 @@ struct Inference {
 };
 
 /// @param form the network itself, or what watches it.
-Inference inference(const Network& network, const NetworkForm& form, const Genome& genome,
+Inference inference(const Network& network, const ForwardModel& form, const Genome& genome,
                     std::span<const float> inputs, std::int64_t batch, std::int64_t time) {
     const std::int64_t width = network.input_features();
     const Shape shape = time > 0 ? Shape{batch, time, width} : Shape{batch, width};

@@ -7,7 +7,7 @@
 namespace cambrian::evolve {
 namespace {
 
-constexpr std::int64_t least_pool = 1024;
+constexpr std::int64_t min_pool = 1024;
 
 /// Whether a position holds the genome of the one before it.
 bool repeats(std::span<const std::uint32_t> order, std::size_t position) {
@@ -17,7 +17,7 @@ bool repeats(std::span<const std::uint32_t> order, std::size_t position) {
 }  // namespace
 
 std::span<const GenomeStructure> OperandStage::read(std::span<const Genome* const> genomes,
-                                                    std::int64_t most_words) {
+                                                    std::int64_t max_words) {
     reader_.clear();
     structures_.resize(genomes.size());
     read_index_.resize(genomes.size());
@@ -31,7 +31,7 @@ std::span<const GenomeStructure> OperandStage::read(std::span<const Genome* cons
             read_graph(i, genomes[i]->blueprint);
             continue;
         }
-        const TapeShelf::Entry& entry = *entries[i];
+        const BytecodeBatch::Entry& entry = *entries[i];
         structures_[i] = {.hash = entry.hash,
                           .size_class = entry.size_class,
                           .path = entry.path,
@@ -42,8 +42,7 @@ std::span<const GenomeStructure> OperandStage::read(std::span<const Genome* cons
     // Also where no network has weights, or memory room for one: what programs share is never
     // empty.
     if (packed > pool_ || pool_ == 0)
-        pool_ =
-            std::max({pool_, std::int64_t{4}, std::min(generous(packed, least_pool), most_words)});
+        pool_ = std::max({pool_, std::int64_t{4}, std::min(generous(packed, min_pool), max_words)});
     return structures_;
 }
 
@@ -69,26 +68,26 @@ std::int64_t OperandStage::words(const Genome& genome, const GenomeStructure& st
 void OperandStage::upload(std::span<const Genome* const> genomes,
                           std::span<const std::uint32_t> order) {
     place(genomes, order);
-    write_tapes(genomes, order);
-    pool_ = std::max(pool_, end_of_tapes_.weights);
-    Buffer& buffer =
-        weight_buffer_.hold(backend_, tapes_ > 0 ? std::max(pool_, weight_words_) : weight_words_);
-    if (tapes_ > 0)
-        backend_.upload(
-            buffer, 0,
-            std::span<const float>(packed_).first(static_cast<std::size_t>(end_of_tapes_.weights)));
-    for (std::size_t position = tapes_; position < order.size(); ++position)
+    write_bytecodes(genomes, order);
+    pool_ = std::max(pool_, end_of_bytecodes_.weights);
+    Buffer& buffer = weight_buffer_.hold(
+        backend_, bytecodes_ > 0 ? std::max(pool_, weight_words_) : weight_words_);
+    if (bytecodes_ > 0)
+        backend_.upload(buffer, 0,
+                        std::span<const float>(packed_).first(
+                            static_cast<std::size_t>(end_of_bytecodes_.weights)));
+    for (std::size_t position = bytecodes_; position < order.size(); ++position)
         backend_.upload(buffer, places_[position].weights,
                         std::span<const float>(genomes[order[position]]->weights));
-    const std::int64_t tape_words = end_of_tapes_.activations;
+    const std::int64_t bytecode_words = end_of_bytecodes_.activations;
     Buffer& words = activation_buffer_.hold(
-        backend_, tape_words + static_cast<std::int64_t>(activations_.size()));
-    if (tapes_ > 0)
-        backend_.upload(
-            words, 0,
-            std::span<const std::int32_t>(tape_words_).first(static_cast<std::size_t>(tape_words)));
-    if (tapes_ == order.size()) return;
-    backend_.upload(words, tape_words, std::span<const std::int32_t>(activations_));
+        backend_, bytecode_words + static_cast<std::int64_t>(activations_.size()));
+    if (bytecodes_ > 0)
+        backend_.upload(words, 0,
+                        std::span<const std::int32_t>(bytecode_words_)
+                            .first(static_cast<std::size_t>(bytecode_words)));
+    if (bytecodes_ == order.size()) return;
+    backend_.upload(words, bytecode_words, std::span<const std::int32_t>(activations_));
     backend_.upload(enabled_buffer_.hold(backend_, static_cast<std::int64_t>(enabled_.size())), 0,
                     std::span<const std::int32_t>(enabled_));
 }
@@ -100,21 +99,21 @@ void OperandStage::place(std::span<const Genome* const> genomes,
     activations_.clear();
     enabled_.clear();
     Place next;
-    tapes_ = 0;
+    bytecodes_ = 0;
     for (const std::uint32_t genome : order) {
         const std::size_t size_class = structures_[genome].size_class;
         if (size_class == as_graph) break;
-        if (repeats(order, tapes_)) next.weights = places_.back().weights;
+        if (repeats(order, bytecodes_)) next.weights = places_.back().weights;
         places_.push_back(next);
         next.weights += structures_[genome].cost;
         next.activations += shelf_.capacity(size_class).words;
-        ++tapes_;
+        ++bytecodes_;
     }
-    end_of_tapes_ = next;
-    for (const std::uint32_t genome : order.subspan(tapes_)) {
+    end_of_bytecodes_ = next;
+    for (const std::uint32_t genome : order.subspan(bytecodes_)) {
         CAMBRIAN_ASSERT(structures_[genome].size_class == as_graph);
         next.activations =
-            end_of_tapes_.activations + static_cast<std::int64_t>(activations_.size());
+            end_of_bytecodes_.activations + static_cast<std::int64_t>(activations_.size());
         next.enabled = static_cast<std::int64_t>(enabled_.size());
         places_.push_back(next);
         next.weights += static_cast<std::int64_t>(genomes[genome]->weights.size());
@@ -132,30 +131,30 @@ void OperandStage::place_graph(const Place& from, const Place& to) {
     if (from.enabled == to.enabled) enabled_.push_back(0);
 }
 
-void OperandStage::write_tapes(std::span<const Genome* const> genomes,
-                               std::span<const std::uint32_t> order) {
-    if (tapes_ == 0) return;
-    const auto words = static_cast<std::size_t>(end_of_tapes_.activations);
-    const auto weights = static_cast<std::size_t>(end_of_tapes_.weights);
-    if (tape_words_.size() < words) tape_words_.resize(words);
+void OperandStage::write_bytecodes(std::span<const Genome* const> genomes,
+                                   std::span<const std::uint32_t> order) {
+    if (bytecodes_ == 0) return;
+    const auto words = static_cast<std::size_t>(end_of_bytecodes_.activations);
+    const auto weights = static_cast<std::size_t>(end_of_bytecodes_.weights);
+    if (bytecode_words_.size() < words) bytecode_words_.resize(words);
     if (packed_.size() < weights) packed_.resize(weights);
     constexpr std::size_t at_once = 256;
-    const std::size_t items = (tapes_ + at_once - 1) / at_once;
+    const std::size_t items = (bytecodes_ + at_once - 1) / at_once;
     threads_.for_each(static_cast<std::int64_t>(items), [&](std::int64_t item, int) {
         const std::size_t first = static_cast<std::size_t>(item) * at_once;
-        for (std::size_t i = first; i < std::min(first + at_once, tapes_); ++i)
-            write_tape(*genomes[order[i]], order, i);
+        for (std::size_t i = first; i < std::min(first + at_once, bytecodes_); ++i)
+            write_bytecode(*genomes[order[i]], order, i);
     });
 }
 
-void OperandStage::write_tape(const Genome& genome, std::span<const std::uint32_t> order,
-                              std::size_t position) {
+void OperandStage::write_bytecode(const Genome& genome, std::span<const std::uint32_t> order,
+                                  std::size_t position) {
     const std::uint32_t index = order[position];
     const GenomeStructure& structure = structures_[index];
     const Place& place = places_[position];
-    shelf_.write_tape(
+    shelf_.write_bytecode(
         index, place.weights,
-        std::span(tape_words_)
+        std::span(bytecode_words_)
             .subspan(static_cast<std::size_t>(place.activations),
                      static_cast<std::size_t>(shelf_.capacity(structure.size_class).words)));
     if (repeats(order, position)) return;

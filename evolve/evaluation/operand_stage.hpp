@@ -14,19 +14,19 @@
 namespace cambrian::evolve {
 
 /// What programs read of each genome, taken apart on the host and put on the backend: weights,
-/// activations and enabled flags for graphs, packed weights and tapes for the interpreted family.
-/// Keeps its storage.
+/// activations and enabled flags for graphs, packed weights and bytecodes for the interpreted
+/// family. Keeps its storage.
 class OperandStage {
   public:
     OperandStage(Backend& backend, Family family, ThreadPool& threads)
         : backend_(backend), family_(family), threads_(threads) {}
 
     /// Takes genomes apart; → one structure each. Valid until the next call.
-    /// @param most_words of operands that uploads will bring, unless a single genome has more.
+    /// @param max_words of operands that uploads will bring, unless a single genome has more.
     std::span<const GenomeStructure> read(std::span<const Genome* const> genomes,
-                                          std::int64_t most_words);
-    /// What the tapes of a class need, now and before.
-    [[nodiscard]] const TapeCapacity& capacity(std::size_t size_class) const {
+                                          std::int64_t max_words);
+    /// What the bytecodes of a class need, now and before.
+    [[nodiscard]] const BytecodeCapacity& capacity(std::size_t size_class) const {
         return shelf_.capacity(size_class);
     }
     /// Words of packed weights that all interpreted networks of an upload share: enough for those
@@ -51,28 +51,29 @@ class OperandStage {
     void read_graph(std::size_t genome, const Blueprint& blueprint);
     void place(std::span<const Genome* const> genomes, std::span<const std::uint32_t> order);
     void place_graph(const Place& from, const Place& to);
-    void write_tapes(std::span<const Genome* const> genomes, std::span<const std::uint32_t> order);
-    void write_tape(const Genome& genome, std::span<const std::uint32_t> order,
-                    std::size_t position);
+    void write_bytecodes(std::span<const Genome* const> genomes,
+                         std::span<const std::uint32_t> order);
+    void write_bytecode(const Genome& genome, std::span<const std::uint32_t> order,
+                        std::size_t position);
     [[nodiscard]] Place end_of_read() const;
 
     Backend& backend_;
     Family family_;
     ThreadPool& threads_;
     StructureReader reader_;
-    TapeShelf shelf_;
+    BytecodeBatch shelf_;
     std::vector<GenomeStructure> structures_;  ///< Of every genome.
     std::vector<std::size_t> read_index_;      ///< Of every genome that runs as a graph, in read_.
     std::vector<Place> read_;                  ///< Where the operands in the reader begin; the end.
     std::vector<Place> places_;                ///< Of every position of a wave.
-    std::size_t tapes_ = 0;                    ///< Positions of a wave before the first graph.
+    std::size_t bytecodes_ = 0;                ///< Positions of a wave before the first graph.
     std::int64_t pool_ = 0;                    ///< Only grows.
-    Place end_of_tapes_;
+    Place end_of_bytecodes_;
     std::int64_t weight_words_ = 0;          ///< Of a wave.
-    std::vector<std::int32_t> activations_;  ///< Of graphs; they lie behind the tapes.
+    std::vector<std::int32_t> activations_;  ///< Of graphs; they lie after the bytecodes.
     std::vector<std::int32_t> enabled_;
-    /// Only grow: what they held is written over, or lies behind what a tape reads.
-    std::vector<std::int32_t> tape_words_;
+    /// Only grow: what they held is written over, or lies after what a bytecode reads.
+    std::vector<std::int32_t> bytecode_words_;
     std::vector<float> packed_;
     GrowingBuffer weight_buffer_{ValueType::real};
     GrowingBuffer activation_buffer_{ValueType::integer};

@@ -8,7 +8,7 @@
 namespace cambrian::evolve {
 namespace {
 
-constexpr std::size_t most_programs = 512;
+constexpr std::size_t max_programs = 512;
 constexpr std::int64_t unlimited_bytes = std::int64_t{1} << 30;
 constexpr std::int64_t word_bytes = 4;
 
@@ -19,13 +19,13 @@ std::int64_t share_of_memory(const Backend& backend) {
     return limit > 0 ? limit / 4 : unlimited_bytes;
 }
 
-/// Operands of a wave are counted in 30 bits: tapes hold places among weights as integers.
-std::int64_t most_operand_words(const Backend& backend) {
+/// Operands of a wave are counted in 30 bits: bytecodes hold places among weights as integers.
+std::int64_t max_operand_words(const Backend& backend) {
     return std::min(share_of_memory(backend) / word_bytes, std::int64_t{1} << 30);
 }
 
 /// Names the interpreter of a capacity and of so many weights among the structures.
-Hash128 key_of(const TapeCapacity& capacity, std::int64_t pool) {
+Hash128 key_of(const BytecodeCapacity& capacity, std::int64_t pool) {
     const std::array<std::int64_t, 6> words{
         -1, capacity.words, capacity.weights, capacity.state, capacity.memory, pool};
     return hash128(std::as_bytes(std::span(words)));
@@ -36,14 +36,14 @@ Hash128 key_of(const TapeCapacity& capacity, std::int64_t pool) {
 PopulationRunner::PopulationRunner(Backend& backend, Family family, int threads)
     : backend_(backend),
       threads_(threads),
-      cache_(most_programs, share_of_memory(backend)),
+      cache_(max_programs, share_of_memory(backend)),
       stage_(backend, family, threads_) {}
 
 const std::vector<PopulationOutput>& PopulationRunner::run(std::span<const Genome* const> genomes,
                                                            const PopulationRequest& request) {
     outputs_.clear();
     if (genomes.empty()) return outputs_;
-    groups_.arrange(stage_.read(genomes, most_operand_words(backend_)), backend_.lockstep());
+    groups_.arrange(stage_.read(genomes, max_operand_words(backend_)), backend_.lockstep());
     prepare_outputs(
         program_for(*genomes[groups_.order()[0]], groups_.group_at(0).structure, request),
         genomes.size());
@@ -63,7 +63,8 @@ StructureProgram& PopulationRunner::program_for(const Genome& genome,
                                                 const GenomeStructure& structure,
                                                 const PopulationRequest& request) {
     const bool graph = structure.size_class == as_graph;
-    const TapeCapacity capacity = graph ? TapeCapacity{} : stage_.capacity(structure.size_class);
+    const BytecodeCapacity capacity =
+        graph ? BytecodeCapacity{} : stage_.capacity(structure.size_class);
     const ProgramKey key{.structure = graph ? structure.hash : key_of(capacity, stage_.pool()),
                          .variant = request.variant};
     if (StructureProgram* found = cache_.find(key)) {
@@ -95,7 +96,7 @@ void PopulationRunner::prepare_outputs(const StructureProgram& program, std::siz
 
 std::size_t PopulationRunner::wave_end(std::span<const Genome* const> genomes,
                                        std::size_t begin) const {
-    const std::int64_t room = most_operand_words(backend_);
+    const std::int64_t room = max_operand_words(backend_);
     std::int64_t output_elements = 0;
     for (const PopulationOutput& output : outputs_) output_elements += output.elements;
     std::int64_t words = 0;

@@ -13,7 +13,7 @@ StructureProgram* ProgramCache::find(const ProgramKey& key) {
 
 StructureProgram& ProgramCache::insert(const ProgramKey& key, StructureProgram program) {
     CAMBRIAN_EXPECT(!positions_.contains(key));
-    while (!recent_.empty() && recent_.size() >= most_programs_) forget_oldest();
+    while (!recent_.empty() && recent_.size() >= max_programs_) forget_oldest();
     recent_.push_front({key, std::move(program)});
     positions_.emplace(key, recent_.begin());
     return recent_.front().program;
@@ -23,7 +23,7 @@ void ProgramCache::set_bytes(std::int64_t bytes) {
     std::int64_t& noted = recent_.front().program.bytes;
     bytes_ += bytes - noted;
     noted = bytes;
-    while (bytes_ > most_bytes_ && recent_.size() > 1) forget_oldest();
+    while (bytes_ > max_bytes_ && recent_.size() > 1) forget_oldest();
 }
 
 void ProgramCache::forget_oldest() {

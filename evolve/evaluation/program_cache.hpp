@@ -19,8 +19,8 @@ struct ProgramKey {
 /// when their temporaries hold too much memory.
 class ProgramCache {
   public:
-    ProgramCache(std::size_t most_programs, std::int64_t most_bytes)
-        : most_programs_(most_programs), most_bytes_(most_bytes) {}
+    ProgramCache(std::size_t max_programs, std::int64_t max_bytes)
+        : max_programs_(max_programs), max_bytes_(max_bytes) {}
 
     /// Null when it is not there; else it becomes the most recent one.
     [[nodiscard]] StructureProgram* find(const ProgramKey& key);
@@ -43,8 +43,8 @@ class ProgramCache {
     };
     void forget_oldest();
 
-    std::size_t most_programs_;
-    std::int64_t most_bytes_;
+    std::size_t max_programs_;
+    std::int64_t max_bytes_;
     std::int64_t bytes_ = 0;
     std::list<Entry> recent_;
     std::unordered_map<ProgramKey, std::list<Entry>::iterator, KeyHasher> positions_;

@@ -19,7 +19,7 @@ std::int64_t at_least_one(std::int64_t count) {
 /// Compiles a graph over a population; some of its inputs are operands that each network has.
 void finish(Backend& backend, const Graph& graph, std::span<const std::size_t> operands,
             StructureProgram& result) {
-    const Graph population = eliminate_dead_code(over_population(graph, operands));
+    const Graph population = eliminate_dead_code(vmap(graph, operands));
     for (const ValueId id : population.outputs()) {
         const ValueInfo& info = population.value(id);
         result.per_individual = result.per_individual && info.per_individual;
@@ -56,9 +56,9 @@ StructureProgram compile_graph(Backend& backend, const Blueprint& blueprint,
 }
 
 StructureProgram compile_interpreter(Backend& backend, const Blueprint& blueprint,
-                                     const TapeCapacity& capacity, std::int64_t pool,
+                                     const BytecodeCapacity& capacity, std::int64_t pool,
                                      const BuildOutputs& build) {
-    const TapeNetwork network(blueprint.input_features, blueprint.output_features, capacity);
+    const BytecodeNetwork network(blueprint.input_features, blueprint.output_features, capacity);
     StructureProgram result;
     result.interpreted = true;
     result.weights = pool;
@@ -66,8 +66,9 @@ StructureProgram compile_interpreter(Backend& backend, const Blueprint& blueprin
 
     Graph graph;
     const Var weights = graph.input("weights", ValueType::real, Shape{pool});
-    const Var tape = graph.input("tape", ValueType::integer, Shape{capacity.words});
-    const NetworkOperands operands{.weights = weights, .activations = tape, .enabled = tape};
+    const Var bytecode = graph.input("bytecode", ValueType::integer, Shape{capacity.words});
+    const NetworkOperands operands{
+        .weights = weights, .activations = bytecode, .enabled = bytecode};
     for (const Var output : build(graph, network, operands)) graph.output(output);
     constexpr std::array<std::size_t, 1> inputs{1};
     finish(backend, graph, inputs, result);

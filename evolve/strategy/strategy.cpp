@@ -67,28 +67,28 @@ class EliteStrategy final : public Strategy {
         std::nth_element(members.begin(), end, members.end(), before);
         std::sort(members.begin(), end, before);
         members.resize(kept);
-        living_ = std::move(members);
+        parent_pool_ = std::move(members);
         ++generation_;
     }
 
-    [[nodiscard]] std::span<const Member> living() const override { return living_; }
+    [[nodiscard]] std::span<const Member> parent_pool() const override { return parent_pool_; }
     [[nodiscard]] std::uint64_t generation() const override { return generation_; }
     [[nodiscard]] std::vector<std::byte> save() const override;
     void load(std::span<const std::byte> bytes) override;
 
   private:
     [[nodiscard]] Birth birth(BirthId id, std::uint64_t position) const {
-        if (living_.empty()) {
+        if (parent_pool_.empty()) {
             return {.id = id, .recipe = Recipe::sample, .parents = {}};
         }
-        if (position < living_.size()) {
+        if (position < parent_pool_.size()) {
             return {.id = id, .recipe = Recipe::carry, .parents = {parent(position)}};
         }
         return {.id = id, .recipe = Recipe::vary, .parents = select(id)};
     }
 
     [[nodiscard]] Parent parent(std::size_t rank) const {
-        const Member& member = living_[rank];
+        const Member& member = parent_pool_[rank];
         return {.birth = member.birth,
                 .genome = member.genome,
                 .fitness = member.fitness,
@@ -97,7 +97,7 @@ class EliteStrategy final : public Strategy {
 
     [[nodiscard]] Parents select(BirthId id) const {
         RandomStream rng(select_key_, id);
-        const auto count = static_cast<std::uint32_t>(living_.size());
+        const auto count = static_cast<std::uint32_t>(parent_pool_.size());
         const bool two = rng.chance(splice_rate_) && count > 1;
         const std::uint32_t first = rng.index(count);
         if (!two) {
@@ -116,7 +116,7 @@ class EliteStrategy final : public Strategy {
     float splice_rate_;
     RandomKey select_key_;
     std::uint64_t generation_ = 0;
-    std::vector<Member> living_;  // best first; empty before the first valid outcome
+    std::vector<Member> parent_pool_;  // best first; empty before the first valid outcome
 };
 
 std::vector<std::byte> EliteStrategy::save() const {
@@ -127,8 +127,8 @@ std::vector<std::byte> EliteStrategy::save() const {
     writer.write(elites_);
     writer.write(splice_rate_);
     writer.write(generation_);
-    writer.write(static_cast<std::uint64_t>(living_.size()));
-    for (const Member& member : living_) {
+    writer.write(static_cast<std::uint64_t>(parent_pool_.size()));
+    for (const Member& member : parent_pool_) {
         writer.write(member.birth);
         writer.write(member.fitness);
         writer.write(member.genome);
@@ -138,12 +138,12 @@ std::vector<std::byte> EliteStrategy::save() const {
 
 /// Members come from the last generation, best first.
 void EliteStrategy::check_member(const ArchiveReader& reader, std::uint64_t index) const {
-    const Member& member = living_[index];
+    const Member& member = parent_pool_[index];
     const bool last = generation_ > 0 && member.birth / size_ == generation_ - 1;
     if (!last || std::isnan(member.fitness)) {
         reader.fail("member " + std::to_string(index) + " is not of the last generation");
     }
-    if (index > 0 && !before(living_[index - 1], member)) {
+    if (index > 0 && !before(parent_pool_[index - 1], member)) {
         reader.fail("member " + std::to_string(index) + " is out of order");
     }
 }
@@ -166,14 +166,14 @@ void EliteStrategy::load(std::span<const std::byte> bytes) {
         reader.fail("it was saved with another seed, population or splice rate");
     }
     reader.read(other.generation_);
-    other.living_.resize(reader.read_count(member_bytes));
-    if (other.living_.size() > elites_) {
+    other.parent_pool_.resize(reader.read_count(member_bytes));
+    if (other.parent_pool_.size() > elites_) {
         reader.fail("it has more members than elites");
     }
-    for (std::uint64_t i = 0; i < other.living_.size(); ++i) {
-        reader.read(other.living_[i].birth);
-        reader.read(other.living_[i].fitness);
-        reader.read(other.living_[i].genome);
+    for (std::uint64_t i = 0; i < other.parent_pool_.size(); ++i) {
+        reader.read(other.parent_pool_[i].birth);
+        reader.read(other.parent_pool_[i].fitness);
+        reader.read(other.parent_pool_[i].genome);
         other.check_member(reader, i);
     }
     reader.finish();

@@ -31,7 +31,7 @@ class Strategy {
     [[nodiscard]] std::vector<Birth> ask() const;
     virtual void tell(std::span<const Outcome> outcomes) = 0;
     /// Members that ask() may name as parents, best first; Parent::member is a place here.
-    [[nodiscard]] virtual std::span<const Member> living() const = 0;
+    [[nodiscard]] virtual std::span<const Member> parent_pool() const = 0;
     /// Number of the generation that ask() gives next, from 0.
     [[nodiscard]] virtual std::uint64_t generation() const = 0;
     /// State for a checkpoint, and back. load throws InputError.

@@ -38,7 +38,7 @@ struct TaskSignature {
 /// What a graph task builds with: one individual's network and the task's own inputs.
 struct ObjectiveContext {
     Graph& graph;
-    const NetworkForm& network;
+    const ForwardModel& network;
     const NetworkOperands& operands;
     std::span<const Var> data;   ///< Inputs that hold Task::data, in order.
     std::span<const Var> draws;  ///< Inputs that hold Task::draws, in order.

@@ -94,7 +94,7 @@ struct Outcome {
     std::uint64_t evaluations = 1;  ///< Fitness evaluations spent (0 for a carried outcome).
     std::uint64_t env_steps = 0;
     std::uint64_t parameters = 0;
-    std::uint32_t redrawn = 0;
+    std::uint32_t retries = 0;
     Hash128 genome;
     bool operator==(const Outcome&) const = default;
 };

@@ -57,7 +57,7 @@ class Variator {
     void apply(const First& first, Mutation again) {
         std::optional<Genome> child = first();
         for (int drawn = 1; !child; ++drawn) {
-            ++result_.redrawn;
+            ++result_.retries;
             if (drawn == draws_per_hit) {
                 return;
             }

@@ -22,8 +22,9 @@ struct MutationSettings {
     float link_add_rate = 0.05F;
     float link_drop_rate = 0.02F;
     std::vector<std::string> layer_types{"dense", "rms_norm", "residual"};
-    std::vector<Activation> activations{Activation::relu, Activation::silu,    Activation::gelu,
-                                        Activation::tanh, Activation::sigmoid, Activation::linear};
+    std::vector<Activation> activations{Activation::relu,    Activation::silu,
+                                        Activation::gelu,    Activation::tanh,
+                                        Activation::sigmoid, Activation::identity};
 };
 
 /// What the task allows a network to be.
@@ -65,7 +66,7 @@ void mutate_weights(RandomStream& rng, const MutationSettings& settings, Genome&
 
 struct MutationResult {
     Genome genome;
-    std::uint32_t redrawn = 0;  ///< Structural draws that had no valid outcome.
+    std::uint32_t retries = 0;  ///< Structural draws that had no valid outcome.
 };
 /// All operators at their rates, structure first, then weights.
 [[nodiscard]] MutationResult mutate(RandomStream& rng, const MutationSettings& settings,

@@ -13,7 +13,7 @@ namespace cambrian::evolve {
 
 /// New layers and links with more weights are no valid outcome: between images a dense layer or a
 /// projection would outgrow the rest of a network by far.
-inline constexpr std::int64_t most_new_weights = std::int64_t{1} << 20U;
+inline constexpr std::int64_t max_new_weights = std::int64_t{1} << 20U;
 
 /// One activation gene: the `index`-th of a slot's layer, depth first.
 struct ActivationGene {

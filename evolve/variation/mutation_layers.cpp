@@ -61,7 +61,7 @@ bool is_possible(const AnyLayer& layer, const GenomeLimits& limits) {
     for (const ParameterSpec& parameter : layer.parameters()) {
         weights += parameter.shape.elements();
     }
-    return weights <= most_new_weights && (limits.time || !layer.stateful());
+    return weights <= max_new_weights && (limits.time || !layer.stateful());
 }
 
 /// Whether a layer put there would come between an empty residual and the layer whose input it

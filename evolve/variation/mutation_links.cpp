@@ -65,7 +65,7 @@ std::optional<Genome> add_link(RandomStream& rng, const MutationSettings&,
     child.link_genes.insert(child.link_genes.begin() + index,
                             derive_link_gene(genome, link, birth));
     const GeneWeights added = link_weights(child.blueprint, index);
-    if (added.count > most_new_weights) {
+    if (added.count > max_new_weights) {
         return std::nullopt;
     }
     child.weights.insert(child.weights.begin() + added.offset,

@@ -62,7 +62,7 @@ Variation::Variation(std::uint64_t seed, VariationSettings settings)
 
 Offspring Variation::materialise(const Birth& birth, std::span<const Genome* const> parents) const {
     Offspring offspring;
-    offspring.redrawn = materialise(birth, parents, offspring.genome);
+    offspring.retries = materialise(birth, parents, offspring.genome);
     return offspring;
 }
 
@@ -85,7 +85,7 @@ std::uint32_t Variation::materialise(const Birth& birth, std::span<const Genome*
     MutationResult result =
         mutate(rng, settings_.mutation, settings_.limits, std::move(child), birth.id);
     child = std::move(result.genome);
-    return result.redrawn;
+    return result.retries;
 }
 
 /// Of an initial network with its weights, birth 0 is that very network: no generation is worse.

@@ -33,7 +33,7 @@ struct VariationSettings {
 
 struct Offspring {
     Genome genome;
-    std::uint32_t redrawn = 0;
+    std::uint32_t retries = 0;
 };
 
 /// Turns births into genomes: a pure function of (seed, settings, birth, parents), so any rank may

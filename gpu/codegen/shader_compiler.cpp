@@ -83,7 +83,7 @@ struct CacheHeader {
     std::uint64_t checksum = 0;
 };
 static_assert(sizeof(CacheHeader) == 24);
-constexpr std::uint64_t most_cached_bytes = std::uint64_t{1} << 26U;
+constexpr std::uint64_t max_cached_bytes = std::uint64_t{1} << 26U;
 
 std::string cache_name(const std::string& hash) {
     return hash + ".spirv";
@@ -95,7 +95,7 @@ std::uint64_t checksum_of(std::span<const std::byte> code, const std::string& ha
 }
 
 std::optional<Code> read_cached(const PrivateFolder& folder, const std::string& hash) {
-    const auto bytes = folder.read(cache_name(hash), most_cached_bytes);
+    const auto bytes = folder.read(cache_name(hash), max_cached_bytes);
     CacheHeader header;
     if (!bytes || bytes->size() < sizeof header) return std::nullopt;
     std::memcpy(&header, bytes->data(), sizeof header);

@@ -22,7 +22,7 @@ class ShaderCompiler {
     /// Throws ConfigError for a cache directory that others may write into.
     ShaderCompiler(const std::string& cache_directory, std::string dump_directory);
 
-    /// @param text everything behind the shared text (shader_prefix), which is put in front.
+    /// @param text everything after the shared text (shader_prefix), which is put in front.
     /// @param name for dumps and messages; equal texts are one shader whatever their names.
     /// Throws ContractViolation with the compiler's messages: a text that fails is our bug. Throws
     /// InputError when a dump cannot be written.

@@ -54,7 +54,7 @@ class WordFunctions {
   public:
     WordFunctions() {
         add({"a", false});
-        for (const OpRow& row : op_table())
+        for (const OpInfo& row : op_table())
             if (row.elementwise) add(row);
     }
 
@@ -76,7 +76,7 @@ class WordFunctions {
 
   private:
     /// For every choice of types: the op's own rule says which of them it takes.
-    void add(const OpRow& row) {
+    void add(const OpInfo& row) {
         const auto arity = static_cast<std::size_t>(row.arity);
         std::size_t choices = 1;
         for (std::size_t i = 0; i < arity; ++i) choices *= all_types.size();
@@ -88,7 +88,7 @@ class WordFunctions {
         }
     }
 
-    void add(const OpRow& row, const std::vector<ValueType>& types, const Attributes& attributes) {
+    void add(const OpInfo& row, const std::vector<ValueType>& types, const Attributes& attributes) {
         std::deque<ValueInfo> operands;
         std::vector<ValueId> ids;
         for (const ValueType type : types) {

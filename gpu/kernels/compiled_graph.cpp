@@ -52,15 +52,15 @@ struct CompiledGraph::State {
           fixed_words(whole_lines(plan.shared_elements)) {}
 
     void place_values(const Graph& graph);
-    [[nodiscard]] Place place(const Graph& graph, ValueId id);
-    [[nodiscard]] Place place_output(const Placement& placement, const ValueInfo& info);
-    void add_step(const Graph& graph, const Node& node, CompiledGraph& owner);
+    [[nodiscard]] BufferView place(const Graph& graph, ValueId id);
+    [[nodiscard]] BufferView place_output(const Placement& placement, const ValueInfo& info);
+    void add_kernel(const Graph& graph, const Node& node, CompiledGraph& owner);
     void add_output_copies(const Graph& graph);
     void add_output_copy(const Graph& graph, std::size_t index);
     void upload_constants();
-    [[nodiscard]] bool needs_step(const Node& node, const Graph& graph) const;
-    [[nodiscard]] Place reserve(std::int64_t elements, bool per_individual);
-    void measure(const Place& place, std::int64_t elements);
+    [[nodiscard]] bool needs_kernel(const Node& node, const Graph& graph) const;
+    [[nodiscard]] BufferView reserve(std::int64_t elements, bool per_individual);
+    void measure(const BufferView& place, std::int64_t elements);
     [[nodiscard]] std::uint32_t output_slot(std::size_t index) const {
         return first_input_slot + static_cast<std::uint32_t>(boundary.input_strides.size() + index);
     }
@@ -70,7 +70,7 @@ struct CompiledGraph::State {
     Plan plan;
     std::int64_t individual_words;
     std::int64_t fixed_words;
-    std::vector<Place> places;  ///< One for each value.
+    std::vector<BufferView> places;  ///< One for each value.
     std::int64_t widest_stride = 0;
     std::int64_t widest_shared = 0;
     std::vector<std::uint32_t> constants;
@@ -79,7 +79,7 @@ struct CompiledGraph::State {
     const Graph* graph = nullptr;  ///< During construction: where the steps are made ...
     const Node* node = nullptr;    ///< ... and for which node.
     std::vector<std::unique_ptr<CompiledGraph>> bodies;
-    std::vector<std::unique_ptr<Step>> steps;
+    std::vector<std::unique_ptr<Kernel>> steps;
 };
 
 CompiledGraph::CompiledGraph(const Graph& graph, Resources& resources, Boundary boundary)
@@ -88,7 +88,7 @@ CompiledGraph::CompiledGraph(const Graph& graph, Resources& resources, Boundary 
     state_->place_values(graph);
     state_->steps.reserve(graph.nodes().size());
     for (const Node& node : graph.nodes()) {
-        state_->add_step(graph, node, *this);
+        state_->add_kernel(graph, node, *this);
     }
     state_->add_output_copies(graph);
     state_->upload_constants();
@@ -107,7 +107,7 @@ void CompiledGraph::State::place_values(const Graph& source) {
     }
 }
 
-Place CompiledGraph::State::place(const Graph& source, ValueId id) {
+BufferView CompiledGraph::State::place(const Graph& source, ValueId id) {
     const Placement& placement = plan.values[index_of(id)];
     const ValueInfo& info = source.value(id);
     const std::int64_t elements = info.shape.elements();
@@ -115,7 +115,7 @@ Place CompiledGraph::State::place(const Graph& source, ValueId id) {
         case Placement::Kind::unused:
             // A node with several results writes also those that nobody reads.
             return source.producer(id).result_count > 1 ? reserve(elements, info.per_individual)
-                                                        : Place{};
+                                                        : BufferView{};
         case Placement::Kind::input: {
             const auto slot = first_input_slot + placement.index;
             return {slot, 0, 0, info.per_individual ? boundary.input_strides[placement.index] : 0};
@@ -123,16 +123,17 @@ Place CompiledGraph::State::place(const Graph& source, ValueId id) {
         case Placement::Kind::output:
             return place_output(placement, info);
         case Placement::Kind::constant: {
-            const Place result{constants_slot, static_cast<std::int64_t>(constants.size()), 0, 0};
+            const BufferView result{constants_slot, static_cast<std::int64_t>(constants.size()), 0,
+                                    0};
             const auto& tensor = std::get<ConstantAttribute>(source.producer(id).attributes).value;
             append_constant(*tensor, constants);
             return result;
         }
         case Placement::Kind::arena:
-            return info.per_individual ? Place{individual_slot, 0, placement.offset, elements}
-                                       : Place{fixed_slot, placement.offset, 0, 0};
+            return info.per_individual ? BufferView{individual_slot, 0, placement.offset, elements}
+                                       : BufferView{fixed_slot, placement.offset, 0, 0};
         case Placement::Kind::alias: {
-            Place result = places[index_of(placement.base)];
+            BufferView result = places[index_of(placement.base)];
             result.offset += placement.offset;
             return result;
         }
@@ -141,14 +142,15 @@ Place CompiledGraph::State::place(const Graph& source, ValueId id) {
 }
 
 // A value that all individuals share but each of them hands out is computed once, then copied.
-Place CompiledGraph::State::place_output(const Placement& placement, const ValueInfo& info) {
+BufferView CompiledGraph::State::place_output(const Placement& placement, const ValueInfo& info) {
     const std::int64_t stride = boundary.output_strides[placement.index];
-    return info.per_individual || stride == 0 ? Place{output_slot(placement.index), 0, 0, stride}
-                                              : reserve(info.shape.elements(), false);
+    return info.per_individual || stride == 0
+               ? BufferView{output_slot(placement.index), 0, 0, stride}
+               : reserve(info.shape.elements(), false);
 }
 
-Place CompiledGraph::State::reserve(std::int64_t elements, bool per_individual) {
-    Place place{fixed_slot, fixed_words, 0, 0};
+BufferView CompiledGraph::State::reserve(std::int64_t elements, bool per_individual) {
+    BufferView place{fixed_slot, fixed_words, 0, 0};
     if (per_individual) {
         place = {individual_slot, 0, std::exchange(individual_words, individual_words + elements),
                  elements};
@@ -159,12 +161,12 @@ Place CompiledGraph::State::reserve(std::int64_t elements, bool per_individual) 
     return place;
 }
 
-void CompiledGraph::State::measure(const Place& place, std::int64_t elements) {
+void CompiledGraph::State::measure(const BufferView& place, std::int64_t elements) {
     std::int64_t& widest = place.stride == 0 ? widest_shared : widest_stride;
     widest = std::max(widest, place.stride == 0 ? elements : place.stride);
 }
 
-bool CompiledGraph::State::needs_step(const Node& candidate, const Graph& source) const {
+bool CompiledGraph::State::needs_kernel(const Node& candidate, const Graph& source) const {
     bool needed = false;
     for (std::uint32_t r = 0; r < candidate.result_count; ++r) {
         const ValueId id{candidate.first_result + r};
@@ -175,11 +177,11 @@ bool CompiledGraph::State::needs_step(const Node& candidate, const Graph& source
     return needed;
 }
 
-void CompiledGraph::State::add_step(const Graph& source, const Node& next, CompiledGraph& owner) {
-    if (!needs_step(next, source)) {
+void CompiledGraph::State::add_kernel(const Graph& source, const Node& next, CompiledGraph& owner) {
+    if (!needs_kernel(next, source)) {
         return;
     }
-    std::vector<Place> operands;
+    std::vector<BufferView> operands;
     for (const ValueId id : source.operands(next)) {
         operands.push_back(places[index_of(id)]);
     }
@@ -189,10 +191,11 @@ void CompiledGraph::State::add_step(const Graph& source, const Node& next, Compi
             per_individual || source.value(ValueId{next.first_result + r}).per_individual;
     }
     node = &next;
-    const Site site{source,         next,
-                    operands,       std::span(places).subspan(next.first_result, next.result_count),
-                    per_individual, owner};
-    if (auto step = make_step(site)) {
+    const KernelContext context{
+        source,         next,
+        operands,       std::span(places).subspan(next.first_result, next.result_count),
+        per_individual, owner};
+    if (auto step = make_kernel(context)) {
         steps.push_back(std::move(step));
     }
 }
@@ -215,8 +218,8 @@ void CompiledGraph::State::add_output_copies(const Graph& source) {
 
 void CompiledGraph::State::add_output_copy(const Graph& source, std::size_t index) {
     const ValueId id = source.outputs()[index];
-    const Place target{output_slot(index), 0, 0, boundary.output_strides[index]};
-    const Place& place = places[index_of(id)];
+    const BufferView target{output_slot(index), 0, 0, boundary.output_strides[index]};
+    const BufferView& place = places[index_of(id)];
     CAMBRIAN_ASSERT(place.slot != target.slot || place.offset == 0);
     if (place.slot == target.slot) {
         return;
@@ -323,12 +326,13 @@ Resources& CompiledGraph::resources() const {
     return state_->resources;
 }
 
-Place CompiledGraph::reserve(std::int64_t elements, bool per_individual) {
+BufferView CompiledGraph::reserve(std::int64_t elements, bool per_individual) {
     return state_->reserve(elements, per_individual);
 }
 
-Place CompiledGraph::table(std::span<const std::uint32_t> words) {
-    const Place result{constants_slot, static_cast<std::int64_t>(state_->constants.size()), 0, 0};
+BufferView CompiledGraph::table(std::span<const std::uint32_t> words) {
+    const BufferView result{constants_slot, static_cast<std::int64_t>(state_->constants.size()), 0,
+                            0};
     state_->constants.insert(state_->constants.end(), words.begin(), words.end());
     return result;
 }
@@ -343,7 +347,7 @@ const CompiledGraph& CompiledGraph::body(std::size_t index) const {
     return *state_->bodies[index];
 }
 
-Place CompiledGraph::status() {
+BufferView CompiledGraph::status() {
     CAMBRIAN_ASSERT(state_->node != nullptr);
     const auto pair = static_cast<std::int64_t>(state_->sites.size());
     state_->sites.push_back(status_checks(*state_->graph, *state_->node));

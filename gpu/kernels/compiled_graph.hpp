@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "cambrian/engine/graph/plan/plan.hpp"
-#include "cambrian/gpu/kernels/step.hpp"
+#include "cambrian/gpu/kernels/kernel.hpp"
 #include "cambrian/gpu/vulkan/device.hpp"
 #include "cambrian/gpu/vulkan/memory.hpp"
 
@@ -28,7 +28,7 @@ struct Resources {
     bool fuse = true;
     std::string dump_directory;
     double longest_dispatch = 0.25;  ///< Seconds, see VulkanOptions.
-    std::int64_t most_turns = 0;     ///< See VulkanOptions.
+    std::int64_t max_turns = 0;      ///< See VulkanOptions.
     std::string matmul_tile;         ///< See VulkanOptions.
 };
 
@@ -46,7 +46,7 @@ enum class DataError : std::uint32_t {
     none,
     gather_out_of_range,
     scatter_out_of_range,
-    gather_along_out_of_range,
+    take_along_axis_out_of_range,
     scatter_along_out_of_range,
     division_by_zero
 };
@@ -77,7 +77,7 @@ class CompiledGraph {
     /// Words of temporaries of a run, bodies included: fixed ones and those of each individual.
     [[nodiscard]] std::int64_t fixed_words() const;
     [[nodiscard]] std::int64_t words_per_individual() const;
-    /// A frame whose temporaries start at `address`, which is advanced behind them; inputs, outputs
+    /// A frame whose temporaries start at `address`, which is advanced after them; inputs, outputs
     /// and the status word are left to the caller.
     [[nodiscard]] Frame make_frame(std::int64_t population, std::uint64_t& address) const;
 
@@ -96,15 +96,15 @@ class CompiledGraph {
     // For the factories of steps, during construction.
     [[nodiscard]] Resources& resources() const;
     /// Memory that a step keeps for itself in every run.
-    [[nodiscard]] Place reserve(std::int64_t elements, bool per_individual);
+    [[nodiscard]] BufferView reserve(std::int64_t elements, bool per_individual);
     /// Words that never change (extents, strides), uploaded once; the place to read them.
-    [[nodiscard]] Place table(std::span<const std::uint32_t> words);
+    [[nodiscard]] BufferView table(std::span<const std::uint32_t> words);
     /// Compiles the body of a scan; its position in Frame::bodies.
     std::size_t add_body(const Graph& body, Boundary boundary);
     [[nodiscard]] const CompiledGraph& body(std::size_t index) const;
     /// The two words that the node's kernel reports a data error to: {error code, bad index}. They
     /// hold zeros until then; a kernel exchanges the code only where it is 0.
-    [[nodiscard]] Place status();
+    [[nodiscard]] BufferView status();
 
   private:
     struct State;

@@ -10,10 +10,10 @@ namespace {
 
 constexpr std::uint32_t threads = 64;
 
-class PlaceCopy : public Step {
+class PlaceCopy : public Kernel {
   public:
-    PlaceCopy(Resources& resources, const Place& target, const Place& source, std::int64_t elements,
-              bool per_individual)
+    PlaceCopy(Resources& resources, const BufferView& target, const BufferView& source,
+              std::int64_t elements, bool per_individual)
         : target_(target),
           source_(source),
           elements_(elements),
@@ -42,19 +42,19 @@ class PlaceCopy : public Step {
     }
 
   private:
-    Place target_;
-    Place source_;
+    BufferView target_;
+    BufferView source_;
     std::int64_t elements_;
     bool per_individual_;
-    bool side_by_side_;  ///< The individuals lie one behind the other on both sides.
+    bool side_by_side_;  ///< The individuals lie one after the other on both sides.
     const vulkan::Pipeline& pipeline_;
 };
 
 }  // namespace
 
-std::unique_ptr<Step> make_place_copy(Resources& resources, const Place& target,
-                                      const Place& source, std::int64_t elements,
-                                      bool per_individual) {
+std::unique_ptr<Kernel> make_place_copy(Resources& resources, const BufferView& target,
+                                        const BufferView& source, std::int64_t elements,
+                                        bool per_individual) {
     const bool same = target.slot == source.slot && target.offset == source.offset &&
                       target.scaled == source.scaled && target.stride == source.stride;
     if (same || elements == 0) {

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "cambrian/gpu/kernels/step.hpp"
+#include "cambrian/gpu/kernels/kernel.hpp"
 
 namespace cambrian::gpu {
 
@@ -12,8 +12,9 @@ struct Resources;
 /// Copies a value of `elements` words, for each individual or once: also from a value that all
 /// share to one for each, and between different strides. Null when the places are the same or there
 /// is nothing to copy.
-[[nodiscard]] std::unique_ptr<Step> make_place_copy(Resources& resources, const Place& target,
-                                                    const Place& source, std::int64_t elements,
-                                                    bool per_individual);
+[[nodiscard]] std::unique_ptr<Kernel> make_place_copy(Resources& resources,
+                                                      const BufferView& target,
+                                                      const BufferView& source,
+                                                      std::int64_t elements, bool per_individual);
 
 }  // namespace cambrian::gpu

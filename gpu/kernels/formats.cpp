@@ -7,21 +7,21 @@ namespace cambrian::gpu {
 namespace {
 
 /// Rows of words to rows of words, one invocation for each word of the result.
-class FormatStep : public Step {
+class FormatKernel : public Kernel {
   public:
-    FormatStep(const Site& site, std::string_view shader)
-        : per_individual_(site.per_individual),
-          operand_(site.operands[0]),
-          result_(site.results[0]),
-          operand_elements_(site.operand(0).shape.elements()),
-          result_elements_(site.result().shape.elements()),
-          from_(site.operand(0).shape[-1]),
-          to_(site.result().shape[-1]),
-          width_(plain_group_width(site.owner.resources())),
+    FormatKernel(const KernelContext& context, std::string_view shader)
+        : per_individual_(context.per_individual),
+          operand_(context.operands[0]),
+          result_(context.results[0]),
+          operand_elements_(context.operand(0).shape.elements()),
+          result_elements_(context.result().shape.elements()),
+          from_(context.operand(0).shape[-1]),
+          to_(context.result().shape[-1]),
+          width_(plain_group_width(context.owner.resources())),
           pipeline_(static_pipeline(
-              site.owner.resources(), shader,
-              std::array{width_,
-                         static_cast<std::uint32_t>(site.attribute<FormatAttribute>().format)})) {}
+              context.owner.resources(), shader,
+              std::array{width_, static_cast<std::uint32_t>(
+                                     context.attribute<FormatAttribute>().format)})) {}
 
     void record(vulkan::Recorder& recorder, const Frame& frame) const override {
         const std::int64_t items = result_elements_ * (per_individual_ ? frame.population : 1);
@@ -39,7 +39,7 @@ class FormatStep : public Step {
 
   private:
     bool per_individual_;
-    Place operand_, result_;
+    BufferView operand_, result_;
     std::int64_t operand_elements_, result_elements_, from_, to_;
     std::uint32_t width_;
     const vulkan::Pipeline& pipeline_;
@@ -47,12 +47,12 @@ class FormatStep : public Step {
 
 }  // namespace
 
-std::unique_ptr<Step> make_encode(const Site& site) {
-    return std::make_unique<FormatStep>(site, "encode");
+std::unique_ptr<Kernel> make_encode(const KernelContext& context) {
+    return std::make_unique<FormatKernel>(context, "encode");
 }
 
-std::unique_ptr<Step> make_decode(const Site& site) {
-    return std::make_unique<FormatStep>(site, "decode");
+std::unique_ptr<Kernel> make_decode(const KernelContext& context) {
+    return std::make_unique<FormatKernel>(context, "decode");
 }
 
 }  // namespace cambrian::gpu

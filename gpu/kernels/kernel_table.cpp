@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "cambrian/gpu/kernels/compiled_graph.hpp"
-#include "cambrian/gpu/kernels/step.hpp"
+#include "cambrian/gpu/kernels/kernel.hpp"
 #include "cambrian/gpu/vulkan/recorder.hpp"
 
 namespace cambrian::gpu {
@@ -13,14 +13,14 @@ namespace {
 struct KernelRow {
     Op op = Op::count_;
     bool present = false;
-    StepFactory make = nullptr;  ///< Null: inputs and constants are placed, not computed.
-    bool only_fast = false;      ///< Not the bits of the lowering, which strict math takes.
+    KernelFactory make = nullptr;  ///< Null: inputs and constants are placed, not computed.
+    bool only_fast = false;        ///< Not the bits of the lowering, which strict math takes.
 };
 
 /// Says in a profile whose the dispatches are.
-class NamedStep final : public Step {
+class NamedKernel final : public Kernel {
   public:
-    NamedStep(std::unique_ptr<Step> step, std::string op)
+    NamedKernel(std::unique_ptr<Kernel> step, std::string op)
         : step_(std::move(step)), op_(std::move(op)) {}
 
     void record(vulkan::Recorder& recorder, const Frame& frame) const override {
@@ -30,7 +30,7 @@ class NamedStep final : public Step {
     }
 
   private:
-    std::unique_ptr<Step> step_;
+    std::unique_ptr<Kernel> step_;
     std::string op_;
 };
 
@@ -38,12 +38,12 @@ constexpr KernelRow placed(Op op) {
     return {op, true, nullptr};
 }
 
-constexpr KernelRow kernel(Op op, StepFactory make) {
+constexpr KernelRow kernel(Op op, KernelFactory make) {
     return {op, true, make};
 }
 
 /// For a fused op whose kernel sums in an order of its own.
-constexpr KernelRow fast(Op op, StepFactory make) {
+constexpr KernelRow fast(Op op, KernelFactory make) {
     return {op, true, make, true};
 }
 
@@ -102,20 +102,20 @@ constexpr std::array<KernelRow, op_count> kernel_rows{
     kernel(Op::pad, make_pad),
     kernel(Op::concat, make_concat),
     kernel(Op::flip, make_flip),
-    kernel(Op::patches, make_patches),
-    kernel(Op::patches_add, make_patches),
+    kernel(Op::im2col, make_im2col),
+    kernel(Op::col2im, make_im2col),
     kernel(Op::encode, make_encode),
     kernel(Op::decode, make_decode),
     kernel(Op::matmul, make_matmul),
     kernel(Op::gather, make_gather),
     kernel(Op::scatter_add, make_scatter_add),
-    kernel(Op::gather_along, make_gather_along),
-    kernel(Op::scatter_add_along, make_scatter_add_along),
+    kernel(Op::take_along_axis, make_take_along_axis),
+    kernel(Op::scatter_add_along_axis, make_scatter_add_along_axis),
     kernel(Op::scan, make_scan),
     kernel(Op::interpret, make_interpret),
     kernel(Op::activate, make_elementwise),
-    kernel(Op::linear, make_matmul),
-    fast(Op::chain, make_chain),
+    kernel(Op::matmul_epilogue, make_matmul),
+    fast(Op::fused, make_fused),
     kernel(Op::topk, make_topk),
     lowered(Op::conv),
     fast(Op::attention, make_attention),
@@ -141,13 +141,13 @@ bool has_kernel(Op op, Math math) {
     return row.present && !(row.only_fast && math == Math::strict);
 }
 
-std::unique_ptr<Step> make_step(const Site& site) {
-    const KernelRow& row = kernel_rows[static_cast<std::size_t>(site.node.op)];
+std::unique_ptr<Kernel> make_kernel(const KernelContext& context) {
+    const KernelRow& row = kernel_rows[static_cast<std::size_t>(context.node.op)];
     if (row.make == nullptr) return nullptr;
-    std::unique_ptr<Step> step = row.make(site);
-    if (step == nullptr || site.owner.resources().device.profile() == nullptr) return step;
-    return std::make_unique<NamedStep>(
-        std::move(step), std::string(name(site.node.op)) + " " + site.result().shape.text());
+    std::unique_ptr<Kernel> step = row.make(context);
+    if (step == nullptr || context.owner.resources().device.profile() == nullptr) return step;
+    return std::make_unique<NamedKernel>(
+        std::move(step), std::string(name(context.node.op)) + " " + context.result().shape.text());
 }
 
 }  // namespace cambrian::gpu

@@ -13,12 +13,12 @@ using AxisStrides = std::array<std::int64_t, Shape::max_rank>;
 
 /// A value of one individual, or a part of it, and how a copy walks it.
 struct Side {
-    Place place;
+    BufferView place;
     AxisStrides strides{};
     std::int64_t elements = 0;  ///< Of the whole value, from the place on.
 };
 
-Side side_of(const Place& place, const Shape& shape) {
+Side side_of(const BufferView& place, const Shape& shape) {
     return {place, row_major_strides(shape), shape.elements()};
 }
 
@@ -29,26 +29,28 @@ Side behind(Side side, std::int64_t words) {
     return side;
 }
 
-cpu::Nest nest_of(const Site& site, const Shape& extents, const Side& result, const Side& operand) {
-    cpu::Nest nest({result.place.stride, operand.place.stride}, site.per_individual);
+cpu::Nest nest_of(const KernelContext& context, const Shape& extents, const Side& result,
+                  const Side& operand) {
+    cpu::Nest nest({result.place.stride, operand.place.stride}, context.per_individual);
     for (std::size_t axis = 0; axis < extents.extents().size(); ++axis)
         nest.add(extents.extents()[axis], {result.strides[axis], operand.strides[axis]});
     return nest;
 }
 
-Walk copy_walk(const Site& site, const Shape& extents, const Side& result, const Side& operand) {
-    return {site.owner,
-            site.per_individual,
-            nest_of(site, extents, result, operand),
+Walk copy_walk(const KernelContext& context, const Shape& extents, const Side& result,
+               const Side& operand) {
+    return {context.owner,
+            context.per_individual,
+            nest_of(context, extents, result, operand),
             {{result.place, result.elements}, {operand.place, operand.elements}},
             "copy",
             copy_function};
 }
 
 /// Copies to disjoint parts of one result, which may run at the same time.
-class CopyStep : public Step {
+class CopyKernel : public Kernel {
   public:
-    explicit CopyStep(std::vector<Walk> parts) {
+    explicit CopyKernel(std::vector<Walk> parts) {
         for (Walk& part : parts)
             if (!part.empty()) parts_.push_back(std::move(part));
     }
@@ -72,27 +74,28 @@ class CopyStep : public Step {
     std::vector<Walk> parts_;
 };
 
-std::unique_ptr<Step> step_of(Walk walk) {
+std::unique_ptr<Kernel> step_of(Walk walk) {
     std::vector<Walk> parts;
     parts.push_back(std::move(walk));
-    return std::make_unique<CopyStep>(std::move(parts));
+    return std::make_unique<CopyKernel>(std::move(parts));
 }
 
 /// How the operand is read along the axes of the result, by op.
-Side view_of_operand(const Site& site) {
-    const Shape& shape = site.operand().shape;
+Side view_of_operand(const KernelContext& context) {
+    const Shape& shape = context.operand().shape;
     const AxisStrides own = row_major_strides(shape);
-    Side side = side_of(site.operands[0], shape);
-    if (const auto* permute = std::get_if<PermuteAttribute>(&site.node.attributes)) {
-        for (int axis = 0; axis < site.result().shape.rank(); ++axis)
+    Side side = side_of(context.operands[0], shape);
+    if (const auto* permute = std::get_if<PermuteAttribute>(&context.node.attributes)) {
+        for (int axis = 0; axis < context.result().shape.rank(); ++axis)
             side.strides[static_cast<std::size_t>(axis)] =
                 own[static_cast<std::size_t>(permute->order[static_cast<std::size_t>(axis)])];
-    } else if (const auto* slice = std::get_if<SliceAttribute>(&site.node.attributes)) {
+    } else if (const auto* slice = std::get_if<SliceAttribute>(&context.node.attributes)) {
         side = behind(side, slice->start * own[static_cast<std::size_t>(slice->axis)]);
-    } else if (site.node.op == Op::broadcast) {
-        side.strides = cpu::broadcast_strides(shape, site.result().shape);
+    } else if (context.node.op == Op::broadcast) {
+        side.strides = cpu::broadcast_strides(shape, context.result().shape);
     } else {
-        side.strides = row_major_strides(site.result().shape);  // reshape: the same words in order
+        side.strides =
+            row_major_strides(context.result().shape);  // reshape: the same words in order
     }
     return side;
 }
@@ -105,47 +108,49 @@ Shape with_extent(const Shape& shape, std::size_t axis, std::int64_t extent) {
 
 }  // namespace
 
-std::unique_ptr<Step> make_copy(const Site& site) {
-    const Shape& shape = site.result().shape;
-    if (site.node.op == Op::permute) {
-        const Side result = side_of(site.results[0], shape);
-        auto tiled = make_transpose(site, nest_of(site, shape, result, view_of_operand(site)));
+std::unique_ptr<Kernel> make_copy(const KernelContext& context) {
+    const Shape& shape = context.result().shape;
+    if (context.node.op == Op::permute) {
+        const Side result = side_of(context.results[0], shape);
+        auto tiled =
+            make_transpose(context, nest_of(context, shape, result, view_of_operand(context)));
         if (tiled) return tiled;
     }
-    return step_of(copy_walk(site, shape, side_of(site.results[0], shape), view_of_operand(site)));
+    return step_of(
+        copy_walk(context, shape, side_of(context.results[0], shape), view_of_operand(context)));
 }
 
-std::unique_ptr<Step> make_pad(const Site& site) {
-    const auto& pad = site.attribute<PadAttribute>();
+std::unique_ptr<Kernel> make_pad(const KernelContext& context) {
+    const auto& pad = context.attribute<PadAttribute>();
     const auto axis = static_cast<std::size_t>(pad.axis);
-    const Shape& inside = site.operand().shape;
-    const Side result = side_of(site.results[0], site.result().shape);
+    const Shape& inside = context.operand().shape;
+    const Side result = side_of(context.results[0], context.result().shape);
     constexpr std::array<std::uint32_t, 1> zero_word{0};
-    const Side zero{site.owner.table(zero_word), {}, 1};
+    const Side zero{context.owner.table(zero_word), {}, 1};
     const std::int64_t end = pad.before + inside.extents()[axis];
     std::vector<Walk> parts;
-    parts.push_back(copy_walk(site, inside, behind(result, pad.before * result.strides[axis]),
-                              side_of(site.operands[0], inside)));
+    parts.push_back(copy_walk(context, inside, behind(result, pad.before * result.strides[axis]),
+                              side_of(context.operands[0], inside)));
     if (pad.before > 0)
-        parts.push_back(copy_walk(site, with_extent(inside, axis, pad.before), result, zero));
+        parts.push_back(copy_walk(context, with_extent(inside, axis, pad.before), result, zero));
     if (pad.after > 0)
-        parts.push_back(copy_walk(site, with_extent(inside, axis, pad.after),
+        parts.push_back(copy_walk(context, with_extent(inside, axis, pad.after),
                                   behind(result, end * result.strides[axis]), zero));
-    return std::make_unique<CopyStep>(std::move(parts));
+    return std::make_unique<CopyKernel>(std::move(parts));
 }
 
-std::unique_ptr<Step> make_concat(const Site& site) {
-    const auto axis = static_cast<std::size_t>(site.attribute<AxisAttribute>().axis);
-    const Side result = side_of(site.results[0], site.result().shape);
+std::unique_ptr<Kernel> make_concat(const KernelContext& context) {
+    const auto axis = static_cast<std::size_t>(context.attribute<AxisAttribute>().axis);
+    const Side result = side_of(context.results[0], context.result().shape);
     std::vector<Walk> parts;
     std::int64_t start = 0;
-    for (std::size_t part = 0; part < site.operands.size(); ++part) {
-        const Shape& shape = site.operand(part).shape;
-        parts.push_back(copy_walk(site, shape, behind(result, start * result.strides[axis]),
-                                  side_of(site.operands[part], shape)));
+    for (std::size_t part = 0; part < context.operands.size(); ++part) {
+        const Shape& shape = context.operand(part).shape;
+        parts.push_back(copy_walk(context, shape, behind(result, start * result.strides[axis]),
+                                  side_of(context.operands[part], shape)));
         start += shape.extents()[axis];
     }
-    return std::make_unique<CopyStep>(std::move(parts));
+    return std::make_unique<CopyKernel>(std::move(parts));
 }
 
 }  // namespace cambrian::gpu

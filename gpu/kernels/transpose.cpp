@@ -13,19 +13,19 @@ constexpr std::int64_t side = 32;
 constexpr std::int64_t thinnest = 8;
 constexpr std::size_t table_address = 7;
 
-class TransposeStep : public Step {
+class TransposeKernel : public Kernel {
   public:
     /// @param down the axis of the nest that is contiguous in the operand.
-    TransposeStep(const Site& site, const cpu::Nest& nest, int down)
-        : per_individual_(site.per_individual),
-          result_(site.results[0]),
-          operand_(site.operands[0]),
-          result_elements_(site.result().shape.elements()),
-          operand_elements_(site.operand().shape.elements()),
-          width_(plain_group_width(site.owner.resources())),
+    TransposeKernel(const KernelContext& context, const cpu::Nest& nest, int down)
+        : per_individual_(context.per_individual),
+          result_(context.results[0]),
+          operand_(context.operands[0]),
+          result_elements_(context.result().shape.elements()),
+          operand_elements_(context.operand().shape.elements()),
+          width_(plain_group_width(context.owner.resources())),
           across_(nest.inner()),
           down_(nest.axes[static_cast<std::size_t>(down)]),
-          pipeline_(static_pipeline(site.owner.resources(), "transpose", std::array{width_})) {
+          pipeline_(static_pipeline(context.owner.resources(), "transpose", std::array{width_})) {
         std::vector<std::uint32_t> words;
         for (int axis = nest.axis_count - 2; axis >= 0; --axis) {
             if (axis == down) continue;
@@ -35,7 +35,7 @@ class TransposeStep : public Step {
             for (const std::int64_t word : {other.extent, other.strides[0], other.strides[1]})
                 words.push_back(static_cast<std::uint32_t>(word));
         }
-        if (others_ > 0) table_ = site.owner.table(words);
+        if (others_ > 0) table_ = context.owner.table(words);
     }
 
     void record(vulkan::Recorder& recorder, const Frame& frame) const override {
@@ -61,7 +61,7 @@ class TransposeStep : public Step {
 
   private:
     bool per_individual_;
-    Place result_, operand_, table_{};
+    BufferView result_, operand_, table_{};
     std::int64_t result_elements_, operand_elements_;
     std::uint32_t width_;
     cpu::Nest::Axis across_, down_;
@@ -72,15 +72,15 @@ class TransposeStep : public Step {
 
 }  // namespace
 
-std::unique_ptr<Step> make_transpose(const Site& site, const cpu::Nest& nest) {
+std::unique_ptr<Kernel> make_transpose(const KernelContext& context, const cpu::Nest& nest) {
     const cpu::Nest::Axis& across = nest.inner();
     if (nest.empty || across.strides[0] != 1 || across.strides[1] <= 1) return nullptr;
     // The first axis counts individuals, so that its extent is only known in a run.
-    const int first = site.per_individual ? 1 : 0;
+    const int first = context.per_individual ? 1 : 0;
     for (int axis = first; axis + 1 < nest.axis_count; ++axis) {
         const cpu::Nest::Axis& down = nest.axes[static_cast<std::size_t>(axis)];
         if (down.strides[1] == 1 && std::min(down.extent, across.extent) >= thinnest)
-            return std::make_unique<TransposeStep>(site, nest, axis);
+            return std::make_unique<TransposeKernel>(context, nest, axis);
     }
     return nullptr;
 }

@@ -50,8 +50,8 @@ std::uint32_t plain_group_width(const Resources& resources) {
     return resources.device.limits().software ? 64 : 256;
 }
 
-std::int64_t most_turns(const Resources& resources) {
-    if (resources.most_turns > 0) return resources.most_turns;
+std::int64_t max_turns(const Resources& resources) {
+    if (resources.max_turns > 0) return resources.max_turns;
     return resources.device.limits().software ? 32768 : std::int64_t{1} << 22;
 }
 

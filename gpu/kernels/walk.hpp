@@ -10,7 +10,7 @@
 #include "cambrian/engine/cpu/execution/nest.hpp"
 #include "cambrian/gpu/codegen/word_functions.hpp"
 #include "cambrian/gpu/kernels/compiled_graph.hpp"
-#include "cambrian/gpu/kernels/step.hpp"
+#include "cambrian/gpu/kernels/kernel.hpp"
 
 namespace cambrian::gpu {
 
@@ -20,7 +20,7 @@ namespace cambrian::gpu {
 class Walk {
   public:
     struct View {
-        Place place;
+        BufferView place;
         std::int64_t elements = 0;  ///< Of one individual, from the place on, that may be touched.
     };
 
@@ -50,7 +50,7 @@ class Walk {
     std::vector<View> views_;
     std::string name_;
     WordFunction function_;
-    Place table_{};
+    BufferView table_{};
     bool may_be_wide_ = false;
     /// Made when first needed: most walks need one of the two.
     mutable std::array<const vulkan::Pipeline*, 2> pipelines_{};
@@ -61,7 +61,7 @@ class Walk {
 
 /// Turns of a loop that one invocation may do in a dispatch: llvmpipe ends all loops of an
 /// invocation after 65,535 turns in total, without a word, and a real device must answer in time.
-[[nodiscard]] std::int64_t most_turns(const Resources& resources);
+[[nodiscard]] std::int64_t max_turns(const Resources& resources);
 
 /// Items in workgroups of a width, rounded up.
 [[nodiscard]] constexpr std::uint64_t groups_for(std::int64_t items, std::uint32_t width) {

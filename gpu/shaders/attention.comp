@@ -7,7 +7,7 @@ const uint sum_count = 1U;
 const bool last_tile_first = true;
 #include "attention.glsl"
 
-// Attention with an online softmax: behind every tile of keys a row holds its largest score so far,
+// Attention with an online softmax: after every tile of keys a row holds its largest score so far,
 // the sum of exponentials below it and the values weighted by them. The output and its log-sum-exp
 // are such a state too, with sum 1: a long walk is cut into dispatches that go on from them.
 
@@ -99,7 +99,7 @@ void finish(Matrix result, Matrix log_sum_exp, uint first_row, uvec2 at) {
 }
 
 void main() {
-    Place here = place();
+    BufferView here = place();
     uvec2 at = thread_place();
     uint rows = table().at[table_rows];
     uint keys = table().at[table_keys];

@@ -6,7 +6,7 @@
 // Push:
 //   address  q, k, v, upstream, log-sum-exp, offset, first result, second result
 //   word     0-1 address of valid, 2-3 address of the table, 4 first and 5 last tile of the walk (one
-//            behind), 6 first column of the sums, 7 tiles of a head
+//            after), 6 first column of the sums, 7 tiles of a head
 // Table: see the names below, then words between individuals of the eight addresses and of valid.
 
 layout(constant_id = 1) const uint tile_rows = 16;
@@ -45,8 +45,8 @@ const uint row_quads = thread_rows / 4U;
 const uint tile_row_quads = tile_rows / 4U;
 const uint side_quads = tile_side / 4U;
 const uint column_blocks = tile_columns / tile_side;
-const uint most_quads = tile_row_quads > side_quads ? tile_row_quads : side_quads;
-const uint most_loads = most_quads * tile_side / threads;  // Every tile is whole loads of all.
+const uint max_quads = tile_row_quads > side_quads ? tile_row_quads : side_quads;
+const uint max_loads = max_quads * tile_side / threads;  // Every tile is whole loads of all.
 
 // The score of a key that a query does not see.
 float no_score() {
@@ -57,7 +57,7 @@ float no_score() {
 // [other row][own rows in fours]; [other row][columns in fours].
 const uint left_tile = 0U;
 const uint right_tile = tile_side * tile_row_quads;
-const uint value_tile = right_tile + tile_side * most_quads;
+const uint value_tile = right_tile + tile_side * max_quads;
 shared vec4 tiles[value_tile + tile_side * side_quads];
 
 // Of a tile, own rows by four of the other side.
@@ -71,20 +71,20 @@ Words table() {
 // A tensor of one key head.
 struct Matrix {
     uint64_t address;
-    uint rows;   // That exist; behind them are zeros.
+    uint rows;   // That exist; after them are zeros.
     uint width;  // Words of a row.
 };
 
 // Where this workgroup works.
-struct Place {
+struct BufferView {
     uint individual;
     uint head;
     uint tile;
     int keys;  // That count.
 };
 
-Place place() {
-    Place result;
+BufferView place() {
+    BufferView result;
     uint number = group();
     // Tiles with the longest walk begin first.
     result.tile = number % push.word[7];
@@ -103,7 +103,7 @@ Place place() {
 }
 
 // The rows of a tensor that belong to the key head, of which the first `rows` count.
-Matrix matrix(uint tensor, Place here, uint stored_rows, uint rows, uint width) {
+Matrix matrix(uint tensor, BufferView here, uint stored_rows, uint rows, uint width) {
     uint64_t first = uint64_t(here.individual) * uint64_t(table().at[table_strides + tensor]) +
                      uint64_t(here.head) * uint64_t(stored_rows * width);
     return Matrix(push.address[tensor] + 4UL * first, rows, width);

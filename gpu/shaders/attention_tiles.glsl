@@ -46,7 +46,7 @@ uvec2 turned_position(uint i) {
 
 // `quads` times four rows and tile_side columns, into [column][rows in fours].
 void load_turned(Matrix from, uint first_row, uint first_column, uint tile, uint quads) {
-    vec4 loaded[most_loads];
+    vec4 loaded[max_loads];
     [[unroll]] for (uint i = 0U; i < quads * tile_side / threads; ++i) {
         uvec2 at = turned_position(i);
         loaded[i] = load_quad(from, first_row + at.x, first_column + at.y);
@@ -61,7 +61,7 @@ void load_turned(Matrix from, uint first_row, uint first_column, uint tile, uint
 
 // tile_side rows and columns as they are.
 void load_values(Matrix from, uint first_row, uint first_column) {
-    vec4 loaded[most_loads];
+    vec4 loaded[max_loads];
     [[unroll]] for (uint i = 0U; i < side_quads * tile_side / threads; ++i) {
         uint quad = gl_LocalInvocationIndex + i * threads;
         loaded[i] = load_quad(from, first_row + quad / side_quads,

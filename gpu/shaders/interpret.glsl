@@ -1,7 +1,7 @@
-// A network that is data (engine/network/bytecode/bytecode.hpp): one call computes one row with the tape and
+// A network that is data (engine/network/bytecode/bytecode.hpp): one call computes one row with the bytecode and
 // the packed weights of its individual, to the bits of the CPU backend in both math modes.
 //
-//     void INTERPRET_NAME(Tape tape, PackedWeights weights, in float row[INTERPRET_INPUTS],
+//     void INTERPRET_NAME(Bytecode bytecode, PackedWeights weights, in float row[INTERPRET_INPUTS],
 //                         inout float state[INTERPRET_STATE], out float result[INTERPRET_OUTPUTS])
 //
 // Both addresses are multiples of 16: the first words of the individual in operands 0 and 1 of the
@@ -12,32 +12,32 @@
 //   INTERPRET_STATE    last extent of operand 3, at least 1
 //   INTERPRET_MEMORY   InterpretAttribute::memory, a multiple of 4
 //   INTERPRET_LANES    invocations of a workgroup, where their working memories fit into its shared
-//                      memory: indices that a tape decides keep an array of their own out of registers
+//                      memory: indices that a bytecode decides keep an array of their own out of registers
 //   INTERPRET_STORE    then the name of that memory
 // and may include this text again with others: it undefines them. It needs prelude.glsl,
 // elementary.glsl (CAMBRIAN_CALL) and ops.glsl. Neighbouring rows run together best when they share
-// a tape.
+// a bytecode.
 
 #ifndef CAMBRIAN_INTERPRET
 #define CAMBRIAN_INTERPRET
 
-layout(buffer_reference, scalar, buffer_reference_align = 16) readonly buffer Tape { ivec4 at[]; };
+layout(buffer_reference, scalar, buffer_reference_align = 16) readonly buffer Bytecode { ivec4 at[]; };
 layout(buffer_reference, scalar, buffer_reference_align = 16) readonly buffer PackedWeights {
     vec4 at[];
 };
 
-// The codes of TapeOp.
-const int tape_end = 0;
-const int tape_dense = 1;
-const int tape_rnn = 2;
-const int tape_rms_norm = 3;
-const int tape_layer_norm = 4;
-const int tape_softmax = 5;
-const int tape_add = 6;
-const int tape_scale_add = 7;
-const int tape_project_add = 8;
-const int tape_load_state = 9;
-const int tape_store_state = 10;
+// The codes of BytecodeOp.
+const int bytecode_end = 0;
+const int bytecode_dense = 1;
+const int bytecode_rnn = 2;
+const int bytecode_rms_norm = 3;
+const int bytecode_layer_norm = 4;
+const int bytecode_softmax = 5;
+const int bytecode_add = 6;
+const int bytecode_scale_add = 7;
+const int bytecode_project_add = 8;
+const int bytecode_load_state = 9;
+const int bytecode_store_state = 10;
 
 // An activation by its gene code, on four outputs.
 vec4 interpret_activate(vec4 x, int code) {
@@ -76,7 +76,7 @@ void interpret_activate_two(inout vec4 a, inout vec4 b, int code) {
 }
 
 // Four words of the memory, or of the state: of the vector that begins at a word, those from 4k on.
-// What lies behind the end of a state does not matter.
+// What lies after the end of a state does not matter.
 #define INTERPRET_FROM_MEMORY(first, k) INTERPRET_WORDS(((first) >> 2) + (k))
 #define INTERPRET_OF_STATE(i) state[min(i, INTERPRET_STATE - 1)]
 #define INTERPRET_FROM_STATE(first, k)                                                          \
@@ -189,7 +189,7 @@ shared vec4 INTERPRET_STORE[INTERPRET_MEMORY / 4 * INTERPRET_LANES];
 #define INTERPRET_WORDS(i) memory[i]
 #endif
 
-void INTERPRET_NAME(Tape tape, PackedWeights weights, in float row[INTERPRET_INPUTS],
+void INTERPRET_NAME(Bytecode bytecode, PackedWeights weights, in float row[INTERPRET_INPUTS],
                     inout float state[INTERPRET_STATE], out float result[INTERPRET_OUTPUTS]) {
 #ifndef INTERPRET_LANES
     vec4 memory[INTERPRET_MEMORY / 4];
@@ -197,13 +197,13 @@ void INTERPRET_NAME(Tape tape, PackedWeights weights, in float row[INTERPRET_INP
     [[unroll]] for (int i = 0; i < INTERPRET_INPUTS; ++i) INTERPRET_WORDS(i >> 2)[i & 3] = row[i];
 
     int position = 0;
-    ivec4 head = tape.at[0];
-    ivec4 tail = tape.at[1];
-    while (head.x != tape_end) {
+    ivec4 head = bytecode.at[0];
+    ivec4 tail = bytecode.at[1];
+    while (head.x != bytecode_end) {
         // Asked for now, there by the time this instruction is done.
         position += 2;
-        const ivec4 next_head = tape.at[position];
-        const ivec4 next_tail = tape.at[position + 1];
+        const ivec4 next_head = bytecode.at[position];
+        const ivec4 next_tail = bytecode.at[position + 1];
         const int to = head.y;
         const int from = head.z;
         const int other = head.w;
@@ -213,7 +213,7 @@ void INTERPRET_NAME(Tape tape, PackedWeights weights, in float row[INTERPRET_INP
         const int packed = tail.z >> 2;
         const float detail = intBitsToFloat(tail.w);
         switch (head.x) {
-            case tape_dense: {
+            case bytecode_dense: {
                 int block = 0;
                 for (; block + 1 < blocks; block += 2) {
                     const int first = packed + block * (inputs + 1);
@@ -236,7 +236,7 @@ void INTERPRET_NAME(Tape tape, PackedWeights weights, in float row[INTERPRET_INP
                 }
                 break;
             }
-            case tape_rnn: {
+            case bytecode_rnn: {
                 int block = 0;
                 for (; block + 1 < blocks; block += 2) {
                     const int first = packed + block * (inputs + outputs + 1);
@@ -270,7 +270,7 @@ void INTERPRET_NAME(Tape tape, PackedWeights weights, in float row[INTERPRET_INP
                 INTERPRET_SAVE(other, to, outputs);
                 break;
             }
-            case tape_rms_norm: {
+            case bytecode_rms_norm: {
                 precise float total;
                 INTERPRET_SUM(total, INTERPRET_SQUARE, from, inputs);
                 precise float mean = total * intBitsToFloat(other);
@@ -283,7 +283,7 @@ void INTERPRET_NAME(Tape tape, PackedWeights weights, in float row[INTERPRET_INP
                 }
                 break;
             }
-            case tape_layer_norm: {
+            case bytecode_layer_norm: {
                 precise float total;
                 INTERPRET_SUM(total, INTERPRET_VALUE, from, inputs);
                 precise float mean = total * intBitsToFloat(other);
@@ -301,7 +301,7 @@ void INTERPRET_NAME(Tape tape, PackedWeights weights, in float row[INTERPRET_INP
                 }
                 break;
             }
-            case tape_softmax: {
+            case bytecode_softmax: {
                 float largest = INTERPRET_AT(from, 0);
                 for (int i = 1; i < inputs; ++i) {
                     largest = op_max(INTERPRET_AT(from, i), largest);
@@ -320,20 +320,20 @@ void INTERPRET_NAME(Tape tape, PackedWeights weights, in float row[INTERPRET_INP
                 }
                 break;
             }
-            case tape_add:
+            case bytecode_add:
                 for (int block = 0; block < blocks; ++block) {
                     precise vec4 y = INTERPRET_WORDS((from >> 2) + block) + INTERPRET_WORDS((other >> 2) + block);
                     INTERPRET_WORDS((to >> 2) + block) = y;
                 }
                 break;
-            case tape_scale_add:
+            case bytecode_scale_add:
                 for (int block = 0; block < blocks; ++block) {
                     precise vec4 scaled = INTERPRET_WORDS((from >> 2) + block) * weights.at[packed + block];
                     precise vec4 y = INTERPRET_WORDS((other >> 2) + block) + scaled;
                     INTERPRET_WORDS((to >> 2) + block) = y;
                 }
                 break;
-            case tape_project_add: {
+            case bytecode_project_add: {
                 int block = 0;
                 for (; block + 1 < blocks; block += 2) {
                     const int first = packed + block * inputs;
@@ -355,11 +355,11 @@ void INTERPRET_NAME(Tape tape, PackedWeights weights, in float row[INTERPRET_INP
                 }
                 break;
             }
-            case tape_load_state:
+            case bytecode_load_state:
                 for (int block = 0; block < blocks; ++block)
                     INTERPRET_WORDS((to >> 2) + block) = INTERPRET_FROM_STATE(other, block);
                 break;
-            case tape_store_state:
+            case bytecode_store_state:
                 INTERPRET_SAVE(other, from, inputs);
                 break;
         }

@@ -59,7 +59,7 @@ uint right_slot(uint stage, uint column, uint depth) {
                           : depth * right_stride + column / vector_codes);
 }
 
-// Eight codes of a line from `first` on; zeros behind the last one.
+// Eight codes of a line from `first` on; zeros after the last one.
 uvec4 load_line(uint64_t address, uint line, uint length, uint first) {
     uvec4 vector = uvec4(0U);
     uint line_words = (length + 1U) / 2U;
@@ -74,7 +74,7 @@ uvec4 load_line(uint64_t address, uint line, uint length, uint first) {
     return vector;
 }
 
-// A vector of a tile. Lines and codes behind the last k are zeros, those behind the last row (or
+// A vector of a tile. Lines and codes after the last k are zeros, those after the last row (or
 // column) whatever: nothing is stored for them.
 uvec4 load_vector(uint64_t address, uint load, uvec2 position, uint first_row, uint rows,
                   uint first_depth) {

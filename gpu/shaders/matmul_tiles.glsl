@@ -62,7 +62,7 @@ uvec2 quad_position(uint quad, uint load, uint width) {
                : uvec2(quad / (tile_depth / 4U), 4U * (quad % (tile_depth / 4U)));
 }
 
-// Rows behind the last one repeat it: nothing is stored for them.
+// Rows after the last one repeat it: nothing is stored for them.
 vec4 load_quad(Operand operand, uint load, uvec2 position, uint first_depth) {
     uint depth = first_depth + position.y;
     uint last_row = operand.rows - 1U;

@@ -5,12 +5,12 @@
 #include "ops.glsl"
 #include "selective_scan.glsl"
 
-// y and the state behind the last step; with CAMBRIAN_STRICT in the bits of the lowering. Or, for the
+// y and the state after the last step; with CAMBRIAN_STRICT in the bits of the lowering. Or, for the
 // gradient to go on from, the states before every tile as [tile][sequence][channel][state]. A long walk
 // is cut into dispatches that go on from what the last one kept.
 
 const uint tensor_y = 7U;
-const uint tensor_kept = 8U;  // The state behind the last step, or those before the tiles.
+const uint tensor_kept = 8U;  // The state after the last step, or those before the tiles.
 
 // Terms of y as [step][channel][state]; an odd stride keeps readers on different banks.
 shared float terms[tile_inputs * (group_states + 1U)];

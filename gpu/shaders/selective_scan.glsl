@@ -5,7 +5,7 @@
 // Push:
 //   address  u, raw delta, log decay, b, c, skip, first state, first result (7)
 //   word     0-7 addresses 8 to 11, 8-9 address of the table, 10 first and 11 last tile of steps (one
-//            behind), 12 first state, 13 workgroups of a sequence
+//            after), 12 first state, 13 workgroups of a sequence
 // Table: steps, channels, states, sequences, flags, then words between individuals of the 12 addresses.
 
 layout(constant_id = 1) const uint group_states = 16U;
@@ -138,7 +138,7 @@ float advance(float before, float decay, float weight, float b, float u) {
     return op_add(op_mul(decay, before), op_mul(op_mul(weight, b), u));
 }
 
-// Step k of the tile from the state before it.
+// Kernel k of the tile from the state before it.
 float advance_in_tile(float before, uint k, float rate) {
     uint channel = k * group_channels + gl_LocalInvocationIndex / group_states;
     float delta = delta_tile[channel];
@@ -151,7 +151,7 @@ float advance_in_tile(float before, uint k, float rate) {
                    u_tile[channel]);
 }
 
-// Loads `count` steps from `step` on. The caller puts a barrier behind it.
+// Loads `count` steps from `step` on. The caller puts a barrier after it.
 void load_tile(uint step, uint count) {
     Reals u = Reals(u_start);
     Reals raw_delta = Reals(raw_delta_start);

@@ -1,4 +1,4 @@
-// What the kernels of patches and patches_add share: how windows lie over the last axes of a value.
+// What the kernels of im2col and col2im share: how windows lie over the last axes of a value.
 // Push block:
 //   address  0 result, 1 operand, 2 axes
 //   word     0 items, 1 words between individuals of the result, 2 of the operand, 3 elements of an

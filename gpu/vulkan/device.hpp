@@ -17,12 +17,12 @@ class AddressBook;
 /// What kernels and memory may rely on.
 struct DeviceLimits {
     std::uint32_t subgroup_width = 1;
-    std::int64_t shared_bytes = 0;         ///< Of one workgroup.
-    std::uint32_t most_group_threads = 0;  ///< Of one workgroup.
-    std::uint32_t most_groups = 0;         ///< Of one dispatch along x.
-    std::int64_t memory_bytes = 0;         ///< Of the device-local heap.
-    double timestamp_nanoseconds = 0.0;    ///< Of a tick; 0: no timestamps.
-    bool software = false;                 ///< llvmpipe: small tiles, few threads.
+    std::int64_t shared_bytes = 0;        ///< Of one workgroup.
+    std::uint32_t max_group_threads = 0;  ///< Of one workgroup.
+    std::uint32_t max_groups = 0;         ///< Of one dispatch along x.
+    std::int64_t memory_bytes = 0;        ///< Of the device-local heap.
+    double timestamp_nanoseconds = 0.0;   ///< Of a tick; 0: no timestamps.
+    bool software = false;                ///< llvmpipe: small tiles, few threads.
     bool float16 = false;
     /// Subgroups multiply matrices of f16, 16 by 16 by 16, and add in f32.
     bool cooperative_matrix = false;

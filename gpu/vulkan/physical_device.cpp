@@ -80,9 +80,9 @@ void fill_limits(PhysicalDevice& device, const Properties& properties, bool time
     DeviceLimits& limits = device.limits;
     limits.subgroup_width = properties.subgroup.subgroupSize;
     limits.shared_bytes = core.maxComputeSharedMemorySize;
-    limits.most_group_threads =
+    limits.max_group_threads =
         std::min(core.maxComputeWorkGroupInvocations, core.maxComputeWorkGroupSize[0]);
-    limits.most_groups = core.maxComputeWorkGroupCount[0];
+    limits.max_groups = core.maxComputeWorkGroupCount[0];
     limits.memory_bytes = device.info.memory;
     limits.timestamp_nanoseconds = timestamps ? static_cast<double>(core.timestampPeriod) : 0.0;
     limits.software = device.info.software();

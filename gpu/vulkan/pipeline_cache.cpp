@@ -19,8 +19,8 @@ namespace {
 constexpr const char* container_kind = "pipelines";
 constexpr std::string_view key_section = "key";
 constexpr std::string_view data_section = "driver";
-constexpr std::uint64_t most_bytes = std::uint64_t{1} << 30;
-constexpr std::array<WantedSection, 2> sections{{{key_section, 4096}, {data_section, most_bytes}}};
+constexpr std::uint64_t max_bytes = std::uint64_t{1} << 30;
+constexpr std::array<WantedSection, 2> sections{{{key_section, 4096}, {data_section, max_bytes}}};
 
 std::string file_name(Device& device) {
     VkPhysicalDeviceProperties properties{};
@@ -36,7 +36,7 @@ std::string file_name(Device& device) {
 }  // namespace
 
 std::vector<std::byte> read_cache_file(const PrivateFolder& folder, std::string_view name) {
-    const auto bytes = folder.read(name, most_bytes);
+    const auto bytes = folder.read(name, max_bytes);
     if (!bytes) return {};
     try {
         const Container container = decode_container(*bytes, name, sections);

@@ -14,7 +14,7 @@ class Device;
 
 /// A VkPipelineCache and its file in a PrivateFolder. The name of the file says which device,
 /// driver and version of this program it is of; its contents are that name and the driver's bytes
-/// behind their checksums, and whatever is not so is never given to the driver. A directory that
+/// after their checksums, and whatever is not so is never given to the driver. A directory that
 /// cannot be written is as good as none: only time is lost.
 class PipelineCache {
   public:

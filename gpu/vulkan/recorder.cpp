@@ -116,7 +116,7 @@ void Recorder::dispatch(const Pipeline& pipeline, const Push& push, std::uint64_
         bound_ = pipeline.handle();
     }
     Push part = push;
-    const std::uint64_t most = device_.limits().most_groups;
+    const std::uint64_t most = device_.limits().max_groups;
     before(pipeline.name(), bytes_of(reads) + bytes_of(writes));
     for (std::uint64_t first = 0; first < groups; first += most) {
         ++dispatches_;
@@ -195,7 +195,7 @@ void Recorder::fill(std::uint64_t address, std::uint64_t bytes, std::uint32_t wo
 }
 
 void Recorder::end() {
-    // Also orders a later submission behind this one: barriers reach over command buffers.
+    // Also orders a later submission after this one: barriers reach over command buffers.
     memory_barrier(device_.functions(), commands_, work_stages | VK_PIPELINE_STAGE_HOST_BIT,
                    work_accesses | VK_ACCESS_HOST_READ_BIT);
     device_.check(device_.functions().vkEndCommandBuffer(commands_), "vkEndCommandBuffer");

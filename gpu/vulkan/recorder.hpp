@@ -60,7 +60,7 @@ class Recorder {
     void copy(std::span<const Copy> copies);
     /// Fills whole words.
     void fill(std::uint64_t address, std::uint64_t bytes, std::uint32_t word);
-    /// A profile tells of what follows with the name of this op behind that of each kernel. Returns
+    /// A profile tells of what follows with the name of this op after that of each kernel. Returns
     /// the name before; the text must outlive its use.
     std::string_view name_op(std::string_view op) { return std::exchange(op_, op); }
     /// What follows waits for all before: for memory that kernels did not name, such as atomics.

@@ -51,8 +51,7 @@ Cost cost(const distributed::Experiment& experiment, Backend& backend, std::int6
         task.build({graph, network, operands, data_inputs, draw_inputs}, evolve::Phase::train)
             .fitness);
     constexpr std::array<std::size_t, 3> per_individual{0, 1, 2};
-    const auto program =
-        backend.compile(eliminate_dead_code(over_population(graph, per_individual)));
+    const auto program = backend.compile(eliminate_dead_code(vmap(graph, per_individual)));
     return {bytes(data) + bytes(draws), program->peak_bytes(individuals)};
 }
 

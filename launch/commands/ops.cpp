@@ -19,7 +19,7 @@ std::string yes_or_no(bool flag) {
 }
 
 Lines lines_of(const OpDocumentation& entry) {
-    const OpRow& op = row(entry.op);
+    const OpInfo& op = op_info(entry.op);
     return {{"name", std::string(op.name)},
             {"kind", "op"},
             {"formula", std::string(op.meaning)},

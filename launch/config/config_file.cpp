@@ -265,7 +265,7 @@ Json parse_config(std::string_view text, const std::string& file) {
         throw ConfigError(
             fmt::format("{}: this JSON is no config ({}) correct the file", file, fault.why));
     };
-    // Comments may hold anything but the byte behind which no editor shows the rest.
+    // Comments may hold anything but the byte after which no editor shows the rest.
     if (const std::size_t nul = text.find('\0'); nul != std::string_view::npos)
         fail({.why = "a NUL byte", .byte = nul + 1, .is_json = false});
     const std::string plain = without_comments(text);

@@ -52,7 +52,7 @@ class Schema {
                                                         std::string_view section = "") const;
 
   private:
-    /// The node, what its "$ref" names, and so on: each adds keys to the one behind it.
+    /// The node, what its "$ref" names, and so on: each adds keys to the one after it.
     [[nodiscard]] std::vector<const Json*> references(const Json& node) const;
     void collect(const Json& node, const std::string& key, const std::string& variant, int depth,
                  std::vector<SchemaKey>& found) const;

@@ -199,7 +199,7 @@ void require_backend_for(DeviceSettings& settings, const std::string& dump_direc
 }
 
 std::string profile_text(Backend& backend) {
-    constexpr std::size_t most_rows = 60;
+    constexpr std::size_t max_rows = 60;
     constexpr double gigabyte = 1e9;
     std::string text = fmt::format("  {:>12} {:>12} {:>10} {:>8}  {}\n", "seconds", "calls", "GB",
                                    "GB/s", "kernel");
@@ -213,16 +213,16 @@ std::string profile_text(Backend& backend) {
     KernelTime rest;
     KernelTime all{.kernel = "all"};
     for (std::size_t i = 0; i < times.size(); ++i) {
-        if (i < most_rows) line(times[i]);
-        for (KernelTime* sum : {&all, i < most_rows ? nullptr : &rest}) {
+        if (i < max_rows) line(times[i]);
+        for (KernelTime* sum : {&all, i < max_rows ? nullptr : &rest}) {
             if (sum == nullptr) continue;
             sum->dispatches += times[i].dispatches;
             sum->seconds += times[i].seconds;
             sum->bytes += times[i].bytes;
         }
     }
-    if (times.size() > most_rows) {
-        rest.kernel = fmt::format("{} more", times.size() - most_rows);
+    if (times.size() > max_rows) {
+        rest.kernel = fmt::format("{} more", times.size() - max_rows);
         line(rest);
     }
     line(all);

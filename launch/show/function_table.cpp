@@ -305,7 +305,7 @@ FunctionExample example_of(const FunctionRow& function) {
         result.may_fail = result.may_fail || may_fail(graph, node);
         if (std::ranges::find(used, node.op) != used.end()) continue;
         used.push_back(node.op);
-        add(result.ops, std::string(row(node.op).name));
+        add(result.ops, std::string(op_info(node.op).name));
     }
     return result;
 }

@@ -28,7 +28,7 @@ std::string in_quotes(std::string_view text) {
 }
 
 /// Place, type and own activation: those of layers in it stand beside these.
-std::string label_of(const LayerTelemetry& layer) {
+std::string label_of(const LayerSummary& layer) {
     std::string text = layer.place + "\n" + layer.type;
     if (layer.inner.empty())
         for (const Activation activation : layer.activations)
@@ -40,7 +40,7 @@ std::string label_of(const LayerTelemetry& layer) {
 class Writer {
   public:
     Writer(const Network& network, const std::string& title)
-        : blueprint_(network.blueprint()), telemetry_(telemetry(network)), network_(network) {
+        : blueprint_(network.blueprint()), summary_(summary(network)), network_(network) {
         open("digraph network");
         const bool mesh = blueprint_.mode == NetworkMode::mesh;
         line("label={};", in_quotes(title + (mesh ? "\nmesh: every edge takes a step" : "")));
@@ -50,7 +50,7 @@ class Writer {
     std::string run() {
         line("input [shape=ellipse, label=\"input\"];");
         write_grid(blueprint_.grid);
-        write_layer(telemetry_.layers.back());
+        write_layer(summary_.layers.back());
         line("output [shape=ellipse, label=\"output\"];");
         write_chain();
         for (std::size_t i = 0; i < blueprint_.links.size(); ++i) write_link(i);
@@ -60,10 +60,10 @@ class Writer {
 
   private:
     /// The layer in a slot, or null.
-    [[nodiscard]] const LayerTelemetry* layer_in(int slot) const {
-        const auto found = std::ranges::lower_bound(telemetry_.layers, slot, {},
+    [[nodiscard]] const LayerSummary* layer_in(int slot) const {
+        const auto found = std::ranges::lower_bound(summary_.layers, slot, {},
                                                     [](const auto& layer) { return layer.slot; });
-        return found != telemetry_.layers.end() && found->slot == slot ? &*found : nullptr;
+        return found != summary_.layers.end() && found->slot == slot ? &*found : nullptr;
     }
     [[nodiscard]] std::string node(int end) const {
         if (end == input_port) return "input";
@@ -109,7 +109,7 @@ class Writer {
         open_cluster(fmt::format("cell{}", first / grid.layers_per_cell),
                      fmt::format("depth {}, row {}, column {}", z, y, x), "rounded");
         for (int slot = first; slot < first + grid.layers_per_cell; ++slot) {
-            if (const LayerTelemetry* layer = layer_in(slot))
+            if (const LayerSummary* layer = layer_in(slot))
                 write_layer(*layer);
             else if (grid.slots() <= small_grid)
                 line("{} [label={}, style=dotted, fontcolor=gray, color=gray];", node(slot),
@@ -119,7 +119,7 @@ class Writer {
     }
 
     /// A node, in a cluster of its own with what is in it.
-    void write_layer(const LayerTelemetry& layer) {
+    void write_layer(const LayerSummary& layer) {
         const std::string id = node(layer.slot);
         if (!layer.inner.empty())
             open_cluster(id, layer.place, layer.enabled ? "rounded" : "\"rounded,dashed\"");
@@ -131,9 +131,9 @@ class Writer {
     }
 
     /// The layers in a layer, and theirs; those of a list "layers" are a chain.
-    void write_inner(const std::string& id, const LayerTelemetry& layer) {
+    void write_inner(const std::string& id, const LayerSummary& layer) {
         std::string previous = id;
-        for (const LayerTelemetry& inner : layer.inner) {
+        for (const LayerSummary& inner : layer.inner) {
             const std::string inner_id = id + "." + inner.place;
             line("{} [label={}, fontsize=10];", in_quotes(inner_id), in_quotes(label_of(inner)));
             line("{} -> {} [style=dotted, label={}];", in_quotes(previous), in_quotes(inner_id),
@@ -145,13 +145,13 @@ class Writer {
 
     void write_chain() {
         int previous = input_port;
-        for (const LayerTelemetry& layer : telemetry_.layers) {
+        for (const LayerSummary& layer : summary_.layers) {
             line("{} -> {} [weight=10, label={}];", node(previous), node(layer.slot),
                  in_quotes(shape_text(layer.input)));
             previous = layer.slot;
         }
         line("head -> output [weight=10, label={}];",
-             in_quotes(shape_text(telemetry_.layers.back().output)));
+             in_quotes(shape_text(summary_.layers.back().output)));
     }
 
     void write_link(std::size_t index) {
@@ -168,7 +168,7 @@ class Writer {
     }
 
     const Blueprint& blueprint_;
-    const NetworkTelemetry telemetry_;
+    const NetworkSummary summary_;
     const Network& network_;
     std::string text_;
     std::size_t depth_ = 0;

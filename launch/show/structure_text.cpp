@@ -36,7 +36,7 @@ std::vector<std::string> with_counts(std::vector<std::string> cells, const Eleme
 }
 
 /// The lines of a layer and of those in it, further to the right.
-void append_lines(std::string& text, const LayerTelemetry& layer, int depth) {
+void append_lines(std::string& text, const LayerSummary& layer, int depth) {
     constexpr int indent = 2;
     std::string activations;
     // Those of the layers in it stand beside these.
@@ -50,7 +50,7 @@ void append_lines(std::string& text, const LayerTelemetry& layer, int depth) {
          : layer.enabled ? "yes"
                          : "no"},
         layer.counts));
-    for (const LayerTelemetry& inner : layer.inner) append_lines(text, inner, depth + 1);
+    for (const LayerSummary& inner : layer.inner) append_lines(text, inner, depth + 1);
 }
 
 }  // namespace
@@ -71,11 +71,11 @@ std::string structure_line(const Network& network) {
 }
 
 std::string structure_table(const Network& network) {
-    const NetworkTelemetry report = telemetry(network);
+    const NetworkSummary report = summary(network);
     std::string text = table_line({"place", "type", "in", "out", "activation", "enabled",
                                    "parameters", "buffers", "state", "bytes"});
-    for (const LayerTelemetry& layer : report.layers) append_lines(text, layer, 0);
-    for (const LinkTelemetry& entry : report.links)
+    for (const LayerSummary& layer : report.layers) append_lines(text, layer, 0);
+    for (const LinkSummary& entry : report.links)
         text += fmt::format("  link {} -> {}, {}, {} parameters\n",
                             end_text(network.blueprint(), entry.link.source),
                             end_text(network.blueprint(), entry.link.target), name(entry.link.kind),
@@ -129,7 +129,7 @@ Json network_json(const distributed::NetworkFile& file) {
     json["weights"] = genome.weights.size();
     json["content_hash"] = evolve::content_hash(genome).hex();
     json["blueprint"] = to_json(genome.blueprint);
-    json["telemetry"] = to_json(telemetry(Network(genome.blueprint)));
+    json["telemetry"] = to_json(summary(Network(genome.blueprint)));
     json["slot_genes"] = Json::array();
     for (std::size_t slot = 0; slot < genome.slot_genes.size(); ++slot)
         if (genome.blueprint.slots[slot]) {

@@ -16,7 +16,7 @@ namespace cambrian::launch {
 [[nodiscard]] std::string structure_line(const Network& network);
 
 /// One line for each filled slot, the layers in it, the head and the links, then the totals
-/// (telemetry.hpp).
+/// (summary.hpp).
 [[nodiscard]] std::string structure_table(const Network& network);
 
 /// A line for each thing that the user of a task should know of its data.

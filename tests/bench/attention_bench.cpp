@@ -55,7 +55,7 @@ void run(benchmark::State& state, const Graph& graph, double products) {
 }
 
 Graph as_lowering(const Graph& graph) {
-    return lower(graph, [](Op op) { return row(op).lowering == nullptr; });
+    return lower(graph, [](Op op) { return op_info(op).lowering == nullptr; });
 }
 
 // A product of causal scores has 2 × length² × width / 2 operations: two forward, seven with the

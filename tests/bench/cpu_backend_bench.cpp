@@ -134,7 +134,7 @@ Graph chain(int nodes) {
 }
 
 /// Time of one node for a block of `range` individuals.
-void node_of_a_chain(benchmark::State& state) {
+void node_of_a_group(benchmark::State& state) {
     constexpr int nodes = 64;
     const auto backend = make_cpu_backend({});
     const auto program = backend->compile(chain(nodes));
@@ -150,7 +150,7 @@ void node_of_a_chain(benchmark::State& state) {
     state.counters["node"] = benchmark::Counter(
         nodes, benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
 }
-BENCHMARK(node_of_a_chain)->Arg(1)->Arg(256);
+BENCHMARK(node_of_a_group)->Arg(1)->Arg(256);
 
 void compile_twenty_nodes(benchmark::State& state) {
     const auto backend = make_cpu_backend({});

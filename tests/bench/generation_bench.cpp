@@ -51,7 +51,7 @@ class Loop {
         for (std::size_t i = 0; i < births.size(); ++i)
             members.emplace(outcomes[i].genome, std::move(genomes[i]));
         members_.clear();
-        for (const Member& member : strategy_->living())
+        for (const Member& member : strategy_->parent_pool())
             members_.insert(members.extract(member.genome));
     }
 

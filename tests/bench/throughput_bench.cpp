@@ -139,12 +139,12 @@ void births_of_a_generation(benchmark::State& state) {
     const auto threads = static_cast<int>(state.range(1));
     const Experiment experiment = free_experiment({}, population, threads);
     const auto backend = make_cpu_backend({});
-    Workshop workshop(*backend, experiment);
+    ShardEvaluator shard_evaluator(*backend, experiment);
     std::vector<SharedGenome> parents;
     std::uint64_t round = 0;
     const auto next = [&] {
         const Job job = births(parents, population, round++);
-        JobResult result = workshop.work(job);
+        JobResult result = shard_evaluator.work(job);
         result.genomes.resize(population / 4);
         parents = std::move(result.genomes);
         return result.cost.vary;

@@ -68,7 +68,7 @@ class Evolution {
             steps_ += static_cast<double>(evaluations[i].env_steps);
         }
         strategy_->tell(outcomes_);
-        keep_living();
+        keep_parents();
         parts.rest += lap();
         return parts;
     }
@@ -105,24 +105,25 @@ class Evolution {
 
     void make_child(const Birth& birth, std::size_t i) {
         std::vector<const Genome*> parents;
-        for (const Parent& parent : birth.parents) parents.push_back(&living_.at(parent.genome));
+        for (const Parent& parent : birth.parents)
+            parents.push_back(&parent_pool_.at(parent.genome));
         static_cast<void>(variation_.materialise(birth, parents, genomes_[i]));
         outcomes_[i].id = birth.id;
         outcomes_[i].genome = content_hash(genomes_[i]);
     }
 
-    void keep_living() {
+    void keep_parents() {
         std::unordered_map<Hash128, Genome, Hash128Hasher> next;
         std::unordered_map<Hash128, std::size_t, Hash128Hasher> born;
         for (std::size_t i = 0; i < outcomes_.size(); ++i) born.emplace(outcomes_[i].genome, i);
-        for (const Member& member : strategy_->living()) {
+        for (const Member& member : strategy_->parent_pool()) {
             const auto found = born.find(member.genome);
             if (found != born.end())
                 next.emplace(member.genome, std::move(genomes_[found->second]));
             else
-                next.insert(living_.extract(member.genome));
+                next.insert(parent_pool_.extract(member.genome));
         }
-        living_ = std::move(next);
+        parent_pool_ = std::move(next);
     }
 
     std::unique_ptr<Task> task_;
@@ -131,7 +132,7 @@ class Evolution {
     Variation variation_;
     Evaluator evaluator_;
     std::unique_ptr<Strategy> strategy_;
-    std::unordered_map<Hash128, Genome, Hash128Hasher> living_;
+    std::unordered_map<Hash128, Genome, Hash128Hasher> parent_pool_;
     std::vector<Genome> genomes_;
     std::vector<Outcome> outcomes_;
     std::vector<const Genome*> pointers_;

@@ -136,8 +136,8 @@ void measure_rollouts(const VulkanOptions& options, std::int64_t scale, int runs
     using Form = test::Rollout::Form;
     for (const RolloutCase& measured :
          {RolloutCase{10000, 16, 1}, RolloutCase{10000, 16, 5}, RolloutCase{10000, 32, 1},
-          RolloutCase{10000, 64, 1}, RolloutCase{10000, 16, 1, Form::tape},
-          RolloutCase{10000, 16, 5, Form::tape}}) {
+          RolloutCase{10000, 64, 1}, RolloutCase{10000, 16, 1, Form::bytecode},
+          RolloutCase{10000, 16, 5, Form::bytecode}}) {
         RolloutCase scaled = measured;
         scaled.population = std::max<std::int64_t>(measured.population / scale, 1);
         if (scaled.name().find(only) == std::string::npos) continue;

@@ -26,18 +26,19 @@ OperandCase quarters(const NumberFormatRow& format, std::int64_t rows, std::int6
 /// Products of codes, with codes as their result and without.
 void add_products(std::vector<OpCase>& cases) {
     for (const NumberFormatRow& format : number_format_rows) {
-        cases.push_back({Op::linear,
-                         {quarters(format, 3, 17), quarters(format, 17, 5)},
-                         LinearAttribute{{}, false, false, ProductCodes{format.format, 17, 5}},
-                         {{{3, 5}}}});
         cases.push_back(
-            {Op::linear,
-             {quarters(format, 18, 3),
-              quarters(format, 6, 18),
-              {Range::wide, {6}},
-              {Range::fixed, {}, 1}},
-             LinearAttribute{{true, true}, true, true, ProductCodes{format.format, 3, 18, true}},
-             {{{3, words_of(format.format, 6)}, ValueType::integer}}});
+            {Op::matmul_epilogue,
+             {quarters(format, 3, 17), quarters(format, 17, 5)},
+             MatmulEpilogueAttribute{{}, false, false, ProductCodes{format.format, 17, 5}},
+             {{{3, 5}}}});
+        cases.push_back({Op::matmul_epilogue,
+                         {quarters(format, 18, 3),
+                          quarters(format, 6, 18),
+                          {Range::wide, {6}},
+                          {Range::fixed, {}, 1}},
+                         MatmulEpilogueAttribute{
+                             {true, true}, true, true, ProductCodes{format.format, 3, 18, true}},
+                         {{{3, words_of(format.format, 6)}, ValueType::integer}}});
     }
 }
 

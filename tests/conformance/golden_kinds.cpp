@@ -24,7 +24,7 @@ using nlohmann::json;
 }
 
 /// The row of a layer's input: as few last axes as the layer takes. A batch norm takes all axes
-/// behind the batch, a layer with a state leaves an axis of time.
+/// after the batch, a layer with a state leaves an axis of time.
 Shape row_of(AnyLayer& layer, const Shape& input) {
     const bool all = layer.type() == BatchNorm::name;
     for (int axes = all ? input.rank() - 1 : 1;; ++axes) {

@@ -150,7 +150,7 @@ TEST(LayerFields, EachIsPartOfEquality) {
         EXPECT_EQ(std::ranges::count(all, layer), 1) << to_json(layer);
 }
 
-/// The texts between quotes behind `start` in a file.
+/// The texts between quotes after `start` in a file.
 std::vector<std::string> quoted(const std::string& text, const std::string& start) {
     std::vector<std::string> result;
     const auto begin = text.find(start);

@@ -85,7 +85,7 @@ TEST_P(LayerConformance, GivesTheDeclaredShapes) {
 
 TEST_P(LayerConformance, IndividualsAreTheSameBitsAloneAndAmongSeven) {
     const LayerBench bench = this->bench(leading());
-    const Graph graph = bench.over_population();
+    const Graph graph = bench.vmap();
     for (const auto& backend : single_precision_backends()) {
         const std::vector<Tensor> all = evaluate(*backend, graph, 7, bench.values(7));
         for (std::int64_t p = 0; p < 7; ++p) {

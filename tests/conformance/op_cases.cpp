@@ -301,21 +301,21 @@ void add_linear(Cases& cases) {
                 std::vector<OperandCase> operands{{Range::wide, left}, {Range::wide, right}};
                 if (bias) operands.push_back({Range::wide, {result[-1]}});
                 if (activation) operands.push_back({Range::fixed, {}, code});
-                cases.push_back({Op::linear,
+                cases.push_back({Op::matmul_epilogue,
                                  std::move(operands),
-                                 LinearAttribute{{}, bias, activation},
+                                 MatmulEpilogueAttribute{{}, bias, activation},
                                  {{result}}});
             }
-    cases.push_back({Op::linear,
+    cases.push_back({Op::matmul_epilogue,
                      {{Range::wide, {17, 3}},
                       {Range::wide, {5, 17}},
                       {Range::wide, {5}},
                       {Range::index, {}, 6}},
-                     LinearAttribute{{true, true}, true, true},
+                     MatmulEpilogueAttribute{{true, true}, true, true},
                      {{{3, 5}}}});
 }
 
-ChainAttribute chain_of(Graph body) {
+FusedAttribute chain_of(Graph body) {
     return {std::make_shared<const Graph>(std::move(body))};
 }
 
@@ -326,7 +326,7 @@ void add_chain(Cases& cases) {
         const Var y = body.input("y", ValueType::real, {});
         const Var chosen = body.input("chosen", ValueType::boolean, shape);
         body.output(select(chosen, tanh(x * y) - 0.5, exp(x) / (square(y) + 2.0)));
-        cases.push_back({Op::chain,
+        cases.push_back({Op::fused,
                          {{Range::wide, shape}, {Range::wide, {}}, {Range::boolean, shape}},
                          chain_of(std::move(body)),
                          {{shape}}});
@@ -337,7 +337,7 @@ void add_chain(Cases& cases) {
         const Var y = body.input("y", ValueType::real, shape);
         const Var shifted = exp(x * y - reduce_max(x * y, -1, true));
         body.output(shifted / reduce_sum(shifted, -1, true) + y);
-        cases.push_back({Op::chain,
+        cases.push_back({Op::fused,
                          {{Range::wide, shape}, {Range::wide, shape}},
                          chain_of(std::move(body)),
                          {{shape}}});
@@ -350,13 +350,14 @@ Shape with_last(const Shape& shape, std::int64_t extent) {
     return Shape(std::span<const std::int64_t>(extents));
 }
 
-Tape tape_of(const char* network, std::int64_t inputs, std::int64_t outputs) {
-    return make_tape(Network(blueprint_from_json(nlohmann::json::parse(network), inputs, outputs)));
+Bytecode bytecode_of(const char* network, std::int64_t inputs, std::int64_t outputs) {
+    return make_bytecode(
+        Network(blueprint_from_json(nlohmann::json::parse(network), inputs, outputs)));
 }
 
-/// A network of three inputs and two outputs with every instruction a tape can have.
-Tape tape_of_everything() {
-    return tape_of(R"({"grid": {"layers_per_cell": 6}, "layers": [
+/// A network of three inputs and two outputs with every instruction a bytecode can have.
+Bytecode bytecode_of_everything() {
+    return bytecode_of(R"({"grid": {"layers_per_cell": 6}, "layers": [
         {"type": "dense", "out": 5, "bias": false, "activation": "silu"},
         {"type": "residual", "layers": [{"type": "layer_norm"}, {"type": "dense", "out": 5}]},
         {"type": "rnn", "hidden": 7},
@@ -366,32 +367,34 @@ Tape tape_of_everything() {
         {"source": "input", "target": 2, "kind": "forward"},
         {"source": 2, "target": 4, "kind": "forward"},
         {"source": 2, "target": 1, "kind": "backward"}]})",
-                   3, 2);
+                       3, 2);
 }
 
 void add_interpret(Cases& cases) {
     struct Rows {
-        Tape tape;
+        Bytecode bytecode;
         Shape rows;
         std::int64_t outputs;
     };
     const char* const perceptron =
         R"({"layers": [{"type": "dense", "out": 17, "activation": "tanh"}, {"type": "dense"}]})";
     const char* const norm = R"({"layers": [{"type": "layer_norm"}, {"type": "dense"}]})";
-    for (const auto& [tape, rows, outputs] :
-         {Rows{tape_of(perceptron, 4, 2), {4}, 2}, Rows{tape_of(perceptron, 4, 2), {65, 4}, 2},
-          Rows{tape_of(perceptron, 1, 1), {2, 3, 1}, 1}, Rows{tape_of(norm, 65, 3), {3, 65}, 3},
-          Rows{tape_of_everything(), {1, 3}, 2}, Rows{tape_of_everything(), {17, 3}, 2}}) {
+    for (const auto& [bytecode, rows, outputs] :
+         {Rows{bytecode_of(perceptron, 4, 2), {4}, 2},
+          Rows{bytecode_of(perceptron, 4, 2), {65, 4}, 2},
+          Rows{bytecode_of(perceptron, 1, 1), {2, 3, 1}, 1},
+          Rows{bytecode_of(norm, 65, 3), {3, 65}, 3}, Rows{bytecode_of_everything(), {1, 3}, 2},
+          Rows{bytecode_of_everything(), {17, 3}, 2}}) {
         // A network without state still has an operand for one word of it.
-        const Shape state = with_last(rows, std::max<std::int64_t>(1, tape.capacity.state));
+        const Shape state = with_last(rows, std::max<std::int64_t>(1, bytecode.capacity.state));
         cases.push_back({Op::interpret,
-                         {{Range::given, {tape.capacity.words}, 0, tape.words},
-                          {Range::wide, {tape.capacity.weights}},
+                         {{Range::given, {bytecode.capacity.words}, 0, bytecode.words},
+                          {Range::wide, {bytecode.capacity.weights}},
                           {Range::wide, rows},
                           {Range::wide, state}},
                          InterpretAttribute{.outputs = outputs,
-                                            .memory = tape.capacity.memory,
-                                            .weights = tape.capacity.weights},
+                                            .memory = bytecode.capacity.memory,
+                                            .weights = bytecode.capacity.weights},
                          {{with_last(rows, outputs)}, {state}}});
     }
 }

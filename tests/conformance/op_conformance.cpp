@@ -113,7 +113,7 @@ void expect_batch_independent(Backend& backend, const OpCase& op_case,
                               const PopulationVariants& variants) {
     SCOPED_TRACE(op_case.label());
     for (const auto& variant : variants) {
-        const Graph graph = over_population(case_graph(op_case, true), variant);
+        const Graph graph = vmap(case_graph(op_case, true), variant);
         const std::vector<Tensor> inputs = case_inputs(graph, op_case, population_size);
         const std::vector<Tensor> together = evaluate(backend, graph, population_size, inputs);
         for (std::int64_t individual = 0; individual < population_size; ++individual) {
@@ -139,7 +139,7 @@ void expect_equal_to_reference(Backend& backend, const OpCase& op_case, double t
     SCOPED_TRACE(op_case.label());
     const auto reference = make_reference_backend(Precision::f32);
     for (const auto& variant : variants) {
-        const Graph graph = over_population(case_graph(op_case, true), variant);
+        const Graph graph = vmap(case_graph(op_case, true), variant);
         const std::vector<Tensor> inputs = case_inputs(graph, op_case, population_size);
         const std::vector<Tensor> actual = evaluate(backend, graph, population_size, inputs);
         const std::vector<Tensor> expected = evaluate(*reference, graph, population_size, inputs);

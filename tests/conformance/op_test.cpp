@@ -14,13 +14,13 @@ namespace {
 
 TEST(OpTable, EveryOpHasAConformanceCase) {
     const std::vector<OpCase> cases = op_cases();
-    for (const OpRow& row : op_table())
+    for (const OpInfo& row : op_table())
         EXPECT_TRUE(std::ranges::any_of(cases, [&](const OpCase& c) { return c.op == row.op; }))
             << row.name;
 }
 
 TEST(OpTable, EveryRowHasItsRules) {
-    for (const OpRow& row : op_table()) {
+    for (const OpInfo& row : op_table()) {
         SCOPED_TRACE(row.name);
         EXPECT_NE(row.shape, nullptr);
         EXPECT_NE(row.type, nullptr);
@@ -54,7 +54,7 @@ TEST(OpTable, PlansOfCasesAndTheirGradientsAreSound) {
     for (const OpCase& op_case : op_cases()) {
         SCOPED_TRACE(op_case.label());
         for (const auto& variant : population_variants(op_case)) {
-            const Graph graph = over_population(case_graph(op_case, true), variant);
+            const Graph graph = vmap(case_graph(op_case, true), variant);
             verify(graph);
             expect_sound_plans(graph);
             expect_sound_plans(eliminate_dead_code(graph));

@@ -92,25 +92,25 @@ void add_indexing(Cases& cases) {
         for (const std::int64_t count : {std::int64_t{1}, shape[axis], 2 * shape[axis] + 1}) {
             const Shape indices = with_extent(shape, axis, count);
             const OperandCase index{Range::index, indices, shape[axis]};
-            cases.push_back({Op::gather_along,
+            cases.push_back({Op::take_along_axis,
                              {{Range::wide, shape}, index},
                              AxisAttribute{axis},
                              {{indices}}});
-            cases.push_back({Op::scatter_add_along,
+            cases.push_back({Op::scatter_add_along_axis,
                              {{Range::wide, indices}, index},
                              ScatterAlongAttribute{axis, shape[axis]},
                              {{shape}}});
         }
     });
-    cases.push_back({Op::gather_along,
+    cases.push_back({Op::take_along_axis,
                      {{Range::boolean, {5, 3}}, {Range::index, {2, 3}, 5}},
                      AxisAttribute{0},
                      {{{2, 3}, ValueType::boolean}}});
-    cases.push_back({Op::scatter_add_along,
+    cases.push_back({Op::scatter_add_along_axis,
                      {{Range::integers, {3, 17}}, {Range::index, {3, 17}, 4}},
                      ScatterAlongAttribute{1, 4},
                      {{{3, 4}, ValueType::integer}}});
-    cases.push_back({Op::scatter_add_along,
+    cases.push_back({Op::scatter_add_along_axis,
                      {{Range::wide, {3, 0}}, {Range::index, {3, 0}, 1}},
                      ScatterAlongAttribute{1, 2},
                      {{{3, 2}}}});

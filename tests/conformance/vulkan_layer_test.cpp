@@ -118,11 +118,11 @@ class VulkanLayerConformance : public testing::TestWithParam<LayerSample> {
                  GetParam().layer.stateful() ? std::vector<std::int64_t>{3}
                                              : std::vector<std::int64_t>{2, 3}) {}
 
-    [[nodiscard]] Graph gradients_over_population() const {
+    [[nodiscard]] Graph vmapped_gradients() const {
         std::vector<std::size_t> marked;
         for (std::size_t i = bench_.first_own(); i < bench_.graph().inputs().size(); ++i)
             marked.push_back(i);
-        return over_population(bench_.gradients(), marked);
+        return vmap(bench_.gradients(), marked);
     }
 
     LayerBench bench_;
@@ -132,19 +132,19 @@ INSTANTIATE_TEST_SUITE_P(Every, VulkanLayerConformance, testing::ValuesIn(layer_
 
 TEST_P(VulkanLayerConformance, ForwardForOneAndForAPopulation) {
     expect_conforms(backends().for_layers(), bench_.graph(), 1, bench_.values());
-    expect_conforms(backends().for_layers(), bench_.over_population(), 5, bench_.values(5));
+    expect_conforms(backends().for_layers(), bench_.vmap(), 5, bench_.values(5));
 }
 
 TEST_P(VulkanLayerConformance, BackwardForOneAndForAPopulation) {
     expect_conforms(backends().for_layers(), bench_.gradients(), 1, bench_.values());
-    expect_conforms(backends().for_layers(), gradients_over_population(), 5, bench_.values(5));
+    expect_conforms(backends().for_layers(), vmapped_gradients(), 5, bench_.values(5));
 }
 
 TEST_P(VulkanLayerConformance, IndividualsAreTheSameBitsAloneAndAmongSeven) {
     const Pair pair = backends().for_layers();
     for (Backend* backend : {&pair.strict, &pair.fast}) {
-        expect_independent(*backend, bench_.over_population(), 7, bench_.values(7));
-        expect_independent(*backend, gradients_over_population(), 7, bench_.values(7));
+        expect_independent(*backend, bench_.vmap(), 7, bench_.values(7));
+        expect_independent(*backend, vmapped_gradients(), 7, bench_.values(7));
     }
 }
 
@@ -165,7 +165,7 @@ struct NetworkCase {
         single.output(y);
         const Var loss = sum_all(y * y * 0.5 + y);
         for (const Var g : gradient(loss, std::array{weights})) single.output(g);
-        graph = over_population(single, std::array<std::size_t, 3>{1, 2, 3});
+        graph = vmap(single, std::array<std::size_t, 3>{1, 2, 3});
 
         inputs = {some_rows({2, 4, 3}),
                   Tensor(ValueType::real, {population, network.weight_count()}),

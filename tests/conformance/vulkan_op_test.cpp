@@ -87,7 +87,7 @@ TEST_F(VulkanConformance, ScansOfOneKernelEqualTheReferenceInEveryBit) {
         if (op_case.op != Op::scan) continue;
         SCOPED_TRACE(op_case.label());
         const std::vector<std::size_t> own = population_variants(op_case).front();
-        const Graph graph = over_population(case_graph(op_case, false), own);
+        const Graph graph = vmap(case_graph(op_case, false), own);
         const std::vector<Tensor> inputs = case_inputs(graph, op_case, population);
         const std::vector<Tensor> actual = evaluate(fused(), graph, population, inputs);
         const std::vector<Tensor> expected = evaluate(*reference, graph, population, inputs);

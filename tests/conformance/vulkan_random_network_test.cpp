@@ -27,7 +27,7 @@ TEST(VulkanRandomNetworks, AnswerAndLearnAsOnTheCpu) {
     for (std::uint64_t number = 0; number < networks(); ++number) {
         RandomStream rng(random_key(31, "test networks"), number);
         const Blueprint blueprint =
-            draw_network(rng, {.most_layers = 4, .most_elements = 16, .most_weights = 512},
+            draw_network(rng, {.max_layers = 4, .max_elements = 16, .max_weights = 512},
                          {.input_features = 12, .output_features = 2, .time = number % 2 == 1});
         SCOPED_TRACE("network " + std::to_string(number) + ": " + to_json(blueprint).dump());
         const Network network(blueprint);

@@ -57,14 +57,14 @@ std::vector<WindowCase> window_cases_of_all_kinds() {
 }
 
 /// Attributes that hold the padding's extents where the window needs some.
-PatchesAttribute adding(const WindowCase& window_case) {
-    PatchesAttribute attribute{.window = window_case.window};
+Im2colAttribute adding(const WindowCase& window_case) {
+    Im2colAttribute attribute{.window = window_case.window};
     for (std::size_t i = 0; i < window_case.inside.size(); ++i)
         attribute.extents[i] = window_case.inside[i];
     return attribute;
 }
 
-void add_patches(std::vector<OpCase>& cases) {
+void add_im2col(std::vector<OpCase>& cases) {
     const std::vector<Extents> leading{{}, {3}, {2, 1}};
     std::size_t next = 0;
     for (const WindowCase& window_case : window_cases_of_all_kinds()) {
@@ -73,13 +73,13 @@ void add_patches(std::vector<OpCase>& cases) {
         const Shape whole = joined({images, inside});
         const Shape taps = joined({images, {taps_of(window)}, positions});
         cases.push_back(
-            {Op::patches, {{Range::wide, whole}}, PatchesAttribute{.window = window}, {{taps}}});
-        cases.push_back({Op::patches_add, {{Range::wide, taps}}, adding(window_case), {{whole}}});
+            {Op::im2col, {{Range::wide, whole}}, Im2colAttribute{.window = window}, {{taps}}});
+        cases.push_back({Op::col2im, {{Range::wide, taps}}, adding(window_case), {{whole}}});
     }
     const Window window{.rank = 2, .kernel = {2, 2}, .stride = {2, 1}};
-    cases.push_back({Op::patches,
+    cases.push_back({Op::im2col,
                      {{Range::wide, {4, 3}}},
-                     PatchesAttribute{.window = window, .padding = Padding::lowest},
+                     Im2colAttribute{.window = window, .padding = Padding::lowest},
                      {{{4, 2, 2}}}});
 }
 
@@ -114,7 +114,7 @@ void add_conv(std::vector<OpCase>& cases) {
 
 std::vector<OpCase> window_cases() {
     std::vector<OpCase> cases;
-    add_patches(cases);
+    add_im2col(cases);
     add_conv(cases);
     return cases;
 }

@@ -274,7 +274,7 @@ TEST_F(Train, AResumedTrainingEndsAsIfItHadNeverStopped) {
     const TrainingResult second = run_training(job, *backend, out, false, console.interrupt, true);
     EXPECT_TRUE(second.interrupted);
     EXPECT_EQ(second.epochs, 2);
-    // What was written behind the checkpoint, by a training that was killed, goes.
+    // What was written after the checkpoint, by a training that was killed, goes.
     std::ofstream(directory_.file("parts/epochs.csv"), std::ios::app) << "3,0,0.1,";
     const Result resumed = run({"resume", directory_.file("parts")});
     ASSERT_EQ(resumed.code, 0) << resumed.err;

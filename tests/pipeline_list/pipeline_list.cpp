@@ -20,7 +20,7 @@
 
 namespace {
 
-/// What stands behind this layer, for one device.
+/// What stands after this layer, for one device.
 struct NextDevice {
     PFN_vkGetDeviceProcAddr find = nullptr;
     PFN_vkDestroyDevice destroy = nullptr;
@@ -83,7 +83,7 @@ void list(std::uint64_t key) {
 }
 
 /// The link to the next layer, which the loader puts into a chain of structures; it is moved on for
-/// the layer behind this one.
+/// the layer after this one.
 template <class Link, VkStructureType Type, class Info>
 auto take_link(const Info* info) {
     auto* link = const_cast<Link*>(static_cast<const Link*>(info->pNext));

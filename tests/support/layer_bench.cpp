@@ -95,10 +95,10 @@ bool LayerBench::is_statistic(std::size_t input) const {
     return input >= first && input < real_inputs_ && layer_.parameters()[input - first].buffer;
 }
 
-Graph LayerBench::over_population() const {
+Graph LayerBench::vmap() const {
     std::vector<std::size_t> marked;
     for (std::size_t i = first_own(); i < graph_.inputs().size(); ++i) marked.push_back(i);
-    return cambrian::over_population(graph_, marked);
+    return cambrian::vmap(graph_, marked);
 }
 
 Graph LayerBench::gradients() const {

@@ -32,7 +32,7 @@ class LayerBench {
     /// unless it is the only input.
     [[nodiscard]] std::vector<Tensor> values(std::int64_t population = 0) const;
     /// The graph with the inputs from first_own() on per individual.
-    [[nodiscard]] Graph over_population() const;
+    [[nodiscard]] Graph vmap() const;
     [[nodiscard]] std::size_t first_own() const { return graph_.inputs().size() > 1 ? 1 : 0; }
     /// The graph with gradients of Σ outputs · upstream instead of the outputs, one for each real
     /// input; `upstream` gives the weight of element e of output o.

@@ -54,7 +54,7 @@ VulkanOptions test_vulkan_options(Math math) {
     options.validation = validated();
     options.on_validation_message = fail_test;
     const std::string turns = environment("CAMBRIAN_TEST_TURNS");
-    if (!turns.empty()) options.most_turns = std::stoll(turns);
+    if (!turns.empty()) options.max_turns = std::stoll(turns);
     options.poison = environment("CAMBRIAN_TEST_POISON") == "1";
     const std::string cache = environment("CAMBRIAN_TEST_CACHE");
     options.cache_directory =

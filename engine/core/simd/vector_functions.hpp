@@ -344,8 +344,8 @@ void run_rest(Vector function, const float* x, float* result, std::int64_t first
 
 /// Lifts a function of one number to rows; where they lie together, by the same function of lanes.
 template <class Scalar, class Vector>
-constexpr RowSet lift(Scalar scalar, Vector) {
-    RowSet rows = cpu::lift<float(float)>(scalar);
+constexpr LoopSet lift(Scalar scalar, Vector) {
+    LoopSet rows = cpu::lift<float(float)>(scalar);
     rows.contiguous[1] = [](const Pointers& pointers, std::int64_t length, const Nest::Strides&) {
         auto* result = reinterpret_cast<float*>(pointers[0]);
         const auto* x = reinterpret_cast<const float*>(pointers[1]);
@@ -358,8 +358,8 @@ constexpr RowSet lift(Scalar scalar, Vector) {
 
 /// The same for a function in two parts.
 template <class Parts, class Scalar>
-constexpr RowSet lift_parts(Scalar scalar) {
-    RowSet rows = cpu::lift<float(float)>(scalar);
+constexpr LoopSet lift_parts(Scalar scalar) {
+    LoopSet rows = cpu::lift<float(float)>(scalar);
     rows.contiguous[1] = [](const Pointers& pointers, std::int64_t length, const Nest::Strides&) {
         auto* result = reinterpret_cast<float*>(pointers[0]);
         const auto* x = reinterpret_cast<const float*>(pointers[1]);

@@ -98,7 +98,7 @@ class Words {
 };
 
 /// `blocks` blocks of four outputs: to[output] = 0 + Σ_k x[k] w[k] for every row, in ascending k,
-/// plus the bias behind the weights of the block. Blocks are `stride` words apart.
+/// plus the bias after the weights of the block. Blocks are `stride` words apart.
 template <int lanes, int blocks, bool bias>
 void product_tile(const Words<lanes>& words, const float* x, const float* weights,
                   std::int64_t stride, std::int64_t in, float* to) {
@@ -153,21 +153,21 @@ void product(const Words<lanes>& words, const float* x, const float* weights, st
 template <int lanes>
 class Chunk {
   public:
-    Chunk(const TapeRun& run, std::int64_t count, float* state)
+    Chunk(const BytecodeRun& run, std::int64_t count, float* state)
         : run_(run), words_(count), state_(state) {}
 
-    /// Runs the tape; → the last instruction.
-    const TapeInstruction& run(const TapeInstruction* instruction) const {
+    /// Runs the bytecode; → the last instruction.
+    const BytecodeInstruction& run(const BytecodeInstruction* instruction) const {
         for (;; ++instruction) {
             CAMBRIAN_EXPECT(fits(*instruction, run_.capacity));
-            if (instruction->op == TapeOp::end) return *instruction;
+            if (instruction->op == BytecodeOp::end) return *instruction;
             (this->*ops[static_cast<std::size_t>(instruction->op)])(*instruction);
         }
     }
     [[nodiscard]] float* at(std::int64_t word) const { return run_.memory + word * words_.rows(); }
 
   private:
-    using Instruction = TapeInstruction;
+    using Instruction = BytecodeInstruction;
     using Row = Vector<lanes>;
 
     [[nodiscard]] const float* weights(const Instruction& instruction) const {
@@ -299,26 +299,27 @@ class Chunk {
         }
     }
 
-    const TapeRun& run_;
+    const BytecodeRun& run_;
     Words<lanes> words_;
     float* state_;
 
-    /// In the order of TapeOp.
-    static constexpr std::array<void (Chunk::*)(const Instruction&) const, tape_op_count> ops{
+    /// In the order of BytecodeOp.
+    static constexpr std::array<void (Chunk::*)(const Instruction&) const, bytecode_op_count> ops{
         &Chunk::end,         &Chunk::dense,      &Chunk::rnn,        &Chunk::rms_norm,
         &Chunk::layer_norm,  &Chunk::softmax,    &Chunk::add,        &Chunk::scale_add,
         &Chunk::project_add, &Chunk::load_state, &Chunk::store_state};
 };
 
 template <int lanes>
-void run_chunk(const TapeRun& run, const float* rows, std::int64_t count, float* outputs,
+void run_chunk(const BytecodeRun& run, const float* rows, std::int64_t count, float* outputs,
                float* state) {
     const Chunk<lanes> chunk(run, count, state);
     float* const memory = chunk.at(0);
     for (std::int64_t row = 0; row < count; ++row)
         for (std::int64_t i = 0; i < run.inputs; ++i)
             memory[i * count + row] = rows[row * run.inputs + i];
-    const TapeInstruction& end = chunk.run(reinterpret_cast<const TapeInstruction*>(run.tape));
+    const BytecodeInstruction& end =
+        chunk.run(reinterpret_cast<const BytecodeInstruction*>(run.bytecode));
     CAMBRIAN_EXPECT(end.in == run.outputs);
     const float* const result = chunk.at(end.source);
     for (std::int64_t row = 0; row < count; ++row)
@@ -328,13 +329,13 @@ void run_chunk(const TapeRun& run, const float* rows, std::int64_t count, float*
 
 }  // namespace
 
-void run_tape(const TapeRun& run, const float* rows, std::int64_t count, float* outputs,
-              float* state) {
-    static_assert(sizeof(TapeInstruction) == tape_instruction_words * sizeof(std::int32_t));
+void run_bytecode(const BytecodeRun& run, const float* rows, std::int64_t count, float* outputs,
+                  float* state) {
+    static_assert(sizeof(BytecodeInstruction) == bytecode_instruction_words * sizeof(std::int32_t));
     for (std::int64_t row = 0; row < count;) {
         const std::int64_t rest = count - row;
         const auto chunk = rest > 4 ? run_chunk<8> : (rest > 1 ? run_chunk<4> : run_chunk<1>);
-        const std::int64_t lanes = std::min(rest, rest > 4 ? most_lanes : std::int64_t{4});
+        const std::int64_t lanes = std::min(rest, rest > 4 ? max_lanes : std::int64_t{4});
         chunk(run, rows + row * run.inputs, lanes, outputs + row * run.outputs,
               state + row * run.capacity.state);
         row += lanes;

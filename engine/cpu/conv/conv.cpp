@@ -21,22 +21,22 @@ std::int64_t divide_up(std::int64_t a, std::int64_t b) {
 /// Weights times windows, one image and group at a time. Windows are read right from padded copies
 /// of the channels. Every sum runs over channels and taps in order, so strict math has the bits of
 /// the lowering.
-class ConvStep : public Step {
+class ConvKernel : public Kernel {
   public:
-    explicit ConvStep(const Site& site)
-        : conv_(site.attribute<ConvAttribute>()),
-          x_(site.operands[0]),
-          weights_(site.operands[1]),
-          result_(site.results[0]),
-          geometry_(window_geometry(conv_.window, site.operand(0).shape.extents())),
+    explicit ConvKernel(const KernelContext& context)
+        : conv_(context.attribute<ConvAttribute>()),
+          x_(context.operands[0]),
+          weights_(context.operands[1]),
+          result_(context.results[0]),
+          geometry_(window_geometry(conv_.window, context.operand(0).shape.extents())),
           planes_(geometry_),
-          channels_(site.operand(1).shape[1]),
-          outputs_(site.operand(1).shape[0] / conv_.groups),
-          matrices_(site.result().shape.elements() / (outputs_ * geometry_.windows())),
-          is_fused_(site.math == Math::fast),
+          channels_(context.operand(1).shape[1]),
+          outputs_(context.operand(1).shape[0] / conv_.groups),
+          matrices_(context.result().shape.elements() / (outputs_ * geometry_.windows())),
+          is_fused_(context.math == Math::fast),
           tiles_(conv_tiles()) {
         if (conv_.bias) {
-            bias_ = site.operands[2];
+            bias_ = context.operands[2];
         }
         for (std::int64_t channel = 0; channel < channels_; ++channel) {
             for (std::int64_t tap = 0; tap < geometry_.taps(); ++tap) {
@@ -45,7 +45,8 @@ class ConvStep : public Step {
         }
         const std::int64_t words = outputs_ == 1 ? place_vectors() : place_runs();
         gemm_ = {.m = outputs_, .n = geometry_.windows(), .k = channels_, .adds = conv_.bias};
-        site.owner.part_scratch(is_product() ? gemm_.scratch_words() + gemm_.part_words() : words);
+        context.owner.part_scratch(is_product() ? gemm_.scratch_words() + gemm_.part_words()
+                                                : words);
         const std::int64_t multiplications =
             outputs_ * geometry_.windows() * static_cast<std::int64_t>(offsets_.size());
         part_matrices_ =
@@ -66,7 +67,7 @@ class ConvStep : public Step {
     }
 
   private:
-    [[nodiscard]] std::int64_t tile_columns() const { return tiles_.most_vectors * tiles_.lanes; }
+    [[nodiscard]] std::int64_t tile_columns() const { return tiles_.max_vectors * tiles_.lanes; }
 
     /// A window of one element everywhere: the channels are the windows as they lie.
     [[nodiscard]] bool is_product() const { return is_fused_ && geometry_.is_identity(); }
@@ -82,7 +83,7 @@ class ConvStep : public Step {
         run_length_ = joins ? joined : width;
         // The last vector of a run is read, not stored, beyond its end.
         sums_offset_ = channels_ * planes_.words() + tile_columns();
-        return sums_offset_ + tiles_.most_rows * tile_columns();
+        return sums_offset_ + tiles_.max_rows * tile_columns();
     }
     std::int64_t place_vectors() {
         constexpr std::int64_t lanes = 8;
@@ -99,7 +100,7 @@ class ConvStep : public Step {
 
     void run_matrix(const Frame& frame, std::int64_t individual, std::int64_t matrix,
                     float* scratch) const {
-        const auto at = [&](const Ref& ref) {
+        const auto at = [&](const BufferView& ref) {
             return frame.at<float>(ref) + individual * ref.stride;
         };
         const float* x = at(x_) + matrix * channels_ * geometry_.elements();
@@ -148,8 +149,8 @@ class ConvStep : public Step {
         const std::int64_t depth = static_cast<std::int64_t>(offsets_.size());
         const std::int64_t y = q / planes_.row();
         const std::int64_t x = q - y * planes_.row();
-        for (std::int64_t row = 0; row < outputs_; row += tiles_.most_rows) {
-            const std::int64_t rows = std::min(tiles_.most_rows, outputs_ - row);
+        for (std::int64_t row = 0; row < outputs_; row += tiles_.max_rows) {
+            const std::int64_t rows = std::min(tiles_.max_rows, outputs_ - row);
             tiles_.kernel(is_fused_, rows, vectors)({.weights = weights + row * depth,
                                                      .depth = depth,
                                                      .windows = windows + q,
@@ -192,7 +193,7 @@ class ConvStep : public Step {
     }
 
     ConvAttribute conv_;
-    Ref x_, weights_, bias_, result_;
+    BufferView x_, weights_, bias_, result_;
     WindowGeometry geometry_;
     WindowPlanes planes_;
     std::int64_t channels_, outputs_;  ///< Of one group.
@@ -209,11 +210,11 @@ class ConvStep : public Step {
 
 }  // namespace
 
-std::unique_ptr<Step> make_conv(const Site& site) {
-    if (site.result().shape.elements() == 0) {
+std::unique_ptr<Kernel> make_conv(const KernelContext& context) {
+    if (context.result().shape.elements() == 0) {
         return nullptr;
     }
-    return std::make_unique<ConvStep>(site);
+    return std::make_unique<ConvKernel>(context);
 }
 
 }  // namespace cambrian::cpu

@@ -12,7 +12,7 @@ namespace cambrian::cpu {
 
 namespace {
 
-constexpr std::size_t most_vectors = 6;
+constexpr std::size_t max_vectors = 6;
 
 template <std::size_t count, bool fused>
 void sums_of(const ConvPlane& plane, const ConvVector* vectors) {
@@ -57,10 +57,10 @@ constexpr std::array<Kernel, sizeof...(index)> kernels(std::index_sequence<index
 }  // namespace
 
 void ConvPlane::run(std::span<const ConvVector> vectors, bool is_fused) const {
-    using Indices = std::make_index_sequence<most_vectors>;
+    using Indices = std::make_index_sequence<max_vectors>;
     static constexpr std::array table{kernels<false>(Indices{}), kernels<true>(Indices{})};
     while (!vectors.empty()) {
-        const std::size_t count = std::min(vectors.size(), most_vectors);
+        const std::size_t count = std::min(vectors.size(), max_vectors);
         table[is_fused ? 1 : 0][count - 1](*this, vectors.data());
         vectors = vectors.subspan(count);
     }

@@ -22,7 +22,7 @@ struct ConvPlane {
     const float* bias = nullptr;  ///< May be null.
     float* result = nullptr;
 
-    /// Eight words behind the last window are read too.
+    /// Eight words after the last window are read too.
     /// @param is_fused whether terms are not rounded before they are added.
     void run(std::span<const ConvVector> vectors, bool is_fused) const;
 };

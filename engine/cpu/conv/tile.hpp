@@ -22,14 +22,14 @@ struct ConvTiles {
     using Kernel = void (*)(const ConvTileCall& call);
     std::string_view name;
     std::int64_t lanes = 0;           ///< Columns of a vector.
-    std::int64_t most_rows = 0;       ///< Of a tile.
-    std::int64_t most_vectors = 0;    ///< Of a tile.
+    std::int64_t max_rows = 0;        ///< Of a tile.
+    std::int64_t max_vectors = 0;     ///< Of a tile.
     std::span<const Kernel> fused;    ///< Terms are not rounded before they are added.
     std::span<const Kernel> ordered;  ///< Every term is.
     bool supported = false;           ///< By this processor.
 
     [[nodiscard]] Kernel kernel(bool is_fused, std::int64_t rows, std::int64_t vectors) const {
-        const auto index = static_cast<std::size_t>((rows - 1) * most_vectors + vectors - 1);
+        const auto index = static_cast<std::size_t>((rows - 1) * max_vectors + vectors - 1);
         return is_fused ? fused[index] : ordered[index];
     }
 };

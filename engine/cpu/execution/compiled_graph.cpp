@@ -25,7 +25,7 @@ std::size_t index_of(ValueId id) {
 
 /// Ops of several results write all of them, also those that nobody reads.
 bool writes_unused_results(Op op) {
-    return row(op).result_count != nullptr;
+    return op_info(op).result_count != nullptr;
 }
 
 void write_constant(const Tensor& tensor, std::byte* memory) {
@@ -68,7 +68,7 @@ CompiledGraph::CompiledGraph(const Graph& graph, const PlanTree& tree, std::int6
     fill_constants(graph);
     block_steps_.reserve(graph.nodes().size());
     for (const Node& node : graph.nodes()) {
-        add_step(graph, node);
+        add_kernel(graph, node);
     }
     add_output_copies(graph);
 }
@@ -124,7 +124,7 @@ void CompiledGraph::place_values(const Graph& graph) {
     }
 }
 
-Ref CompiledGraph::place(const Graph& graph, std::size_t value) {
+BufferView CompiledGraph::place(const Graph& graph, std::size_t value) {
     const Placement& placement = tree_->plan.values[value];
     const ValueInfo& info = graph.value(ValueId{static_cast<std::uint32_t>(value)});
     const std::int64_t elements = info.shape.elements();
@@ -132,7 +132,7 @@ Ref CompiledGraph::place(const Graph& graph, std::size_t value) {
         case Placement::Kind::unused: {
             const Op op = graph.producer(ValueId{static_cast<std::uint32_t>(value)}).op;
             const bool written = writes_unused_results(op);
-            return written ? reserve(elements, info.per_individual) : Ref{};
+            return written ? reserve(elements, info.per_individual) : BufferView{};
         }
         case Placement::Kind::input:
             return {input_slot(placement.index), 0,
@@ -142,7 +142,8 @@ Ref CompiledGraph::place(const Graph& graph, std::size_t value) {
             const std::int64_t stride = boundary_.output_strides[placement.index];
             const bool direct = info.per_individual ||
                                 (stride == 0 && (in_shared_phase_[value] || boundary_.is_body));
-            return direct ? Ref{output_slot(placement.index), 0, stride} : reserve(elements, false);
+            return direct ? BufferView{output_slot(placement.index), 0, stride}
+                          : reserve(elements, false);
         }
         case Placement::Kind::constant:
             return {
@@ -150,10 +151,10 @@ Ref CompiledGraph::place(const Graph& graph, std::size_t value) {
                 std::exchange(constant_words_, constant_words_ + (needed_[value] ? elements : 0)),
                 0};
         case Placement::Kind::arena:
-            return info.per_individual ? Ref{arena_slot, placement.offset * block_, elements}
+            return info.per_individual ? BufferView{arena_slot, placement.offset * block_, elements}
                                        : place_shared(graph, value, placement.offset);
         case Placement::Kind::alias: {
-            Ref ref = refs_[index_of(placement.base)];
+            BufferView ref = refs_[index_of(placement.base)];
             ref.offset += placement.offset;
             return ref;
         }
@@ -163,7 +164,8 @@ Ref CompiledGraph::place(const Graph& graph, std::size_t value) {
 
 // The planner reuses shared elements in node order. A program computes shared values first, out of
 // that order, so there each keeps its own words unless nothing is left for the blocks.
-Ref CompiledGraph::place_shared(const Graph& graph, std::size_t value, std::int64_t planned) {
+BufferView CompiledGraph::place_shared(const Graph& graph, std::size_t value,
+                                       std::int64_t planned) {
     if (only_shared_) {
         return {shared_slot, planned, 0};
     }
@@ -175,7 +177,7 @@ Ref CompiledGraph::place_shared(const Graph& graph, std::size_t value, std::int6
     if (!in_shared_phase_[value]) {
         return reserve(elements, false);
     }
-    const Ref ref{shared_slot, shared_words_, 0};
+    const BufferView ref{shared_slot, shared_words_, 0};
     shared_words_ += whole_lines(elements);
     return ref;
 }
@@ -193,7 +195,7 @@ void CompiledGraph::fill_constants(const Graph& graph) {
     }
 }
 
-void CompiledGraph::add_step(const Graph& graph, const Node& node) {
+void CompiledGraph::add_kernel(const Graph& graph, const Node& node) {
     bool needed = false;
     bool per_individual = false;
     if (node.op == Op::scan) {
@@ -206,15 +208,15 @@ void CompiledGraph::add_step(const Graph& graph, const Node& node) {
                          graph.value(ValueId{static_cast<std::uint32_t>(value)}).per_individual;
     }
     const Placement::Kind kind = tree_->plan.values[node.first_result].kind;
-    // A link of a chain of aliases whose end reads the base has no place of its own.
+    // A link of a fusion group of aliases whose end reads the base has no place of its own.
     const bool passed_over = kind == Placement::Kind::unused && !writes_unused_results(node.op);
     if (!needed || passed_over || kind == Placement::Kind::alias) {
         return;
     }
-    std::array<Ref, 8> few;
-    std::vector<Ref> many;
+    std::array<BufferView, 8> few;
+    std::vector<BufferView> many;
     const auto ids = graph.operands(node);
-    std::span<Ref> operands(few);
+    std::span<BufferView> operands(few);
     if (ids.size() > few.size()) {
         many.resize(ids.size());
         operands = many;
@@ -222,14 +224,14 @@ void CompiledGraph::add_step(const Graph& graph, const Node& node) {
     for (std::size_t i = 0; i < ids.size(); ++i) {
         operands[i] = refs_[index_of(ids[i])];
     }
-    const Site site{graph,
-                    node,
-                    operands.first(ids.size()),
-                    std::span(refs_).subspan(node.first_result, node.result_count),
-                    per_individual,
-                    math_,
-                    *this};
-    if (auto step = make_step(site)) {
+    const KernelContext context{graph,
+                                node,
+                                operands.first(ids.size()),
+                                std::span(refs_).subspan(node.first_result, node.result_count),
+                                per_individual,
+                                math_,
+                                *this};
+    if (auto step = make_kernel(context)) {
         if (profile_ != nullptr) {
             step = profile_->timed(std::move(step), graph, node, boundary_.is_body);
         }
@@ -263,8 +265,8 @@ void CompiledGraph::add_output_copies(const Graph& graph) {
 void CompiledGraph::add_output_copy(const Graph& graph, std::size_t index) {
     const ValueId id = graph.outputs()[index];
     const std::int64_t elements = graph.value(id).shape.elements();
-    Ref source = refs_[index_of(id)];
-    const Ref target{output_slot(index), 0, boundary_.output_strides[index]};
+    BufferView source = refs_[index_of(id)];
+    const BufferView target{output_slot(index), 0, boundary_.output_strides[index]};
     if (source.slot == target.slot) {
         CAMBRIAN_ASSERT(source.offset == 0);
         return;
@@ -275,7 +277,7 @@ void CompiledGraph::add_output_copy(const Graph& graph, std::size_t index) {
                                                            : &once_steps_;
     if (replaces_shared(graph, index)) {
         if (phase == &once_steps_) {
-            const Ref kept{shared_slot, shared_words_, 0};
+            const BufferView kept{shared_slot, shared_words_, 0};
             shared_words_ += whole_lines(elements);
             once_steps_.push_back({make_copy(kept, source, elements, false), false});
             source = kept;
@@ -289,13 +291,13 @@ void CompiledGraph::add_output_copy(const Graph& graph, std::size_t index) {
     phase->push_back({std::move(step), per_individual});
 }
 
-Ref CompiledGraph::reserve(std::int64_t elements, bool per_individual) {
-    const Ref ref{private_slot, private_words_, per_individual ? elements : 0};
+BufferView CompiledGraph::reserve(std::int64_t elements, bool per_individual) {
+    const BufferView ref{private_slot, private_words_, per_individual ? elements : 0};
     private_words_ += whole_lines(per_individual ? elements * block_ : elements);
     return ref;
 }
 
-Ref CompiledGraph::scratch(std::int64_t words) {
+BufferView CompiledGraph::scratch(std::int64_t words) {
     scratch_words_ = std::max(scratch_words_, words);
     return {scratch_slot, 0, 0};
 }

@@ -5,9 +5,9 @@
 #include <span>
 #include <vector>
 
+#include "cambrian/engine/cpu/execution/kernel.hpp"
 #include "cambrian/engine/cpu/execution/memory.hpp"
 #include "cambrian/engine/cpu/execution/profile.hpp"
-#include "cambrian/engine/cpu/execution/step.hpp"
 #include "cambrian/engine/graph/plan/plan.hpp"
 
 namespace cambrian::cpu {
@@ -44,7 +44,7 @@ class CompiledGraph {
     [[nodiscard]] std::int64_t block() const { return block_; }
 
     [[nodiscard]] Frame make_frame() const;
-    /// Points a frame at its memory and advances `memory` behind it.
+    /// Points a frame at its memory and advances `memory` after it.
     void place_frame(Frame& frame, std::byte*& memory, std::byte* shared) const;
 
     void run_shared(Frame& frame) const { run(shared_steps_, frame, 1); }
@@ -68,9 +68,9 @@ class CompiledGraph {
     [[nodiscard]] Profile* profile() const { return profile_; }
 
     /// Private memory of a step that lasts for a run.
-    [[nodiscard]] Ref reserve(std::int64_t elements, bool per_individual);
+    [[nodiscard]] BufferView reserve(std::int64_t elements, bool per_individual);
     /// Memory for use inside one step.
-    [[nodiscard]] Ref scratch(std::int64_t words);
+    [[nodiscard]] BufferView scratch(std::int64_t words);
     /// Makes sure that each part of a step finds so many words (see for_each_part).
     void part_scratch(std::int64_t words);
     /// Compiles the body of the next scan; returns its position in a frame's bodies.
@@ -81,7 +81,7 @@ class CompiledGraph {
 
   private:
     struct Entry {
-        std::unique_ptr<Step> step;
+        std::unique_ptr<Kernel> step;
         bool per_individual;
     };
     using Entries = std::vector<Entry>;
@@ -89,10 +89,11 @@ class CompiledGraph {
     void find_needed(const Graph& graph);
     void find_phases(const Graph& graph);
     void place_values(const Graph& graph);
-    [[nodiscard]] Ref place(const Graph& graph, std::size_t value);
-    [[nodiscard]] Ref place_shared(const Graph& graph, std::size_t value, std::int64_t planned);
+    [[nodiscard]] BufferView place(const Graph& graph, std::size_t value);
+    [[nodiscard]] BufferView place_shared(const Graph& graph, std::size_t value,
+                                          std::int64_t planned);
     void fill_constants(const Graph& graph);
-    void add_step(const Graph& graph, const Node& node);
+    void add_kernel(const Graph& graph, const Node& node);
     void add_output_copies(const Graph& graph);
     void add_output_copy(const Graph& graph, std::size_t index);
     [[nodiscard]] bool replaces_shared(const Graph& graph, std::size_t output) const;
@@ -104,7 +105,7 @@ class CompiledGraph {
     Math math_;
     MemoryAccount* account_;
     Profile* profile_;
-    std::vector<Ref> refs_;              ///< One for each value.
+    std::vector<BufferView> refs_;       ///< One for each value.
     std::vector<bool> needed_;           ///< One for each value.
     std::vector<bool> in_shared_phase_;  ///< One for each value.
     bool only_shared_ = false;

@@ -11,13 +11,13 @@
 namespace cambrian::cpu {
 
 /// The innermost loop of an elementwise step: view 0 is the result, then the operands.
-using Row = void (*)(const Pointers& pointers, std::int64_t length, const Nest::Strides& strides);
+using Loop = void (*)(const Pointers& pointers, std::int64_t length, const Nest::Strides& strides);
 
 /// The loops of one scalar function: one for each choice of operands that advance by a word (bit
 /// set) or stay (bit clear), and one for any strides.
-struct RowSet {
-    std::array<Row, 8> contiguous{};
-    Row strided = nullptr;
+struct LoopSet {
+    std::array<Loop, 8> contiguous{};
+    Loop strided = nullptr;
 };
 
 namespace detail {
@@ -77,8 +77,8 @@ struct Lift<Function, Result(Elements...)> {
     }
 
     template <unsigned... masks>
-    static constexpr RowSet rows(std::integer_sequence<unsigned, masks...>) {
-        RowSet set;
+    static constexpr LoopSet rows(std::integer_sequence<unsigned, masks...>) {
+        LoopSet set;
         ((set.contiguous[masks] = masks == 0 ? &strided : &contiguous<masks>), ...);
         set.strided = &strided;
         return set;
@@ -89,15 +89,17 @@ struct Lift<Function, Result(Elements...)> {
 
 /// Lifts a stateless scalar function to rows: lift<float(float)>([](float x) { return -x; }).
 template <class Signature, class Function>
-constexpr RowSet lift(Function) {
+constexpr LoopSet lift(Function) {
     using Lifted = detail::Lift<Function, Signature>;
     return Lifted::rows(std::make_integer_sequence<unsigned, 1U << Lifted::arity>{});
 }
 
 /// The loop for operands that advance by these words; the result advances by strides[0].
-[[nodiscard]] Row pick_row(const RowSet& rows, const Nest::Strides& strides, std::size_t operands);
+[[nodiscard]] Loop pick_loop(const LoopSet& rows, const Nest::Strides& strides,
+                             std::size_t operands);
 
 /// An elementwise step over the rows of a scalar function.
-[[nodiscard]] std::unique_ptr<Step> make_elementwise(const Site& site, const RowSet& rows);
+[[nodiscard]] std::unique_ptr<Kernel> make_elementwise(const KernelContext& context,
+                                                       const LoopSet& rows);
 
 }  // namespace cambrian::cpu

@@ -13,7 +13,7 @@ namespace cambrian::cpu {
 namespace {
 
 constexpr std::int64_t boundary = 64;
-constexpr std::int64_t least_held = std::int64_t{64} << 20;
+constexpr std::int64_t min_held = std::int64_t{64} << 20;
 /// Classes between a power of two and the next one.
 constexpr std::int64_t parts = 8;
 /// Up to here a class is one multiple of the boundary, as an eighth would be less than one.
@@ -49,8 +49,8 @@ std::size_t MemoryPool::class_of(std::int64_t bytes) {
     return static_cast<std::size_t>(parts * (1 + doublings) + (whole - power) / (power / parts));
 }
 
-std::int64_t MemoryPool::most_pooled() const {
-    const std::int64_t held = most_held_ > 0 ? most_held_ : std::max(2 * most_in_use_, least_held);
+std::int64_t MemoryPool::max_pooled() const {
+    const std::int64_t held = max_held_ > 0 ? max_held_ : std::max(2 * max_in_use_, min_held);
     return std::max<std::int64_t>(0, held - in_use_);
 }
 
@@ -64,14 +64,14 @@ std::byte* MemoryPool::take(std::int64_t bytes) noexcept {
     } else {
         if (refuses_ && refuses_()) return nullptr;
         in_use_ += whole;
-        keep(most_pooled());
+        keep(max_pooled());
         in_use_ -= whole;
         memory = from_system(static_cast<std::size_t>(whole));
         if (memory == nullptr) return nullptr;
         ++allocations_;
     }
     in_use_ += whole;
-    most_in_use_ = std::max(most_in_use_, in_use_);
+    max_in_use_ = std::max(max_in_use_, in_use_);
     return memory;
 }
 
@@ -81,7 +81,7 @@ void MemoryPool::give(std::byte* memory, std::int64_t bytes) noexcept {
     first = new (memory) Kept{first};
     pooled_ += whole;
     in_use_ -= whole;
-    keep(most_pooled());
+    keep(max_pooled());
 }
 
 void MemoryPool::keep(std::int64_t most) noexcept {

@@ -10,7 +10,7 @@ namespace cambrian::cpu {
 /// Memory from the system on 64-byte boundaries, in size classes of 1/8 of a power of two, so that
 /// an allocation wastes an eighth at most. What is given back is kept for the next allocation of
 /// its class: a program that allocates and frees the same sizes again and again reaches the system
-/// once. No more is kept than `most_held` leaves; the largest blocks go first.
+/// once. No more is kept than `max_held` leaves; the largest blocks go first.
 class MemoryPool {
   public:
     MemoryPool() = default;
@@ -32,7 +32,7 @@ class MemoryPool {
     [[nodiscard]] std::int64_t allocations() const { return allocations_; }
     /// Bytes that may be in use and kept together; 0: twice as many as ever were in use at once,
     /// and 64 MiB at least.
-    void set_most_held(std::int64_t bytes) { most_held_ = bytes; }
+    void set_max_held(std::int64_t bytes) { max_held_ = bytes; }
     /// For tests: asked before memory is taken from the system; true: there is none.
     void set_refusal(std::function<bool()> refuses) { refuses_ = std::move(refuses); }
 
@@ -45,13 +45,13 @@ class MemoryPool {
     [[nodiscard]] static std::size_t class_of(std::int64_t bytes);
     /// Gives the largest blocks back until no more than so many bytes are kept.
     void keep(std::int64_t most) noexcept;
-    [[nodiscard]] std::int64_t most_pooled() const;
+    [[nodiscard]] std::int64_t max_pooled() const;
 
     std::array<Kept*, classes> kept_{};
     std::int64_t pooled_ = 0;
     std::int64_t in_use_ = 0;
-    std::int64_t most_in_use_ = 0;
-    std::int64_t most_held_ = 0;
+    std::int64_t max_in_use_ = 0;
+    std::int64_t max_held_ = 0;
     std::int64_t allocations_ = 0;
     std::function<bool()> refuses_;
 };

@@ -41,18 +41,18 @@ std::array<std::int64_t, Shape::max_rank> broadcast_strides(const Shape& operand
     return strides;
 }
 
-Nest elementwise_nest(const Site& site) {
-    const Shape& shape = site.result().shape;
-    const std::size_t views = site.operands.size() + 1;
+Nest elementwise_nest(const KernelContext& context) {
+    const Shape& shape = context.result().shape;
+    const std::size_t views = context.operands.size() + 1;
     CAMBRIAN_ASSERT(views <= Nest::max_views);
-    Nest::Strides population{site.results[0].stride};
+    Nest::Strides population{context.results[0].stride};
     std::array<std::array<std::int64_t, Shape::max_rank>, Nest::max_views> strides{};
     strides[0] = row_major_strides(shape);
     for (std::size_t view = 1; view < views; ++view) {
-        population[view] = site.operands[view - 1].stride;
-        strides[view] = broadcast_strides(site.operand(view - 1).shape, shape);
+        population[view] = context.operands[view - 1].stride;
+        strides[view] = broadcast_strides(context.operand(view - 1).shape, shape);
     }
-    Nest nest(population, site.per_individual);
+    Nest nest(population, context.per_individual);
     for (std::size_t axis = 0; axis < shape.extents().size(); ++axis) {
         nest.add(shape.extents()[axis],
                  {strides[0][axis], strides[1][axis], strides[2][axis], strides[3][axis]});

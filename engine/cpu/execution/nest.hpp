@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <span>
 
-#include "cambrian/engine/cpu/execution/step.hpp"
+#include "cambrian/engine/cpu/execution/kernel.hpp"
 
 namespace cambrian::cpu {
 
@@ -131,6 +131,6 @@ void for_each_row(const Nest& nest, std::int64_t count, const Team& team, Pointe
                                                                           const Shape& result);
 
 /// The nest of an elementwise step: view 0 is the result, then the operands.
-[[nodiscard]] Nest elementwise_nest(const Site& site);
+[[nodiscard]] Nest elementwise_nest(const KernelContext& context);
 
 }  // namespace cambrian::cpu

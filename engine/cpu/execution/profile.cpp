@@ -19,9 +19,10 @@ struct Traffic {
     }
 };
 
-class TimedStep : public Step {
+class TimedKernel : public Kernel {
   public:
-    TimedStep(std::unique_ptr<Step> step, Traffic traffic, Profile::Sum& sum, Profile::Sum* outer)
+    TimedKernel(std::unique_ptr<Kernel> step, Traffic traffic, Profile::Sum& sum,
+                Profile::Sum* outer)
         : step_(std::move(step)), traffic_(traffic), sum_(&sum), outer_(outer) {}
 
     void run(Frame& frame, std::int64_t count) const override {
@@ -36,7 +37,7 @@ class TimedStep : public Step {
     }
 
   private:
-    std::unique_ptr<Step> step_;
+    std::unique_ptr<Kernel> step_;
     Traffic traffic_;
     Profile::Sum* sum_;
     Profile::Sum* outer_;
@@ -46,8 +47,8 @@ const std::string scan_name{name(Op::scan)};
 
 }  // namespace
 
-std::unique_ptr<Step> Profile::timed(std::unique_ptr<Step> step, const Graph& graph,
-                                     const Node& node, bool in_body) {
+std::unique_ptr<Kernel> Profile::timed(std::unique_ptr<Kernel> step, const Graph& graph,
+                                       const Node& node, bool in_body) {
     Traffic traffic;
     const auto add = [&](ValueId id) {
         traffic.add(graph.value(id).shape.elements(), graph.value(id).per_individual);
@@ -57,14 +58,15 @@ std::unique_ptr<Step> Profile::timed(std::unique_ptr<Step> step, const Graph& gr
     std::string text(name(node.op));
     // All scans are one row: the time of one in the body of another is taken off once.
     if (node.op != Op::scan) text += " " + graph.value(ValueId{node.first_result}).shape.text();
-    return std::make_unique<TimedStep>(std::move(step), traffic, sum(text),
-                                       in_body ? &sum(scan_name) : nullptr);
+    return std::make_unique<TimedKernel>(std::move(step), traffic, sum(text),
+                                         in_body ? &sum(scan_name) : nullptr);
 }
 
-std::unique_ptr<Step> Profile::timed_copy(std::unique_ptr<Step> step, std::int64_t elements) {
+std::unique_ptr<Kernel> Profile::timed_copy(std::unique_ptr<Kernel> step, std::int64_t elements) {
     Traffic traffic;
     traffic.add(2 * elements, true);
-    return std::make_unique<TimedStep>(std::move(step), traffic, sum("copy to an output"), nullptr);
+    return std::make_unique<TimedKernel>(std::move(step), traffic, sum("copy to an output"),
+                                         nullptr);
 }
 
 std::vector<KernelTime> Profile::take() {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "cambrian/engine/cpu/execution/step.hpp"
+#include "cambrian/engine/cpu/execution/kernel.hpp"
 
 namespace cambrian::cpu {
 
@@ -17,11 +17,11 @@ class Profile {
   public:
     /// The step of a node, timed.
     /// @param in_body whether it is run by a scan, whose own time is what its steps leave.
-    [[nodiscard]] std::unique_ptr<Step> timed(std::unique_ptr<Step> step, const Graph& graph,
-                                              const Node& node, bool in_body);
+    [[nodiscard]] std::unique_ptr<Kernel> timed(std::unique_ptr<Kernel> step, const Graph& graph,
+                                                const Node& node, bool in_body);
     /// A copy of so many elements for each individual.
-    [[nodiscard]] std::unique_ptr<Step> timed_copy(std::unique_ptr<Step> step,
-                                                   std::int64_t elements);
+    [[nodiscard]] std::unique_ptr<Kernel> timed_copy(std::unique_ptr<Kernel> step,
+                                                     std::int64_t elements);
     /// Since the last call, most expensive first.
     [[nodiscard]] std::vector<KernelTime> take();
 

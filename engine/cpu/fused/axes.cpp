@@ -8,7 +8,7 @@ namespace cambrian::cpu {
 
 namespace {
 
-using Axis = ChainAxes::Axis;
+using Axis = FusedAxes::Axis;
 
 /// The shape without leading extents of 1 that make its rank larger than that of the rows' shape.
 Shape fitted(const Shape& shape, int rank) {
@@ -30,13 +30,13 @@ void add(std::vector<Axis>& axes, Axis axis, std::size_t unmerged = 0) {
 }
 
 /// The axes of one individual, merged; the last stays apart on request.
-std::vector<Axis> own_axes(const Site& site, const Shape& shape, bool last_apart) {
-    const std::size_t views = site.operands.size() + 1;
+std::vector<Axis> own_axes(const KernelContext& context, const Shape& shape, bool last_apart) {
+    const std::size_t views = context.operands.size() + 1;
     std::vector<std::array<std::int64_t, Shape::max_rank>> strides(views);
-    strides[0] = broadcast_strides(fitted(site.result().shape, shape.rank()), shape);
+    strides[0] = broadcast_strides(fitted(context.result().shape, shape.rank()), shape);
     for (std::size_t view = 1; view < views; ++view)
         strides[view] =
-            broadcast_strides(fitted(site.operand(view - 1).shape, shape.rank()), shape);
+            broadcast_strides(fitted(context.operand(view - 1).shape, shape.rank()), shape);
     std::vector<Axis> axes;
     for (std::size_t i = 0; i < shape.extents().size(); ++i) {
         Axis axis{shape.extents()[i], {}};
@@ -52,9 +52,9 @@ std::vector<Axis> own_axes(const Site& site, const Shape& shape, bool last_apart
 
 }  // namespace
 
-ChainAxes::ChainAxes(const Site& site, const Shape& shape, bool reduces) {
-    std::vector<Axis> own = own_axes(site, shape, reduces);
-    const std::size_t views = site.operands.size() + 1;
+FusedAxes::FusedAxes(const KernelContext& context, const Shape& shape, bool reduces) {
+    std::vector<Axis> own = own_axes(context, shape, reduces);
+    const std::size_t views = context.operands.size() + 1;
     inner_.strides.assign(views, 0);
     if (!own.empty()) {
         inner_ = std::move(own.back());
@@ -63,10 +63,10 @@ ChainAxes::ChainAxes(const Site& site, const Shape& shape, bool reduces) {
     if (inner_.extent == 1) std::ranges::fill(inner_.strides, 0);
     Axis population;
     population.strides.assign(views, 0);
-    if (site.per_individual) {
-        population.strides[0] = site.results[0].stride;
+    if (context.per_individual) {
+        population.strides[0] = context.results[0].stride;
         for (std::size_t view = 1; view < views; ++view)
-            population.strides[view] = site.operands[view - 1].stride;
+            population.strides[view] = context.operands[view - 1].stride;
         outer_.push_back(std::move(population));
     } else if (own.empty()) {
         outer_.push_back(std::move(population));
@@ -74,20 +74,20 @@ ChainAxes::ChainAxes(const Site& site, const Shape& shape, bool reduces) {
     for (Axis& axis : own) add(outer_, std::move(axis));
 }
 
-std::int64_t ChainAxes::rows(std::int64_t individuals) const {
+std::int64_t FusedAxes::rows(std::int64_t individuals) const {
     std::int64_t rows = individuals;
     for (const Axis& axis : outer_) rows *= axis.extent;
     return rows;
 }
 
-Level ChainAxes::level(std::size_t view) const {
+Level FusedAxes::level(std::size_t view) const {
     if (inner_.strides[view] != 0) return Level::full;
     const bool varies =
         std::ranges::any_of(outer_, [&](const Axis& axis) { return axis.strides[view] != 0; });
     return varies ? Level::row : Level::one;
 }
 
-void ChainAxes::offsets(std::size_t view, std::int64_t first, std::int64_t count,
+void FusedAxes::offsets(std::size_t view, std::int64_t first, std::int64_t count,
                         std::int64_t* result) const {
     if (even()) {
         for (std::int64_t r = 0; r < count; ++r) result[r] = (first + r) * row_stride(view);

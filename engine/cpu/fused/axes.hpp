@@ -4,16 +4,16 @@
 #include <cstdint>
 #include <vector>
 
-#include "cambrian/engine/cpu/execution/step.hpp"
+#include "cambrian/engine/cpu/execution/kernel.hpp"
 
 namespace cambrian::cpu {
 
-/// Along what a value of a chain varies: nothing, rows only, the elements of rows.
+/// Along what a value of a fusion group varies: nothing, rows only, the elements of rows.
 enum class Level : std::uint8_t { one, row, full };
 
-/// The elements a chain computes as rows of equally many, seen from its views: view 0 is the
+/// The elements a fusion group computes as rows of equally many, seen from its views: view 0 is the
 /// result, then the operands. Neighbouring axes are one wherever every view allows it.
-class ChainAxes {
+class FusedAxes {
   public:
     struct Axis {
         std::int64_t extent = 1;
@@ -22,7 +22,7 @@ class ChainAxes {
 
     /// Over `shape`, which every view is broadcast to; its last axis stays a row of its own where
     /// rows are reduced. A row never holds elements of two individuals.
-    ChainAxes(const Site& site, const Shape& shape, bool reduces);
+    FusedAxes(const KernelContext& context, const Shape& shape, bool reduces);
 
     [[nodiscard]] std::int64_t row_length() const { return inner_.extent; }
     [[nodiscard]] std::int64_t rows(std::int64_t individuals) const;

@@ -40,7 +40,7 @@ std::uint32_t literal_bits(const Tensor& tensor) {
 /// Writes the loops of one chain.
 class Writer {
   public:
-    Writer(const Graph& body, const ChainAxes& axes, bool reduces)
+    Writer(const Graph& body, const FusedAxes& axes, bool reduces)
         : body_(body),
           axes_(axes),
           passes_(body, axes),
@@ -48,7 +48,7 @@ class Writer {
           places_(code_, axes),
           place_of_(body.value_count(), -1) {}
 
-    ChainCode code() {
+    FusedCode code() {
         code_.phases.resize(static_cast<std::size_t>(passes_.passes));
         place_result();
         for (int pass = 0; pass < passes_.passes; ++pass) {
@@ -100,9 +100,9 @@ class Writer {
 
     /// A loop of a lifted function, or by a code, along rows, along the words of rows or for one
     /// word.
-    ChainLoop loop(const RowSet* rows, int result, std::span<const int> operands) {
+    FusedLoop loop(const LoopSet* rows, int result, std::span<const int> operands) {
         const Level along = places_[result].level;
-        ChainLoop loop;
+        FusedLoop loop;
         loop.views = static_cast<std::uint8_t>(operands.size() + 1);
         loop.places[0] = static_cast<std::uint16_t>(result);
         loop.strides[0] = along == Level::one ? 1 : places_.stride(result, along);
@@ -112,16 +112,16 @@ class Writer {
             loop.strides[i + 1] = places_.stride(operands[i], along);
             loop.whole = loop.whole && (code_.block_rows == 1 || places_.is_whole(operands[i]));
         }
-        if (rows != nullptr) loop.row = pick_row(*rows, loop.strides, operands.size());
+        if (rows != nullptr) loop.row = pick_loop(*rows, loop.strides, operands.size());
         return loop;
     }
 
-    void write_node(const Node& node, std::vector<ChainLoop>& loops) {
+    void write_node(const Node& node, std::vector<FusedLoop>& loops) {
         std::array<int, Nest::max_views> places{};
         std::size_t count = 0;
         for (const ValueId id : body_.operands(node)) places[count++] = operand(id);
         const int result = result_place(node.first_result);
-        CAMBRIAN_ASSERT(row(node.op).elementwise);
+        CAMBRIAN_ASSERT(op_info(node.op).elementwise);
         loops.push_back(loop(rows_of(body_, node), result, std::span(places).first(count)));
     }
 
@@ -134,7 +134,7 @@ class Writer {
             const Node& inner = body_.producer(ids[i]);
             if (passes_.root[value] == value && readers_[value] == 1 && place_of_[value] < 0 &&
                 level(value) == Level::full && is_real(inner) && is_real(node) &&
-                !passes_.kept[value] && ChainPasses::is_loop(inner) && !passes_.folded[value] &&
+                !passes_.kept[value] && FusedPasses::is_loop(inner) && !passes_.folded[value] &&
                 pair_rows(node.op, inner.op, i == 1) != nullptr)
                 return &inner;
         }
@@ -157,7 +157,7 @@ class Writer {
     void write_words(int pass) {
         for (const Node& node : body_.nodes()) {
             const std::uint32_t value = node.first_result;
-            const bool is_own = ChainPasses::is_loop(node) && passes_.root[value] == value;
+            const bool is_own = FusedPasses::is_loop(node) && passes_.root[value] == value;
             if (!is_own || level(value) == Level::full) continue;
             if (level(value) == Level::one && pass == 0) write_node(node, code_.once);
             if (level(value) == Level::row && passes_.ready[value] == pass)
@@ -167,16 +167,16 @@ class Writer {
 
     void write_fold(const Node& node) {
         int x = operand(body_.operands(node)[0]);
-        const ChainPlace at = places_[x];
+        const FusedPlace at = places_[x];
         const bool uneven =
-            at.kind == ChainPlace::Kind::view &&
+            at.kind == FusedPlace::Kind::view &&
             (!axes_.even() || axes_.column_stride(static_cast<std::size_t>(at.index)) != 1);
         if (at.level != Level::full || uneven) {
             const int panel = places_.take_panel();
             phase_->blocks.push_back(loop(&copy_rows(), panel, std::span(&x, 1)));
             x = panel;
         }
-        ChainLoop fold;
+        FusedLoop fold;
         fold.fold = fold_of(node.op, body_.value(body_.operands(node)[0]).type);
         fold.places = {static_cast<std::uint16_t>(result_place(node.first_result)),
                        static_cast<std::uint16_t>(x)};
@@ -201,7 +201,7 @@ class Writer {
         for (std::size_t i = nodes.size(); i-- > 0;) {
             if (joined[nodes[i]->first_result]) continue;
             const Node* const inner =
-                ChainPasses::is_loop(*nodes[i]) ? inner_of(*nodes[i]) : nullptr;
+                FusedPasses::is_loop(*nodes[i]) ? inner_of(*nodes[i]) : nullptr;
             if (inner != nullptr) joined[inner->first_result] = true;
             entries.push_back({nodes[i], inner});
         }
@@ -226,7 +226,7 @@ class Writer {
             for_each_operand(entries[i], [&](std::size_t value) { last[value] = i; });
         for (std::size_t i = 0; i < entries.size(); ++i) {
             const auto& [node, inner] = entries[i];
-            if (!ChainPasses::is_loop(*node))
+            if (!FusedPasses::is_loop(*node))
                 write_fold(*node);
             else if (inner != nullptr)
                 write_pair(*node, *inner);
@@ -239,13 +239,13 @@ class Writer {
             if (place >= 0 && is_of_phase(places_[place])) place = -1;
     }
 
-    static bool is_of_phase(const ChainPlace& place) {
-        return place.kind == ChainPlace::Kind::block || place.kind == ChainPlace::Kind::panel;
+    static bool is_of_phase(const FusedPlace& place) {
+        return place.kind == FusedPlace::Kind::block || place.kind == FusedPlace::Kind::panel;
     }
 
     void release(std::size_t value, std::vector<std::size_t>& last, std::size_t now) {
         const int place = place_of_[value];
-        if (last[value] != now || place < 0 || places_[place].kind != ChainPlace::Kind::block)
+        if (last[value] != now || place < 0 || places_[place].kind != FusedPlace::Kind::block)
             return;
         places_.release_block(place);
         last[value] = body_.value_count();  // Once, where a node reads it twice.
@@ -255,7 +255,7 @@ class Writer {
     void place_result() {
         const std::size_t value = result();
         const Node& node = body_.producer(ValueId{static_cast<std::uint32_t>(value)});
-        if (ChainPasses::is_loop(node) && level(value) == Level::full &&
+        if (FusedPasses::is_loop(node) && level(value) == Level::full &&
             axes_.level(0) == Level::full)
             place_of_[value] = places_.view(0);
         result_holds_kept_ = passes_.kept[value];
@@ -282,11 +282,11 @@ class Writer {
     }
 
     const Graph& body_;
-    const ChainAxes& axes_;
-    ChainPasses passes_;
-    ChainCode code_;
-    ChainPlaces places_;
-    ChainCode::Phase* phase_ = nullptr;
+    const FusedAxes& axes_;
+    FusedPasses passes_;
+    FusedCode code_;
+    FusedPlaces places_;
+    FusedCode::Phase* phase_ = nullptr;
     std::vector<int> place_of_;  ///< Of the root of each value, or -1.
     std::vector<int> readers_;   ///< Of each value, in the current pass.
     bool result_holds_kept_ = false;
@@ -294,14 +294,14 @@ class Writer {
 
 }  // namespace
 
-ChainExtent chain_extent(const Graph& body) {
+FusedExtent fused_extent(const Graph& body) {
     for (const Node& node : body.nodes())
         if (node.op == Op::reduce_sum || node.op == Op::reduce_max)
             return {body.value(body.operands(node)[0]).shape, true};
     return {body.value(body.outputs()[0]).shape, false};
 }
 
-ChainCode chain_code(const Graph& body, const ChainAxes& axes, bool reduces) {
+FusedCode fused_code(const Graph& body, const FusedAxes& axes, bool reduces) {
     return Writer(body, axes, reduces).code();
 }
 

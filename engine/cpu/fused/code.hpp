@@ -14,7 +14,7 @@ using BlockFold = void (*)(const Word* x, std::int64_t stride, std::int64_t rows
                            std::int64_t width, Word* folded, bool starts);
 
 /// Where code finds a value.
-struct ChainPlace {
+struct FusedPlace {
     enum class Kind : std::uint8_t {
         literal,  ///< Word `index` of the literals.
         view,     ///< The elements of view `index`, in memory.
@@ -28,10 +28,10 @@ struct ChainPlace {
     Level level = Level::one;
 };
 
-/// One loop over a value of a chain: a lifted function, a fold, or without either the activation
-/// whose code is its second operand.
-struct ChainLoop {
-    Row row = nullptr;
+/// One loop over a value of a fusion group: a lifted function, a fold, or without either the
+/// activation whose code is its second operand.
+struct FusedLoop {
+    Loop row = nullptr;
     BlockFold fold = nullptr;
     Nest::Strides strides{};
     std::array<std::uint16_t, Nest::max_views> places{};  ///< The result, then the operands.
@@ -40,25 +40,25 @@ struct ChainLoop {
 };
 
 /// A view that has one word for each row, loaded before a tile.
-struct ChainLoad {
+struct FusedLoad {
     std::size_t view = 0;
     std::uint16_t place = 0;
 };
 
-/// The body of a chain as loops. A tile is a number of rows. Each phase computes words of rows,
-/// then full values by blocks: for some columns at a time, a few rows after another, and last the
-/// folds of these columns of all rows, which the next phase needs.
-struct ChainCode {
+/// The body of a fusion group as loops. A tile is a number of rows. Each phase computes words of
+/// rows, then full values by blocks: for some columns at a time, a few rows after another, and last
+/// the folds of these columns of all rows, which the next phase needs.
+struct FusedCode {
     struct Phase {
-        std::vector<ChainLoop> words;
-        std::vector<ChainLoop> blocks;
-        std::vector<ChainLoop> folds;
+        std::vector<FusedLoop> words;
+        std::vector<FusedLoop> blocks;
+        std::vector<FusedLoop> folds;
     };
-    std::vector<ChainLoop> once{};  ///< Values that are one word altogether.
-    std::vector<ChainLoad> loads{};
+    std::vector<FusedLoop> once{};  ///< Values that are one word altogether.
+    std::vector<FusedLoad> loads{};
     std::vector<Phase> phases{};
     int stored = -1;  ///< The place of a result that has one word for each row, or -1.
-    std::vector<ChainPlace> places{};
+    std::vector<FusedPlace> places{};
     std::vector<std::uint32_t> literals{};
     std::int64_t tile_rows = 1;
     std::int64_t block_rows = 1;
@@ -68,13 +68,13 @@ struct ChainCode {
     bool reduces = false;
 };
 
-/// The shape all views of a chain are broadcast to, and whether its rows are reduced.
-struct ChainExtent {
+/// The shape all views of a fusion group are broadcast to, and whether its rows are reduced.
+struct FusedExtent {
     Shape shape;
     bool reduces = false;
 };
-[[nodiscard]] ChainExtent chain_extent(const Graph& body);
+[[nodiscard]] FusedExtent fused_extent(const Graph& body);
 
-[[nodiscard]] ChainCode chain_code(const Graph& body, const ChainAxes& axes, bool reduces);
+[[nodiscard]] FusedCode fused_code(const Graph& body, const FusedAxes& axes, bool reduces);
 
 }  // namespace cambrian::cpu

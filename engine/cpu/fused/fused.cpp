@@ -35,10 +35,10 @@ struct Block {
 
 /// Runs loops over blocks of columns of a tile of rows. All intermediate values of a tile lie in
 /// the scratch of the part.
-class ChainStep : public Step {
+class FusedKernel : public Kernel {
   public:
-    explicit ChainStep(const Site& site)
-        : ChainStep(site, *site.attribute<ChainAttribute>().body) {}
+    explicit FusedKernel(const KernelContext& context)
+        : FusedKernel(context, *context.attribute<FusedAttribute>().body) {}
 
     void run(Frame& frame, std::int64_t count) const override {
         const std::int64_t rows = axes_.rows(count);
@@ -58,11 +58,11 @@ class ChainStep : public Step {
     }
 
   private:
-    ChainStep(const Site& site, const Graph& body)
-        : axes_(site, chain_extent(body).shape, chain_extent(body).reduces),
-          code_(chain_code(body, axes_, chain_extent(body).reduces)) {
-        refs_.push_back(site.results[0]);
-        refs_.insert(refs_.end(), site.operands.begin(), site.operands.end());
+    FusedKernel(const KernelContext& context, const Graph& body)
+        : axes_(context, fused_extent(body).shape, fused_extent(body).reduces),
+          code_(fused_code(body, axes_, fused_extent(body).reduces)) {
+        refs_.push_back(context.results[0]);
+        refs_.insert(refs_.end(), context.operands.begin(), context.operands.end());
         const std::int64_t length = std::max<std::int64_t>(1, axes_.row_length());
         part_columns_ = code_.reduces ? length : std::min(length, part_elements);
         part_rows_ = rounded_up(std::max<std::int64_t>(1, part_elements / length), code_.tile_rows);
@@ -70,13 +70,13 @@ class ChainStep : public Step {
         words_ = static_cast<std::int64_t>(code_.places.size() * sizeof(Address) / sizeof(Word)) +
                  offset_words_ * static_cast<std::int64_t>(code_.places.size() + 1);
         words_ = rounded_up(words_, 16);
-        site.owner.part_scratch(words_ + code_.words);
+        context.owner.part_scratch(words_ + code_.words);
     }
 
     /// One part of a run on one thread.
     class Part {
       public:
-        Part(const ChainStep& step, const Frame& frame, std::byte* scratch)
+        Part(const FusedKernel& step, const Frame& frame, std::byte* scratch)
             : code_(step.code_), axes_(step.axes_) {
             const std::size_t places = code_.places.size();
             addresses_ = reinterpret_cast<Address*>(scratch);
@@ -93,34 +93,34 @@ class ChainStep : public Step {
         }
 
         void run(std::int64_t first, std::int64_t last, std::int64_t from, std::int64_t to) {
-            for (const ChainLoop& loop : code_.once) run_words(loop, 1);
+            for (const FusedLoop& loop : code_.once) run_words(loop, 1);
             for (std::int64_t row = first; row < last; row += code_.tile_rows)
                 run_tile(row, std::min(code_.tile_rows, last - row), from, to);
         }
 
       private:
-        Address address(const ChainPlace& place, Word* words, std::int64_t* offsets) const {
+        Address address(const FusedPlace& place, Word* words, std::int64_t* offsets) const {
             const auto index = static_cast<std::size_t>(place.index);
             switch (place.kind) {
-                case ChainPlace::Kind::literal:
+                case FusedPlace::Kind::literal:
                     // Loops only read their operands.
                     return {
                         reinterpret_cast<Word*>(const_cast<std::uint32_t*>(&code_.literals[index])),
                         0, 0, nullptr, false};
-                case ChainPlace::Kind::view: {
+                case FusedPlace::Kind::view: {
                     Word* const base = frame_->at<Word>(views_[index]);
                     const bool even = axes_.even() || place.level == Level::one;
                     return {base, even && place.level != Level::one ? axes_.row_stride(index) : 0,
                             axes_.column_stride(index), even ? nullptr : offsets, false};
                 }
-                case ChainPlace::Kind::words:
+                case FusedPlace::Kind::words:
                     return {words + place.index, place.level == Level::row ? 1 : 0, 0, nullptr,
                             false};
-                case ChainPlace::Kind::block:
+                case FusedPlace::Kind::block:
                     return {words + place.index, 0, 0, nullptr, true};
-                case ChainPlace::Kind::panel:
+                case FusedPlace::Kind::panel:
                     return {words + place.index, code_.panel_stride, 0, nullptr, false};
-                case ChainPlace::Kind::rows:
+                case FusedPlace::Kind::rows:
                     return {words + place.index, axes_.row_length(), 1, nullptr, false};
             }
             return {};
@@ -129,8 +129,8 @@ class ChainStep : public Step {
         void run_tile(std::int64_t row, std::int64_t rows, std::int64_t from, std::int64_t to) {
             move_views(row, rows);
             load_words(row, rows);
-            for (const ChainCode::Phase& phase : code_.phases) {
-                for (const ChainLoop& loop : phase.words) run_words(loop, rows);
+            for (const FusedCode::Phase& phase : code_.phases) {
+                for (const FusedLoop& loop : phase.words) run_words(loop, rows);
                 if (phase.blocks.empty() && phase.folds.empty()) continue;
                 for (std::int64_t column = from; column < to; column += code_.block_width)
                     run_columns(phase, {0, rows, column, std::min(code_.block_width, to - column)});
@@ -138,19 +138,19 @@ class ChainStep : public Step {
             if (code_.stored >= 0) store_words(row, rows);
         }
 
-        void run_columns(const ChainCode::Phase& phase, const Block& columns) {
+        void run_columns(const FusedCode::Phase& phase, const Block& columns) {
             Block block = columns;
             for (; block.row < columns.rows; block.row += code_.block_rows) {
                 block.rows = std::min(code_.block_rows, columns.rows - block.row);
-                for (const ChainLoop& loop : phase.blocks) run_block(loop, block);
+                for (const FusedLoop& loop : phase.blocks) run_block(loop, block);
             }
-            for (const ChainLoop& loop : phase.folds) run_fold(loop, columns);
+            for (const FusedLoop& loop : phase.folds) run_fold(loop, columns);
         }
 
         void move_views(std::int64_t row, std::int64_t rows) {
             for (std::size_t i = 0; i < code_.places.size(); ++i) {
-                const ChainPlace& place = code_.places[i];
-                if (place.kind != ChainPlace::Kind::view || place.level == Level::one) continue;
+                const FusedPlace& place = code_.places[i];
+                if (place.kind != FusedPlace::Kind::view || place.level == Level::one) continue;
                 const auto view = static_cast<std::size_t>(place.index);
                 Address& at = addresses_[i];
                 if (at.offsets == nullptr)
@@ -161,7 +161,7 @@ class ChainStep : public Step {
         }
 
         void load_words(std::int64_t row, std::int64_t rows) {
-            for (const ChainLoad& load : code_.loads) {
+            for (const FusedLoad& load : code_.loads) {
                 axes_.offsets(load.view, row, rows, load_offsets_);
                 const Word* const from = frame_->at<Word>(views_[load.view]);
                 Word* const to = addresses_[load.place].base;
@@ -177,7 +177,7 @@ class ChainStep : public Step {
                 to[load_offsets_[r]] = from.base[r * from.row_stride];
         }
 
-        void run_words(const ChainLoop& loop, std::int64_t length) {
+        void run_words(const FusedLoop& loop, std::int64_t length) {
             Pointers pointers{};
             for (std::size_t view = 0; view < loop.views; ++view)
                 pointers[view] = addresses_[loop.places[view]].base;
@@ -186,26 +186,26 @@ class ChainStep : public Step {
         }
 
         /// One word, each by a code of its own.
-        static void run_by_code(const ChainLoop& loop, const Pointers& pointers, std::int64_t i) {
+        static void run_by_code(const FusedLoop& loop, const Pointers& pointers, std::int64_t i) {
             activate(reinterpret_cast<std::int32_t*>(pointers[2])[i * loop.strides[2]],
                      reinterpret_cast<float*>(pointers[1]) + i * loop.strides[1],
                      reinterpret_cast<float*>(pointers[0]) + i, 1);
         }
 
-        static void run_row(const ChainLoop& loop, const Pointers& pointers, std::int64_t length) {
+        static void run_row(const FusedLoop& loop, const Pointers& pointers, std::int64_t length) {
             if (loop.row != nullptr) return loop.row(pointers, length, loop.strides);
             activate(*reinterpret_cast<std::int32_t*>(pointers[2]),
                      reinterpret_cast<float*>(pointers[1]), reinterpret_cast<float*>(pointers[0]),
                      length);
         }
 
-        void run_fold(const ChainLoop& loop, const Block& block) {
+        void run_fold(const FusedLoop& loop, const Block& block) {
             const Address& x = addresses_[loop.places[1]];
             loop.fold(x.base + block.column * x.column_stride, x.row_stride, block.rows,
                       block.width, addresses_[loop.places[0]].base, block.column == 0);
         }
 
-        void run_block(const ChainLoop& loop, const Block& block) {
+        void run_block(const FusedLoop& loop, const Block& block) {
             Pointers pointers{};
             const std::int64_t rows = loop.whole ? 1 : block.rows;
             const std::int64_t length = loop.whole ? block.rows * block.width : block.width;
@@ -224,18 +224,18 @@ class ChainStep : public Step {
                                                  : at.offsets[block.row + r]);
         }
 
-        const ChainCode& code_;
-        const ChainAxes& axes_;
-        std::span<const Ref> views_;
+        const FusedCode& code_;
+        const FusedAxes& axes_;
+        std::span<const BufferView> views_;
         const Frame* frame_ = nullptr;
         Address* addresses_ = nullptr;
         std::int64_t* load_offsets_ = nullptr;
         std::int64_t offset_count_ = 0;
     };
 
-    ChainAxes axes_;
-    ChainCode code_;
-    std::vector<Ref> refs_;  ///< Of the views.
+    FusedAxes axes_;
+    FusedCode code_;
+    std::vector<BufferView> refs_;  ///< Of the views.
     std::int64_t part_rows_ = 1;
     std::int64_t part_columns_ = 1;
     std::int64_t offset_words_ = 0;
@@ -244,8 +244,8 @@ class ChainStep : public Step {
 
 }  // namespace
 
-std::unique_ptr<Step> make_chain(const Site& site) {
-    return std::make_unique<ChainStep>(site);
+std::unique_ptr<Kernel> make_fused(const KernelContext& context) {
+    return std::make_unique<FusedKernel>(context);
 }
 
 }  // namespace cambrian::cpu

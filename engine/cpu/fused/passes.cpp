@@ -19,7 +19,7 @@ bool is_view(const Graph& body, const Node& node) {
 
 }  // namespace
 
-ChainPasses::ChainPasses(const Graph& body, const ChainAxes& axes) {
+FusedPasses::FusedPasses(const Graph& body, const FusedAxes& axes) {
     const std::size_t values = body.value_count();
     root.resize(values);
     view.assign(values, 0);
@@ -40,7 +40,7 @@ ChainPasses::ChainPasses(const Graph& body, const ChainAxes& axes) {
     }
 }
 
-void ChainPasses::find_levels(const Graph& body, const ChainAxes& axes) {
+void FusedPasses::find_levels(const Graph& body, const FusedAxes& axes) {
     std::size_t next_view = 1;
     for (const Node& node : body.nodes()) {
         const std::uint32_t value = node.first_result;
@@ -63,7 +63,7 @@ void ChainPasses::find_levels(const Graph& body, const ChainAxes& axes) {
 }
 
 /// Marks what is full and not there yet, of all that a value is computed from in a pass.
-void ChainPasses::need(const Graph& body, ValueId id, int now) {
+void FusedPasses::need(const Graph& body, ValueId id, int now) {
     const std::size_t value = root[static_cast<std::size_t>(id)];
     const Node& node = body.producer(ValueId{static_cast<std::uint32_t>(value)});
     if (level[value] != Level::full || !is_loop(node)) return;
@@ -82,7 +82,7 @@ void ChainPasses::need(const Graph& body, ValueId id, int now) {
 }
 
 /// Whether computing a value again costs no more than reading it back.
-bool ChainPasses::is_cheap(const Graph& body, const Node& node) const {
+bool FusedPasses::is_cheap(const Graph& body, const Node& node) const {
     if (node.op != Op::add && node.op != Op::sub && node.op != Op::mul) return false;
     int full = 0;
     for (const ValueId operand : body.operands(node)) {
@@ -94,12 +94,12 @@ bool ChainPasses::is_cheap(const Graph& body, const Node& node) const {
     return full == 1;
 }
 
-bool ChainPasses::is_loop(const Node& node) {
+bool FusedPasses::is_loop(const Node& node) {
     return node.op != Op::input && node.op != Op::constant && node.op != Op::broadcast &&
            node.op != Op::reshape && node.op != Op::stop_gradient && !is_fold(node);
 }
 
-std::vector<const Node*> ChainPasses::nodes_of(const Graph& body, int now) const {
+std::vector<const Node*> FusedPasses::nodes_of(const Graph& body, int now) const {
     std::vector<const Node*> nodes;
     for (const Node& node : body.nodes()) {
         const std::uint32_t value = node.first_result;

@@ -7,10 +7,10 @@
 
 namespace cambrian::cpu {
 
-/// In which pass over the rows each value of a chain's body is computed: a fold ends a pass, and
-/// what depends on it comes in a later one. One entry for each value.
-struct ChainPasses {
-    ChainPasses(const Graph& body, const ChainAxes& axes);
+/// In which pass over the rows each value of a fusion group's body is computed: a fold ends a pass,
+/// and what depends on it comes in a later one. One entry for each value.
+struct FusedPasses {
+    FusedPasses(const Graph& body, const FusedAxes& axes);
 
     /// Whether a node is a loop of a lifted function: no input, constant, view or fold.
     [[nodiscard]] static bool is_loop(const Node& node);
@@ -27,7 +27,7 @@ struct ChainPasses {
     int passes = 1;
 
   private:
-    void find_levels(const Graph& body, const ChainAxes& axes);
+    void find_levels(const Graph& body, const FusedAxes& axes);
     void need(const Graph& body, ValueId id, int now);
     [[nodiscard]] bool is_cheap(const Graph& body, const Node& node) const;
 

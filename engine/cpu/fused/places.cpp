@@ -19,12 +19,12 @@ std::int64_t rounded_up(std::int64_t value, std::int64_t unit) {
 
 }  // namespace
 
-ChainPlaces::ChainPlaces(ChainCode& code, const ChainAxes& axes)
+FusedPlaces::FusedPlaces(FusedCode& code, const FusedAxes& axes)
     : code_(code), axes_(axes), views_(axes.views(), -1) {
     find_tile();
 }
 
-void ChainPlaces::find_tile() {
+void FusedPlaces::find_tile() {
     const std::int64_t length = std::max<std::int64_t>(1, axes_.row_length());
     code_.block_width = std::min(length, code_.reduces ? folded_width : block_words);
     code_.block_rows = std::max<std::int64_t>(1, block_words / length);
@@ -37,78 +37,78 @@ void ChainPlaces::find_tile() {
     code_.panel_stride = code_.block_width + (code_.block_rows == 1 ? words_per_line : 0);
 }
 
-int ChainPlaces::add(ChainPlace::Kind kind, std::int64_t index, Level level) {
+int FusedPlaces::add(FusedPlace::Kind kind, std::int64_t index, Level level) {
     code_.places.push_back({kind, index, level});
     return static_cast<int>(code_.places.size()) - 1;
 }
 
-std::int64_t ChainPlaces::take_words(std::int64_t words) {
+std::int64_t FusedPlaces::take_words(std::int64_t words) {
     const std::int64_t first = code_.words;
     code_.words += rounded_up(words, words_per_line);
     return first;
 }
 
-int ChainPlaces::add_literal(std::uint32_t bits) {
+int FusedPlaces::add_literal(std::uint32_t bits) {
     code_.literals.push_back(bits);
-    return add(ChainPlace::Kind::literal, std::ssize(code_.literals) - 1, Level::one);
+    return add(FusedPlace::Kind::literal, std::ssize(code_.literals) - 1, Level::one);
 }
 
-int ChainPlaces::add_words(Level level) {
-    return add(ChainPlace::Kind::words, take_words(level == Level::row ? code_.tile_rows : 1),
+int FusedPlaces::add_words(Level level) {
+    return add(FusedPlace::Kind::words, take_words(level == Level::row ? code_.tile_rows : 1),
                level);
 }
 
-int ChainPlaces::add_rows() {
-    return add(ChainPlace::Kind::rows, take_words(code_.tile_rows * axes_.row_length()),
+int FusedPlaces::add_rows() {
+    return add(FusedPlace::Kind::rows, take_words(code_.tile_rows * axes_.row_length()),
                Level::full);
 }
 
-int ChainPlaces::view(std::size_t view) {
+int FusedPlaces::view(std::size_t view) {
     int& place = views_[view];
     if (place < 0)
-        place = add(ChainPlace::Kind::view, static_cast<std::int64_t>(view), axes_.level(view));
+        place = add(FusedPlace::Kind::view, static_cast<std::int64_t>(view), axes_.level(view));
     return place;
 }
 
-int ChainPlaces::take_block() {
-    return take(free_blocks_, ChainPlace::Kind::block,
+int FusedPlaces::take_block() {
+    return take(free_blocks_, FusedPlace::Kind::block,
                 code_.block_rows * code_.block_width + words_per_line);
 }
 
-int ChainPlaces::take_panel() {
-    const int place = take(free_panels_, ChainPlace::Kind::panel,
+int FusedPlaces::take_panel() {
+    const int place = take(free_panels_, FusedPlace::Kind::panel,
                            code_.tile_rows * code_.panel_stride + words_per_line);
     used_panels_.push_back(place);
     return place;
 }
 
-int ChainPlaces::take(std::vector<int>& free, ChainPlace::Kind kind, std::int64_t words) {
+int FusedPlaces::take(std::vector<int>& free, FusedPlace::Kind kind, std::int64_t words) {
     if (free.empty()) return add(kind, take_words(words), Level::full);
     const int place = free.back();
     free.pop_back();
     return place;
 }
 
-void ChainPlaces::end_phase() {
+void FusedPlaces::end_phase() {
     free_panels_.insert(free_panels_.end(), used_panels_.begin(), used_panels_.end());
     used_panels_.clear();
 }
 
-bool ChainPlaces::is_whole(int place) const {
-    const ChainPlace& at = (*this)[place];
-    if (at.level == Level::one || at.kind == ChainPlace::Kind::block) return true;
+bool FusedPlaces::is_whole(int place) const {
+    const FusedPlace& at = (*this)[place];
+    if (at.level == Level::one || at.kind == FusedPlace::Kind::block) return true;
     if (at.level == Level::row || code_.block_width != axes_.row_length()) return false;
-    if (at.kind == ChainPlace::Kind::rows) return true;
-    if (at.kind == ChainPlace::Kind::panel) return code_.panel_stride == code_.block_width;
+    if (at.kind == FusedPlace::Kind::rows) return true;
+    if (at.kind == FusedPlace::Kind::panel) return code_.panel_stride == code_.block_width;
     const auto view = static_cast<std::size_t>(at.index);
     return axes_.column_stride(view) == 1 && axes_.even() &&
            axes_.row_stride(view) == axes_.row_length();
 }
 
-std::int64_t ChainPlaces::stride(int place, Level along) const {
-    const ChainPlace& at = (*this)[place];
+std::int64_t FusedPlaces::stride(int place, Level along) const {
+    const FusedPlace& at = (*this)[place];
     if (at.level != along || along == Level::one) return 0;
-    return at.kind == ChainPlace::Kind::view
+    return at.kind == FusedPlace::Kind::view
                ? axes_.column_stride(static_cast<std::size_t>(at.index))
                : 1;
 }

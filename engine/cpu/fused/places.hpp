@@ -7,14 +7,14 @@
 
 namespace cambrian::cpu {
 
-/// Hands out the places of a chain's values, by position in ChainCode::places, and the scratch they
-/// need.
-class ChainPlaces {
+/// Hands out the places of a fusion group's values, by position in FusedCode::places, and the
+/// scratch they need.
+class FusedPlaces {
   public:
     /// Decides the tiles and blocks of the code, which must outlive this.
-    ChainPlaces(ChainCode& code, const ChainAxes& axes);
+    FusedPlaces(FusedCode& code, const FusedAxes& axes);
 
-    [[nodiscard]] const ChainPlace& operator[](int place) const {
+    [[nodiscard]] const FusedPlace& operator[](int place) const {
         return code_.places[static_cast<std::size_t>(place)];
     }
 
@@ -37,12 +37,12 @@ class ChainPlaces {
 
   private:
     void find_tile();
-    int add(ChainPlace::Kind kind, std::int64_t index, Level level);
-    int take(std::vector<int>& free, ChainPlace::Kind kind, std::int64_t words);
+    int add(FusedPlace::Kind kind, std::int64_t index, Level level);
+    int take(std::vector<int>& free, FusedPlace::Kind kind, std::int64_t words);
     std::int64_t take_words(std::int64_t words);
 
-    ChainCode& code_;
-    const ChainAxes& axes_;
+    FusedCode& code_;
+    const FusedAxes& axes_;
     std::vector<int> views_;  ///< Place of each view, or -1.
     std::vector<int> free_blocks_;
     std::vector<int> free_panels_;

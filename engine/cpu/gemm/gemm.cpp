@@ -90,7 +90,7 @@ class Run {
     void plain(const Team& team) const {
         const auto [m, n, k] = std::array{gemm_.m, gemm_.n, gemm_.k};
         if (m > few_rows) {
-            const Cut rows = Cut::by_work(m, n * k, GemmTile::most_rows);
+            const Cut rows = Cut::by_work(m, n * k, GemmTile::max_rows);
             for_each_part(team, rows.count(), [&](std::int64_t part) {
                 plain_part(rows.first(part), rows.end(part), 0, n);
             });
@@ -104,12 +104,12 @@ class Run {
 
     /// Packs every panel of B where it is used.
     void striped(const Team& team) const {
-        const Cut columns = Cut::by_work(gemm_.n, gemm_.m * gemm_.k, GemmTile::most_columns);
+        const Cut columns = Cut::by_work(gemm_.n, gemm_.m * gemm_.k, GemmTile::max_columns);
         for_each_part(team, columns.count(), [&](std::int64_t part, std::byte* scratch) {
             auto* packed = reinterpret_cast<float*>(scratch);
             for (std::int64_t p = 0; p < gemm_.k; p += block_depth) {
                 for (std::int64_t column = columns.first(part); column < columns.end(part);
-                     column += GemmTile::most_columns) {
+                     column += GemmTile::max_columns) {
                     stripe(p, column, packed);
                 }
             }
@@ -164,8 +164,8 @@ class Run {
     void plain_part(std::int64_t first_row, std::int64_t end_row, std::int64_t first_column,
                     std::int64_t end_column) const {
         for (std::int64_t p = 0; p < gemm_.k; p += block_depth) {
-            for (std::int64_t row = first_row; row < end_row; row += GemmTile::most_rows) {
-                const std::int64_t rows = std::min(GemmTile::most_rows, end_row - row);
+            for (std::int64_t row = first_row; row < end_row; row += GemmTile::max_rows) {
+                const std::int64_t rows = std::min(GemmTile::max_rows, end_row - row);
                 if (gemm_.transpose_b) {
                     GemmTile own = tile(row, first_column, p, end_column - first_column);
                     own.b_step = b_.column;
@@ -182,19 +182,19 @@ class Run {
     }
 
     void stripe(std::int64_t p, std::int64_t column, float* packed) const {
-        const std::int64_t columns = std::min(GemmTile::most_columns, gemm_.n - column);
+        const std::int64_t columns = std::min(GemmTile::max_columns, gemm_.n - column);
         pack_columns({b_at(p, column), b_.row, b_.column}, columns, depth(p), packed);
-        for (std::int64_t row = 0; row < gemm_.m; row += GemmTile::most_rows) {
+        for (std::int64_t row = 0; row < gemm_.m; row += GemmTile::max_rows) {
             GemmTile own = tile(row, column, p, columns);
             own.b = packed;
-            half_packed_kernel(std::min(GemmTile::most_rows, gemm_.m - row), columns)(own);
+            half_packed_kernel(std::min(GemmTile::max_rows, gemm_.m - row), columns)(own);
         }
     }
 
     void pack_block(const Team& team, std::int64_t p, std::int64_t column, std::int64_t columns,
                     float* packed) const {
         constexpr std::int64_t panels = 4;
-        const Cut cut{columns, panels * GemmTile::most_columns};
+        const Cut cut{columns, panels * GemmTile::max_columns};
         for_each_part(team, cut.count(), [&](std::int64_t part) {
             const std::int64_t first = cut.first(part);
             pack_columns({b_at(p, column + first), b_.row, b_.column}, cut.end(part) - first,
@@ -205,13 +205,13 @@ class Run {
     void block(std::int64_t first_row, std::int64_t end_row, std::int64_t first_column,
                std::int64_t columns, std::int64_t p, const float* packed_b, float* packed_a) const {
         pack_rows({a_at(first_row, p), a_.row, a_.column}, end_row - first_row, depth(p), packed_a);
-        for (std::int64_t column = 0; column < columns; column += GemmTile::most_columns) {
-            const std::int64_t width = std::min(GemmTile::most_columns, columns - column);
-            for (std::int64_t row = first_row; row < end_row; row += GemmTile::most_rows) {
+        for (std::int64_t column = 0; column < columns; column += GemmTile::max_columns) {
+            const std::int64_t width = std::min(GemmTile::max_columns, columns - column);
+            for (std::int64_t row = first_row; row < end_row; row += GemmTile::max_rows) {
                 GemmTile own = tile(row, first_column + column, p, width);
                 own.a = packed_a + (row - first_row) * depth(p);
                 own.b = packed_b + column * depth(p);
-                packed_kernel(std::min(GemmTile::most_rows, end_row - row), width)(own);
+                packed_kernel(std::min(GemmTile::max_rows, end_row - row), width)(own);
             }
         }
     }
@@ -231,7 +231,7 @@ std::int64_t Gemm::scratch_words() const {
         return 0;
     }
     return std::min(gemm.k, block_depth) *
-               whole(std::min(gemm.n, block_columns), GemmTile::most_columns) +
+               whole(std::min(gemm.n, block_columns), GemmTile::max_columns) +
            pack_overrun;
 }
 
@@ -241,19 +241,19 @@ std::int64_t Gemm::part_words() const {
     if (way == Way::plain) {
         return 0;
     }
-    const std::int64_t lines = way == Way::striped ? GemmTile::most_columns : block_rows;
+    const std::int64_t lines = way == Way::striped ? GemmTile::max_columns : block_rows;
     return std::min(gemm.k, block_depth) * lines + pack_overrun;
 }
 
 std::int64_t Gemm::enough_words() const {
     const std::int64_t lines =
-        m <= striped_rows ? GemmTile::most_columns
-                          : block_rows + whole(std::min(n, block_columns), GemmTile::most_columns);
+        m <= striped_rows ? GemmTile::max_columns
+                          : block_rows + whole(std::min(n, block_columns), GemmTile::max_columns);
     return std::min(k, block_depth) * lines + 2 * pack_overrun;
 }
 
 bool Gemm::is_one_tile() const {
-    return m >= 1 && m <= GemmTile::most_rows && n >= 1 && k <= block_depth &&
+    return m >= 1 && m <= GemmTile::max_rows && n >= 1 && k <= block_depth &&
            (transpose_b || n <= GemmTile::plain_columns(m));
 }
 

@@ -103,11 +103,11 @@ void pack(const MatrixView& lines, std::int64_t count, std::int64_t depth, float
 }  // namespace
 
 void pack_rows(const MatrixView& a, std::int64_t rows, std::int64_t depth, float* to) {
-    pack<GemmTile::most_rows>(a, rows, depth, to);
+    pack<GemmTile::max_rows>(a, rows, depth, to);
 }
 
 void pack_columns(const MatrixView& b, std::int64_t columns, std::int64_t depth, float* to) {
-    pack<GemmTile::most_columns>({b.data, b.column, b.row}, columns, depth, to);
+    pack<GemmTile::max_columns>({b.data, b.column, b.row}, columns, depth, to);
 }
 
 }  // namespace cambrian::cpu

@@ -27,8 +27,8 @@ void tile_of(const GemmTile& tile) {
     constexpr bool packs_a = operands == Operands::packed;
     constexpr bool packs_b = operands != Operands::plain;
     const std::int64_t a_row = packs_a ? 1 : tile.a_row;
-    const std::int64_t a_step = packs_a ? GemmTile::most_rows : tile.a_step;
-    const std::int64_t b_step = packs_b ? GemmTile::most_columns : tile.b_step;
+    const std::int64_t a_step = packs_a ? GemmTile::max_rows : tile.a_step;
+    const std::int64_t b_step = packs_b ? GemmTile::max_columns : tile.b_step;
     const __m256i mask = lane_mask(last);
     const float* a = tile.a;
     const float* b = tile.b;
@@ -76,7 +76,7 @@ constexpr auto kernels_of(std::index_sequence<vector...>) {
 template <Operands operands, std::size_t rows>
 constexpr auto kernels = kernels_of<operands, rows>(
     std::make_index_sequence<static_cast<std::size_t>(
-        (operands == Operands::plain ? GemmTile::plain_columns(rows) : GemmTile::most_columns) /
+        (operands == Operands::plain ? GemmTile::plain_columns(rows) : GemmTile::max_columns) /
         lanes)>{});
 
 template <Operands operands, std::size_t... row>
@@ -87,7 +87,7 @@ GemmKernel choose(std::int64_t rows, std::int64_t columns, std::index_sequence<r
     return of_vectors[columns % lanes == 0 ? 1 : 0];
 }
 
-using Rows = std::make_index_sequence<static_cast<std::size_t>(GemmTile::most_rows)>;
+using Rows = std::make_index_sequence<static_cast<std::size_t>(GemmTile::max_rows)>;
 
 }  // namespace
 

@@ -19,21 +19,21 @@ struct GemmTile {
     float factor = 1.0F;
     bool adds = false;
 
-    static constexpr std::int64_t most_rows = 6;
-    static constexpr std::int64_t most_columns = 16;
+    static constexpr std::int64_t max_rows = 6;
+    static constexpr std::int64_t max_columns = 16;
 
     /// Of a tile whose operands are not packed: few rows leave registers for more.
     static constexpr std::int64_t plain_columns(std::int64_t rows) {
-        return rows == 1 ? 64 : rows <= 3 ? 32 : most_columns;
+        return rows == 1 ? 64 : rows <= 3 ? 32 : max_columns;
     }
 };
 
 /// Computes a tile of as many rows and columns as it was chosen for.
 using GemmKernel = void (*)(const GemmTile& tile);
 
-/// Packed rows lie behind each other for every p (a_row 1, a_step most_rows), and packed B has
-/// most_columns columns whatever the tile has: those beyond are read and not stored.
-/// @param rows, columns from 1 to most_rows and most_columns.
+/// Packed rows lie after each other for every p (a_row 1, a_step max_rows), and packed B has
+/// max_columns columns whatever the tile has: those beyond are read and not stored.
+/// @param rows, columns from 1 to max_rows and max_columns.
 [[nodiscard]] GemmKernel packed_kernel(std::int64_t rows, std::int64_t columns);
 /// The same from packed B and any A.
 [[nodiscard]] GemmKernel half_packed_kernel(std::int64_t rows, std::int64_t columns);

@@ -108,7 +108,7 @@ GemmKernel choose(std::int64_t rows, std::index_sequence<row...>) {
 }  // namespace
 
 GemmKernel transposed_kernel(std::int64_t rows) {
-    return choose(rows, std::make_index_sequence<static_cast<std::size_t>(GemmTile::most_rows)>{});
+    return choose(rows, std::make_index_sequence<static_cast<std::size_t>(GemmTile::max_rows)>{});
 }
 
 void GemmRows::run(std::int64_t products) const {

@@ -19,7 +19,7 @@ float gelu(float x) {
 }
 
 // In the order of the gene codes; any other code is linear, the first.
-constexpr std::array<RowSet, activation_names.size()> activation_rows{
+constexpr std::array<LoopSet, activation_names.size()> activation_rows{
     lift<Word(Word)>([](Word x) { return x; }),
     lift<float(float)>([](float x) { return x > 0.0F ? x : 0.0F; }),
     vector_functions::lift_parts<vector_functions::Silu>([](float x) { return x * sigmoid(x); }),
@@ -32,20 +32,20 @@ constexpr std::array<RowSet, activation_names.size()> activation_rows{
     vector_functions::lift_parts<vector_functions::Sigmoid>([](float x) { return sigmoid(x); }),
 };
 
-Row row_of(std::int32_t code) {
+Loop row_of(std::int32_t code) {
     const bool known = code >= 0 && static_cast<std::size_t>(code) < activation_rows.size();
     return activation_rows[known ? static_cast<std::size_t>(code) : 0].contiguous[1];
 }
 
 /// One look-up of the code for each run of individuals that have the same, whose elements are one
 /// row: a row of few elements would wait for every function to end.
-class ActivateStep : public Step {
+class ActivateKernel : public Kernel {
   public:
-    explicit ActivateStep(const Site& site)
-        : operand_(site.operands[0]),
-          code_(site.operands[1]),
-          result_(site.results[0]),
-          elements_(site.result().shape.elements()) {}
+    explicit ActivateKernel(const KernelContext& context)
+        : operand_(context.operands[0]),
+          code_(context.operands[1]),
+          result_(context.results[0]),
+          elements_(context.result().shape.elements()) {}
 
     void run(Frame& frame, std::int64_t count) const override {
         const std::int32_t* codes = frame.at<std::int32_t>(code_);
@@ -61,7 +61,7 @@ class ActivateStep : public Step {
     }
 
   private:
-    Ref operand_, code_, result_;
+    BufferView operand_, code_, result_;
     std::int64_t elements_;
 };
 
@@ -73,8 +73,8 @@ void activate(std::int32_t code, const float* x, float* y, std::int64_t count) {
     row_of(code)({reinterpret_cast<Word*>(y), reinterpret_cast<Word*>(operand)}, count, {1, 1});
 }
 
-std::unique_ptr<Step> make_activate(const Site& site) {
-    return std::make_unique<ActivateStep>(site);
+std::unique_ptr<Kernel> make_activate(const KernelContext& context) {
+    return std::make_unique<ActivateKernel>(context);
 }
 
 }  // namespace cambrian::cpu

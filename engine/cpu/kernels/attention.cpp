@@ -15,17 +15,18 @@ namespace {
 constexpr float infinity = std::numeric_limits<float>::infinity();
 
 /// Runs parts of the key heads of individuals, each with scratch of its own.
-class AttentionStep : public Step {
+class AttentionKernel : public Kernel {
   public:
     /// @param tensors that are operands; `valid` follows them where there is one.
-    AttentionStep(const Site& site, std::size_t tensors)
-        : tiles_(
-              attention_sizes(site.operand(0).shape, site.operand(1).shape, site.operand(2).shape),
-              site.attribute<AttentionAttribute>()),
-          has_valid_(site.operands.size() > tensors) {
-        if (has_valid_) valid_ = site.operands[tensors];
-        for (std::size_t i = 0; i < tensors; ++i) add(site.operands[i], site.operand(i));
-        for (std::size_t i = 0; i < site.results.size(); ++i) add(site.results[i], site.result(i));
+    AttentionKernel(const KernelContext& context, std::size_t tensors)
+        : tiles_(attention_sizes(context.operand(0).shape, context.operand(1).shape,
+                                 context.operand(2).shape),
+                 context.attribute<AttentionAttribute>()),
+          has_valid_(context.operands.size() > tensors) {
+        if (has_valid_) valid_ = context.operands[tensors];
+        for (std::size_t i = 0; i < tensors; ++i) add(context.operands[i], context.operand(i));
+        for (std::size_t i = 0; i < context.results.size(); ++i)
+            add(context.results[i], context.result(i));
     }
 
     void run(Frame& frame, std::int64_t count) const override {
@@ -37,7 +38,7 @@ class AttentionStep : public Step {
                 const std::int64_t individual = index / parts_ / heads;
                 Pointers at{};
                 for (std::size_t t = 0; t < tensors_.size(); ++t) {
-                    const Ref& ref = tensors_[t].ref;
+                    const BufferView& ref = tensors_[t].ref;
                     at[t] =
                         frame.at<float>(ref) + individual * ref.stride + head * tensors_[t].words;
                 }
@@ -46,8 +47,8 @@ class AttentionStep : public Step {
     }
 
   protected:
-    static constexpr std::size_t most_tensors = 9;
-    using Pointers = std::array<float*, most_tensors>;
+    static constexpr std::size_t max_tensors = 9;
+    using Pointers = std::array<float*, max_tensors>;
 
     /// @param at operands, then results, of the key head.
     virtual void run_part(const Pointers& at, std::int64_t part, std::int64_t count,
@@ -56,8 +57,8 @@ class AttentionStep : public Step {
     /// Words that the products of a tile use.
     [[nodiscard]] std::int64_t gemm_words() const {
         const std::int64_t width = std::max(tiles_.sizes.width, tiles_.sizes.value_width);
-        const std::int64_t rows = std::min(AttentionTiles::most_rows, tiles_.sizes.rows);
-        const std::int64_t keys = std::min(AttentionTiles::most_keys, tiles_.sizes.keys);
+        const std::int64_t rows = std::min(AttentionTiles::max_rows, tiles_.sizes.rows);
+        const std::int64_t keys = std::min(AttentionTiles::max_keys, tiles_.sizes.keys);
         const Gemm scores{.m = rows, .n = keys, .k = width};
         const Gemm by_rows{.m = rows, .n = width, .k = keys};
         const Gemm by_keys{.m = keys, .n = width, .k = rows};
@@ -69,11 +70,11 @@ class AttentionStep : public Step {
 
   private:
     struct Tensor {
-        Ref ref;
+        BufferView ref;
         std::int64_t words = 0;  ///< Of a key head.
     };
 
-    void add(const Ref& ref, const ValueInfo& info) {
+    void add(const BufferView& ref, const ValueInfo& info) {
         tensors_.push_back(
             {ref, info.shape.elements() / std::max<std::int64_t>(tiles_.sizes.key_heads, 1)});
     }
@@ -85,17 +86,17 @@ class AttentionStep : public Step {
     }
 
     std::vector<Tensor> tensors_;
-    Ref valid_;
+    BufferView valid_;
     bool has_valid_;
 };
 
-/// Online softmax: behind every tile a row holds its largest score so far, the sum of exponentials
+/// Online softmax: after every tile a row holds its largest score so far, the sum of exponentials
 /// below it, and the values weighted by them.
-class ForwardStep : public AttentionStep {
+class ForwardKernel : public AttentionKernel {
   public:
-    explicit ForwardStep(const Site& site) : AttentionStep(site, 3) {
-        parts_ = (tiles_.sizes.rows + AttentionTiles::most_rows - 1) / AttentionTiles::most_rows;
-        site.owner.part_scratch(tiles_.tile_words() + gemm_words());
+    explicit ForwardKernel(const KernelContext& context) : AttentionKernel(context, 3) {
+        parts_ = (tiles_.sizes.rows + AttentionTiles::max_rows - 1) / AttentionTiles::max_rows;
+        context.owner.part_scratch(tiles_.tile_words() + gemm_words());
     }
 
   private:
@@ -104,26 +105,26 @@ class ForwardStep : public AttentionStep {
         std::int64_t first = 0;
         std::int64_t count = 0;
         float* output = nullptr;
-        std::array<float, AttentionTiles::most_rows> largest;
-        std::array<float, AttentionTiles::most_rows> sum;
+        std::array<float, AttentionTiles::max_rows> largest;
+        std::array<float, AttentionTiles::max_rows> sum;
     };
 
     void run_part(const Pointers& at, std::int64_t part, std::int64_t count,
                   float* scores) const override {
         const AttentionSizes& sizes = tiles_.sizes;
-        const std::int64_t first = part * AttentionTiles::most_rows;
+        const std::int64_t first = part * AttentionTiles::max_rows;
         const float* q = at[0] + first * sizes.width;
         float* scratch = scores + tiles_.tile_words();
         Rows rows;
         rows.first = first;
-        rows.count = std::min(AttentionTiles::most_rows, sizes.rows - first);
+        rows.count = std::min(AttentionTiles::max_rows, sizes.rows - first);
         rows.output = at[3] + first * sizes.value_width;
         rows.largest.fill(-infinity);
         rows.sum.fill(0.0F);
         std::fill_n(rows.output, rows.count * sizes.value_width, 0.0F);
         const std::int64_t end = tiles_.end(first, rows.count, count);
-        for (std::int64_t key = 0; key < end; key += AttentionTiles::most_keys) {
-            const std::int64_t keys = std::min(AttentionTiles::most_keys, end - key);
+        for (std::int64_t key = 0; key < end; key += AttentionTiles::max_keys) {
+            const std::int64_t keys = std::min(AttentionTiles::max_keys, end - key);
             const float* k = at[1] + key * sizes.width;
             const float* v = at[2] + key * sizes.value_width;
             Gemm{.m = rows.count,
@@ -175,10 +176,10 @@ class ForwardStep : public AttentionStep {
 };
 
 /// Weights again from the saved log-sum-exp, tile by tile.
-class GradientStep : public AttentionStep {
+class GradientKernel : public AttentionKernel {
   public:
-    explicit GradientStep(const Site& site) : AttentionStep(site, 6) {
-        site.owner.part_scratch(2 * tiles_.tile_words() + gemm_words());
+    explicit GradientKernel(const KernelContext& context) : AttentionKernel(context, 6) {
+        context.owner.part_scratch(2 * tiles_.tile_words() + gemm_words());
     }
 
   private:
@@ -188,11 +189,11 @@ class GradientStep : public AttentionStep {
         std::fill_n(at[6], sizes.rows * sizes.width, 0.0F);
         std::fill_n(at[7], sizes.keys * sizes.width, 0.0F);
         std::fill_n(at[8], sizes.keys * sizes.value_width, 0.0F);
-        for (std::int64_t key = 0; key < count; key += AttentionTiles::most_keys)
-            for (std::int64_t first = 0; first < sizes.rows; first += AttentionTiles::most_rows) {
-                const std::int64_t rows = std::min(AttentionTiles::most_rows, sizes.rows - first);
+        for (std::int64_t key = 0; key < count; key += AttentionTiles::max_keys)
+            for (std::int64_t first = 0; first < sizes.rows; first += AttentionTiles::max_rows) {
+                const std::int64_t rows = std::min(AttentionTiles::max_rows, sizes.rows - first);
                 const std::int64_t end = tiles_.end(first, rows, count);
-                const std::int64_t keys = std::min(AttentionTiles::most_keys, end - key);
+                const std::int64_t keys = std::min(AttentionTiles::max_keys, end - key);
                 if (keys > 0) run_tile(at, {first, rows, key, keys}, count, scratch);
             }
     }
@@ -240,12 +241,12 @@ class GradientStep : public AttentionStep {
 
 }  // namespace
 
-std::unique_ptr<Step> make_attention(const Site& site) {
-    return std::make_unique<ForwardStep>(site);
+std::unique_ptr<Kernel> make_attention(const KernelContext& context) {
+    return std::make_unique<ForwardKernel>(context);
 }
 
-std::unique_ptr<Step> make_attention_gradient(const Site& site) {
-    return std::make_unique<GradientStep>(site);
+std::unique_ptr<Kernel> make_attention_gradient(const KernelContext& context) {
+    return std::make_unique<GradientKernel>(context);
 }
 
 }  // namespace cambrian::cpu

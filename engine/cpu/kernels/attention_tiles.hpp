@@ -10,8 +10,8 @@ namespace cambrian::cpu {
 
 /// An attention of one individual, cut into tiles of queries by keys.
 struct AttentionTiles {
-    static constexpr std::int64_t most_rows = 128;
-    static constexpr std::int64_t most_keys = 128;
+    static constexpr std::int64_t max_rows = 128;
+    static constexpr std::int64_t max_keys = 128;
 
     AttentionTiles(const AttentionSizes& extents, const AttentionAttribute& attribute)
         : sizes(extents), scale(static_cast<float>(attribute.scale)), causal(attribute.causal) {}
@@ -30,7 +30,7 @@ struct AttentionTiles {
     }
     /// Scores of a whole tile.
     [[nodiscard]] std::int64_t tile_words() const {
-        return std::min(most_rows, sizes.rows) * std::min(most_keys, sizes.keys);
+        return std::min(max_rows, sizes.rows) * std::min(max_keys, sizes.keys);
     }
 
     AttentionSizes sizes;

@@ -10,14 +10,14 @@ namespace {
 
 /// Sums have one order in both maths: along the axis, one element after the other.
 template <class Element>
-class CumsumStep : public Step {
+class CumsumKernel : public Kernel {
   public:
-    explicit CumsumStep(const Site& site)
-        : operand_(site.operands[0]),
-          result_(site.results[0]),
-          split_(site.operand(0).shape, site.attribute<CumsumAttribute>().axis),
-          exclusive_(site.attribute<CumsumAttribute>().exclusive),
-          reverse_(site.attribute<CumsumAttribute>().reverse) {}
+    explicit CumsumKernel(const KernelContext& context)
+        : operand_(context.operands[0]),
+          result_(context.results[0]),
+          split_(context.operand(0).shape, context.attribute<CumsumAttribute>().axis),
+          exclusive_(context.attribute<CumsumAttribute>().exclusive),
+          reverse_(context.attribute<CumsumAttribute>().reverse) {}
 
     void run(Frame& frame, std::int64_t count) const override {
         if (split_.elements() == 0) {
@@ -99,18 +99,18 @@ class CumsumStep : public Step {
         }
     }
 
-    Ref operand_, result_;
+    BufferView operand_, result_;
     Split split_;
     bool exclusive_, reverse_;
 };
 
 }  // namespace
 
-std::unique_ptr<Step> make_cumsum(const Site& site) {
-    if (site.operand(0).type == ValueType::real) {
-        return std::make_unique<CumsumStep<float>>(site);
+std::unique_ptr<Kernel> make_cumsum(const KernelContext& context) {
+    if (context.operand(0).type == ValueType::real) {
+        return std::make_unique<CumsumKernel<float>>(context);
     }
-    return std::make_unique<CumsumStep<std::int32_t>>(site);
+    return std::make_unique<CumsumKernel<std::int32_t>>(context);
 }
 
 }  // namespace cambrian::cpu

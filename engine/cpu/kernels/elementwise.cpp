@@ -2,7 +2,7 @@
 
 namespace cambrian::cpu {
 
-Row pick_row(const RowSet& rows, const Nest::Strides& strides, std::size_t operands) {
+Loop pick_loop(const LoopSet& rows, const Nest::Strides& strides, std::size_t operands) {
     unsigned mask = 0;
     for (std::size_t view = 0; view < operands; ++view) {
         const std::int64_t stride = strides[view + 1];
@@ -16,15 +16,15 @@ Row pick_row(const RowSet& rows, const Nest::Strides& strides, std::size_t opera
 
 namespace {
 
-class ElementwiseStep : public Step {
+class ElementwiseKernel : public Kernel {
   public:
-    ElementwiseStep(const Site& site, const RowSet& rows)
-        : nest_(elementwise_nest(site)), views_(site.operands.size() + 1) {
-        refs_[0] = site.results[0];
-        for (std::size_t i = 0; i < site.operands.size(); ++i) {
-            refs_[i + 1] = site.operands[i];
+    ElementwiseKernel(const KernelContext& context, const LoopSet& rows)
+        : nest_(elementwise_nest(context)), views_(context.operands.size() + 1) {
+        refs_[0] = context.results[0];
+        for (std::size_t i = 0; i < context.operands.size(); ++i) {
+            refs_[i + 1] = context.operands[i];
         }
-        row_ = pick_row(rows, nest_.inner().strides, site.operands.size());
+        row_ = pick_loop(rows, nest_.inner().strides, context.operands.size());
     }
 
     void run(Frame& frame, std::int64_t count) const override {
@@ -41,14 +41,14 @@ class ElementwiseStep : public Step {
   private:
     Nest nest_;
     std::size_t views_;
-    std::array<Ref, Nest::max_views> refs_{};
-    Row row_;
+    std::array<BufferView, Nest::max_views> refs_{};
+    Loop row_;
 };
 
 }  // namespace
 
-std::unique_ptr<Step> make_elementwise(const Site& site, const RowSet& rows) {
-    return std::make_unique<ElementwiseStep>(site, rows);
+std::unique_ptr<Kernel> make_elementwise(const KernelContext& context, const LoopSet& rows) {
+    return std::make_unique<ElementwiseKernel>(context, rows);
 }
 
 }  // namespace cambrian::cpu

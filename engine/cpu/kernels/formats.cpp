@@ -66,22 +66,22 @@ struct RowSizes {
     std::int64_t rows = 0;
     std::int64_t from = 0;
     std::int64_t to = 0;
-    explicit RowSizes(const Site& site)
-        : from(site.operand(0).shape[-1]), to(site.result().shape[-1]) {
-        const std::int64_t elements = site.operand(0).shape.elements();
+    explicit RowSizes(const KernelContext& context)
+        : from(context.operand(0).shape[-1]), to(context.result().shape[-1]) {
+        const std::int64_t elements = context.operand(0).shape.elements();
         rows = from == 0 ? 0 : elements / from;
     }
 };
 
 template <class From, class To>
-class FormatStep : public Step {
+class FormatKernel : public Kernel {
   public:
-    using Row = void (*)(const From*, std::int64_t length, To*);
-    FormatStep(const Site& site, Row row)
-        : operand_(site.operands[0]),
-          result_(site.results[0]),
-          sizes_(site),
-          length_(site.attribute<FormatAttribute>().length),
+    using Loop = void (*)(const From*, std::int64_t length, To*);
+    FormatKernel(const KernelContext& context, Loop row)
+        : operand_(context.operands[0]),
+          result_(context.results[0]),
+          sizes_(context),
+          length_(context.attribute<FormatAttribute>().length),
           row_(row) {}
 
     void run(Frame& frame, std::int64_t count) const override {
@@ -94,24 +94,26 @@ class FormatStep : public Step {
     }
 
   private:
-    Ref operand_, result_;
+    BufferView operand_, result_;
     RowSizes sizes_;
     std::int64_t length_;
-    Row row_;
+    Loop row_;
 };
 
-const FormatKernels& kernels_of(const Site& site) {
-    return format_kernels[static_cast<std::size_t>(site.attribute<FormatAttribute>().format)];
+const FormatKernels& kernels_of(const KernelContext& context) {
+    return format_kernels[static_cast<std::size_t>(context.attribute<FormatAttribute>().format)];
 }
 
 }  // namespace
 
-std::unique_ptr<Step> make_encode(const Site& site) {
-    return std::make_unique<FormatStep<float, std::uint32_t>>(site, kernels_of(site).encode);
+std::unique_ptr<Kernel> make_encode(const KernelContext& context) {
+    return std::make_unique<FormatKernel<float, std::uint32_t>>(context,
+                                                                kernels_of(context).encode);
 }
 
-std::unique_ptr<Step> make_decode(const Site& site) {
-    return std::make_unique<FormatStep<std::uint32_t, float>>(site, kernels_of(site).decode);
+std::unique_ptr<Kernel> make_decode(const KernelContext& context) {
+    return std::make_unique<FormatKernel<std::uint32_t, float>>(context,
+                                                                kernels_of(context).decode);
 }
 
 }  // namespace cambrian::cpu

@@ -15,15 +15,15 @@ std::int64_t row_elements(const Shape& shape, std::int64_t rows) {
     return rows == 0 ? 0 : shape.elements() / rows;
 }
 
-class GatherStep : public Step {
+class GatherKernel : public Kernel {
   public:
-    explicit GatherStep(const Site& site)
-        : table_(site.operands[0]),
-          indices_(site.operands[1]),
-          result_(site.results[0]),
-          rows_(site.operand(0).shape[0]),
-          row_(row_elements(site.operand(0).shape, rows_)),
-          count_(site.operand(1).shape.elements()) {}
+    explicit GatherKernel(const KernelContext& context)
+        : table_(context.operands[0]),
+          indices_(context.operands[1]),
+          result_(context.results[0]),
+          rows_(context.operand(0).shape[0]),
+          row_(row_elements(context.operand(0).shape, rows_)),
+          count_(context.operand(1).shape.elements()) {}
 
     void run(Frame& frame, std::int64_t count) const override {
         // Indices of rows without elements are not looked at, on any backend.
@@ -40,20 +40,20 @@ class GatherStep : public Step {
     }
 
   private:
-    Ref table_, indices_, result_;
+    BufferView table_, indices_, result_;
     std::int64_t rows_, row_, count_;
 };
 
 template <class Element, class Sum>
-class ScatterAddStep : public Step {
+class ScatterAddKernel : public Kernel {
   public:
-    explicit ScatterAddStep(const Site& site)
-        : values_(site.operands[0]),
-          indices_(site.operands[1]),
-          result_(site.results[0]),
-          rows_(site.result().shape[0]),
-          row_(row_elements(site.result().shape, rows_)),
-          count_(site.operand(1).shape.elements()) {}
+    explicit ScatterAddKernel(const KernelContext& context)
+        : values_(context.operands[0]),
+          indices_(context.operands[1]),
+          result_(context.results[0]),
+          rows_(context.result().shape[0]),
+          row_(row_elements(context.result().shape, rows_)),
+          count_(context.operand(1).shape.elements()) {}
 
     void run(Frame& frame, std::int64_t count) const override {
         if (row_ == 0) return;
@@ -74,14 +74,14 @@ class ScatterAddStep : public Step {
     }
 
   private:
-    Ref values_, indices_, result_;
+    BufferView values_, indices_, result_;
     std::int64_t rows_, row_, count_;
 };
 
-class IotaStep : public Step {
+class IotaKernel : public Kernel {
   public:
-    explicit IotaStep(const Site& site)
-        : result_(site.results[0]), length_(site.result().shape.elements()) {}
+    explicit IotaKernel(const KernelContext& context)
+        : result_(context.results[0]), length_(context.result().shape.elements()) {}
 
     void run(Frame& frame, std::int64_t) const override {
         Int* result = frame.at<Int>(result_);
@@ -91,18 +91,18 @@ class IotaStep : public Step {
     }
 
   private:
-    Ref result_;
+    BufferView result_;
     std::int64_t length_;
 };
 
-class RandomStep : public Step {
+class RandomKernel : public Kernel {
   public:
-    explicit RandomStep(const Site& site)
-        : key_(site.operands[0]),
-          ids_(site.operands[1]),
-          result_(site.results[0]),
-          count_(site.operand(1).shape.elements()),
-          draws_(static_cast<std::size_t>(site.attribute<LengthAttribute>().length)) {}
+    explicit RandomKernel(const KernelContext& context)
+        : key_(context.operands[0]),
+          ids_(context.operands[1]),
+          result_(context.results[0]),
+          count_(context.operand(1).shape.elements()),
+          draws_(static_cast<std::size_t>(context.attribute<LengthAttribute>().length)) {}
 
     void run(Frame& frame, std::int64_t count) const override {
         for (std::int64_t i = 0; i < count; ++i) {
@@ -131,30 +131,30 @@ class RandomStep : public Step {
         }
     }
 
-    Ref key_, ids_, result_;
+    BufferView key_, ids_, result_;
     std::int64_t count_;
     std::size_t draws_;
 };
 
 }  // namespace
 
-std::unique_ptr<Step> make_gather(const Site& site) {
-    return std::make_unique<GatherStep>(site);
+std::unique_ptr<Kernel> make_gather(const KernelContext& context) {
+    return std::make_unique<GatherKernel>(context);
 }
 
-std::unique_ptr<Step> make_scatter_add(const Site& site) {
-    if (site.operand(0).type == ValueType::real) {
-        return std::make_unique<ScatterAddStep<float, float>>(site);
+std::unique_ptr<Kernel> make_scatter_add(const KernelContext& context) {
+    if (context.operand(0).type == ValueType::real) {
+        return std::make_unique<ScatterAddKernel<float, float>>(context);
     }
-    return std::make_unique<ScatterAddStep<Int, std::uint32_t>>(site);
+    return std::make_unique<ScatterAddKernel<Int, std::uint32_t>>(context);
 }
 
-std::unique_ptr<Step> make_iota(const Site& site) {
-    return std::make_unique<IotaStep>(site);
+std::unique_ptr<Kernel> make_iota(const KernelContext& context) {
+    return std::make_unique<IotaKernel>(context);
 }
 
-std::unique_ptr<Step> make_random(const Site& site) {
-    return std::make_unique<RandomStep>(site);
+std::unique_ptr<Kernel> make_random(const KernelContext& context) {
+    return std::make_unique<RandomKernel>(context);
 }
 
 }  // namespace cambrian::cpu

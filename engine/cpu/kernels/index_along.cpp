@@ -13,15 +13,15 @@ using Int = std::int32_t;
 
 /// Elements of an axis by index: `indexed` is the tensor that the indices point into, with one
 /// index for each element of the other tensor.
-class AlongStep : public Step {
+class AlongKernel : public Kernel {
   public:
-    AlongStep(const Site& site, const Shape& indexed, int axis)
-        : operand_(site.operands[0]),
-          indices_(site.operands[1]),
-          result_(site.results[0]),
-          op_(site.node.op),
+    AlongKernel(const KernelContext& context, const Shape& indexed, int axis)
+        : operand_(context.operands[0]),
+          indices_(context.operands[1]),
+          result_(context.results[0]),
+          op_(context.node.op),
           indexed_(indexed, axis),
-          own_(site.operand(1).shape, axis) {}
+          own_(context.operand(1).shape, axis) {}
 
   protected:
     /// Calls move(position in the indexed tensor, position in the other) in order of position.
@@ -46,7 +46,7 @@ class AlongStep : public Step {
         }
     }
 
-    Ref operand_, indices_, result_;
+    BufferView operand_, indices_, result_;
     Op op_;
     Split indexed_, own_;
 
@@ -67,10 +67,10 @@ class AlongStep : public Step {
     }
 };
 
-class GatherAlongStep : public AlongStep {
+class TakeAlongAxisKernel : public AlongKernel {
   public:
-    explicit GatherAlongStep(const Site& site)
-        : AlongStep(site, site.operand(0).shape, site.attribute<AxisAttribute>().axis) {}
+    explicit TakeAlongAxisKernel(const KernelContext& context)
+        : AlongKernel(context, context.operand(0).shape, context.attribute<AxisAttribute>().axis) {}
 
     void run(Frame& frame, std::int64_t count) const override {
         for (std::int64_t i = 0; i < count; ++i) {
@@ -83,10 +83,11 @@ class GatherAlongStep : public AlongStep {
 };
 
 template <class Element>
-class ScatterAddAlongStep : public AlongStep {
+class ScatterAddAlongAxisKernel : public AlongKernel {
   public:
-    explicit ScatterAddAlongStep(const Site& site)
-        : AlongStep(site, site.result().shape, site.attribute<ScatterAlongAttribute>().axis) {}
+    explicit ScatterAddAlongAxisKernel(const KernelContext& context)
+        : AlongKernel(context, context.result().shape,
+                      context.attribute<ScatterAlongAttribute>().axis) {}
 
     void run(Frame& frame, std::int64_t count) const override {
         for (std::int64_t i = 0; i < count; ++i) {
@@ -103,15 +104,15 @@ class ScatterAddAlongStep : public AlongStep {
 
 }  // namespace
 
-std::unique_ptr<Step> make_gather_along(const Site& site) {
-    return std::make_unique<GatherAlongStep>(site);
+std::unique_ptr<Kernel> make_take_along_axis(const KernelContext& context) {
+    return std::make_unique<TakeAlongAxisKernel>(context);
 }
 
-std::unique_ptr<Step> make_scatter_add_along(const Site& site) {
-    if (site.operand(0).type == ValueType::real) {
-        return std::make_unique<ScatterAddAlongStep<float>>(site);
+std::unique_ptr<Kernel> make_scatter_add_along_axis(const KernelContext& context) {
+    if (context.operand(0).type == ValueType::real) {
+        return std::make_unique<ScatterAddAlongAxisKernel<float>>(context);
     }
-    return std::make_unique<ScatterAddAlongStep<Int>>(site);
+    return std::make_unique<ScatterAddAlongAxisKernel<Int>>(context);
 }
 
 }  // namespace cambrian::cpu

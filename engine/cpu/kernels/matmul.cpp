@@ -43,19 +43,19 @@ std::vector<std::int64_t> matrix_offsets(const Shape& operand, const Shape& resu
 }
 
 /// What both orders of summation share: which matrices are multiplied.
-class MatmulStep : public Step {
+class MatmulKernel : public Kernel {
   public:
-    explicit MatmulStep(const Site& site)
-        : flags_(site.attribute<MatmulAttribute>()),
-          left_(site.operands[0]),
-          right_(site.operands[1]),
-          result_(site.results[0]),
-          m_(site.result().shape[-2]),
-          n_(site.result().shape[-1]),
-          k_(site.operand(0).shape[flags_.transpose_left ? -2 : -1]) {
-        const Shape& left = site.operand(0).shape;
-        const Shape& right = site.operand(1).shape;
-        const Shape& shape = site.result().shape;
+    explicit MatmulKernel(const KernelContext& context)
+        : flags_(context.attribute<MatmulAttribute>()),
+          left_(context.operands[0]),
+          right_(context.operands[1]),
+          result_(context.results[0]),
+          m_(context.result().shape[-2]),
+          n_(context.result().shape[-1]),
+          k_(context.operand(0).shape[flags_.transpose_left ? -2 : -1]) {
+        const Shape& left = context.operand(0).shape;
+        const Shape& right = context.operand(1).shape;
+        const Shape& shape = context.result().shape;
         // One right matrix for all left ones: their rows are the rows of one matrix.
         if (right.elements() == n_ * k_ && !flags_.transpose_left &&
             left.elements() == shape.elements() / n_ * k_) {
@@ -100,16 +100,16 @@ class MatmulStep : public Step {
     }
 
     MatmulAttribute flags_;
-    Ref left_, right_, result_;
+    BufferView left_, right_, result_;
     std::int64_t m_, n_, k_;
     std::vector<Matrices> matrices_;
 };
 
-class OrderedStep : public MatmulStep {
+class OrderedKernel : public MatmulKernel {
   public:
-    explicit OrderedStep(const Site& site) : MatmulStep(site) {
+    explicit OrderedKernel(const KernelContext& context) : MatmulKernel(context) {
         if (flags_.transpose_right) {
-            packed_ = site.owner.scratch(n_ * k_);
+            packed_ = context.owner.scratch(n_ * k_);
         }
     }
 
@@ -144,13 +144,13 @@ class OrderedStep : public MatmulStep {
         });
     }
 
-    Ref packed_;
+    BufferView packed_;
 };
 
-class FastStep : public MatmulStep {
+class FastKernel : public MatmulKernel {
   public:
-    explicit FastStep(const Site& site)
-        : MatmulStep(site),
+    explicit FastKernel(const KernelContext& context)
+        : MatmulKernel(context),
           gemm_{.m = m_,
                 .n = n_,
                 .k = k_,
@@ -159,11 +159,11 @@ class FastStep : public MatmulStep {
           multiplications_(std::max<std::int64_t>(m_ * n_ * k_, 1)) {
         Gemm largest = gemm_;
         if (rows_continue()) {
-            largest.m *= site.owner.block();
+            largest.m *= context.owner.block();
         }
-        const bool is_one = rows_continue() || (!site.per_individual && matrices_.size() == 1);
-        scratch_ = site.owner.scratch(largest.scratch_words());
-        site.owner.part_scratch(largest.part_words() + (is_one ? 0 : gemm_.scratch_words()));
+        const bool is_one = rows_continue() || (!context.per_individual && matrices_.size() == 1);
+        scratch_ = context.owner.scratch(largest.scratch_words());
+        context.owner.part_scratch(largest.part_words() + (is_one ? 0 : gemm_.scratch_words()));
         if (gemm_.is_one_tile()) {
             is_narrow_ = m_ == 1 && n_ < narrow_columns && flags_.transpose_right &&
                          matrices_.size() == 1 && result_.stride == n_;
@@ -237,21 +237,21 @@ class FastStep : public MatmulStep {
 
     Gemm gemm_;
     std::int64_t multiplications_;
-    Ref scratch_;
+    BufferView scratch_;
     GemmKernel kernel_ = nullptr;  ///< Of products that are one tile.
     bool is_narrow_ = false;       ///< Whether sums of several products fit a vector.
 };
 
 }  // namespace
 
-std::unique_ptr<Step> make_matmul(const Site& site) {
-    if (site.result().shape.elements() == 0) {
+std::unique_ptr<Kernel> make_matmul(const KernelContext& context) {
+    if (context.result().shape.elements() == 0) {
         return nullptr;
     }
-    if (site.math == Math::strict) {
-        return std::make_unique<OrderedStep>(site);
+    if (context.math == Math::strict) {
+        return std::make_unique<OrderedKernel>(context);
     }
-    return std::make_unique<FastStep>(site);
+    return std::make_unique<FastKernel>(context);
 }
 
 }  // namespace cambrian::cpu

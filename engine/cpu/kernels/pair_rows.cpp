@@ -14,7 +14,7 @@ float apply(float a, float b) {
 }
 
 template <Op outer, Op inner, bool second>
-constexpr RowSet rows = lift<float(float, float, float)>([](float a, float b, float c) {
+constexpr LoopSet rows = lift<float(float, float, float)>([](float a, float b, float c) {
     const float x = apply<inner>(a, b);
     return second ? apply<outer>(c, x) : apply<outer>(x, c);
 });
@@ -23,7 +23,7 @@ struct Pair {
     Op outer;
     Op inner;
     bool second;
-    const RowSet* rows;
+    const LoopSet* rows;
 };
 
 template <Op outer, Op inner>
@@ -41,7 +41,7 @@ constexpr std::array pairs{
 
 }  // namespace
 
-const RowSet* pair_rows(Op outer, Op inner, bool second) {
+const LoopSet* pair_rows(Op outer, Op inner, bool second) {
     for (const Pair& pair : pairs)
         if (pair.outer == outer && pair.inner == inner &&
             (pair.second == second || outer != Op::sub))

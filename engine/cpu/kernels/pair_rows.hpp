@@ -8,6 +8,6 @@ namespace cambrian::cpu {
 /// The loops of outer(inner(a, b), c), or outer(c, inner(a, b)) where the product of the inner op
 /// is the second operand, of real sums, differences and products: the same two roundings, without
 /// storing what lies between. Operands: a, b, c. Null for other ops.
-[[nodiscard]] const RowSet* pair_rows(Op outer, Op inner, bool second);
+[[nodiscard]] const LoopSet* pair_rows(Op outer, Op inner, bool second);
 
 }  // namespace cambrian::cpu

@@ -11,12 +11,12 @@ namespace cambrian::cpu {
 namespace {
 
 /// Walks the outer positions of all individuals, as one run where they lie evenly in memory.
-class ReduceStep : public Step {
+class ReduceKernel : public Kernel {
   public:
-    explicit ReduceStep(const Site& site)
-        : split_(site.operand(0).shape, site.attribute<AxisAttribute>().axis),
-          operand_(site.operands[0]),
-          result_(site.results[0]) {}
+    explicit ReduceKernel(const KernelContext& context)
+        : split_(context.operand(0).shape, context.attribute<AxisAttribute>().axis),
+          operand_(context.operands[0]),
+          result_(context.results[0]) {}
 
   protected:
     struct Run {
@@ -75,8 +75,8 @@ class ReduceStep : public Step {
     }
 
     Split split_;
-    Ref operand_;
-    Ref result_;
+    BufferView operand_;
+    BufferView result_;
 };
 
 template <class Element>
@@ -95,11 +95,11 @@ struct Max {
 
 // Sums have one order everywhere: from the first element of the axis to its last.
 template <class Fold>
-class FoldStep : public ReduceStep {
+class FoldKernel : public ReduceKernel {
     using Element = typename Fold::Type;
 
   public:
-    using ReduceStep::ReduceStep;
+    using ReduceKernel::ReduceKernel;
 
     void run(Frame& frame, std::int64_t count) const override {
         for_each_run<Element, Element>(frame, count,
@@ -153,9 +153,9 @@ class FoldStep : public ReduceStep {
 };
 
 template <class Element>
-class ArgmaxStep : public ReduceStep {
+class ArgmaxKernel : public ReduceKernel {
   public:
-    using ReduceStep::ReduceStep;
+    using ReduceKernel::ReduceKernel;
 
     void run(Frame& frame, std::int64_t count) const override {
         for_each_run<Element, std::int32_t>(
@@ -183,28 +183,28 @@ class ArgmaxStep : public ReduceStep {
 };
 
 template <template <class> class Fold>
-std::unique_ptr<Step> make_fold(const Site& site) {
-    if (site.operand(0).type == ValueType::real) {
-        return std::make_unique<FoldStep<Fold<float>>>(site);
+std::unique_ptr<Kernel> make_fold(const KernelContext& context) {
+    if (context.operand(0).type == ValueType::real) {
+        return std::make_unique<FoldKernel<Fold<float>>>(context);
     }
-    return std::make_unique<FoldStep<Fold<std::int32_t>>>(site);
+    return std::make_unique<FoldKernel<Fold<std::int32_t>>>(context);
 }
 
 }  // namespace
 
-std::unique_ptr<Step> make_reduce_sum(const Site& site) {
-    return make_fold<Sum>(site);
+std::unique_ptr<Kernel> make_reduce_sum(const KernelContext& context) {
+    return make_fold<Sum>(context);
 }
 
-std::unique_ptr<Step> make_reduce_max(const Site& site) {
-    return make_fold<Max>(site);
+std::unique_ptr<Kernel> make_reduce_max(const KernelContext& context) {
+    return make_fold<Max>(context);
 }
 
-std::unique_ptr<Step> make_argmax(const Site& site) {
-    if (site.operand(0).type == ValueType::real) {
-        return std::make_unique<ArgmaxStep<float>>(site);
+std::unique_ptr<Kernel> make_argmax(const KernelContext& context) {
+    if (context.operand(0).type == ValueType::real) {
+        return std::make_unique<ArgmaxKernel<float>>(context);
     }
-    return std::make_unique<ArgmaxStep<std::int32_t>>(site);
+    return std::make_unique<ArgmaxKernel<std::int32_t>>(context);
 }
 
 }  // namespace cambrian::cpu

@@ -10,15 +10,15 @@
 namespace cambrian::cpu {
 namespace {
 
-class SelectiveScanStep : public Step {
+class SelectiveScanKernel : public Kernel {
   public:
-    explicit SelectiveScanStep(const Site& site)
-        : sizes_(site),
-          hold_(site.attribute<SelectiveScanAttribute>().discretization ==
+    explicit SelectiveScanKernel(const KernelContext& context)
+        : sizes_(context),
+          hold_(context.attribute<SelectiveScanAttribute>().discretization ==
                 Discretization::zero_order_hold),
-          work_(site.owner.scratch(2 * sizes_.state() + sizes_.channels)) {
-        for (std::size_t i = 0; i < operands_.size(); ++i) operands_[i] = site.operands[i];
-        for (std::size_t i = 0; i < results_.size(); ++i) results_[i] = site.results[i];
+          work_(context.owner.scratch(2 * sizes_.state() + sizes_.channels)) {
+        for (std::size_t i = 0; i < operands_.size(); ++i) operands_[i] = context.operands[i];
+        for (std::size_t i = 0; i < results_.size(); ++i) results_[i] = context.results[i];
     }
 
     void run(Frame& frame, std::int64_t count) const override {
@@ -58,7 +58,7 @@ class SelectiveScanStep : public Step {
 
     [[nodiscard]] Sequence sequence_at(const Frame& frame, std::int64_t individual,
                                        std::int64_t sequence) const {
-        const auto start = [&](const Ref& ref, std::int64_t words) {
+        const auto start = [&](const BufferView& ref, std::int64_t words) {
             return frame.at<float>(ref) + individual * ref.stride + sequence * words;
         };
         const std::int64_t wide = sizes_.steps * sizes_.channels;
@@ -107,15 +107,15 @@ class SelectiveScanStep : public Step {
 
     SelectiveScanSizes sizes_;
     bool hold_;
-    Ref work_;
-    std::array<Ref, 7> operands_;
-    std::array<Ref, 2> results_;
+    BufferView work_;
+    std::array<BufferView, 7> operands_;
+    std::array<BufferView, 2> results_;
 };
 
 }  // namespace
 
-std::unique_ptr<Step> make_selective_scan(const Site& site) {
-    return std::make_unique<SelectiveScanStep>(site);
+std::unique_ptr<Kernel> make_selective_scan(const KernelContext& context) {
+    return std::make_unique<SelectiveScanKernel>(context);
 }
 
 }  // namespace cambrian::cpu

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "cambrian/engine/core/elementary.hpp"
-#include "cambrian/engine/cpu/execution/step.hpp"
+#include "cambrian/engine/cpu/execution/kernel.hpp"
 
 // Internal to engine/cpu: what selective_scan and its gradient share.
 namespace cambrian::cpu {
@@ -13,11 +13,11 @@ struct SelectiveScanSizes {
     std::int64_t channels = 0;
     std::int64_t states = 0;
 
-    explicit SelectiveScanSizes(const Site& site)
-        : steps(site.operand(0).shape[-2]),
-          channels(site.operand(2).shape[0]),
-          states(site.operand(2).shape[1]) {
-        sequences = site.operand(0).shape.elements() / (steps * channels);
+    explicit SelectiveScanSizes(const KernelContext& context)
+        : steps(context.operand(0).shape[-2]),
+          channels(context.operand(2).shape[0]),
+          states(context.operand(2).shape[1]) {
+        sequences = context.operand(0).shape.elements() / (steps * channels);
     }
     /// Elements of a state.
     [[nodiscard]] std::int64_t state() const { return channels * states; }

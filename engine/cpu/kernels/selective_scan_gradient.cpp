@@ -28,22 +28,22 @@ float sum_of_products(const float* a, const float* b, std::int64_t length) {
     return sum;
 }
 
-class SelectiveScanGradientStep : public Step {
+class SelectiveScanGradientKernel : public Kernel {
   public:
-    explicit SelectiveScanGradientStep(const Site& site)
-        : sizes_(site),
+    explicit SelectiveScanGradientKernel(const KernelContext& context)
+        : sizes_(context),
           chunks_((sizes_.steps + chunk_steps - 1) / chunk_steps),
-          hold_(site.attribute<SelectiveScanAttribute>().discretization ==
+          hold_(context.attribute<SelectiveScanAttribute>().discretization ==
                 Discretization::zero_order_hold),
-          work_(site.owner.scratch(work_words())) {
-        for (std::size_t i = 0; i < operands_.size(); ++i) operands_[i] = site.operands[i];
-        for (std::size_t i = 0; i < results_.size(); ++i) results_[i] = site.results[i];
+          work_(context.owner.scratch(work_words())) {
+        for (std::size_t i = 0; i < operands_.size(); ++i) operands_[i] = context.operands[i];
+        for (std::size_t i = 0; i < results_.size(); ++i) results_[i] = context.results[i];
     }
 
     void run(Frame& frame, std::int64_t count) const override {
         for (std::int64_t i = 0; i < count; ++i) {
             for (const std::size_t summed : {log_decay, skip}) {
-                const Ref& ref = results_[summed];
+                const BufferView& ref = results_[summed];
                 std::fill_n(frame.at<float>(ref) + i * ref.stride,
                             summed == skip ? sizes_.channels : sizes_.state(), 0.0F);
             }
@@ -80,7 +80,7 @@ class SelectiveScanGradientStep : public Step {
         float* delta_gradient;
         float* weighted;  ///< Gradient of the state times its input weight.
 
-        Work(const SelectiveScanGradientStep& owner, const Frame& frame) {
+        Work(const SelectiveScanGradientKernel& owner, const Frame& frame) {
             const std::int64_t state = owner.sizes_.state();
             rate = frame.at<float>(owner.work_);
             starts = rate + state;
@@ -106,7 +106,7 @@ class SelectiveScanGradientStep : public Step {
         const std::array<std::int64_t, operand_count> words{
             wide, wide, 0, narrow, narrow, 0, sizes_.state(), wide, sizes_.state()};
         Sequence at{};
-        const auto start = [&](const Ref& ref, std::size_t i) {
+        const auto start = [&](const BufferView& ref, std::size_t i) {
             return frame.at<float>(ref) + individual * ref.stride + sequence * words[i];
         };
         for (std::size_t i = 0; i < operand_count; ++i) at.operand[i] = start(operands_[i], i);
@@ -168,7 +168,7 @@ class SelectiveScanGradientStep : public Step {
         for (std::int64_t d = 0; d < sizes_.channels; ++d) work.delta[d] = softplus(raw[d]);
     }
 
-    /// @param before the state before the step; the one after lies behind it.
+    /// @param before the state before the step; the one after lies after it.
     template <bool hold>
     void step_back(const Sequence& at, Work& work, std::int64_t step, const float* before) const {
         const std::int64_t channels = sizes_.channels;
@@ -225,7 +225,7 @@ class SelectiveScanGradientStep : public Step {
         }
     }
 
-    void add_transposed(const float* sums, const Ref& ref, const Frame& frame,
+    void add_transposed(const float* sums, const BufferView& ref, const Frame& frame,
                         std::int64_t individual) const {
         transpose(sums, frame.at<float>(ref) + individual * ref.stride, sizes_.states,
                   sizes_.channels);
@@ -234,15 +234,15 @@ class SelectiveScanGradientStep : public Step {
     SelectiveScanSizes sizes_;
     std::int64_t chunks_;
     bool hold_;
-    Ref work_;
-    std::array<Ref, operand_count> operands_;
-    std::array<Ref, result_count> results_;
+    BufferView work_;
+    std::array<BufferView, operand_count> operands_;
+    std::array<BufferView, result_count> results_;
 };
 
 }  // namespace
 
-std::unique_ptr<Step> make_selective_scan_gradient(const Site& site) {
-    return std::make_unique<SelectiveScanGradientStep>(site);
+std::unique_ptr<Kernel> make_selective_scan_gradient(const KernelContext& context) {
+    return std::make_unique<SelectiveScanGradientKernel>(context);
 }
 
 }  // namespace cambrian::cpu

@@ -67,8 +67,8 @@ Pairs sorted(Pairs pairs, Pairs spare) {
 
 /// The first `count` in order, of pairs in order of their indices.
 Pairs first_sorted(Pairs pairs, Pairs spare, std::size_t count) {
-    constexpr std::size_t most_inserted = 32;
-    if (count > most_inserted || count == pairs.size()) {
+    constexpr std::size_t max_inserted = 32;
+    if (count > max_inserted || count == pairs.size()) {
         return sorted(pairs, spare).first(count);
     }
     const auto end = pairs.begin() + static_cast<std::ptrdiff_t>(count);
@@ -78,16 +78,16 @@ Pairs first_sorted(Pairs pairs, Pairs spare, std::size_t count) {
 
 /// sort and topk: the first `count` elements of the order.
 template <class Element>
-class OrderStep : public Step {
+class OrderKernel : public Kernel {
   public:
-    OrderStep(const Site& site, int axis, bool descending)
-        : operand_(site.operands[0]),
-          values_(site.results[0]),
-          indices_(site.results[1]),
-          from_(site.operand(0).shape, axis),
-          to_(site.result().shape, axis),
+    OrderKernel(const KernelContext& context, int axis, bool descending)
+        : operand_(context.operands[0]),
+          values_(context.results[0]),
+          indices_(context.results[1]),
+          from_(context.operand(0).shape, axis),
+          to_(context.result().shape, axis),
           descending_(descending) {
-        pairs_ = site.owner.scratch(2 * pair_words * from_.length);
+        pairs_ = context.owner.scratch(2 * pair_words * from_.length);
         spare_ = pairs_;
         spare_.offset += pair_words * from_.length;
     }
@@ -130,27 +130,27 @@ class OrderStep : public Step {
         }
     }
 
-    Ref operand_, values_, indices_, pairs_, spare_;
+    BufferView operand_, values_, indices_, pairs_, spare_;
     Split from_, to_;
     bool descending_;
 };
 
-std::unique_ptr<Step> make_order(const Site& site, int axis, bool descending) {
-    if (site.operand(0).type == ValueType::real) {
-        return std::make_unique<OrderStep<float>>(site, axis, descending);
+std::unique_ptr<Kernel> make_order(const KernelContext& context, int axis, bool descending) {
+    if (context.operand(0).type == ValueType::real) {
+        return std::make_unique<OrderKernel<float>>(context, axis, descending);
     }
-    return std::make_unique<OrderStep<std::int32_t>>(site, axis, descending);
+    return std::make_unique<OrderKernel<std::int32_t>>(context, axis, descending);
 }
 
 }  // namespace
 
-std::unique_ptr<Step> make_sort(const Site& site) {
-    const auto& sort = site.attribute<SortAttribute>();
-    return make_order(site, sort.axis, sort.descending);
+std::unique_ptr<Kernel> make_sort(const KernelContext& context) {
+    const auto& sort = context.attribute<SortAttribute>();
+    return make_order(context, sort.axis, sort.descending);
 }
 
-std::unique_ptr<Step> make_topk(const Site& site) {
-    return make_order(site, site.attribute<TopkAttribute>().axis, true);
+std::unique_ptr<Kernel> make_topk(const KernelContext& context) {
+    return make_order(context, context.attribute<TopkAttribute>().axis, true);
 }
 
 }  // namespace cambrian::cpu

@@ -12,25 +12,26 @@ namespace {
 
 /// A carry alternates between two places, so that no step copies it.
 struct Carry {
-    Ref places[2];
-    std::uint32_t input = 0;         ///< Slot of the body it enters by.
-    std::uint32_t output = 0;        ///< Slot of the body it leaves by.
-    std::unique_ptr<Step> enter;     ///< From the operand to the first place.
-    std::unique_ptr<Step> leave[2];  ///< From the last place to the result; null where it is there.
+    BufferView places[2];
+    std::uint32_t input = 0;        ///< Slot of the body it enters by.
+    std::uint32_t output = 0;       ///< Slot of the body it leaves by.
+    std::unique_ptr<Kernel> enter;  ///< From the operand to the first place.
+    std::unique_ptr<Kernel>
+        leave[2];  ///< From the last place to the result; null where it is there.
     bool per_individual = false;
 };
 
-/// A tensor of which each step sees one slice, `words` behind each other.
+/// A tensor of which each step sees one slice, `words` after each other.
 struct Slices {
-    Ref ref;
+    BufferView ref;
     std::int64_t words = 0;
     std::uint32_t slot = 0;
 };
 
-class ScanStep : public Step {
+class ScanKernel : public Kernel {
   public:
-    explicit ScanStep(const Site& site) : owner_(&site.owner) {
-        const auto& scan = site.attribute<ScanAttribute>();
+    explicit ScanKernel(const KernelContext& context) : owner_(&context.owner) {
+        const auto& scan = context.attribute<ScanAttribute>();
         length_ = scan.length;
         reverse_ = scan.reverse;
         const Graph& body = *scan.body;
@@ -38,30 +39,30 @@ class ScanStep : public Step {
         const auto sequences = carries + static_cast<std::size_t>(scan.sequences);
         Boundary boundary;
         boundary.is_body = true;
-        for (std::size_t i = 0; i < site.operands.size(); ++i) {
+        for (std::size_t i = 0; i < context.operands.size(); ++i) {
             const ValueInfo& info = body.value(body.inputs()[i]);
             const std::int64_t stride =
-                i < carries ? info.shape.elements() : site.operands[i].stride;
+                i < carries ? info.shape.elements() : context.operands[i].stride;
             boundary.input_strides.push_back(info.per_individual ? stride : 0);
         }
         for (std::size_t i = 0; i < body.outputs().size(); ++i) {
             boundary.output_strides.push_back(i < carries ? boundary.input_strides[i]
-                                                          : site.results[i].stride);
+                                                          : context.results[i].stride);
         }
         body_ = owner_->add_body(body, std::move(boundary));
-        for (std::size_t i = 0; i < site.operands.size(); ++i) {
+        for (std::size_t i = 0; i < context.operands.size(); ++i) {
             if (i < carries) {
-                add_carry(site, body, i);
+                add_carry(context, body, i);
             } else if (i < sequences) {
                 const std::int64_t words = body.value(body.inputs()[i]).shape.elements();
-                slices_.push_back({site.operands[i], words, compiled().input_slot(i)});
+                slices_.push_back({context.operands[i], words, compiled().input_slot(i)});
             } else {
-                invariants_.push_back({site.operands[i], 0, compiled().input_slot(i)});
+                invariants_.push_back({context.operands[i], 0, compiled().input_slot(i)});
             }
         }
         for (std::size_t i = carries; i < body.outputs().size(); ++i) {
             const std::int64_t words = body.value(body.outputs()[i]).shape.elements();
-            slices_.push_back({site.results[i], words, compiled().output_slot(i)});
+            slices_.push_back({context.results[i], words, compiled().output_slot(i)});
         }
         if (scan.alive_carry >= 0) {
             alive_ = scan.alive_carry;
@@ -95,10 +96,10 @@ class ScanStep : public Step {
   private:
     [[nodiscard]] const CompiledGraph& compiled() const { return owner_->body(body_); }
 
-    void add_carry(const Site& site, const Graph& body, std::size_t index) {
+    void add_carry(const KernelContext& context, const Graph& body, std::size_t index) {
         const ValueInfo& info = body.value(body.inputs()[index]);
         const std::int64_t elements = info.shape.elements();
-        const Ref& result = site.results[index];
+        const BufferView& result = context.results[index];
         Carry carry;
         carry.per_individual = info.per_individual;
         carry.input = compiled().input_slot(index);
@@ -108,7 +109,7 @@ class ScanStep : public Step {
         carry.places[0] = in_place ? result : owner_->reserve(elements, info.per_individual);
         carry.places[1] = owner_->reserve(elements, info.per_individual);
         carry.enter =
-            make_copy(carry.places[0], site.operands[index], elements, info.per_individual);
+            make_copy(carry.places[0], context.operands[index], elements, info.per_individual);
         for (std::size_t place = in_place ? 1 : 0; place < 2; ++place) {
             carry.leave[place] =
                 make_copy(result, carry.places[place], elements, info.per_individual);
@@ -127,13 +128,13 @@ class ScanStep : public Step {
             body.alive_words = alive_elements_;
         }
         for (const Slices& slices : slices_) {
-            Ref slice = slices.ref;
+            BufferView slice = slices.ref;
             slice.offset += position * slices.words;
             body.slots[slices.slot] = place(frame, slice);
         }
     }
 
-    static std::byte* place(const Frame& frame, const Ref& ref) {
+    static std::byte* place(const Frame& frame, const BufferView& ref) {
         return reinterpret_cast<std::byte*>(frame.at<Word>(ref));
     }
 
@@ -162,15 +163,15 @@ class ScanStep : public Step {
     std::vector<Slices> invariants_;
 };
 
-std::unique_ptr<Step> make_plain_scan(const Site& site) {
-    return std::make_unique<ScanStep>(site);
+std::unique_ptr<Kernel> make_plain_scan(const KernelContext& context) {
+    return std::make_unique<ScanKernel>(context);
 }
 
 }  // namespace
 
-std::unique_ptr<Step> make_scan(const Site& site) {
-    if (auto transposed = make_transposed_scan(site, make_plain_scan)) return transposed;
-    return make_plain_scan(site);
+std::unique_ptr<Kernel> make_scan(const KernelContext& context) {
+    if (auto transposed = make_transposed_scan(context, make_plain_scan)) return transposed;
+    return make_plain_scan(context);
 }
 
 }  // namespace cambrian::cpu

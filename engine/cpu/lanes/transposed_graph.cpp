@@ -174,7 +174,8 @@ class TransposedWriter {
     bool write_step(const Node& node, std::span<const ElementRows* const> operands) {
         const ValueId result{node.first_result};
         const ElementRows rows = place_result(result);
-        std::unique_ptr<Step> step = make_transposed_step({graph_, node, rows, operands, math_});
+        std::unique_ptr<Kernel> step =
+            make_transposed_kernel({graph_, node, rows, operands, math_});
         if (!step) return false;
         if (profile_ != nullptr) step = profile_->timed(std::move(step), graph_, node, true);
         result_.steps_.push_back(std::move(step));
@@ -231,7 +232,7 @@ class TransposedWriter {
 std::optional<TransposedGraph> TransposedGraph::make(const Graph& graph, Math math,
                                                      MemoryAccount& account, Profile* profile) {
     for (std::size_t v = 0; v < graph.value_count(); ++v)
-        if (graph.value(ValueId{static_cast<std::uint32_t>(v)}).shape.elements() > most_elements)
+        if (graph.value(ValueId{static_cast<std::uint32_t>(v)}).shape.elements() > max_elements)
             return std::nullopt;
     TransposedWriter writer(graph, math);
     if (!writer.write(profile)) return std::nullopt;

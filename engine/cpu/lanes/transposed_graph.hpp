@@ -5,9 +5,9 @@
 #include <optional>
 #include <vector>
 
+#include "cambrian/engine/cpu/execution/kernel.hpp"
 #include "cambrian/engine/cpu/execution/memory.hpp"
 #include "cambrian/engine/cpu/execution/profile.hpp"
-#include "cambrian/engine/cpu/execution/step.hpp"
 #include "cambrian/engine/cpu/lanes/transposed_rows.hpp"
 
 namespace cambrian::cpu {
@@ -21,7 +21,7 @@ namespace cambrian::cpu {
 class TransposedGraph {
   public:
     /// Of a value.
-    static constexpr std::int64_t most_elements = 4096;
+    static constexpr std::int64_t max_elements = 4096;
     /// Or nothing where it has no step for an op, where individuals share what is computed, or
     /// where a value is larger.
     [[nodiscard]] static std::optional<TransposedGraph> make(const Graph& graph, Math math,
@@ -39,7 +39,7 @@ class TransposedGraph {
     }
     [[nodiscard]] std::byte* constants() const { return constants_.data(); }
 
-    /// @param frame has all slots set; nothing behind the last word of a slot is written, and up to
+    /// @param frame has all slots set; nothing after the last word of a slot is written, and up to
     ///     `padding` words are read.
     void run(Frame& frame, std::int64_t count) const {
         for (const auto& step : steps_) step->run(frame, count);
@@ -49,7 +49,7 @@ class TransposedGraph {
   private:
     friend class TransposedWriter;
 
-    std::vector<std::unique_ptr<Step>> steps_;
+    std::vector<std::unique_ptr<Kernel>> steps_;
     std::int64_t temporaries_ = 0;
     std::size_t inputs_ = 0;
     std::size_t slots_ = 0;

@@ -15,26 +15,26 @@ namespace {
 
 // Elements of a right operand up to which rows of individuals beat one product after another, by
 // its measured speed: a matrix for each individual, and one for all.
-constexpr std::int64_t most_own_elements = 128;
-constexpr std::int64_t most_shared_elements = 256;
+constexpr std::int64_t max_own_elements = 128;
+constexpr std::int64_t max_shared_elements = 256;
 
 bool any_shared(const ElementRows& rows) {
     return std::ranges::any_of(rows, &ElementRow::shared);
 }
 
-std::unique_ptr<Step> elementwise(const TransposedNode& at) {
+std::unique_ptr<Kernel> elementwise(const TransposedNode& at) {
     std::vector<ElementRows> operands;
     for (std::size_t i = 0; i < at.operands.size(); ++i)
         operands.push_back(broadcast_rows(*at.operands[i], at.operand(i).shape, at.shape()));
     return make_transposed_elementwise(*rows_of(at.graph, at.node), at.result, operands);
 }
 
-std::unique_ptr<Step> activation(const TransposedNode& at) {
+std::unique_ptr<Kernel> activation(const TransposedNode& at) {
     if (any_shared(*at.operands[0])) return nullptr;
     return make_transposed_activate(at.result, *at.operands[0], at.operands[1]->front());
 }
 
-std::unique_ptr<Step> fold(const TransposedNode& at) {
+std::unique_ptr<Kernel> fold(const TransposedNode& at) {
     const Split split(at.operand(0).shape, std::get<AxisAttribute>(at.node.attributes).axis);
     if (split.length == 0 || any_shared(*at.operands[0])) return nullptr;
     ElementRows folded;
@@ -59,7 +59,7 @@ ElementRows lines_of(const ElementRows& matrix, std::int64_t lines, std::int64_t
 }
 
 /// One matrix for each operand, the left one of individuals.
-std::unique_ptr<Step> product(const TransposedNode& at) {
+std::unique_ptr<Kernel> product(const TransposedNode& at) {
     const auto& flags = std::get<MatmulAttribute>(at.node.attributes);
     TransposedProduct product;
     product.m = at.shape()[-2];
@@ -69,20 +69,20 @@ std::unique_ptr<Step> product(const TransposedNode& at) {
     if (at.shape().elements() != product.m * product.n ||
         at.operand(0).shape.elements() != product.m * product.k ||
         at.operand(1).shape.elements() != product.n * product.k || product.k < 1 ||
-        product.k > TransposedProduct::most_depth)
+        product.k > TransposedProduct::max_depth)
         return nullptr;
     product.result = at.result;
     product.left = lines_of(*at.operands[0], product.m, product.k, flags.transpose_left);
     product.right = lines_of(*at.operands[1], product.n, product.k, !flags.transpose_right);
     const bool one = std::ranges::all_of(product.right, &ElementRow::shared);
     if (any_shared(product.left) || (!one && any_shared(product.right))) return nullptr;
-    if (product.n * product.k > (one ? most_shared_elements : most_own_elements)) return nullptr;
+    if (product.n * product.k > (one ? max_shared_elements : max_own_elements)) return nullptr;
     return make_transposed_product(std::move(product));
 }
 
 struct NodeRow {
     Op op;
-    std::unique_ptr<Step> (*make)(const TransposedNode& node);
+    std::unique_ptr<Kernel> (*make)(const TransposedNode& node);
 };
 
 /// All that is not a lifted scalar function.
@@ -95,7 +95,7 @@ constexpr std::array rows{
 
 }  // namespace
 
-std::unique_ptr<Step> make_transposed_step(const TransposedNode& node) {
+std::unique_ptr<Kernel> make_transposed_kernel(const TransposedNode& node) {
     if (rows_of(node.graph, node.node) != nullptr) return elementwise(node);
     const auto* const row = std::ranges::find(rows, node.node.op, &NodeRow::op);
     return row == rows.end() ? nullptr : row->make(node);

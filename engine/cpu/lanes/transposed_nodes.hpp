@@ -3,7 +3,7 @@
 #include <memory>
 #include <span>
 
-#include "cambrian/engine/cpu/execution/step.hpp"
+#include "cambrian/engine/cpu/execution/kernel.hpp"
 #include "cambrian/engine/cpu/lanes/transposed_rows.hpp"
 
 namespace cambrian::cpu {
@@ -26,6 +26,6 @@ struct TransposedNode {
 
 /// The step of a node with one result that individuals do not share, or null for an op or a shape
 /// that has none.
-[[nodiscard]] std::unique_ptr<Step> make_transposed_step(const TransposedNode& node);
+[[nodiscard]] std::unique_ptr<Kernel> make_transposed_kernel(const TransposedNode& node);
 
 }  // namespace cambrian::cpu

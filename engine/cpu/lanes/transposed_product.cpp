@@ -13,7 +13,7 @@ namespace cambrian::cpu {
 
 namespace {
 
-constexpr std::int64_t most_depth = TransposedProduct::most_depth;
+constexpr std::int64_t max_depth = TransposedProduct::max_depth;
 
 /// Rows for one line of the result: of the left operand by k, of the right one by column and k.
 struct Operands {
@@ -31,7 +31,7 @@ struct Rounded {
 };
 
 /// The sums of `columns` elements of one line, for `vectors` vectors of individuals from `first`
-/// on. Loads behind the last individual read words of the next row, which are not stored.
+/// on. Loads after the last individual read words of the next row, which are not stored.
 template <class Sum, bool shared, std::size_t columns, std::size_t vectors>
 [[gnu::always_inline]] inline void tile(const Operands& rows, std::int64_t k, float* result,
                                         std::int64_t count, std::int64_t first) {
@@ -78,13 +78,13 @@ void line(const Operands& rows, std::int64_t k, float* result, std::int64_t coun
 }
 
 template <class Sum, bool shared>
-class ProductStep : public Step {
+class ProductKernel : public Kernel {
   public:
-    explicit ProductStep(TransposedProduct product) : product_(std::move(product)) {}
+    explicit ProductKernel(TransposedProduct product) : product_(std::move(product)) {}
 
     void run(Frame& frame, std::int64_t count) const override {
         // Rows are looked up once for all individuals.
-        std::array<const float*, most_depth> a;
+        std::array<const float*, max_depth> a;
         for (std::int64_t i = 0; i < product_.m; ++i) {
             look_up(frame, count, product_.left, i * product_.k, product_.k, a.data());
             const auto first = static_cast<std::size_t>(i * product_.n);
@@ -97,7 +97,7 @@ class ProductStep : public Step {
     void run_line(const Frame& frame, std::int64_t count, const float* const* a,
                   float* result) const {
         constexpr std::int64_t group = 4;
-        std::array<const float*, group * most_depth> b;
+        std::array<const float*, group * max_depth> b;
         const auto columns = [&]<std::size_t width>(std::int64_t j,
                                                     std::integral_constant<std::size_t, width>) {
             look_up(frame, count, product_.right, j * product_.k,
@@ -123,16 +123,16 @@ class ProductStep : public Step {
 };
 
 template <class Sum>
-std::unique_ptr<Step> make(TransposedProduct product) {
+std::unique_ptr<Kernel> make(TransposedProduct product) {
     if (product.right[0].shared)
-        return std::make_unique<ProductStep<Sum, true>>(std::move(product));
-    return std::make_unique<ProductStep<Sum, false>>(std::move(product));
+        return std::make_unique<ProductKernel<Sum, true>>(std::move(product));
+    return std::make_unique<ProductKernel<Sum, false>>(std::move(product));
 }
 
 }  // namespace
 
-std::unique_ptr<Step> make_transposed_product(TransposedProduct product) {
-    CAMBRIAN_ASSERT(product.k >= 1 && product.k <= TransposedProduct::most_depth);
+std::unique_ptr<Kernel> make_transposed_product(TransposedProduct product) {
+    CAMBRIAN_ASSERT(product.k >= 1 && product.k <= TransposedProduct::max_depth);
     return product.math == Math::fast ? make<Fused>(std::move(product))
                                       : make<Rounded>(std::move(product));
 }

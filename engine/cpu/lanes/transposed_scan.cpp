@@ -15,41 +15,42 @@ namespace {
 // Words of a group of individuals that stay in the second-level cache.
 constexpr std::int64_t group_words = std::int64_t{64} * 1024;
 // A body that leaves room for fewer than 32 individuals is not worth the calls.
-static_assert(group_words / most_transposed_words == 32);
+static_assert(group_words / max_transposed_words == 32);
 // Fewer individuals leave vectors empty.
-constexpr std::int64_t least_count = 8;
+constexpr std::int64_t min_count = 8;
 
 /// What enters or leaves the body at a step, or what all steps see.
 struct Port {
-    Ref ref;                     ///< Of the operand or result.
+    BufferView ref;              ///< Of the operand or result.
     std::int64_t elements = 0;   ///< That the body sees.
     std::int64_t first_row = 0;  ///< Of its rows in the step's memory.
     bool shared = false;         ///< One value for all individuals, which stays where it is.
 };
 
-class TransposedScanStep : public Step {
+class TransposedScanKernel : public Kernel {
   public:
     /// @param plain the same scan, one individual after another.
-    TransposedScanStep(const Site& site, TransposedGraph body, std::unique_ptr<Step> plain)
+    TransposedScanKernel(const KernelContext& context, TransposedGraph body,
+                         std::unique_ptr<Kernel> plain)
         : body_(std::move(body)), plain_(std::move(plain)), rows_(body_.temporaries()) {
-        const auto& scan = site.attribute<ScanAttribute>();
+        const auto& scan = context.attribute<ScanAttribute>();
         length_ = scan.length;
         reverse_ = scan.reverse;
         alive_ = scan.alive_carry;
         carries_ = static_cast<std::size_t>(scan.carries);
         sequences_ = static_cast<std::size_t>(scan.sequences);
-        for (std::size_t i = 0; i < site.operands.size(); ++i)
-            inputs_.push_back(port(site.operands[i], scan.body->value(scan.body->inputs()[i])));
+        for (std::size_t i = 0; i < context.operands.size(); ++i)
+            inputs_.push_back(port(context.operands[i], scan.body->value(scan.body->inputs()[i])));
         for (std::size_t i = 0; i < scan.body->outputs().size(); ++i)
-            outputs_.push_back(port(site.results[i], scan.body->value(scan.body->outputs()[i])));
-        group_ = std::min(site.owner.block(), group_words / std::max<std::int64_t>(rows_, 1));
-        memory_ = site.owner.reserve(rows_ * group_ + TransposedGraph::padding, false);
-        frame_ = site.owner.add_transposed(body_.slots());
+            outputs_.push_back(port(context.results[i], scan.body->value(scan.body->outputs()[i])));
+        group_ = std::min(context.owner.block(), group_words / std::max<std::int64_t>(rows_, 1));
+        memory_ = context.owner.reserve(rows_ * group_ + TransposedGraph::padding, false);
+        frame_ = context.owner.add_transposed(body_.slots());
     }
 
     /// Rows of the body and of all that enters or leaves it.
-    static std::int64_t rows_of(const TransposedGraph& transposed, const Site& site) {
-        const Graph& body = *site.attribute<ScanAttribute>().body;
+    static std::int64_t rows_of(const TransposedGraph& transposed, const KernelContext& context) {
+        const Graph& body = *context.attribute<ScanAttribute>().body;
         std::int64_t rows = transposed.temporaries();
         for (const auto ids : {body.inputs(), body.outputs()})
             for (const ValueId id : ids)
@@ -58,7 +59,7 @@ class TransposedScanStep : public Step {
     }
 
     void run(Frame& frame, std::int64_t count) const override {
-        if (count < least_count) return plain_->run(frame, count);
+        if (count < min_count) return plain_->run(frame, count);
         Frame& body = frame.transposed[frame_];
         for (std::int64_t first = 0; first < count; first += group_)
             run_group(frame, body, first, std::min(group_, count - first));
@@ -84,7 +85,7 @@ class TransposedScanStep : public Step {
     static std::byte* bytes(Word* words) { return reinterpret_cast<std::byte*>(words); }
     static Word* words_at(std::byte* bytes) { return reinterpret_cast<Word*>(bytes); }
 
-    Port port(const Ref& ref, const ValueInfo& info) {
+    Port port(const BufferView& ref, const ValueInfo& info) {
         Port port{ref, info.shape.elements(), rows_, !info.per_individual};
         if (!port.shared) rows_ += port.elements;
         return port;
@@ -140,7 +141,7 @@ class TransposedScanStep : public Step {
     }
 
     TransposedGraph body_;
-    std::unique_ptr<Step> plain_;
+    std::unique_ptr<Kernel> plain_;
     std::int64_t group_ = 0;
     std::int64_t length_ = 0;
     bool reverse_ = false;
@@ -150,22 +151,22 @@ class TransposedScanStep : public Step {
     std::int64_t rows_ = 0;
     std::vector<Port> inputs_;
     std::vector<Port> outputs_;
-    Ref memory_;
+    BufferView memory_;
     std::size_t frame_ = 0;
 };
 
 }  // namespace
 
-std::unique_ptr<Step> make_transposed_scan(const Site& site,
-                                           std::unique_ptr<Step> (*plain)(const Site&)) {
-    if (!site.per_individual) return nullptr;
-    const Graph& body = *site.attribute<ScanAttribute>().body;
+std::unique_ptr<Kernel> make_transposed_scan(
+    const KernelContext& context, std::unique_ptr<Kernel> (*plain)(const KernelContext&)) {
+    if (!context.per_individual) return nullptr;
+    const Graph& body = *context.attribute<ScanAttribute>().body;
     auto transposed =
-        TransposedGraph::make(body, site.math, site.owner.account(), site.owner.profile());
+        TransposedGraph::make(body, context.math, context.owner.account(), context.owner.profile());
     if (!transposed) return nullptr;
     // Bodies of large values fill vectors one individual at a time.
-    if (TransposedScanStep::rows_of(*transposed, site) > most_transposed_words) return nullptr;
-    return std::make_unique<TransposedScanStep>(site, std::move(*transposed), plain(site));
+    if (TransposedScanKernel::rows_of(*transposed, context) > max_transposed_words) return nullptr;
+    return std::make_unique<TransposedScanKernel>(context, std::move(*transposed), plain(context));
 }
 
 }  // namespace cambrian::cpu

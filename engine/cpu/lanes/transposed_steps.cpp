@@ -41,41 +41,41 @@ std::vector<Run> runs_of(const ElementRows& result, std::span<const ElementRows>
     return runs;
 }
 
-class ElementwiseStep : public Step {
+class ElementwiseKernel : public Kernel {
   public:
-    ElementwiseStep(const RowSet& rows, const ElementRows& result,
-                    std::span<const ElementRows> operands)
+    ElementwiseKernel(const LoopSet& rows, const ElementRows& result,
+                      std::span<const ElementRows> operands)
         : views_(operands.size() + 1) {
         for (const Run& run : runs_of(result, operands)) {
             Nest::Strides strides{};
             for (std::size_t v = 0; v < views_; ++v) strides[v] = run.views[v].shared ? 0 : 1;
-            loops_.push_back({run, strides, pick_row(rows, strides, operands.size())});
+            parts_.push_back({run, strides, pick_loop(rows, strides, operands.size())});
         }
     }
 
     void run(Frame& frame, std::int64_t count) const override {
-        for (const Loop& loop : loops_) {
+        for (const Part& part : parts_) {
             Pointers pointers{};
             for (std::size_t v = 0; v < views_; ++v)
-                pointers[v] = row_of(frame, loop.run.views[v], count);
-            loop.row(pointers, loop.run.elements * count, loop.strides);
+                pointers[v] = row_of(frame, part.run.views[v], count);
+            part.loop(pointers, part.run.elements * count, part.strides);
         }
     }
 
   private:
-    struct Loop {
+    struct Part {
         Run run;
         Nest::Strides strides;
-        Row row;
+        Loop loop;
     };
     std::size_t views_;
-    std::vector<Loop> loops_;
+    std::vector<Part> parts_;
 };
 
 /// One look-up of the code for all individuals where they agree, else for each run of them.
-class ActivateStep : public Step {
+class ActivateKernel : public Kernel {
   public:
-    ActivateStep(const ElementRows& result, const ElementRows& operand, const ElementRow& code)
+    ActivateKernel(const ElementRows& result, const ElementRows& operand, const ElementRow& code)
         : runs_(runs_of(result, std::span(&operand, 1))), code_(code) {}
 
     void run(Frame& frame, std::int64_t count) const override {
@@ -127,9 +127,9 @@ FoldRow fold_row_of(Op op, ValueType type) {
     return real ? fold_into<float, true> : fold_into<std::int32_t, true>;
 }
 
-class FoldStep : public Step {
+class FoldKernel : public Kernel {
   public:
-    FoldStep(FoldRow fold, ElementRows result, ElementRows operand, std::int64_t length)
+    FoldKernel(FoldRow fold, ElementRows result, ElementRows operand, std::int64_t length)
         : fold_(fold), result_(std::move(result)), operand_(std::move(operand)), length_(length) {}
 
     void run(Frame& frame, std::int64_t count) const override {
@@ -151,20 +151,21 @@ class FoldStep : public Step {
 
 }  // namespace
 
-std::unique_ptr<Step> make_transposed_elementwise(const RowSet& rows, const ElementRows& result,
-                                                  std::span<const ElementRows> operands) {
-    return std::make_unique<ElementwiseStep>(rows, result, operands);
+std::unique_ptr<Kernel> make_transposed_elementwise(const LoopSet& rows, const ElementRows& result,
+                                                    std::span<const ElementRows> operands) {
+    return std::make_unique<ElementwiseKernel>(rows, result, operands);
 }
 
-std::unique_ptr<Step> make_transposed_activate(const ElementRows& result,
-                                               const ElementRows& operand, const ElementRow& code) {
-    return std::make_unique<ActivateStep>(result, operand, code);
+std::unique_ptr<Kernel> make_transposed_activate(const ElementRows& result,
+                                                 const ElementRows& operand,
+                                                 const ElementRow& code) {
+    return std::make_unique<ActivateKernel>(result, operand, code);
 }
 
-std::unique_ptr<Step> make_transposed_fold(Op op, ValueType type, const ElementRows& result,
-                                           const ElementRows& operand, std::int64_t length) {
+std::unique_ptr<Kernel> make_transposed_fold(Op op, ValueType type, const ElementRows& result,
+                                             const ElementRows& operand, std::int64_t length) {
     CAMBRIAN_ASSERT(length >= 1);
-    return std::make_unique<FoldStep>(fold_row_of(op, type), result, operand, length);
+    return std::make_unique<FoldKernel>(fold_row_of(op, type), result, operand, length);
 }
 
 void transpose_to_rows(const Word* from, std::int64_t stride, std::int64_t elements, Word* rows,

@@ -3,34 +3,34 @@
 #include <memory>
 #include <span>
 
+#include "cambrian/engine/cpu/execution/kernel.hpp"
 #include "cambrian/engine/cpu/execution/lift.hpp"
-#include "cambrian/engine/cpu/execution/step.hpp"
 #include "cambrian/engine/cpu/lanes/transposed_rows.hpp"
 
 // Steps over the rows of transposed values. Results are rows of individuals, never shared.
 namespace cambrian::cpu {
 
 /// A lifted function of one element of each operand, for every element of the result.
-[[nodiscard]] std::unique_ptr<Step> make_transposed_elementwise(
-    const RowSet& rows, const ElementRows& result, std::span<const ElementRows> operands);
+[[nodiscard]] std::unique_ptr<Kernel> make_transposed_elementwise(
+    const LoopSet& rows, const ElementRows& result, std::span<const ElementRows> operands);
 
 /// An activation by a gene code, which is a row of its own or shared.
-[[nodiscard]] std::unique_ptr<Step> make_transposed_activate(const ElementRows& result,
-                                                             const ElementRows& operand,
-                                                             const ElementRow& code);
+[[nodiscard]] std::unique_ptr<Kernel> make_transposed_activate(const ElementRows& result,
+                                                               const ElementRows& operand,
+                                                               const ElementRow& code);
 
 /// Sums or maxima of `length` elements each, from the first to the last: element i of the result
 /// folds operand[i * length ..].
-[[nodiscard]] std::unique_ptr<Step> make_transposed_fold(Op op, ValueType type,
-                                                         const ElementRows& result,
-                                                         const ElementRows& operand,
-                                                         std::int64_t length);
+[[nodiscard]] std::unique_ptr<Kernel> make_transposed_fold(Op op, ValueType type,
+                                                           const ElementRows& result,
+                                                           const ElementRows& operand,
+                                                           std::int64_t length);
 
 /// Rows of a product: element (i, j) of the result [m, n] is the sum over k of left(i, k) and
 /// right(j, k), in ascending order from 0, fused under fast math.
 struct TransposedProduct {
     /// Fast math sums blocks of so many products (see gemm.hpp); more are not taken.
-    static constexpr std::int64_t most_depth = 256;
+    static constexpr std::int64_t max_depth = 256;
     ElementRows result;  ///< m n, consecutive.
     ElementRows left;    ///< m k, of individuals.
     ElementRows right;   ///< n k.
@@ -39,7 +39,7 @@ struct TransposedProduct {
     std::int64_t k = 0;
     Math math = Math::fast;
 };
-[[nodiscard]] std::unique_ptr<Step> make_transposed_product(TransposedProduct product);
+[[nodiscard]] std::unique_ptr<Kernel> make_transposed_product(TransposedProduct product);
 
 /// Turns elements of individuals that lie `stride` words apart into rows, and back.
 void transpose_to_rows(const Word* from, std::int64_t stride, std::int64_t elements, Word* rows,

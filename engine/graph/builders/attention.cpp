@@ -43,7 +43,7 @@ Var turn_pairs(Var x, const RotaryTables& tables, Where where) {
     return reshape(turned, x.shape(), where);
 }
 
-/// The position, after an InputError where `rows` of them do not fit behind it.
+/// The position, after an InputError where `rows` of them do not fit after it.
 Var checked_position(Var position, std::int64_t length, std::int64_t rows, Where where) {
     return gather(iota(*position.graph, length - rows + 1, where), position, where);
 }
@@ -160,7 +160,7 @@ Var append_rows(Var cache, Var rows, Var position, Where where) {
         Extents indices(own.size(), 1);
         indices[own.size() - 2] = length;
         const Var clamped = min(max(source, none, where), last, where);
-        taken = gather_along(
+        taken = take_along_axis(
             rows, broadcast(reshaped(clamped, indices, where), cache.shape(), where), -2, where);
     }
     return select(reshape(inside, {length, 1}, where), taken, cache, where);

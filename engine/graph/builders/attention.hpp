@@ -36,7 +36,7 @@ RotaryTables at_positions(const RotaryTables& tables, Var positions,
                           Where where = Where::current());
 /// Rotates pairs (i, i + half) of the first 2 × half elements of the last axis of x [.., positions,
 /// width]: y[i] = x[i] c − x[i + half] s, y[i + half] = x[i + half] c + x[i] s. The tables
-/// [positions, half] may have leading axes that broadcast; elements behind the pairs are kept.
+/// [positions, half] may have leading axes that broadcast; elements after the pairs are kept.
 Var rope(Var x, const RotaryTables& tables, Where where = Where::current());
 
 struct QueriesAndKeys {

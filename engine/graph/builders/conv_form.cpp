@@ -63,9 +63,9 @@ Var add_taps(Var y, Var weights, const ConvForm& form) {
     extents.insert(extents.end(), form.geometry.positions.end() - rank,
                    form.geometry.positions.end());
     const Var planes = reshape(taps, Shape(std::span<const std::int64_t>(extents)));
-    PatchesAttribute adding{.window = form.conv.window};
+    Im2colAttribute adding{.window = form.conv.window};
     std::copy_n(form.geometry.inside.end() - rank, rank, adding.extents.begin());
-    return y.graph->add(Op::patches_add, std::span(&planes, 1), adding);
+    return y.graph->add(Op::col2im, std::span(&planes, 1), adding);
 }
 
 /// The window whose taps are the windows of another, and the other way round.
@@ -112,8 +112,8 @@ ConvForm::ConvForm(const ConvAttribute& attribute, const Shape& x, const Shape& 
 Var ConvForm::columns(Var x) const {
     Var columns = reshape(x, joined({images, channels}, geometry.inside, conv.window.rank));
     if (!geometry.is_identity())
-        columns = x.graph->add(Op::patches, std::span(&columns, 1),
-                               PatchesAttribute{.window = conv.window});
+        columns = x.graph->add(Op::im2col, std::span(&columns, 1),
+                               Im2colAttribute{.window = conv.window});
     return reshape(columns, {images, conv.groups, depth, geometry.windows()});
 }
 

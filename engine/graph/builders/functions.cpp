@@ -27,7 +27,7 @@ Var reversed(Var x, Where where) {
     return Operand(number_like(x, -1.0), where) - x;
 }
 
-/// The axis of x between all axes before and all behind it.
+/// The axis of x between all axes before and all after it.
 struct AxisExtents {
     int axis = 0;
     std::int64_t before = 1;
@@ -43,7 +43,7 @@ AxisExtents extents_around(Var x, int axis, Where where) {
     return extents;
 }
 
-/// [before, behind] with every row `count` times, in the shape of x but for its axis.
+/// [before, after] with every row `count` times, in the shape of x but for its axis.
 Var repeat_rows(Var x, int axis, std::int64_t count, std::int64_t before, std::int64_t behind,
                 Where where) {
     if (count < 1)

@@ -37,16 +37,16 @@ Var flip(Var x, int axis, Where where) {
     return x.graph->add(Op::flip, std::span(&x, 1), attribute, where);
 }
 
-Var gather_along(Var x, Var indices, int axis, Where where) {
+Var take_along_axis(Var x, Var indices, int axis, Where where) {
     const std::array operands{x, indices};
     const AxisAttribute attribute{from_start(axis, x.rank()), false};
-    return x.graph->add(Op::gather_along, operands, attribute, where);
+    return x.graph->add(Op::take_along_axis, operands, attribute, where);
 }
 
-Var scatter_add_along(Var values, Var indices, std::int64_t extent, int axis, Where where) {
+Var scatter_add_along_axis(Var values, Var indices, std::int64_t extent, int axis, Where where) {
     const std::array operands{values, indices};
     const ScatterAlongAttribute attribute{from_start(axis, values.rank()), extent};
-    return values.graph->add(Op::scatter_add_along, operands, attribute, where);
+    return values.graph->add(Op::scatter_add_along_axis, operands, attribute, where);
 }
 
 Var one_hot(Var indices, std::int64_t depth, Where where) {
@@ -55,7 +55,7 @@ Var one_hot(Var indices, std::int64_t depth, Where where) {
     extents.push_back(1);
     const Shape shape(extents);
     const Var ones = broadcast(constant(*indices.graph, 1.0), shape, where);
-    return scatter_add_along(ones, reshape(indices, shape, where), depth, -1, where);
+    return scatter_add_along_axis(ones, reshape(indices, shape, where), depth, -1, where);
 }
 
 }  // namespace cambrian

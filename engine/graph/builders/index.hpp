@@ -30,12 +30,12 @@ Var flip(Var x, int axis, Where where = Where::current());
 
 /// Elements of an axis at integer indices: y[.., i, ..] = x[.., indices[.., i, ..], ..]. The
 /// indices have x's extents but for the axis; one outside of x's is an InputError at run time.
-Var gather_along(Var x, Var indices, int axis, Where where = Where::current());
+Var take_along_axis(Var x, Var indices, int axis, Where where = Where::current());
 /// Adds values into zeros of `extent` elements along an axis, each at its index (of the shape of
 /// the values), in order of position: y[.., indices[.., i, ..], ..] += values[.., i, ..]. An index
 /// outside [0, extent) is an InputError at run time.
-Var scatter_add_along(Var values, Var indices, std::int64_t extent, int axis,
-                      Where where = Where::current());
+Var scatter_add_along_axis(Var values, Var indices, std::int64_t extent, int axis,
+                           Where where = Where::current());
 
 /// [..] → real [.., depth]: 1 at the index, 0 elsewhere. An index outside [0, depth) is an
 /// InputError at run time.

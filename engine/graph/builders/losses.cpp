@@ -29,7 +29,7 @@ Picked pick(Var x, Var targets, const LossOptions& options, Where where) {
                                      targets.shape().extents().end());
     column.push_back(1);
     const Var indices = reshape(targets, Shape(std::span<const std::int64_t>(column)), where);
-    picked.elements = reshape(gather_along(x, indices, -1, where), targets.shape(), where);
+    picked.elements = reshape(take_along_axis(x, indices, -1, where), targets.shape(), where);
     return picked;
 }
 

@@ -4,7 +4,7 @@
 
 #include "cambrian/engine/graph/builders/arithmetic.hpp"
 
-// Normalisations; each is one pass over its rows where a backend fuses chains.
+// Normalisations; each is one pass over its rows where a backend fuses fusion groups.
 namespace cambrian {
 
 /// x / sqrt(mean(x²) + epsilon) × gain along the last axis.

@@ -49,12 +49,11 @@ PoolWindows pool_windows(Var x, const PerAxis& kernel, const PoolOptions& option
                               .dilation = options.dilation,
                               .before = options.before,
                               .after = options.after};
-    Window window =
-        AxisReader(Op::patches, operands, kernel.count(), where).window(kernel, sliding);
+    Window window = AxisReader(Op::im2col, operands, kernel.count(), where).window(kernel, sliding);
     for (std::size_t i = 0; i < static_cast<std::size_t>(window.rank); ++i)
         if (window.stride[i] == 0) window.stride[i] = window.kernel[i];
-    const Var taps = x.graph->add(Op::patches, operands,
-                                  PatchesAttribute{.window = window, .padding = padding}, where);
+    const Var taps = x.graph->add(Op::im2col, operands,
+                                  Im2colAttribute{.window = window, .padding = padding}, where);
     return {window, taps, x.rank() - window.rank};
 }
 
@@ -73,7 +72,7 @@ Var average_pool(Var x, const PerAxis& kernel, const PoolOptions& options, bool 
     if (count_padding) return sum / static_cast<double>(geometry.taps());
     Tensor counts = tap_counts(geometry, windows.window.rank);
     if (std::ranges::find(counts.elements, 0.0) != counts.elements.end())
-        fail_window(Op::patches, std::array{x},
+        fail_window(Op::im2col, std::array{x},
                     "(a window reads nothing but padding, which is not counted) use less padding",
                     where);
     return sum / Operand(x.graph->constant(std::move(counts)), where);
@@ -90,7 +89,7 @@ Var causal_conv1d(Var x, Var weights, Where where) {
             where);
     // A window of K steps and one feature keeps features last: nothing has to be transposed.
     const std::int64_t kernel = weights.shape()[1];
-    const Var steps = patches(x, {kernel, 1}, {.before = {kernel - 1, 0}}, Padding::zero, where);
+    const Var steps = im2col(x, {kernel, 1}, {.before = {kernel - 1, 0}}, Padding::zero, where);
     const Var filter = reshape(transpose(weights, where), {kernel, 1, weights.shape()[0]}, where);
     return reduce_sum(Operand(steps, where) * Operand(filter, where), -3, false, where);
 }

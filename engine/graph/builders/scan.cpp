@@ -32,7 +32,7 @@ Var gelu(Operand x) {
 
 Var activate(Var x, Activation activation, Where where) {
     switch (activation) {
-        case Activation::linear:
+        case Activation::identity:
             return x;
         case Activation::relu:
             return relu({x, where});
@@ -54,7 +54,7 @@ Var activate(Var x, Var code, Where where) {
         const double value = std::get<ConstantAttribute>(producer.attributes).value->elements[0];
         const bool known = value >= 0.0 && value < static_cast<double>(activation_names.size());
         return activate(
-            x, known ? static_cast<Activation>(static_cast<int>(value)) : Activation::linear,
+            x, known ? static_cast<Activation>(static_cast<int>(value)) : Activation::identity,
             where);
     }
     const std::array operands{x, code};

@@ -107,22 +107,21 @@ PerAxis::PerAxis(std::initializer_list<std::int64_t> each) : count_(static_cast<
     std::copy_n(each.begin(), std::min(each.size(), values_.size()), values_.begin());
 }
 
-Var patches(Var x, const PerAxis& kernel, const ConvOptions& options, Padding padding,
-            Where where) {
+Var im2col(Var x, const PerAxis& kernel, const ConvOptions& options, Padding padding, Where where) {
     const std::span<const Var> operands(&x, 1);
     const Window window =
-        AxisReader(Op::patches, operands, kernel.count(), where).window(kernel, options);
-    return x.graph->add(Op::patches, operands,
-                        PatchesAttribute{.window = window, .padding = padding}, where);
+        AxisReader(Op::im2col, operands, kernel.count(), where).window(kernel, options);
+    return x.graph->add(Op::im2col, operands, Im2colAttribute{.window = window, .padding = padding},
+                        where);
 }
 
-Var patches_add(Var taps, const PerAxis& kernel, const PerAxis& extents, const ConvOptions& options,
-                Where where) {
+Var col2im(Var taps, const PerAxis& kernel, const PerAxis& extents, const ConvOptions& options,
+           Where where) {
     const std::span<const Var> operands(&taps, 1);
-    const AxisReader reader(Op::patches_add, operands, kernel.count(), where);
-    const PatchesAttribute attribute{.window = reader.window(kernel, options),
-                                     .extents = reader.numbers("the result", extents)};
-    return taps.graph->add(Op::patches_add, operands, attribute, where);
+    const AxisReader reader(Op::col2im, operands, kernel.count(), where);
+    const Im2colAttribute attribute{.window = reader.window(kernel, options),
+                                    .extents = reader.numbers("the result", extents)};
+    return taps.graph->add(Op::col2im, operands, attribute, where);
 }
 
 Var conv(Var x, Var weights, const ConvOptions& options, Where where) {

@@ -33,18 +33,18 @@ struct ConvOptions {
     PerAxis stride = 1;
     PerAxis dilation = 1;
     PerAxis before = 0;  ///< Padding in front of each axis.
-    PerAxis after = 0;   ///< Padding behind each axis.
+    PerAxis after = 0;   ///< Padding after each axis.
     std::int64_t groups = 1;
 };
 
 /// x [.., s1 .. sr] → [.., taps, o1 .. or]: what each tap of each window reads, taps row-major in
 /// the kernel. The kernel gives the rank: one number for each axis.
-Var patches(Var x, const PerAxis& kernel, const ConvOptions& options = {},
-            Padding padding = Padding::zero, Where where = Where::current());
+Var im2col(Var x, const PerAxis& kernel, const ConvOptions& options = {},
+           Padding padding = Padding::zero, Where where = Where::current());
 /// The adjoint: taps [.., taps, o1 .. or] added into zeros [.., extents], those of one element in
 /// order of tap.
-Var patches_add(Var taps, const PerAxis& kernel, const PerAxis& extents,
-                const ConvOptions& options = {}, Where where = Where::current());
+Var col2im(Var taps, const PerAxis& kernel, const PerAxis& extents, const ConvOptions& options = {},
+           Where where = Where::current());
 
 /// x [.., C, s1 .. sr], weights [O, C / groups, k1 .. kr] and bias [O] → [.., O, o1 .. or]. The
 /// weights give the rank and the kernel. The kernel is not flipped.

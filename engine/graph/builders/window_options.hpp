@@ -17,7 +17,7 @@ class AxisReader {
   public:
     AxisReader(Op op, std::span<const Var> operands, int rank, Where where);
 
-    /// One number for each axis, zeros behind them.
+    /// One number for each axis, zeros after them.
     [[nodiscard]] Window::Extents numbers(const char* what, const PerAxis& values) const;
     [[nodiscard]] Window window(const PerAxis& kernel, const ConvOptions& options) const;
 

@@ -57,7 +57,7 @@ struct AttributeText {
     std::string operator()(const LengthAttribute& a) const {
         return "length " + std::to_string(a.length);
     }
-    std::string operator()(const LinearAttribute& a) const {
+    std::string operator()(const MatmulEpilogueAttribute& a) const {
         std::string text = (*this)(a.product);
         for (const auto& [flag, word] : {std::pair{a.bias, "bias"}, {a.activation, "activation"}})
             if (flag) text += (text.empty() ? "" : ", ") + std::string(word);
@@ -66,7 +66,7 @@ struct AttributeText {
                std::to_string(a.codes->left_length) + " " + std::to_string(a.codes->right_length) +
                (a.codes->result ? ", encode" : "");
     }
-    std::string operator()(const ChainAttribute&) const { return ""; }
+    std::string operator()(const FusedAttribute&) const { return ""; }
     std::string operator()(const InterpretAttribute& a) const {
         return "outputs " + std::to_string(a.outputs) + ", memory " + std::to_string(a.memory) +
                ", weights " + std::to_string(a.weights);
@@ -84,7 +84,7 @@ struct AttributeText {
     std::string operator()(const ScatterAlongAttribute& a) const {
         return "axis " + std::to_string(a.axis) + ", extent " + std::to_string(a.extent);
     }
-    std::string operator()(const PatchesAttribute& a) const {
+    std::string operator()(const Im2colAttribute& a) const {
         return window_text(a.window) + (a.padding == Padding::lowest ? ", lowest outside" : "");
     }
     std::string operator()(const ConvAttribute& a) const {
@@ -129,7 +129,7 @@ std::string attribute_text(const Graph& graph, const Node& node) {
 
 const Graph* body_of(const Node& node) {
     if (const auto* scan = std::get_if<ScanAttribute>(&node.attributes)) return scan->body.get();
-    if (const auto* chain = std::get_if<ChainAttribute>(&node.attributes)) return chain->body.get();
+    if (const auto* fused = std::get_if<FusedAttribute>(&node.attributes)) return fused->body.get();
     return nullptr;
 }
 

@@ -13,7 +13,7 @@ namespace cambrian {
 [[nodiscard]] std::string info_text(const ValueInfo& info);
 /// Attributes of a node, empty when there is nothing to say.
 [[nodiscard]] std::string attribute_text(const Graph& graph, const Node& node);
-/// The body of a scan or a chain, or null.
+/// The body of a scan or a fusion group, or null.
 [[nodiscard]] const Graph* body_of(const Node& node);
 
 }  // namespace cambrian

@@ -73,11 +73,11 @@ class Exposure {
         std::erase_if(inner, [&](const std::string& name) { return !contains(names_, name); });
         if (inner.empty()) return copy_.copy(node);
         Graph body = Exposure(*scan.body, inner).run();
-        // All steps are taken, and those behind the end of an individual must not fail.
+        // All steps are taken, and those after the end of an individual must not fail.
         if (scan.alive_carry >= 0) body = guard_body(body, std::exchange(scan.alive_carry, -1));
         scan.body = std::make_shared<const Graph>(std::move(body));
         copy_.copy(node, std::move(scan));
-        // The body's new outputs are results of the scan behind those it had.
+        // The body's new outputs are results of the scan after those it had.
         const Var first = copy_.mapped(ValueId{node.first_result});
         for (std::size_t i = 0; i < inner.size(); ++i)
             find(inner[i],

@@ -13,7 +13,7 @@ namespace cambrian {
 /// scan does. Throws ShapeError when a graph and a body, or two bodies, use one name.
 [[nodiscard]] std::vector<std::string> capture_names(const Graph& graph);
 
-/// The same graph with the values of these names as further outputs, in this order, behind its own.
+/// The same graph with the values of these names as further outputs, in this order, after its own.
 /// A value of a scan's body becomes what it is at every step, stacked along a new leading axis; a
 /// scan that may stop early then takes all its steps, with the same results and data errors. Throws
 /// ShapeError for a name that nothing has.

@@ -78,7 +78,7 @@ class ReverseSweep {
             const auto depends = [&](ValueId id) {
                 return bool{depends_[static_cast<std::size_t>(id)]};
             };
-            if (!row(node.op).differentiable ||
+            if (!op_info(node.op).differentiable ||
                 !std::ranges::any_of(graph_.operands(node), depends))
                 continue;
             for (std::uint32_t id = node.first_result; id < node.first_result + node.result_count;
@@ -97,7 +97,7 @@ class ReverseSweep {
             results.push_back({&graph_, ValueId{id}});
             upstream.push_back(adjoints_[id]);
         }
-        const OpRow& rule = row(node.op);
+        const OpInfo& rule = op_info(node.op);
         if (!rule.differentiable || std::ranges::all_of(upstream, is_nothing)) return;
         std::vector<Var> operands;
         for (const ValueId id : graph_.operands(node)) operands.push_back({&graph_, id});
@@ -114,7 +114,7 @@ class ReverseSweep {
         if (std::ranges::find(wanted, true) == wanted.end()) return;
         std::vector<Var> gradients(operands.size(), nothing);
         GradientContext context(graph_, node, operands, results, upstream, wanted, gradients);
-        row(node.op).gradient(context);
+        op_info(node.op).gradient(context);
         for (std::size_t i = 0; i < operands.size(); ++i)
             if (!is_nothing(gradients[i])) add(operands[i], gradients[i]);
     }
@@ -122,7 +122,8 @@ class ReverseSweep {
     void sweep_lowering(const Node& node, std::span<const Var> operands,
                         std::span<const Var> upstream) {
         const std::size_t first = graph_.nodes().size();
-        const std::vector<Var> lowered = row(node.op).lowering(graph_, operands, node.attributes);
+        const std::vector<Var> lowered =
+            op_info(node.op).lowering(graph_, operands, node.attributes);
         const std::size_t last = graph_.nodes().size();
         spread_dependence(first, last);
         for (std::size_t i = 0; i < lowered.size(); ++i)

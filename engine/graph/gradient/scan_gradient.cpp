@@ -21,7 +21,7 @@ Var declare(Graph& body, Var value, bool sequence) {
     return body.input("", value.info().type, sequence ? Shape(shape.extents().subspan(1)) : shape);
 }
 
-/// The gradient walks every step, also those behind the end of an individual, where nothing may
+/// The gradient walks every step, also those after the end of an individual, where nothing may
 /// fail.
 ScanAttribute guarded(const GradientContext& context) {
     ScanAttribute scan = attribute<ScanAttribute>(context.attributes());

@@ -15,7 +15,7 @@ namespace {
 using reference::Elements;
 
 /// Values with more elements are left to run time: constants stay smaller than the graph's data.
-constexpr std::int64_t most_folded_elements = 4096;
+constexpr std::int64_t max_folded_elements = 4096;
 
 class ConstantFolding {
   public:
@@ -49,7 +49,7 @@ class ConstantFolding {
     }
 
     [[nodiscard]] bool is_small(ValueId id) const {
-        return graph_.value(id).shape.elements() <= most_folded_elements;
+        return graph_.value(id).shape.elements() <= max_folded_elements;
     }
 
     void learn(const Node& node) {
@@ -63,7 +63,7 @@ class ConstantFolding {
     }
 
     [[nodiscard]] bool can_evaluate(const Node& node) const {
-        if (!row(node.op).exact || reference::kernel(node.op) == nullptr) return false;
+        if (!op_info(node.op).exact || reference::kernel(node.op) == nullptr) return false;
         for (std::uint32_t i = 0; i < node.result_count; ++i)
             if (!is_small(ValueId{node.first_result + i})) return false;
         return std::ranges::all_of(graph_.operands(node), [&](ValueId id) {

@@ -15,7 +15,7 @@ using Multiplies = std::function<bool(NumberFormat)>;
 /// A product whose operands are decoded, and the encode it becomes one node with, if any.
 struct Fusion {
     const Node* product = nullptr;
-    LinearAttribute linear;
+    MatmulEpilogueAttribute linear;
 };
 
 class FormatFusion {
@@ -27,7 +27,7 @@ class FormatFusion {
           fusions_(graph.nodes().size()),
           absorbed_(graph.nodes().size(), false) {
         for (const Node& node : graph.nodes())
-            if (node.op == Op::matmul || node.op == Op::linear) find(node);
+            if (node.op == Op::matmul || node.op == Op::matmul_epilogue) find(node);
     }
 
     [[nodiscard]] Graph fused() const {
@@ -64,8 +64,8 @@ class FormatFusion {
 
     void find(const Node& product) {
         Fusion fusion{&product, {}};
-        if (product.op == Op::linear)
-            fusion.linear = std::get<LinearAttribute>(product.attributes);
+        if (product.op == Op::matmul_epilogue)
+            fusion.linear = std::get<MatmulEpilogueAttribute>(product.attributes);
         else
             fusion.linear.product = std::get<MatmulAttribute>(product.attributes);
         if (fusion.linear.codes) return;
@@ -91,7 +91,7 @@ class FormatFusion {
             operands[i] = copy.mapped(graph_.operands(decode)[0]);
         }
         copy.map(ValueId{last.first_result},
-                 target.add(Op::linear, operands, fusion.linear, fusion.product->where));
+                 target.add(Op::matmul_epilogue, operands, fusion.linear, fusion.product->where));
     }
 
     const Graph& graph_;
@@ -102,8 +102,8 @@ class FormatFusion {
 };
 
 bool is_split(const Node& node, const Multiplies& multiplies) {
-    if (node.op != Op::linear) return false;
-    const auto& codes = std::get<LinearAttribute>(node.attributes).codes;
+    if (node.op != Op::matmul_epilogue) return false;
+    const auto& codes = std::get<MatmulEpilogueAttribute>(node.attributes).codes;
     return codes && !multiplies(codes->format);
 }
 
@@ -132,7 +132,7 @@ Graph split_formats(const Graph& graph, const Multiplies& multiplies) {
         } else if (is_split(node, multiplies)) {
             const std::vector<Var> operands = copy.operands(node);
             copy.map(ValueId{node.first_result},
-                     lower_linear(result, operands, node.attributes).front());
+                     lower_matmul_epilogue(result, operands, node.attributes).front());
         } else {
             copy.copy(node);
         }

@@ -194,7 +194,7 @@ constexpr std::array identities{
 Found without_broadcasts(const IdentitySite& site) {
     // Of nothing the op computes nothing, where its operands may hold what it refuses.
     const bool empty = site.result.shape.elements() == 0;
-    if (row(site.node.op).shape != shape_rule::broadcast_operands || empty) return std::nullopt;
+    if (op_info(site.node.op).shape != shape_rule::broadcast_operands || empty) return std::nullopt;
     std::vector<Var> operands(site.operands.begin(), site.operands.end());
     for (Var& operand : operands)
         if (const Found inner = operand_of(operand, Op::broadcast)) operand = *inner;

@@ -13,7 +13,7 @@ using HasKernel = std::function<bool(Op)>;
 bool needs_lowering(const Node& node, const HasKernel& has_kernel) {
     if (node.op == Op::scan)
         return cambrian::needs_lowering(*std::get<ScanAttribute>(node.attributes).body, has_kernel);
-    return row(node.op).lowering != nullptr && !has_kernel(node.op);
+    return op_info(node.op).lowering != nullptr && !has_kernel(node.op);
 }
 
 /// The value, which one of the operands marks as every individual's own: a lowering may leave
@@ -50,7 +50,7 @@ Graph lower(const Graph& graph, const std::function<bool(Op)>& has_kernel) {
         } else {
             const std::vector<Var> operands = copy.operands(node);
             const std::vector<Var> lowered =
-                row(node.op).lowering(result, operands, node.attributes);
+                op_info(node.op).lowering(result, operands, node.attributes);
             for (std::uint32_t i = 0; i < node.result_count; ++i) {
                 const ValueId id{node.first_result + i};
                 copy.map(id, graph.value(id).per_individual ? for_each(lowered[i], operands)

@@ -31,13 +31,13 @@ Graph optimize(const Graph& graph, const OptimizeOptions& options) {
     Graph result = simplified(guard_finished(split_formats(graph, multiplies)));
     if (needs_lowering(result, options.has_kernel))
         result = simplified(lower(result, options.has_kernel));
-    if (options.fuse_linear) result = fuse_linear(result);
+    if (options.fuse_matmul_epilogue) result = fuse_matmul_epilogue(result);
     if (options.multiplies_codes) result = fuse_formats(result, multiplies);
-    if (options.chains && may_hold_chains(result, *options.chains))
-        result = fuse_chains(result, *options.chains);
+    if (options.groups && may_hold_fusion_groups(result, *options.groups))
+        result = fuse_elementwise(result, *options.groups);
     result = separate_updates(eliminate_dead_code(result));
-    if (options.most_bytes_per_individual > 0)
-        result = rematerialize(result, options.most_bytes_per_individual);
+    if (options.max_bytes_per_individual > 0)
+        result = rematerialize(result, options.max_bytes_per_individual);
     result = schedule(result);
     verify(result);
     CAMBRIAN_ENSURE(same_boundary(graph, result));

@@ -14,8 +14,7 @@ namespace cambrian {
 /// each op's batch rule, through scan bodies to a fixed point. Operands that all individuals share
 /// stay shared. There is no op over the population, so individuals cannot meet: batch independence
 /// holds by construction.
-[[nodiscard]] Graph over_population(const Graph& graph,
-                                    std::span<const std::size_t> per_individual_inputs);
+[[nodiscard]] Graph vmap(const Graph& graph, std::span<const std::size_t> per_individual_inputs);
 
 /// With data errors in the bodies of scans that may stop early (alive_carry) left to individuals
 /// that are alive: what an op checks is replaced by something harmless for the others, as the block
@@ -52,12 +51,12 @@ namespace cambrian {
 [[nodiscard]] Graph lower(const Graph& graph, const std::function<bool(Op)>& has_kernel);
 
 /// With every matmul whose only use is a bias [n] added to it, or an activation by code, as one
-/// `linear`, also in scan bodies.
-[[nodiscard]] Graph fuse_linear(const Graph& graph);
+/// `matmul_epilogue`, also in scan bodies.
+[[nodiscard]] Graph fuse_matmul_epilogue(const Graph& graph);
 
-/// With every matmul and linear of two values that one format is decoded to as one `linear` of the
-/// codes, where `multiplies` is true for the format, also in scan bodies; the result as codes where
-/// nothing but an encode in that format reads it.
+/// With every matmul and linear of two values that one format is decoded to as one
+/// `matmul_epilogue` of the codes, where `multiplies` is true for the format, also in scan bodies;
+/// the result as codes where nothing but an encode in that format reads it.
 [[nodiscard]] Graph fuse_formats(const Graph& graph,
                                  const std::function<bool(NumberFormat)>& multiplies);
 
@@ -65,25 +64,25 @@ namespace cambrian {
 [[nodiscard]] Graph split_formats(const Graph& graph,
                                   const std::function<bool(NumberFormat)>& multiplies);
 
-struct ChainRules {
+struct FusionRules {
     bool reductions = false;  ///< Also reduce_sum and reduce_max along the last axis.
-    std::size_t most_nodes = 64;
-    std::size_t most_operands = 6;
+    std::size_t max_nodes = 64;
+    std::size_t max_operands = 6;
     std::int64_t longest_row = 65536;  ///< Longer ones are left to reductions of many workgroups.
     /// Chains whose largest value has fewer (of one individual) stay as they are.
-    std::int64_t least_elements = 0;
+    std::int64_t min_elements = 0;
 };
 
-/// With connected elementwise nodes as one `chain`: a node joins when all its users are in the
-/// chain, so nothing is computed twice and only the chain's result is stored. A body holds
-/// elementwise nodes, numbers, broadcasts, reshapes that add or drop leading axes of extent 1, and,
-/// where the rules allow it, reductions of the chain's rows that keep their axis; every value of it
-/// has one element for each of the result's, one for each row, or one at all. A shared value joins
-/// no chain of every individual, numbers excepted. Single nodes stay as they are. Also in scan
-/// bodies. The values do not change.
-[[nodiscard]] Graph fuse_chains(const Graph& graph, const ChainRules& rules);
-/// Whether any value is large enough for a chain, also in scan bodies.
-[[nodiscard]] bool may_hold_chains(const Graph& graph, const ChainRules& rules);
+/// With connected elementwise nodes as one `fusion group`: a node joins when all its users are in
+/// the fusion group, so nothing is computed twice and only the fusion group's result is stored. A
+/// body holds elementwise nodes, numbers, broadcasts, reshapes that add or drop leading axes of
+/// extent 1, and, where the rules allow it, reductions of the fusion group's rows that keep their
+/// axis; every value of it has one element for each of the result's, one for each row, or one at
+/// all. A shared value joins no chain of every individual, numbers excepted. Single nodes stay as
+/// they are. Also in scan bodies. The values do not change.
+[[nodiscard]] Graph fuse_elementwise(const Graph& graph, const FusionRules& rules);
+/// Whether any value is large enough for a fusion group, also in scan bodies.
+[[nodiscard]] bool may_hold_fusion_groups(const Graph& graph, const FusionRules& rules);
 
 /// With a copy of every input that replaces one and is replaced itself (a swap): no order of copies
 /// at the end would do.
@@ -95,22 +94,22 @@ struct ChainRules {
 /// bodies.
 [[nodiscard]] Graph schedule(const Graph& graph);
 
-/// With cheap values (elementwise, chains, movement) that are kept over the node where most memory
-/// is in use computed anew for their late readers instead, largest first, as long as each lowers
-/// the plan's peak and the arena of one individual is above that many bytes. The same nodes of the
-/// same operands: not a bit changes.
-[[nodiscard]] Graph rematerialize(const Graph& graph, std::int64_t most_bytes_per_individual);
+/// With cheap values (elementwise, fusion groups, movement) that are kept over the node where most
+/// memory is in use computed anew for their late readers instead, largest first, as long as each
+/// lowers the plan's peak and the arena of one individual is above that many bytes. The same nodes
+/// of the same operands: not a bit changes.
+[[nodiscard]] Graph rematerialize(const Graph& graph, std::int64_t max_bytes_per_individual);
 
 /// What a backend wants of its graphs.
 struct OptimizeOptions {
     /// Fused ops for which it is false are replaced by their lowering.
     std::function<bool(Op)> has_kernel = {};
-    bool fuse_linear = false;
-    /// Formats whose codes a kernel of `linear` multiplies as they are; unset: none.
+    bool fuse_matmul_epilogue = false;
+    /// Formats whose codes a kernel of `matmul_epilogue` multiplies as they are; unset: none.
     std::function<bool(NumberFormat)> multiplies_codes = {};
-    std::optional<ChainRules> chains = {};  ///< None: no chains.
+    std::optional<FusionRules> groups = {};  ///< None: no fusion groups.
     /// Bytes of temporaries of one individual above which cheap ones are computed again; 0: never.
-    std::int64_t most_bytes_per_individual = 0;
+    std::int64_t max_bytes_per_individual = 0;
 };
 
 /// The passes of every backend in their order: fold, merge what is equal, hoist, remove what is

@@ -12,9 +12,9 @@ namespace {
 
 constexpr std::int64_t word_bytes = 4;
 /// Nodes that are computed again to have one value again.
-constexpr std::size_t most_nodes = 8;
+constexpr std::size_t max_nodes = 8;
 /// Graphs that are tried: each is planned.
-constexpr int most_trials = 256;
+constexpr int max_trials = 256;
 
 std::size_t index(ValueId id) {
     return static_cast<std::size_t>(id);
@@ -22,7 +22,7 @@ std::size_t index(ValueId id) {
 
 bool is_cheap(const Node& node) {
     if (node.result_count != 1 || node.op == Op::input) return false;
-    return row(node.op).elementwise || node.op == Op::chain || node.op == Op::broadcast ||
+    return op_info(node.op).elementwise || node.op == Op::fused || node.op == Op::broadcast ||
            node.op == Op::reshape || node.op == Op::permute || node.op == Op::slice ||
            node.op == Op::pad || node.op == Op::concat || node.op == Op::flip;
 }
@@ -112,12 +112,12 @@ class Peak {
         const Node& node = graph_.producer(id);
         const auto position = static_cast<std::size_t>(&node - graph_.nodes().data());
         if (std::ranges::find(candidate.nodes, position) != candidate.nodes.end()) return true;
-        if (!is_cheap(node) || candidate.nodes.size() >= most_nodes) return false;
+        if (!is_cheap(node) || candidate.nodes.size() >= max_nodes) return false;
         for (const ValueId operand : graph_.operands(node)) {
             if (!is_there(operand, candidate.reader) && !collect(operand, candidate)) return false;
         }
         candidate.nodes.push_back(position);
-        return candidate.nodes.size() <= most_nodes;
+        return candidate.nodes.size() <= max_nodes;
     }
 
     void compute_again(const Candidate& candidate, GraphCopy& copy) const {
@@ -146,9 +146,9 @@ class Peak {
 };
 
 /// A graph whose peak is lower, or nothing.
-std::optional<Graph> lowered_peak(const Graph& graph, std::int64_t most_words, int& trials) {
+std::optional<Graph> lowered_peak(const Graph& graph, std::int64_t max_words, int& trials) {
     const Peak peak(graph);
-    if (peak.words() <= most_words) return std::nullopt;
+    if (peak.words() <= max_words) return std::nullopt;
     for (const Candidate& candidate : peak.candidates()) {
         if (trials-- <= 0) return std::nullopt;
         Graph changed = peak.without(candidate);
@@ -159,10 +159,10 @@ std::optional<Graph> lowered_peak(const Graph& graph, std::int64_t most_words, i
 
 }  // namespace
 
-Graph rematerialize(const Graph& graph, std::int64_t most_bytes_per_individual) {
+Graph rematerialize(const Graph& graph, std::int64_t max_bytes_per_individual) {
     Graph result = graph;
-    int trials = most_trials;
-    while (auto changed = lowered_peak(result, most_bytes_per_individual / word_bytes, trials))
+    int trials = max_trials;
+    while (auto changed = lowered_peak(result, max_bytes_per_individual / word_bytes, trials))
         result = std::move(*changed);
     return result;
 }

@@ -28,7 +28,7 @@ class ListSchedule {
     }
 
     /// The least that any order needs: what a node reads and writes at once.
-    [[nodiscard]] std::int64_t least_words() const {
+    [[nodiscard]] std::int64_t min_words() const {
         std::int64_t least = 0;
         for (std::size_t i = 0; i < reads_.size(); ++i) {
             std::int64_t words = allocated(i);
@@ -193,7 +193,7 @@ Graph schedule(const Graph& graph) {
     if (!result.updates().empty()) result = reordered(result, ListSchedule(result).order(false));
     ListSchedule list(result);
     const Plan before = plan(result);
-    if (weighed(before) <= list.least_words()) return result;
+    if (weighed(before) <= list.min_words()) return result;
     Graph other = reordered(result, list.order(true));
     return is_better(plan(other), before) ? other : result;
 }

@@ -7,11 +7,11 @@ namespace {
 
 bool is_in_place_op(const Node& node) {
     if (node.result_count != 1) return false;
-    if (node.op != Op::chain) return row(node.op).elementwise;
-    const Graph& body = *std::get<ChainAttribute>(node.attributes).body;
+    if (node.op != Op::fused) return op_info(node.op).elementwise;
+    const Graph& body = *std::get<FusedAttribute>(node.attributes).body;
     return std::ranges::all_of(body.nodes(), [](const Node& inner) {
         return inner.op == Op::input || inner.op == Op::constant || inner.op == Op::broadcast ||
-               inner.op == Op::reshape || row(inner.op).elementwise;
+               inner.op == Op::reshape || op_info(inner.op).elementwise;
     });
 }
 

@@ -6,8 +6,8 @@
 namespace cambrian {
 
 /// Whether a node reads the elements of a root only where it writes its own result, so that the
-/// result may lie in the very same elements: elementwise ops and chains without reductions that do
-/// not broadcast it.
+/// result may lie in the very same elements: elementwise ops and fusion groups without reductions
+/// that do not broadcast it.
 [[nodiscard]] bool reads_in_place(const Graph& graph, const Liveness& live, const Node& node,
                                   ValueId root);
 

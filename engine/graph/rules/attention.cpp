@@ -139,7 +139,7 @@ class Scores {
   private:
     [[nodiscard]] Var position(std::int64_t length) const { return iota(graph_, length); }
 
-    /// Rows of keys or values, zeros for those that do not count: whatever a cache holds behind
+    /// Rows of keys or values, zeros for those that do not count: whatever a cache holds after
     /// its valid keys, 0 × NaN must not reach a result.
     [[nodiscard]] Var counted(Var x) const {
         const Var all = reshape(x, {sizes_.key_heads, sizes_.keys, x.shape()[-1]});

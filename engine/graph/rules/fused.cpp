@@ -8,14 +8,14 @@
 #include "cambrian/engine/graph/number_format.hpp"
 #include "cambrian/engine/graph/rules/op_rules.hpp"
 
-// Rules and lowerings of linear, chain and interpret.
+// Rules and lowerings of linear, fusion group and interpret.
 namespace cambrian {
 namespace {
 
 /// Left and right of a linear as its matmul sees them: codes decoded.
 class ProductOperands {
   public:
-    ProductOperands(const OperandInfos& operands, const LinearAttribute& linear) {
+    ProductOperands(const OperandInfos& operands, const MatmulEpilogueAttribute& linear) {
         if (operands.size() < 2) reject("a product has two operands", "pass left and right");
         infos_ = {operands[0], operands[1]};
         if (!linear.codes) return;
@@ -34,7 +34,8 @@ class ProductOperands {
     std::array<ValueId, 2> ids_{ValueId{0}, ValueId{1}};
 };
 
-void check_epilogue(const LinearAttribute& linear, const OperandInfos& operands, std::int64_t n) {
+void check_epilogue(const MatmulEpilogueAttribute& linear, const OperandInfos& operands,
+                    std::int64_t n) {
     std::size_t next = 2;
     if (operands.size() != next + (linear.bias ? 1 : 0) + (linear.activation ? 1 : 0))
         reject("the operands do not match the flags of the epilogue",
@@ -52,16 +53,16 @@ void check_epilogue(const LinearAttribute& linear, const OperandInfos& operands,
     }
 }
 
-void check_chain(const ChainAttribute& chain, const OperandInfos& operands) {
-    if (chain.body == nullptr || chain.body->outputs().size() != 1 ||
-        chain.body->inputs().size() != operands.size())
+void check_fused(const FusedAttribute& fused, const OperandInfos& operands) {
+    if (fused.body == nullptr || fused.body->outputs().size() != 1 ||
+        fused.body->inputs().size() != operands.size())
         reject("the body does not fit the operands",
                "give the body one input for each operand and one output");
-    for (const Node& node : chain.body->nodes())
-        if (may_divide_by_zero(*chain.body, node))
+    for (const Node& node : fused.body->nodes())
+        if (may_divide_by_zero(*fused.body, node))
             reject("the body divides integers", "divide by a constant or outside of the chain");
     for (std::size_t i = 0; i < operands.size(); ++i) {
-        const ValueInfo& input = chain.body->value(chain.body->inputs()[i]);
+        const ValueInfo& input = fused.body->value(fused.body->inputs()[i]);
         if (input.type != operands[i].type || input.shape != operands[i].shape)
             reject("body input " + std::to_string(i) + " is " + input.shape.text() +
                        " and receives " + operands[i].shape.text(),
@@ -82,7 +83,7 @@ void check_interpret(const InterpretAttribute& interpret, const OperandInfos& op
     const Shape& state = operands[3].shape;
     if (operands[0].shape.rank() != 1 || operands[1].shape.rank() != 1 ||
         operands[0].shape[0] < 1 || operands[1].shape[0] < 1)
-        reject("tape and weights are vectors", "pass a tape [t] and weights [w]");
+        reject("bytecode and weights are vectors", "pass bytecode [b] and weights [w]");
     if (rows.rank() == 0 || rows.rank() != state.rank() ||
         with_last_extent(rows, 1) != with_last_extent(state, 1))
         reject(
@@ -90,14 +91,14 @@ void check_interpret(const InterpretAttribute& interpret, const OperandInfos& op
             "pass as many states as rows");
     if (interpret.outputs < 1 || interpret.memory < rows[-1] || interpret.weights < 1)
         reject("the outputs, the memory or the weights are too few",
-               "take them from the tape's capacity");
+               "take them from the capacity of the bytecode");
 }
 
 }  // namespace
 
-Shape shape_rule::linear(const OperandInfos& operands, const Attributes& attributes,
-                         std::size_t result) {
-    const auto& linear = attribute<LinearAttribute>(attributes);
+Shape shape_rule::matmul_epilogue(const OperandInfos& operands, const Attributes& attributes,
+                                  std::size_t result) {
+    const auto& linear = attribute<MatmulEpilogueAttribute>(attributes);
     const Shape shape = matmul(ProductOperands(operands, linear).infos(), linear.product, result);
     check_epilogue(linear, operands, shape[-1]);
     return linear.codes && linear.codes->result
@@ -105,16 +106,16 @@ Shape shape_rule::linear(const OperandInfos& operands, const Attributes& attribu
                : shape;
 }
 
-ValueType type_rule::linear(const OperandInfos& operands, const Attributes& attributes,
-                            std::size_t result) {
-    const auto& linear = attribute<LinearAttribute>(attributes);
+ValueType type_rule::matmul_epilogue(const OperandInfos& operands, const Attributes& attributes,
+                                     std::size_t result) {
+    const auto& linear = attribute<MatmulEpilogueAttribute>(attributes);
     real(ProductOperands(operands, linear).infos(), attributes, result);
     return linear.codes && linear.codes->result ? ValueType::integer : ValueType::real;
 }
 
-std::vector<Var> lower_linear(Graph& graph, std::span<const Var> operands,
-                              const Attributes& attributes) {
-    const auto& linear = attribute<LinearAttribute>(attributes);
+std::vector<Var> lower_matmul_epilogue(Graph& graph, std::span<const Var> operands,
+                                       const Attributes& attributes) {
+    const auto& linear = attribute<MatmulEpilogueAttribute>(attributes);
     std::array product{operands[0], operands[1]};
     if (linear.codes)
         product = {decode(product[0], linear.codes->format, linear.codes->left_length),
@@ -127,22 +128,22 @@ std::vector<Var> lower_linear(Graph& graph, std::span<const Var> operands,
     return {value};
 }
 
-Shape shape_rule::chain(const OperandInfos& operands, const Attributes& attributes, std::size_t) {
-    const auto& chain = attribute<ChainAttribute>(attributes);
-    check_chain(chain, operands);
-    return chain.body->value(chain.body->outputs()[0]).shape;
+Shape shape_rule::fused(const OperandInfos& operands, const Attributes& attributes, std::size_t) {
+    const auto& fused = attribute<FusedAttribute>(attributes);
+    check_fused(fused, operands);
+    return fused.body->value(fused.body->outputs()[0]).shape;
 }
 
-ValueType type_rule::chain(const OperandInfos& operands, const Attributes& attributes,
+ValueType type_rule::fused(const OperandInfos& operands, const Attributes& attributes,
                            std::size_t) {
-    const auto& chain = attribute<ChainAttribute>(attributes);
-    check_chain(chain, operands);
-    return chain.body->value(chain.body->outputs()[0]).type;
+    const auto& fused = attribute<FusedAttribute>(attributes);
+    check_fused(fused, operands);
+    return fused.body->value(fused.body->outputs()[0]).type;
 }
 
-std::vector<Var> lower_chain(Graph& graph, std::span<const Var> operands,
+std::vector<Var> lower_fused(Graph& graph, std::span<const Var> operands,
                              const Attributes& attributes) {
-    return inline_graph(graph, *attribute<ChainAttribute>(attributes).body, operands);
+    return inline_graph(graph, *attribute<FusedAttribute>(attributes).body, operands);
 }
 
 std::size_t interpret_result_count(const Attributes&) {
@@ -171,7 +172,8 @@ Shape shape_rule::interpret(const OperandInfos& operands, const Attributes& attr
 ValueType type_rule::interpret(const OperandInfos& operands, const Attributes&, std::size_t) {
     if (operands[0].type != ValueType::integer || operands[1].type != ValueType::real ||
         operands[2].type != ValueType::real || operands[3].type != ValueType::real)
-        reject("the tape is integer, everything else is real", "check the order of the operands");
+        reject("the bytecode is integer, everything else is real",
+               "check the order of the operands");
     return ValueType::real;
 }
 

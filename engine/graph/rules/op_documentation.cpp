@@ -94,13 +94,13 @@ constexpr std::array<OpDocumentation, op_count> documentation{
                     "the parts' common shape with the sum of their extents along the axis",
                     "any, all alike", numpy},
     OpDocumentation{Op::flip, "x", "y", same_shape, any_type, numpy},
-    OpDocumentation{Op::patches, "x", "windows",
+    OpDocumentation{Op::im2col, "x", "windows",
                     "[.., s1 .. sr] gives [.., taps, o1 .. or], o = (s + before + after - dilation "
                     "(kernel - 1) - 1) / stride + 1, rounded down",
                     real, "im2col: Chellapilla et al., 2006"},
-    OpDocumentation{Op::patches_add, "windows", "x",
+    OpDocumentation{Op::col2im, "windows", "x",
                     "[.., taps, o1 .. or] gives [.., s1 .. sr], the extents asked for", real,
-                    "adjoint of patches"},
+                    "adjoint of im2col"},
 
     OpDocumentation{
         Op::encode, "x", "codes", "[.., length] gives [.., words], rows padded to whole words",
@@ -123,30 +123,31 @@ constexpr std::array<OpDocumentation, op_count> documentation{
         "[I.., ..] and [I..] give [length, ..]; an index lies in [0, length), which is not "
         "looked at where rows have no elements",
         "numbers and integer, the rows' is kept", "adjoint of gather"},
-    OpDocumentation{Op::gather_along, "x, indices", "y",
+    OpDocumentation{Op::take_along_axis, "x, indices", "y",
                     "the shape of the indices, which is the operand's but for the axis",
                     "any and integer, the operand's is kept", "NumPy take_along_axis"},
     OpDocumentation{
-        Op::scatter_add_along, "x, indices", "sums",
+        Op::scatter_add_along_axis, "x, indices", "sums",
         "the operand's with the extent asked for along the axis; the indices are shaped "
         "like the operand",
-        "numbers and integer, the operand's is kept", "adjoint of gather_along"},
+        "numbers and integer, the operand's is kept", "adjoint of take_along_axis"},
     OpDocumentation{Op::scan, "carries, sequences, invariants", "final carries, stacked results",
                     "carries keep their shapes; a sequence [length, ..] is walked along its first "
                     "axis; a stacked result is [length, ..]",
                     "as the body declares", "functional programming's mapAccumL"},
-    OpDocumentation{Op::interpret, "tape, weights, rows, state", "outputs, new state",
+    OpDocumentation{Op::interpret, "bytecode, weights, rows, state", "outputs, new state",
                     "[t], [w], [.., in] and [.., s] give [.., out] and [.., s]",
-                    "an integer tape, all else real",
+                    "integer bytecode, all else real",
                     "this project, engine/network/bytecode/bytecode.hpp"},
 
     OpDocumentation{Op::activate, "x, code", "y", "the shape of x; the code is a scalar",
                     "real and integer give real",
                     "silu: Elfwing et al., 2018; gelu: Hendrycks and Gimpel, 2016"},
-    OpDocumentation{
-        Op::linear, "a, b, bias and code where flagged", "y", "matmul's; bias [n], code a scalar",
-        "real, an integer code; integer words where operands or result are codes", "this project"},
-    OpDocumentation{Op::chain, "those of its body", "y", "that of the body's output",
+    OpDocumentation{Op::matmul_epilogue, "a, b, bias and code where flagged", "y",
+                    "matmul's; bias [n], code a scalar",
+                    "real, an integer code; integer words where operands or result are codes",
+                    "this project"},
+    OpDocumentation{Op::fused, "those of its body", "y", "that of the body's output",
                     "as the body declares", "this project"},
     OpDocumentation{Op::topk, "x", "largest, indices",
                     "the operand's with the axis as long as count",
@@ -154,7 +155,7 @@ constexpr std::array<OpDocumentation, op_count> documentation{
     OpDocumentation{
         Op::conv, "x, weights, bias where flagged", "y",
         "[N.., C, s1 .. sr], [O, C / groups, k1 .. kr] and [O] give [N.., O, o1 .. or], "
-        "o as in patches",
+        "o as in im2col",
         real, "LeCun et al., 1989; groups and dilation as in ONNX Conv"},
     OpDocumentation{Op::attention, "q, k, v, valid where flagged", "o, log-sum-exp",
                     "[.., Hq, Sq, D], [.., Hk, Sk, D] and [.., Hk, Sk, E] give [.., Hq, Sq, E] and "
@@ -203,18 +204,18 @@ std::span<const OpDocumentation, op_count> op_documentation() {
     return documentation;
 }
 
-std::string_view batch_text(const OpRow& row) {
+std::string_view batch_text(const OpInfo& row) {
     for (const BatchText& entry : batch_texts)
         if (entry.rule == row.batch) return entry.text;
     return {};
 }
 
-std::string_view gradient_text(const OpRow& row) {
+std::string_view gradient_text(const OpInfo& row) {
     if (!row.differentiable) return "none";
     return row.gradient != nullptr ? "rule" : "through lowering";
 }
 
-std::string_view data_errors_text(const OpRow& row) {
+std::string_view data_errors_text(const OpInfo& row) {
     if (row.batch == BatchRule::body) return "where its body has them";
     return row.may_fail ? "yes" : "no";
 }

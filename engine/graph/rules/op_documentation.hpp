@@ -23,8 +23,8 @@ struct OpDocumentation {
 
 /// How an op meets the population, where its gradient comes from, and whether it reports data
 /// errors at run time, in words.
-[[nodiscard]] std::string_view batch_text(const OpRow& row);
-[[nodiscard]] std::string_view gradient_text(const OpRow& row);
-[[nodiscard]] std::string_view data_errors_text(const OpRow& row);
+[[nodiscard]] std::string_view batch_text(const OpInfo& row);
+[[nodiscard]] std::string_view gradient_text(const OpInfo& row);
+[[nodiscard]] std::string_view data_errors_text(const OpInfo& row);
 
 }  // namespace cambrian

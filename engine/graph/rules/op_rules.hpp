@@ -82,18 +82,18 @@ Shape matmul(const OperandInfos&, const Attributes&, std::size_t);
 Shape gather(const OperandInfos&, const Attributes&, std::size_t);
 Shape scatter_add(const OperandInfos&, const Attributes&, std::size_t);
 Shape scan(const OperandInfos&, const Attributes&, std::size_t);
-Shape linear(const OperandInfos&, const Attributes&, std::size_t);
-Shape chain(const OperandInfos&, const Attributes&, std::size_t);
+Shape matmul_epilogue(const OperandInfos&, const Attributes&, std::size_t);
+Shape fused(const OperandInfos&, const Attributes&, std::size_t);
 Shape interpret(const OperandInfos&, const Attributes&, std::size_t);
 Shape cumsum(const OperandInfos&, const Attributes&, std::size_t);
 Shape sort(const OperandInfos&, const Attributes&, std::size_t);
 Shape flip(const OperandInfos&, const Attributes&, std::size_t);
-Shape patches(const OperandInfos&, const Attributes&, std::size_t);
-Shape patches_add(const OperandInfos&, const Attributes&, std::size_t);
+Shape im2col(const OperandInfos&, const Attributes&, std::size_t);
+Shape col2im(const OperandInfos&, const Attributes&, std::size_t);
 Shape encode(const OperandInfos&, const Attributes&, std::size_t);
 Shape decode(const OperandInfos&, const Attributes&, std::size_t);
-Shape gather_along(const OperandInfos&, const Attributes&, std::size_t);
-Shape scatter_add_along(const OperandInfos&, const Attributes&, std::size_t);
+Shape take_along_axis(const OperandInfos&, const Attributes&, std::size_t);
+Shape scatter_add_along_axis(const OperandInfos&, const Attributes&, std::size_t);
 Shape topk(const OperandInfos&, const Attributes&, std::size_t);
 Shape conv(const OperandInfos&, const Attributes&, std::size_t);
 Shape attention(const OperandInfos&, const Attributes&, std::size_t);
@@ -124,14 +124,14 @@ ValueType gather(const OperandInfos&, const Attributes&, std::size_t);
 ValueType scatter_add(const OperandInfos&, const Attributes&, std::size_t);
 ValueType activate(const OperandInfos&, const Attributes&, std::size_t);
 ValueType scan(const OperandInfos&, const Attributes&, std::size_t);
-ValueType linear(const OperandInfos&, const Attributes&, std::size_t);
-ValueType chain(const OperandInfos&, const Attributes&, std::size_t);
+ValueType matmul_epilogue(const OperandInfos&, const Attributes&, std::size_t);
+ValueType fused(const OperandInfos&, const Attributes&, std::size_t);
 ValueType interpret(const OperandInfos&, const Attributes&, std::size_t);
 ValueType sort(const OperandInfos&, const Attributes&, std::size_t);
 ValueType encode(const OperandInfos&, const Attributes&, std::size_t);
 ValueType decode(const OperandInfos&, const Attributes&, std::size_t);
-ValueType gather_along(const OperandInfos&, const Attributes&, std::size_t);
-ValueType scatter_add_along(const OperandInfos&, const Attributes&, std::size_t);
+ValueType take_along_axis(const OperandInfos&, const Attributes&, std::size_t);
+ValueType scatter_add_along_axis(const OperandInfos&, const Attributes&, std::size_t);
 ValueType topk(const OperandInfos&, const Attributes&, std::size_t);
 ValueType conv(const OperandInfos&, const Attributes&, std::size_t);
 ValueType attention(const OperandInfos&, const Attributes&, std::size_t);
@@ -179,11 +179,11 @@ void scan(GradientContext&);
 void cumsum(GradientContext&);
 void sort(GradientContext&);
 void flip(GradientContext&);
-void patches(GradientContext&);
-void patches_add(GradientContext&);
+void im2col(GradientContext&);
+void col2im(GradientContext&);
 void conv(GradientContext&);
-void gather_along(GradientContext&);
-void scatter_add_along(GradientContext&);
+void take_along_axis(GradientContext&);
+void scatter_add_along_axis(GradientContext&);
 void topk(GradientContext&);
 void attention(GradientContext&);
 void selective_scan(GradientContext&);
@@ -196,10 +196,10 @@ std::size_t scan_result_count(const Attributes& attributes);
 std::vector<Var> lower_activate(Graph& graph, std::span<const Var> operands,
                                 const Attributes& attributes);
 /// matmul, then the bias added and the activation applied where there are any.
-std::vector<Var> lower_linear(Graph& graph, std::span<const Var> operands,
-                              const Attributes& attributes);
+std::vector<Var> lower_matmul_epilogue(Graph& graph, std::span<const Var> operands,
+                                       const Attributes& attributes);
 /// The nodes of the body.
-std::vector<Var> lower_chain(Graph& graph, std::span<const Var> operands,
+std::vector<Var> lower_fused(Graph& graph, std::span<const Var> operands,
                              const Attributes& attributes);
 /// The output and the new state.
 std::size_t interpret_result_count(const Attributes& attributes);

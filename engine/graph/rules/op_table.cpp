@@ -14,8 +14,8 @@ using ShapeRule = Shape(const OperandInfos&, const Attributes&, std::size_t);
 using TypeRule = ValueType(const OperandInfos&, const Attributes&, std::size_t);
 using GradientRule = void(GradientContext&);
 
-constexpr OpRow source(Op op, std::string_view name, ShapeRule& shapes, TypeRule& types,
-                       std::string_view meaning) {
+constexpr OpInfo source(Op op, std::string_view name, ShapeRule& shapes, TypeRule& types,
+                        std::string_view meaning) {
     return {.op = op,
             .name = name,
             .arity = 0,
@@ -30,8 +30,8 @@ constexpr OpRow source(Op op, std::string_view name, ShapeRule& shapes, TypeRule
 struct NoGradient {};
 constexpr NoGradient no_gradient;
 
-constexpr OpRow general(Op op, std::string_view name, int arity, ShapeRule& shapes, TypeRule& types,
-                        NoGradient, std::string_view meaning) {
+constexpr OpInfo general(Op op, std::string_view name, int arity, ShapeRule& shapes,
+                         TypeRule& types, NoGradient, std::string_view meaning) {
     return {.op = op,
             .name = name,
             .arity = arity,
@@ -41,37 +41,37 @@ constexpr OpRow general(Op op, std::string_view name, int arity, ShapeRule& shap
             .meaning = meaning};
 }
 
-constexpr OpRow general(Op op, std::string_view name, int arity, ShapeRule& shapes, TypeRule& types,
-                        GradientRule& gradient, std::string_view meaning) {
-    OpRow row = general(op, name, arity, shapes, types, no_gradient, meaning);
+constexpr OpInfo general(Op op, std::string_view name, int arity, ShapeRule& shapes,
+                         TypeRule& types, GradientRule& gradient, std::string_view meaning) {
+    OpInfo row = general(op, name, arity, shapes, types, no_gradient, meaning);
     row.gradient = gradient;
     row.differentiable = true;
     return row;
 }
 
 template <class Gradient>
-constexpr OpRow unary(Op op, std::string_view name, TypeRule& types, Gradient&& gradient,
-                      std::string_view meaning) {
-    OpRow row = general(op, name, 1, shape::same, types, gradient, meaning);
+constexpr OpInfo unary(Op op, std::string_view name, TypeRule& types, Gradient&& gradient,
+                       std::string_view meaning) {
+    OpInfo row = general(op, name, 1, shape::same, types, gradient, meaning);
     row.elementwise = row.exact = true;
     return row;
 }
 
 template <class Gradient>
-constexpr OpRow broadcasting(Op op, std::string_view name, int arity, TypeRule& types,
-                             Gradient&& gradient, std::string_view meaning) {
-    OpRow row = general(op, name, arity, shape::broadcast_operands, types, gradient, meaning);
+constexpr OpInfo broadcasting(Op op, std::string_view name, int arity, TypeRule& types,
+                              Gradient&& gradient, std::string_view meaning) {
+    OpInfo row = general(op, name, arity, shape::broadcast_operands, types, gradient, meaning);
     row.elementwise = row.exact = true;
     return row;
 }
 
 /// Ops that move, choose or make elements and add none up.
-constexpr OpRow exact(OpRow row) {
+constexpr OpInfo exact(OpInfo row) {
     row.exact = true;
     return row;
 }
 
-constexpr OpRow may_fail(OpRow row) {
+constexpr OpInfo may_fail(OpInfo row) {
     row.may_fail = true;
     return row;
 }
@@ -79,8 +79,8 @@ constexpr OpRow may_fail(OpRow row) {
 using LoweringRule = std::vector<Var>(Graph&, std::span<const Var>, const Attributes&);
 
 /// An op that is its lowering; it is differentiated through it unless it has a rule of its own.
-constexpr OpRow fused(Op op, std::string_view name, int arity, ShapeRule& shapes, TypeRule& types,
-                      LoweringRule& lowering, std::string_view meaning) {
+constexpr OpInfo fused(Op op, std::string_view name, int arity, ShapeRule& shapes, TypeRule& types,
+                       LoweringRule& lowering, std::string_view meaning) {
     return {.op = op,
             .name = name,
             .arity = arity,
@@ -91,24 +91,24 @@ constexpr OpRow fused(Op op, std::string_view name, int arity, ShapeRule& shapes
 }
 
 /// A fused op with a shorter gradient than that of its lowering.
-constexpr OpRow differentiated(OpRow row, GradientRule& gradient) {
+constexpr OpInfo differentiated(OpInfo row, GradientRule& gradient) {
     row.gradient = gradient;
     return row;
 }
 
-constexpr OpRow several(OpRow row, std::size_t (&count)(const Attributes&)) {
+constexpr OpInfo several(OpInfo row, std::size_t (&count)(const Attributes&)) {
     row.result_count = count;
     return row;
 }
 
-constexpr OpRow several(OpRow row, std::size_t (&count)(const Attributes&),
-                        GradientRule& gradient) {
+constexpr OpInfo several(OpInfo row, std::size_t (&count)(const Attributes&),
+                         GradientRule& gradient) {
     row.result_count = count;
     row.gradient = gradient;
     return row;
 }
 
-constexpr std::array<OpRow, op_count> rows{
+constexpr std::array<OpInfo, op_count> rows{
     source(Op::input, "input", shape::input, type::input, "bound by the caller at run time"),
     source(Op::constant, "constant", shape::constant, type::constant, "a tensor held by the graph"),
     exact(source(Op::iota, "iota", shape::iota, type::integer, "0, 1, .. length - 1")),
@@ -185,9 +185,9 @@ constexpr std::array<OpRow, op_count> rows{
                   "parts joined along an axis")),
     exact(
         general(Op::flip, "flip", 1, shape::flip, type::same, grad::flip, "an axis from its end")),
-    exact(general(Op::patches, "patches", 1, shape::patches, type::real, grad::patches,
-                  "windows over the last axes, one row a tap; see PatchesAttribute")),
-    general(Op::patches_add, "patches_add", 1, shape::patches_add, type::real, grad::patches_add,
+    exact(general(Op::im2col, "im2col", 1, shape::im2col, type::real, grad::im2col,
+                  "windows over the last axes, one row a tap; see Im2colAttribute")),
+    general(Op::col2im, "col2im", 1, shape::col2im, type::real, grad::col2im,
             "taps added back to the elements they were read from, in order of tap"),
     exact(general(Op::encode, "encode", 1, shape::encode, type::encode, no_gradient,
                   "numbers as codes of a storage format, nearest, ties to even; see NumberFormat")),
@@ -201,57 +201,61 @@ constexpr std::array<OpRow, op_count> rows{
     may_fail(general(Op::scatter_add, "scatter_add", 2, shape::scatter_add, type::scatter_add,
                      grad::scatter_add, "rows added into zeros at indices, in index order")),
     may_fail(exact(
-        general(Op::gather_along, "gather_along", 2, shape::gather_along, type::gather_along,
-                grad::gather_along,
+        general(Op::take_along_axis, "take_along_axis", 2, shape::take_along_axis,
+                type::take_along_axis, grad::take_along_axis,
                 "elements of an axis at indices: y[.., i, ..] = x[.., index[.., i, ..], ..]"))),
-    may_fail(general(Op::scatter_add_along, "scatter_add_along", 2, shape::scatter_add_along,
-                     type::scatter_add_along, grad::scatter_add_along,
+    may_fail(general(Op::scatter_add_along_axis, "scatter_add_along_axis", 2,
+                     shape::scatter_add_along_axis, type::scatter_add_along_axis,
+                     grad::scatter_add_along_axis,
                      "elements added into zeros along an axis at indices, in order of position")),
-    OpRow{.op = Op::scan,
-          .name = "scan",
-          .arity = -1,
-          .shape = shape::scan,
-          .type = type::scan,
-          .batch = BatchRule::body,
-          .gradient = grad::scan,
-          .result_count = scan_result_count,
-          .meaning = "a body repeated over steps; see ScanAttribute"},
+    OpInfo{.op = Op::scan,
+           .name = "scan",
+           .arity = -1,
+           .shape = shape::scan,
+           .type = type::scan,
+           .batch = BatchRule::body,
+           .gradient = grad::scan,
+           .result_count = scan_result_count,
+           .meaning = "a body repeated over steps; see ScanAttribute"},
 
-    OpRow{.op = Op::interpret,
-          .name = "interpret",
-          .arity = 4,
-          .shape = shape::interpret,
-          .type = type::interpret,
-          .differentiable = false,
-          .result_count = interpret_result_count,
-          .meaning = "one pass of the network that a tape describes over every row: tape, weights, "
-                     "rows [.., in] and state [.., s] give outputs [.., out] and the new state"},
+    OpInfo{.op = Op::interpret,
+           .name = "interpret",
+           .arity = 4,
+           .shape = shape::interpret,
+           .type = type::interpret,
+           .differentiable = false,
+           .result_count = interpret_result_count,
+           .meaning =
+               "one pass of the network that bytecode describes over every row: bytecode, weights, "
+               "rows [.., in] and state [.., s] give outputs [.., out] and the new state"},
 
-    OpRow{.op = Op::activate,
-          .name = "activate",
-          .arity = 2,
-          .shape = shape::activate,
-          .type = type::activate,
-          .elementwise = true,
-          .lowering = lower_activate,
-          .meaning =
-              "linear x, relu max(x, 0), silu x sigmoid(x), gelu (0.5 x)(1 + tanh(sqrt(2/pi) "
-              "(x + 0.044715 ((x x) x)))), tanh, sigmoid by code 0 to 5; any other code is linear"},
-    OpRow{.op = Op::linear,
-          .name = "linear",
-          .arity = -1,
-          .shape = shape::linear,
-          .type = type::linear,
-          .lowering = lower_linear,
-          .meaning = "activate(matmul(a, b) + bias, code), without bias or code where it has none; "
-                     "of decoded operands, and encoded, where they are codes"},
-    OpRow{.op = Op::chain,
-          .name = "chain",
-          .arity = -1,
-          .shape = shape::chain,
-          .type = type::chain,
-          .lowering = lower_chain,
-          .meaning = "elementwise nodes and reductions along the last axis as one node"},
+    OpInfo{
+        .op = Op::activate,
+        .name = "activate",
+        .arity = 2,
+        .shape = shape::activate,
+        .type = type::activate,
+        .elementwise = true,
+        .lowering = lower_activate,
+        .meaning =
+            "linear x, relu max(x, 0), silu x sigmoid(x), gelu (0.5 x)(1 + tanh(sqrt(2/pi) "
+            "(x + 0.044715 ((x x) x)))), tanh, sigmoid by code 0 to 5; any other code is linear"},
+    OpInfo{.op = Op::matmul_epilogue,
+           .name = "matmul_epilogue",
+           .arity = -1,
+           .shape = shape::matmul_epilogue,
+           .type = type::matmul_epilogue,
+           .lowering = lower_matmul_epilogue,
+           .meaning =
+               "activate(matmul(a, b) + bias, code), without bias or code where it has none; "
+               "of decoded operands, and encoded, where they are codes"},
+    OpInfo{.op = Op::fused,
+           .name = "fused",
+           .arity = -1,
+           .shape = shape::fused,
+           .type = type::fused,
+           .lowering = lower_fused,
+           .meaning = "elementwise nodes and reductions along the last axis as one node"},
     several(fused(Op::topk, "topk", 1, shape::topk, type::topk, lower_topk,
                   "the largest elements of an axis, largest first, ties by index, and their "
                   "indices"),
@@ -294,17 +298,17 @@ static_assert(covers_every_op(), "a row of the op table is missing, out of order
 
 }  // namespace
 
-std::span<const OpRow, op_count> op_table() {
+std::span<const OpInfo, op_count> op_table() {
     return rows;
 }
 
-const OpRow& row(Op op) {
+const OpInfo& op_info(Op op) {
     CAMBRIAN_ASSERT(op < Op::count_);
     return rows[static_cast<std::size_t>(op)];
 }
 
 std::string_view name(Op op) {
-    return row(op).name;
+    return op_info(op).name;
 }
 
 std::string_view name(Activation activation) {

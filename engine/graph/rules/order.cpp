@@ -23,8 +23,8 @@ ValueType indexed_type(const OperandInfos& operands) {
 
 /// The upstream of the values goes back to the elements that they are.
 void ordered_gradient(GradientContext& c, int axis) {
-    c.accumulate(0, cambrian::scatter_add_along(c.upstream(0), c.result(1),
-                                                c.operand().shape()[axis], axis));
+    c.accumulate(0, cambrian::scatter_add_along_axis(c.upstream(0), c.result(1),
+                                                     c.operand().shape()[axis], axis));
 }
 
 }  // namespace
@@ -59,8 +59,8 @@ Shape shape_rule::flip(const OperandInfos& operands, const Attributes& attribute
     return operands[0].shape;
 }
 
-Shape shape_rule::gather_along(const OperandInfos& operands, const Attributes& attributes,
-                               std::size_t) {
+Shape shape_rule::take_along_axis(const OperandInfos& operands, const Attributes& attributes,
+                                  std::size_t) {
     const int axis = attribute<AxisAttribute>(attributes).axis;
     const Shape& shape = operands[0].shape;
     const Shape& indices = operands[1].shape;
@@ -70,8 +70,8 @@ Shape shape_rule::gather_along(const OperandInfos& operands, const Attributes& a
     return indices;
 }
 
-Shape shape_rule::scatter_add_along(const OperandInfos& operands, const Attributes& attributes,
-                                    std::size_t) {
+Shape shape_rule::scatter_add_along_axis(const OperandInfos& operands, const Attributes& attributes,
+                                         std::size_t) {
     const auto& [axis, extent] = attribute<ScatterAlongAttribute>(attributes);
     const Shape& shape = operands[0].shape;
     const Shape& indices = operands[1].shape;
@@ -93,12 +93,12 @@ ValueType type_rule::topk(const OperandInfos& operands, const Attributes& attrib
     return sort(operands, attributes, result);
 }
 
-ValueType type_rule::gather_along(const OperandInfos& operands, const Attributes&, std::size_t) {
+ValueType type_rule::take_along_axis(const OperandInfos& operands, const Attributes&, std::size_t) {
     return indexed_type(operands);
 }
 
-ValueType type_rule::scatter_add_along(const OperandInfos& operands, const Attributes&,
-                                       std::size_t) {
+ValueType type_rule::scatter_add_along_axis(const OperandInfos& operands, const Attributes&,
+                                            std::size_t) {
     if (operands[0].type == ValueType::boolean)
         reject("booleans cannot be added", "convert them with cast");
     return indexed_type(operands);
@@ -121,15 +121,15 @@ void gradient_rule::flip(GradientContext& c) {
     c.accumulate(0, cambrian::flip(c.upstream(), attribute<AxisAttribute>(c.attributes()).axis));
 }
 
-void gradient_rule::gather_along(GradientContext& c) {
+void gradient_rule::take_along_axis(GradientContext& c) {
     const int axis = attribute<AxisAttribute>(c.attributes()).axis;
-    c.accumulate(0, cambrian::scatter_add_along(c.upstream(), c.operand(1),
-                                                c.operand(0).shape()[axis], axis));
+    c.accumulate(0, cambrian::scatter_add_along_axis(c.upstream(), c.operand(1),
+                                                     c.operand(0).shape()[axis], axis));
 }
 
-void gradient_rule::scatter_add_along(GradientContext& c) {
+void gradient_rule::scatter_add_along_axis(GradientContext& c) {
     const int axis = attribute<ScatterAlongAttribute>(c.attributes()).axis;
-    c.accumulate(0, cambrian::gather_along(c.upstream(), c.operand(1), axis));
+    c.accumulate(0, cambrian::take_along_axis(c.upstream(), c.operand(1), axis));
 }
 
 std::vector<Var> lower_topk(Graph&, std::span<const Var> operands, const Attributes& attributes) {

@@ -5,7 +5,7 @@
 #include "cambrian/engine/graph/builders/conv_form.hpp"
 #include "cambrian/engine/graph/rules/op_rules.hpp"
 
-// Shapes and types of patches, patches_add and conv, and the lowering of conv.
+// Shapes and types of im2col, col2im and conv, and the lowering of conv.
 namespace cambrian {
 namespace {
 
@@ -66,8 +66,8 @@ void check_conv(const ConvAttribute& conv, const OperandInfos& operands) {
 
 }  // namespace
 
-Shape shape_rule::patches(const OperandInfos& operands, const Attributes& attributes, std::size_t) {
-    const Window& window = attribute<PatchesAttribute>(attributes).window;
+Shape shape_rule::im2col(const OperandInfos& operands, const Attributes& attributes, std::size_t) {
+    const Window& window = attribute<Im2colAttribute>(attributes).window;
     const Shape& shape = operands[0].shape;
     const WindowGeometry geometry = window_geometry(window, shape.extents());
     Extents extents = without_last(shape, window.rank);
@@ -76,9 +76,8 @@ Shape shape_rule::patches(const OperandInfos& operands, const Attributes& attrib
     return Shape(std::span<const std::int64_t>(extents));
 }
 
-Shape shape_rule::patches_add(const OperandInfos& operands, const Attributes& attributes,
-                              std::size_t) {
-    const auto& [window, padding, targets] = attribute<PatchesAttribute>(attributes);
+Shape shape_rule::col2im(const OperandInfos& operands, const Attributes& attributes, std::size_t) {
+    const auto& [window, padding, targets] = attribute<Im2colAttribute>(attributes);
     const WindowGeometry geometry = window_geometry(
         window, std::span(targets).first(
                     static_cast<std::size_t>(std::clamp(window.rank, 0, Window::max_rank))));

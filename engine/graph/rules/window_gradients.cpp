@@ -4,25 +4,24 @@
 #include "cambrian/engine/graph/builders/conv_form.hpp"
 #include "cambrian/engine/graph/rules/op_rules.hpp"
 
-// Gradient rules of patches, patches_add and conv.
+// Gradient rules of im2col, col2im and conv.
 namespace cambrian::gradient_rule {
 
-void patches(GradientContext& c) {
-    PatchesAttribute adjoint = attribute<PatchesAttribute>(c.attributes());
+void im2col(GradientContext& c) {
+    Im2colAttribute adjoint = attribute<Im2colAttribute>(c.attributes());
     const auto rank = static_cast<std::size_t>(adjoint.window.rank);
     const auto inside = c.operand().shape().extents().last(rank);
     adjoint.padding = Padding::zero;
     adjoint.extents = {};
     std::ranges::copy(inside, adjoint.extents.begin());
     const Var g = c.upstream();
-    c.accumulate(0, c.graph().add(Op::patches_add, std::span(&g, 1), adjoint));
+    c.accumulate(0, c.graph().add(Op::col2im, std::span(&g, 1), adjoint));
 }
 
-void patches_add(GradientContext& c) {
-    const Window& window = attribute<PatchesAttribute>(c.attributes()).window;
+void col2im(GradientContext& c) {
+    const Window& window = attribute<Im2colAttribute>(c.attributes()).window;
     const Var g = c.upstream();
-    c.accumulate(0,
-                 c.graph().add(Op::patches, std::span(&g, 1), PatchesAttribute{.window = window}));
+    c.accumulate(0, c.graph().add(Op::im2col, std::span(&g, 1), Im2colAttribute{.window = window}));
 }
 
 void conv(GradientContext& c) {

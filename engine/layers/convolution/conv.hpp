@@ -34,7 +34,7 @@ struct Conv {
     AxisValues dilation = 1;
     std::int64_t groups = 1;
     bool bias = true;
-    Activation activation = Activation::linear;
+    Activation activation = Activation::identity;
 
     static constexpr auto fields = std::tuple{
         Field{"in_channels", &Conv::in_channels, "0: those of the input"},

@@ -35,7 +35,7 @@ struct ConvTranspose {
     AxisValues dilation = 1;
     std::int64_t groups = 1;
     bool bias = true;
-    Activation activation = Activation::linear;
+    Activation activation = Activation::identity;
 
     static constexpr auto fields = std::tuple{
         Field{"in_channels", &ConvTranspose::in_channels, "0: those of the input"},

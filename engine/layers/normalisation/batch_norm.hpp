@@ -6,7 +6,7 @@ namespace cambrian {
 
 /// Scales each feature to mean 0 and variance 1 over the batch, then by a learned gain and bias.
 /// Rows are [f, axes..]. While training the statistics are those of the batch and of all axes
-/// behind the features, and move the running ones; otherwise they are the running ones. The one
+/// after the features, and move the running ones; otherwise they are the running ones. The one
 /// layer that reduces over the batch.
 struct BatchNorm {
     static constexpr std::string_view name = "batch_norm";

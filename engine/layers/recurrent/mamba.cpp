@@ -90,7 +90,7 @@ void Mamba::resolve(const Shape& input) {
 std::vector<ParameterSpec> Mamba::parameters() const {
     const std::int64_t d = channels();
     const auto weight = [](std::string text, const Shape& shape, std::int64_t fan_in,
-                           Activation activation = Activation::linear) {
+                           Activation activation = Activation::identity) {
         return ParameterSpec{.name = std::move(text),
                              .shape = shape,
                              .initial = Initial::weight,

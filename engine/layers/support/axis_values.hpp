@@ -44,7 +44,7 @@ struct WindowAxis {
     [[nodiscard]] std::int64_t scattered(std::int64_t windows, std::int64_t output_padding) const;
 };
 
-/// Throws ShapeError unless the rows are [C, axes..] with `rank` axes behind the channels.
+/// Throws ShapeError unless the rows are [C, axes..] with `rank` axes after the channels.
 void require_channels(std::string_view layer, const Shape& input, int rank);
 /// Fills the channels of an input that were left at 0. Throws ShapeError when they differ.
 void resolve_channels(std::string_view layer, std::string_view field, std::int64_t& channels,

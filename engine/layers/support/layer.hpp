@@ -32,9 +32,9 @@ struct ParameterSpec {
     Initial initial = Initial::weight;
     std::int64_t fan_in = 0;  ///< For Initial::weight.
     Activation activation =
-        Activation::linear;  ///< Of the layer that owns it, for Initial::weight.
-    bool buffer = false;     ///< A running statistic: spliced, but neither trained nor mutated.
-    bool undecayed = false;  ///< Its size means something: weight decay leaves it, matrix or not.
+        Activation::identity;  ///< Of the layer that owns it, for Initial::weight.
+    bool buffer = false;       ///< A running statistic: spliced, but neither trained nor mutated.
+    bool undecayed = false;    ///< Its size means something: weight decay leaves it, matrix or not.
 
     /// Whether weight decay pulls it toward zero: matrices and kernels, but no gains and biases.
     [[nodiscard]] bool decays() const { return shape.rank() >= 2 && !buffer && !undecayed; }

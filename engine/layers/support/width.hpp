@@ -10,7 +10,7 @@
 // and time. Vectors have rows [f], convolutions [C, L], [C, H, W] or [C, D, H, W].
 //
 // A layer of vectors takes all elements of a row in row-major order, such as those of an image
-// behind a convolution. When it is narrower it takes each group of last axes that have as many
+// after a convolution. When it is narrower it takes each group of last axes that have as many
 // elements as it is wide: each vector of a sequence [T, f] when it is f wide.
 namespace cambrian {
 

@@ -34,8 +34,8 @@ Shape read_input(const json* source, std::int64_t features) {
     for (std::size_t i = 0; i < source->size(); ++i)
         extents.push_back(json_read::integer((*source)[i], json_read::element("network.input", i),
                                              1, widest_layer));
-    constexpr std::size_t most_axes = 4;
-    if (extents.empty() || extents.size() > most_axes)
+    constexpr std::size_t max_axes = 4;
+    if (extents.empty() || extents.size() > max_axes)
         json_read::fail("network.input", "has " + std::to_string(extents.size()) + " extents",
                         "a row is [f], [C, L], [C, H, W] or [C, D, H, W]", "write one to four");
     if (extents.size() == 1 && extents[0] == features) return {};

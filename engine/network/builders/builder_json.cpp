@@ -39,9 +39,9 @@ void require(std::string_view key, std::int64_t value, std::int64_t least, std::
 }
 
 void require_count(std::string_view key, std::int64_t count, std::string_view what) {
-    if (count <= most_entries) return;
+    if (count <= max_entries) return;
     refuse(key, "asks for " + std::to_string(count) + " " + std::string(what),
-           "at most " + std::to_string(most_entries) + " are built", "use fewer");
+           "at most " + std::to_string(max_entries) + " are built", "use fewer");
 }
 
 }  // namespace builder_checks

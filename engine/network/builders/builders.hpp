@@ -21,7 +21,7 @@ namespace cambrian {
 ///
 ///     x → dense → [norm] → dense → dropout → .. → [norm] → dense
 ///
-/// A norm stands before every dense layer but the first, dropout behind every hidden one. With
+/// A norm stands before every dense layer but the first, dropout after every hidden one. With
 /// `residual` a hidden layer that is as wide as what enters it adds it: x +
 /// dropout(dense(norm(x))).
 struct DenseStack {
@@ -55,7 +55,7 @@ struct Convolutional {
     bool batch_norm = false;
     std::string pool = "max";            ///< Or average, none.
     std::int64_t pool_size = 2;          ///< Extent of a window and step to the next.
-    std::vector<std::int64_t> widths{};  ///< Of hidden dense layers behind the stages.
+    std::vector<std::int64_t> widths{};  ///< Of hidden dense layers after the stages.
     float dropout = 0.0F;                ///< Rate before each dense layer; 0: none.
 
     static constexpr auto fields = std::tuple{
@@ -71,7 +71,7 @@ struct Convolutional {
     bool operator==(const Convolutional&) const = default;
 };
 
-/// Blocks of attention and gates, each added to what enters it behind a norm, and a last norm.
+/// Blocks of attention and gates, each added to what enters it after a norm, and a last norm.
 ///
 ///     x += attention(norm(x)); x += swiglu(norm(x))
 ///
@@ -91,7 +91,7 @@ struct Transformer {
     std::int64_t window = 0;        ///< Positions that causal attention sees; 0: 128.
     std::int64_t vocabulary = 0;    ///< The input holds ids below it; 0: it holds features.
     std::string norm = "rms_norm";  ///< Or layer_norm.
-    float dropout = 0.0F;           ///< Rate behind attention and swiglu; 0: none.
+    float dropout = 0.0F;           ///< Rate after attention and swiglu; 0: none.
 
     static constexpr auto fields = std::tuple{
         Field{"blocks", &Transformer::blocks},         Field{"features", &Transformer::features},

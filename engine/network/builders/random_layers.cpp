@@ -16,7 +16,7 @@ namespace cambrian {
 namespace {
 
 // A draw that does not fit is repeated so often: the most unlikely type is found long before.
-constexpr int most_draws = 64;
+constexpr int max_draws = 64;
 
 /// A layer for a row, or nothing where the type has none. What it breaks is found by its caller.
 using Draw = std::optional<AnyLayer> (*)(LayerDraw& draw, const Shape& row, int depth);
@@ -241,7 +241,7 @@ std::optional<AnyLayer> LayerDraw::of_type(std::string_view type, const Shape& r
 }
 
 std::optional<AnyLayer> LayerDraw::any(const Shape& row, const Shape* preceding, int depth) {
-    for (int i = 0; i < most_draws; ++i) {
+    for (int i = 0; i < max_draws; ++i) {
         const std::string_view type =
             limits_.types[rng_.index(static_cast<std::uint32_t>(limits_.types.size()))];
         if (auto layer = of_type(type, row, preceding, depth)) return layer;
@@ -274,7 +274,7 @@ AnyLayer LayerDraw::giving(std::int64_t elements, const Shape& row, int depth) {
 }
 
 std::optional<AnyLayer> LayerDraw::giving(const Shape& output, const Shape& row, int depth) {
-    for (int i = 0; i < most_draws; ++i) {
+    for (int i = 0; i < max_draws; ++i) {
         const std::string_view type =
             limits_.types[rng_.index(static_cast<std::uint32_t>(limits_.types.size()))];
         std::optional<AnyLayer> layer = of_type(type, row, nullptr, depth);

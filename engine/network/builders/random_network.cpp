@@ -20,13 +20,13 @@ using builder_checks::refuse;
 using builder_checks::require;
 
 // Few types fit every row, so a network may end before it has a layer; then it is drawn again.
-constexpr int most_attempts = 256;
+constexpr int max_attempts = 256;
 
 void check(const RandomNetwork& settings, const NetworkEnds& ends) {
-    require("most_layers", settings.most_layers, 1, builder_checks::most_entries);
-    require("most_links", settings.most_links, 0, builder_checks::most_entries);
-    require("most_elements", settings.most_elements, 1, widest_layer);
-    require("most_weights", settings.most_weights, 1, widest_layer);
+    require("most_layers", settings.max_layers, 1, builder_checks::max_entries);
+    require("most_links", settings.max_links, 0, builder_checks::max_entries);
+    require("most_elements", settings.max_elements, 1, widest_layer);
+    require("most_weights", settings.max_weights, 1, widest_layer);
     require("nesting", settings.nesting, 1, deepest_nesting);
     require("vocabulary", settings.vocabulary, 0, widest_layer);
     for (const std::string& type : settings.layer_types)
@@ -61,8 +61,8 @@ class NetworkDraw {
 
   private:
     void set_limits() {
-        limits_ = {.elements = settings_.most_elements,
-                   .weights = settings_.most_weights,
+        limits_ = {.elements = settings_.max_elements,
+                   .weights = settings_.max_weights,
                    .nesting = settings_.nesting,
                    .state = ends_.time,
                    // What is carried from step to step has no statistics of all steps.
@@ -95,7 +95,7 @@ class NetworkDraw {
                 *extent = static_cast<int>(draw_.number(1, 2));
             const std::int64_t cells = grid.slots();
             grid.layers_per_cell =
-                static_cast<int>((settings_.most_layers + cells - 1) / cells + draw_.number(0, 1));
+                static_cast<int>((settings_.max_layers + cells - 1) / cells + draw_.number(0, 1));
         }
         result_.slots.resize(static_cast<std::size_t>(result_.grid.slots()));
     }
@@ -104,7 +104,7 @@ class NetworkDraw {
     std::vector<std::size_t> some_slots() {
         std::vector<std::size_t> slots(result_.slots.size());
         std::iota(slots.begin(), slots.end(), std::size_t{0});
-        const auto most = std::min(settings_.most_layers, static_cast<std::int64_t>(slots.size()));
+        const auto most = std::min(settings_.max_layers, static_cast<std::int64_t>(slots.size()));
         const auto count = static_cast<std::size_t>(draw_.number(1, most));
         for (std::size_t i = 0; i < count; ++i)
             std::swap(slots[i],
@@ -150,13 +150,13 @@ class NetworkDraw {
     }
 
     void draw_links() {
-        const std::int64_t count = draw_.number(0, settings_.most_links);
+        const std::int64_t count = draw_.number(0, settings_.max_links);
         for (std::int64_t i = 0; i < count; ++i) {
             const Link link = draw_link();
             if (!takes_ids(link.target) && !network_check::link_fault(result_, link) &&
                 std::ranges::find(result_.links, link) == result_.links.end() &&
                 network_check::link_parameter(result_, shapes_, link).shape.elements() <=
-                    settings_.most_weights)
+                    settings_.max_weights)
                 result_.links.push_back(link);
         }
         std::ranges::sort(result_.links, {}, [](const Link& link) {
@@ -198,10 +198,10 @@ class NetworkDraw {
 
 Blueprint draw_network(RandomStream& rng, const RandomNetwork& settings, const NetworkEnds& ends) {
     check(settings, ends);
-    for (int i = 0; i < most_attempts; ++i)
+    for (int i = 0; i < max_attempts; ++i)
         if (auto blueprint = NetworkDraw(rng, settings, ends).run()) return *std::move(blueprint);
     refuse("layer_types", "make no network",
-           "of " + std::to_string(most_attempts) + " draws none fitted the input",
+           "of " + std::to_string(max_attempts) + " draws none fitted the input",
            "allow more types, elements or weights");
 }
 

@@ -27,21 +27,21 @@ struct NetworkEnds {
 struct RandomNetwork {
     static constexpr std::string_view name = "random";
 
-    std::int64_t seed = 1;         ///< Equal settings between equal ends give equal networks.
-    std::int64_t most_layers = 8;  ///< In slots; at least one is drawn.
-    std::int64_t most_links = 4;
-    std::int64_t most_elements = 64;         ///< Of a row between layers.
-    std::int64_t most_weights = 16384;       ///< Of one layer or link.
+    std::int64_t seed = 1;        ///< Equal settings between equal ends give equal networks.
+    std::int64_t max_layers = 8;  ///< In slots; at least one is drawn.
+    std::int64_t max_links = 4;
+    std::int64_t max_elements = 64;          ///< Of a row between layers.
+    std::int64_t max_weights = 16384;        ///< Of one layer or link.
     std::int64_t nesting = 3;                ///< Levels of layers in layers.
     std::int64_t vocabulary = 0;             ///< The input holds ids below it; 0: numbers.
     std::vector<std::string> layer_types{};  ///< Those that slots are drawn from; empty: all.
 
     static constexpr auto fields = std::tuple{
         Field{"seed", &RandomNetwork::seed},
-        Field{"most_layers", &RandomNetwork::most_layers},
-        Field{"most_links", &RandomNetwork::most_links},
-        Field{"most_elements", &RandomNetwork::most_elements},
-        Field{"most_weights", &RandomNetwork::most_weights},
+        Field{"most_layers", &RandomNetwork::max_layers},
+        Field{"most_links", &RandomNetwork::max_links},
+        Field{"most_elements", &RandomNetwork::max_elements},
+        Field{"most_weights", &RandomNetwork::max_weights},
         Field{"nesting", &RandomNetwork::nesting},
         Field{"vocabulary", &RandomNetwork::vocabulary},
         Field{"layer_types", &RandomNetwork::layer_types},

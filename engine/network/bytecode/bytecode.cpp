@@ -11,30 +11,30 @@
 namespace cambrian {
 namespace {
 
-// Whether layers have a tape form.
+// Whether layers have a bytecode form.
 template <class L>
-bool has_tape(const L& layer) {
+bool has_bytecode(const L& layer) {
     constexpr bool plain = std::is_same_v<L, Dense> || std::is_same_v<L, Rnn> ||
                            std::is_same_v<L, RmsNorm> || std::is_same_v<L, LayerNorm>;
     if constexpr (std::is_same_v<L, Softmax>) {
         return layer.variant == "standard" && layer.temperature == 1.0F;
     } else if constexpr (std::is_same_v<L, Sequential> || std::is_same_v<L, Residual>) {
         return std::ranges::all_of(layer.layers, [](const AnyLayer& inner) {
-            return std::visit([](const auto& concrete) { return has_tape(concrete); },
+            return std::visit([](const auto& concrete) { return has_bytecode(concrete); },
                               inner.variant());
         });
     } else {
         return plain;
     }
 }
-bool has_tape(const AnyLayer& layer) {
-    return std::visit([](const auto& concrete) { return has_tape(concrete); }, layer.variant());
+bool has_bytecode(const AnyLayer& layer) {
+    return std::visit([](const auto& concrete) { return has_bytecode(concrete); }, layer.variant());
 }
 
-// The weights of a layer without its parameter specs: building those costs more than a tape.
+// The weights of a layer without its parameter specs: building those costs more than a bytecode.
 template <class L>
 std::int64_t weight_count(const L&) {
-    CAMBRIAN_ASSERT(!"a layer with a tape form");
+    CAMBRIAN_ASSERT(!"a layer with a form in bytecode");
     return 0;
 }
 std::int64_t weight_count(const AnyLayer& layer);
@@ -68,7 +68,7 @@ std::int64_t weight_count(const AnyLayer& layer) {
     return std::visit([](const auto& concrete) { return weight_count(concrete); }, layer.variant());
 }
 
-// Elements after a layer that has a tape form.
+// Elements after a layer that has a bytecode form.
 template <class L>
 std::int64_t width_after(const L& layer) {
     if constexpr (std::is_same_v<L, Dense>) {
@@ -103,14 +103,14 @@ std::int64_t generous(std::int64_t value, std::int64_t minimum) {
     return size;
 }
 
-TapeCapacity TapeCapacity::joined(const TapeCapacity& other) const {
+BytecodeCapacity BytecodeCapacity::joined(const BytecodeCapacity& other) const {
     return {.words = std::max(words, other.words),
             .weights = std::max(weights, other.weights),
             .state = std::max(state, other.state),
             .memory = std::max(memory, other.memory)};
 }
 
-TapeCapacity TapeCapacity::rounded() const {
+BytecodeCapacity BytecodeCapacity::rounded() const {
     return {.words = generous(words, 64),
             .weights = generous(weights, 256),
             .state = state == 0 ? 0 : generous(state, 32),
@@ -118,9 +118,9 @@ TapeCapacity TapeCapacity::rounded() const {
 }
 
 /// Writes the instructions of layers.
-class TapeLayers {
+class BytecodeLayers {
   public:
-    explicit TapeLayers(TapeWriter& writer) : writer_(writer) {}
+    explicit BytecodeLayers(BytecodeWriter& writer) : writer_(writer) {}
 
     /// → the vector of the output.
     std::int32_t layer(const AnyLayer& any, std::int32_t input) {
@@ -132,7 +132,7 @@ class TapeLayers {
     std::int32_t add(std::int32_t a, std::int32_t b) {
         const std::int32_t width = writer_.vectors_[static_cast<std::size_t>(a)].width;
         const std::int32_t result = writer_.add_vector(width);
-        writer_.add({.op = TapeOp::add,
+        writer_.add({.op = BytecodeOp::add,
                      .result = result,
                      .source = a,
                      .other = b,
@@ -144,11 +144,11 @@ class TapeLayers {
   private:
     template <class L>
     std::int32_t write(const L&, std::int32_t) {
-        CAMBRIAN_ASSERT(!"a layer with a tape form");
+        CAMBRIAN_ASSERT(!"a layer with a form in bytecode");
         return 0;
     }
     std::int32_t write(const Dense& dense, std::int32_t input) {
-        return weighted({.op = TapeOp::dense,
+        return weighted({.op = BytecodeOp::dense,
                          .source = input,
                          .in = narrow(dense.in),
                          .out = narrow(dense.out),
@@ -158,7 +158,7 @@ class TapeLayers {
     std::int32_t write(const Rnn& rnn, std::int32_t input) {
         const std::int32_t place = narrow(writer_.state_);
         writer_.state_ += rnn.hidden;
-        return weighted({.op = TapeOp::rnn,
+        return weighted({.op = BytecodeOp::rnn,
                          .source = input,
                          .other = place,
                          .in = narrow(rnn.in),
@@ -166,16 +166,21 @@ class TapeLayers {
                         weight_count(rnn));
     }
     std::int32_t write(const RmsNorm& layer, std::int32_t input) {
-        return norm(TapeOp::rms_norm, layer.features, layer.epsilon, input, weight_count(layer));
+        return norm(BytecodeOp::rms_norm, layer.features, layer.epsilon, input,
+                    weight_count(layer));
     }
     std::int32_t write(const LayerNorm& layer, std::int32_t input) {
-        return norm(TapeOp::layer_norm, layer.features, layer.epsilon, input, weight_count(layer));
+        return norm(BytecodeOp::layer_norm, layer.features, layer.epsilon, input,
+                    weight_count(layer));
     }
     std::int32_t write(const Softmax& softmax, std::int32_t input) {
         const std::int32_t width = narrow(softmax.features);
         const std::int32_t result = writer_.add_vector(width);
-        writer_.add(
-            {.op = TapeOp::softmax, .result = result, .source = input, .in = width, .out = width});
+        writer_.add({.op = BytecodeOp::softmax,
+                     .result = result,
+                     .source = input,
+                     .in = width,
+                     .out = width});
         return result;
     }
     std::int32_t write(const Sequential& sequential, std::int32_t input) {
@@ -197,7 +202,7 @@ class TapeLayers {
         return value;
     }
 
-    std::int32_t norm(TapeOp op, std::int64_t features, float epsilon, std::int32_t input,
+    std::int32_t norm(BytecodeOp op, std::int64_t features, float epsilon, std::int32_t input,
                       std::int64_t weights) {
         const auto inverse = static_cast<float>(1.0 / static_cast<double>(features));
         return weighted({.op = op,
@@ -209,25 +214,25 @@ class TapeLayers {
                         weights);
     }
 
-    std::int32_t weighted(TapeInstruction instruction, std::int64_t weights, bool bias = true) {
+    std::int32_t weighted(BytecodeInstruction instruction, std::int64_t weights, bool bias = true) {
         instruction.result = writer_.add_vector(instruction.out);
         writer_.add_weighted(instruction, from_, bias);
         from_ += weights;
         return instruction.result;
     }
 
-    TapeWriter& writer_;
+    BytecodeWriter& writer_;
     std::int64_t from_ = 0;
 };
 
-std::int32_t TapeWriter::add_vector(std::int64_t width) {
+std::int32_t BytecodeWriter::add_vector(std::int64_t width) {
     vectors_.push_back({.width = narrow(width)});
     return narrow(static_cast<std::int64_t>(vectors_.size()) - 1);
 }
 
-void TapeWriter::add(TapeInstruction instruction) {
+void BytecodeWriter::add(BytecodeInstruction instruction) {
     const auto index = static_cast<std::int32_t>(instructions_.size());
-    const TapeRow& entry = row(instruction.op);
+    const BytecodeOpInfo& entry = op_info(instruction.op);
     const auto use = [&](std::int32_t vector) {
         vectors_[static_cast<std::size_t>(vector)].last_use = index;
     };
@@ -237,9 +242,9 @@ void TapeWriter::add(TapeInstruction instruction) {
     instructions_.push_back(instruction);
 }
 
-void TapeWriter::add_weighted(TapeInstruction instruction, std::int64_t from, bool bias) {
+void BytecodeWriter::add_weighted(BytecodeInstruction instruction, std::int64_t from, bool bias) {
     instruction.weights = narrow(packed_);
-    packed_ += row(instruction.op).weights(instruction.in, instruction.out);
+    packed_ += op_info(instruction.op).weights(instruction.in, instruction.out);
     packings_->push_back({.op = instruction.op,
                           .bias = bias,
                           .in = instruction.in,
@@ -249,16 +254,16 @@ void TapeWriter::add_weighted(TapeInstruction instruction, std::int64_t from, bo
     add(instruction);
 }
 
-bool TapeWriter::can_write(const Blueprint& blueprint) {
+bool BytecodeWriter::can_write(const Blueprint& blueprint) {
     return blueprint.mode == NetworkMode::chain && blueprint.input_shape.rank() <= 1 &&
-           has_tape(blueprint.head) &&
+           has_bytecode(blueprint.head) &&
            std::ranges::all_of(blueprint.slots, [](const std::optional<Slot>& slot) {
-               return !slot || has_tape(slot->layer);
+               return !slot || has_bytecode(slot->layer);
            });
 }
 
-TapeCapacity TapeWriter::write(const Blueprint& blueprint, std::vector<std::int32_t>& words,
-                               std::vector<TapePacking>& packings) {
+BytecodeCapacity BytecodeWriter::write(const Blueprint& blueprint, std::vector<std::int32_t>& words,
+                                       std::vector<BytecodePacking>& packings) {
     instructions_.clear();
     vectors_.clear();
     packings_ = &packings;
@@ -278,7 +283,7 @@ TapeCapacity TapeWriter::write(const Blueprint& blueprint, std::vector<std::int3
 }
 
 /// Finds the first weight of every link and gives every source of backward links a state.
-void TapeWriter::find_weights(const Blueprint& blueprint) {
+void BytecodeWriter::find_weights(const Blueprint& blueprint) {
     link_weights_.clear();
     backward_.clear();
     if (blueprint.links.empty()) return;
@@ -303,9 +308,9 @@ void TapeWriter::find_weights(const Blueprint& blueprint) {
     }
 }
 
-void TapeWriter::write_slots(const Blueprint& blueprint) {
+void BytecodeWriter::write_slots(const Blueprint& blueprint) {
     const int head = blueprint.grid.slots();
-    TapeLayers layers(*this);
+    BytecodeLayers layers(*this);
     outputs_.assign(blueprint.slots.size(), -1);
     std::int32_t value = 0;
     std::int32_t preceding = 0;
@@ -325,7 +330,7 @@ void TapeWriter::write_slots(const Blueprint& blueprint) {
         for (const auto& [source, place] : backward_) {
             if (source != slot) continue;
             const std::int32_t width = vectors_[static_cast<std::size_t>(value)].width;
-            add({.op = TapeOp::store_state,
+            add({.op = BytecodeOp::store_state,
                  .source = value,
                  .other = place,
                  .in = width,
@@ -336,11 +341,11 @@ void TapeWriter::write_slots(const Blueprint& blueprint) {
     value = adds_preceding_input(blueprint.head) ? layers.add(input, preceding)
                                                  : layers.layer(blueprint.head, input);
     const std::int32_t width = vectors_[static_cast<std::size_t>(value)].width;
-    add({.op = TapeOp::end, .source = value, .in = width, .out = width});
+    add({.op = BytecodeOp::end, .source = value, .in = width, .out = width});
 }
 
 /// The input of a slot: what the chain brings, and what its links add, in their order.
-std::int32_t TapeWriter::with_links(const Blueprint& blueprint, int slot, std::int32_t value) {
+std::int32_t BytecodeWriter::with_links(const Blueprint& blueprint, int slot, std::int32_t value) {
     for (std::size_t i = 0; i < blueprint.links.size(); ++i) {
         const Link& link = blueprint.links[i];
         if (link.target != slot) continue;
@@ -349,7 +354,7 @@ std::int32_t TapeWriter::with_links(const Blueprint& blueprint, int slot, std::i
             const std::int64_t width =
                 width_after(blueprint.slots[static_cast<std::size_t>(link.source)]->layer);
             source = add_vector(width);
-            add({.op = TapeOp::load_state,
+            add({.op = BytecodeOp::load_state,
                  .result = source,
                  .other = state_of(link.source),
                  .in = narrow(width),
@@ -360,7 +365,7 @@ std::int32_t TapeWriter::with_links(const Blueprint& blueprint, int slot, std::i
         const std::int32_t in = vectors_[static_cast<std::size_t>(source)].width;
         const std::int32_t out = vectors_[static_cast<std::size_t>(value)].width;
         const std::int32_t result = add_vector(out);
-        add_weighted({.op = in == out ? TapeOp::scale_add : TapeOp::project_add,
+        add_weighted({.op = in == out ? BytecodeOp::scale_add : BytecodeOp::project_add,
                       .result = result,
                       .source = source,
                       .other = value,
@@ -372,19 +377,19 @@ std::int32_t TapeWriter::with_links(const Blueprint& blueprint, int slot, std::i
     return value;
 }
 
-std::int32_t TapeWriter::state_of(int source) const {
+std::int32_t BytecodeWriter::state_of(int source) const {
     const auto found = std::ranges::find(backward_, source, &std::pair<int, std::int32_t>::first);
     CAMBRIAN_ASSERT(found != backward_.end());
     return found->second;
 }
 
 /// Gives every vector a place, the first one that is free while it is needed.
-void TapeWriter::place_vectors() {
+void BytecodeWriter::place_vectors() {
     live_.assign(1, 0);
     memory_ = whole_blocks(vectors_[0].width);
     for (std::size_t i = 0; i < instructions_.size(); ++i) {
-        TapeInstruction& instruction = instructions_[i];
-        const TapeRow& entry = row(instruction.op);
+        BytecodeInstruction& instruction = instructions_[i];
+        const BytecodeOpInfo& entry = op_info(instruction.op);
         std::erase_if(live_, [&](std::int32_t vector) {
             return vectors_[static_cast<std::size_t>(vector)].last_use <
                    static_cast<std::int32_t>(i);
@@ -404,7 +409,7 @@ void TapeWriter::place_vectors() {
     }
 }
 
-std::int32_t TapeWriter::free_place(std::int32_t width) const {
+std::int32_t BytecodeWriter::free_place(std::int32_t width) const {
     std::int64_t place = 0;
     for (bool moved = true; moved;) {
         moved = false;
@@ -419,10 +424,10 @@ std::int32_t TapeWriter::free_place(std::int32_t width) const {
     return narrow(place);
 }
 
-void pack(std::span<const TapePacking> packings, std::span<const float> weights,
+void pack(std::span<const BytecodePacking> packings, std::span<const float> weights,
           std::span<float> packed) {
     for (const auto& [op, bias, in, out, from, to] : packings) {
-        const TapeRow& entry = row(op);
+        const BytecodeOpInfo& entry = op_info(op);
         CAMBRIAN_EXPECT(from <= static_cast<std::int64_t>(weights.size()));
         CAMBRIAN_ASSERT(to + entry.weights(in, out) <= static_cast<std::int64_t>(packed.size()));
         entry.pack({.in = in,
@@ -433,19 +438,19 @@ void pack(std::span<const TapePacking> packings, std::span<const float> weights,
     }
 }
 
-Tape make_tape(const Network& network) {
-    Tape tape;
-    TapeWriter writer;
-    std::vector<TapePacking> packings;
-    tape.capacity = writer.write(network.blueprint(), tape.words, packings);
-    return tape;
+Bytecode make_bytecode(const Network& network) {
+    Bytecode bytecode;
+    BytecodeWriter writer;
+    std::vector<BytecodePacking> packings;
+    bytecode.capacity = writer.write(network.blueprint(), bytecode.words, packings);
+    return bytecode;
 }
 
 void pack_weights(const Network& network, std::span<const float> weights, std::span<float> packed) {
     CAMBRIAN_ASSERT(static_cast<std::int64_t>(weights.size()) == network.weight_count());
     std::vector<std::int32_t> words;
-    std::vector<TapePacking> packings;
-    const TapeCapacity capacity = TapeWriter().write(network.blueprint(), words, packings);
+    std::vector<BytecodePacking> packings;
+    const BytecodeCapacity capacity = BytecodeWriter().write(network.blueprint(), words, packings);
     pack(packings, weights, packed);
     std::fill(packed.begin() + capacity.weights, packed.end(), 0.0F);
 }

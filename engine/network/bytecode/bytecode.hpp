@@ -9,8 +9,8 @@
 
 namespace cambrian {
 
-/// The instructions of a tape. One row of the tape table (tape_table.cpp) each.
-enum class TapeOp : std::int32_t {
+/// The instructions of a bytecode. One row of the bytecode table (bytecode_table.cpp) each.
+enum class BytecodeOp : std::int32_t {
     end,
     dense,
     rnn,
@@ -26,11 +26,11 @@ enum class TapeOp : std::int32_t {
 };
 
 /// One instruction, eight words. Vectors lie in a working memory of one row: the row itself at 0,
-/// what instructions compute behind it or where nothing is needed any more. Every vector begins at
+/// what instructions compute after it or where nothing is needed any more. Every vector begins at
 /// a multiple of four and has room up to the next one. What each word means for each op is in the
-/// tape table.
-struct TapeInstruction {
-    TapeOp op = TapeOp::end;
+/// bytecode table.
+struct BytecodeInstruction {
+    BytecodeOp op = BytecodeOp::end;
     std::int32_t result = 0;  ///< First word of the result in memory.
     std::int32_t source = 0;  ///< First word of the operand in memory.
     std::int32_t other = 0;   ///< Of the second operand, a place in the state, or the bits of 1/in.
@@ -39,26 +39,26 @@ struct TapeInstruction {
     std::int32_t weights = 0;  ///< First word in the packed weights (a multiple of 4).
     std::int32_t detail = 0;   ///< Activation code, or the bits of an epsilon.
 };
-inline constexpr std::int64_t tape_instruction_words = 8;
+inline constexpr std::int64_t bytecode_instruction_words = 8;
 
 /// The smallest power of two from a minimum on, or one and a half of one, that is enough: few
 /// different sizes occur while what they are for grows.
 [[nodiscard]] std::int64_t generous(std::int64_t value, std::int64_t minimum);
 
-/// What a tape needs; a compiled graph serves every tape that fits.
-struct TapeCapacity {
-    std::int64_t words = 0;    ///< Of the tape.
+/// What a bytecode needs; a compiled graph serves every bytecode that fits.
+struct BytecodeCapacity {
+    std::int64_t words = 0;    ///< Of the bytecode.
     std::int64_t weights = 0;  ///< Packed, with padding.
     std::int64_t state = 0;    ///< Of one row.
     std::int64_t memory = 0;   ///< Working words of one row.
-    bool operator==(const TapeCapacity&) const = default;
+    bool operator==(const BytecodeCapacity&) const = default;
     /// Each the larger of both.
-    [[nodiscard]] TapeCapacity joined(const TapeCapacity& other) const;
+    [[nodiscard]] BytecodeCapacity joined(const BytecodeCapacity& other) const;
     /// Rounded up, each to a power of two or one and a half of one from a generous minimum (no
     /// state stays none), so that few different ones occur while networks grow: a GPU idles while
     /// its driver compiles for another memory or state, and is slow for a second after it.
     /// Multiples of 4.
-    [[nodiscard]] TapeCapacity rounded() const;
+    [[nodiscard]] BytecodeCapacity rounded() const;
 };
 
 /// A network as data: what Op::interpret runs. Disabled slots are left out, with their states,
@@ -66,38 +66,38 @@ struct TapeCapacity {
 /// loads: blocks of four outputs, for each input the four weights side by side, then the four
 /// biases; outputs are padded to a multiple of four with zeros. A bias that is missing is -0, which
 /// changes no sum. Same results as the graph form in every bit under strict math.
-struct Tape {
-    std::vector<std::int32_t> words;  ///< Instructions; ends with TapeOp::end.
-    TapeCapacity capacity;
+struct Bytecode {
+    std::vector<std::int32_t> words;  ///< Instructions; ends with BytecodeOp::end.
+    BytecodeCapacity capacity;
 };
 
 /// Where the weights of one instruction come from and go to.
-struct TapePacking {
-    TapeOp op = TapeOp::end;
+struct BytecodePacking {
+    BytecodeOp op = BytecodeOp::end;
     bool bias = true;  ///< Whether the layer has one.
     std::int32_t in = 0;
     std::int32_t out = 0;
     std::int64_t from = 0;  ///< First word in the order of Network::weights().
     std::int64_t to = 0;    ///< First word in the packed weights.
 };
-/// Packs weights with the packings of one tape.
-void pack(std::span<const TapePacking> packings, std::span<const float> weights,
+/// Packs weights with the packings of one bytecode.
+void pack(std::span<const BytecodePacking> packings, std::span<const float> weights,
           std::span<float> packed);
 
-/// Writes tapes, for many networks one after another: keeps its storage.
-class TapeWriter {
+/// Writes bytecodes, for many networks one after another: keeps its storage.
+class BytecodeWriter {
   public:
-    /// Whether a blueprint has a tape form: rows are vectors and every layer has one. Others run as
-    /// graphs.
+    /// Whether a blueprint has a bytecode form: rows are vectors and every layer has one. Others
+    /// run as graphs.
     [[nodiscard]] static bool can_write(const Blueprint& blueprint);
-    /// Appends the tape of a blueprint that a Network was or could be built from, with all widths
-    /// resolved, and the packings that fill its capacity.weights words; → what it needs. Contract:
-    /// can_write.
-    TapeCapacity write(const Blueprint& blueprint, std::vector<std::int32_t>& words,
-                       std::vector<TapePacking>& packings);
+    /// Appends the bytecode of a blueprint that a Network was or could be built from, with all
+    /// widths resolved, and the packings that fill its capacity.weights words; → what it needs.
+    /// Contract: can_write.
+    BytecodeCapacity write(const Blueprint& blueprint, std::vector<std::int32_t>& words,
+                           std::vector<BytecodePacking>& packings);
 
   private:
-    friend class TapeLayers;
+    friend class BytecodeLayers;
 
     /// A value in the working memory, before it has a place there.
     struct Vector {
@@ -107,8 +107,8 @@ class TapeWriter {
     };
 
     std::int32_t add_vector(std::int64_t width);
-    void add(TapeInstruction instruction);
-    void add_weighted(TapeInstruction instruction, std::int64_t from, bool bias);
+    void add(BytecodeInstruction instruction);
+    void add_weighted(BytecodeInstruction instruction, std::int64_t from, bool bias);
     void find_weights(const Blueprint& blueprint);
     void write_slots(const Blueprint& blueprint);
     std::int32_t with_links(const Blueprint& blueprint, int slot, std::int32_t value);
@@ -116,9 +116,10 @@ class TapeWriter {
     void place_vectors();
     [[nodiscard]] std::int32_t free_place(std::int32_t width) const;
 
-    std::vector<TapeInstruction> instructions_;  ///< With vectors in place of addresses at first.
-    std::vector<Vector> vectors_;                ///< The row first.
-    std::vector<TapePacking>* packings_ = nullptr;        ///< The caller's, while writing.
+    std::vector<BytecodeInstruction>
+        instructions_;             ///< With vectors in place of addresses at first.
+    std::vector<Vector> vectors_;  ///< The row first.
+    std::vector<BytecodePacking>* packings_ = nullptr;    ///< The caller's, while writing.
     std::vector<std::int32_t> outputs_;                   ///< Vector of every slot's output.
     std::vector<std::int64_t> link_weights_;              ///< First weight of every link.
     std::vector<std::int32_t> live_;                      ///< Vectors placed that are still needed.
@@ -128,9 +129,9 @@ class TapeWriter {
     std::int64_t memory_ = 0;
 };
 
-[[nodiscard]] Tape make_tape(const Network& network);
-/// Writes a genome's weights in the order of its tape. `packed` has capacity.weights words and is
-/// filled whole.
+[[nodiscard]] Bytecode make_bytecode(const Network& network);
+/// Writes a genome's weights in the order of its bytecode. `packed` has capacity.weights words and
+/// is filled whole.
 void pack_weights(const Network& network, std::span<const float> weights, std::span<float> packed);
 
 }  // namespace cambrian

@@ -64,9 +64,9 @@ void pack_vector(const float* vector, std::int64_t out, float* to, std::int64_t 
         for (std::int64_t j = 0; j < block; ++j) to[j] = row + j < out ? vector[row + j] : 0.0F;
 }
 
-void pack_nothing(const TapeWeights&) {}
+void pack_nothing(const BytecodeWeights&) {}
 
-void pack_bias(const TapeWeights& weights, const float* bias, float* to, std::int64_t stride) {
+void pack_bias(const BytecodeWeights& weights, const float* bias, float* to, std::int64_t stride) {
     if (weights.bias) {
         pack_vector(bias, weights.out, to, stride);
         return;
@@ -75,14 +75,14 @@ void pack_bias(const TapeWeights& weights, const float* bias, float* to, std::in
         std::fill_n(to, block, -0.0F);
 }
 
-void pack_dense(const TapeWeights& weights) {
+void pack_dense(const BytecodeWeights& weights) {
     const std::int64_t stride = block * (weights.in + 1);
     pack_matrix(weights.from, weights.in, weights.out, weights.to, stride);
     pack_bias(weights, weights.from + weights.in * weights.out, weights.to + block * weights.in,
               stride);
 }
 
-void pack_rnn(const TapeWeights& weights) {
+void pack_rnn(const BytecodeWeights& weights) {
     const std::int64_t stride = block * (weights.in + weights.out + 1);
     const float* const recurrent = weights.from + weights.in * weights.out;
     float* const packed_recurrent = weights.to + block * weights.in;
@@ -92,113 +92,118 @@ void pack_rnn(const TapeWeights& weights) {
               packed_recurrent + block * weights.out, stride);
 }
 
-void pack_gain(const TapeWeights& weights) {
+void pack_gain(const BytecodeWeights& weights) {
     pack_vector(weights.from, weights.out, weights.to, block);
 }
 
-void pack_gain_and_bias(const TapeWeights& weights) {
+void pack_gain_and_bias(const BytecodeWeights& weights) {
     pack_vector(weights.from, weights.out, weights.to, block);
     pack_vector(weights.from + weights.out, weights.out, weights.to + whole_blocks(weights.out),
                 block);
 }
 
-void pack_projection(const TapeWeights& weights) {
+void pack_projection(const BytecodeWeights& weights) {
     pack_matrix(weights.from, weights.in, weights.out, weights.to, block * weights.in);
 }
 
-constexpr std::array<TapeRow, tape_op_count> rows{
-    TapeRow{.op = TapeOp::end,
-            .name = "end",
-            .reads_source = true,
-            .weights = no_weights,
-            .pack = pack_nothing,
-            .meaning = "The output is source [in]."},
-    TapeRow{.op = TapeOp::dense,
-            .name = "dense",
-            .has_result = true,
-            .reads_source = true,
-            .weights = dense_weights,
-            .pack = pack_dense,
-            .meaning = "result [out] = activation(W source + b), activation code in detail. A "
+constexpr std::array<BytecodeOpInfo, bytecode_op_count> rows{
+    BytecodeOpInfo{.op = BytecodeOp::end,
+                   .name = "end",
+                   .reads_source = true,
+                   .weights = no_weights,
+                   .pack = pack_nothing,
+                   .meaning = "The output is source [in]."},
+    BytecodeOpInfo{.op = BytecodeOp::dense,
+                   .name = "dense",
+                   .has_result = true,
+                   .reads_source = true,
+                   .weights = dense_weights,
+                   .pack = pack_dense,
+                   .meaning =
+                       "result [out] = activation(W source + b), activation code in detail. A "
                        "block of weights: in fours of W, then one of b."},
-    TapeRow{.op = TapeOp::rnn,
-            .name = "rnn",
-            .has_result = true,
-            .reads_source = true,
-            .has_state = true,
-            .weights = rnn_weights,
-            .pack = pack_rnn,
-            .meaning = "h = tanh((W source + V state) + b); state [out] at other becomes h, result "
+    BytecodeOpInfo{.op = BytecodeOp::rnn,
+                   .name = "rnn",
+                   .has_result = true,
+                   .reads_source = true,
+                   .has_state = true,
+                   .weights = rnn_weights,
+                   .pack = pack_rnn,
+                   .meaning =
+                       "h = tanh((W source + V state) + b); state [out] at other becomes h, result "
                        "too. A block of weights: in fours of W, out fours of V, one of b."},
-    TapeRow{.op = TapeOp::rms_norm,
-            .name = "rms_norm",
-            .has_result = true,
-            .reads_source = true,
-            .weights = vector_weights,
-            .pack = pack_gain,
-            .meaning = "result = source rsqrt(mean(source²) + epsilon) gain; epsilon's bits in "
+    BytecodeOpInfo{.op = BytecodeOp::rms_norm,
+                   .name = "rms_norm",
+                   .has_result = true,
+                   .reads_source = true,
+                   .weights = vector_weights,
+                   .pack = pack_gain,
+                   .meaning =
+                       "result = source rsqrt(mean(source²) + epsilon) gain; epsilon's bits in "
                        "detail, those of 1/in in other."},
-    TapeRow{.op = TapeOp::layer_norm,
-            .name = "layer_norm",
-            .has_result = true,
-            .reads_source = true,
-            .weights = two_vectors_weights,
-            .pack = pack_gain_and_bias,
-            .meaning = "c = source - mean(source); result = c rsqrt(mean(c²) + epsilon) gain + "
+    BytecodeOpInfo{.op = BytecodeOp::layer_norm,
+                   .name = "layer_norm",
+                   .has_result = true,
+                   .reads_source = true,
+                   .weights = two_vectors_weights,
+                   .pack = pack_gain_and_bias,
+                   .meaning =
+                       "c = source - mean(source); result = c rsqrt(mean(c²) + epsilon) gain + "
                        "bias; epsilon's bits in detail, those of 1/in in other."},
-    TapeRow{.op = TapeOp::softmax,
-            .name = "softmax",
-            .has_result = true,
-            .reads_source = true,
-            .weights = no_weights,
-            .pack = pack_nothing,
-            .meaning = "e = exp(source - max(source)); result = e reciprocal(sum(e))."},
-    TapeRow{.op = TapeOp::add,
-            .name = "add",
-            .has_result = true,
-            .reads_source = true,
-            .reads_other = true,
-            .weights = no_weights,
-            .pack = pack_nothing,
-            .meaning = "result = source + other."},
-    TapeRow{.op = TapeOp::scale_add,
-            .name = "scale_add",
-            .has_result = true,
-            .reads_source = true,
-            .reads_other = true,
-            .weights = vector_weights,
-            .pack = pack_gain,
-            .meaning = "result = other + source gain."},
-    TapeRow{.op = TapeOp::project_add,
-            .name = "project_add",
-            .has_result = true,
-            .reads_source = true,
-            .reads_other = true,
-            .weights = matrix_weights,
-            .pack = pack_projection,
-            .meaning = "result [out] = other + W source. A block of weights: in fours of W."},
-    TapeRow{.op = TapeOp::load_state,
-            .name = "load_state",
-            .has_result = true,
-            .has_state = true,
-            .weights = no_weights,
-            .pack = pack_nothing,
-            .meaning = "result [out] = state at other."},
-    TapeRow{.op = TapeOp::store_state,
-            .name = "store_state",
-            .reads_source = true,
-            .has_state = true,
-            .weights = no_weights,
-            .pack = pack_nothing,
-            .meaning = "state at other becomes source [in]; out is in."},
+    BytecodeOpInfo{.op = BytecodeOp::softmax,
+                   .name = "softmax",
+                   .has_result = true,
+                   .reads_source = true,
+                   .weights = no_weights,
+                   .pack = pack_nothing,
+                   .meaning = "e = exp(source - max(source)); result = e reciprocal(sum(e))."},
+    BytecodeOpInfo{.op = BytecodeOp::add,
+                   .name = "add",
+                   .has_result = true,
+                   .reads_source = true,
+                   .reads_other = true,
+                   .weights = no_weights,
+                   .pack = pack_nothing,
+                   .meaning = "result = source + other."},
+    BytecodeOpInfo{.op = BytecodeOp::scale_add,
+                   .name = "scale_add",
+                   .has_result = true,
+                   .reads_source = true,
+                   .reads_other = true,
+                   .weights = vector_weights,
+                   .pack = pack_gain,
+                   .meaning = "result = other + source gain."},
+    BytecodeOpInfo{
+        .op = BytecodeOp::project_add,
+        .name = "project_add",
+        .has_result = true,
+        .reads_source = true,
+        .reads_other = true,
+        .weights = matrix_weights,
+        .pack = pack_projection,
+        .meaning = "result [out] = other + W source. A block of weights: in fours of W."},
+    BytecodeOpInfo{.op = BytecodeOp::load_state,
+                   .name = "load_state",
+                   .has_result = true,
+                   .has_state = true,
+                   .weights = no_weights,
+                   .pack = pack_nothing,
+                   .meaning = "result [out] = state at other."},
+    BytecodeOpInfo{.op = BytecodeOp::store_state,
+                   .name = "store_state",
+                   .reads_source = true,
+                   .has_state = true,
+                   .weights = no_weights,
+                   .pack = pack_nothing,
+                   .meaning = "state at other becomes source [in]; out is in."},
 };
 
 constexpr bool covers_every_op() {
-    for (std::size_t i = 0; i < tape_op_count; ++i)
-        if (rows[i].op != static_cast<TapeOp>(i) || rows[i].weights == nullptr) return false;
+    for (std::size_t i = 0; i < bytecode_op_count; ++i)
+        if (rows[i].op != static_cast<BytecodeOp>(i) || rows[i].weights == nullptr) return false;
     return true;
 }
-static_assert(covers_every_op(), "a tape op has no row or a row is out of order");
+static_assert(covers_every_op(), "an op of bytecode has no row or a row is out of order");
 
 /// Whether [first, first + count) lies in [0, size).
 bool inside(std::int64_t first, std::int64_t count, std::int64_t size) {
@@ -207,19 +212,19 @@ bool inside(std::int64_t first, std::int64_t count, std::int64_t size) {
 
 }  // namespace
 
-std::span<const TapeRow, tape_op_count> tape_table() {
+std::span<const BytecodeOpInfo, bytecode_op_count> bytecode_table() {
     return rows;
 }
 
-const TapeRow& row(TapeOp op) {
+const BytecodeOpInfo& op_info(BytecodeOp op) {
     return rows[static_cast<std::size_t>(op)];
 }
 
-bool fits(const TapeInstruction& instruction, const TapeCapacity& capacity) {
+bool fits(const BytecodeInstruction& instruction, const BytecodeCapacity& capacity) {
     const auto [op, result, source, other, in, out, weights, detail] = instruction;
-    if (!inside(static_cast<std::int64_t>(op), 1, static_cast<std::int64_t>(tape_op_count)))
+    if (!inside(static_cast<std::int64_t>(op), 1, static_cast<std::int64_t>(bytecode_op_count)))
         return false;
-    const TapeRow& entry = row(op);
+    const BytecodeOpInfo& entry = op_info(op);
     const auto in_memory = [&](std::int64_t first, std::int64_t width) {
         return first % 4 == 0 && inside(first, whole_blocks(width), capacity.memory);
     };

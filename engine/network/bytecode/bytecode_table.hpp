@@ -10,7 +10,7 @@
 namespace cambrian {
 
 /// Where the weights of one instruction are, in a network's weight vector and packed.
-struct TapeWeights {
+struct BytecodeWeights {
     std::int64_t in = 0;
     std::int64_t out = 0;
     bool bias = true;  ///< Whether the layer has one.
@@ -18,9 +18,9 @@ struct TapeWeights {
     float* to = nullptr;
 };
 
-/// One row of the tape table.
-struct TapeRow {
-    TapeOp op = TapeOp::count_;
+/// One row of the bytecode table.
+struct BytecodeOpInfo {
+    BytecodeOp op = BytecodeOp::count_;
     std::string_view name;
     bool has_result = false;    ///< `result` is a vector of `out` words in memory.
     bool reads_source = false;  ///< `source` is a vector of `in` words in memory.
@@ -28,14 +28,14 @@ struct TapeRow {
     bool has_state = false;     ///< `other` is a place in the state.
     /// Packed words of the weights.
     std::int64_t (*weights)(std::int64_t in, std::int64_t out) = nullptr;
-    void (*pack)(const TapeWeights& weights) = nullptr;
+    void (*pack)(const BytecodeWeights& weights) = nullptr;
     std::string_view meaning;  ///< Formula and words.
 };
 
-inline constexpr std::size_t tape_op_count = static_cast<std::size_t>(TapeOp::count_);
+inline constexpr std::size_t bytecode_op_count = static_cast<std::size_t>(BytecodeOp::count_);
 /// The table, one row for each op in enumerator order (checked at compile time).
-[[nodiscard]] std::span<const TapeRow, tape_op_count> tape_table();
-[[nodiscard]] const TapeRow& row(TapeOp op);
+[[nodiscard]] std::span<const BytecodeOpInfo, bytecode_op_count> bytecode_table();
+[[nodiscard]] const BytecodeOpInfo& op_info(BytecodeOp op);
 
 /// A width with the words up to the next multiple of four.
 [[nodiscard]] constexpr std::int64_t whole_blocks(std::int64_t width) {
@@ -43,6 +43,6 @@ inline constexpr std::size_t tape_op_count = static_cast<std::size_t>(TapeOp::co
 }
 
 /// Whether every word an instruction touches lies inside a capacity.
-[[nodiscard]] bool fits(const TapeInstruction& instruction, const TapeCapacity& capacity);
+[[nodiscard]] bool fits(const BytecodeInstruction& instruction, const BytecodeCapacity& capacity);
 
 }  // namespace cambrian

@@ -27,7 +27,7 @@ struct Observation {
     std::int64_t steps = 1;  ///< Passes together.
     std::int64_t individual = 0;
     int slot = 0;         ///< slots() for the head.
-    std::string place{};  ///< As telemetry names it.
+    std::string place{};  ///< As the summary of the network names it.
     std::string layer{};  ///< Its type.
     Direction direction = Direction::forward;
     double mean = 0.0;  ///< Of the finite elements, as max and min; 0 where there are none.

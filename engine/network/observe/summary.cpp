@@ -55,8 +55,8 @@ void count_state(ElementCounts& counts, std::span<const StateSpec> state, std::s
         if (spec.name.starts_with(prefix)) counts.state += spec.shape.elements();
 }
 
-LayerTelemetry describe(std::string place, int slot, const AnyLayer& layer, const Shape& row) {
-    LayerTelemetry result;
+LayerSummary describe(std::string place, int slot, const AnyLayer& layer, const Shape& row) {
+    LayerSummary result;
     result.place = std::move(place);
     result.slot = slot;
     result.type = layer.type();
@@ -70,10 +70,10 @@ LayerTelemetry describe(std::string place, int slot, const AnyLayer& layer, cons
 }
 
 /// States of the layers in a layer, whose names begin with theirs.
-void count_inner_state(LayerTelemetry& layer, std::span<const StateSpec> state,
+void count_inner_state(LayerSummary& layer, std::span<const StateSpec> state,
                        const std::string& prefix) {
     count_state(layer.counts, state, prefix);
-    for (LayerTelemetry& inner : layer.inner)
+    for (LayerSummary& inner : layer.inner)
         count_inner_state(inner, state, prefix + inner.place + ".");
 }
 
@@ -84,7 +84,7 @@ ordered_json counts_json(const ElementCounts& counts) {
             {"bytes", counts.bytes()}};
 }
 
-ordered_json layer_json(const LayerTelemetry& layer, const GridSize& grid, bool nested) {
+ordered_json layer_json(const LayerSummary& layer, const GridSize& grid, bool nested) {
     ordered_json json;
     json["place"] = layer.place;
     if (!nested) {
@@ -99,7 +99,7 @@ ordered_json layer_json(const LayerTelemetry& layer, const GridSize& grid, bool 
     json["output"] = layer.output.extents();
     json.update(counts_json(layer.counts));
     json["inner"] = ordered_json::array();
-    for (const LayerTelemetry& inner : layer.inner)
+    for (const LayerSummary& inner : layer.inner)
         json["inner"].push_back(layer_json(inner, grid, true));
     return json;
 }
@@ -121,12 +121,12 @@ std::string place_name(const GridSize& grid, int slot) {
     return place + "]";
 }
 
-NetworkTelemetry telemetry(const Network& network) {
+NetworkSummary summary(const Network& network) {
     const Blueprint& blueprint = network.blueprint();
-    NetworkTelemetry result{.grid = blueprint.grid, .layers = {}, .links = {}, .total = {}};
+    NetworkSummary result{.grid = blueprint.grid, .layers = {}, .links = {}, .total = {}};
     const int head = blueprint.grid.slots();
     const auto add = [&](int slot, const AnyLayer& layer, bool enabled) {
-        LayerTelemetry entry =
+        LayerSummary entry =
             describe(place_name(blueprint.grid, slot), slot, layer, network.shape_before(slot));
         entry.enabled = enabled;
         // With what links and a mesh carry of it.
@@ -148,24 +148,24 @@ NetworkTelemetry telemetry(const Network& network) {
     return result;
 }
 
-ordered_json to_json(const NetworkTelemetry& telemetry) {
+ordered_json to_json(const NetworkSummary& network) {
     ordered_json json;
     json["layers"] = ordered_json::array();
-    for (const LayerTelemetry& layer : telemetry.layers)
-        json["layers"].push_back(layer_json(layer, telemetry.grid, false));
+    for (const LayerSummary& layer : network.layers)
+        json["layers"].push_back(layer_json(layer, network.grid, false));
     json["links"] = ordered_json::array();
     const auto end = [&](int place) -> ordered_json {
         if (place == input_port) return "input";
-        return place == telemetry.grid.slots() ? ordered_json("head") : ordered_json(place);
+        return place == network.grid.slots() ? ordered_json("head") : ordered_json(place);
     };
-    for (const LinkTelemetry& entry : telemetry.links) {
+    for (const LinkSummary& entry : network.links) {
         ordered_json link{{"source", end(entry.link.source)},
                           {"target", end(entry.link.target)},
                           {"kind", name(entry.link.kind)}};
         link.update(counts_json(entry.counts));
         json["links"].push_back(std::move(link));
     }
-    json["total"] = counts_json(telemetry.total);
+    json["total"] = counts_json(network.total);
     return json;
 }
 

@@ -23,7 +23,7 @@ struct ElementCounts {
 };
 
 /// A slot, the head, or a layer in one of them.
-struct LayerTelemetry {
+struct LayerSummary {
     /// "slot 3 [0 0 1 1]" with z, y, x and l, "head", or in a container "layers.0", "gate".
     std::string place;
     int slot = 0;  ///< Also of what is in it; slots() for the head.
@@ -33,24 +33,24 @@ struct LayerTelemetry {
     Shape input;  ///< Of a row.
     Shape output;
     ElementCounts counts;  ///< With those of the layers in it.
-    std::vector<LayerTelemetry> inner;
+    std::vector<LayerSummary> inner;
 };
 
-struct LinkTelemetry {
+struct LinkSummary {
     Link link;
     ElementCounts counts;
 };
 
-struct NetworkTelemetry {
+struct NetworkSummary {
     GridSize grid;
-    std::vector<LayerTelemetry> layers;  ///< Filled slots in their order, then the head.
-    std::vector<LinkTelemetry> links;
+    std::vector<LayerSummary> layers;  ///< Filled slots in their order, then the head.
+    std::vector<LinkSummary> links;
     ElementCounts total;
 };
 
-[[nodiscard]] NetworkTelemetry telemetry(const Network& network);
+[[nodiscard]] NetworkSummary summary(const Network& network);
 /// {"layers": [{"place", "slot", "type", .., "inner": [..]}], "links": [..], "total": {..}}
-[[nodiscard]] nlohmann::ordered_json to_json(const NetworkTelemetry& telemetry);
+[[nodiscard]] nlohmann::ordered_json to_json(const NetworkSummary& network);
 
 /// "slot 3 [0 0 1 1]", or "head" for slot = slots().
 [[nodiscard]] std::string place_name(const GridSize& grid, int slot);

@@ -96,7 +96,7 @@ class RolloutTask final : public Task {
     }
 
   private:
-    Graph body(const NetworkForm& network, std::span<const Var> carries,
+    Graph body(const ForwardModel& network, std::span<const Var> carries,
                std::span<const Var> invariants, std::size_t state_count) const;
 
     std::shared_ptr<const Environment> environment_;
@@ -130,7 +130,7 @@ Objective RolloutTask::build(const ObjectiveContext& context, Phase phase) const
     return {.fitness = mean_all(returns), .env_steps = reduce_sum(steps, 0), .per_sample = returns};
 }
 
-Graph RolloutTask::body(const NetworkForm& network, std::span<const Var> carries,
+Graph RolloutTask::body(const ForwardModel& network, std::span<const Var> carries,
                         std::span<const Var> invariants, std::size_t state_count) const {
     Graph graph;
     std::vector<Var> inputs;

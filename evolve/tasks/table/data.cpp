@@ -38,8 +38,8 @@ class Summary {
   public:
     void add(double value) {
         count_ += 1.0;
-        least_ = std::min(least_, value);
-        most_ = std::max(most_, value);
+        min_ = std::min(min_, value);
+        max_ = std::max(max_, value);
         const double step = value - mean_;
         mean_ += step / count_;
         squares_ += step * (value - mean_);
@@ -50,7 +50,7 @@ class Summary {
             case Normalise::none:
                 return {};
             case Normalise::min_max:
-                return {.shift = least_, .scale = positive(most_ - least_)};
+                return {.shift = min_, .scale = positive(max_ - min_)};
             case Normalise::mean_deviation:
                 return {.shift = mean_, .scale = positive(deviation())};
         }
@@ -63,8 +63,8 @@ class Summary {
     double count_ = 0.0;
     double mean_ = 0.0;
     double squares_ = 0.0;
-    double least_ = HUGE_VAL;
-    double most_ = -HUGE_VAL;
+    double min_ = HUGE_VAL;
+    double max_ = -HUGE_VAL;
 };
 
 std::vector<Scaling> input_scaling(const TableData& data, Normalise normalise) {

@@ -14,7 +14,7 @@ namespace cambrian::evolve {
                              std::vector<std::int64_t> extents);
 
 /// What gradients learn from: the same rows in the same parts, with answers in the units of
-/// outputs. Sequences are windows side by side, of which every step counts; rows behind the last
+/// outputs. Sequences are windows side by side, of which every step counts; rows after the last
 /// whole one are left out. Throws ConfigError for a warm_up.
 [[nodiscard]] Learning table_learning(const TableData& data, const TableSettings& settings);
 

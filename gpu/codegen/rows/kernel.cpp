@@ -29,7 +29,7 @@ uint64_t place(uint entry, uint individual) {
 static_assert(RowEntry::words * 4 == 24 && RowSlots::direct == 6);
 
 /// Pointers whose words go without registers, so that the others fit: those with most words.
-std::set<std::string> too_many(const RowWriter& writer, std::int64_t most_cached) {
+std::set<std::string> too_many(const RowWriter& writer, std::int64_t max_cached) {
     std::vector<std::pair<std::int64_t, std::string>> by_words;
     for (const auto& [name, words] : writer.cached_words()) by_words.emplace_back(words, name);
     std::ranges::sort(by_words);
@@ -37,7 +37,7 @@ std::set<std::string> too_many(const RowWriter& writer, std::int64_t most_cached
     std::int64_t cached = 0;
     for (const auto& [words, name] : by_words) {
         cached += words;
-        if (cached > most_cached) uncached.insert(name);
+        if (cached > max_cached) uncached.insert(name);
     }
     return uncached;
 }
@@ -84,7 +84,7 @@ RowText write_row_kernel(const ScanAttribute& scan, const RowAnalysis& analysis,
     CAMBRIAN_EXPECT(analysis.obstacle.empty());
     RowKernelText first(scan, analysis, options, {});
     first.write();
-    std::set<std::string> uncached = too_many(first.writer(), options.most_cached);
+    std::set<std::string> uncached = too_many(first.writer(), options.max_cached);
     if (uncached.empty()) return first.finish();
     RowKernelText second(scan, analysis, options, std::move(uncached));
     second.write();

@@ -31,7 +31,7 @@ struct RowLimits {
     std::int64_t operations = 1 << 15;
 };
 
-/// Contract: the body has no linear and no chain (lower_row_body).
+/// Contract: the body has no linear and no fusion group (lower_row_body).
 [[nodiscard]] RowAnalysis analyse_rows(const ScanAttribute& scan, const RowLimits& limits);
 
 /// The scan with every fused op that has no row form replaced by its lowering.
@@ -42,11 +42,11 @@ inline constexpr std::uint32_t row_group_width = 32;
 
 struct RowTextOptions {
     Math math = Math::fast;
-    std::int64_t most_expanded = 2048;  ///< Operations of a node above which it becomes a loop.
-    std::int64_t most_cached = 192;     ///< Invariant words kept in registers through all steps.
+    std::int64_t max_expanded = 2048;  ///< Operations of a node above which it becomes a loop.
+    std::int64_t max_cached = 192;     ///< Invariant words kept in registers through all steps.
     /// Words of an invariant that are worth to be laid out word by word, all individuals side by
     /// side, before they are read in every step; 0: none are.
-    std::int64_t most_interleaved = 8192;
+    std::int64_t max_interleaved = 8192;
 };
 
 /// Entries of the memory table of a row kernel, RowEntry::words each: three for every carry (the
@@ -69,7 +69,7 @@ struct RowEntry {
 };
 
 /// Slots of a row kernel: address 0 of the push block is the memory table; slots below `direct` are
-/// the addresses behind it, the others are listed at the last address.
+/// the addresses after it, the others are listed at the last address.
 struct RowSlots {
     static constexpr std::size_t direct = 6;
 };

@@ -21,9 +21,9 @@ constexpr double software_speed = 5e9;
 constexpr double device_lanes = 16384.0;
 
 /// Steps from which laying invariants out anew pays.
-constexpr std::int64_t least_interleaved_steps = 32;
+constexpr std::int64_t min_interleaved_steps = 32;
 
-class RowStep final : public Step {
+class RowStep final : public Kernel {
   public:
     RowStep(const ScanAttribute& scan, const RowAnalysis& analysis, const RowPlaces& places,
             CompiledGraph& owner, const std::string& kernel_name)
@@ -33,8 +33,8 @@ class RowStep final : public Step {
           length_(scan.length),
           per_individual_(places.per_individual) {
         RowTextOptions options{.math = resources_.math};
-        if (resources_.device.limits().software) options.most_expanded = 512;
-        if (scan.length < least_interleaved_steps) options.most_interleaved = 0;
+        if (resources_.device.limits().software) options.max_expanded = 512;
+        if (scan.length < min_interleaved_steps) options.max_interleaved = 0;
         const RowText text = write_row_kernel(scan, analysis, options);
         const std::array constants{row_group_width};
         pipeline_ = &resources_.pipelines.get(
@@ -83,7 +83,7 @@ std::int64_t RowStep::steps_of_dispatch(std::int64_t lanes) const {
     // An operation is at most one turn of a loop.
     const double steps =
         std::min(resources_.longest_dispatch * (software ? software_speed : device_speed) / work,
-                 static_cast<double>(most_turns(resources_)) / static_cast<double>(operations_));
+                 static_cast<double>(max_turns(resources_)) / static_cast<double>(operations_));
     return steps < static_cast<double>(length_) ? static_cast<std::int64_t>(steps) : length_;
 }
 
@@ -103,9 +103,9 @@ void RowStep::dispatch(vulkan::Recorder& recorder, const Frame& frame, vulkan::P
 
 }  // namespace
 
-std::unique_ptr<Step> make_row_step(const ScanAttribute& scan, const RowAnalysis& analysis,
-                                    const RowPlaces& places, CompiledGraph& owner,
-                                    const std::string& kernel_name) {
+std::unique_ptr<Kernel> make_row_step(const ScanAttribute& scan, const RowAnalysis& analysis,
+                                      const RowPlaces& places, CompiledGraph& owner,
+                                      const std::string& kernel_name) {
     return std::make_unique<RowStep>(scan, analysis, places, owner, kernel_name);
 }
 

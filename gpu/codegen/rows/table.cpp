@@ -78,7 +78,7 @@ std::vector<vulkan::Range> RowTable::writes(const Frame& frame) const {
     return ranges;
 }
 
-void RowTable::add_entry(const Place& place) {
+void RowTable::add_entry(const BufferView& place) {
     const auto found = std::ranges::find(slots_, place.slot);
     const auto number = static_cast<std::uint32_t>(found - slots_.begin());
     if (found == slots_.end()) slots_.push_back(place.slot);
@@ -97,8 +97,8 @@ void RowTable::add_carry(const ScanAttribute& scan, const RowAnalysis& analysis,
     const std::int64_t elements = info.shape.elements();
     const bool shared = !info.per_individual ||
                         (analysis.rows > 1 && !analysis.has_rows[static_cast<std::size_t>(id)]);
-    const Place& result = places.results[index];
-    const Place other = shared ? owner.reserve(elements, info.per_individual) : result;
+    const BufferView& result = places.results[index];
+    const BufferView other = shared ? owner.reserve(elements, info.per_individual) : result;
     add_entry(places.operands[index]);
     add_entry(result);
     add_entry(other);
@@ -116,7 +116,7 @@ void RowTable::add_entries(const ScanAttribute& scan, const RowAnalysis& analysi
     for (std::size_t i = carries; i < places.operands.size(); ++i) {
         const std::int64_t words = scan.body->value(scan.body->inputs()[i]).shape.elements();
         const bool copied = std::ranges::find(interleaved, i) != interleaved.end();
-        const Place place =
+        const BufferView place =
             copied ? interleave(places.operands[i], words, owner) : places.operands[i];
         add_entry(place);
         if (!copied) read_.push_back({place, i < sequences ? words * scan.length : words});
@@ -128,14 +128,15 @@ void RowTable::add_entries(const ScanAttribute& scan, const RowAnalysis& analysi
     }
 }
 
-Place RowTable::interleave(const Place& operand, std::int64_t elements, CompiledGraph& owner) {
-    const Place whole = owner.reserve(elements, true);
+BufferView RowTable::interleave(const BufferView& operand, std::int64_t elements,
+                                CompiledGraph& owner) {
+    const BufferView whole = owner.reserve(elements, true);
     copies_.push_back({operand, whole, elements});
     const std::array constants{copy_width};
     copy_pipeline_ = &owner.resources().pipelines.get(
         "interleave",
         owner.resources().compiler.compile("interleave", std::string(interleave_text)), constants);
-    Place entry = whole;
+    BufferView entry = whole;
     entry.stride = 0;
     return entry;
 }

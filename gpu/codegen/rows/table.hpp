@@ -25,14 +25,14 @@ class RowTable {
   private:
     /// A place and how many words of one individual lie there.
     struct Touched {
-        Place place;
+        BufferView place;
         std::int64_t elements = 0;
     };
 
     /// An invariant laid out anew before the steps.
     struct Interleaved {
-        Place from;
-        Place to;
+        BufferView from;
+        BufferView to;
         std::int64_t elements = 0;
     };
     void add_entries(const ScanAttribute& scan, const RowAnalysis& analysis,
@@ -40,17 +40,17 @@ class RowTable {
                      const std::vector<std::size_t>& interleaved);
     void add_carry(const ScanAttribute& scan, const RowAnalysis& analysis, const RowPlaces& places,
                    CompiledGraph& owner, std::size_t index);
-    void add_entry(const Place& place);
-    [[nodiscard]] Place interleave(const Place& operand, std::int64_t elements,
-                                   CompiledGraph& owner);
+    void add_entry(const BufferView& place);
+    [[nodiscard]] BufferView interleave(const BufferView& operand, std::int64_t elements,
+                                        CompiledGraph& owner);
     void record_copies(vulkan::Recorder& recorder, const Frame& frame) const;
     void place_slots(vulkan::Recorder& recorder, const Frame& frame, vulkan::Push& push) const;
     [[nodiscard]] std::int64_t listed_slots() const;
 
     std::vector<std::uint32_t> entries_;
     std::vector<std::uint32_t> slots_;  ///< Of the frame, in the order of the table's numbers.
-    Place table_;
-    Place slot_list_;  ///< Addresses of the slots that the push block has no room for.
+    BufferView table_;
+    BufferView slot_list_;  ///< Addresses of the slots that the push block has no room for.
     std::vector<Touched> read_;
     std::vector<Touched> written_;
     std::vector<Interleaved> copies_;

@@ -10,7 +10,7 @@ namespace cambrian::gpu {
 namespace {
 
 /// Sequences up to this many words are read at the start of a step.
-constexpr std::int64_t most_step_words = 64;
+constexpr std::int64_t max_step_words = 64;
 
 bool is_needed(const Node& node, const std::vector<bool>& needed) {
     const auto first = needed.begin() + node.first_result;
@@ -152,7 +152,7 @@ void RowKernelText::enter_operand(std::size_t index) {
     const std::string name = fmt::format("{}_{}", sequence ? "sequence" : "operand", index);
     const bool interleaved = !sequence && info.per_individual &&
                              !writer_.keeps_in_registers(name) &&
-                             info.shape.elements() <= options_.most_interleaved;
+                             info.shape.elements() <= options_.max_interleaved;
     if (interleaved) {
         writer_.interleave(name);
         interleaved_.push_back(index);
@@ -163,7 +163,7 @@ void RowKernelText::enter_operand(std::size_t index) {
                        !sequence);
     if (sequence) {
         view.first.add(Index::variable("position"), info.shape.elements());
-        if (view.shape.elements() <= most_step_words) view = writer_.copied(view);
+        if (view.shape.elements() <= max_step_words) view = writer_.copied(view);
     }
     writer_.set(id, view);
 }

@@ -101,8 +101,8 @@ void row_write::interpret(RowWriter& writer, const Node& node) {
     const std::int64_t memory = std::get<InterpretAttribute>(node.attributes).memory;
     const std::string function = fmt::format("interpret_{}", node.first_result);
     // All that every device's workgroup has (32 KiB), for one network in a kernel.
-    constexpr std::int64_t most_shared = 256;
-    const bool shared = memory <= most_shared && !writer.has_functions("interpret_store");
+    constexpr std::int64_t max_shared = 256;
+    const bool shared = memory <= max_shared && !writer.has_functions("interpret_store");
     if (shared) writer.need_functions("interpret_store", "");
     const std::string store = shared ? fmt::format(
                                            "#define INTERPRET_STORE {}_store\n"
@@ -137,8 +137,8 @@ void row_write::interpret(RowWriter& writer, const Node& node) {
     writer.each(state.shape, 1, [&](std::span<const Index> at) {
         writer.line("{}[{}] = {};", s, index_in(at), writer.element(state, at));
     });
-    writer.line("{}(Tape({}), PackedWeights({}), {}, {}, {});", function, writer.view(ids[0]).name,
-                writer.view(ids[1]).name, x, s, y);
+    writer.line("{}(Bytecode({}), PackedWeights({}), {}, {}, {});", function,
+                writer.view(ids[0]).name, writer.view(ids[1]).name, x, s, y);
     writer.each(result.shape, 1, [&](std::span<const Index> at) {
         writer.line("{} = {}[{}];", writer.element(result, at), y, index_in(at));
     });

@@ -39,8 +39,8 @@ std::string element_along(RowWriter& writer, const Reduced& reduced, std::span<c
 }
 
 /// Calls `step` for the positions 1 to length - 1 of the axis, in order.
-template <class Step>
-void walk_axis(RowWriter& writer, std::int64_t length, bool expand, const Step& step) {
+template <class Kernel>
+void walk_axis(RowWriter& writer, std::int64_t length, bool expand, const Kernel& step) {
     if (expand) {
         for (std::int64_t i = 1; i < length; ++i) step(Index(i));
         return;
@@ -52,7 +52,7 @@ void walk_axis(RowWriter& writer, std::int64_t length, bool expand, const Step& 
 }
 
 /// Elements of an axis, or factors of a sum, that are written one after another.
-constexpr std::int64_t most_unrolled = 64;
+constexpr std::int64_t max_unrolled = 64;
 
 }  // namespace
 
@@ -63,7 +63,7 @@ void row_write::reduce(RowWriter& writer, const Node& node) {
     const View result = writer.result(node, 0, from.outer);
     const Op fold = node.op == Op::reduce_sum ? Op::add : Op::max;
     const std::array types{result.type, result.type};
-    const bool expand = from.length <= most_unrolled;
+    const bool expand = from.length <= max_unrolled;
     writer.each(from.outer, from.length, [&](std::span<const Index> at) {
         const std::string to = writer.element(result, at);
         if (from.length == 0) return writer.line("{} = {}(0);", to, glsl_type(result.type));
@@ -85,7 +85,7 @@ void row_write::argmax(RowWriter& writer, const Node& node) {
     const ValueId id = result_of(node);
     const View result = writer.result(node, 0, from.outer);
     const View largest = writer.local(from.operand.type, Shape{}, writer.fresh("largest"));
-    const bool expand = from.length <= most_unrolled;
+    const bool expand = from.length <= max_unrolled;
     writer.each(from.outer, 2 * from.length, [&](std::span<const Index> at) {
         const std::string to = writer.element(result, at);
         writer.line("{} = {};", largest.name, element_along(writer, from, at, 0));
@@ -176,7 +176,7 @@ void row_write::matmul(RowWriter& writer, const Node& node) {
                                  writer.element(product.right, right)));
         };
         writer.line("{} = 0.0;", to);
-        if (product.k <= most_unrolled) {
+        if (product.k <= max_unrolled) {
             for (std::int64_t k = 0; k < product.k; ++k) add(k);
             return;
         }

@@ -9,7 +9,7 @@ namespace cambrian::gpu {
 namespace {
 
 /// Operations a body may have written out before everything else becomes loops.
-constexpr std::int64_t most_expanded_in_all = 8192;
+constexpr std::int64_t max_expanded_in_all = 8192;
 
 std::string_view pointer_type(ValueType type) {
     return type == ValueType::real ? "Reals" : "Integers";
@@ -146,8 +146,8 @@ std::string RowWriter::constant_element(const View& view, const Index& index) {
 void RowWriter::each(const Shape& shape, std::int64_t cost, const Body& body) {
     const std::int64_t operations = shape.elements() * cost;
     std::vector<Index> indices;
-    if (operations <= options_.most_expanded &&
-        section_->expanded + operations <= most_expanded_in_all) {
+    if (operations <= options_.max_expanded &&
+        section_->expanded + operations <= max_expanded_in_all) {
         section_->expanded += operations;
         expand(shape, indices, body);
     } else {

@@ -34,7 +34,7 @@ std::uint32_t word(std::int64_t value) {
 
 /// A tensor that a kernel reads or writes; without elements it has no part in it.
 struct View {
-    Place place;
+    BufferView place;
     std::int64_t elements = 0;  ///< Of one individual.
     std::int64_t width = 1;     ///< Of a row.
     bool written = false;
@@ -53,16 +53,16 @@ struct Walker {
 /// Runs one of the three kernels of attention.
 class AttentionDispatch {
   public:
-    AttentionDispatch(const Site& site, const Walker& walker, const AttentionSizes& sizes,
-                      std::size_t tensors)
-        : resources_(site.owner.resources()),
+    AttentionDispatch(const KernelContext& context, const Walker& walker,
+                      const AttentionSizes& sizes, std::size_t tensors)
+        : resources_(context.owner.resources()),
           walker_(walker),
           sizes_(sizes),
-          per_individual_(site.per_individual),
+          per_individual_(context.per_individual),
           tile_(choose_attention_tile(walker.columns, walker.sums, resources_.device.limits())) {
-        has_valid_ = site.operands.size() > tensors;
-        if (has_valid_) valid_ = site.operands[tensors];
-        table_ = site.owner.table(table_words(site.attribute<AttentionAttribute>()));
+        has_valid_ = context.operands.size() > tensors;
+        if (has_valid_) valid_ = context.operands[tensors];
+        table_ = context.owner.table(table_words(context.attribute<AttentionAttribute>()));
     }
 
     void record(vulkan::Recorder& recorder, const Frame& frame) const {
@@ -106,7 +106,7 @@ class AttentionDispatch {
                                     2 * tile_.columns / side + 2;
         const std::int64_t loads = side * side / 4 / tile_.threads() + 1;
         const std::int64_t turns = chunks * (side / 4 + 3 * loads + 1) * 2;
-        const std::int64_t step = std::max<std::int64_t>(most_turns(resources_) / turns, 1);
+        const std::int64_t step = std::max<std::int64_t>(max_turns(resources_) / turns, 1);
         const std::int64_t tiles = parts(walker_.walked, side);
         for (std::int64_t begin = 0; begin < tiles; begin += step)
             function(begin, std::min(begin + step, tiles));
@@ -169,13 +169,13 @@ class AttentionDispatch {
     bool per_individual_;
     const AttentionTile& tile_;
     bool has_valid_ = false;
-    Place valid_;
-    Place table_;
+    BufferView valid_;
+    BufferView table_;
 };
 
-class AttentionStep : public Step {
+class AttentionKernel : public Kernel {
   public:
-    explicit AttentionStep(std::vector<AttentionDispatch> dispatches)
+    explicit AttentionKernel(std::vector<AttentionDispatch> dispatches)
         : dispatches_(std::move(dispatches)) {}
 
     void record(vulkan::Recorder& recorder, const Frame& frame) const override {
@@ -186,46 +186,48 @@ class AttentionStep : public Step {
     std::vector<AttentionDispatch> dispatches_;
 };
 
-View operand(const Site& site, std::size_t index, std::int64_t width) {
-    return {site.operands[index], site.operand(index).shape.elements(), width, false};
+View operand(const KernelContext& context, std::size_t index, std::int64_t width) {
+    return {context.operands[index], context.operand(index).shape.elements(), width, false};
 }
 
-View result(const Site& site, std::size_t index, std::int64_t width) {
-    return {site.results[index], site.result(index).shape.elements(), width, true};
+View result(const KernelContext& context, std::size_t index, std::int64_t width) {
+    return {context.results[index], context.result(index).shape.elements(), width, true};
 }
 
-AttentionSizes sizes_of(const Site& site) {
-    return attention_sizes(site.operand(0).shape, site.operand(1).shape, site.operand(2).shape);
+AttentionSizes sizes_of(const KernelContext& context) {
+    return attention_sizes(context.operand(0).shape, context.operand(1).shape,
+                           context.operand(2).shape);
 }
 
 }  // namespace
 
-std::unique_ptr<Step> make_attention(const Site& site) {
-    const AttentionSizes sizes = sizes_of(site);
+std::unique_ptr<Kernel> make_attention(const KernelContext& context) {
+    const AttentionSizes sizes = sizes_of(context);
     Walker walker{.shader = "attention",
                   .owned = sizes.rows,
                   .walked = sizes.keys,
                   .columns = sizes.value_width};
-    walker.views[q_tensor] = operand(site, 0, sizes.width);
-    walker.views[k_tensor] = operand(site, 1, sizes.width);
-    walker.views[v_tensor] = operand(site, 2, sizes.value_width);
-    walker.views[result_tensor] = result(site, 0, sizes.value_width);
-    walker.views[log_sum_exp_tensor] = result(site, 1, 1);
-    return std::make_unique<AttentionStep>(std::vector{AttentionDispatch(site, walker, sizes, 3)});
+    walker.views[q_tensor] = operand(context, 0, sizes.width);
+    walker.views[k_tensor] = operand(context, 1, sizes.width);
+    walker.views[v_tensor] = operand(context, 2, sizes.value_width);
+    walker.views[result_tensor] = result(context, 0, sizes.value_width);
+    walker.views[log_sum_exp_tensor] = result(context, 1, 1);
+    return std::make_unique<AttentionKernel>(
+        std::vector{AttentionDispatch(context, walker, sizes, 3)});
 }
 
-std::unique_ptr<Step> make_attention_gradient(const Site& site) {
-    const AttentionSizes sizes = sizes_of(site);
+std::unique_ptr<Kernel> make_attention_gradient(const KernelContext& context) {
+    const AttentionSizes sizes = sizes_of(context);
     Walker of_queries{.shader = "attention_query_gradient",
                       .owned = sizes.rows,
                       .walked = sizes.keys,
                       .columns = sizes.width};
-    of_queries.views[q_tensor] = operand(site, 0, sizes.width);
-    of_queries.views[k_tensor] = operand(site, 1, sizes.width);
-    of_queries.views[v_tensor] = operand(site, 2, sizes.value_width);
-    of_queries.views[log_sum_exp_tensor] = operand(site, 3, 1);
-    of_queries.views[upstream_tensor] = operand(site, 4, sizes.value_width);
-    of_queries.views[offset_tensor] = operand(site, 5, 1);
+    of_queries.views[q_tensor] = operand(context, 0, sizes.width);
+    of_queries.views[k_tensor] = operand(context, 1, sizes.width);
+    of_queries.views[v_tensor] = operand(context, 2, sizes.value_width);
+    of_queries.views[log_sum_exp_tensor] = operand(context, 3, 1);
+    of_queries.views[upstream_tensor] = operand(context, 4, sizes.value_width);
+    of_queries.views[offset_tensor] = operand(context, 5, 1);
 
     Walker of_keys = of_queries;
     of_keys.shader = "attention_key_gradient";
@@ -233,12 +235,13 @@ std::unique_ptr<Step> make_attention_gradient(const Site& site) {
     of_keys.walked = sizes.rows;
     of_keys.columns = std::max(sizes.width, sizes.value_width);
     of_keys.sums = 2;
-    of_keys.views[result_tensor] = result(site, 1, sizes.width);
-    of_keys.views[second_result_tensor] = result(site, 2, sizes.value_width);
+    of_keys.views[result_tensor] = result(context, 1, sizes.width);
+    of_keys.views[second_result_tensor] = result(context, 2, sizes.value_width);
 
-    of_queries.views[result_tensor] = result(site, 0, sizes.width);
-    return std::make_unique<AttentionStep>(std::vector{
-        AttentionDispatch(site, of_queries, sizes, 6), AttentionDispatch(site, of_keys, sizes, 6)});
+    of_queries.views[result_tensor] = result(context, 0, sizes.width);
+    return std::make_unique<AttentionKernel>(
+        std::vector{AttentionDispatch(context, of_queries, sizes, 6),
+                    AttentionDispatch(context, of_keys, sizes, 6)});
 }
 
 }  // namespace cambrian::gpu

@@ -33,7 +33,7 @@ std::int64_t AttentionTile::shared_bytes() const {
 }
 
 bool AttentionTile::fits(const vulkan::DeviceLimits& limits) const {
-    return threads() <= limits.most_group_threads && shared_bytes() <= limits.shared_bytes;
+    return threads() <= limits.max_group_threads && shared_bytes() <= limits.shared_bytes;
 }
 
 const AttentionTile& choose_attention_tile(std::int64_t columns, int sums,

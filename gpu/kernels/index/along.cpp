@@ -8,16 +8,16 @@ namespace cambrian::gpu {
 namespace {
 
 /// One invocation for each element of the result.
-class AlongStep : public Step {
+class AlongKernel : public Kernel {
   public:
-    AlongStep(const Site& site, int axis, std::string_view shader)
-        : per_individual_(site.per_individual),
-          result_(site.results[0]),
-          operand_(site.operands[0]),
-          split_(site.result().shape, axis),
-          operand_elements_(site.operand(0).shape.elements()),
-          width_(plain_group_width(site.owner.resources())),
-          pipeline_(static_pipeline(site.owner.resources(), shader, std::array{width_})) {}
+    AlongKernel(const KernelContext& context, int axis, std::string_view shader)
+        : per_individual_(context.per_individual),
+          result_(context.results[0]),
+          operand_(context.operands[0]),
+          split_(context.result().shape, axis),
+          operand_elements_(context.operand(0).shape.elements()),
+          width_(plain_group_width(context.owner.resources())),
+          pipeline_(static_pipeline(context.owner.resources(), shader, std::array{width_})) {}
 
   protected:
     [[nodiscard]] std::int64_t items(const Frame& frame) const {
@@ -34,7 +34,7 @@ class AlongStep : public Step {
     }
 
     bool per_individual_;
-    Place result_, operand_;
+    BufferView result_, operand_;
     cpu::Split split_;
     std::int64_t operand_elements_;
 
@@ -43,10 +43,10 @@ class AlongStep : public Step {
     const vulkan::Pipeline& pipeline_;
 };
 
-class FlipStep : public AlongStep {
+class FlipKernel : public AlongKernel {
   public:
-    explicit FlipStep(const Site& site)
-        : AlongStep(site, site.attribute<AxisAttribute>().axis, "flip") {}
+    explicit FlipKernel(const KernelContext& context)
+        : AlongKernel(context, context.attribute<AxisAttribute>().axis, "flip") {}
 
     void record(vulkan::Recorder& recorder, const Frame& frame) const override {
         vulkan::Push push;
@@ -57,13 +57,13 @@ class FlipStep : public AlongStep {
     }
 };
 
-class GatherAlongStep : public AlongStep {
+class TakeAlongAxisKernel : public AlongKernel {
   public:
-    explicit GatherAlongStep(const Site& site)
-        : AlongStep(site, site.attribute<AxisAttribute>().axis, "gather_along"),
-          indices_(site.operands[1]),
-          status_(site.owner.status()),
-          extent_(site.operand(0).shape[site.attribute<AxisAttribute>().axis]) {}
+    explicit TakeAlongAxisKernel(const KernelContext& context)
+        : AlongKernel(context, context.attribute<AxisAttribute>().axis, "take_along_axis"),
+          indices_(context.operands[1]),
+          status_(context.owner.status()),
+          extent_(context.operand(0).shape[context.attribute<AxisAttribute>().axis]) {}
 
     void record(vulkan::Recorder& recorder, const Frame& frame) const override {
         vulkan::Push push;
@@ -72,7 +72,7 @@ class GatherAlongStep : public AlongStep {
         const std::array words{
             items(frame),   split_.inner,
             split_.length,  split_.outer,
-            extent_,        static_cast<std::int64_t>(DataError::gather_along_out_of_range),
+            extent_,        static_cast<std::int64_t>(DataError::take_along_axis_out_of_range),
             result_.stride, operand_.stride,
             indices_.stride};
         // The status words are exchanged atomically and read when all is done.
@@ -82,18 +82,18 @@ class GatherAlongStep : public AlongStep {
     }
 
   private:
-    Place indices_, status_;
+    BufferView indices_, status_;
     std::int64_t extent_;
 };
 
 }  // namespace
 
-std::unique_ptr<Step> make_flip(const Site& site) {
-    return std::make_unique<FlipStep>(site);
+std::unique_ptr<Kernel> make_flip(const KernelContext& context) {
+    return std::make_unique<FlipKernel>(context);
 }
 
-std::unique_ptr<Step> make_gather_along(const Site& site) {
-    return std::make_unique<GatherAlongStep>(site);
+std::unique_ptr<Kernel> make_take_along_axis(const KernelContext& context) {
+    return std::make_unique<TakeAlongAxisKernel>(context);
 }
 
 }  // namespace cambrian::gpu

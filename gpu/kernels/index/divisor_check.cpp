@@ -5,16 +5,16 @@
 namespace cambrian::gpu {
 namespace {
 
-class DivisorCheck : public Step {
+class DivisorCheck : public Kernel {
   public:
-    explicit DivisorCheck(const Site& site)
-        : divisors_(site.operands[1]),
-          status_(site.owner.status()),
-          per_individual_(site.operands[1].stride != 0),
-          elements_(site.operand(1).shape.elements()),
-          width_(plain_group_width(site.owner.resources())),
-          pipeline_(static_pipeline(site.owner.resources(), "check_divisors", std::array{width_})) {
-    }
+    explicit DivisorCheck(const KernelContext& context)
+        : divisors_(context.operands[1]),
+          status_(context.owner.status()),
+          per_individual_(context.operands[1].stride != 0),
+          elements_(context.operand(1).shape.elements()),
+          width_(plain_group_width(context.owner.resources())),
+          pipeline_(
+              static_pipeline(context.owner.resources(), "check_divisors", std::array{width_})) {}
 
     void record(vulkan::Recorder& recorder, const Frame& frame) const override {
         const std::int64_t items = elements_ * (per_individual_ ? frame.population : 1);
@@ -29,7 +29,7 @@ class DivisorCheck : public Step {
     }
 
   private:
-    Place divisors_, status_;
+    BufferView divisors_, status_;
     bool per_individual_;
     std::int64_t elements_;
     std::uint32_t width_;
@@ -38,8 +38,8 @@ class DivisorCheck : public Step {
 
 }  // namespace
 
-std::unique_ptr<Step> make_divisor_check(const Site& site) {
-    return std::make_unique<DivisorCheck>(site);
+std::unique_ptr<Kernel> make_divisor_check(const KernelContext& context) {
+    return std::make_unique<DivisorCheck>(context);
 }
 
 }  // namespace cambrian::gpu

@@ -12,18 +12,18 @@ std::int64_t row_elements(const Shape& shape, std::int64_t rows) {
     return rows == 0 ? 0 : shape.elements() / rows;
 }
 
-class GatherStep : public Step {
+class GatherKernel : public Kernel {
   public:
-    explicit GatherStep(const Site& site)
-        : resources_(site.owner.resources()),
-          per_individual_(site.per_individual),
-          table_(site.operands[0]),
-          indices_(site.operands[1]),
-          result_(site.results[0]),
-          status_(site.owner.status()),
-          rows_(site.operand(0).shape[0]),
-          row_(row_elements(site.operand(0).shape, rows_)),
-          count_(site.operand(1).shape.elements()),
+    explicit GatherKernel(const KernelContext& context)
+        : resources_(context.owner.resources()),
+          per_individual_(context.per_individual),
+          table_(context.operands[0]),
+          indices_(context.operands[1]),
+          result_(context.results[0]),
+          status_(context.owner.status()),
+          rows_(context.operand(0).shape[0]),
+          row_(row_elements(context.operand(0).shape, rows_)),
+          count_(context.operand(1).shape.elements()),
           narrow_(pipeline(1)),
           wide_(resources_.device.limits().software || row_ % vector_words != 0
                     ? nullptr
@@ -60,26 +60,26 @@ class GatherStep : public Step {
             resources_, "gather",
             std::array{plain_group_width(resources_), static_cast<std::uint32_t>(width)});
     }
-    static bool aligned(const Frame& frame, const Place& place) {
+    static bool aligned(const Frame& frame, const BufferView& place) {
         return place.stride % vector_words == 0 &&
                frame.address(place) % (vector_words * word_bytes) == 0;
     }
 
     Resources& resources_;
     bool per_individual_;
-    Place table_, indices_, result_, status_;
+    BufferView table_, indices_, result_, status_;
     std::int64_t rows_, row_, count_;
     const vulkan::Pipeline& narrow_;
     const vulkan::Pipeline* wide_;
 };
 
-class IotaStep : public Step {
+class IotaKernel : public Kernel {
   public:
-    explicit IotaStep(const Site& site)
-        : result_(site.results[0]),
-          length_(site.result().shape.elements()),
-          width_(plain_group_width(site.owner.resources())),
-          pipeline_(static_pipeline(site.owner.resources(), "iota", std::array{width_})) {}
+    explicit IotaKernel(const KernelContext& context)
+        : result_(context.results[0]),
+          length_(context.result().shape.elements()),
+          width_(plain_group_width(context.owner.resources())),
+          pipeline_(static_pipeline(context.owner.resources(), "iota", std::array{width_})) {}
 
     void record(vulkan::Recorder& recorder, const Frame& frame) const override {
         if (length_ == 0) return;
@@ -91,23 +91,23 @@ class IotaStep : public Step {
     }
 
   private:
-    Place result_;
+    BufferView result_;
     std::int64_t length_;
     std::uint32_t width_;
     const vulkan::Pipeline& pipeline_;
 };
 
-class RandomStep : public Step {
+class RandomKernel : public Kernel {
   public:
-    explicit RandomStep(const Site& site)
-        : per_individual_(site.per_individual),
-          key_(site.operands[0]),
-          ids_(site.operands[1]),
-          result_(site.results[0]),
-          count_(site.operand(1).shape.elements()),
-          draws_(site.attribute<LengthAttribute>().length),
-          width_(plain_group_width(site.owner.resources())),
-          pipeline_(static_pipeline(site.owner.resources(), "random", std::array{width_})) {}
+    explicit RandomKernel(const KernelContext& context)
+        : per_individual_(context.per_individual),
+          key_(context.operands[0]),
+          ids_(context.operands[1]),
+          result_(context.results[0]),
+          count_(context.operand(1).shape.elements()),
+          draws_(context.attribute<LengthAttribute>().length),
+          width_(plain_group_width(context.owner.resources())),
+          pipeline_(static_pipeline(context.owner.resources(), "random", std::array{width_})) {}
 
     void record(vulkan::Recorder& recorder, const Frame& frame) const override {
         constexpr std::int64_t block = 4;
@@ -127,7 +127,7 @@ class RandomStep : public Step {
 
   private:
     bool per_individual_;
-    Place key_, ids_, result_;
+    BufferView key_, ids_, result_;
     std::int64_t count_, draws_;
     std::uint32_t width_;
     const vulkan::Pipeline& pipeline_;
@@ -135,16 +135,16 @@ class RandomStep : public Step {
 
 }  // namespace
 
-std::unique_ptr<Step> make_gather(const Site& site) {
-    return std::make_unique<GatherStep>(site);
+std::unique_ptr<Kernel> make_gather(const KernelContext& context) {
+    return std::make_unique<GatherKernel>(context);
 }
 
-std::unique_ptr<Step> make_iota(const Site& site) {
-    return std::make_unique<IotaStep>(site);
+std::unique_ptr<Kernel> make_iota(const KernelContext& context) {
+    return std::make_unique<IotaKernel>(context);
 }
 
-std::unique_ptr<Step> make_random(const Site& site) {
-    return std::make_unique<RandomStep>(site);
+std::unique_ptr<Kernel> make_random(const KernelContext& context) {
+    return std::make_unique<RandomKernel>(context);
 }
 
 }  // namespace cambrian::gpu

@@ -8,8 +8,8 @@
 namespace cambrian::gpu {
 namespace {
 
-/// What scatter_add and scatter_add_along have in common: the values of an axis and the indices
-/// they are added at.
+/// What scatter_add and scatter_add_along_axis have in common: the values of an axis and the
+/// indices they are added at.
 struct Scatter {
     cpu::Split values;
     cpu::Split indices;  ///< inner is 1 where a whole row has one index.
@@ -19,37 +19,37 @@ struct Scatter {
 
 /// The indices are sorted once, stably: the values of one index are then a segment in their order
 /// of position, added up without atomics.
-class ScatterAddStep : public Step {
+class ScatterAddKernel : public Kernel {
   public:
-    ScatterAddStep(const Site& site, const Scatter& scatter)
-        : resources_(site.owner.resources()),
-          per_individual_(site.per_individual),
+    ScatterAddKernel(const KernelContext& context, const Scatter& scatter)
+        : resources_(context.owner.resources()),
+          per_individual_(context.per_individual),
           scatter_(scatter),
-          values_(site.operands[0]),
-          result_(site.results[0]),
-          status_(site.owner.status()),
+          values_(context.operands[0]),
+          result_(context.results[0]),
+          status_(context.owner.status()),
           pipeline_(
               static_pipeline(resources_, "segment_sum",
                               std::array{plain_group_width(resources_),
-                                         site.operand(0).type == ValueType::real ? 1U : 0U})) {
+                                         context.operand(0).type == ValueType::real ? 1U : 0U})) {
         const cpu::Split& indices = scatter_.indices;
         if (indices.elements() == 0) return;
-        const bool own = site.operand(1).per_individual;
-        keys_ = site.owner.reserve(indices.elements(), own);
-        positions_ = site.owner.reserve(indices.elements(), own);
-        sort_.emplace(site.owner, AxisSort::Request{.per_individual = own,
-                                                    .split = indices,
-                                                    .count = indices.length,
-                                                    .type = ValueType::integer,
-                                                    .operand = site.operands[1],
-                                                    .sorted = keys_,
-                                                    .indices = positions_,
-                                                    .as_keys = true});
+        const bool own = context.operand(1).per_individual;
+        keys_ = context.owner.reserve(indices.elements(), own);
+        positions_ = context.owner.reserve(indices.elements(), own);
+        sort_.emplace(context.owner, AxisSort::Request{.per_individual = own,
+                                                       .split = indices,
+                                                       .count = indices.length,
+                                                       .type = ValueType::integer,
+                                                       .operand = context.operands[1],
+                                                       .sorted = keys_,
+                                                       .indices = positions_,
+                                                       .as_keys = true});
     }
 
     void record(vulkan::Recorder& recorder, const Frame& frame) const override {
         if (sort_) sort_->record(recorder, frame);
-        const std::int64_t step = most_turns(resources_);
+        const std::int64_t step = max_turns(resources_);
         std::int64_t begin = 0;
         do {
             add_segments(recorder, frame, begin, begin + step);
@@ -93,32 +93,32 @@ class ScatterAddStep : public Step {
     Resources& resources_;
     bool per_individual_;
     Scatter scatter_;
-    Place values_, result_, status_, keys_{}, positions_{};
+    BufferView values_, result_, status_, keys_{}, positions_{};
     std::optional<AxisSort> sort_;
     const vulkan::Pipeline& pipeline_;
 };
 
 }  // namespace
 
-std::unique_ptr<Step> make_scatter_add(const Site& site) {
-    const std::int64_t rows = site.result().shape[0];
-    const std::int64_t row = site.result().shape.elements() / rows;
-    const std::int64_t count = site.operand(1).shape.elements();
+std::unique_ptr<Kernel> make_scatter_add(const KernelContext& context) {
+    const std::int64_t rows = context.result().shape[0];
+    const std::int64_t row = context.result().shape.elements() / rows;
+    const std::int64_t count = context.operand(1).shape.elements();
     const Scatter scatter{.values = {1, count, row},
                           .indices = {1, count, 1},
                           .extent = rows,
                           .error = DataError::scatter_out_of_range};
-    return std::make_unique<ScatterAddStep>(site, scatter);
+    return std::make_unique<ScatterAddKernel>(context, scatter);
 }
 
-std::unique_ptr<Step> make_scatter_add_along(const Site& site) {
-    const auto& [axis, extent] = site.attribute<ScatterAlongAttribute>();
-    const cpu::Split split(site.operand(0).shape, axis);
+std::unique_ptr<Kernel> make_scatter_add_along_axis(const KernelContext& context) {
+    const auto& [axis, extent] = context.attribute<ScatterAlongAttribute>();
+    const cpu::Split split(context.operand(0).shape, axis);
     const Scatter scatter{.values = split,
                           .indices = split,
                           .extent = extent,
                           .error = DataError::scatter_along_out_of_range};
-    return std::make_unique<ScatterAddStep>(site, scatter);
+    return std::make_unique<ScatterAddKernel>(context, scatter);
 }
 
 }  // namespace cambrian::gpu

@@ -13,10 +13,10 @@ constexpr std::uint32_t load_vectors = 2;
 constexpr std::int64_t vector_codes = 8;
 
 /// A linear whose operands are f16 codes, by the device's matrix units.
-class CooperativeMatmulStep : public Step {
+class CooperativeMatmulKernel : public Kernel {
   public:
-    explicit CooperativeMatmulStep(const Site& site)
-        : resources_(site.owner.resources()), operands_(site) {
+    explicit CooperativeMatmulKernel(const KernelContext& context)
+        : resources_(context.owner.resources()), operands_(context) {
         CAMBRIAN_EXPECT(multiplies_codes(operands_.linear().codes->format, resources_));
     }
 
@@ -35,7 +35,7 @@ class CooperativeMatmulStep : public Step {
   private:
     [[nodiscard]] const vulkan::Pipeline& pipeline(const CooperativeTile& tile,
                                                    const Frame& frame) const {
-        const LinearAttribute& linear = operands_.linear();
+        const MatmulEpilogueAttribute& linear = operands_.linear();
         const ProductCodes& codes = *linear.codes;
         const std::array constants{
             tile.threads(),
@@ -69,8 +69,8 @@ bool multiplies_codes(NumberFormat format, const Resources& resources) {
            resources.device.limits().cooperative_matrix;
 }
 
-std::unique_ptr<Step> make_cooperative_matmul(const Site& site) {
-    return std::make_unique<CooperativeMatmulStep>(site);
+std::unique_ptr<Kernel> make_cooperative_matmul(const KernelContext& context) {
+    return std::make_unique<CooperativeMatmulKernel>(context);
 }
 
 }  // namespace cambrian::gpu

@@ -51,7 +51,7 @@ std::int64_t CooperativeTile::shared_bytes() const {
 }
 
 bool CooperativeTile::fits(const vulkan::DeviceLimits& limits) const {
-    return limits.cooperative_matrix && threads() <= limits.most_group_threads &&
+    return limits.cooperative_matrix && threads() <= limits.max_group_threads &&
            shared_bytes() <= limits.shared_bytes;
 }
 

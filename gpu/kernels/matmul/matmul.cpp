@@ -13,9 +13,10 @@ namespace {
 constexpr std::uint32_t load_along_rows = 1;
 constexpr std::uint32_t load_vectors = 2;
 
-class MatmulStep : public Step {
+class MatmulKernel : public Kernel {
   public:
-    explicit MatmulStep(const Site& site) : resources_(site.owner.resources()), operands_(site) {}
+    explicit MatmulKernel(const KernelContext& context)
+        : resources_(context.owner.resources()), operands_(context) {}
 
     void record(vulkan::Recorder& recorder, const Frame& frame) const override {
         const MatmulOperands::Size size = operands_.size(frame);
@@ -34,7 +35,7 @@ class MatmulStep : public Step {
         // A long sum is cut into dispatches that go on from what is in the result.
         std::int64_t begin = 0;
         do {
-            const std::int64_t end = std::min(begin + most_turns(resources_), operands_.k());
+            const std::int64_t end = std::min(begin + max_turns(resources_), operands_.k());
             push.word[3] = static_cast<std::uint32_t>(begin);
             push.word[4] = static_cast<std::uint32_t>(end);
             recorder.dispatch(kernel, push, groups, reads, writes);
@@ -46,7 +47,7 @@ class MatmulStep : public Step {
     /// Where a device cannot loop over all of k in one dispatch, the kernel that can be cut.
     [[nodiscard]] const MatmulTile& tile_for(const MatmulOperands::Size& size,
                                              const vulkan::DeviceLimits& limits) const {
-        if (operands_.k() > most_turns(resources_)) return matmul_tile("direct", limits);
+        if (operands_.k() > max_turns(resources_)) return matmul_tile("direct", limits);
         return resources_.matmul_tile.empty() ? choose_matmul_tile(size.m, operands_.n(), limits)
                                               : matmul_tile(resources_.matmul_tile, limits);
     }
@@ -91,11 +92,12 @@ class MatmulStep : public Step {
 
 }  // namespace
 
-std::unique_ptr<Step> make_matmul(const Site& site) {
-    if (site.result().shape.elements() == 0) return nullptr;
-    if (site.node.op == Op::linear && site.attribute<LinearAttribute>().codes)
-        return make_cooperative_matmul(site);
-    return std::make_unique<MatmulStep>(site);
+std::unique_ptr<Kernel> make_matmul(const KernelContext& context) {
+    if (context.result().shape.elements() == 0) return nullptr;
+    if (context.node.op == Op::matmul_epilogue &&
+        context.attribute<MatmulEpilogueAttribute>().codes)
+        return make_cooperative_matmul(context);
+    return std::make_unique<MatmulKernel>(context);
 }
 
 }  // namespace cambrian::gpu

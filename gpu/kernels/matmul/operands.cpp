@@ -19,18 +19,18 @@ constexpr std::uint32_t flag_aligned_result = 16;
 
 constexpr std::int64_t vector_words = 4;
 
-LinearAttribute attribute_of(const Site& site) {
-    return site.node.op == Op::linear
-               ? site.attribute<LinearAttribute>()
-               : LinearAttribute{site.attribute<MatmulAttribute>(), false, false};
+MatmulEpilogueAttribute attribute_of(const KernelContext& context) {
+    return context.node.op == Op::matmul_epilogue
+               ? context.attribute<MatmulEpilogueAttribute>()
+               : MatmulEpilogueAttribute{context.attribute<MatmulAttribute>(), false, false};
 }
 
 /// Numbers in a row of an operand.
-std::int64_t left_length(const Site& site, const LinearAttribute& linear) {
-    return linear.codes ? linear.codes->left_length : site.operand(0).shape[-1];
+std::int64_t left_length(const KernelContext& context, const MatmulEpilogueAttribute& linear) {
+    return linear.codes ? linear.codes->left_length : context.operand(0).shape[-1];
 }
-std::int64_t right_length(const Site& site, const LinearAttribute& linear) {
-    return linear.codes ? linear.codes->right_length : site.operand(1).shape[-1];
+std::int64_t right_length(const KernelContext& context, const MatmulEpilogueAttribute& linear) {
+    return linear.codes ? linear.codes->right_length : context.operand(1).shape[-1];
 }
 
 /// An axis of the matrices of one individual: words between those of either operand.
@@ -76,37 +76,41 @@ bool MatmulOperands::Matrices::aligned(const Frame& frame) const {
            frame.address(place) % (vector_words * word_bytes) == 0;
 }
 
-MatmulOperands::MatmulOperands(const Site& site)
-    : linear_(attribute_of(site)),
-      left_{site.operands[0], site.operand(0).shape.elements(), site.operand(0).shape[-1]},
-      right_{site.operands[1], site.operand(1).shape.elements(), site.operand(1).shape[-1]},
-      result_{site.results[0], site.result().shape.elements(), site.result().shape[-1]},
-      per_individual_(site.per_individual),
-      m_(site.result().shape[-2]),
-      n_(linear_.product.transpose_right ? site.operand(1).shape[-2] : right_length(site, linear_)),
-      k_(linear_.product.transpose_left ? site.operand(0).shape[-2] : left_length(site, linear_)) {
+MatmulOperands::MatmulOperands(const KernelContext& context)
+    : linear_(attribute_of(context)),
+      left_{context.operands[0], context.operand(0).shape.elements(), context.operand(0).shape[-1]},
+      right_{context.operands[1], context.operand(1).shape.elements(),
+             context.operand(1).shape[-1]},
+      result_{context.results[0], context.result().shape.elements(), context.result().shape[-1]},
+      per_individual_(context.per_individual),
+      m_(context.result().shape[-2]),
+      n_(linear_.product.transpose_right ? context.operand(1).shape[-2]
+                                         : right_length(context, linear_)),
+      k_(linear_.product.transpose_left ? context.operand(0).shape[-2]
+                                        : left_length(context, linear_)) {
     std::size_t next = 2;
-    if (linear_.bias) bias_ = {site.operands[next++], n_, n_};
-    if (linear_.activation) code_ = {site.operands[next], 1, 1};
+    if (linear_.bias) bias_ = {context.operands[next++], n_, n_};
+    if (linear_.activation) code_ = {context.operands[next], 1, 1};
     // One right matrix for all left ones: their rows are the rows of one matrix.
     const std::int64_t rows = result_.words / result_.row;
-    if (right_.words == right_.row * site.operand(1).shape[-2] && !linear_.product.transpose_left &&
-        left_.words == rows * left_.row) {
+    if (right_.words == right_.row * context.operand(1).shape[-2] &&
+        !linear_.product.transpose_left && left_.words == rows * left_.row) {
         m_ = rows;
         return;
     }
-    add_batch(site);
+    add_batch(context);
 }
 
-void MatmulOperands::add_batch(const Site& site) {
-    const auto axes = batch_axes(site.operand(0).shape, site.operand(1).shape, site.result().shape);
+void MatmulOperands::add_batch(const KernelContext& context) {
+    const auto axes =
+        batch_axes(context.operand(0).shape, context.operand(1).shape, context.result().shape);
     std::vector<std::uint32_t> words;
     for (const BatchAxis& axis : axes) {
         matrices_ *= axis.extent;
         words.insert(words.end(), {word(axis.extent), word(axis.left), word(axis.right)});
     }
     batch_axes_ = axes.size();
-    if (!words.empty()) batch_ = site.owner.table(words);
+    if (!words.empty()) batch_ = context.owner.table(words);
 }
 
 bool MatmulOperands::rows_continue() const {

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "cambrian/gpu/kernels/compiled_graph.hpp"
-#include "cambrian/gpu/kernels/step.hpp"
+#include "cambrian/gpu/kernels/kernel.hpp"
 #include "cambrian/gpu/vulkan/recorder.hpp"
 
 namespace cambrian::gpu {
@@ -13,7 +13,7 @@ namespace cambrian::gpu {
 /// (shaders/matmul.glsl).
 class MatmulOperands {
   public:
-    explicit MatmulOperands(const Site& site);
+    explicit MatmulOperands(const KernelContext& context);
 
     /// The rows and individuals of a run. Where all individuals share the right operand their rows
     /// are those of one matrix; rows do not see each other, so no result depends on their number.
@@ -30,7 +30,7 @@ class MatmulOperands {
     [[nodiscard]] std::vector<vulkan::Range> reads(const Frame& frame) const;
     [[nodiscard]] vulkan::Range result(const Frame& frame) const;
 
-    [[nodiscard]] const LinearAttribute& linear() const { return linear_; }
+    [[nodiscard]] const MatmulEpilogueAttribute& linear() const { return linear_; }
     [[nodiscard]] std::int64_t n() const { return n_; }
     [[nodiscard]] std::int64_t k() const { return k_; }
     [[nodiscard]] std::int64_t matrices() const { return matrices_; }
@@ -45,7 +45,7 @@ class MatmulOperands {
   private:
     /// An operand or the result, with the words one individual has of it and those of a row.
     struct Matrices {
-        Place place;
+        BufferView place;
         std::int64_t words = 0;
         std::int64_t row = 0;
 
@@ -55,16 +55,16 @@ class MatmulOperands {
         }
     };
 
-    void add_batch(const Site& site);
+    void add_batch(const KernelContext& context);
     [[nodiscard]] bool rows_continue() const;
 
-    LinearAttribute linear_;
+    MatmulEpilogueAttribute linear_;
     Matrices left_, right_, result_, bias_, code_;
     bool per_individual_;
     std::int64_t m_, n_, k_;
     std::int64_t matrices_ = 1;  ///< Of one individual.
     std::size_t batch_axes_ = 0;
-    Place batch_;
+    BufferView batch_;
 };
 
 }  // namespace cambrian::gpu

@@ -54,7 +54,7 @@ std::int64_t MatmulTile::shared_bytes() const {
 }
 
 bool MatmulTile::fits(const vulkan::DeviceLimits& limits) const {
-    return threads() <= limits.most_group_threads && shared_bytes() <= limits.shared_bytes;
+    return threads() <= limits.max_group_threads && shared_bytes() <= limits.shared_bytes;
 }
 
 std::span<const MatmulTile> matmul_tiles() {

@@ -14,7 +14,7 @@
 // the result for a workgroup (0: no tiles), a speed (0: only for measurements) and fits(limits).
 namespace cambrian::gpu {
 
-/// Elements that are computed along an extent of a result, those behind its edge too.
+/// Elements that are computed along an extent of a result, those after its edge too.
 inline double padded(std::int64_t extent, std::uint32_t tile) {
     const std::int64_t size = std::max<std::int64_t>(tile, 1);
     return static_cast<double>((extent + size - 1) / size * size);
@@ -50,7 +50,7 @@ const Tile& tile_of_name(std::span<const Tile> tiles, std::string_view name,
     if (!found->fits(limits))
         throw ConfigError("the tile \"" + std::string(name) + "\" is too large (the device has " +
                           std::to_string(limits.shared_bytes) + " bytes of shared memory and " +
-                          std::to_string(limits.most_group_threads) +
+                          std::to_string(limits.max_group_threads) +
                           " threads for a workgroup) use a smaller one");
     return *found;
 }

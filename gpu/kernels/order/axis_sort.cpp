@@ -19,7 +19,7 @@ constexpr std::uint32_t descending = 8;
 // Pairs that a workgroup sorts in its memory.
 constexpr std::uint32_t room = 1024;
 // Chunks of which more is kept are merged instead.
-constexpr std::int64_t most_kept = room / 4;
+constexpr std::int64_t max_kept = room / 4;
 
 std::int64_t power_of_two(std::int64_t length) {
     return static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(length)));
@@ -43,7 +43,7 @@ AxisSort::AxisSort(CompiledGraph& owner, const Request& request)
     CAMBRIAN_EXPECT(request.count >= 1 && request.count <= request.split.length);
     if (request.split.length <= room) {
         sort_at_once();
-    } else if (request.count <= most_kept) {
+    } else if (request.count <= max_kept) {
         keep_largest_of_chunks();
     } else {
         sort_chunks_and_merge();

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "cambrian/engine/tensor/split.hpp"
-#include "cambrian/gpu/kernels/step.hpp"
+#include "cambrian/gpu/kernels/kernel.hpp"
 
 namespace cambrian::gpu {
 
@@ -18,9 +18,9 @@ class AxisSort {
         std::int64_t count = 0;  ///< How many of an axis go out, 1 or more.
         ValueType type = ValueType::real;
         bool descending = false;
-        Place operand;
-        Place sorted;   ///< [outer, count, inner] each.
-        Place indices;  ///< Where they came from along the axis.
+        BufferView operand;
+        BufferView sorted;   ///< [outer, count, inner] each.
+        BufferView indices;  ///< Where they came from along the axis.
         /// Elements go out as unsigned numbers of the same order: those of integers have their sign
         /// bit flipped.
         bool as_keys = false;
@@ -32,7 +32,7 @@ class AxisSort {
   private:
     /// Keys and indices, [outer, length, inner] each.
     struct Pairs {
-        Place keys, indices;
+        BufferView keys, indices;
         std::int64_t length = 0;
     };
     /// One dispatch: chunks in a workgroup's memory or, with a distance, one step over whole rows.

@@ -38,9 +38,9 @@ std::int64_t lanes_for(std::int64_t length) {
 struct Pass {
     enum class Kind : std::uint8_t { rows, columns, ordered_rows };
     Kind kind = Kind::rows;
-    Place operand{};
-    Place result{};
-    Place offsets{};
+    BufferView operand{};
+    BufferView result{};
+    BufferView offsets{};
     cpu::Split split;
     std::int64_t parts = 1;
     std::int64_t part_length = 1;
@@ -52,21 +52,21 @@ struct Pass {
     }
 };
 
-class CumsumStep : public Step {
+class CumsumKernel : public Kernel {
   public:
-    explicit CumsumStep(const Site& site)
-        : per_individual_(site.per_individual),
-          real_(site.operand().type == ValueType::real),
-          ordered_(real_ && site.owner.resources().math == Math::strict),
-          plain_width_(plain_group_width(site.owner.resources())),
-          most_turns_(most_turns(site.owner.resources())) {
-        const auto& cumsum = site.attribute<CumsumAttribute>();
-        add({.operand = site.operands[0],
-             .result = site.results[0],
-             .split = {site.operand().shape, cumsum.axis},
+    explicit CumsumKernel(const KernelContext& context)
+        : per_individual_(context.per_individual),
+          real_(context.operand().type == ValueType::real),
+          ordered_(real_ && context.owner.resources().math == Math::strict),
+          plain_width_(plain_group_width(context.owner.resources())),
+          max_turns_(max_turns(context.owner.resources())) {
+        const auto& cumsum = context.attribute<CumsumAttribute>();
+        add({.operand = context.operands[0],
+             .result = context.results[0],
+             .split = {context.operand().shape, cumsum.axis},
              .flags = (cumsum.exclusive ? exclusive : 0) | (cumsum.reverse ? reversed : 0)},
-            site.owner);
-        for (const Pass& pass : passes_) pipelines_.push_back(&pipeline(pass, site.owner));
+            context.owner);
+        for (const Pass& pass : passes_) pipelines_.push_back(&pipeline(pass, context.owner));
     }
 
     void record(vulkan::Recorder& recorder, const Frame& frame) const override {
@@ -74,8 +74,8 @@ class CumsumStep : public Step {
             const Pass& pass = passes_[i];
             const std::int64_t step = pass.kind == Pass::Kind::rows ? pass.part_length
                                       : pass.kind == Pass::Kind::columns
-                                          ? most_turns_
-                                          : most_turns_ / turns_for_an_element;
+                                          ? max_turns_
+                                          : max_turns_ / turns_for_an_element;
             for (std::int64_t begin = 0; begin < pass.part_length; begin += step)
                 record(recorder, frame, i, begin, std::min(begin + step, pass.part_length));
         }
@@ -95,7 +95,7 @@ class CumsumStep : public Step {
         if (!ordered_ && !is_row && length > longest_column) pass.part_length = column_part;
         pass.parts = parts_for(length, pass.part_length);
         if (pass.parts > 1) {
-            const Place totals = owner.reserve(pass.sums(), per_individual_);
+            const BufferView totals = owner.reserve(pass.sums(), per_individual_);
             pass.offsets = owner.reserve(pass.sums(), per_individual_);
             Pass sums = pass;
             sums.result = totals;
@@ -183,15 +183,15 @@ class CumsumStep : public Step {
 
     bool per_individual_, real_, ordered_;
     std::uint32_t plain_width_;
-    std::int64_t most_turns_;
+    std::int64_t max_turns_;
     std::vector<Pass> passes_;
     std::vector<const vulkan::Pipeline*> pipelines_;
 };
 
 }  // namespace
 
-std::unique_ptr<Step> make_cumsum(const Site& site) {
-    return std::make_unique<CumsumStep>(site);
+std::unique_ptr<Kernel> make_cumsum(const KernelContext& context) {
+    return std::make_unique<CumsumKernel>(context);
 }
 
 }  // namespace cambrian::gpu

@@ -4,17 +4,17 @@
 namespace cambrian::gpu {
 namespace {
 
-class SortStep : public Step {
+class SortKernel : public Kernel {
   public:
-    SortStep(const Site& site, int axis, bool descending)
-        : sort_(site.owner, {.per_individual = site.per_individual,
-                             .split = {site.operand().shape, axis},
-                             .count = site.result().shape[axis],
-                             .type = site.operand().type,
-                             .descending = descending,
-                             .operand = site.operands[0],
-                             .sorted = site.results[0],
-                             .indices = site.results[1]}) {}
+    SortKernel(const KernelContext& context, int axis, bool descending)
+        : sort_(context.owner, {.per_individual = context.per_individual,
+                                .split = {context.operand().shape, axis},
+                                .count = context.result().shape[axis],
+                                .type = context.operand().type,
+                                .descending = descending,
+                                .operand = context.operands[0],
+                                .sorted = context.results[0],
+                                .indices = context.results[1]}) {}
 
     void record(vulkan::Recorder& recorder, const Frame& frame) const override {
         sort_.record(recorder, frame);
@@ -26,13 +26,13 @@ class SortStep : public Step {
 
 }  // namespace
 
-std::unique_ptr<Step> make_sort(const Site& site) {
-    const auto& sort = site.attribute<SortAttribute>();
-    return std::make_unique<SortStep>(site, sort.axis, sort.descending);
+std::unique_ptr<Kernel> make_sort(const KernelContext& context) {
+    const auto& sort = context.attribute<SortAttribute>();
+    return std::make_unique<SortKernel>(context, sort.axis, sort.descending);
 }
 
-std::unique_ptr<Step> make_topk(const Site& site) {
-    return std::make_unique<SortStep>(site, site.attribute<TopkAttribute>().axis, true);
+std::unique_ptr<Kernel> make_topk(const KernelContext& context) {
+    return std::make_unique<SortKernel>(context, context.attribute<TopkAttribute>().axis, true);
 }
 
 }  // namespace cambrian::gpu

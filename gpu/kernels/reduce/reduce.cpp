@@ -51,8 +51,8 @@ std::uint32_t lanes_for(std::int64_t length) {
 struct Pass {
     enum class Shape : std::uint8_t { rows, columns, ordered_rows };
     Shape shape = Shape::rows;
-    Place operand;
-    Place result;
+    BufferView operand;
+    BufferView result;
     Split split;
     std::int64_t parts = 1;
     std::int64_t part_length = 1;
@@ -67,20 +67,21 @@ std::uint32_t word(std::int64_t value) {
     return static_cast<std::uint32_t>(value);
 }
 
-class ReduceStep : public Step {
+class ReduceKernel : public Kernel {
   public:
-    explicit ReduceStep(const Site& site)
-        : ReduceStep(
-              site.owner, site.per_individual, site.node.op, site.operand().type,
-              {.operand = site.operands[0],
-               .result = site.results[0],
-               .split = split_at(site.operand().shape, site.attribute<AxisAttribute>().axis)}) {}
+    explicit ReduceKernel(const KernelContext& context)
+        : ReduceKernel(
+              context.owner, context.per_individual, context.node.op, context.operand().type,
+              {.operand = context.operands[0],
+               .result = context.results[0],
+               .split =
+                   split_at(context.operand().shape, context.attribute<AxisAttribute>().axis)}) {}
 
-    ReduceStep(CompiledGraph& owner, bool per_individual, const ColumnSums& sums)
-        : ReduceStep(owner, per_individual, Op::reduce_sum, ValueType::real,
-                     {.operand = sums.operand,
-                      .result = sums.result,
-                      .split = {.length = sums.length, .inner = sums.columns}}) {}
+    ReduceKernel(CompiledGraph& owner, bool per_individual, const ColumnSums& sums)
+        : ReduceKernel(owner, per_individual, Op::reduce_sum, ValueType::real,
+                       {.operand = sums.operand,
+                        .result = sums.result,
+                        .split = {.length = sums.length, .inner = sums.columns}}) {}
 
     void record(vulkan::Recorder& recorder, const Frame& frame) const override {
         const std::int64_t count = per_individual_ ? frame.population : 1;
@@ -95,14 +96,14 @@ class ReduceStep : public Step {
     }
 
   private:
-    ReduceStep(CompiledGraph& owner, bool per_individual, Op op, ValueType type, Pass pass)
+    ReduceKernel(CompiledGraph& owner, bool per_individual, Op op, ValueType type, Pass pass)
         : per_individual_(per_individual),
           op_(op),
           type_(type),
-          most_turns_(most_turns(owner.resources())) {
+          max_turns_(max_turns(owner.resources())) {
         choose(pass, owner);
         while (pass.parts > 1) {
-            const Place partial = owner.reserve(pass.results(), per_individual_);
+            const BufferView partial = owner.reserve(pass.results(), per_individual_);
             Pass next = pass;
             pass.result = partial;
             passes_.push_back(pass);
@@ -159,7 +160,7 @@ class ReduceStep : public Step {
     void record(vulkan::Recorder& recorder, const Frame& frame, const Pass& pass,
                 std::int64_t count) const {
         const bool serial = pass.shape != Pass::Shape::rows;
-        const std::int64_t step = serial ? most_turns_ : pass.part_length;
+        const std::int64_t step = serial ? max_turns_ : pass.part_length;
         for (std::int64_t begin = 0; begin < pass.part_length; begin += step)
             record(recorder, frame, pass, count, {begin, std::min(begin + step, pass.part_length)});
     }
@@ -221,19 +222,19 @@ class ReduceStep : public Step {
     bool per_individual_;
     Op op_;
     ValueType type_;
-    std::int64_t most_turns_;
+    std::int64_t max_turns_;
     std::vector<Pass> passes_;
 };
 
 }  // namespace
 
-std::unique_ptr<Step> make_reduce(const Site& site) {
-    return std::make_unique<ReduceStep>(site);
+std::unique_ptr<Kernel> make_reduce(const KernelContext& context) {
+    return std::make_unique<ReduceKernel>(context);
 }
 
-std::unique_ptr<Step> make_column_sums(CompiledGraph& owner, bool per_individual,
-                                       const ColumnSums& sums) {
-    return std::make_unique<ReduceStep>(owner, per_individual, sums);
+std::unique_ptr<Kernel> make_column_sums(CompiledGraph& owner, bool per_individual,
+                                         const ColumnSums& sums) {
+    return std::make_unique<ReduceKernel>(owner, per_individual, sums);
 }
 
 }  // namespace cambrian::gpu

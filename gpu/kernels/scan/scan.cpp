@@ -4,13 +4,14 @@
 
 namespace cambrian::gpu {
 
-std::unique_ptr<Step> make_scan(const Site& site) {
-    if (!site.owner.resources().fuse) return make_scan_steps(site);
-    const ScanAttribute scan = lower_row_body(site.attribute<ScanAttribute>());
+std::unique_ptr<Kernel> make_scan(const KernelContext& context) {
+    if (!context.owner.resources().fuse) return make_scan_steps(context);
+    const ScanAttribute scan = lower_row_body(context.attribute<ScanAttribute>());
     const RowAnalysis analysis = analyse_rows(scan, {});
-    if (!analysis.obstacle.empty()) return make_scan_steps(site);
-    return make_row_step(scan, analysis, {site.operands, site.results, site.per_individual},
-                         site.owner, "scan_rows");
+    if (!analysis.obstacle.empty()) return make_scan_steps(context);
+    return make_row_step(scan, analysis,
+                         {context.operands, context.results, context.per_individual}, context.owner,
+                         "scan_rows");
 }
 
 }  // namespace cambrian::gpu

@@ -14,55 +14,56 @@ namespace {
 using Boundary = CompiledGraph::Boundary;
 
 struct Carry {
-    std::array<Place, 2> places;
-    std::uint32_t input = 0;                     ///< Slot of the body it enters by.
-    std::uint32_t output = 0;                    ///< Slot of the body it leaves by.
-    std::unique_ptr<Step> enter;                 ///< From the operand to the first place.
-    std::array<std::unique_ptr<Step>, 2> leave;  ///< From the last place to the result, or null.
+    std::array<BufferView, 2> places;
+    std::uint32_t input = 0;                       ///< Slot of the body it enters by.
+    std::uint32_t output = 0;                      ///< Slot of the body it leaves by.
+    std::unique_ptr<Kernel> enter;                 ///< From the operand to the first place.
+    std::array<std::unique_ptr<Kernel>, 2> leave;  ///< From the last place to the result, or null.
 };
 
-/// A tensor of which each step sees one slice, `words` behind each other.
+/// A tensor of which each step sees one slice, `words` after each other.
 struct Slices {
-    Place place;
+    BufferView place;
     std::int64_t words = 0;
     std::uint32_t slot = 0;
 };
 
-Boundary boundary_of(const Site& site, const Graph& body, std::size_t carries) {
+Boundary boundary_of(const KernelContext& context, const Graph& body, std::size_t carries) {
     Boundary boundary;
-    for (std::size_t i = 0; i < site.operands.size(); ++i) {
+    for (std::size_t i = 0; i < context.operands.size(); ++i) {
         const ValueInfo& info = body.value(body.inputs()[i]);
-        const std::int64_t stride = i < carries ? info.shape.elements() : site.operands[i].stride;
+        const std::int64_t stride =
+            i < carries ? info.shape.elements() : context.operands[i].stride;
         boundary.input_strides.push_back(info.per_individual ? stride : 0);
     }
     for (std::size_t i = 0; i < body.outputs().size(); ++i) {
         boundary.output_strides.push_back(i < carries ? boundary.input_strides[i]
-                                                      : site.results[i].stride);
+                                                      : context.results[i].stride);
     }
     return boundary;
 }
 
-class ScanSteps : public Step {
+class ScanSteps : public Kernel {
   public:
-    explicit ScanSteps(const Site& site) : owner_(&site.owner) {
-        const auto& scan = site.attribute<ScanAttribute>();
+    explicit ScanSteps(const KernelContext& context) : owner_(&context.owner) {
+        const auto& scan = context.attribute<ScanAttribute>();
         length_ = scan.length;
         reverse_ = scan.reverse;
         const Graph& body = *scan.body;
         const auto carries = static_cast<std::size_t>(scan.carries);
         const auto sequences = carries + static_cast<std::size_t>(scan.sequences);
-        body_ = owner_->add_body(body, boundary_of(site, body, carries));
+        body_ = owner_->add_body(body, boundary_of(context, body, carries));
         for (std::size_t i = 0; i < carries; ++i) {
-            add_carry(site, body, i);
+            add_carry(context, body, i);
         }
-        for (std::size_t i = carries; i < site.operands.size(); ++i) {
+        for (std::size_t i = carries; i < context.operands.size(); ++i) {
             const std::int64_t words =
                 i < sequences ? body.value(body.inputs()[i]).shape.elements() : 0;
-            slices_.push_back({site.operands[i], words, compiled().input_slot(i)});
+            slices_.push_back({context.operands[i], words, compiled().input_slot(i)});
         }
         for (std::size_t i = carries; i < body.outputs().size(); ++i) {
             const std::int64_t words = body.value(body.outputs()[i]).shape.elements();
-            slices_.push_back({site.results[i], words, compiled().output_slot(i)});
+            slices_.push_back({context.results[i], words, compiled().output_slot(i)});
         }
     }
 
@@ -89,10 +90,10 @@ class ScanSteps : public Step {
   private:
     [[nodiscard]] const CompiledGraph& compiled() const { return owner_->body(body_); }
 
-    void add_carry(const Site& site, const Graph& body, std::size_t index) {
+    void add_carry(const KernelContext& context, const Graph& body, std::size_t index) {
         const ValueInfo& info = body.value(body.inputs()[index]);
         const std::int64_t elements = info.shape.elements();
-        const Place& result = site.results[index];
+        const BufferView& result = context.results[index];
         Resources& resources = owner_->resources();
         Carry carry;
         carry.input = compiled().input_slot(index);
@@ -101,7 +102,7 @@ class ScanSteps : public Step {
         const bool in_place = result.stride == (info.per_individual ? elements : 0);
         carry.places[0] = in_place ? result : owner_->reserve(elements, info.per_individual);
         carry.places[1] = owner_->reserve(elements, info.per_individual);
-        carry.enter = make_place_copy(resources, carry.places[0], site.operands[index], elements,
+        carry.enter = make_place_copy(resources, carry.places[0], context.operands[index], elements,
                                       info.per_individual);
         for (std::size_t place = 0; place < 2; ++place) {
             carry.leave[place] = make_place_copy(resources, result, carry.places[place], elements,
@@ -116,7 +117,7 @@ class ScanSteps : public Step {
             body.slots[carry.output] = frame.address(carry.places[1 - now]);
         }
         for (const Slices& slices : slices_) {
-            Place slice = slices.place;
+            BufferView slice = slices.place;
             slice.offset += position * slices.words;
             body.slots[slices.slot] = frame.address(slice);
         }
@@ -132,8 +133,8 @@ class ScanSteps : public Step {
 
 }  // namespace
 
-std::unique_ptr<Step> make_scan_steps(const Site& site) {
-    return std::make_unique<ScanSteps>(site);
+std::unique_ptr<Kernel> make_scan_steps(const KernelContext& context) {
+    return std::make_unique<ScanSteps>(context);
 }
 
 }  // namespace cambrian::gpu

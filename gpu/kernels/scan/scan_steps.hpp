@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include "cambrian/gpu/kernels/step.hpp"
+#include "cambrian/gpu/kernels/kernel.hpp"
 
 namespace cambrian::gpu {
 
@@ -10,6 +10,6 @@ namespace cambrian::gpu {
 /// between two places; sequences, stacked results and invariants are read and written where they
 /// are. All steps are walked: `alive_carry` only permits to stop earlier, and asking the device
 /// would cost more.
-[[nodiscard]] std::unique_ptr<Step> make_scan_steps(const Site& site);
+[[nodiscard]] std::unique_ptr<Kernel> make_scan_steps(const KernelContext& context);
 
 }  // namespace cambrian::gpu

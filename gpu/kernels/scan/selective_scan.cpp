@@ -1,14 +1,14 @@
 #include <vector>
 
 #include "cambrian/gpu/kernels/reduce/reduce.hpp"
-#include "cambrian/gpu/kernels/scan/selective_scan_kernel.hpp"
+#include "cambrian/gpu/kernels/scan/selective_scan_dispatch.hpp"
 
 namespace cambrian::gpu {
 namespace {
 
-using Kind = SelectiveScanKernel::Kind;
-using View = SelectiveScanKernel::View;
-using Views = SelectiveScanKernel::Views;
+using Kind = SelectiveScanDispatch::Kind;
+using View = SelectiveScanDispatch::View;
+using Views = SelectiveScanDispatch::Views;
 
 // Operands of the op, in its order.
 constexpr std::size_t operand_log_decay = 2;
@@ -27,44 +27,44 @@ constexpr std::size_t view_u_gradient = 9;
 constexpr std::size_t view_raw_gradient = 10;
 constexpr std::size_t view_state_gradient = 11;
 
-View operand(const Site& site, std::size_t index) {
-    return {site.operands[index], site.operand(index).shape.elements(), false};
+View operand(const KernelContext& context, std::size_t index) {
+    return {context.operands[index], context.operand(index).shape.elements(), false};
 }
 
-View result(const Site& site, std::size_t index) {
-    return {site.results[index], site.result(index).shape.elements(), true};
+View result(const KernelContext& context, std::size_t index) {
+    return {context.results[index], context.result(index).shape.elements(), true};
 }
 
-Views operand_views(const Site& site) {
+Views operand_views(const KernelContext& context) {
     Views views;
-    for (std::size_t i = 0; i <= operand_state; ++i) views[i] = operand(site, i);
+    for (std::size_t i = 0; i <= operand_state; ++i) views[i] = operand(context, i);
     return views;
 }
 
-std::int64_t tiles_of(const Site& site) {
-    const SelectiveScanSizes sizes(site);
+std::int64_t tiles_of(const KernelContext& context) {
+    const SelectiveScanSizes sizes(context);
     const std::int64_t steps = choose_selective_scan_tile(sizes.states).steps;
     return (sizes.steps + steps - 1) / steps;
 }
 
-class SelectiveScanStep : public Step {
+class SelectiveScanKernel : public Kernel {
   public:
-    explicit SelectiveScanStep(const Site& site)
-        : kernel_(site, Kind::forward, views(site), tiles_of(site)) {}
+    explicit SelectiveScanKernel(const KernelContext& context)
+        : dispatch_(context, Kind::forward, views(context), tiles_of(context)) {}
 
     void record(vulkan::Recorder& recorder, const Frame& frame) const override {
-        kernel_.record(recorder, frame);
+        dispatch_.record(recorder, frame);
     }
 
   private:
-    static Views views(const Site& site) {
-        Views views = operand_views(site);
-        views[view_first_result] = result(site, 0);
-        views[view_kept] = result(site, 1);
+    static Views views(const KernelContext& context) {
+        Views views = operand_views(context);
+        views[view_first_result] = result(context, 0);
+        views[view_kept] = result(context, 1);
         return views;
     }
 
-    SelectiveScanKernel kernel_;
+    SelectiveScanDispatch dispatch_;
 };
 
 /// What the kernels of the gradient hand to each other (shaders/selective_scan_gradient.comp), in
@@ -75,34 +75,34 @@ struct Between {
     std::int64_t weights = 0;  ///< Of the part of a channel group in the gradient of b, or of c.
     std::int64_t words = 0;
 
-    explicit Between(const Site& site) {
-        const SelectiveScanSizes sizes(site);
+    explicit Between(const KernelContext& context) {
+        const SelectiveScanSizes sizes(context);
         const std::int64_t channels = choose_selective_scan_tile(sizes.states).channels();
         const std::int64_t state = sizes.sequences * sizes.channels * sizes.states;
         channel_groups = (sizes.channels + channels - 1) / channels;
-        starts = tiles_of(site) * state;
+        starts = tiles_of(context) * state;
         weights = sizes.sequences * sizes.steps * sizes.states;
         words = starts + 2 * channel_groups * weights + state + sizes.sequences * sizes.channels;
     }
 };
 
 /// The states before every tile of steps, the walk back from tile to tile, and sums of its parts.
-class SelectiveScanGradientStep : public Step {
+class SelectiveScanGradientKernel : public Kernel {
   public:
-    explicit SelectiveScanGradientStep(const Site& site)
-        : between_(site),
-          place_(site.owner.reserve(between_.words, site.per_individual)),
+    explicit SelectiveScanGradientKernel(const KernelContext& context)
+        : between_(context),
+          place_(context.owner.reserve(between_.words, context.per_individual)),
           // The last tile is walked by the gradient alone.
-          starts_(site, Kind::starts, start_views(site), tiles_of(site) - 1),
-          walk_(site, Kind::gradient, walk_views(site), tiles_of(site)) {
-        const SelectiveScanSizes sizes(site);
+          starts_(context, Kind::starts, start_views(context), tiles_of(context) - 1),
+          walk_(context, Kind::gradient, walk_views(context), tiles_of(context)) {
+        const SelectiveScanSizes sizes(context);
         std::int64_t offset = between_.starts;
         const auto add = [&](std::size_t index, std::int64_t parts, std::int64_t words) {
-            Place from = place_;
+            BufferView from = place_;
             from.offset += offset;
             offset += parts * words;
-            sums_.push_back(make_column_sums(site.owner, site.per_individual,
-                                             {from, site.results[index], parts, words}));
+            sums_.push_back(make_column_sums(context.owner, context.per_individual,
+                                             {from, context.results[index], parts, words}));
         };
         add(operand_b, between_.channel_groups, between_.weights);
         add(operand_c, between_.channel_groups, between_.weights);
@@ -117,38 +117,38 @@ class SelectiveScanGradientStep : public Step {
     }
 
   private:
-    [[nodiscard]] Views start_views(const Site& site) const {
-        Views views = operand_views(site);
+    [[nodiscard]] Views start_views(const KernelContext& context) const {
+        Views views = operand_views(context);
         views[view_kept] = {place_, between_.starts, true};
         return views;
     }
 
-    [[nodiscard]] Views walk_views(const Site& site) const {
-        Views views = operand_views(site);
-        views[view_state] = operand(site, operand_end_upstream);
+    [[nodiscard]] Views walk_views(const KernelContext& context) const {
+        Views views = operand_views(context);
+        views[view_state] = operand(context, operand_end_upstream);
         views[view_first_result] = {place_, between_.words, true};
-        views[view_upstream] = operand(site, operand_upstream);
-        views[view_u_gradient] = result(site, 0);
-        views[view_raw_gradient] = result(site, 1);
-        views[view_state_gradient] = result(site, operand_state);
+        views[view_upstream] = operand(context, operand_upstream);
+        views[view_u_gradient] = result(context, 0);
+        views[view_raw_gradient] = result(context, 1);
+        views[view_state_gradient] = result(context, operand_state);
         return views;
     }
 
     Between between_;
-    Place place_;
-    SelectiveScanKernel starts_;
-    SelectiveScanKernel walk_;
-    std::vector<std::unique_ptr<Step>> sums_;
+    BufferView place_;
+    SelectiveScanDispatch starts_;
+    SelectiveScanDispatch walk_;
+    std::vector<std::unique_ptr<Kernel>> sums_;
 };
 
 }  // namespace
 
-std::unique_ptr<Step> make_selective_scan(const Site& site) {
-    return std::make_unique<SelectiveScanStep>(site);
+std::unique_ptr<Kernel> make_selective_scan(const KernelContext& context) {
+    return std::make_unique<SelectiveScanKernel>(context);
 }
 
-std::unique_ptr<Step> make_selective_scan_gradient(const Site& site) {
-    return std::make_unique<SelectiveScanGradientStep>(site);
+std::unique_ptr<Kernel> make_selective_scan_gradient(const KernelContext& context) {
+    return std::make_unique<SelectiveScanGradientKernel>(context);
 }
 
 }  // namespace cambrian::gpu

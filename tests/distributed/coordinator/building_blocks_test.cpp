@@ -70,8 +70,8 @@ TEST(GenomeStore, KeepsOnlyTheLiving) {
     GenomeStore store;
     store.add({0, 1}, genome_of(1));
     store.add({0, 2}, genome_of(1));
-    const std::vector<Hash128> living{{0, 2}, {0, 9}};
-    store.keep_only(living);
+    const std::vector<Hash128> parent_pool{{0, 2}, {0, 9}};
+    store.keep_only(parent_pool);
     EXPECT_EQ(store.find({0, 1}), nullptr);
     EXPECT_NE(store.find({0, 2}), nullptr);
     EXPECT_EQ(store.size(), 1U);
@@ -81,9 +81,9 @@ TEST(RecordedNetwork, DeliversInOrderAndRecords) {
     RecordedNetwork network(2);
     Communicator sender = network.communicator(1);
     Communicator receiver = network.communicator(0);
-    sender.send(0, MessageKind::hello, {std::byte{1}});
+    sender.send(0, MessageKind::handshake, {std::byte{1}});
     sender.send(0, MessageKind::request, {std::byte{2}, std::byte{3}});
-    EXPECT_EQ(receiver.receive(milliseconds(0))->kind, MessageKind::hello);
+    EXPECT_EQ(receiver.receive(milliseconds(0))->kind, MessageKind::handshake);
     const auto second = receiver.receive(milliseconds(0));
     EXPECT_EQ(second->source, 1);
     EXPECT_EQ(second->payload.size(), 2U);
@@ -107,8 +107,8 @@ TEST(RecordedNetwork, SilencedRankNeitherSendsNorHears) {
     RecordedNetwork network(3);
     network.communicator(0).send(1, MessageKind::shard, {});
     network.silence(1);
-    network.communicator(1).send(0, MessageKind::hello, {});
-    network.communicator(2).send(1, MessageKind::hello, {});
+    network.communicator(1).send(0, MessageKind::handshake, {});
+    network.communicator(2).send(1, MessageKind::handshake, {});
     EXPECT_FALSE(network.communicator(0).receive(milliseconds(0)).has_value());
     EXPECT_FALSE(network.communicator(1).receive(milliseconds(0)).has_value());
 }

@@ -100,8 +100,8 @@ TEST(Failure, CauseThatAllShareDoesNotFillTheConsole) {
 }
 
 /// Runs the experiment with one worker played by the test.
-std::vector<std::string> run_with_impostor(const Experiment& experiment,
-                                           const std::function<void(Communicator&, Hello)>& play) {
+std::vector<std::string> run_with_impostor(
+    const Experiment& experiment, const std::function<void(Communicator&, Handshake)>& play) {
     RecordedNetwork network(2);
     const auto backend = make_cpu_backend({});
     std::thread impostor([&] {
@@ -128,9 +128,9 @@ std::vector<std::string> run_with_impostor(const Experiment& experiment,
 TEST(Impostor, WithAnotherExperimentIsRefusedByRank) {
     const TemporaryDirectory place;
     const Experiment experiment = xor_experiment(place.path() / "run");
-    const auto play = [](Communicator& communicator, Hello hello) {
-        hello.identity.low ^= 1U;
-        send(communicator, 0, hello);
+    const auto play = [](Communicator& communicator, Handshake handshake) {
+        handshake.identity.low ^= 1U;
+        send(communicator, 0, handshake);
     };
     EXPECT_THAT([&] { static_cast<void>(run_with_impostor(experiment, play)); },
                 ThrowsMessage<ConfigError>(
@@ -140,9 +140,9 @@ TEST(Impostor, WithAnotherExperimentIsRefusedByRank) {
 TEST(Impostor, WithAnotherVersionIsRefused) {
     const TemporaryDirectory place;
     const Experiment experiment = xor_experiment(place.path() / "run");
-    const auto play = [](Communicator& communicator, Hello hello) {
-        hello.version = "0.0.1";
-        send(communicator, 0, hello);
+    const auto play = [](Communicator& communicator, Handshake handshake) {
+        handshake.version = "0.0.1";
+        send(communicator, 0, handshake);
     };
     EXPECT_THAT([&] { static_cast<void>(run_with_impostor(experiment, play)); },
                 ThrowsMessage<ConfigError>(HasSubstr("runs cambrian 0.0.1")));
@@ -151,9 +151,9 @@ TEST(Impostor, WithAnotherVersionIsRefused) {
 TEST(Impostor, WithOtherArithmeticNeedsMixed) {
     const TemporaryDirectory place;
     Experiment experiment = xor_experiment(place.path() / "run");
-    const auto play = [](Communicator& communicator, Hello hello) {
-        hello.arithmetic = "another processor";
-        send(communicator, 0, hello);
+    const auto play = [](Communicator& communicator, Handshake handshake) {
+        handshake.arithmetic = "another processor";
+        send(communicator, 0, handshake);
     };
     EXPECT_THAT([&] { static_cast<void>(run_with_impostor(experiment, play)); },
                 ThrowsMessage<ConfigError>(HasSubstr("other bits")));
@@ -165,8 +165,8 @@ TEST(Impostor, WithOtherArithmeticNeedsMixed) {
 TEST(Impostor, HostileMessagesAreReportedAndSurvived) {
     const TemporaryDirectory place;
     const Experiment experiment = xor_experiment(place.path() / "run");
-    const auto play = [](Communicator& communicator, const Hello& hello) {
-        send(communicator, 0, hello);
+    const auto play = [](Communicator& communicator, const Handshake& handshake) {
+        send(communicator, 0, handshake);
         for (std::uint32_t kind = 0; kind < 12; ++kind) {
             communicator.send(0, static_cast<MessageKind>(kind), {});
             communicator.send(0, static_cast<MessageKind>(kind),
@@ -179,9 +179,9 @@ TEST(Impostor, HostileMessagesAreReportedAndSurvived) {
 }
 
 /// Answers with frames that are sound outside and noise inside, and with damaged ones.
-void babble(Communicator& communicator, const Hello& hello, std::uint32_t seed) {
+void babble(Communicator& communicator, const Handshake& handshake, std::uint32_t seed) {
     std::minstd_rand random(seed);
-    send(communicator, 0, hello);
+    send(communicator, 0, handshake);
     send(communicator, 0, Request{4, {}});
     for (int i = 0; i < 400; ++i) {
         const auto kind = static_cast<MessageKind>(1 + random() % 7);
@@ -205,19 +205,19 @@ TEST(Impostor, NoiseInSoundFramesChangesNoByte) {
     experiment.distribution.lease_seconds = 0.2;
     for (std::uint32_t seed = 1; seed <= 3; ++seed) {
         experiment.directory = place.path() / std::to_string(seed);
-        static_cast<void>(
-            run_with_impostor(experiment, [seed](Communicator& communicator, const Hello& hello) {
-                babble(communicator, hello, seed);
+        static_cast<void>(run_with_impostor(
+            experiment, [seed](Communicator& communicator, const Handshake& handshake) {
+                babble(communicator, handshake, seed);
             }));
         EXPECT_EQ(expected, results_of(experiment.directory)) << "seed " << seed;
     }
 }
 
 /// Answers the first shard of founders with outcomes changed by `change`, then hears the stop.
-void answer_falsely(Communicator& communicator, const Hello& hello,
+void answer_falsely(Communicator& communicator, const Handshake& handshake,
                     const std::function<void(evolve::Outcome&)>& change) {
     send(communicator, 0, Request{1, {}});
-    send(communicator, 0, hello);
+    send(communicator, 0, handshake);
     for (;;) {
         const auto message = communicator.receive(std::chrono::seconds(1));
         if (!message || message->kind == MessageKind::stop) {
@@ -242,8 +242,8 @@ void answer_falsely(Communicator& communicator, const Hello& hello,
 TEST(Impostor, FalseGenomeHashNamesRankAndBirth) {
     const TemporaryDirectory place;
     const Experiment experiment = xor_experiment(place.path() / "run");
-    const auto play = [](Communicator& communicator, const Hello& hello) {
-        answer_falsely(communicator, hello, [](evolve::Outcome& outcome) {
+    const auto play = [](Communicator& communicator, const Handshake& handshake) {
+        answer_falsely(communicator, handshake, [](evolve::Outcome& outcome) {
             outcome.genome = {1, 2};
         });
     };
@@ -258,8 +258,9 @@ TEST(Impostor, FalseOutcomesAreRefusedAndDoneAgain) {
     const std::string expected = results_of(experiment.directory);
     experiment.directory = place.path() / "run";
     experiment.distribution.lease_seconds = 0.2;
-    const auto play = [](Communicator& communicator, const Hello& hello) {
-        answer_falsely(communicator, hello, [](evolve::Outcome& outcome) { outcome.id += 1000; });
+    const auto play = [](Communicator& communicator, const Handshake& handshake) {
+        answer_falsely(communicator, handshake,
+                       [](evolve::Outcome& outcome) { outcome.id += 1000; });
     };
     const std::vector<std::string> warnings = run_with_impostor(experiment, play);
     EXPECT_THAT(warnings, testing::Contains(HasSubstr("belong to other births")));
@@ -272,9 +273,9 @@ TEST(Impostor, LosesTheDeviceAndLeavesTheRestToOthers) {
     static_cast<void>(launch(experiment, {}));
     const std::string expected = results_of(experiment.directory);
     experiment.directory = place.path() / "run";
-    const auto play = [](Communicator& communicator, const Hello& hello) {
+    const auto play = [](Communicator& communicator, const Handshake& handshake) {
         send(communicator, 0, Request{1, {}});
-        send(communicator, 0, hello);
+        send(communicator, 0, handshake);
         const auto message = communicator.receive(std::chrono::seconds(10));
         ASSERT_TRUE(message && message->kind == MessageKind::shard);
         const auto order = decode_message<ShardOrder>(message->payload, "the coordinator");

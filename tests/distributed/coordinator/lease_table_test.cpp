@@ -10,21 +10,21 @@ using std::chrono::seconds;
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-constexpr ShardBoard::Time start{};
+constexpr LeaseTable::Time start{};
 
 ShardLimits ranks(std::size_t count) {
     return {count, 1, 1000};
 }
 
-void accept_all(ShardBoard& board, const Shard& shard) {
+void accept_all(LeaseTable& board, const Shard& shard) {
     board.close(shard.id);
     for (std::size_t item : shard.items) {
         EXPECT_TRUE(board.accept(item));
     }
 }
 
-TEST(ShardBoard, IssuesEveryItemOnceInOrder) {
-    ShardBoard board(5, 1, 2);
+TEST(LeaseTable, IssuesEveryItemOnceInOrder) {
+    LeaseTable board(5, 1, 2);
     EXPECT_THAT(board.issue(0, ranks(2), start)->items, ElementsAre(0U, 1U));
     EXPECT_THAT(board.issue(1, ranks(2), start)->items, ElementsAre(2U, 3U));
     EXPECT_THAT(board.issue(0, ranks(2), start)->items, ElementsAre(4U));
@@ -32,16 +32,16 @@ TEST(ShardBoard, IssuesEveryItemOnceInOrder) {
     EXPECT_FALSE(board.done());
 }
 
-TEST(ShardBoard, ShardIdsAreUniqueAcrossBoards) {
-    ShardBoard first(2, 1, 1);
+TEST(LeaseTable, ShardIdsAreUniqueAcrossBoards) {
+    LeaseTable first(2, 1, 1);
     static_cast<void>(first.issue(0, ranks(1), start));
     static_cast<void>(first.issue(0, ranks(1), start));
-    ShardBoard second(1, first.next_shard(), 1);
+    LeaseTable second(1, first.next_shard(), 1);
     EXPECT_EQ(second.issue(0, ranks(1), start)->id, 3U);
 }
 
-TEST(ShardBoard, GuidedShardsShrink) {
-    ShardBoard board(64, 1, 0);
+TEST(LeaseTable, GuidedShardsShrink) {
+    LeaseTable board(64, 1, 0);
     EXPECT_EQ(board.issue(0, ranks(2), start)->items.size(), 16U);
     EXPECT_EQ(board.issue(1, ranks(2), start)->items.size(), 12U);
     std::size_t last = 12;
@@ -55,21 +55,21 @@ TEST(ShardBoard, GuidedShardsShrink) {
     EXPECT_EQ(issued, 64U);
 }
 
-TEST(ShardBoard, LimitsHoldForGuidedShards) {
-    ShardBoard board(64, 1, 0);
+TEST(LeaseTable, LimitsHoldForGuidedShards) {
+    LeaseTable board(64, 1, 0);
     EXPECT_EQ(board.issue(0, {1, 1, 10}, start)->items.size(), 10U);
     EXPECT_EQ(board.issue(0, {2, 20, 1000}, start)->items.size(), 20U);
     // A floor never takes more than a rank's fair part of what remains.
     EXPECT_EQ(board.issue(0, {2, 1000, 1000}, start)->items.size(), 17U);
 }
 
-TEST(ShardBoard, LoneRankTakesEverythingAtOnce) {
-    ShardBoard board(64, 1, 0);
+TEST(LeaseTable, LoneRankTakesEverythingAtOnce) {
+    LeaseTable board(64, 1, 0);
     EXPECT_EQ(board.issue(0, ranks(1), start)->items.size(), 64U);
 }
 
-TEST(ShardBoard, LapsedShardGoesToAnotherRank) {
-    ShardBoard board(2, 1, 2);
+TEST(LeaseTable, LapsedShardGoesToAnotherRank) {
+    LeaseTable board(2, 1, 2);
     const auto shard = board.issue(1, ranks(2), start + seconds(10));
     EXPECT_THAT(board.expire(start + seconds(10)), IsEmpty());
     const auto lapses = board.expire(start + seconds(11));
@@ -80,8 +80,8 @@ TEST(ShardBoard, LapsedShardGoesToAnotherRank) {
     EXPECT_THAT(board.expire(start + seconds(12)), IsEmpty());
 }
 
-TEST(ShardBoard, HeartbeatsOfTheHolderKeepALease) {
-    ShardBoard board(1, 1, 1);
+TEST(LeaseTable, HeartbeatsOfTheHolderKeepALease) {
+    LeaseTable board(1, 1, 1);
     const auto shard = board.issue(1, ranks(2), start + seconds(10));
     board.renew(1, shard->id, start + seconds(20));
     EXPECT_THAT(board.expire(start + seconds(15)), IsEmpty());
@@ -91,8 +91,8 @@ TEST(ShardBoard, HeartbeatsOfTheHolderKeepALease) {
     EXPECT_THAT(board.expire(start + seconds(25)), IsEmpty());
 }
 
-TEST(ShardBoard, LateOutcomesCountOnce) {
-    ShardBoard board(2, 1, 2);
+TEST(LeaseTable, LateOutcomesCountOnce) {
+    LeaseTable board(2, 1, 2);
     const auto slow = board.issue(1, ranks(2), start);
     static_cast<void>(board.expire(start + seconds(1)));
     const auto again = board.issue(2, ranks(2), start + seconds(9));
@@ -104,16 +104,16 @@ TEST(ShardBoard, LateOutcomesCountOnce) {
     EXPECT_EQ(board.accepted(), 2U);
 }
 
-TEST(ShardBoard, LateOutcomesSpareTheSecondIssue) {
-    ShardBoard board(2, 1, 2);
+TEST(LeaseTable, LateOutcomesSpareTheSecondIssue) {
+    LeaseTable board(2, 1, 2);
     const auto slow = board.issue(1, ranks(2), start);
     static_cast<void>(board.expire(start + seconds(1)));
     accept_all(board, *slow);
     EXPECT_FALSE(board.issue(2, ranks(2), start).has_value());
 }
 
-TEST(ShardBoard, FailedShardComesBackOneByOneOnAnotherRank) {
-    ShardBoard board(2, 1, 2);
+TEST(LeaseTable, FailedShardComesBackOneByOneOnAnotherRank) {
+    LeaseTable board(2, 1, 2);
     const auto shard = board.issue(1, ranks(2), start);
     EXPECT_THAT(board.fail(shard->id), IsEmpty());
     EXPECT_FALSE(board.issue(1, ranks(2), start).has_value());
@@ -124,8 +124,8 @@ TEST(ShardBoard, FailedShardComesBackOneByOneOnAnotherRank) {
     EXPECT_FALSE(board.issue(0, ranks(2), start).has_value());
 }
 
-TEST(ShardBoard, FailedShardComesBackToTheOnlyRank) {
-    ShardBoard board(1, 1, 0);
+TEST(LeaseTable, FailedShardComesBackToTheOnlyRank) {
+    LeaseTable board(1, 1, 0);
     const auto shard = board.issue(0, ranks(1), start);
     EXPECT_THAT(board.fail(shard->id), IsEmpty());
     const auto again = board.issue(0, ranks(1), start);
@@ -133,8 +133,8 @@ TEST(ShardBoard, FailedShardComesBackToTheOnlyRank) {
     EXPECT_THAT(board.fail(again->id), ElementsAre(0U));
 }
 
-TEST(ShardBoard, FailureOfALapsedShardDecidesNothing) {
-    ShardBoard board(1, 1, 1);
+TEST(LeaseTable, FailureOfALapsedShardDecidesNothing) {
+    LeaseTable board(1, 1, 1);
     const auto shard = board.issue(1, ranks(2), start);
     static_cast<void>(board.expire(start + seconds(1)));
     EXPECT_THAT(board.fail(shard->id), IsEmpty());
@@ -142,8 +142,8 @@ TEST(ShardBoard, FailureOfALapsedShardDecidesNothing) {
     EXPECT_FALSE(board.issue(0, ranks(2), start).has_value());
 }
 
-TEST(ShardBoard, RankThatLeavesGivesEverythingBack) {
-    ShardBoard board(4, 1, 1);
+TEST(LeaseTable, RankThatLeavesGivesEverythingBack) {
+    LeaseTable board(4, 1, 1);
     static_cast<void>(board.issue(1, ranks(2), start));
     static_cast<void>(board.issue(0, ranks(2), start));
     static_cast<void>(board.issue(1, ranks(2), start));
@@ -153,16 +153,16 @@ TEST(ShardBoard, RankThatLeavesGivesEverythingBack) {
     EXPECT_THAT(board.issue(0, ranks(1), start)->items, ElementsAre(3U));
 }
 
-TEST(ShardBoard, FasterRankGetsMore) {
-    ShardBoard board(100, 1, 0);
+TEST(LeaseTable, FasterRankGetsMore) {
+    LeaseTable board(100, 1, 0);
     ShardLimits fast{.ranks = 2, .smallest = 1, .largest = 100, .share = 0.9};
     EXPECT_EQ(board.issue(0, fast, start)->items.size(), 45U);
     ShardLimits slow{.ranks = 2, .smallest = 1, .largest = 100, .share = 0.1};
     EXPECT_EQ(board.issue(1, slow, start)->items.size(), 3U);
 }
 
-TEST(ShardBoard, RankThatWantsItsShareAtOnceGetsIt) {
-    ShardBoard board(101, 1, 0);
+TEST(LeaseTable, RankThatWantsItsShareAtOnceGetsIt) {
+    LeaseTable board(101, 1, 0);
     ShardLimits half{.ranks = 2, .smallest = 1, .largest = 1000, .share = 0.5, .whole = true};
     EXPECT_FALSE(board.busy(0));
     EXPECT_EQ(board.issue(0, half, start)->items.size(), 51U);
@@ -175,8 +175,8 @@ TEST(ShardBoard, RankThatWantsItsShareAtOnceGetsIt) {
     EXPECT_FALSE(board.busy(1));
 }
 
-TEST(ShardBoard, GenerationWithoutWorkIsDone) {
-    EXPECT_TRUE(ShardBoard(0, 1, 0).done());
+TEST(LeaseTable, GenerationWithoutWorkIsDone) {
+    EXPECT_TRUE(LeaseTable(0, 1, 0).done());
 }
 
 }  // namespace

@@ -10,23 +10,23 @@ namespace cambrian::distributed {
 namespace {
 
 /// Two generations of one population, whose children several ranks made.
-class LivingTest : public testing::Test {
+class ParentPoolTest : public testing::Test {
   protected:
-    LivingTest() {
+    ParentPoolTest() {
         for (int generation = 0; generation < 2; ++generation) {
             births = strategy->ask();
-            harvest = harvest_of(births);
-            strategy->tell(harvest.outcomes);
+            results = results_of(births);
+            strategy->tell(results.outcomes);
             if (generation == 0) {
-                living.succeed(strategy->living(), births, harvest);
+                parent_pool.succeed(strategy->parent_pool(), births, results);
             }
         }
     }
 
     /// Every third child was made by rank 0, which has it; of the others it has only the hash.
-    Harvest harvest_of(std::span<const evolve::Birth> made) {
-        const SharedGenomes parents = living.genomes();
-        Harvest result(made.size());
+    GenerationResults results_of(std::span<const evolve::Birth> made) {
+        const SharedGenomes parents = parent_pool.genomes();
+        GenerationResults result(made.size());
         for (std::size_t i = 0; i < made.size(); ++i) {
             auto genome = std::make_shared<const evolve::Genome>(
                 variation.materialise(made[i], ParentGenomes(made[i], *parents).span()).genome);
@@ -47,45 +47,45 @@ class LivingTest : public testing::Test {
     std::unique_ptr<evolve::Strategy> strategy =
         evolve::make_elite_strategy(1, {.size = 60, .elite_fraction = 0.5}, 0.5F);
     GenomePool pool{std::uint64_t{1} << 20U};
-    Living living{{&variation, &pool}, threads};
+    ParentPool parent_pool{{&variation, &pool}, threads};
     std::vector<evolve::Birth> births;
-    Harvest harvest{0};
+    GenerationResults results{0};
 };
 
-TEST_F(LivingTest, GenomesOfOtherRanksAreMadeHere) {
-    living.succeed(strategy->living(), births, harvest);
-    const SharedGenomes genomes = living.genomes();
+TEST_F(ParentPoolTest, GenomesOfOtherRanksAreMadeHere) {
+    parent_pool.succeed(strategy->parent_pool(), births, results);
+    const SharedGenomes genomes = parent_pool.genomes();
     ASSERT_EQ(genomes->size(), 30U);
     for (std::size_t place = 0; place < genomes->size(); ++place) {
-        const Hash128 hash = strategy->living()[place].genome;
+        const Hash128 hash = strategy->parent_pool()[place].genome;
         EXPECT_EQ(evolve::content_hash(*(*genomes)[place]), hash);
-        EXPECT_EQ(living.parent(place).genome, hash);
-        EXPECT_EQ(living.parent(*living.find(hash)).genome, hash);
+        EXPECT_EQ(parent_pool.parent(place).genome, hash);
+        EXPECT_EQ(parent_pool.parent(*parent_pool.find(hash)).genome, hash);
     }
-    EXPECT_FALSE(living.find({1, 2}).has_value());
+    EXPECT_FALSE(parent_pool.find({1, 2}).has_value());
 }
 
-TEST_F(LivingTest, ChildOfAnotherRankThatDiffersIsAnError) {
+TEST_F(ParentPoolTest, ChildOfAnotherRankThatDiffersIsAnError) {
     for (std::size_t i = 0; i < births.size(); ++i) {
-        harvest.outcomes[i].genome.low ^= harvest.ranks[i] == 2 ? 1U : 0U;
+        results.outcomes[i].genome.low ^= results.ranks[i] == 2 ? 1U : 0U;
     }
-    living.succeed(strategy->living(), births, harvest);
-    EXPECT_THAT([&] { static_cast<void>(living.genomes()); },
+    parent_pool.succeed(strategy->parent_pool(), births, results);
+    EXPECT_THAT([&] { static_cast<void>(parent_pool.genomes()); },
                 testing::ThrowsMessage<Error>(testing::HasSubstr("rank 2 made another child")));
 }
 
-TEST_F(LivingTest, CheckpointWithoutAMemberIsNotRestored) {
-    living.succeed(strategy->living(), births, harvest);
-    const SharedGenomes genomes = living.genomes();
-    std::vector<LivingMember> saved;
+TEST_F(ParentPoolTest, CheckpointWithoutAMemberIsNotRestored) {
+    parent_pool.succeed(strategy->parent_pool(), births, results);
+    const SharedGenomes genomes = parent_pool.genomes();
+    std::vector<ParentPoolMember> saved;
     for (std::size_t place = genomes->size(); place-- > 1;) {
-        saved.push_back({living[place].outcome, (*genomes)[place]});
+        saved.push_back({parent_pool[place].outcome, (*genomes)[place]});
     }
-    Living restored({&variation, &pool}, threads);
-    EXPECT_EQ(restored.restore(strategy->living(), std::vector(saved)),
-              strategy->living().front().birth);
-    saved.push_back({living[0].outcome, (*genomes)[0]});
-    EXPECT_EQ(restored.restore(strategy->living(), std::move(saved)), std::nullopt);
+    ParentPool restored({&variation, &pool}, threads);
+    EXPECT_EQ(restored.restore(strategy->parent_pool(), std::vector(saved)),
+              strategy->parent_pool().front().birth);
+    saved.push_back({parent_pool[0].outcome, (*genomes)[0]});
+    EXPECT_EQ(restored.restore(strategy->parent_pool(), std::move(saved)), std::nullopt);
     EXPECT_EQ(restored.genomes()->front(), genomes->front());
 }
 

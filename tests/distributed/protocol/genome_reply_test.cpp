@@ -161,8 +161,8 @@ TEST_F(GenomeReplies, AGenomeThatIsGoneEndsTheWaitWithoutAFailure) {
     expect_room_and_work();
 }
 
-TEST(WaitingShards, TwoThatWaitForOneGenomeAreAnsweredTwice) {
-    WaitingShards waiting;
+TEST(PendingShards, TwoThatWaitForOneGenomeAreAnsweredTwice) {
+    PendingShards waiting;
     const Hash128 hash{1, 2};
     for (const std::uint64_t shard : {1U, 2U}) {
         WaitingShard& added = waiting.add(order_of(shard, hash));

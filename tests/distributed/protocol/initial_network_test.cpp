@@ -80,7 +80,7 @@ TEST_F(InitialOfWorkers, DamagedBytesAreAnInputError) {
     EXPECT_THROW(static_cast<void>(receive()), InputError);
 }
 
-// A worker that asks before its hello is answered by a coordinator at work.
+// A worker that asks before its handshake is answered by a coordinator at work.
 TEST_F(InitialOfWorkers, IsAnsweredDuringARun) {
     Launch settings{.ranks = 2};
     bool asked = false;

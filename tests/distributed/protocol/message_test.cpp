@@ -17,7 +17,7 @@ evolve::Outcome some_outcome() {
     outcome.per_sample = {0.25};
     outcome.env_steps = 500;
     outcome.parameters = 17;
-    outcome.redrawn = 2;
+    outcome.retries = 2;
     outcome.genome = {0x0123456789ABCDEF, 99};
     return outcome;
 }
@@ -49,7 +49,7 @@ void expect_round_trip(const T& message) {
 }
 
 TEST(Message, EveryKindReadsBackAsItWasWritten) {
-    expect_round_trip(Hello{"0.1.0", {1, 2}, "cpu fast", "cpu", "node-3", "NVIDIA H200", 8});
+    expect_round_trip(Handshake{"0.1.0", {1, 2}, "cpu fast", "cpu", "node-3", "NVIDIA H200", 8});
     expect_round_trip(Request{});
     expect_round_trip(some_request());
     expect_round_trip(some_order());
@@ -74,7 +74,7 @@ std::uint64_t body_hash(const T& message) {
 
 // Other bytes need another version of the frame: ranks of two builds must not misread each other.
 TEST(Message, BytesAreThoseOfFrameVersion5) {
-    EXPECT_EQ(body_hash(Hello{"0.1.0", {1, 2}, "cpu fast", "cpu", "node-3", "NVIDIA H200", 8}),
+    EXPECT_EQ(body_hash(Handshake{"0.1.0", {1, 2}, "cpu fast", "cpu", "node-3", "NVIDIA H200", 8}),
               0xE812551281AD231C);
     EXPECT_EQ(body_hash(some_request()), 0xB5C8FCCC37E6587C);
     EXPECT_EQ(body_hash(some_order()), 0xF5505A5D070E7587);

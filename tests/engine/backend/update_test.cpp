@@ -26,9 +26,9 @@ using testing::HasSubstr;
 using testing::ThrowsMessage;
 
 Graph optimized(const Graph& graph) {
-    return optimize(
-        graph,
-        {.has_kernel = [](Op) { return true; }, .fuse_linear = true, .chains = ChainRules{}});
+    return optimize(graph, {.has_kernel = [](Op) { return true; },
+                            .fuse_matmul_epilogue = true,
+                            .groups = FusionRules{}});
 }
 
 /// Where the value of an output lies.
@@ -69,15 +69,15 @@ TEST(Update, RefusesWhatDoesNotFit) {
     graph.update(x, y);
     EXPECT_THAT([&] { graph.update(x, x * 3.0); },
                 ThrowsMessage<ShapeError>(HasSubstr("has a new content already")));
-    EXPECT_NO_THROW((void)over_population(graph, std::array{std::size_t{1}}));
+    EXPECT_NO_THROW((void)vmap(graph, std::array{std::size_t{1}}));
 }
 
-TEST(Update, RefusesMarksThatComeApart) {
+TEST(Update, RefusesBatchAxesThatComeApart) {
     Graph graph;
     const Var x = graph.input("x", ValueType::real, {4});
     const Var w = graph.input("w", ValueType::real, {4});
     graph.update(x, x * w);
-    EXPECT_THAT([&] { (void)over_population(graph, std::array{std::size_t{1}}); },
+    EXPECT_THAT([&] { (void)vmap(graph, std::array{std::size_t{1}}); },
                 ThrowsMessage<ShapeError>(HasSubstr("each would have its own value")));
 }
 
@@ -139,8 +139,8 @@ TEST(UpdatePlan, ChainsWithReductionsAreNotWrittenInPlace) {
     Graph graph;
     const Var x = graph.input("x", ValueType::real, {3, 4}, true);
     graph.update(x, softmax(x * 2.0));
-    const Graph fused = eliminate_dead_code(fuse_chains(graph, {.reductions = true}));
-    ASSERT_EQ(std::ranges::count(fused.nodes(), Op::chain, &Node::op), 1);
+    const Graph fused = eliminate_dead_code(fuse_elementwise(graph, {.reductions = true}));
+    ASSERT_EQ(std::ranges::count(fused.nodes(), Op::fused, &Node::op), 1);
     EXPECT_FALSE(is_direct(fused, 0));
 }
 

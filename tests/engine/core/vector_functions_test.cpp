@@ -13,7 +13,7 @@ namespace cambrian::cpu {
 namespace {
 
 template <class Scalar>
-void expect_equal_bits(const RowSet& rows, Scalar scalar, bool one_nan = true) {
+void expect_equal_bits(const LoopSet& rows, Scalar scalar, bool one_nan = true) {
     // A stride that is odd comes by every sign, exponent and low bit.
     constexpr std::uint64_t step = 1021;
     constexpr std::uint64_t at_once = 4096;
@@ -49,7 +49,7 @@ TEST(VectorFunctions, HaveTheBitsOfTheScalarFunctions) {
 }
 
 template <class Scalar>
-void expect_untouched_end(const RowSet& rows, Scalar scalar) {
+void expect_untouched_end(const LoopSet& rows, Scalar scalar) {
     for (std::int64_t length = 0; length < 130; ++length) {
         std::array<float, 140> x{};
         std::array<float, 140> y{};
@@ -65,7 +65,7 @@ void expect_untouched_end(const RowSet& rows, Scalar scalar) {
 
 TEST(VectorFunctions, MayWriteOverTheirOperand) {
     const auto sigmoid = [](float x) { return elementary::sigmoid(x); };
-    constexpr RowSet rows =
+    constexpr LoopSet rows =
         vector_functions::lift_parts<vector_functions::Sigmoid>(decltype(sigmoid){});
     std::vector<float> x(1300);
     for (std::size_t i = 0; i < x.size(); ++i) x[i] = 0.01F * static_cast<float>(i) - 6.0F;

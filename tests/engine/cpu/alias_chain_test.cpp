@@ -20,7 +20,7 @@ TEST(AliasChain, MiddleLinkWritesNothing) {
     constexpr std::array<std::size_t, 2> per_individual{0, 1};
     const auto backend = make_cpu_backend({});
     const auto outputs =
-        evaluate(*backend, over_population(graph, per_individual), 1,
+        evaluate(*backend, vmap(graph, per_individual), 1,
                  std::vector<Tensor>{Tensor(ValueType::real, Shape{1, 3}, {1, 2, 3}),
                                      Tensor(ValueType::integer, Shape{1, 2}, {5, 0})});
     EXPECT_EQ(outputs[0].elements, (std::vector<double>{2, 3, 4}));

@@ -143,18 +143,18 @@ TEST(CpuBackend, StopsAScanWhenNobodyIsAlive) {
 }
 
 /// Adds up what one network that all share says of a sequence, for the individuals that live.
-Graph sum_of_a_shared_network(const Tape& tape) {
+Graph sum_of_a_shared_network(const Bytecode& bytecode) {
     Graph body;
     const Var alive = body.input("alive", ValueType::boolean, {});
     const Var sum = body.input("sum", ValueType::real, {1, 1});
     const Var row = body.input("row", ValueType::real, {1, 1});
-    const Var words = body.input("tape", ValueType::integer, {tape.capacity.words});
-    const Var weights = body.input("weights", ValueType::real, {tape.capacity.weights});
+    const Var words = body.input("bytecode", ValueType::integer, {bytecode.capacity.words});
+    const Var weights = body.input("weights", ValueType::real, {bytecode.capacity.weights});
     const Var state = body.input("state", ValueType::real, {1, 1});
-    const Var said = body.add(
-        Op::interpret, std::array{words, weights, row, state},
-        InterpretAttribute{
-            .outputs = 1, .memory = tape.capacity.memory, .weights = tape.capacity.weights});
+    const Var said = body.add(Op::interpret, std::array{words, weights, row, state},
+                              InterpretAttribute{.outputs = 1,
+                                                 .memory = bytecode.capacity.memory,
+                                                 .weights = bytecode.capacity.weights});
     body.output(alive);
     body.output(select(alive, sum + said, sum));
     Graph graph;
@@ -162,8 +162,8 @@ Graph sum_of_a_shared_network(const Tape& tape) {
                                    graph.constant(Tensor(ValueType::real, {1, 1}))};
     const Var rows = graph.input("rows", ValueType::real, {3, 1, 1});
     const std::vector<Var> invariants{
-        graph.input("tape", ValueType::integer, {tape.capacity.words}),
-        graph.input("weights", ValueType::real, {tape.capacity.weights}),
+        graph.input("bytecode", ValueType::integer, {bytecode.capacity.words}),
+        graph.input("weights", ValueType::real, {bytecode.capacity.weights}),
         graph.constant(Tensor(ValueType::real, {1, 1}))};
     graph.output(
         scan(std::move(body), carries, std::array{rows}, invariants, 3, false, 0).carries[1]);
@@ -171,16 +171,16 @@ Graph sum_of_a_shared_network(const Tape& tape) {
 }
 
 TEST(CpuBackend, RunsASharedNetworkForThoseThatLive) {
-    const Tape tape = make_tape(Network(
+    const Bytecode bytecode = make_bytecode(Network(
         blueprint_from_json(nlohmann::json::parse(R"({"layers": [{"type": "dense"}]})"), 1, 1)));
-    const Graph graph = sum_of_a_shared_network(tape);
-    Tensor weights(ValueType::real, Shape{tape.capacity.weights});
+    const Graph graph = sum_of_a_shared_network(bytecode);
+    Tensor weights(ValueType::real, Shape{bytecode.capacity.weights});
     std::ranges::fill(weights.elements, 0.5);
     const std::vector<Tensor> inputs{
         Tensor(ValueType::boolean, Shape{2}, {0, 1}),
         Tensor(ValueType::real, Shape{3, 1, 1}, {1, 2, 3}),
-        Tensor(ValueType::integer, Shape{tape.capacity.words},
-               std::vector<double>(tape.words.begin(), tape.words.end())),
+        Tensor(ValueType::integer, Shape{bytecode.capacity.words},
+               std::vector<double>(bytecode.words.begin(), bytecode.words.end())),
         weights};
     const auto sums = evaluate(*strict_backend(), graph, 2, inputs)[0].elements;
     const auto reference = make_reference_backend(Precision::f32);

@@ -49,7 +49,7 @@ TEST(MemoryPool, GivesAKeptBlockAgain) {
 
 TEST(MemoryPool, HoldsNoMoreThanItMay) {
     MemoryPool pool;
-    pool.set_most_held(10 * mebibyte);
+    pool.set_max_held(10 * mebibyte);
     std::byte* const a = pool.take(4 * mebibyte);
     std::byte* const b = pool.take(5 * mebibyte);
     pool.give(a, 4 * mebibyte);

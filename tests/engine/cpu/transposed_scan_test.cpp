@@ -73,7 +73,7 @@ Graph scanned(std::int64_t width, bool reverse, bool beside, bool own_steps) {
     if (beside) single.output(result.stacked[3]);
     const std::vector<std::size_t> own =
         own_steps ? std::vector<std::size_t>{0, 1, 2, 3, 4} : std::vector<std::size_t>{0, 1, 3, 4};
-    return over_population(single, own);
+    return vmap(single, own);
 }
 
 std::vector<Tensor> inputs_of(const Graph& graph, std::int64_t population) {
@@ -152,7 +152,7 @@ Graph scanned_with_shared_steps(bool alone) {
                                    std::array{weights, own_code}, length);
     single.output(result.carries[0]);
     for (const Var value : result.stacked) single.output(value);
-    return over_population(single, std::vector<std::size_t>{0, 3});
+    return vmap(single, std::vector<std::size_t>{0, 3});
 }
 
 TEST_P(TransposedScan, ReadsWhatIndividualsShare) {
@@ -176,7 +176,7 @@ TEST(TransposedScan, CompilesRotationsOfRotations) {
     Graph single;
     const Var start = single.input("start", ValueType::real, {4});
     single.output(scan(std::move(body), std::array{start}, {}, {}, 1).carries[0]);
-    const Graph graph = over_population(single, std::vector<std::size_t>{0});
+    const Graph graph = vmap(single, std::vector<std::size_t>{0});
     const std::vector<Tensor> inputs = inputs_of(graph, 9);
     std::vector<double> halves = inputs[0].elements;
     for (double& x : halves) x *= 0.5;

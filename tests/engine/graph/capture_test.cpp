@@ -90,7 +90,7 @@ TEST(Capture, ANameAloneChangesNothing) {
     }
     OptimizeOptions options;
     options.has_kernel = [](Op) { return true; };
-    options.chains = ChainRules{.reductions = true};
+    options.groups = FusionRules{.reductions = true};
     EXPECT_EQ(dump(optimize(named, options)), dump(optimize(plain, options)));
 }
 

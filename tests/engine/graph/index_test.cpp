@@ -135,8 +135,8 @@ TEST(IndexAlong, AddsRepeatedIndicesInOrderOfPosition) {
     Graph graph;
     const Var values = graph.input("values", ValueType::real, {2, 4});
     const Var indices = graph.input("indices", ValueType::integer, {2, 4});
-    graph.output(scatter_add_along(values, indices, 3, 1));
-    graph.output(gather_along(values, indices, 1));
+    graph.output(scatter_add_along_axis(values, indices, 3, 1));
+    graph.output(take_along_axis(values, indices, 1));
     // 1e8 + 1 - 1e8 is 0 in single precision, in any other order it is 1.
     const std::vector<Tensor> results = run(graph, {reals({2, 4}, {1e8, 1, -1e8, 5, 1, 2, 3, 4}),
                                                     integers({2, 4}, {2, 2, 2, 0, 1, 1, 0, 1})});
@@ -175,10 +175,10 @@ TEST(IndexAlong, AnIndexOutOfRangeIsTheSameInputErrorEverywhere) {
          "index {} is out of range (gather over 4 rows) use indices from 0 to 3"},
         {"scatter_add", [](Var x, Var i) { return scatter_add(x, i, 4); },
          "index {} is out of range (scatter_add over 4 rows) use indices from 0 to 3"},
-        {"gather_along", [](Var x, Var i) { return gather_along(x, i, 0); },
-         "index {} is out of range (gather_along over 4 rows) use indices from 0 to 3"},
-        {"scatter_add_along", [](Var x, Var i) { return scatter_add_along(x, i, 4, 0); },
-         "index {} is out of range (scatter_add_along over 4 rows) use indices from 0 to 3"}};
+        {"take_along_axis", [](Var x, Var i) { return take_along_axis(x, i, 0); },
+         "index {} is out of range (take_along_axis over 4 rows) use indices from 0 to 3"},
+        {"scatter_add_along_axis", [](Var x, Var i) { return scatter_add_along_axis(x, i, 4, 0); },
+         "index {} is out of range (scatter_add_along_axis over 4 rows) use indices from 0 to 3"}};
     for (const Case& wrong : cases)
         for (const double bad : {4.0, -1.0, -2147483648.0}) {
             Graph graph;
@@ -216,15 +216,15 @@ TEST(IndexAlong, WhatDoesNotFitIsRefusedWhereItIsWritten) {
                    "axis 1 does not have 6 elements to take) take from 0 to 5");
     expect_refused([&] { (void)topk(x, -1); }, "does not have -1 elements");
     expect_refused([&] { (void)flip(x, 5); }, "axis 5 is not one of its 2 axes");
-    expect_refused([&] { (void)gather_along(x, indices, 1); },
+    expect_refused([&] { (void)take_along_axis(x, indices, 1); },
                    "the indices [2, 5] differ beside axis 1");
-    expect_refused([&] { (void)gather_along(x, x, 1); }, "an index is real, not integer");
-    expect_refused([&] { (void)gather_along(empty, indices, 0); }, "no index fits");
-    expect_refused([&] { (void)scatter_add_along(x, indices, 4, 0); },
+    expect_refused([&] { (void)take_along_axis(x, x, 1); }, "an index is real, not integer");
+    expect_refused([&] { (void)take_along_axis(empty, indices, 0); }, "no index fits");
+    expect_refused([&] { (void)scatter_add_along_axis(x, indices, 4, 0); },
                    "the indices [2, 5] are not of the shape of the values");
     expect_refused(
         [&] {
-            (void)scatter_add_along(flag, graph.input("i", ValueType::integer, {3, 5}), 4, 0);
+            (void)scatter_add_along_axis(flag, graph.input("i", ValueType::integer, {3, 5}), 4, 0);
         },
         "booleans cannot be added");
     expect_refused([&] { (void)gather(empty, indices); }, "no index fits an axis of extent 0");
@@ -277,8 +277,8 @@ TEST(IndexAlong, PositionsAreIntegers) {
     expect_refused([&] { (void)argmax(x, 0); });
     expect_refused([&] { (void)gather(x, one); });
     expect_refused([&] { (void)scatter_add(number, one, most + 1); });
-    expect_refused([&] { (void)gather_along(x, one, 0); });
-    expect_refused([&] { (void)scatter_add_along(number, one, most + 1, 0); });
+    expect_refused([&] { (void)take_along_axis(x, one, 0); });
+    expect_refused([&] { (void)scatter_add_along_axis(number, one, most + 1, 0); });
     expect_refused([&] { (void)one_hot(one, most + 1); });
     expect_refused([&] { (void)iota(graph, most + 1); });
     EXPECT_EQ(argsort(fits).shape(), Shape{most});

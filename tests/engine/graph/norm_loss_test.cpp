@@ -108,7 +108,7 @@ TEST(BatchNorm, TrainingTakesTheBatchAndMovesTheRunningStatistics) {
     graph.output(output);
     graph.output(moved.mean);
     graph.output(moved.variance);
-    // Shifting a batch changes nothing behind its statistics: the gradient of a sum is zero.
+    // Shifting a batch changes nothing after its statistics: the gradient of a sum is zero.
     graph.output(gradient(sum_all(output), std::array{x})[0]);
     const auto results = run(graph, {Tensor(ValueType::real, {2, 2, 2}, {1, 1, 0, 4, 3, 3, 4, 0})});
     // Channel 0 holds 1 1 3 3: mean 2, variance 1; channel 1 holds 0 4 4 0: mean 2, variance 4.

@@ -216,13 +216,12 @@ TEST(ScanGradientSteps, KeepCarriesThatPassThroughShared) {
         return evaluate(*make_reference_backend(Precision::f64), graph, population, in);
     };
     const auto plain =
-        run(over_population(test::shared_gain({}), std::array<std::size_t, 2>{0, 1}), 3, inputs);
+        run(vmap(test::shared_gain({}), std::array<std::size_t, 2>{0, 1}), 3, inputs);
     for (const GradientSteps steps :
          {GradientSteps{.checkpoint_every = 2}, GradientSteps{.truncate = 3},
           GradientSteps{.truncate = 3, .checkpoint_every = 2}}) {
         SCOPED_TRACE("truncate " + std::to_string(steps.truncate));
-        const Graph whole =
-            over_population(test::shared_gain(steps), std::array<std::size_t, 2>{0, 1});
+        const Graph whole = vmap(test::shared_gain(steps), std::array<std::size_t, 2>{0, 1});
         const Graph optimized = optimize(whole, {.has_kernel = [](Op) { return true; }});
         const auto results = run(whole, 3, inputs);
         const auto again = run(optimized, 3, inputs);

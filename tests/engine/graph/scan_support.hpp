@@ -9,7 +9,7 @@
 // Scans whose individuals end at steps of their own.
 namespace cambrian::test {
 
-/// Walks over a grid and divides by what is left of it, until the position is behind its end: a
+/// Walks over a grid and divides by what is left of it, until the position is after its end: a
 /// step more would fail. The walk is the body of a scan or of one inside it.
 inline Graph walk_off_the_grid(bool inside) {
     Graph body;

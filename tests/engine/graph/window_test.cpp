@@ -52,21 +52,21 @@ std::string message_of(Build&& build) {
     return "no error";
 }
 
-TEST(Window, PatchesListTheTapsOfEveryWindow) {
+TEST(Window, Im2colListTheTapsOfEveryWindow) {
     Graph graph;
     const Var x = graph.input("x", ValueType::real, {4});
-    graph.output(patches(x, {3}, {.stride = 2, .before = 1}));
-    graph.output(patches(x, {2}, {.dilation = 3, .after = 1}, Padding::lowest));
+    graph.output(im2col(x, {3}, {.stride = 2, .before = 1}));
+    graph.output(im2col(x, {2}, {.dilation = 3, .after = 1}, Padding::lowest));
 
     const double lowest = -std::numeric_limits<double>::infinity();
     EXPECT_THAT(run(graph, {counted({4})}, 0), ElementsAre(0, 2, 1, 3, 2, 4));
     EXPECT_THAT(run(graph, {counted({4})}, 1), ElementsAre(1, 2, 4, lowest));
 }
 
-TEST(Window, PatchesAddCountsHowOftenAnElementIsRead) {
+TEST(Window, Col2imCountsHowOftenAnElementIsRead) {
     Graph graph;
     const Var ones = graph.input("ones", ValueType::real, {3, 4});
-    graph.output(patches_add(ones, {3}, 4, {.before = 1, .after = 1}));
+    graph.output(col2im(ones, {3}, 4, {.before = 1, .after = 1}));
 
     EXPECT_THAT(run(graph, {Tensor(ValueType::real, {3, 4}, std::vector<double>(12, 1.0))}),
                 ElementsAre(2, 3, 3, 2));
@@ -267,8 +267,8 @@ TEST(ConvTile, AllWidthsGiveTheBitsOfOneChainForEachSum) {
         SCOPED_TRACE(tiles.name);
         if (!tiles.supported) continue;
         for (const bool fused : {false, true})
-            for (std::int64_t rows = 1; rows <= tiles.most_rows; ++rows)
-                for (std::int64_t vectors = 1; vectors <= tiles.most_vectors; ++vectors) {
+            for (std::int64_t rows = 1; rows <= tiles.max_rows; ++rows)
+                for (std::int64_t vectors = 1; vectors <= tiles.max_vectors; ++vectors) {
                     const std::int64_t columns = vectors * tiles.lanes;
                     std::vector<float> sums(static_cast<std::size_t>(rows * columns), -1.0F);
                     tiles.kernel(fused, rows, vectors)(
@@ -319,7 +319,7 @@ TEST(Window, OperandsThatDoNotFitAreNamedWithTheirShapes) {
     EXPECT_THAT(message_of([&] { max_pool(b, {2, 2}); }), HasSubstr("needs as many"));
     EXPECT_THAT(message_of([&] { average_pool(b, {1}, {.before = 1}, false); }),
                 HasSubstr("reads nothing but padding"));
-    EXPECT_THAT(message_of([&] { patches_add(b, {2}, 4); }), HasSubstr("have 2 taps"));
+    EXPECT_THAT(message_of([&] { col2im(b, {2}, 4); }), HasSubstr("have 2 taps"));
     EXPECT_THAT(message_of([&] { causal_conv1d(x, ok); }), HasSubstr("[features, kernel]"));
     EXPECT_THAT(message_of([&] { upsample_nearest(b, {0}); }), HasSubstr("factors from 1 on"));
 }
@@ -330,13 +330,13 @@ TEST(Window, NumbersBeyondAllBoundsAreRejected) {
     const std::int64_t most = (std::int64_t{1} << 31) - 1;
     const ConvOptions padded{.before = most - 1};
     EXPECT_THAT(message_of([&] {
-                    patches(x, {most, most, most}, padded);
+                    im2col(x, {most, most, most}, padded);
                 }),
                 HasSubstr("more than 2^62"));
-    EXPECT_THAT(message_of([&] { patches(x, {1, 1, 1}, padded); }), HasSubstr("more than 2^62"));
-    EXPECT_THAT(message_of([&] { patches(x, {most + 1, 1, 1}); }), HasSubstr("is not possible"));
+    EXPECT_THAT(message_of([&] { im2col(x, {1, 1, 1}, padded); }), HasSubstr("more than 2^62"));
+    EXPECT_THAT(message_of([&] { im2col(x, {most + 1, 1, 1}); }), HasSubstr("is not possible"));
     EXPECT_THAT(message_of([&] {
-                    patches(x, {1, 1, 1}, {.before = most, .after = 1});
+                    im2col(x, {1, 1, 1}, {.before = most, .after = 1});
                 }),
                 HasSubstr("is not possible"));
     const std::int64_t large = std::int64_t{1} << 61;

@@ -208,7 +208,7 @@ TEST(Container, RefusesRandomBytes) {
     for (std::uint64_t seed = 0; seed < 500; ++seed) {
         std::vector<std::byte> bytes = noise(seed, seed);
         EXPECT_FALSE(reads(bytes));
-        // The same behind a true beginning.
+        // The same after a true beginning.
         bytes.insert(bytes.begin(), good.begin(), good.begin() + 12);
         EXPECT_FALSE(reads(bytes));
     }

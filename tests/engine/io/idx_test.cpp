@@ -87,7 +87,7 @@ TEST(Idx, APackedFileThatClaimsTooMuchIsRefusedBeforeItIsUnpacked) {
                     ThrowsMessage<InputError>(HasSubstr(why)));
     };
     const std::int64_t plenty = std::int64_t{1} << 50U;
-    // 4 GiB behind a few bytes, and more than any number of bytes.
+    // 4 GiB after a few bytes, and more than any number of bytes.
     refuses(packed(bytes_of({0, 0, 8, 2, 0, 1, 0, 0, 0, 1, 0, 0, 1, 2, 3})), plenty,
             "packed bytes cannot hold [65536, 65536] of U8");
     refuses(packed(bytes_of({0, 0, 0x0E, 2, 127, 255, 255, 255, 127, 255, 255, 255})), plenty,

@@ -128,20 +128,20 @@ TEST(NetworkShapes, WholeSequencesGiveWhatStepsGive) {
     EXPECT_LT(difference(run_sequence(network, weights, x), run_steps(network, weights, x)), 1e-9);
 }
 
-TEST(NetworkShapes, WhatTheTapeDoesNotKnowIsAGraph) {
-    EXPECT_TRUE(TapeWriter::can_write(blueprint_of(R"({"layers": [{"type": "rnn", "hidden": 3},
+TEST(NetworkShapes, WhatTheBytecodeDoesNotKnowIsAGraph) {
+    EXPECT_TRUE(BytecodeWriter::can_write(blueprint_of(R"({"layers": [{"type": "rnn", "hidden": 3},
         {"type": "sequential", "layers": [{"type": "rms_norm"}, {"type": "softmax"}]},
         {"type": "dense"}]})",
-                                                   4, 2)));
+                                                       4, 2)));
     for (const char* layer :
          {R"({"type": "lstm", "hidden": 3})", R"({"type": "softmax", "variant": "sparse"})",
           R"({"type": "softmax", "temperature": 2})",
           R"({"type": "sequential", "layers": [{"type": "swiglu"}]})",
           R"({"type": "residual", "layers": [{"type": "kmeans", "clusters": 4}]})"})
-        EXPECT_FALSE(TapeWriter::can_write(
+        EXPECT_FALSE(BytecodeWriter::can_write(
             blueprint_of("{\"layers\": [" + std::string(layer) + R"(, {"type": "dense"}]})", 4, 2)))
             << layer;
-    EXPECT_FALSE(TapeWriter::can_write(blueprint_of(R"({"input": [2, 2]})", 4, 2)));
+    EXPECT_FALSE(BytecodeWriter::can_write(blueprint_of(R"({"input": [2, 2]})", 4, 2)));
 }
 
 TEST(NetworkShapes, ATrainingPassReachesEveryLayer) {

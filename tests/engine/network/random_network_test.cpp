@@ -31,7 +31,7 @@ struct Draw {
     Blueprint blueprint() { return draw_network(rng, settings, ends); }
 
     RandomStream rng;
-    RandomNetwork settings{.most_elements = 32, .most_weights = 2048};
+    RandomNetwork settings{.max_elements = 32, .max_weights = 2048};
     NetworkEnds ends;
 };
 
@@ -101,7 +101,7 @@ TEST(RandomNetworks, HoldOnlyTypesThatAreAllowed) {
         Draw draw(number);
         draw.settings.vocabulary = 0;
         draw.settings.layer_types = {"gru", "layer_norm"};
-        draw.settings.most_layers = 3;
+        draw.settings.max_layers = 3;
         const Blueprint blueprint = draw.blueprint();
         EXPECT_TRUE(draw.ends.time || !Network(blueprint).stateful());
         int filled = 0;

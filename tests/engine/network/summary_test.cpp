@@ -27,11 +27,11 @@ Network sample() {
                                       24, 2));
 }
 
-TEST(Telemetry, CountsWhatLayersSayOfThemselves) {
-    const NetworkTelemetry report = telemetry(sample());
+TEST(Summary, CountsWhatLayersSayOfThemselves) {
+    const NetworkSummary report = summary(sample());
     ASSERT_EQ(report.layers.size(), 4U);
 
-    const LayerTelemetry& images = report.layers[0];
+    const LayerSummary& images = report.layers[0];
     EXPECT_EQ(images.place, "slot 0 [0 0 0 0]");
     EXPECT_EQ(images.input, (Shape{2, 4, 3}));
     EXPECT_EQ(images.output, (Shape{3, 3, 2}));
@@ -43,7 +43,7 @@ TEST(Telemetry, CountsWhatLayersSayOfThemselves) {
     EXPECT_EQ(images.inner[1].input, (Shape{3, 3, 2}));
     EXPECT_EQ(images.inner[1].counts, (ElementCounts{6, 6, 0}));
 
-    const LayerTelemetry& branches = report.layers[1];
+    const LayerSummary& branches = report.layers[1];
     EXPECT_EQ(branches.place, "slot 3 [0 0 1 0]");
     ASSERT_EQ(branches.inner.size(), 3U);
     EXPECT_EQ(branches.inner[1].place, "branches.1");
@@ -60,20 +60,20 @@ TEST(Telemetry, CountsWhatLayersSayOfThemselves) {
     EXPECT_EQ(report.links[1].counts.parameters, 4);
 }
 
-TEST(Telemetry, AddsUpToTheWholeNetwork) {
+TEST(Summary, AddsUpToTheWholeNetwork) {
     for (std::uint64_t number = 0; number < 100; ++number) {
         RandomStream rng(random_key(5, "telemetry"), number);
         const Network network(draw_network(rng, {}, {.input_features = 12, .output_features = 3}));
-        const NetworkTelemetry report = telemetry(network);
+        const NetworkSummary report = summary(network);
         std::int64_t state = 0;
         for (const StateSpec& spec : network.state()) state += spec.shape.elements();
         EXPECT_EQ(report.total.parameters + report.total.buffers, network.weight_count());
         EXPECT_EQ(report.total.state, state);
         std::int64_t activations = 0;
-        for (const LayerTelemetry& layer : report.layers) {
+        for (const LayerSummary& layer : report.layers) {
             activations += static_cast<std::int64_t>(layer.activations.size());
             ElementCounts inner;
-            for (const LayerTelemetry& each : layer.inner) inner += each.counts;
+            for (const LayerSummary& each : layer.inner) inner += each.counts;
             if (layer.inner.empty()) continue;
             EXPECT_EQ(inner.parameters, layer.counts.parameters) << number;
             EXPECT_EQ(inner.buffers, layer.counts.buffers) << number;
@@ -82,8 +82,8 @@ TEST(Telemetry, AddsUpToTheWholeNetwork) {
     }
 }
 
-TEST(Telemetry, IsJsonWithNestedLayersAndTotals) {
-    const auto json = to_json(telemetry(sample()));
+TEST(Summary, IsJsonWithNestedLayersAndTotals) {
+    const auto json = to_json(summary(sample()));
     EXPECT_EQ(json["layers"][0]["inner"][1]["type"], "batch_norm");
     EXPECT_EQ(json["layers"][0]["inner"][1]["buffers"], 6);
     EXPECT_EQ(json["layers"][2]["enabled"], false);

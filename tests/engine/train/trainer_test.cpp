@@ -347,7 +347,7 @@ TEST(Trainer, StopsEarlyWithTheBestWeights) {
                     {.epochs = 100,
                      .batch = 10,
                      .learning_rates = {0.0, 0.01},
-                     .early_stop = {.patience = 3, .least_change = 0.0}});
+                     .early_stop = {.patience = 3, .min_change = 0.0}});
     std::vector<EpochReport> reports;
     trainer.run([&](const EpochReport& report) { reports.push_back(report); });
     // Without a rate nothing gets better: the first epoch is the best, three more are waited for.
@@ -405,8 +405,8 @@ TEST(Trainer, SmallStepsAddUpToALeastChange) {
     double largest = 0.0;
     for (std::size_t epoch = 1; epoch < all.size(); ++epoch)
         largest = std::max(largest, all[epoch - 1] - all[epoch]);
-    settings.early_stop = {.patience = 4, .least_change = 1.5 * largest};
-    ASSERT_GT(all[0] - all[4], settings.early_stop.least_change);
+    settings.early_stop = {.patience = 4, .min_change = 1.5 * largest};
+    ASSERT_GT(all[0] - all[4], settings.early_stop.min_change);
     EXPECT_EQ(losses(), all);
 }
 

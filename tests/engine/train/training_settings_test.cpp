@@ -138,7 +138,7 @@ TEST(Schedule, FollowsItsRule) {
 
 TEST(Schedule, APlateauLowersTheRateWhenTheLossStays) {
     Plateau plateau(
-        {PlateauRate{.patience = 1, .factor = 0.5, .threshold = 0.1, .least_factor = 0.2}});
+        {PlateauRate{.patience = 1, .factor = 0.5, .threshold = 0.1, .min_factor = 0.2}});
     std::vector<float> factors;
     for (const double loss : {1.0, 0.95, 0.8, 0.79, std::nan(""), 0.5, 0.49, 0.49, 0.49, 0.49}) {
         plateau.report(loss);

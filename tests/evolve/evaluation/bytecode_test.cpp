@@ -14,7 +14,7 @@
 #include "cambrian/evolve/variation/mutation.hpp"
 #include "cambrian/tests/evolve/support/genome_support.hpp"
 
-// A tape computes what the graph of the same network computes, in every bit.
+// A bytecode computes what the graph of the same network computes, in every bit.
 namespace cambrian::evolve::testing {
 namespace {
 
@@ -32,7 +32,7 @@ Tensor some_inputs(std::int64_t rows, std::int64_t features) {
 }
 
 /// Outputs of a form for sequences of rows, from zero state.
-Tensor sequence_of(Backend& backend, const NetworkForm& form, const Tensor& weights,
+Tensor sequence_of(Backend& backend, const ForwardModel& form, const Tensor& weights,
                    const Tensor& activations, const Tensor& enabled, const Tensor& x) {
     Graph graph;
     const Var rows = graph.input("x", x.type, x.shape);
@@ -53,18 +53,18 @@ Tensor graph_outputs(Backend& backend, const Genome& genome, const Tensor& x) {
                        tensor_of(ValueType::boolean, flags), x);
 }
 
-Tensor tape_outputs(Backend& backend, const Genome& genome, const Tensor& x,
-                    const TapeCapacity& at_least = {}) {
+Tensor bytecode_outputs(Backend& backend, const Genome& genome, const Tensor& x,
+                        const BytecodeCapacity& at_least = {}) {
     std::vector<std::int32_t> words;
-    std::vector<TapePacking> packings;
-    const TapeCapacity needed = TapeWriter().write(genome.blueprint, words, packings);
-    const TapeCapacity capacity = needed.joined(at_least).rounded();
+    std::vector<BytecodePacking> packings;
+    const BytecodeCapacity needed = BytecodeWriter().write(genome.blueprint, words, packings);
+    const BytecodeCapacity capacity = needed.joined(at_least).rounded();
     words.resize(static_cast<std::size_t>(capacity.words));
-    // What is behind the weights and behind the tape's own words must not matter.
+    // What is after the weights and after the bytecode's own words must not matter.
     std::vector<float> packed(static_cast<std::size_t>(capacity.weights), std::nanf(""));
     pack(packings, genome.weights, packed);
-    const TapeNetwork form(genome.blueprint.input_features, genome.blueprint.output_features,
-                           capacity);
+    const BytecodeNetwork form(genome.blueprint.input_features, genome.blueprint.output_features,
+                               capacity);
     return sequence_of(backend, form, tensor_of(ValueType::real, packed),
                        tensor_of(ValueType::integer, words),
                        tensor_of(ValueType::boolean, std::vector<int>{1}), x);
@@ -133,7 +133,7 @@ std::unique_ptr<Backend> strict_backend() {
     return make_cpu_backend({.math = Math::strict});
 }
 
-TEST(Tape, EqualsTheGraphForMutantsOfManyStructures) {
+TEST(Bytecode, EqualsTheGraphForMutantsOfManyStructures) {
     const auto backend = strict_backend();
     std::size_t wrong = 0;
     std::size_t finite = 0;
@@ -142,7 +142,7 @@ TEST(Tape, EqualsTheGraphForMutantsOfManyStructures) {
             // One lane, four and eight, whole chunks and rests.
             const Tensor x = some_inputs(1 + static_cast<std::int64_t>(birth % 14), 3);
             const Tensor expected = graph_outputs(*backend, genome, x);
-            wrong += different(expected, tape_outputs(*backend, genome, x));
+            wrong += different(expected, bytecode_outputs(*backend, genome, x));
             finite += all_finite(expected) ? 1U : 0U;
         });
     }
@@ -150,114 +150,118 @@ TEST(Tape, EqualsTheGraphForMutantsOfManyStructures) {
     EXPECT_GT(finite, 8000U);
 }
 
-TEST(Tape, EqualsTheGraphOnTheReferenceBackend) {
+TEST(Bytecode, EqualsTheGraphOnTheReferenceBackend) {
     for (const Precision precision : {Precision::f32, Precision::f64}) {
         const auto backend = make_reference_backend(precision);
         for_each_mutant(contained(), 2, 20, [&](const Genome& genome, std::uint64_t) {
             const Tensor x = some_inputs(3, 3);
-            EXPECT_EQ(
-                different(graph_outputs(*backend, genome, x), tape_outputs(*backend, genome, x)),
-                0U);
+            EXPECT_EQ(different(graph_outputs(*backend, genome, x),
+                                bytecode_outputs(*backend, genome, x)),
+                      0U);
         });
     }
 }
 
-TEST(Tape, ReferenceAndCpuBackendAgreeInEveryBit) {
+TEST(Bytecode, ReferenceAndCpuBackendAgreeInEveryBit) {
     const auto cpu = strict_backend();
     const auto reference = make_reference_backend(Precision::f32);
     for_each_mutant(contained(), 2, 20, [&](const Genome& genome, std::uint64_t) {
         const Tensor x = some_inputs(9, 3);
-        EXPECT_EQ(different(tape_outputs(*cpu, genome, x), tape_outputs(*reference, genome, x)),
-                  0U);
+        EXPECT_EQ(
+            different(bytecode_outputs(*cpu, genome, x), bytecode_outputs(*reference, genome, x)),
+            0U);
     });
 }
 
-TEST(Tape, FastAndStrictMathGiveTheSameBits) {
+TEST(Bytecode, FastAndStrictMathGiveTheSameBits) {
     const auto strict = strict_backend();
     const auto fast = make_cpu_backend({.math = Math::fast});
     const Genome genome = founder(contained());
     const Tensor x = some_inputs(7, 3);
-    EXPECT_EQ(different(tape_outputs(*strict, genome, x), tape_outputs(*fast, genome, x)), 0U);
+    EXPECT_EQ(different(bytecode_outputs(*strict, genome, x), bytecode_outputs(*fast, genome, x)),
+              0U);
 }
 
-TEST(Tape, RowsDoNotSeeEachOther) {
+TEST(Bytecode, RowsDoNotSeeEachOther) {
     const auto backend = strict_backend();
     const Genome genome = founder(contained());
     const Tensor all = some_inputs(13, 3);
-    const Tensor together = tape_outputs(*backend, genome, all);
+    const Tensor together = bytecode_outputs(*backend, genome, all);
     for (std::int64_t rows = 1; rows < 13; ++rows) {
         Tensor x(ValueType::real, Shape{rows, time_steps, 3});
         std::copy_n(all.elements.begin(), x.elements.size(), x.elements.begin());
-        const Tensor alone = tape_outputs(*backend, genome, x);
+        const Tensor alone = bytecode_outputs(*backend, genome, x);
         EXPECT_TRUE(
             std::equal(alone.elements.begin(), alone.elements.end(), together.elements.begin()));
     }
 }
 
-TEST(Tape, AnyLargerCapacityGivesTheSame) {
+TEST(Bytecode, AnyLargerCapacityGivesTheSame) {
     const auto backend = strict_backend();
     const Genome genome = founder(contained());
     const Tensor x = some_inputs(5, 3);
-    const TapeCapacity larger{.words = 1000, .weights = 5000, .state = 77, .memory = 333};
-    EXPECT_EQ(
-        different(tape_outputs(*backend, genome, x), tape_outputs(*backend, genome, x, larger)),
-        0U);
+    const BytecodeCapacity larger{.words = 1000, .weights = 5000, .state = 77, .memory = 333};
+    EXPECT_EQ(different(bytecode_outputs(*backend, genome, x),
+                        bytecode_outputs(*backend, genome, x, larger)),
+              0U);
 }
 
-TEST(Tape, EveryInstructionFitsWhatTheTapeSaysItNeeds) {
-    TapeWriter writer;
-    std::set<TapeOp> seen;
+TEST(Bytecode, EveryInstructionFitsWhatTheBytecodeSaysItNeeds) {
+    BytecodeWriter writer;
+    std::set<BytecodeOp> seen;
     for_each_mutant(contained(), 10, 20, [&](const Genome& genome, std::uint64_t) {
         std::vector<std::int32_t> words;
-        std::vector<TapePacking> packings;
-        const TapeCapacity capacity = writer.write(genome.blueprint, words, packings);
+        std::vector<BytecodePacking> packings;
+        const BytecodeCapacity capacity = writer.write(genome.blueprint, words, packings);
         ASSERT_EQ(static_cast<std::size_t>(capacity.words), words.size());
-        for (std::size_t i = 0; i < words.size(); i += tape_instruction_words) {
-            const TapeInstruction instruction{static_cast<TapeOp>(words[i]),
-                                              words[i + 1],
-                                              words[i + 2],
-                                              words[i + 3],
-                                              words[i + 4],
-                                              words[i + 5],
-                                              words[i + 6],
-                                              words[i + 7]};
+        for (std::size_t i = 0; i < words.size(); i += bytecode_instruction_words) {
+            const BytecodeInstruction instruction{static_cast<BytecodeOp>(words[i]),
+                                                  words[i + 1],
+                                                  words[i + 2],
+                                                  words[i + 3],
+                                                  words[i + 4],
+                                                  words[i + 5],
+                                                  words[i + 6],
+                                                  words[i + 7]};
             ASSERT_TRUE(fits(instruction, capacity)) << row(instruction.op).name;
             seen.insert(instruction.op);
-            const bool last = i + tape_instruction_words == words.size();
-            ASSERT_EQ(instruction.op == TapeOp::end, last);
+            const bool last = i + bytecode_instruction_words == words.size();
+            ASSERT_EQ(instruction.op == BytecodeOp::end, last);
         }
     });
-    EXPECT_EQ(seen.size(), tape_op_count);
+    EXPECT_EQ(seen.size(), bytecode_op_count);
 }
 
-TEST(Tape, MemoryIsUsedAgain) {
+TEST(Bytecode, MemoryIsUsedAgain) {
     nlohmann::json layers;
     for (int i = 0; i < 20; ++i)
         layers.push_back({{"type", "dense"}, {"out", 16}, {"activation", "relu"}});
     layers.push_back({{"type", "dense"}});
     const Network network(blueprint_from_json({{"layers", layers}}, 4, 2));
-    EXPECT_LE(make_tape(network).capacity.memory, 4 + 2 * 16);
+    EXPECT_LE(make_bytecode(network).capacity.memory, 4 + 2 * 16);
 }
 
-TEST(Tape, DisabledSlotsLeaveTheTape) {
+TEST(Bytecode, DisabledSlotsLeaveTheBytecode) {
     Genome genome = founder(mixed_blueprint());
-    const std::int64_t whole = make_tape(Network(genome.blueprint)).capacity.words;
+    const std::int64_t whole = make_bytecode(Network(genome.blueprint)).capacity.words;
     genome.blueprint.slots[2]->enabled = false;
-    EXPECT_EQ(make_tape(Network(genome.blueprint)).capacity.words, whole - tape_instruction_words);
+    EXPECT_EQ(make_bytecode(Network(genome.blueprint)).capacity.words,
+              whole - bytecode_instruction_words);
 }
 
-TEST(TapeCapacity, RoundsToFewSizes) {
+TEST(BytecodeCapacity, RoundsToFewSizes) {
     std::vector<std::int64_t> sizes;
     for (std::int64_t weights = 1; weights <= 65536; ++weights) {
-        const TapeCapacity rounded =
-            TapeCapacity{.words = 8, .weights = weights, .state = 0, .memory = 4}.rounded();
+        const BytecodeCapacity rounded =
+            BytecodeCapacity{.words = 8, .weights = weights, .state = 0, .memory = 4}.rounded();
         ASSERT_GE(rounded.weights, weights);
         ASSERT_EQ(rounded.weights % 4, 0);
         ASSERT_EQ(rounded.rounded(), rounded);
         if (sizes.empty() || sizes.back() != rounded.weights) sizes.push_back(rounded.weights);
     }
     EXPECT_LE(sizes.size(), 17U);
-    EXPECT_EQ((TapeCapacity{.words = 8, .weights = 4, .state = 0, .memory = 4}.rounded().state), 0);
+    EXPECT_EQ((BytecodeCapacity{.words = 8, .weights = 4, .state = 0, .memory = 4}.rounded().state),
+              0);
 }
 
 }  // namespace

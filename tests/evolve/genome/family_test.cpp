@@ -106,7 +106,7 @@ TEST(Family, NetworksThatTheInterpreterDoesNotKnowRunAsGraphsBesideOthers) {
     expect_same(interpreted.evaluate(pointers(genomes), numbers),
                 graphs.evaluate(pointers(genomes), numbers));
     const auto unknown = std::ranges::count_if(
-        genomes, [](const Genome& genome) { return !TapeWriter::can_write(genome.blueprint); });
+        genomes, [](const Genome& genome) { return !BytecodeWriter::can_write(genome.blueprint); });
     EXPECT_GT(unknown, 10);
     EXPECT_LT(unknown, 60);
 }

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::int64_t lockstep = 32;
 
-/// Genomes of some classes and paths, mixed; those of one path have a few different tapes.
+/// Genomes of some classes and paths, mixed; those of one path have a few different bytecodes.
 std::vector<GenomeStructure> structures(std::size_t count, std::size_t paths) {
     std::vector<GenomeStructure> result(count);
     for (std::size_t i = 0; i < count; ++i) {

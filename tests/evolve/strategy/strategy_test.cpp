@@ -48,7 +48,7 @@ TEST(EliteStrategy, NamesParentsByTheirPlace) {
     advance(*subject, 2);
     for (const Birth& birth : subject->ask()) {
         for (const Parent& parent : birth.parents) {
-            const Member& member = subject->living()[parent.member];
+            const Member& member = subject->parent_pool()[parent.member];
             EXPECT_EQ(parent.birth, member.birth);
             EXPECT_EQ(parent.genome, member.genome);
             EXPECT_EQ(parent.fitness, member.fitness);
@@ -65,29 +65,30 @@ TEST(EliteStrategy, StartsWithFounders) {
         EXPECT_EQ(births[i].recipe, Recipe::sample);
         EXPECT_TRUE(births[i].parents.empty());
     }
-    EXPECT_TRUE(subject->living().empty());
+    EXPECT_TRUE(subject->parent_pool().empty());
 }
 
 TEST(EliteStrategy, CarriesTheBestAndVariesOnlyThem) {
     const auto subject = strategy();
     advance(*subject, 1);
-    const auto living = subject->living();
-    ASSERT_EQ(living.size(), 3U);
-    EXPECT_GE(living[0].fitness, living[1].fitness);
-    EXPECT_GE(living[1].fitness, living[2].fitness);
+    const auto parent_pool = subject->parent_pool();
+    ASSERT_EQ(parent_pool.size(), 3U);
+    EXPECT_GE(parent_pool[0].fitness, parent_pool[1].fitness);
+    EXPECT_GE(parent_pool[1].fitness, parent_pool[2].fitness);
     const std::vector<Birth> births = subject->ask();
     std::set<std::size_t> parent_counts;
     for (std::size_t i = 0; i < births.size(); ++i) {
         EXPECT_EQ(births[i].id, 12 + i);
         EXPECT_EQ(births[i].recipe, i < 3 ? Recipe::carry : Recipe::vary);
         if (i < 3) {
-            EXPECT_EQ(births[i].parents[0].birth, living[i].birth);
+            EXPECT_EQ(births[i].parents[0].birth, parent_pool[i].birth);
         } else {
             parent_counts.insert(births[i].parents.size());
         }
         for (const Parent& parent : births[i].parents) {
-            EXPECT_TRUE(parent.birth == living[0].birth || parent.birth == living[1].birth ||
-                        parent.birth == living[2].birth);
+            EXPECT_TRUE(parent.birth == parent_pool[0].birth ||
+                        parent.birth == parent_pool[1].birth ||
+                        parent.birth == parent_pool[2].birth);
         }
         if (births[i].parents.size() == 2) {
             EXPECT_NE(births[i].parents[0].birth, births[i].parents[1].birth);
@@ -116,8 +117,8 @@ TEST(EliteStrategy, TiesGoToTheLowerId) {
         outcome.fitness = -1.0;
     }
     subject->tell(equal);
-    EXPECT_EQ(subject->living()[0].birth, 0U);
-    EXPECT_EQ(subject->living()[2].birth, 2U);
+    EXPECT_EQ(subject->parent_pool()[0].birth, 0U);
+    EXPECT_EQ(subject->parent_pool()[2].birth, 2U);
 }
 
 TEST(EliteStrategy, FailedAndNanOutcomesAreNeverParents) {
@@ -132,8 +133,8 @@ TEST(EliteStrategy, FailedAndNanOutcomesAreNeverParents) {
     mixed[5].status = Status::ok;
     mixed[5].fitness = -5.0;
     subject->tell(mixed);
-    ASSERT_EQ(subject->living().size(), 1U);
-    EXPECT_EQ(subject->living()[0].birth, 5U);
+    ASSERT_EQ(subject->parent_pool().size(), 1U);
+    EXPECT_EQ(subject->parent_pool()[0].birth, 5U);
     const std::vector<Birth> births = subject->ask();
     EXPECT_EQ(births[0].recipe, Recipe::carry);
     EXPECT_EQ(births[1].recipe, Recipe::vary);
@@ -155,13 +156,13 @@ TEST(EliteStrategy, WithoutAnyValidOutcomeStartsAfresh) {
 TEST(EliteStrategy, KeepsAtLeastOneAndAtMostAll) {
     const auto lone = make_elite_strategy(1, {.size = 4, .elite_fraction = 0.0}, 1.0F);
     advance(*lone, 2);
-    EXPECT_EQ(lone->living().size(), 1U);
+    EXPECT_EQ(lone->parent_pool().size(), 1U);
     const auto all = make_elite_strategy(1, {.size = 4, .elite_fraction = 7.0}, 1.0F);
     advance(*all, 2);
-    EXPECT_EQ(all->living().size(), 4U);
+    EXPECT_EQ(all->parent_pool().size(), 4U);
     const auto exact = make_elite_strategy(1, {.size = 100, .elite_fraction = 0.07}, 1.0F);
     advance(*exact, 1);
-    EXPECT_EQ(exact->living().size(), 7U);
+    EXPECT_EQ(exact->parent_pool().size(), 7U);
 }
 
 TEST(EliteStrategy, IsAFunctionOfTheSeed) {

@@ -16,7 +16,7 @@ namespace cambrian::evolve::testing {
 struct Place {
     std::string_view type;  // empty: an empty slot
     std::int64_t width = 0;
-    Activation activation = Activation::linear;
+    Activation activation = Activation::identity;
 };
 
 inline void activate_all(AnyLayer& layer, Activation activation) {

@@ -257,7 +257,7 @@ std::uint64_t chains() {
 /// What the last genomes of the chains have in them, to show that the chains went somewhere.
 struct Variety {
     std::set<std::string> types;
-    std::size_t most_links = 0;
+    std::size_t max_links = 0;
     int backward = 0;
     int disabled = 0;
 
@@ -268,7 +268,7 @@ struct Variety {
     }
 
     void note(const Blueprint& blueprint) {
-        most_links = std::max(most_links, blueprint.links.size());
+        max_links = std::max(max_links, blueprint.links.size());
         for (const Link& link : blueprint.links) {
             backward += link.kind == LinkKind::backward ? 1 : 0;
         }
@@ -326,7 +326,7 @@ TEST(Variation, EveryChildOfLongChainsBuildsAndRuns) {
     EXPECT_LE(overflows, chains() / 20) << "of " << chains() * 50 << " runs";
     const std::set<std::string> all(layer_types().begin(), layer_types().end());
     EXPECT_EQ(variety.types, all);
-    EXPECT_GT(variety.most_links, 5U);
+    EXPECT_GT(variety.max_links, 5U);
     EXPECT_GT(variety.backward, 0);
     EXPECT_GT(variety.disabled, 0);
 }
@@ -348,7 +348,7 @@ TEST(Variation, EveryChildOfRandomNetworksRuns) {
         const bool time = number % 2 == 1;
         const std::int64_t vocabulary = number % 4 < 2 ? 0 : 6;
         const RandomNetwork settings{
-            .most_elements = 32, .most_weights = 2048, .vocabulary = vocabulary};
+            .max_elements = 32, .max_weights = 2048, .vocabulary = vocabulary};
         const NetworkEnds ends{.input_features = 1 + static_cast<std::int64_t>(rng.index(24)),
                                .output_features = 2,
                                .time = time};

@@ -22,7 +22,7 @@ namespace cambrian::test {
 /// The graph of a rollout over a population, as an evaluator compiles it, and what goes into it.
 class Rollout {
   public:
-    enum class Form { nodes, tape };
+    enum class Form { nodes, bytecode };
     /// @param network a config's "network" object.
     /// @param form whether the network is nodes of the graph, or data that one of them interprets.
     Rollout(std::string_view network, std::int64_t episodes, std::int64_t steps,
@@ -30,22 +30,22 @@ class Rollout {
         : task_(evolve::standard_tasks().make(
               {{"type", "cart_pole"}, {"episodes", episodes}, {"steps", steps}}, {})),
           network_(blueprint_from_json(nlohmann::json::parse(network), 4, 2)) {
-        if (form == Form::tape) {
-            tape_ = make_tape(network_);
-            tape_.capacity = tape_.capacity.rounded();
-            tape_.words.resize(static_cast<std::size_t>(tape_.capacity.words));
-            interpreted_ = std::make_unique<TapeNetwork>(4, 2, tape_.capacity);
+        if (form == Form::bytecode) {
+            bytecode_ = make_bytecode(network_);
+            bytecode_.capacity = bytecode_.capacity.rounded();
+            bytecode_.words.resize(static_cast<std::size_t>(bytecode_.capacity.words));
+            interpreted_ = std::make_unique<BytecodeNetwork>(4, 2, bytecode_.capacity);
         }
         Graph single;
-        const std::int64_t weights = interpreted_ ? tape_.capacity.weights : weight_count();
-        const std::int64_t codes = interpreted_ ? tape_.capacity.words : activations();
+        const std::int64_t weights = interpreted_ ? bytecode_.capacity.weights : weight_count();
+        const std::int64_t codes = interpreted_ ? bytecode_.capacity.words : activations();
         const NetworkOperands operands{
             .weights = single.input("weights", ValueType::real, {weights}),
             .activations = single.input("activations", ValueType::integer, {codes}),
             .enabled = single.input("enabled", ValueType::boolean, {network_.slot_count()})};
         const std::array draws{single.input("key", ValueType::integer, {2})};
-        const NetworkForm& used = interpreted_ ? static_cast<const NetworkForm&>(*interpreted_)
-                                               : static_cast<const NetworkForm&>(network_);
+        const ForwardModel& used = interpreted_ ? static_cast<const ForwardModel&>(*interpreted_)
+                                                : static_cast<const ForwardModel&>(network_);
         const evolve::Objective objective = task_->build(
             {.graph = single, .network = used, .operands = operands, .data = {}, .draws = draws},
             evolve::Phase::train);
@@ -53,14 +53,14 @@ class Rollout {
         single.output(*objective.env_steps);
         single.output(*objective.per_sample);
         constexpr std::array<std::size_t, 3> own{0, 1, 2};
-        graph_ = eliminate_dead_code(over_population(single, own));
+        graph_ = eliminate_dead_code(vmap(single, own));
     }
 
     [[nodiscard]] const Graph& graph() const { return graph_; }
     [[nodiscard]] std::int64_t weight_count() const { return network_.weight_count(); }
 
-    /// Random weights and activations (of a tape its own); individual i has the same ones in any
-    /// population.
+    /// Random weights and activations (of a bytecode its own); individual i has the same ones in
+    /// any population.
     [[nodiscard]] std::vector<Tensor> inputs(std::int64_t population) const {
         Tensor weights(ValueType::real, {population, network_.weight_count()});
         Tensor activations_of(ValueType::integer, {population, activations()});
@@ -116,10 +116,10 @@ class Rollout {
                                                   std::int64_t population) const {
         tensors.push_back(task_->draws(evolve::Phase::train, 5, 0)[0]);
         if (!interpreted_) return tensors;
-        Tensor packed(ValueType::real, {population, tape_.capacity.weights});
-        Tensor words(ValueType::integer, {population, tape_.capacity.words});
+        Tensor packed(ValueType::real, {population, bytecode_.capacity.weights});
+        Tensor words(ValueType::integer, {population, bytecode_.capacity.words});
         std::vector<float> own(static_cast<std::size_t>(weight_count()));
-        std::vector<float> row(static_cast<std::size_t>(tape_.capacity.weights));
+        std::vector<float> row(static_cast<std::size_t>(bytecode_.capacity.weights));
         for (std::int64_t i = 0; i < population; ++i) {
             for (std::size_t w = 0; w < own.size(); ++w)
                 own[w] = static_cast<float>(
@@ -128,7 +128,7 @@ class Rollout {
             std::size_t at = 0;
             fill(packed, i, [&] { return static_cast<double>(row[at++]); });
             at = 0;
-            fill(words, i, [&] { return static_cast<double>(tape_.words[at++]); });
+            fill(words, i, [&] { return static_cast<double>(bytecode_.words[at++]); });
         }
         tensors[0] = std::move(packed);
         tensors[1] = std::move(words);
@@ -137,8 +137,8 @@ class Rollout {
 
     std::unique_ptr<evolve::Task> task_;
     Network network_;
-    Tape tape_;
-    std::unique_ptr<TapeNetwork> interpreted_;
+    Bytecode bytecode_;
+    std::unique_ptr<BytecodeNetwork> interpreted_;
     Graph graph_;
 };
 

@@ -72,7 +72,7 @@ TEST(Rollout, RecurrentNetworksKeepTheirStateInRegisters) {
                                3, 60, 21);
 }
 
-TEST(Rollout, NormsAndSoftmaxStayInsideARowAndBackwardLinksReadThePreviousStep) {
+TEST(Rollout, NormsAndSoftmaxStayInsideARowAndBackwardLinksReadThePreviousKernel) {
     expect_the_bits_of_the_cpu(
         R"({"layers": [{"type": "dense", "out": 6, "activation": "tanh"}, {"type": "layer_norm"},
                        {"type": "softmax"}, {"type": "dense", "out": 6, "activation": "relu"},
@@ -90,19 +90,20 @@ TEST(Rollout, LayersTooWideForRegistersBecomeLoops) {
 
 TEST(Rollout, ANetworkThatIsDataGivesTheBitsOfTheOneThatIsNodes) {
     const std::string network = test::multilayer_perceptron(16);
-    const Rollout tape(network, 2, 60, Rollout::Form::tape);
+    const Rollout bytecode(network, 2, 60, Rollout::Form::bytecode);
     const Rollout nodes(network, 2, 60);
     const auto cpu = make_cpu_backend({.threads = 2, .math = Math::strict});
     const auto vulkan = make_vulkan_backend(test::test_vulkan_options(Math::strict));
     const auto expected = evaluate(*cpu, nodes.graph(), 9, nodes.balancing_inputs(9));
     expect_equal_bits(expected, evaluate(*vulkan, nodes.graph(), 9, nodes.balancing_inputs(9)));
-    expect_equal_bits(expected, evaluate(*vulkan, tape.graph(), 9, tape.balancing_inputs(9)));
+    expect_equal_bits(expected,
+                      evaluate(*vulkan, bytecode.graph(), 9, bytecode.balancing_inputs(9)));
     EXPECT_EQ(expected[0].elements[0], 60.0);
 }
 
 TEST(Rollout, NetworksThatAreDataRunWholeEpisodes) {
     const Rollout rollout(R"({"layers": [{"type": "rnn", "hidden": 7}, {"type": "dense"}]})", 3, 60,
-                          Rollout::Form::tape);
+                          Rollout::Form::bytecode);
     expect_equal_bits(on_cpu(rollout, 12), in_one_kernel(rollout, 12));
 }
 
@@ -135,20 +136,20 @@ class Interpreted {
         : sharing_(sharing) {
         for (const std::string& text : networks) {
             networks_.emplace_back(blueprint_from_json(nlohmann::json::parse(text), 4, 2));
-            tapes_.push_back(make_tape(networks_.back()));
-            capacity_ = capacity_.joined(tapes_.back().capacity);
+            bytecodes_.push_back(make_bytecode(networks_.back()));
+            capacity_ = capacity_.joined(bytecodes_.back().capacity);
         }
         capacity_ = capacity_.rounded();
-        const TapeNetwork form(4, 2, capacity_);
+        const BytecodeNetwork form(4, 2, capacity_);
         Graph single;
         const NetworkOperands operands{
             .weights = single.input("weights", ValueType::real,
                                     {capacity_.weights * std::max<std::int64_t>(1, sharing)}),
-            .activations = single.input("tape", ValueType::integer, {capacity_.words}),
+            .activations = single.input("bytecode", ValueType::integer, {capacity_.words}),
             .enabled = single.input("enabled", ValueType::boolean, {1})};
         single.output(form.sequence(single.input("x", ValueType::real, {5, 9, 4}), operands));
         constexpr std::array<std::size_t, 2> own{1, 0};
-        graph_ = over_population(single, std::span(own).first(sharing > 0 ? 1 : 2));
+        graph_ = vmap(single, std::span(own).first(sharing > 0 ? 1 : 2));
     }
 
     [[nodiscard]] const Graph& graph() const { return graph_; }
@@ -167,7 +168,7 @@ class Interpreted {
             std::vector<float> packed(static_cast<std::size_t>(capacity_.weights));
             pack_weights(networks_[structure], values, packed);
             std::ranges::copy(packed, weights.elements.begin() + i * capacity_.weights);
-            std::ranges::copy(tapes_[structure].words,
+            std::ranges::copy(bytecodes_[structure].words,
                               words.elements.begin() + i * capacity_.words);
         }
         if (sharing_ > 0) {
@@ -178,19 +179,21 @@ class Interpreted {
     }
 
   private:
-    /// Makes the tape of an individual say where its weights are among those of all.
+    /// Makes the bytecode of an individual say where its weights are among those of all.
     void move_weights(Tensor& words, std::int64_t individual) const {
-        const Tape& tape = tapes_[static_cast<std::size_t>(individual) % tapes_.size()];
-        constexpr std::size_t weights_word = offsetof(TapeInstruction, weights) / sizeof(int);
+        const Bytecode& bytecode =
+            bytecodes_[static_cast<std::size_t>(individual) % bytecodes_.size()];
+        constexpr std::size_t weights_word = offsetof(BytecodeInstruction, weights) / sizeof(int);
         const auto first = static_cast<std::size_t>(individual * capacity_.words);
-        for (std::size_t i = weights_word; i < tape.words.size(); i += tape_instruction_words)
+        for (std::size_t i = weights_word; i < bytecode.words.size();
+             i += bytecode_instruction_words)
             words.elements[first + i] += static_cast<double>(individual * capacity_.weights);
     }
 
     std::int64_t sharing_;
     std::vector<Network> networks_;
-    std::vector<Tape> tapes_;
-    TapeCapacity capacity_;
+    std::vector<Bytecode> bytecodes_;
+    BytecodeCapacity capacity_;
     Graph graph_;
 };
 

@@ -77,7 +77,8 @@ void expect_the_lowering(const Extents& e, bool causal, const std::vector<double
     const Graph graph = graph_of(e, causal, !valid.empty());
     const std::vector<Tensor> inputs = inputs_of(graph, valid);
     VulkanOptions options = test::test_vulkan_options();
-    options.fuse = false;  // What stands around the kernels would be another chain for every width.
+    options.fuse =
+        false;  // What stands around the kernels would be another fusion group for every width.
     const auto backend = make_vulkan_backend(options);
     const auto exact = make_reference_backend(Precision::f64);
     expect_close(evaluate(*backend, graph, population, inputs),
@@ -154,10 +155,10 @@ TEST(VulkanAttention, ACacheIsTheStateOfAScan) {
 TEST(AttentionTile, FitsEveryDevice) {
     vulkan::DeviceLimits least;
     least.shared_bytes = 16384;  // The limits that Vulkan guarantees.
-    least.most_group_threads = 128;
+    least.max_group_threads = 128;
     vulkan::DeviceLimits usual = least;
     usual.shared_bytes = 49152;
-    usual.most_group_threads = 1024;
+    usual.max_group_threads = 1024;
     for (const vulkan::DeviceLimits& limits : {least, usual})
         for (const int sums : {1, 2})
             for (const std::int64_t columns : {1, 32, 33, 64, 128, 256, 1000}) {

@@ -71,7 +71,7 @@ Graph magnitude_graph(const HalfProduct& p) {
     return graph;
 }
 
-/// Codes of numbers in [-1, 1) with garbage behind the end of odd rows; an individual has the same
+/// Codes of numbers in [-1, 1) with garbage after the end of odd rows; an individual has the same
 /// ones in any population.
 Tensor random_codes(const ValueInfo& info, std::int64_t population, std::uint64_t seed) {
     std::vector<std::int64_t> extents(info.shape.extents().begin(), info.shape.extents().end());

@@ -124,9 +124,9 @@ TEST_F(IntegerDivision, ByAnotherNumberThanZeroFuses) {
     Graph graph;
     const auto [x, y] = operands_of(graph);
     graph.output((x + y) / 3.0 - 1.0);
-    const Graph fused = fuse_chains(graph, {});
+    const Graph fused = fuse_elementwise(graph, {});
     EXPECT_TRUE(std::ranges::all_of(fused.nodes(), [](const Node& node) {
-        return node.op == Op::input || node.op == Op::chain;
+        return node.op == Op::input || node.op == Op::fused;
     }));
     const std::vector<double> divisors(12, 2);
     const std::vector<double> expected{2, -2, 2, 0, 2, -2, 2, 0, 2, -2, 2, 0};
@@ -161,10 +161,10 @@ TEST_F(IntegerDivision, InAChainOfTheCallerIsRejected) {
     body.output(x / y);
     Graph graph;
     const auto outer = operands_of(graph);
-    const ChainAttribute chain{std::make_shared<const Graph>(std::move(body))};
+    const FusedAttribute fused{std::make_shared<const Graph>(std::move(body))};
     EXPECT_THAT(
         [&] {
-            graph.add(Op::chain, std::array{outer.x, outer.y}, chain);
+            graph.add(Op::fused, std::array{outer.x, outer.y}, fused);
         },
         ThrowsMessage<ShapeError>(HasSubstr("divides integers")));
 }

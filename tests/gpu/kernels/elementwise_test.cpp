@@ -160,7 +160,7 @@ TEST_F(VulkanElementwise, EveryOpIsCovered) {
     for (const auto& list : {unary_ops(), binary_ops()})
         for (const Signature& signature : list)
             covered[static_cast<std::size_t>(signature.op)] = true;
-    for (const OpRow& row : op_table()) {
+    for (const OpInfo& row : op_table()) {
         if (!row.elementwise || row.op == Op::activate) continue;
         EXPECT_TRUE(covered[static_cast<std::size_t>(row.op)]) << row.name;
     }

@@ -312,8 +312,8 @@ Graph linear_graph(const LinearCase& linear) {
         value = activate(value, operands.back());
         graph.output(value);
     }
-    graph.output(graph.add(Op::linear, operands,
-                           LinearAttribute{{false, true}, linear.bias, linear.activation}));
+    graph.output(graph.add(Op::matmul_epilogue, operands,
+                           MatmulEpilogueAttribute{{false, true}, linear.bias, linear.activation}));
     return graph;
 }
 
@@ -349,7 +349,7 @@ TEST(VulkanLinear, IsItsLoweringWithEveryTile) {
 vulkan::DeviceLimits large_device() {
     vulkan::DeviceLimits limits;
     limits.shared_bytes = 49152;
-    limits.most_group_threads = 1024;
+    limits.max_group_threads = 1024;
     return limits;
 }
 

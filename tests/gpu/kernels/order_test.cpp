@@ -162,13 +162,13 @@ TEST_F(VulkanAlong, AddsInOrderOfPosition) {
                 const Var values = graph.input("values", ValueType::real, along.values, own_values);
                 const Var indices =
                     graph.input("indices", ValueType::integer, along.values, own_indices);
-                graph.output(scatter_add_along(values, indices, along.extent, along.axis));
+                graph.output(scatter_add_along_axis(values, indices, along.extent, along.axis));
                 test::expect_equal_to_cpu(
                     backend(math), graph, population,
                     {test::uniform_words(test::bound_words(graph, values.id, population), 1),
                      test::index_words(test::bound_words(graph, indices.id, population),
                                        static_cast<std::uint32_t>(along.extent), 2)},
-                    "scatter_add_along " + along.values.text());
+                    "scatter_add_along_axis " + along.values.text());
             });
 }
 
@@ -179,25 +179,26 @@ TEST_F(VulkanAlong, GathersAndTurns) {
             const Var x = graph.input("x", ValueType::real, along.values, own_values);
             const Var indices =
                 graph.input("indices", ValueType::integer, along.values, own_indices);
-            graph.output(gather_along(x, indices, along.axis));
+            graph.output(take_along_axis(x, indices, along.axis));
             graph.output(flip(x, along.axis));
             test::expect_equal_to_cpu(
                 backend(Math::fast), graph, population,
                 {test::hashed_words(test::bound_words(graph, x.id, population), 1),
                  test::index_words(test::bound_words(graph, indices.id, population),
                                    static_cast<std::uint32_t>(along.values[along.axis]), 2)},
-                "gather_along " + along.values.text());
+                "take_along_axis " + along.values.text());
         });
 }
 
 TEST_F(VulkanAlong, AnIndexOutOfRangeIsTheInputErrorOfTheCpu) {
     const auto cpu = make_cpu_backend({});
     for (const std::uint32_t bad : {4U, 0xFFFFFFFFU, 0x80000000U, 0x7FFFFFFFU})
-        for (Var (*build)(Var, Var) : {+[](Var x, Var i) { return gather_along(x, i, 0); },
-                                       +[](Var x, Var i) { return scatter_add_along(x, i, 4, 0); },
-                                       +[](Var x, Var i) { return scatter_add(x, i, 4); },
-                                       +[](Var x, Var i) { return one_hot(i, 4) + x; },
-                                       +[](Var x, Var i) { return gather(x, i); }}) {
+        for (Var (*build)(Var, Var) :
+             {+[](Var x, Var i) { return take_along_axis(x, i, 0); },
+              +[](Var x, Var i) { return scatter_add_along_axis(x, i, 4, 0); },
+              +[](Var x, Var i) { return scatter_add(x, i, 4); },
+              +[](Var x, Var i) { return one_hot(i, 4) + x; },
+              +[](Var x, Var i) { return gather(x, i); }}) {
             Graph graph;
             const Var x = graph.input("x", ValueType::real, {4});
             const Var indices = graph.input("indices", ValueType::integer, {4});

@@ -105,7 +105,7 @@ TEST(VulkanRandomGraphs, StrictBitsAreThoseOfTheCpuForAnyPopulationAndPlace) {
 TEST(VulkanRandomGraphs, FastBitsDependOnNoPopulationAndNoPlace) {
     const auto backend = make_vulkan_backend(options_for(Math::fast, true));
     for (std::uint64_t seed = 0; seed < graph_count(); ++seed) {
-        // The graphs of the test above, whose scans and chains are compiled.
+        // The graphs of the test above, whose scans and fusion groups are compiled.
         const RandomGraph random(7000 + seed);
         Bench bench(*backend, random);
         const Values most = bench.run(1000, 0);

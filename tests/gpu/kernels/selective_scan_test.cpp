@@ -11,7 +11,7 @@
 #include "cambrian/engine/graph/builders/selective_scan.hpp"
 #include "cambrian/engine/graph/gradient/gradient.hpp"
 #include "cambrian/engine/reference/reference.hpp"
-#include "cambrian/gpu/kernels/scan/selective_scan_kernel.hpp"
+#include "cambrian/gpu/kernels/scan/selective_scan_dispatch.hpp"
 #include "cambrian/tests/support/vulkan_device.hpp"
 
 namespace cambrian::gpu {
@@ -68,7 +68,7 @@ std::vector<Tensor> inputs_of(const Graph& graph, std::int64_t population, doubl
     return inputs;
 }
 
-/// Without fusion: what stands around the kernels would be another chain for every shape.
+/// Without fusion: what stands around the kernels would be another fusion group for every shape.
 VulkanOptions unfused(Math math) {
     VulkanOptions options = test::test_vulkan_options(math);
     options.fuse = false;
@@ -219,7 +219,7 @@ TEST(VulkanSelectiveScan, LongWalksGoOnFromWhatTheyStored) {
         const auto whole = make_vulkan_backend(options);
         const std::vector<Tensor> expected = evaluate(*whole, graph, 2, inputs);
         // A tile at a time back, and two of them forward.
-        options.most_turns = 600;
+        options.max_turns = 600;
         const auto cut = make_vulkan_backend(options);
         expect_bits(evaluate(*cut, graph, 2, inputs), expected);
     }

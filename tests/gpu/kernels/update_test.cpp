@@ -25,7 +25,7 @@ TEST(VulkanUpdate, InPlaceEqualsApartOnRandomGraphs) {
     const auto backend = make_vulkan_backend(strict());
     for (std::uint64_t seed = 0; seed < 4; ++seed) {
         SCOPED_TRACE("seed " + std::to_string(seed));
-        // Of the graphs of random_graphs_test.cpp, whose chains and scans are compiled.
+        // Of the graphs of random_graphs_test.cpp, whose fusion groups and scans are compiled.
         test::RandomGraph random(7000 + seed);
         test::declare_updates(random.graph);
         const auto inputs = random.inputs(5);

@@ -24,7 +24,7 @@ TEST_F(VulkanWindow, PadsBelowAllNumbers) {
         Graph graph;
         const Var x = graph.input("x", ValueType::real, {3, 5, 7}, own);
         graph.output(
-            patches(x, {3, 2}, {.stride = 2, .before = {1, 1}, .after = {2, 0}}, Padding::lowest));
+            im2col(x, {3, 2}, {.stride = 2, .before = {1, 1}, .after = {2, 0}}, Padding::lowest));
         const Var y = max_pool(x, {3, 3}, {.stride = {1, 2}, .before = 1, .after = 1});
         graph.output(y);
         graph.output(gradient(sum_all(square(y)), std::array{x})[0]);
@@ -53,9 +53,8 @@ TEST_F(VulkanWindow, ManyTapsAreAddedInSeveralDispatches) {
     constexpr std::int64_t kernel = 40000;
     Graph graph;
     const Var x = graph.input("x", ValueType::real, {7, 3}, true);
-    const Var taps = patches(x, {kernel, 1}, {.before = {kernel - 1, 0}, .after = {2, 0}});
-    graph.output(
-        patches_add(taps, {kernel, 1}, {7, 3}, {.before = {kernel - 1, 0}, .after = {2, 0}}));
+    const Var taps = im2col(x, {kernel, 1}, {.before = {kernel - 1, 0}, .after = {2, 0}});
+    graph.output(col2im(taps, {kernel, 1}, {7, 3}, {.before = {kernel - 1, 0}, .after = {2, 0}}));
     expect_bits_of_the_cpu(graph, 2, "many taps");
 }
 

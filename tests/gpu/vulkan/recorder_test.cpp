@@ -170,7 +170,7 @@ TEST_F(RecorderTest, SplitsADispatchAboveTheLimitOfGroups) {
     recorder.end();
     run(recorder);
     EXPECT_THAT(words_of(counts, groups), Each(1));
-    const std::int64_t most = device_.limits().most_groups;
+    const std::int64_t most = device_.limits().max_groups;
     EXPECT_EQ(recorder.dispatches(), (static_cast<std::int64_t>(groups) + most - 1) / most);
 }
 
@@ -190,7 +190,7 @@ TEST_F(RecorderTest, CopiesBetweenSlabs) {
     EXPECT_THAT(words_of(target, 3), ElementsAre(15, 16, 17));
 }
 
-/// Words far behind address[0].
+/// Words far after address[0].
 constexpr const char* astray_text = R"(
 void main() {
     Words(push.address[0]).at[push.word[0] + gl_LocalInvocationID.x] = 1;

@@ -96,7 +96,7 @@ TEST(VulkanDevice, IsRefusedByAnUnknownUuid) {
 TEST(VulkanDevice, OpensSeveralTimesInOneProcess) {
     for (int i = 0; i < 3; ++i) {
         const vulkan::Device device(test::test_device_options());
-        EXPECT_GT(device.limits().most_groups, 0U);
+        EXPECT_GT(device.limits().max_groups, 0U);
         EXPECT_GE(device.limits().shared_bytes, 16384);
         EXPECT_EQ(device.last(), 0U);
     }

@@ -35,9 +35,9 @@ std::size_t count(const Graph& graph, Op op) {
     return total;
 }
 
-const LinearAttribute& only_linear(const Graph& graph) {
-    const auto found = std::ranges::find(graph.nodes(), Op::linear, &Node::op);
-    return std::get<LinearAttribute>(found->attributes);
+const MatmulEpilogueAttribute& only_linear(const Graph& graph) {
+    const auto found = std::ranges::find(graph.nodes(), Op::matmul_epilogue, &Node::op);
+    return std::get<MatmulEpilogueAttribute>(found->attributes);
 }
 
 /// Codes of finite numbers, reals, codes of activations.
@@ -78,11 +78,12 @@ void expect_same_results(const Graph& graph, const Graph& other) {
 
 /// The pass changes no bit and no mark, nor does its way back; returns the graph it made.
 Graph checked_fusion(const Graph& graph) {
-    Graph fused = fuse_formats(fuse_linear(graph), halves);
+    Graph fused = fuse_formats(fuse_matmul_epilogue(graph), halves);
     expect_same_results(graph, fused);
     const Graph split = split_formats(fused, none);
     EXPECT_TRUE(std::ranges::none_of(split.nodes(), [](const Node& node) {
-        return node.op == Op::linear && std::get<LinearAttribute>(node.attributes).codes;
+        return node.op == Op::matmul_epilogue &&
+               std::get<MatmulEpilogueAttribute>(node.attributes).codes;
     }));
     expect_same_results(graph, split);
     EXPECT_EQ(split_formats(fused, halves).nodes().size(), fused.nodes().size());
@@ -108,8 +109,9 @@ TEST(FuseFormats, TakesTheCodesOfBothOperands) {
     const Graph fused = checked_fusion(graph);
 
     EXPECT_EQ(count(fused, Op::decode) + count(fused, Op::matmul), 0U);
-    EXPECT_EQ(only_linear(fused),
-              (LinearAttribute{{false, true}, false, false, ProductCodes{f16, 7, 7, false}}));
+    EXPECT_EQ(
+        only_linear(fused),
+        (MatmulEpilogueAttribute{{false, true}, false, false, ProductCodes{f16, 7, 7, false}}));
 }
 
 TEST(FuseFormats, KeepsTheEpilogueAndEncodesBehindIt) {
@@ -120,7 +122,7 @@ TEST(FuseFormats, KeepsTheEpilogueAndEncodesBehindIt) {
 
     EXPECT_EQ(count(fused, Op::encode), 0U);
     EXPECT_EQ(only_linear(fused),
-              (LinearAttribute{{false, true}, true, true, ProductCodes{f16, 7, 7, true}}));
+              (MatmulEpilogueAttribute{{false, true}, true, true, ProductCodes{f16, 7, 7, true}}));
 }
 
 TEST(FuseFormats, HandsCodesFromLayerToLayer) {
@@ -134,7 +136,7 @@ TEST(FuseFormats, HandsCodesFromLayerToLayer) {
     const Graph fused = checked_fusion(graph);
 
     EXPECT_EQ(count(fused, Op::decode) + count(fused, Op::encode) + count(fused, Op::matmul), 0U);
-    EXPECT_EQ(count(fused, Op::linear), 2U);
+    EXPECT_EQ(count(fused, Op::matmul_epilogue), 2U);
 }
 
 TEST(FuseFormats, LeavesWhatOthersReadOfAResult) {
@@ -150,7 +152,7 @@ TEST(FuseFormats, LeavesWhatOthersReadOfAResult) {
 
     EXPECT_EQ(count(fused, Op::encode), 2U);
     EXPECT_EQ(count(fused, Op::decode), 1U) << "the weights as an output";
-    EXPECT_EQ(count(fused, Op::linear), 2U);
+    EXPECT_EQ(count(fused, Op::matmul_epilogue), 2U);
 }
 
 TEST(FuseFormats, LeavesOtherOperands) {
@@ -163,7 +165,7 @@ TEST(FuseFormats, LeavesOtherOperands) {
 
     const Graph fused = checked_fusion(graph);
 
-    EXPECT_EQ(count(fused, Op::linear), 0U);
+    EXPECT_EQ(count(fused, Op::matmul_epilogue), 0U);
     EXPECT_EQ(count(fused, Op::matmul), 3U);
 }
 
@@ -172,7 +174,7 @@ TEST(FuseFormats, ReachesIntoScans) {
     const Var carry = body.input("carry", ValueType::integer, {5, 2});
     const Var weights = body.input("weights", ValueType::integer, {4, 2}, true);
     body.output(encode(matmul(decode(carry, f16, 4), decode(weights, f16, 4), false, true), f16));
-    body.mark_inputs({true, true});
+    body.set_batch_axes({true, true});
     Graph graph;
     const std::array operands{graph.input("carry", ValueType::integer, {5, 2}, true),
                               graph.input("weights", ValueType::integer, {4, 2}, true)};
@@ -181,7 +183,7 @@ TEST(FuseFormats, ReachesIntoScans) {
 
     const Graph fused = checked_fusion(graph);
 
-    EXPECT_EQ(count(fused, Op::linear), 1U);
+    EXPECT_EQ(count(fused, Op::matmul_epilogue), 1U);
     EXPECT_EQ(count(fused, Op::decode) + count(fused, Op::encode), 0U);
 }
 

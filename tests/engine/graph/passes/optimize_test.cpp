@@ -350,10 +350,11 @@ TEST(Optimize, ChangesNoBitOfRandomGraphs) {
         const RandomGraph random(seed);
         const auto inputs = random.inputs(2);
         expect_same_bits(random.graph, optimize(random.graph, {.has_kernel = none}), inputs, 2);
-        expect_same_bits(random.graph,
-                         optimize(random.graph,
-                                  {.has_kernel = all, .fuse_linear = true, .chains = ChainRules{}}),
-                         inputs, 2);
+        expect_same_bits(
+            random.graph,
+            optimize(random.graph,
+                     {.has_kernel = all, .fuse_matmul_epilogue = true, .groups = FusionRules{}}),
+            inputs, 2);
         const Graph once = optimize(random.graph, {.has_kernel = none});
         EXPECT_LE(work(optimize(once, {.has_kernel = none})), work(once));
     }
@@ -362,9 +363,9 @@ TEST(Optimize, ChangesNoBitOfRandomGraphs) {
 TEST(Optimize, KeepsWhatTheCallerBinds) {
     OptimizeOptions options;
     options.has_kernel = [](Op) { return false; };
-    options.fuse_linear = true;
-    options.chains = ChainRules{.reductions = true};
-    options.most_bytes_per_individual = 64;
+    options.fuse_matmul_epilogue = true;
+    options.groups = FusionRules{.reductions = true};
+    options.max_bytes_per_individual = 64;
     const auto infos = [](const Graph& graph, std::span<const ValueId> ids) {
         std::vector<ValueInfo> result;
         for (const ValueId id : ids) result.push_back(graph.value(id));

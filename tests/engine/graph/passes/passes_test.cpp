@@ -30,14 +30,14 @@ const ScanAttribute& only_scan(const Graph& graph) {
     return std::get<ScanAttribute>(found->attributes);
 }
 
-TEST(OverPopulation, MarksWhatDependsOnItAndNothingElse) {
+TEST(Vmap, GivesABatchAxisToWhatDependsOnItAndNothingElse) {
     Graph graph;
     const Var weights = graph.input("weights", ValueType::real, {3});
     const Var data = graph.input("data", ValueType::real, {3});
     graph.output(weights * data);
     graph.output(data + 1.0);
 
-    const Graph marked = over_population(graph, std::array{std::size_t{0}});
+    const Graph marked = vmap(graph, std::array{std::size_t{0}});
 
     EXPECT_TRUE(marked.value(marked.outputs()[0]).per_individual);
     EXPECT_FALSE(marked.value(marked.outputs()[1]).per_individual);
@@ -47,7 +47,7 @@ TEST(OverPopulation, MarksWhatDependsOnItAndNothingElse) {
 }
 
 /// A scan with a carry that is used, one that only itself reads, and two stacked results.
-Graph two_chains() {
+Graph two_groups() {
     Graph body;
     const Var a = body.input("a", ValueType::real, {});
     const Var b = body.input("b", ValueType::real, {});
@@ -73,7 +73,7 @@ Graph two_chains() {
 }
 
 TEST(DeadCode, RemovesUnusedCarriesAndSequencesOfScans) {
-    const Graph graph = eliminate_dead_code(two_chains());
+    const Graph graph = eliminate_dead_code(two_groups());
     verify(graph);
 
     EXPECT_EQ(graph.inputs().size(), 5U) << "inputs of the graph stay";
@@ -131,7 +131,7 @@ TEST(DeadCode, ChangesNoResult) {
 }
 
 TEST(Lower, ReplacesFusedOpsWithoutAKernelInBodiesToo) {
-    const Graph graph = over_population(two_chains(), std::array{std::size_t{4}});
+    const Graph graph = vmap(two_groups(), std::array{std::size_t{4}});
     ASSERT_EQ(count(graph, Op::activate), 1U);
 
     const Graph lowered = lower(graph, [](Op) { return false; });

@@ -40,10 +40,10 @@ RandomGraph random_graph(std::uint64_t seed) {
 
 Graph all_passes(const Graph& graph) {
     OptimizeOptions options;
-    options.has_kernel = [](Op op) { return op == Op::linear || op == Op::chain; };
-    options.fuse_linear = true;
-    options.chains = ChainRules{};
-    options.most_bytes_per_individual = 64;
+    options.has_kernel = [](Op op) { return op == Op::matmul_epilogue || op == Op::fused; };
+    options.fuse_matmul_epilogue = true;
+    options.groups = FusionRules{};
+    options.max_bytes_per_individual = 64;
     return optimize(graph, options);
 }
 

@@ -6,9 +6,9 @@
 
 #include "cambrian/engine/graph/graph.hpp"
 
-// GLSL of chains (Op::chain). Texts depend on the ops, on types and on which operands have one
-// element for each column, never on extents or numbers: equal chains of any size share one
-// pipeline.
+// GLSL of fusion groups (Op::fused). Texts depend on the ops, on types and on which operands have
+// one element for each column, never on extents or numbers: equal fusion groups of any size share
+// one pipeline.
 namespace cambrian::gpu {
 
 /// Where the numbers of a body (its constants) begin among the words of the push block: the kernel
@@ -18,9 +18,9 @@ namespace cambrian::gpu {
 [[nodiscard]] std::vector<std::uint32_t> pushed_numbers(const Graph& body);
 
 /// Statements of a body, one value at a time, and the names its values have.
-class ChainWriter {
+class FusedWriter {
   public:
-    explicit ChainWriter(const Graph& body);
+    explicit FusedWriter(const Graph& body);
 
     /// What other statements call a value: a variable, a pushed number or a literal.
     [[nodiscard]] const std::string& name(ValueId id) const;
@@ -43,12 +43,12 @@ class ChainWriter {
 /// Whether a body reduces rows.
 [[nodiscard]] bool reduces_rows(const Graph& body);
 
-/// The kernel of a body without reductions, for shaders/chain_elements.glsl.
-[[nodiscard]] std::string elementwise_chain_source(const Graph& body);
+/// The kernel of a body without reductions, for shaders/fused_elements.glsl.
+[[nodiscard]] std::string fused_elements_source(const Graph& body);
 
 /// How a body with reductions is walked: in passes over the row's elements, each of which ends with
 /// reductions or writes the result.
-struct RowChainPlan {
+struct FusedRowsPlan {
     std::int64_t row_length = 1;
     std::vector<bool> varies;     ///< Of values: one element for each column, not for each row.
     std::vector<int> pass;        ///< Of values that vary: the first pass that needs it, or -1.
@@ -56,14 +56,14 @@ struct RowChainPlan {
     std::vector<int> reduced_in;  ///< Of reductions: the pass that ends with it, else -1.
     std::vector<int> ready;       ///< Of values: passes that must be over before it is known.
     int passes = 1;
-    int most_kept = 0;  ///< Values kept at the same time.
+    int max_kept = 0;  ///< Values kept at the same time.
 };
-[[nodiscard]] RowChainPlan plan_row_chain(const Graph& body);
+[[nodiscard]] FusedRowsPlan plan_fused_rows(const Graph& body);
 
-/// The kernel of a body with reductions, for shaders/chain_rows.glsl.
+/// The kernel of a body with reductions, for shaders/fused_rows.glsl.
 /// @param in_registers whether a row's elements are kept between passes, or computed again.
 /// @param unroll whether to ask for loops over registers to be unrolled.
-[[nodiscard]] std::string row_chain_source(const Graph& body, const RowChainPlan& plan,
-                                           bool in_registers, bool unroll);
+[[nodiscard]] std::string fused_rows_source(const Graph& body, const FusedRowsPlan& plan,
+                                            bool in_registers, bool unroll);
 
 }  // namespace cambrian::gpu

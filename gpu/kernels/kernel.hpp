@@ -19,7 +19,7 @@ inline constexpr std::uint64_t word_bytes = 4;
 /// Where a value lies, decided at compile time: `offset` words into a slot, plus `scaled` words for
 /// every individual of the run; one individual every `stride` words (0: all share it). The values
 /// of one individual are row-major and whole.
-struct Place {
+struct BufferView {
     std::uint32_t slot = 0;
     std::int64_t offset = 0;
     std::int64_t scaled = 0;
@@ -32,12 +32,12 @@ struct Frame {
     std::vector<std::uint64_t> slots;
     std::vector<Frame> bodies;
 
-    [[nodiscard]] std::uint64_t address(const Place& place) const {
+    [[nodiscard]] std::uint64_t address(const BufferView& place) const {
         return slots[place.slot] +
                static_cast<std::uint64_t>(place.offset + place.scaled * population) * word_bytes;
     }
     /// What a value of `elements` words for one individual covers.
-    [[nodiscard]] vulkan::Range range(const Place& place, std::int64_t elements) const {
+    [[nodiscard]] vulkan::Range range(const BufferView& place, std::int64_t elements) const {
         const std::int64_t words =
             place.stride == 0 ? elements : place.stride * (population - 1) + elements;
         return {address(place), static_cast<std::uint64_t>(words) * word_bytes};
@@ -45,18 +45,18 @@ struct Frame {
 };
 
 /// One node, with everything about shapes decided. Records its dispatches for a run.
-class Step {
+class Kernel {
   public:
-    virtual ~Step() = default;
+    virtual ~Kernel() = default;
     virtual void record(vulkan::Recorder& recorder, const Frame& frame) const = 0;
 };
 
 /// What a kernel's factory sees of the node it makes a step for.
-struct Site {
+struct KernelContext {
     const Graph& graph;
     const Node& node;
-    std::span<const Place> operands;
-    std::span<const Place> results;
+    std::span<const BufferView> operands;
+    std::span<const BufferView> results;
     bool per_individual;  ///< Whether there is one result for each individual, or one for all.
     CompiledGraph& owner;
 
@@ -72,45 +72,48 @@ struct Site {
     }
 };
 
-using StepFactory = std::unique_ptr<Step> (*)(const Site& site);
+using KernelFactory = std::unique_ptr<Kernel> (*)(const KernelContext& context);
 
 /// The step of a node, from the row of its op (kernel_table.cpp). Null for what needs none.
-[[nodiscard]] std::unique_ptr<Step> make_step(const Site& site);
+[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const KernelContext& context);
 /// Whether the backend runs an op as it is; any other is replaced by its lowering first. Under
 /// strict math a kernel counts only when its bits are those of the lowering.
 [[nodiscard]] bool has_kernel(Op op, Math math);
 
 // Factories, one file each (movement.cpp, reduce.cpp, index.cpp, random.cpp, matmul.cpp, ...).
-std::unique_ptr<Step> make_elementwise(const Site& site);
+std::unique_ptr<Kernel> make_elementwise(const KernelContext& context);
 /// Reports an integer divisor of zero, the second operand of div.
-std::unique_ptr<Step> make_divisor_check(const Site& site);
-std::unique_ptr<Step> make_iota(const Site& site);
-std::unique_ptr<Step> make_random(const Site& site);
-std::unique_ptr<Step> make_reduce(const Site& site);  ///< reduce_sum, reduce_max, argmax.
-std::unique_ptr<Step> make_copy(const Site& site);    ///< reshape, permute, broadcast, slice.
-std::unique_ptr<Step> make_pad(const Site& site);
-std::unique_ptr<Step> make_concat(const Site& site);
-std::unique_ptr<Step> make_matmul(const Site& site);              ///< matmul and linear.
-std::unique_ptr<Step> make_cooperative_matmul(const Site& site);  ///< linear of codes.
-std::unique_ptr<Step> make_gather(const Site& site);
-std::unique_ptr<Step> make_scatter_add(const Site& site);
-std::unique_ptr<Step> make_cumsum(const Site& site);
-std::unique_ptr<Step> make_sort(const Site& site);
-std::unique_ptr<Step> make_topk(const Site& site);
-std::unique_ptr<Step> make_flip(const Site& site);
-std::unique_ptr<Step> make_gather_along(const Site& site);
-std::unique_ptr<Step> make_scatter_add_along(const Site& site);
-std::unique_ptr<Step> make_patches(const Site& site);  ///< patches and patches_add.
-std::unique_ptr<Step> make_chain(const Site& site);
-std::unique_ptr<Step> make_attention(const Site& site);
-std::unique_ptr<Step> make_attention_gradient(const Site& site);
-std::unique_ptr<Step> make_selective_scan(const Site& site);
-std::unique_ptr<Step> make_selective_scan_gradient(const Site& site);
+std::unique_ptr<Kernel> make_divisor_check(const KernelContext& context);
+std::unique_ptr<Kernel> make_iota(const KernelContext& context);
+std::unique_ptr<Kernel> make_random(const KernelContext& context);
+std::unique_ptr<Kernel> make_reduce(
+    const KernelContext& context);  ///< reduce_sum, reduce_max, argmax.
+std::unique_ptr<Kernel> make_copy(
+    const KernelContext& context);  ///< reshape, permute, broadcast, slice.
+std::unique_ptr<Kernel> make_pad(const KernelContext& context);
+std::unique_ptr<Kernel> make_concat(const KernelContext& context);
+std::unique_ptr<Kernel> make_matmul(const KernelContext& context);  ///< matmul and linear.
+std::unique_ptr<Kernel> make_cooperative_matmul(
+    const KernelContext& context);  ///< linear of codes.
+std::unique_ptr<Kernel> make_gather(const KernelContext& context);
+std::unique_ptr<Kernel> make_scatter_add(const KernelContext& context);
+std::unique_ptr<Kernel> make_cumsum(const KernelContext& context);
+std::unique_ptr<Kernel> make_sort(const KernelContext& context);
+std::unique_ptr<Kernel> make_topk(const KernelContext& context);
+std::unique_ptr<Kernel> make_flip(const KernelContext& context);
+std::unique_ptr<Kernel> make_take_along_axis(const KernelContext& context);
+std::unique_ptr<Kernel> make_scatter_add_along_axis(const KernelContext& context);
+std::unique_ptr<Kernel> make_im2col(const KernelContext& context);  ///< im2col and col2im.
+std::unique_ptr<Kernel> make_fused(const KernelContext& context);
+std::unique_ptr<Kernel> make_attention(const KernelContext& context);
+std::unique_ptr<Kernel> make_attention_gradient(const KernelContext& context);
+std::unique_ptr<Kernel> make_selective_scan(const KernelContext& context);
+std::unique_ptr<Kernel> make_selective_scan_gradient(const KernelContext& context);
 /// One kernel for all steps where every row goes its own way (codegen/row_kernel.hpp), else the
 /// body's steps recorded again and again.
-std::unique_ptr<Step> make_scan(const Site& site);
-std::unique_ptr<Step> make_interpret(const Site& site);
-std::unique_ptr<Step> make_encode(const Site& site);
-std::unique_ptr<Step> make_decode(const Site& site);
+std::unique_ptr<Kernel> make_scan(const KernelContext& context);
+std::unique_ptr<Kernel> make_interpret(const KernelContext& context);
+std::unique_ptr<Kernel> make_encode(const KernelContext& context);
+std::unique_ptr<Kernel> make_decode(const KernelContext& context);
 
 }  // namespace cambrian::gpu

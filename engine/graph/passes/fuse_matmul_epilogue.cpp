@@ -32,7 +32,7 @@ class LinearFusion {
             if (const Fusion& fusion = fusions_[i]; fusion.product != nullptr) {
                 append(fusion, node, result, copy);
             } else if (node.op == Op::scan) {
-                copy.copy(node, with_body(node, cambrian::fuse_linear));
+                copy.copy(node, with_body(node, cambrian::fuse_matmul_epilogue));
             } else if (!absorbed_[i]) {
                 copy.copy(node);
             }
@@ -89,10 +89,10 @@ class LinearFusion {
         std::vector<Var> operands = copy.operands(*fusion.product);
         if (fusion.bias) operands.push_back(copy.mapped(*fusion.bias));
         if (fusion.code) operands.push_back(copy.mapped(*fusion.code));
-        const LinearAttribute linear{std::get<MatmulAttribute>(fusion.product->attributes),
-                                     fusion.bias.has_value(), fusion.code.has_value()};
+        const MatmulEpilogueAttribute linear{std::get<MatmulAttribute>(fusion.product->attributes),
+                                             fusion.bias.has_value(), fusion.code.has_value()};
         copy.map(ValueId{last.first_result},
-                 target.add(Op::linear, operands, linear, fusion.product->where));
+                 target.add(Op::matmul_epilogue, operands, linear, fusion.product->where));
     }
 
     const Graph& graph_;
@@ -103,7 +103,7 @@ class LinearFusion {
 
 }  // namespace
 
-Graph fuse_linear(const Graph& graph) {
+Graph fuse_matmul_epilogue(const Graph& graph) {
     return LinearFusion(graph).fused();
 }
 

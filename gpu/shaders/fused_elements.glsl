@@ -1,8 +1,8 @@
-// A chain of elementwise ops over nested loops of any strides (gpu/kernels/fused/chain.cpp). The text
-// before this one is chain_axes.glsl and
-//   uint chain(uint[])  the word of the result from the words of the operands
+// A chain of elementwise ops over nested loops of any strides (gpu/kernels/fused/fusion group.cpp). The text
+// before this one is fused_axes.glsl and
+//   uint fusion group(uint[])  the word of the result from the words of the operands
 // Push: addresses {result, operands .., table at 7}; words {items, items in a row, its magic numbers,
-// outer axes, inner strides of the views, numbers of the chain}.
+// outer axes, inner strides of the views, numbers of the fusion group}.
 
 // Words of one item: 4 where rows are whole, aligned vectors, else 1.
 layout(constant_id = 1) const uint width = 1U;
@@ -27,7 +27,7 @@ void store_word(uint offsets[CAMBRIAN_VIEWS]) {
     uint words[CAMBRIAN_VIEWS];
     [[unroll]] for (uint view = 1U; view < CAMBRIAN_VIEWS; ++view)
         words[view] = Words(push.address[view]).at[offsets[view]];
-    Words(push.address[0]).at[offsets[0]] = chain(words);
+    Words(push.address[0]).at[offsets[0]] = fused(words);
 }
 
 void store_vector(uint offsets[CAMBRIAN_VIEWS]) {
@@ -38,7 +38,7 @@ void store_vector(uint offsets[CAMBRIAN_VIEWS]) {
         uint words[CAMBRIAN_VIEWS];
         [[unroll]] for (uint view = 1U; view < CAMBRIAN_VIEWS; ++view)
             words[view] = vectors[view][lane];
-        vectors[0][lane] = chain(words);
+        vectors[0][lane] = fused(words);
     }
     Words4(push.address[0]).at[offsets[0] / 4U] = vectors[0];
 }

@@ -9,13 +9,13 @@
 #include "cambrian/engine/reference/reference.hpp"
 #include "cambrian/tests/engine/support/random_graph.hpp"
 
-// The CPU's kernel for chains against the reference backend, which computes node by node.
+// The CPU's kernel for fusion groups against the reference backend, which computes node by node.
 namespace cambrian {
 namespace {
 
 using test::first_difference;
 
-constexpr ChainRules everything{.reductions = true, .most_operands = 12};
+constexpr FusionRules everything{.reductions = true, .max_operands = 12};
 
 /// Rows that are broadcast to, gated, reduced and broadcast again at random.
 class RandomRows {
@@ -103,15 +103,15 @@ class RandomRows {
     Var code_;
 };
 
-std::size_t chains(const Graph& graph) {
-    return static_cast<std::size_t>(std::ranges::count(graph.nodes(), Op::chain, &Node::op));
+std::size_t groups(const Graph& graph) {
+    return static_cast<std::size_t>(std::ranges::count(graph.nodes(), Op::fused, &Node::op));
 }
 
 /// Compares fused and plain graph on the CPU backend with the plain graph on the reference.
-/// Returns the number of chains.
+/// Returns the number of fusion groups.
 std::size_t expect_same_bits(Backend& cpu, Backend& reference, const RandomRows& random,
                              std::int64_t population) {
-    const Graph fused = fuse_chains(random.graph, everything);
+    const Graph fused = fuse_elementwise(random.graph, everything);
     const std::vector<Tensor> inputs = random.inputs(population);
     const auto expected = evaluate(reference, random.graph, population, inputs);
     for (const Graph* graph : {&fused, &random.graph}) {
@@ -121,7 +121,7 @@ std::size_t expect_same_bits(Backend& cpu, Backend& reference, const RandomRows&
             EXPECT_EQ(first_difference(actual[i].elements, expected[i].elements), -1)
                 << dump(fused);
     }
-    return chains(fused);
+    return groups(fused);
 }
 
 const std::vector<Shape>& odd_shapes() {
@@ -146,7 +146,7 @@ const std::vector<Shape>& odd_shapes() {
     return shapes;
 }
 
-TEST(ChainKernel, EqualsTheReferenceBitForBit) {
+TEST(FusedKernel, EqualsTheReferenceBitForBit) {
     const auto reference = make_reference_backend(Precision::f32);
     for (const Math math : {Math::strict, Math::fast}) {
         const auto cpu = make_cpu_backend({.math = math});
@@ -164,14 +164,14 @@ TEST(ChainKernel, EqualsTheReferenceBitForBit) {
     }
 }
 
-TEST(ChainKernel, GivesTheSameBitsOnAnyNumberOfThreads) {
+TEST(FusedKernel, GivesTheSameBitsOnAnyNumberOfThreads) {
     const auto one = make_cpu_backend({});
     for (const int threads : {2, 4}) {
         const auto many = make_cpu_backend({.threads = threads});
         for (std::uint64_t seed = 0; seed < 6; ++seed) {
             for (const Shape& shape : {Shape{400, 257}, Shape{100000}, Shape{3, 100, 300}}) {
                 const RandomRows random(seed, shape);
-                const Graph fused = fuse_chains(random.graph, everything);
+                const Graph fused = fuse_elementwise(random.graph, everything);
                 const auto inputs = random.inputs(1);
                 const auto expected = evaluate(*one, fused, 1, inputs);
                 const auto actual = evaluate(*many, fused, 1, inputs);
@@ -182,14 +182,14 @@ TEST(ChainKernel, GivesTheSameBitsOnAnyNumberOfThreads) {
     }
 }
 
-TEST(ChainKernel, TakesRowsWithoutElements) {
+TEST(FusedKernel, TakesRowsWithoutElements) {
     const auto cpu = make_cpu_backend({});
     for (const Shape& shape : {Shape{0, 5}, Shape{0}, Shape{3, 0}}) {
         Graph graph;
         const Var x = graph.input("x", ValueType::real, shape, true);
         graph.output(tanh(x * 2.0) + 1.0);
-        const Graph fused = fuse_chains(graph, everything);
-        ASSERT_EQ(chains(fused), 1U);
+        const Graph fused = fuse_elementwise(graph, everything);
+        ASSERT_EQ(groups(fused), 1U);
         const std::vector<std::int64_t> extents = [&] {
             std::vector<std::int64_t> all{2};
             all.insert(all.end(), shape.extents().begin(), shape.extents().end());
@@ -238,7 +238,7 @@ TEST(LargeSteps, GiveTheSameBitsOnAnyNumberOfThreads) {
 }
 
 /// The backend's own fusion, seen by what it needs: no room for what lies between.
-TEST(ChainKernel, KeepsNoIntermediateValueOfLargeRows) {
+TEST(FusedKernel, KeepsNoIntermediateValueOfLargeRows) {
     Graph graph;
     const Var x = graph.input("x", ValueType::real, {512, 512});
     graph.output(softmax(x * 0.5, -1));

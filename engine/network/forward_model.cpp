@@ -1,4 +1,4 @@
-#include "cambrian/engine/network/network_form.hpp"
+#include "cambrian/engine/network/forward_model.hpp"
 
 #include <array>
 #include <optional>
@@ -17,7 +17,7 @@ void check_network_input(Var x, std::int64_t features, int rank) {
                      ") reshape the input");
 }
 
-Var NetworkForm::sequence(Var x, const NetworkOperands& operands) const {
+Var ForwardModel::sequence(Var x, const NetworkOperands& operands) const {
     check_network_input(x, input_features(), 3);
     if (!stateful()) return apply(x, operands);
     const std::int64_t batch = x.shape()[0];
@@ -63,7 +63,7 @@ Var NetworkForm::sequence(Var x, const NetworkOperands& operands) const {
     return permute(scanned.stacked[0], {1, 0, 2});
 }
 
-std::vector<Var> NetworkForm::initial_state(Graph& graph, std::int64_t batch) const {
+std::vector<Var> ForwardModel::initial_state(Graph& graph, std::int64_t batch) const {
     std::vector<Var> result;
     result.reserve(state().size());
     for (const StateSpec& spec : state()) {

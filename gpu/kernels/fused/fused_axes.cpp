@@ -1,4 +1,4 @@
-#include "cambrian/gpu/kernels/fused/chain_axes.hpp"
+#include "cambrian/gpu/kernels/fused/fused_axes.hpp"
 
 #include <fmt/format.h>
 
@@ -32,21 +32,21 @@ MagicNumbers::MagicNumbers(std::uint32_t divisor) {
     shifts = first | (bits - first) << 8U;
 }
 
-ChainAxes::ChainAxes(const Site& site, const Shape& shape, int left_out)
-    : one_individual_(!site.per_individual) {
+FusedAxes::FusedAxes(const KernelContext& context, const Shape& shape, int left_out)
+    : one_individual_(!context.per_individual) {
     Axis population;
-    population.strides.push_back(site.results[0].stride);
-    for (const Place& place : site.operands) population.strides.push_back(place.stride);
+    population.strides.push_back(context.results[0].stride);
+    for (const BufferView& place : context.operands) population.strides.push_back(place.stride);
     axes_.push_back(std::move(population));
     for (int axis = -shape.rank(); axis < -left_out; ++axis) {
-        Axis next{shape[axis], {stride_along(site.result().shape, axis)}};
-        for (std::size_t i = 0; i < site.operands.size(); ++i)
-            next.strides.push_back(stride_along(site.operand(i).shape, axis));
+        Axis next{shape[axis], {stride_along(context.result().shape, axis)}};
+        for (std::size_t i = 0; i < context.operands.size(); ++i)
+            next.strides.push_back(stride_along(context.operand(i).shape, axis));
         add(std::move(next));
     }
 }
 
-void ChainAxes::add(Axis axis) {
+void FusedAxes::add(Axis axis) {
     if (axis.extent == 1) return;
     Axis& outer = axes_.back();
     bool joins = true;
@@ -61,13 +61,13 @@ void ChainAxes::add(Axis axis) {
     }
 }
 
-std::int64_t ChainAxes::positions() const {
+std::int64_t FusedAxes::positions() const {
     std::int64_t count = 1;
     for (const Axis& axis : axes_) count *= axis.extent;
     return count;
 }
 
-std::vector<std::uint32_t> ChainAxes::table(std::size_t inner) const {
+std::vector<std::uint32_t> FusedAxes::table(std::size_t inner) const {
     std::vector<std::uint32_t> words;
     for (std::size_t i = axes_.size() - inner; i-- > 0;) {
         const auto extent = static_cast<std::uint32_t>(axes_[i].extent);
@@ -79,16 +79,16 @@ std::vector<std::uint32_t> ChainAxes::table(std::size_t inner) const {
     return words;
 }
 
-ChainViews::ChainViews(const Site& site) {
-    places.push_back(site.results[0]);
-    elements.push_back(site.result().shape.elements());
-    for (std::size_t i = 0; i < site.operands.size(); ++i) {
-        places.push_back(site.operands[i]);
-        elements.push_back(site.operand(i).shape.elements());
+FusedViews::FusedViews(const KernelContext& context) {
+    places.push_back(context.results[0]);
+    elements.push_back(context.result().shape.elements());
+    for (std::size_t i = 0; i < context.operands.size(); ++i) {
+        places.push_back(context.operands[i]);
+        elements.push_back(context.operand(i).shape.elements());
     }
 }
 
-std::vector<vulkan::Range> ChainViews::ranges(const Frame& frame) const {
+std::vector<vulkan::Range> FusedViews::ranges(const Frame& frame) const {
     std::vector<vulkan::Range> ranges;
     for (std::size_t view = 0; view < places.size(); ++view) {
         ranges.push_back(frame.range(places[view], elements[view]));

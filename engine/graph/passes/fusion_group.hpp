@@ -11,22 +11,22 @@ namespace cambrian {
 
 /// Nodes that become one chain, by position, the root last. Every user of a node but the root is in
 /// the region too, so no path leaves it and comes back, and nothing is computed twice.
-struct ChainRegion {
+struct FusionGroup {
     std::vector<std::size_t> nodes;
     std::vector<ValueId> operands;  ///< Values from outside, in order of creation.
 };
 
 /// Finds the regions of one graph from its last node to its first.
-class ChainFinder {
+class FusionGroupFinder {
   public:
-    ChainFinder(const Graph& graph, const ChainRules& rules);
+    FusionGroupFinder(const Graph& graph, const FusionRules& rules);
 
     /// The region with that root, of free nodes only, or nothing when it would save no kernel.
-    [[nodiscard]] std::optional<ChainRegion> find(std::size_t root) const;
+    [[nodiscard]] std::optional<FusionGroup> find(std::size_t root) const;
     /// Takes the nodes of a region out of the search.
-    void claim(const ChainRegion& region);
+    void claim(const FusionGroup& region);
 
-    /// Whether a value is a number that bodies of chains hold themselves.
+    /// Whether a value is a number that bodies of fusion groups hold themselves.
     [[nodiscard]] bool is_literal(ValueId id) const;
 
   private:
@@ -42,11 +42,11 @@ class ChainFinder {
     [[nodiscard]] bool is_large(const Growth& growth) const;
     [[nodiscard]] bool fits_rows(std::size_t node, Growth& growth) const;
     [[nodiscard]] bool take(std::size_t node, Growth& growth) const;
-    [[nodiscard]] std::optional<ChainRegion> grow(std::size_t root, bool reductions) const;
+    [[nodiscard]] std::optional<FusionGroup> grow(std::size_t root, bool reductions) const;
     [[nodiscard]] std::vector<ValueId> operands_of(const Growth& growth) const;
 
     const Graph& graph_;
-    ChainRules rules_;
+    FusionRules rules_;
     std::vector<std::vector<std::size_t>> users_;  ///< Nodes that read a value.
     std::vector<bool> is_output_;                  ///< Of values.
     std::vector<bool> claimed_;                    ///< Of nodes.

@@ -3,11 +3,11 @@
 #include <cstdint>
 #include <vector>
 
-#include "cambrian/gpu/kernels/step.hpp"
+#include "cambrian/gpu/kernels/kernel.hpp"
 
 namespace cambrian::gpu {
 
-/// What shaders/chain_axes.glsl divides by a number with: n / divisor for every n below 2^32.
+/// What shaders/fused_axes.glsl divides by a number with: n / divisor for every n below 2^32.
 struct MagicNumbers {
     explicit MagicNumbers(std::uint32_t divisor);
     std::uint32_t magic = 0;
@@ -16,7 +16,7 @@ struct MagicNumbers {
 
 /// Nested loops over any number of views of words, the population outermost, with neighbouring axes
 /// merged wherever every view allows it. View 0 is the result of a step, then its operands.
-class ChainAxes {
+class FusedAxes {
   public:
     struct Axis {
         std::int64_t extent = 1;            ///< Of the first axis: for each individual.
@@ -24,7 +24,7 @@ class ChainAxes {
     };
 
     /// Over the axes of `shape` but the last `left_out` ones, to which all operands are broadcast.
-    ChainAxes(const Site& site, const Shape& shape, int left_out);
+    FusedAxes(const KernelContext& context, const Shape& shape, int left_out);
 
     /// Outermost first; at least one.
     [[nodiscard]] const std::vector<Axis>& axes() const { return axes_; }
@@ -40,14 +40,14 @@ class ChainAxes {
     bool one_individual_;
 };
 
-/// The result and operands of a step that a chain's kernel reads and writes.
-struct ChainViews {
-    explicit ChainViews(const Site& site);
+/// The result and operands of a step that a fusion group's kernel reads and writes.
+struct FusedViews {
+    explicit FusedViews(const KernelContext& context);
     /// What a run touches, the result first. Throws DeviceError when a view has more words than a
     /// kernel counts.
     [[nodiscard]] std::vector<vulkan::Range> ranges(const Frame& frame) const;
 
-    std::vector<Place> places;
+    std::vector<BufferView> places;
     std::vector<std::int64_t> elements;  ///< Of one individual.
 };
 

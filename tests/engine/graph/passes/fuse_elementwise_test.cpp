@@ -14,8 +14,8 @@ namespace {
 using test::first_difference;
 using test::RandomGraph;
 
-constexpr ChainRules elementwise_only{};
-constexpr ChainRules with_reductions{.reductions = true};
+constexpr FusionRules elementwise_only{};
+constexpr FusionRules with_reductions{.reductions = true};
 
 std::size_t count(const Graph& graph, Op op) {
     return static_cast<std::size_t>(std::ranges::count(graph.nodes(), op, &Node::op));
@@ -27,18 +27,18 @@ std::size_t operations(const Graph& graph) {
 }
 
 const Graph& only_body(const Graph& graph) {
-    EXPECT_EQ(count(graph, Op::chain), 1U) << dump(graph);
-    const auto found = std::ranges::find(graph.nodes(), Op::chain, &Node::op);
-    return *std::get<ChainAttribute>(found->attributes).body;
+    EXPECT_EQ(count(graph, Op::fused), 1U) << dump(graph);
+    const auto found = std::ranges::find(graph.nodes(), Op::fused, &Node::op);
+    return *std::get<FusedAttribute>(found->attributes).body;
 }
 
-TEST(FuseChains, JoinsNodesWithTheirOnlyUser) {
+TEST(FuseElementwise, JoinsNodesWithTheirOnlyUser) {
     Graph graph;
     const Var x = graph.input("x", ValueType::real, {3, 5}, true);
     const Var bias = graph.input("bias", ValueType::real, {5});
     graph.output(tanh(x * 2.0 + bias) * 0.5);
 
-    const Graph fused = fuse_chains(graph, elementwise_only);
+    const Graph fused = fuse_elementwise(graph, elementwise_only);
 
     verify(fused);
     EXPECT_EQ(operations(fused), 1U) << dump(fused);
@@ -48,85 +48,85 @@ TEST(FuseChains, JoinsNodesWithTheirOnlyUser) {
     EXPECT_EQ(fused.value(fused.outputs()[0]), graph.value(graph.outputs()[0]));
 }
 
-TEST(FuseChains, LeavesSingleNodesAndAliases) {
+TEST(FuseElementwise, LeavesSingleNodesAndAliases) {
     Graph graph;
     const Var x = graph.input("x", ValueType::real, {4});
     graph.output(x + 1.0);
     graph.output(tanh(stop_gradient(x)));
-    EXPECT_EQ(count(fuse_chains(graph, with_reductions), Op::chain), 0U);
+    EXPECT_EQ(count(fuse_elementwise(graph, with_reductions), Op::fused), 0U);
 }
 
-TEST(FuseChains, StoresWhatIsReadTwice) {
+TEST(FuseElementwise, StoresWhatIsReadTwice) {
     Graph graph;
     const Var x = graph.input("x", ValueType::real, {4});
     const Var shared = exp(x * 2.0);
     graph.output(sin(shared) + 1.0);
     graph.output(cos(shared) + 2.0);
-    const Graph fused = fuse_chains(graph, elementwise_only);
+    const Graph fused = fuse_elementwise(graph, elementwise_only);
     EXPECT_EQ(operations(fused), 3U) << dump(fused);
-    EXPECT_EQ(count(fused, Op::chain), 3U);
+    EXPECT_EQ(count(fused, Op::fused), 3U);
 }
 
-TEST(FuseChains, HoldsAValueThatOnlyItsOwnNodesRead) {
+TEST(FuseElementwise, HoldsAValueThatOnlyItsOwnNodesRead) {
     Graph graph;
     const Var x = graph.input("x", ValueType::real, {4});
     const Var slope = sigmoid(x);
     graph.output(slope * (1.0 - slope));
-    EXPECT_EQ(operations(fuse_chains(graph, elementwise_only)), 1U);
+    EXPECT_EQ(operations(fuse_elementwise(graph, elementwise_only)), 1U);
 }
 
-TEST(FuseChains, KeepsOutputsAsTheyAre) {
+TEST(FuseElementwise, KeepsOutputsAsTheyAre) {
     Graph graph;
     const Var x = graph.input("x", ValueType::real, {4});
     const Var middle = exp(x * 2.0);
     graph.output(middle);
     graph.output(tanh(middle) + 1.0);
-    const Graph fused = fuse_chains(graph, elementwise_only);
-    EXPECT_EQ(count(fused, Op::chain), 2U) << dump(fused);
+    const Graph fused = fuse_elementwise(graph, elementwise_only);
+    EXPECT_EQ(count(fused, Op::fused), 2U) << dump(fused);
 }
 
-TEST(FuseChains, SharedValuesStayShared) {
+TEST(FuseElementwise, SharedValuesStayShared) {
     Graph graph;
     const Var mine = graph.input("mine", ValueType::real, {4}, true);
     const Var ours = graph.input("ours", ValueType::real, {4});
     graph.output(mine * exp(sin(ours)));
-    const Graph fused = fuse_chains(graph, with_reductions);
+    const Graph fused = fuse_elementwise(graph, with_reductions);
     verify(fused);
     EXPECT_EQ(operations(only_body(fused)), 2U) << dump(fused);
     EXPECT_FALSE(only_body(fused).value(only_body(fused).outputs()[0]).per_individual);
 }
 
-TEST(FuseChains, SmallerValuesAreNotComputedForEveryRow) {
+TEST(FuseElementwise, SmallerValuesAreNotComputedForEveryRow) {
     Graph graph;
     const Var x = graph.input("x", ValueType::real, {100, 4});
     const Var gain = graph.input("gain", ValueType::real, {4});
     graph.output(x * exp(sin(gain)));
-    const Graph fused = fuse_chains(graph, with_reductions);
+    const Graph fused = fuse_elementwise(graph, with_reductions);
     EXPECT_EQ(operations(fused), 2U) << dump(fused);
 }
 
-TEST(FuseChains, RespectsTheRules) {
+TEST(FuseElementwise, RespectsTheRules) {
     Graph graph;
     Var sum = graph.input("x", ValueType::real, {4});
     for (int i = 0; i < 40; ++i) sum = sum + graph.input("y", ValueType::real, {4});
     graph.output(sum);
-    const Graph fused = fuse_chains(graph, {.most_nodes = 3, .most_operands = 6});
+    const Graph fused = fuse_elementwise(graph, {.max_nodes = 3, .max_operands = 6});
     for (const Node& node : fused.nodes()) {
-        if (node.op != Op::chain) continue;
+        if (node.op != Op::fused) continue;
         EXPECT_LE(node.operand_count, 4U);
-        EXPECT_LE(operations(*std::get<ChainAttribute>(node.attributes).body), 3U);
+        EXPECT_LE(operations(*std::get<FusedAttribute>(node.attributes).body), 3U);
     }
-    const Graph narrow = fuse_chains(graph, {.most_operands = 3});
+    const Graph narrow = fuse_elementwise(graph, {.max_operands = 3});
     for (const Node& node : narrow.nodes()) EXPECT_LE(node.operand_count, 3U);
     EXPECT_EQ(operations(narrow), 20U);
 }
 
-TEST(FuseChains, TakesSoftmaxAndNormsWhole) {
+TEST(FuseElementwise, TakesSoftmaxAndNormsWhole) {
     const auto fused_operations = [](auto build) {
         Graph graph;
         const Var x = graph.input("x", ValueType::real, {3, 7}, true);
         graph.output(build(graph, x));
-        const Graph fused = fuse_chains(graph, with_reductions);
+        const Graph fused = fuse_elementwise(graph, with_reductions);
         verify(fused);
         EXPECT_EQ(fused.value(fused.outputs()[0]), graph.value(graph.outputs()[0]));
         EXPECT_LE(only_body(fused).inputs().size(), 3U);
@@ -156,52 +156,52 @@ TEST(FuseChains, TakesSoftmaxAndNormsWhole) {
         << "iota, the shared comparison, the chain and a reshape without its axis";
 }
 
-TEST(FuseChains, WithoutReductionsOnlyTheirSurroundings) {
+TEST(FuseElementwise, WithoutReductionsOnlyTheirSurroundings) {
     Graph graph;
     const Var x = graph.input("x", ValueType::real, {3, 7});
     graph.output(softmax(x, -1));
     EXPECT_EQ(operations(graph), 7U);
-    EXPECT_EQ(operations(fuse_chains(graph, elementwise_only)), 6U) << "x - max and its exp";
+    EXPECT_EQ(operations(fuse_elementwise(graph, elementwise_only)), 6U) << "x - max and its exp";
 }
 
-TEST(FuseChains, LeavesLongRowsToLargerReductions) {
+TEST(FuseElementwise, LeavesLongRowsToLargerReductions) {
     Graph graph;
     const Var x = graph.input("x", ValueType::real, {2, 100});
     graph.output(reduce_sum(square(x), -1, true) * 2.0);
-    ChainRules rules = with_reductions;
-    EXPECT_EQ(operations(fuse_chains(graph, rules)), 1U);
+    FusionRules rules = with_reductions;
+    EXPECT_EQ(operations(fuse_elementwise(graph, rules)), 1U);
     rules.longest_row = 99;
-    EXPECT_EQ(operations(fuse_chains(graph, rules)), 3U);
+    EXPECT_EQ(operations(fuse_elementwise(graph, rules)), 3U);
 }
 
-TEST(FuseChains, LeavesSmallValuesAsTheyAre) {
+TEST(FuseElementwise, LeavesSmallValuesAsTheyAre) {
     Graph graph;
     const Var x = graph.input("x", ValueType::real, {4, 25});
     graph.output(reduce_sum(square(x), -1, true) * 2.0);
-    ChainRules rules = with_reductions;
-    rules.least_elements = 100;
-    EXPECT_TRUE(may_hold_chains(graph, rules));
-    EXPECT_EQ(operations(fuse_chains(graph, rules)), 1U) << "the rows have 100 elements";
-    rules.least_elements = 101;
-    EXPECT_FALSE(may_hold_chains(graph, rules));
-    EXPECT_EQ(operations(fuse_chains(graph, rules)), 3U);
+    FusionRules rules = with_reductions;
+    rules.min_elements = 100;
+    EXPECT_TRUE(may_hold_fusion_groups(graph, rules));
+    EXPECT_EQ(operations(fuse_elementwise(graph, rules)), 1U) << "the rows have 100 elements";
+    rules.min_elements = 101;
+    EXPECT_FALSE(may_hold_fusion_groups(graph, rules));
+    EXPECT_EQ(operations(fuse_elementwise(graph, rules)), 3U);
 }
 
-TEST(FuseChains, RowsOfOneChainAreEquallyLong) {
+TEST(FuseElementwise, RowsOfOneChainAreEquallyLong) {
     Graph graph;
     const Var x = graph.input("x", ValueType::real, {3, 5});
     const Var y = graph.input("y", ValueType::real, {3, 7});
     graph.output(reduce_sum(square(x), -1, true) + reduce_sum(square(y), -1, true));
-    const Graph fused = fuse_chains(graph, with_reductions);
-    ASSERT_EQ(count(fused, Op::chain), 2U) << dump(fused);
+    const Graph fused = fuse_elementwise(graph, with_reductions);
+    ASSERT_EQ(count(fused, Op::fused), 2U) << dump(fused);
     for (const Node& node : fused.nodes()) {
-        if (node.op != Op::chain) continue;
-        const Graph& body = *std::get<ChainAttribute>(node.attributes).body;
+        if (node.op != Op::fused) continue;
+        const Graph& body = *std::get<FusedAttribute>(node.attributes).body;
         EXPECT_EQ(count(body, Op::reduce_sum), 1U) << dump(fused);
     }
 }
 
-TEST(FuseChains, FusesBodiesOfScans) {
+TEST(FuseElementwise, FusesBodiesOfScans) {
     Graph body;
     const Var carry = body.input("carry", ValueType::real, {3});
     const Var step = body.input("step", ValueType::real, {3});
@@ -210,31 +210,31 @@ TEST(FuseChains, FusesBodiesOfScans) {
     const Var start = graph.input("start", ValueType::real, {3}, true);
     const Var steps = graph.input("steps", ValueType::real, {4, 3});
     graph.output(scan(std::move(body), std::array{start}, std::array{steps}, {}, 4).carries[0]);
-    const Graph fused = fuse_chains(graph, elementwise_only);
+    const Graph fused = fuse_elementwise(graph, elementwise_only);
     verify(fused);
     const auto found = std::ranges::find(fused.nodes(), Op::scan, &Node::op);
     EXPECT_EQ(operations(only_body(*std::get<ScanAttribute>(found->attributes).body)), 3U);
 }
 
-TEST(FuseChains, ChangesNoBit) {
+TEST(FuseElementwise, ChangesNoBit) {
     const auto backend = make_cpu_backend({.threads = 1});
-    std::size_t chains = 0;
+    std::size_t groups = 0;
     std::size_t reductions = 0;
     for (std::uint64_t seed = 0; seed < 300; ++seed) {
         const RandomGraph random(seed, 40);
         const auto inputs = random.inputs(2);
         const auto expected = evaluate(*backend, random.graph, 2, inputs);
-        for (const ChainRules& rules :
-             {elementwise_only, with_reductions, ChainRules{true, 5, 2, 9}}) {
-            const Graph fused = fuse_chains(random.graph, rules);
+        for (const FusionRules& rules :
+             {elementwise_only, with_reductions, FusionRules{true, 5, 2, 9}}) {
+            const Graph fused = fuse_elementwise(random.graph, rules);
             verify(fused);
             for (const Node& node : fused.nodes()) {
-                if (node.op != Op::chain) continue;
-                const Graph& body = *std::get<ChainAttribute>(node.attributes).body;
+                if (node.op != Op::fused) continue;
+                const Graph& body = *std::get<FusedAttribute>(node.attributes).body;
                 verify(body);
-                ++chains;
+                ++groups;
                 reductions += count(body, Op::reduce_sum) + count(body, Op::reduce_max);
-                EXPECT_LE(node.operand_count, rules.most_operands);
+                EXPECT_LE(node.operand_count, rules.max_operands);
             }
             for (std::size_t i = 0; i < expected.size(); ++i)
                 EXPECT_EQ(fused.value(fused.outputs()[i]),
@@ -245,7 +245,7 @@ TEST(FuseChains, ChangesNoBit) {
                     << "seed " << seed << " output " << i;
         }
     }
-    EXPECT_GT(chains, 1000U);
+    EXPECT_GT(groups, 1000U);
     EXPECT_GT(reductions, 50U);
 }
 

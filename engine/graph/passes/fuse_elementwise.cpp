@@ -2,12 +2,12 @@
 #include <map>
 
 #include "cambrian/engine/graph/graph_copy.hpp"
-#include "cambrian/engine/graph/passes/chain_region.hpp"
+#include "cambrian/engine/graph/passes/fusion_group.hpp"
 
 namespace cambrian {
 namespace {
 
-/// A reduction inside a chain keeps its axis.
+/// A reduction inside a fusion group keeps its axis.
 Attributes kept(const Node& node) {
     if (node.op != Op::reduce_sum && node.op != Op::reduce_max) return node.attributes;
     AxisAttribute axis = std::get<AxisAttribute>(node.attributes);
@@ -15,7 +15,7 @@ Attributes kept(const Node& node) {
     return axis;
 }
 
-Graph chain_body(const Graph& graph, const ChainRegion& region, const ChainFinder& finder) {
+Graph fused_body(const Graph& graph, const FusionGroup& region, const FusionGroupFinder& finder) {
     Graph body;
     GraphCopy copy(graph, body);
     for (std::size_t i = 0; i < region.operands.size(); ++i) {
@@ -35,14 +35,14 @@ Graph chain_body(const Graph& graph, const ChainRegion& region, const ChainFinde
 }
 
 /// Appends the region as one chain, and its result in the root's own shape.
-void copy_chain(const Graph& graph, const ChainRegion& region, const ChainFinder& finder,
+void copy_fused(const Graph& graph, const FusionGroup& region, const FusionGroupFinder& finder,
                 Graph& target, GraphCopy& copy) {
     const Node& root = graph.nodes()[region.nodes.back()];
     const ValueId result{root.first_result};
-    ChainAttribute chain{std::make_shared<const Graph>(chain_body(graph, region, finder))};
+    FusedAttribute fused{std::make_shared<const Graph>(fused_body(graph, region, finder))};
     std::vector<Var> operands;
     for (const ValueId id : region.operands) operands.push_back(copy.mapped(id));
-    Var value = target.add(Op::chain, operands, std::move(chain), root.where);
+    Var value = target.add(Op::fused, operands, std::move(fused), root.where);
     const Shape& shape = graph.value(result).shape;
     if (value.shape() != shape)
         value = target.add(Op::reshape, std::span(&value, 1), ShapeAttribute{shape}, root.where);
@@ -50,10 +50,10 @@ void copy_chain(const Graph& graph, const ChainRegion& region, const ChainFinder
 }
 
 /// Regions by their roots.
-std::map<std::size_t, ChainRegion> find_regions(const Graph& graph, ChainFinder& finder) {
-    std::map<std::size_t, ChainRegion> regions;
+std::map<std::size_t, FusionGroup> find_regions(const Graph& graph, FusionGroupFinder& finder) {
+    std::map<std::size_t, FusionGroup> regions;
     for (std::size_t root = graph.nodes().size(); root-- > 0;) {
-        std::optional<ChainRegion> region = finder.find(root);
+        std::optional<FusionGroup> region = finder.find(root);
         if (!region) continue;
         finder.claim(*region);
         regions.emplace(root, std::move(*region));
@@ -61,10 +61,10 @@ std::map<std::size_t, ChainRegion> find_regions(const Graph& graph, ChainFinder&
     return regions;
 }
 
-/// Whether a node stays outside of all chains: its result is read by a node that does, it is an
-/// operand of a chain or nothing reads it at all.
+/// Whether a node stays outside of all fusion groups: its result is read by a node that does, it is
+/// an operand of a fusion group or nothing reads it at all.
 std::vector<bool> nodes_to_copy(const Graph& graph,
-                                const std::map<std::size_t, ChainRegion>& regions) {
+                                const std::map<std::size_t, FusionGroup>& regions) {
     std::vector<bool> inside(graph.nodes().size(), false);
     for (const auto& [root, region] : regions)
         for (const std::size_t node : region.nodes) inside[node] = true;
@@ -89,29 +89,29 @@ std::vector<bool> nodes_to_copy(const Graph& graph,
 
 }  // namespace
 
-bool may_hold_chains(const Graph& graph, const ChainRules& rules) {
+bool may_hold_fusion_groups(const Graph& graph, const FusionRules& rules) {
     return std::ranges::any_of(graph.nodes(), [&](const Node& node) {
         if (node.op == Op::scan)
-            return may_hold_chains(*std::get<ScanAttribute>(node.attributes).body, rules);
+            return may_hold_fusion_groups(*std::get<ScanAttribute>(node.attributes).body, rules);
         const bool reduces = node.op == Op::reduce_sum || node.op == Op::reduce_max;
-        if (!reduces && !row(node.op).elementwise && node.op != Op::broadcast) return false;
+        if (!reduces && !op_info(node.op).elementwise && node.op != Op::broadcast) return false;
         const ValueId largest = reduces ? graph.operands(node)[0] : ValueId{node.first_result};
-        return graph.value(largest).shape.elements() >= rules.least_elements;
+        return graph.value(largest).shape.elements() >= rules.min_elements;
     });
 }
 
-Graph fuse_chains(const Graph& graph, const ChainRules& rules) {
-    ChainFinder finder(graph, rules);
-    const std::map<std::size_t, ChainRegion> regions = find_regions(graph, finder);
+Graph fuse_elementwise(const Graph& graph, const FusionRules& rules) {
+    FusionGroupFinder finder(graph, rules);
+    const std::map<std::size_t, FusionGroup> regions = find_regions(graph, finder);
     const std::vector<bool> copied = nodes_to_copy(graph, regions);
     Graph result;
     GraphCopy copy(graph, result);
     for (std::size_t i = 0; i < graph.nodes().size(); ++i) {
         const Node& node = graph.nodes()[i];
         if (const auto region = regions.find(i); region != regions.end()) {
-            copy_chain(graph, region->second, finder, result, copy);
+            copy_fused(graph, region->second, finder, result, copy);
         } else if (copied[i] && node.op == Op::scan) {
-            const auto pass = [&](const Graph& body) { return fuse_chains(body, rules); };
+            const auto pass = [&](const Graph& body) { return fuse_elementwise(body, rules); };
             copy.copy(node, with_body(node, pass));
         } else if (copied[i]) {
             copy.copy(node);

@@ -1,4 +1,4 @@
-#include "cambrian/gpu/codegen/chains/chain_source.hpp"
+#include "cambrian/gpu/codegen/chains/fused_source.hpp"
 
 #include <fmt/format.h>
 
@@ -33,7 +33,7 @@ bool passes_on(Op op) {
 }  // namespace
 
 std::size_t first_number(const Graph& body) {
-    // As in the push blocks of shaders/chain_rows.glsl and chain_elements.glsl.
+    // As in the push blocks of shaders/fused_rows.glsl and fused_elements.glsl.
     constexpr std::size_t before_rows = 3;
     constexpr std::size_t before_views = 5;
     return reduces_rows(body) ? before_rows : before_views + body.inputs().size() + 1;
@@ -47,7 +47,7 @@ std::vector<std::uint32_t> pushed_numbers(const Graph& body) {
     return words;
 }
 
-ChainWriter::ChainWriter(const Graph& body) : body_(body), names_(body.value_count()) {
+FusedWriter::FusedWriter(const Graph& body) : body_(body), names_(body.value_count()) {
     for (std::size_t i = 0; i < body.inputs().size(); ++i)
         rename(body.inputs()[i], fmt::format("operand_{}", i));
     const bool rows = reduces_rows(body);
@@ -67,11 +67,11 @@ ChainWriter::ChainWriter(const Graph& body) : body_(body), names_(body.value_cou
     }
 }
 
-const std::string& ChainWriter::name(ValueId id) const {
+const std::string& FusedWriter::name(ValueId id) const {
     return names_[static_cast<std::size_t>(id)];
 }
 
-std::string ChainWriter::statement(ValueId id) const {
+std::string FusedWriter::statement(ValueId id) const {
     const Node& node = body_.producer(id);
     std::vector<std::string> operands;
     std::vector<ValueType> types;
@@ -86,12 +86,12 @@ std::string ChainWriter::statement(ValueId id) const {
                        cambrian::name(node.op));
 }
 
-std::string ChainWriter::word(ValueId id) const {
+std::string FusedWriter::word(ValueId id) const {
     const bool real = body_.value(id).type == ValueType::real;
     return (real ? "floatBitsToUint(" : "uint(") + name(id) + ")";
 }
 
-std::string ChainWriter::from_word(ValueType type, const std::string& word) {
+std::string FusedWriter::from_word(ValueType type, const std::string& word) {
     return (type == ValueType::real ? "uintBitsToFloat(" : "int(") + word + ")";
 }
 
@@ -110,21 +110,21 @@ bool reduces_rows(const Graph& body) {
     });
 }
 
-std::string elementwise_chain_source(const Graph& body) {
-    const ChainWriter writer(body);
+std::string fused_elements_source(const Graph& body) {
+    const FusedWriter writer(body);
     std::string text = fmt::format("#define CAMBRIAN_VIEWS {}U\n", body.inputs().size() + 1);
-    text += std::string(shader_text("chain_axes.glsl")) + "\n";
+    text += std::string(shader_text("fused_axes.glsl")) + "\n";
     text += "uint chain(uint words[CAMBRIAN_VIEWS]) {\n";
     for (std::size_t i = 0; i < body.inputs().size(); ++i) {
         const ValueType type = body.value(body.inputs()[i]).type;
         text += fmt::format("    {} operand_{} = {};\n", glsl_type(type), i,
-                            ChainWriter::from_word(type, fmt::format("words[{}]", i + 1)));
+                            FusedWriter::from_word(type, fmt::format("words[{}]", i + 1)));
     }
     for (const Node& node : body.nodes())
         if (node.op != Op::input && node.op != Op::constant && !passes_on(node.op))
             text += "    " + writer.statement(ValueId{node.first_result});
     text += fmt::format("    return {};\n}}\n\n", writer.word(body.outputs()[0]));
-    return text + std::string(shader_text("chain_elements.glsl"));
+    return text + std::string(shader_text("fused_elements.glsl"));
 }
 
 }  // namespace cambrian::gpu

@@ -1,4 +1,4 @@
-#include "cambrian/gpu/kernels/scan/selective_scan_kernel.hpp"
+#include "cambrian/gpu/kernels/scan/selective_scan_dispatch.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -30,11 +30,11 @@ std::int64_t groups_of_sequence(const SelectiveScanSizes& sizes, const Selective
 
 }  // namespace
 
-SelectiveScanSizes::SelectiveScanSizes(const Site& site)
-    : steps(site.operand(0).shape[-2]),
-      channels(site.operand(2).shape[0]),
-      states(site.operand(2).shape[1]) {
-    sequences = site.operand(0).shape.elements() / (steps * channels);
+SelectiveScanSizes::SelectiveScanSizes(const KernelContext& context)
+    : steps(context.operand(0).shape[-2]),
+      channels(context.operand(2).shape[0]),
+      states(context.operand(2).shape[1]) {
+    sequences = context.operand(0).shape.elements() / (steps * channels);
 }
 
 std::int64_t SelectiveScanTile::shared_bytes() const {
@@ -48,23 +48,23 @@ const SelectiveScanTile& choose_selective_scan_tile(std::int64_t states) {
     return states <= tile_of_few_states.states ? tile_of_few_states : tile_of_states;
 }
 
-SelectiveScanKernel::SelectiveScanKernel(const Site& site, Kind kind, const Views& views,
-                                         std::int64_t tiles)
-    : sizes_(site),
+SelectiveScanDispatch::SelectiveScanDispatch(const KernelContext& context, Kind kind,
+                                             const Views& views, std::int64_t tiles)
+    : sizes_(context),
       tile_(choose_selective_scan_tile(sizes_.states)),
       views_(views),
       kind_(kind),
       tiles_(tiles),
       longest_stretch_(
-          std::max<std::int64_t>(most_turns(site.owner.resources()) / tile_.steps /
+          std::max<std::int64_t>(max_turns(context.owner.resources()) / tile_.steps /
                                      (kind == Kind::gradient ? turns_of_step_back : turns_of_step),
                                  1)),
-      per_individual_(site.per_individual),
+      per_individual_(context.per_individual),
       pipeline_(
-          static_pipeline(site.owner.resources(),
+          static_pipeline(context.owner.resources(),
                           kind == Kind::gradient ? "selective_scan_gradient" : "selective_scan",
                           std::array{SelectiveScanTile::threads, tile_.states, tile_.steps})),
-      table_(make_table(site)) {
+      table_(make_table(context)) {
     for (const View& view : views_)
         if (view.elements > std::numeric_limits<std::uint32_t>::max())
             throw DeviceError(
@@ -72,17 +72,17 @@ SelectiveScanKernel::SelectiveScanKernel(const Site& site, Kind kind, const View
                 "2^32) split its batch");
 }
 
-Place SelectiveScanKernel::make_table(const Site& site) const {
-    const bool holds =
-        site.attribute<SelectiveScanAttribute>().discretization == Discretization::zero_order_hold;
+BufferView SelectiveScanDispatch::make_table(const KernelContext& context) const {
+    const bool holds = context.attribute<SelectiveScanAttribute>().discretization ==
+                       Discretization::zero_order_hold;
     std::vector<std::uint32_t> words{
         word(sizes_.steps), word(sizes_.channels), word(sizes_.states), word(sizes_.sequences),
         (holds ? flag_hold : 0) | (kind_ == Kind::starts ? flag_starts : 0)};
     for (const View& view : views_) words.push_back(word(view.place.stride));
-    return site.owner.table(words);
+    return context.owner.table(words);
 }
 
-void SelectiveScanKernel::record(vulkan::Recorder& recorder, const Frame& frame) const {
+void SelectiveScanDispatch::record(vulkan::Recorder& recorder, const Frame& frame) const {
     if (sizes_.sequences == 0) return;
     const std::int64_t stretches =
         std::max<std::int64_t>((tiles_ + longest_stretch_ - 1) / longest_stretch_, 1);
@@ -93,8 +93,8 @@ void SelectiveScanKernel::record(vulkan::Recorder& recorder, const Frame& frame)
     }
 }
 
-void SelectiveScanKernel::record(vulkan::Recorder& recorder, const Frame& frame,
-                                 Stretch stretch) const {
+void SelectiveScanDispatch::record(vulkan::Recorder& recorder, const Frame& frame,
+                                   Stretch stretch) const {
     const std::int64_t individuals = per_individual_ ? frame.population : 1;
     const std::int64_t groups = individuals * sizes_.sequences * groups_of_sequence(sizes_, tile_);
     if (groups > std::numeric_limits<std::uint32_t>::max())
@@ -115,7 +115,7 @@ void SelectiveScanKernel::record(vulkan::Recorder& recorder, const Frame& frame,
     }
 }
 
-vulkan::Push SelectiveScanKernel::arguments(const Frame& frame) const {
+vulkan::Push SelectiveScanDispatch::arguments(const Frame& frame) const {
     vulkan::Push push;
     const auto split = [&](std::size_t first, std::uint64_t address) {
         push.word[first] = static_cast<std::uint32_t>(address);

@@ -1,4 +1,4 @@
-#include "cambrian/engine/graph/passes/chain_region.hpp"
+#include "cambrian/engine/graph/passes/fusion_group.hpp"
 
 #include <algorithm>
 #include <set>
@@ -29,7 +29,7 @@ Shape one_per_row(const Shape& shape) {
 }  // namespace
 
 /// A region while it grows.
-struct ChainFinder::Growth {
+struct FusionGroupFinder::Growth {
     Growth(std::size_t root_node, ValueInfo root_info, bool with_reductions)
         : root(root_node), info(std::move(root_info)), reductions(with_reductions) {}
 
@@ -44,7 +44,7 @@ struct ChainFinder::Growth {
     bool reduces = false;
 };
 
-ChainFinder::ChainFinder(const Graph& graph, const ChainRules& rules)
+FusionGroupFinder::FusionGroupFinder(const Graph& graph, const FusionRules& rules)
     : graph_(graph),
       rules_(rules),
       users_(graph.value_count()),
@@ -56,20 +56,20 @@ ChainFinder::ChainFinder(const Graph& graph, const ChainRules& rules)
     for (const ValueId id : graph.outputs()) is_output_[static_cast<std::size_t>(id)] = true;
 }
 
-std::size_t ChainFinder::node_of(ValueId id) const {
+std::size_t FusionGroupFinder::node_of(ValueId id) const {
     return static_cast<std::size_t>(&graph_.producer(id) - graph_.nodes().data());
 }
 
-const ValueInfo& ChainFinder::result(std::size_t node) const {
+const ValueInfo& FusionGroupFinder::result(std::size_t node) const {
     return graph_.value(ValueId{graph_.nodes()[node].first_result});
 }
 
-bool ChainFinder::is_literal(ValueId id) const {
+bool FusionGroupFinder::is_literal(ValueId id) const {
     return graph_.producer(id).op == Op::constant && graph_.value(id).shape.rank() == 0;
 }
 
-/// A reduction along the last axis that a chain can hold: short enough for one workgroup.
-bool ChainFinder::is_row_reduction(std::size_t index) const {
+/// A reduction along the last axis that a fusion group can hold: short enough for one workgroup.
+bool FusionGroupFinder::is_row_reduction(std::size_t index) const {
     const Node& node = graph_.nodes()[index];
     if (node.op != Op::reduce_sum && node.op != Op::reduce_max) return false;
     const Shape& shape = graph_.value(graph_.operands(node)[0]).shape;
@@ -78,23 +78,23 @@ bool ChainFinder::is_row_reduction(std::size_t index) const {
 }
 
 /// Elementwise, or a change of shape that is none for the elements.
-bool ChainFinder::is_elementwise(std::size_t index) const {
+bool FusionGroupFinder::is_elementwise(std::size_t index) const {
     const Node& node = graph_.nodes()[index];
-    if (row(node.op).elementwise) return !may_divide_by_zero(graph_, node);
+    if (op_info(node.op).elementwise) return !may_divide_by_zero(graph_, node);
     if (node.op == Op::broadcast) return true;
     return node.op == Op::reshape &&
            alike(graph_.value(graph_.operands(node)[0]).shape, result(index).shape);
 }
 
 /// Whether a node alone would be a kernel: not when its result is its operand's memory.
-bool ChainFinder::is_work(std::size_t index) const {
+bool FusionGroupFinder::is_work(std::size_t index) const {
     const Node& node = graph_.nodes()[index];
     if (node.op == Op::stop_gradient || node.op == Op::reshape) return false;
     return node.op != Op::broadcast || graph_.value(graph_.operands(node)[0]).shape.elements() !=
                                            result(index).shape.elements();
 }
 
-bool ChainFinder::has_other_users(std::size_t node, const Growth& growth) const {
+bool FusionGroupFinder::has_other_users(std::size_t node, const Growth& growth) const {
     const std::uint32_t value = graph_.nodes()[node].first_result;
     return is_output_[value] || !std::ranges::all_of(users_[value], [&](std::size_t user) {
                return growth.members.contains(user);
@@ -103,7 +103,7 @@ bool ChainFinder::has_other_users(std::size_t node, const Growth& growth) const 
 
 /// Whether a node can be part of a region in which rows are reduced. Fixes the region's rows with
 /// its first reduction.
-bool ChainFinder::fits_rows(std::size_t node, Growth& growth) const {
+bool FusionGroupFinder::fits_rows(std::size_t node, Growth& growth) const {
     if (!growth.row) return false;
     const Shape& shape = result(node).shape;
     if (!is_row_reduction(node))
@@ -117,24 +117,24 @@ bool ChainFinder::fits_rows(std::size_t node, Growth& growth) const {
     return true;
 }
 
-bool ChainFinder::fits(std::size_t node, Growth& growth) const {
+bool FusionGroupFinder::fits(std::size_t node, Growth& growth) const {
     const ValueInfo& info = result(node);
     const bool elementwise = is_elementwise(node);
     if (!elementwise && !(growth.reductions && is_row_reduction(node))) return false;
-    // A shared value inside a chain of every individual would be computed for each again.
+    // A shared value inside a fusion group of every individual would be computed for each again.
     const bool number = elementwise && info.shape.elements() == 1;
     if (info.per_individual != growth.info.per_individual && !number) return false;
     if (growth.reductions) return fits_rows(node, growth);
     return number || alike(info.shape, growth.info.shape);
 }
 
-bool ChainFinder::take(std::size_t node, Growth& growth) const {
+bool FusionGroupFinder::take(std::size_t node, Growth& growth) const {
     std::set<ValueId> operands = growth.operands;
     operands.erase(ValueId{graph_.nodes()[node].first_result});
     for (const ValueId id : graph_.operands(graph_.nodes()[node]))
         if (!is_literal(id)) operands.insert(id);
     const std::size_t work = growth.work + (is_work(node) ? 1 : 0);
-    if (operands.size() > rules_.most_operands || work > rules_.most_nodes) return false;
+    if (operands.size() > rules_.max_operands || work > rules_.max_nodes) return false;
     if (!fits(node, growth)) return false;
     growth.operands = std::move(operands);
     growth.work = work;
@@ -143,12 +143,12 @@ bool ChainFinder::take(std::size_t node, Growth& growth) const {
     return true;
 }
 
-bool ChainFinder::is_large(const Growth& growth) const {
+bool FusionGroupFinder::is_large(const Growth& growth) const {
     const Shape& largest = growth.full ? *growth.full : growth.info.shape;
-    return largest.elements() >= rules_.least_elements;
+    return largest.elements() >= rules_.min_elements;
 }
 
-std::optional<ChainRegion> ChainFinder::grow(std::size_t root, bool reductions) const {
+std::optional<FusionGroup> FusionGroupFinder::grow(std::size_t root, bool reductions) const {
     Growth growth(root, result(root), reductions);
     if (reductions && is_row_reduction(root)) {
         growth.row = one_per_row(graph_.value(graph_.operands(graph_.nodes()[root])[0]).shape);
@@ -171,11 +171,11 @@ std::optional<ChainRegion> ChainFinder::grow(std::size_t root, bool reductions) 
         add_operands(node);
     }
     if (growth.work < 2 || growth.reduces != reductions || !is_large(growth)) return std::nullopt;
-    return ChainRegion{{growth.members.begin(), growth.members.end()}, operands_of(growth)};
+    return FusionGroup{{growth.members.begin(), growth.members.end()}, operands_of(growth)};
 }
 
 /// In the order of their first use, so that regions that compute the same have equal bodies.
-std::vector<ValueId> ChainFinder::operands_of(const Growth& growth) const {
+std::vector<ValueId> FusionGroupFinder::operands_of(const Growth& growth) const {
     std::vector<ValueId> operands;
     for (const std::size_t node : growth.members)
         for (const ValueId id : graph_.operands(graph_.nodes()[node]))
@@ -184,14 +184,14 @@ std::vector<ValueId> ChainFinder::operands_of(const Growth& growth) const {
     return operands;
 }
 
-std::optional<ChainRegion> ChainFinder::find(std::size_t root) const {
+std::optional<FusionGroup> FusionGroupFinder::find(std::size_t root) const {
     if (claimed_[root]) return std::nullopt;
     if (rules_.reductions)
-        if (std::optional<ChainRegion> region = grow(root, true)) return region;
+        if (std::optional<FusionGroup> region = grow(root, true)) return region;
     return grow(root, false);
 }
 
-void ChainFinder::claim(const ChainRegion& region) {
+void FusionGroupFinder::claim(const FusionGroup& region) {
     for (const std::size_t node : region.nodes) claimed_[node] = true;
 }
 

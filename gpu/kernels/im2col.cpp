@@ -14,21 +14,21 @@ namespace {
 
 /// Both ways between the planes of a value and the taps of windows over them; an invocation writes
 /// one word. See shaders/window.glsl.
-class WindowStep : public Step {
+class WindowKernel : public Kernel {
   public:
     /// @param whole the shape that the window slides over.
-    WindowStep(const Site& site, const Shape& whole)
-        : resources_(site.owner.resources()),
-          op_(site.node.op),
-          per_individual_(site.per_individual),
-          operand_(site.operands[0]),
-          result_(site.results[0]),
-          operand_elements_(site.operand().shape.elements()),
-          result_elements_(site.result().shape.elements()),
-          outside_(site.attribute<PatchesAttribute>().padding == Padding::lowest
+    WindowKernel(const KernelContext& context, const Shape& whole)
+        : resources_(context.owner.resources()),
+          op_(context.node.op),
+          per_individual_(context.per_individual),
+          operand_(context.operands[0]),
+          result_(context.results[0]),
+          operand_elements_(context.operand().shape.elements()),
+          result_elements_(context.result().shape.elements()),
+          outside_(context.attribute<Im2colAttribute>().padding == Padding::lowest
                        ? -std::numeric_limits<float>::infinity()
                        : 0.0F) {
-        const Window& window = site.attribute<PatchesAttribute>().window;
+        const Window& window = context.attribute<Im2colAttribute>().window;
         const WindowGeometry geometry = window_geometry(window, whole.extents());
         taps_ = geometry.taps();
         windows_ = geometry.windows();
@@ -40,7 +40,7 @@ class WindowStep : public Step {
                                         &geometry.stride, &geometry.dilation, &geometry.before})
                 words.push_back(static_cast<std::uint32_t>((*numbers)[axis]));
         }
-        axes_ = site.owner.table(words);
+        axes_ = context.owner.table(words);
         pipeline_ = &static_pipeline(
             resources_, name(op_),
             std::array{plain_group_width(resources_), static_cast<std::uint32_t>(window.rank)});
@@ -48,13 +48,13 @@ class WindowStep : public Step {
 
     void record(vulkan::Recorder& recorder, const Frame& frame) const override {
         vulkan::Push push = arguments(frame);
-        if (op_ == Op::patches) {
+        if (op_ == Op::im2col) {
             push.word[7] = std::bit_cast<std::uint32_t>(outside_);
             dispatch(recorder, frame, push);
             return;
         }
         // Many taps are cut into dispatches that go on from what is in the result.
-        const std::int64_t most = most_turns(resources_);
+        const std::int64_t most = max_turns(resources_);
         for (std::int64_t begin = 0; begin < taps_; begin += most) {
             push.word[7] = static_cast<std::uint32_t>(begin);
             push.word[8] = static_cast<std::uint32_t>(std::min(begin + most, taps_));
@@ -65,9 +65,9 @@ class WindowStep : public Step {
   private:
     [[nodiscard]] vulkan::Push arguments(const Frame& frame) const {
         const std::int64_t items = result_elements_ * (per_individual_ ? frame.population : 1);
-        constexpr std::int64_t most_words = std::numeric_limits<std::uint32_t>::max() - 1024;
+        constexpr std::int64_t max_words = std::numeric_limits<std::uint32_t>::max() - 1024;
         const std::int64_t touched = operand_elements_ * (per_individual_ ? frame.population : 1);
-        if (std::max(items, touched) > most_words)
+        if (std::max(items, touched) > max_words)
             throw DeviceError(std::string(name(op_)) + " has " +
                               std::to_string(std::max(items, touched)) +
                               " elements (a kernel counts to 2^32) evaluate fewer individuals at "
@@ -91,7 +91,7 @@ class WindowStep : public Step {
     Resources& resources_;
     Op op_;
     bool per_individual_;
-    Place operand_, result_, axes_;
+    BufferView operand_, result_, axes_;
     std::int64_t operand_elements_, result_elements_;
     float outside_;
     std::int64_t taps_ = 0, windows_ = 0, plane_ = 0;
@@ -100,10 +100,11 @@ class WindowStep : public Step {
 
 }  // namespace
 
-std::unique_ptr<Step> make_patches(const Site& site) {
-    if (site.result().shape.elements() == 0) return nullptr;
-    const bool reads = site.node.op == Op::patches;
-    return std::make_unique<WindowStep>(site, reads ? site.operand().shape : site.result().shape);
+std::unique_ptr<Kernel> make_im2col(const KernelContext& context) {
+    if (context.result().shape.elements() == 0) return nullptr;
+    const bool reads = context.node.op == Op::im2col;
+    return std::make_unique<WindowKernel>(context,
+                                          reads ? context.operand().shape : context.result().shape);
 }
 
 }  // namespace cambrian::gpu

@@ -9,28 +9,28 @@ namespace cambrian::cpu {
 namespace {
 
 /// Planes of one individual, which taps are read from or added to.
-class PlanesStep : public Step {
+class PlanesKernel : public Kernel {
   public:
-    PlanesStep(const Site& site, const Shape& whole)
-        : operand_(site.operands[0]),
-          result_(site.results[0]),
-          taps_(window_geometry(site.attribute<PatchesAttribute>().window, whole.extents())),
+    PlanesKernel(const KernelContext& context, const Shape& whole)
+        : operand_(context.operands[0]),
+          result_(context.results[0]),
+          taps_(window_geometry(context.attribute<Im2colAttribute>().window, whole.extents())),
           plane_(taps_.geometry().elements()),
           windows_(taps_.geometry().windows()),
           tap_count_(taps_.geometry().taps()) {}
 
   protected:
-    Ref operand_, result_;
+    BufferView operand_, result_;
     WindowTaps taps_;
     std::int64_t plane_, windows_, tap_count_;
 };
 
-class PatchesStep : public PlanesStep {
+class Im2colKernel : public PlanesKernel {
   public:
-    explicit PatchesStep(const Site& site)
-        : PlanesStep(site, site.operand(0).shape),
-          planes_(site.result().shape.elements() / (windows_ * tap_count_)),
-          outside_(site.attribute<PatchesAttribute>().padding == Padding::lowest
+    explicit Im2colKernel(const KernelContext& context)
+        : PlanesKernel(context, context.operand(0).shape),
+          planes_(context.result().shape.elements() / (windows_ * tap_count_)),
+          outside_(context.attribute<Im2colAttribute>().padding == Padding::lowest
                        ? -std::numeric_limits<float>::infinity()
                        : 0.0F) {}
 
@@ -51,11 +51,11 @@ class PatchesStep : public PlanesStep {
     float outside_;
 };
 
-class PatchesAddStep : public PlanesStep {
+class Col2imKernel : public PlanesKernel {
   public:
-    explicit PatchesAddStep(const Site& site)
-        : PlanesStep(site, site.result().shape),
-          planes_(site.operand(0).shape.elements() / (windows_ * tap_count_)) {}
+    explicit Col2imKernel(const KernelContext& context)
+        : PlanesKernel(context, context.result().shape),
+          planes_(context.operand(0).shape.elements() / (windows_ * tap_count_)) {}
 
     void run(Frame& frame, std::int64_t count) const override {
         for (std::int64_t i = 0; i < count; ++i) {
@@ -76,12 +76,12 @@ class PatchesAddStep : public PlanesStep {
 
 }  // namespace
 
-std::unique_ptr<Step> make_patches(const Site& site) {
-    return std::make_unique<PatchesStep>(site);
+std::unique_ptr<Kernel> make_im2col(const KernelContext& context) {
+    return std::make_unique<Im2colKernel>(context);
 }
 
-std::unique_ptr<Step> make_patches_add(const Site& site) {
-    return std::make_unique<PatchesAddStep>(site);
+std::unique_ptr<Kernel> make_col2im(const KernelContext& context) {
+    return std::make_unique<Col2imKernel>(context);
 }
 
 }  // namespace cambrian::cpu

@@ -1,4 +1,4 @@
-// Where the views of a chain stand at a position of nested loops. The text before this one defines
+// Where the views of a fusion group stand at a position of nested loops. The text before this one defines
 //   CAMBRIAN_VIEWS  how many views there are: the result, then the operands
 // Push: address 7 is a table of {extent, its magic numbers, strides of the views} for each axis, the
 // innermost first.

@@ -10,17 +10,17 @@ namespace cambrian {
 
 /// What a network reads at run time; each may be per individual.
 struct NetworkOperands {
-    Var weights;      ///< real [weight_count]; of a tape, packed [capacity.weights].
-    Var activations;  ///< integer [activation_count] (at least one element); or a tape [words].
-    Var enabled;      ///< boolean [slot_count] (at least one element); not read with a tape.
-    TrainingPass* training = nullptr;  ///< None: inference, which is all that tapes do.
+    Var weights;      ///< real [weight_count]; of a bytecode, packed [capacity.weights].
+    Var activations;  ///< integer [activation_count] (at least one element); or a bytecode [words].
+    Var enabled;      ///< boolean [slot_count] (at least one element); not read with a bytecode.
+    TrainingPass* training = nullptr;  ///< None: inference, which is all that bytecodes do.
 };
 
 /// A network in a graph, whatever it is made of: nodes of its own (Network), or one op that
-/// interprets a tape (TapeNetwork). Tasks are written against this and work with both.
-class NetworkForm {
+/// interprets a bytecode (BytecodeNetwork). Tasks are written against this and work with both.
+class ForwardModel {
   public:
-    virtual ~NetworkForm() = default;
+    virtual ~ForwardModel() = default;
 
     [[nodiscard]] virtual std::int64_t input_features() const = 0;
     /// Tensors carried from step to step, zero at the start of an episode or a sequence.
@@ -39,11 +39,11 @@ class NetworkForm {
     [[nodiscard]] std::vector<Var> initial_state(Graph& graph, std::int64_t batch) const;
 
   protected:
-    NetworkForm() = default;
-    NetworkForm(const NetworkForm&) = default;
-    NetworkForm(NetworkForm&&) = default;
-    NetworkForm& operator=(const NetworkForm&) = default;
-    NetworkForm& operator=(NetworkForm&&) = default;
+    ForwardModel() = default;
+    ForwardModel(const ForwardModel&) = default;
+    ForwardModel(ForwardModel&&) = default;
+    ForwardModel& operator=(const ForwardModel&) = default;
+    ForwardModel& operator=(ForwardModel&&) = default;
 };
 
 /// Throws ShapeError unless x ends with an axis of that many features and has `rank` axes (0: any).

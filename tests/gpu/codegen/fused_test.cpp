@@ -14,8 +14,8 @@
 #include "cambrian/engine/graph/gradient/gradient.hpp"
 #include "cambrian/engine/graph/passes/passes.hpp"
 #include "cambrian/engine/reference/reference.hpp"
-#include "cambrian/gpu/codegen/chains/chain_source.hpp"
-#include "cambrian/gpu/kernels/fused/chain_axes.hpp"
+#include "cambrian/gpu/codegen/chains/fused_source.hpp"
+#include "cambrian/gpu/kernels/fused/fused_axes.hpp"
 #include "cambrian/tests/engine/support/random_graph.hpp"
 #include "cambrian/tests/support/vulkan_device.hpp"
 
@@ -56,10 +56,10 @@ std::size_t count(const Graph& graph, Op op) {
 }
 
 /// That the whole graph is one chain, so that a test runs the kernel it is about.
-void expect_one_chain(const Graph& graph, bool reductions) {
-    const Graph fused = fuse_chains(graph, {.reductions = reductions});
-    EXPECT_EQ(count(fused, Op::chain), 1U) << dump(fused);
-    EXPECT_EQ(fused.nodes().size(), count(fused, Op::chain) + count(fused, Op::reshape) +
+void expect_one_fused(const Graph& graph, bool reductions) {
+    const Graph fused = fuse_elementwise(graph, {.reductions = reductions});
+    EXPECT_EQ(count(fused, Op::fused), 1U) << dump(fused);
+    EXPECT_EQ(fused.nodes().size(), count(fused, Op::fused) + count(fused, Op::reshape) +
                                         count(fused, Op::input) + count(fused, Op::constant))
         << dump(fused);
 }
@@ -112,14 +112,14 @@ class ChainTest : public testing::TestWithParam<Math> {
         return made;
     }
 };
-class ElementChain : public ChainTest {};
-class RowChain : public ChainTest {};
+class FusedElements : public ChainTest {};
+class FusedRows : public ChainTest {};
 
-INSTANTIATE_TEST_SUITE_P(Math, ElementChain, testing::Values(Math::strict, Math::fast),
+INSTANTIATE_TEST_SUITE_P(Math, FusedElements, testing::Values(Math::strict, Math::fast),
                          [](const auto& tested) {
                              return tested.param == Math::fast ? "fast" : "strict";
                          });
-INSTANTIATE_TEST_SUITE_P(Math, RowChain, testing::Values(Math::fast),
+INSTANTIATE_TEST_SUITE_P(Math, FusedRows, testing::Values(Math::fast),
                          [](const auto&) { return "fast"; });
 
 /// A bias shared by all, a gain for each row, a code and a number of each individual.
@@ -134,11 +134,11 @@ Graph every_kind_of_operand(std::int64_t rows, std::int64_t columns) {
     return graph;
 }
 
-TEST_P(ElementChain, IsItsLoweringInEveryBit) {
+TEST_P(FusedElements, IsItsLoweringInEveryBit) {
     for (const std::int64_t columns : {1, 4, 17, 64}) {
         for (const std::int64_t rows : {1, 3}) {
             const Graph graph = every_kind_of_operand(rows, columns);
-            expect_one_chain(graph, true);
+            expect_one_fused(graph, true);
             for (const std::int64_t population : {1, 9})
                 expect_bits(backend(GetParam()), graph, population,
                             random_inputs(graph, population));
@@ -146,7 +146,7 @@ TEST_P(ElementChain, IsItsLoweringInEveryBit) {
     }
 }
 
-TEST_P(ElementChain, AllElementwiseOpsAndTypes) {
+TEST_P(FusedElements, AllElementwiseOpsAndTypes) {
     Graph graph;
     const Var x = graph.input("x", ValueType::real, {5, 33}, true);
     const Var flag = graph.input("flag", ValueType::boolean, {33});
@@ -159,7 +159,7 @@ TEST_P(ElementChain, AllElementwiseOpsAndTypes) {
     expect_bits(backend(GetParam()), graph, 7, random_inputs(graph, 7));
 }
 
-TEST_P(ElementChain, SpecialNumbers) {
+TEST_P(FusedElements, SpecialNumbers) {
     constexpr double infinity = std::numeric_limits<double>::infinity();
     const std::vector<double> numbers{0.0,  -0.0, 1.0,       -1.0,         infinity, -infinity,
                                       NAN,  3e38, 1.2e-38,   -3e38,        0.5,      -0.5,
@@ -174,18 +174,18 @@ TEST_P(ElementChain, SpecialNumbers) {
                  Tensor(ValueType::real, Shape{16}, numbers)});
 }
 
-TEST_P(ElementChain, BroadcastOnEveryAxis) {
+TEST_P(FusedElements, BroadcastOnEveryAxis) {
     Graph graph;
     const Var x = graph.input("x", ValueType::real, {2, 3, 4, 5}, true);
     Var sum = x;
     for (const Shape& shape : {Shape{1, 3, 1, 5}, Shape{2, 1, 4, 1}, Shape{4, 5}, Shape{3, 1, 1}})
         sum = sum * 0.5 + graph.input("y", ValueType::real, shape, shape.rank() == 4);
     graph.output(sum);
-    expect_one_chain(graph, true);
+    expect_one_fused(graph, true);
     expect_bits(backend(GetParam()), graph, 3, random_inputs(graph, 3));
 }
 
-TEST_P(ElementChain, SharedAndEmptyAndNumbers) {
+TEST_P(FusedElements, SharedAndEmptyAndNumbers) {
     Graph graph;
     const Var x = graph.input("x", ValueType::real, {3, 0}, true);
     const Var y = graph.input("y", ValueType::real, {6});
@@ -196,7 +196,7 @@ TEST_P(ElementChain, SharedAndEmptyAndNumbers) {
     expect_bits(backend(GetParam()), graph, 4, random_inputs(graph, 4));
 }
 
-TEST_P(ElementChain, AnIndividualIsTheSameInAnyPopulation) {
+TEST_P(FusedElements, AnIndividualIsTheSameInAnyPopulation) {
     const Graph graph = every_kind_of_operand(3, 10);
     const auto alone = evaluate(backend(GetParam()), graph, 1, random_inputs(graph, 1));
     const auto among = evaluate(backend(GetParam()), graph, 23, random_inputs(graph, 23));
@@ -204,7 +204,7 @@ TEST_P(ElementChain, AnIndividualIsTheSameInAnyPopulation) {
         EXPECT_EQ(alone[0].elements[i], among[0].elements[i]);
 }
 
-TEST_P(ElementChain, RandomGraphs) {
+TEST_P(FusedElements, RandomGraphs) {
     for (std::uint64_t seed = 0; seed < 4; ++seed) {
         Graph graph;
         RandomStream rng(random_key(seed, "random chain"), 0);
@@ -256,13 +256,13 @@ Graph row_graph(Build build, std::int64_t rows, std::int64_t columns) {
     return graph;
 }
 
-TEST_P(RowChain, OddLengths) {
+TEST_P(FusedRows, OddLengths) {
     const auto check = [&](Build build, std::int64_t length) {
         const Graph graph = row_graph(build, 3, length);
-        expect_one_chain(graph, true);
+        expect_one_fused(graph, true);
         expect_near(backend(GetParam()), graph, 2, random_inputs(graph, 2));
     };
-    // Each length of each chain is a pipeline of its own: all lengths for one of them.
+    // Each length of each fusion group is a pipeline of its own: all lengths for one of them.
     for (const std::int64_t length : row_lengths) check(build_layer_norm, length);
     check(build_softmax, 1024);
     for (const Build build :
@@ -270,20 +270,20 @@ TEST_P(RowChain, OddLengths) {
         check(build, 17);
 }
 
-TEST_P(RowChain, RowsThatFitNoRegisters) {
+TEST_P(FusedRows, RowsThatFitNoRegisters) {
     for (const std::int64_t length : {20001, 32768}) {
         const Graph graph = row_graph(build_layer_norm, 2, length);
-        expect_one_chain(graph, true);
+        expect_one_fused(graph, true);
         expect_near(backend(GetParam()), graph, 1, random_inputs(graph, 1));
     }
 }
 
-TEST_P(RowChain, MoreRowsThanAGroupHolds) {
+TEST_P(FusedRows, MoreRowsThanAGroupHolds) {
     const Graph graph = row_graph(build_softmax, 301, 5);
     expect_near(backend(GetParam()), graph, 3, random_inputs(graph, 3));
 }
 
-TEST_P(RowChain, OperandsOfEveryKind) {
+TEST_P(FusedRows, OperandsOfEveryKind) {
     Graph graph;
     const Var x = graph.input("x", ValueType::real, {4, 3, 12}, true);
     const Var outer = graph.input("outer", ValueType::real, {4, 1, 12});
@@ -292,11 +292,11 @@ TEST_P(RowChain, OperandsOfEveryKind) {
     const Var code = graph.input("code", ValueType::integer, {});
     const Var weights = exp(activate(x * outer, code) - each_row);
     graph.output(weights / (reduce_sum(weights, -1, true) + abs(number)));
-    expect_one_chain(graph, true);
+    expect_one_fused(graph, true);
     expect_near(backend(GetParam()), graph, 5, random_inputs(graph, 5));
 }
 
-TEST_P(RowChain, MaximaFollowTheRule) {
+TEST_P(FusedRows, MaximaFollowTheRule) {
     const double nan = NAN;
     constexpr double infinity = std::numeric_limits<double>::infinity();
     std::vector<std::vector<double>> rows{{nan, 1.0, 2.0},
@@ -315,7 +315,7 @@ TEST_P(RowChain, MaximaFollowTheRule) {
         const auto count = static_cast<std::int64_t>(rows.size());
         const Var x = graph.input("x", ValueType::real, {count, static_cast<std::int64_t>(length)});
         graph.output(reduce_max(-x, -1, true) * 2.0);
-        expect_one_chain(graph, true);
+        expect_one_fused(graph, true);
         Tensor tensor(ValueType::real, x.shape());
         for (std::size_t row = 0; row < rows.size(); ++row)
             for (std::size_t i = 0; i < length; ++i) {
@@ -330,16 +330,16 @@ TEST_P(RowChain, MaximaFollowTheRule) {
     }
 }
 
-TEST_P(RowChain, IntegersAndTies) {
+TEST_P(FusedRows, IntegersAndTies) {
     Graph graph;
     const Var x = graph.input("x", ValueType::integer, {3, 77}, true);
     const Var doubled = x * 1000000007.0;
     graph.output(reduce_sum(doubled, -1, true) - reduce_max(doubled, -1, true));
-    expect_one_chain(graph, true);
+    expect_one_fused(graph, true);
     expect_bits(backend(GetParam()), graph, 4, random_inputs(graph, 4));
 }
 
-TEST_P(RowChain, AnIndividualIsTheSameInAnyPopulation) {
+TEST_P(FusedRows, AnIndividualIsTheSameInAnyPopulation) {
     const Graph graph = row_graph(build_layer_norm, 3, 50);
     const auto alone = evaluate(backend(GetParam()), graph, 1, random_inputs(graph, 1));
     const auto among = evaluate(backend(GetParam()), graph, 23, random_inputs(graph, 23));
@@ -347,7 +347,7 @@ TEST_P(RowChain, AnIndividualIsTheSameInAnyPopulation) {
         EXPECT_EQ(alone[0].elements[i], among[0].elements[i]);
 }
 
-TEST_P(RowChain, Gradients) {
+TEST_P(FusedRows, Gradients) {
     for (const Build build : {build_softmax, build_log_softmax, build_rms_norm, build_layer_norm,
                               build_cross_entropy}) {
         Graph graph;
@@ -355,13 +355,14 @@ TEST_P(RowChain, Gradients) {
         const Var y = build(graph, x);
         const Var weights = graph.input("weights", ValueType::real, y.shape());
         graph.output(gradient(sum_all(y * weights), std::array{x})[0]);
-        EXPECT_GE(count(fuse_chains(eliminate_dead_code(graph), {.reductions = true}), Op::chain),
-                  1U);
+        EXPECT_GE(
+            count(fuse_elementwise(eliminate_dead_code(graph), {.reductions = true}), Op::fused),
+            1U);
         expect_near(backend(GetParam()), graph, 3, random_inputs(graph, 3));
     }
 }
 
-TEST(ChainAxes, DividesByMultiplying) {
+TEST(FusedAxes, DividesByMultiplying) {
     RandomStream rng(random_key(7, "magic"), 0);
     const auto check = [](std::uint32_t n, std::uint32_t divisor) {
         const gpu::MagicNumbers numbers(divisor);
@@ -382,29 +383,29 @@ TEST(ChainAxes, DividesByMultiplying) {
     }
 }
 
-TEST(ChainSource, EqualChainsOfOtherShapesAreOneText) {
+TEST(FusedSource, EqualChainsOfOtherShapesAreOneText) {
     const auto text = [](std::int64_t rows, std::int64_t columns) {
         const Graph graph = every_kind_of_operand(rows, columns);
-        const Graph fused = fuse_chains(graph, {});
-        const auto found = std::ranges::find(fused.nodes(), Op::chain, &Node::op);
-        return gpu::elementwise_chain_source(*std::get<ChainAttribute>(found->attributes).body);
+        const Graph fused = fuse_elementwise(graph, {});
+        const auto found = std::ranges::find(fused.nodes(), Op::fused, &Node::op);
+        return gpu::fused_elements_source(*std::get<FusedAttribute>(found->attributes).body);
     };
     EXPECT_EQ(text(3, 17), text(1, 64));
 }
 
-TEST(ChainSource, KeepsWhatLaterPassesReadAndNothingElse) {
+TEST(FusedSource, KeepsWhatLaterPassesReadAndNothingElse) {
     const auto plan = [](Build build) {
         const Graph graph = row_graph(build, 2, 64);
-        const Graph fused = fuse_chains(graph, {.reductions = true});
-        const auto found = std::ranges::find(fused.nodes(), Op::chain, &Node::op);
-        return gpu::plan_row_chain(*std::get<ChainAttribute>(found->attributes).body);
+        const Graph fused = fuse_elementwise(graph, {.reductions = true});
+        const auto found = std::ranges::find(fused.nodes(), Op::fused, &Node::op);
+        return gpu::plan_fused_rows(*std::get<FusedAttribute>(found->attributes).body);
     };
     EXPECT_EQ(plan(build_softmax).passes, 3);
-    EXPECT_EQ(plan(build_softmax).most_kept, 1);
+    EXPECT_EQ(plan(build_softmax).max_kept, 1);
     EXPECT_EQ(plan(build_rms_norm).passes, 2);
-    EXPECT_EQ(plan(build_rms_norm).most_kept, 1);
+    EXPECT_EQ(plan(build_rms_norm).max_kept, 1);
     EXPECT_EQ(plan(build_layer_norm).passes, 3);
-    EXPECT_EQ(plan(build_layer_norm).most_kept, 1);
+    EXPECT_EQ(plan(build_layer_norm).max_kept, 1);
 }
 
 }  // namespace

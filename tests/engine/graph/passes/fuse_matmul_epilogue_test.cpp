@@ -25,9 +25,9 @@ std::size_t count(const Graph& graph, Op op) {
     return total;
 }
 
-const LinearAttribute& only_linear(const Graph& graph) {
-    const auto found = std::ranges::find(graph.nodes(), Op::linear, &Node::op);
-    return std::get<LinearAttribute>(found->attributes);
+const MatmulEpilogueAttribute& only_linear(const Graph& graph) {
+    const auto found = std::ranges::find(graph.nodes(), Op::matmul_epilogue, &Node::op);
+    return std::get<MatmulEpilogueAttribute>(found->attributes);
 }
 
 Tensor random_tensor(const ValueInfo& info, std::int64_t population, std::uint64_t seed) {
@@ -58,7 +58,7 @@ void expect_same_results(Backend& backend, const Graph& graph, const Graph& fuse
 
 /// The pass changes no bit and no mark; returns the graph it made.
 Graph checked_fusion(const Graph& graph) {
-    Graph fused = fuse_linear(graph);
+    Graph fused = fuse_matmul_epilogue(graph);
     const auto reference = make_reference_backend(Precision::f32);
     expect_same_results(*reference, graph, fused);
     const auto strict = make_cpu_backend({.math = Math::strict});
@@ -76,35 +76,37 @@ struct LayerInputs {
     Var x, weights, bias, code;
 };
 
-TEST(FuseLinear, JoinsProductBiasAndActivation) {
+TEST(FuseMatmulEpilogue, JoinsProductBiasAndActivation) {
     Graph graph;
     const LayerInputs in(graph);
     graph.output(activate(in.product() + in.bias, in.code));
 
     const Graph fused = checked_fusion(graph);
 
-    EXPECT_EQ(count(fused, Op::linear), 1U);
+    EXPECT_EQ(count(fused, Op::matmul_epilogue), 1U);
     EXPECT_EQ(count(fused, Op::matmul) + count(fused, Op::add) + count(fused, Op::activate), 0U);
-    EXPECT_EQ(only_linear(fused), (LinearAttribute{{false, true}, true, true}));
+    EXPECT_EQ(only_linear(fused), (MatmulEpilogueAttribute{{false, true}, true, true}));
 }
 
-TEST(FuseLinear, TakesTheBiasOnEitherSide) {
+TEST(FuseMatmulEpilogue, TakesTheBiasOnEitherSide) {
     Graph graph;
     const LayerInputs in(graph);
     graph.output(in.bias + in.product());
 
-    EXPECT_EQ(only_linear(checked_fusion(graph)), (LinearAttribute{{false, true}, true, false}));
+    EXPECT_EQ(only_linear(checked_fusion(graph)),
+              (MatmulEpilogueAttribute{{false, true}, true, false}));
 }
 
-TEST(FuseLinear, JoinsAnActivationWithoutBias) {
+TEST(FuseMatmulEpilogue, JoinsAnActivationWithoutBias) {
     Graph graph;
     const LayerInputs in(graph);
     graph.output(activate(in.product(), in.code));
 
-    EXPECT_EQ(only_linear(checked_fusion(graph)), (LinearAttribute{{false, true}, false, true}));
+    EXPECT_EQ(only_linear(checked_fusion(graph)),
+              (MatmulEpilogueAttribute{{false, true}, false, true}));
 }
 
-TEST(FuseLinear, FusesEveryLayerOfANetwork) {
+TEST(FuseMatmulEpilogue, FusesEveryLayerOfANetwork) {
     Graph graph;
     const LayerInputs in(graph);
     const Var second = graph.input("second", ValueType::real, {4, 3}, true);
@@ -113,10 +115,10 @@ TEST(FuseLinear, FusesEveryLayerOfANetwork) {
     graph.output(matmul(hidden, second) + bias);
     graph.output(hidden);
 
-    EXPECT_EQ(count(checked_fusion(graph), Op::linear), 2U);
+    EXPECT_EQ(count(checked_fusion(graph), Op::matmul_epilogue), 2U);
 }
 
-TEST(FuseLinear, LeavesIntermediateValuesThatOthersRead) {
+TEST(FuseMatmulEpilogue, LeavesIntermediateValuesThatOthersRead) {
     Graph graph;
     const LayerInputs in(graph);
     const Var product = in.product();
@@ -131,12 +133,12 @@ TEST(FuseLinear, LeavesIntermediateValuesThatOthersRead) {
 
     const Graph fused = checked_fusion(graph);
 
-    EXPECT_EQ(count(fused, Op::linear), 1U) << "the product and bias of `sum`";
+    EXPECT_EQ(count(fused, Op::matmul_epilogue), 1U) << "the product and bias of `sum`";
     EXPECT_EQ(count(fused, Op::activate), 2U);
     EXPECT_EQ(count(fused, Op::matmul), 2U);
 }
 
-TEST(FuseLinear, LeavesSumsThatAreNoBias) {
+TEST(FuseMatmulEpilogue, LeavesSumsThatAreNoBias) {
     Graph graph;
     const LayerInputs in(graph);
     const Var row = graph.input("row", ValueType::real, {1, 4});
@@ -145,10 +147,10 @@ TEST(FuseLinear, LeavesSumsThatAreNoBias) {
     for (const Var other : {row, column, scalar, in.product()}) graph.output(in.product() + other);
     graph.output(in.product() - in.bias);
 
-    EXPECT_EQ(count(checked_fusion(graph), Op::linear), 0U);
+    EXPECT_EQ(count(checked_fusion(graph), Op::matmul_epilogue), 0U);
 }
 
-TEST(FuseLinear, DoesNotRepeatASharedProductForEveryIndividual) {
+TEST(FuseMatmulEpilogue, DoesNotRepeatASharedProductForEveryIndividual) {
     Graph graph;
     const LayerInputs in(graph, true);
     const Var shared = graph.input("shared", ValueType::real, {4});
@@ -157,22 +159,22 @@ TEST(FuseLinear, DoesNotRepeatASharedProductForEveryIndividual) {
 
     const Graph fused = checked_fusion(graph);
 
-    EXPECT_EQ(count(fused, Op::linear), 1U);
+    EXPECT_EQ(count(fused, Op::matmul_epilogue), 1U);
     EXPECT_EQ(count(fused, Op::activate), 1U);
     EXPECT_FALSE(only_linear(fused).activation);
 }
 
-TEST(FuseLinear, KeepsABroadcastBatch) {
+TEST(FuseMatmulEpilogue, KeepsABroadcastBatch) {
     Graph graph;
     const Var a = graph.input("a", ValueType::real, {2, 1, 3, 5});
     const Var b = graph.input("b", ValueType::real, {4, 5, 2}, true);
     const Var bias = graph.input("bias", ValueType::real, {2}, true);
     graph.output(matmul(a, b) + bias);
 
-    EXPECT_EQ(count(checked_fusion(graph), Op::linear), 1U);
+    EXPECT_EQ(count(checked_fusion(graph), Op::matmul_epilogue), 1U);
 }
 
-TEST(FuseLinear, WorksInBodiesOfScans) {
+TEST(FuseMatmulEpilogue, WorksInBodiesOfScans) {
     Graph body;
     const Var state = body.input("state", ValueType::real, {1, 4});
     const Var weights = body.input("weights", ValueType::real, {4, 4});
@@ -188,15 +190,15 @@ TEST(FuseLinear, WorksInBodiesOfScans) {
 
     const Graph fused = checked_fusion(graph);
 
-    EXPECT_EQ(count(fused, Op::linear), 1U);
+    EXPECT_EQ(count(fused, Op::matmul_epilogue), 1U);
     EXPECT_EQ(count(fused, Op::matmul), 0U);
 }
 
-TEST(FuseLinear, ChangesNoResultOfRandomGraphs) {
+TEST(FuseMatmulEpilogue, ChangesNoResultOfRandomGraphs) {
     const auto backend = make_reference_backend(Precision::f32);
     for (std::uint64_t seed = 0; seed < 100; ++seed) {
         const RandomGraph random(seed, 40);
-        const Graph fused = fuse_linear(random.graph);
+        const Graph fused = fuse_matmul_epilogue(random.graph);
         verify(fused);
         const auto inputs = random.inputs(2);
         const auto expected = evaluate(*backend, random.graph, 2, inputs);

@@ -1,4 +1,4 @@
-#include "cambrian/gpu/kernels/fused/chain.hpp"
+#include "cambrian/gpu/kernels/fused/fused.hpp"
 
 #include <algorithm>
 #include <array>
@@ -6,9 +6,9 @@
 
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
-#include "cambrian/gpu/codegen/chains/chain_source.hpp"
+#include "cambrian/gpu/codegen/chains/fused_source.hpp"
 #include "cambrian/gpu/codegen/shader_compiler.hpp"
-#include "cambrian/gpu/kernels/fused/chain_axes.hpp"
+#include "cambrian/gpu/kernels/fused/fused_axes.hpp"
 #include "cambrian/gpu/kernels/walk.hpp"
 
 namespace cambrian::gpu {
@@ -16,11 +16,11 @@ namespace {
 
 constexpr std::int64_t vector_words = 4;
 constexpr std::size_t table_address = 7;
-constexpr std::size_t most_views = table_address;
+constexpr std::size_t max_views = table_address;
 
 /// Rows must be whole vectors, except for a single row; each view is a run or one word along it.
-bool fits_vectors(const ChainAxes& axes) {
-    const ChainAxes::Axis& inner = axes.axes().back();
+bool fits_vectors(const FusedAxes& axes) {
+    const FusedAxes::Axis& inner = axes.axes().back();
     if (inner.strides[0] != 1) return false;
     for (const std::int64_t stride : inner.strides)
         if (stride != 0 && stride != 1) return false;
@@ -34,23 +34,23 @@ bool fits_vectors(const ChainAxes& axes) {
 }
 
 /// A chain of elementwise ops: one invocation for one or four elements.
-class ElementChainStep : public Step {
+class FusedElementsKernel : public Kernel {
   public:
-    explicit ElementChainStep(const Site& site)
-        : resources_(site.owner.resources()),
-          per_individual_(site.per_individual),
-          axes_(site, site.result().shape, 0),
-          views_(site),
-          name_(chain_name(*site.attribute<ChainAttribute>().body)),
-          text_(elementwise_chain_source(*site.attribute<ChainAttribute>().body)),
-          numbers_(pushed_numbers(*site.attribute<ChainAttribute>().body)),
+    explicit FusedElementsKernel(const KernelContext& context)
+        : resources_(context.owner.resources()),
+          per_individual_(context.per_individual),
+          axes_(context, context.result().shape, 0),
+          views_(context),
+          name_(chain_name(*context.attribute<FusedAttribute>().body)),
+          text_(fused_elements_source(*context.attribute<FusedAttribute>().body)),
+          numbers_(pushed_numbers(*context.attribute<FusedAttribute>().body)),
           first_number_(
-              static_cast<std::ptrdiff_t>(first_number(*site.attribute<ChainAttribute>().body))),
+              static_cast<std::ptrdiff_t>(first_number(*context.attribute<FusedAttribute>().body))),
           // A software device gains nothing from vectors and compiles four times as much for them.
           may_be_wide_(!resources_.device.limits().software && fits_vectors(axes_)) {
-        CAMBRIAN_ASSERT(views_.places.size() <= most_views);
+        CAMBRIAN_ASSERT(views_.places.size() <= max_views);
         if (axes_.axes().size() > 1 && axes_.positions() > 0)
-            table_ = site.owner.table(axes_.table(1));
+            table_ = context.owner.table(axes_.table(1));
     }
 
     void record(vulkan::Recorder& recorder, const Frame& frame) const override {
@@ -59,7 +59,7 @@ class ElementChainStep : public Step {
         const std::vector<vulkan::Range> touched = views_.ranges(frame);
         const bool wide = wide_in(touched, total);
         const std::int64_t width = wide ? vector_words : 1;
-        const ChainAxes::Axis& inner = axes_.axes().back();
+        const FusedAxes::Axis& inner = axes_.axes().back();
         vulkan::Push push;
         for (std::size_t view = 0; view < touched.size(); ++view) {
             push.address[view] = touched[view].address;
@@ -108,23 +108,23 @@ class ElementChainStep : public Step {
 
     Resources& resources_;
     bool per_individual_;
-    ChainAxes axes_;
-    ChainViews views_;
+    FusedAxes axes_;
+    FusedViews views_;
     std::string name_;
     std::string text_;
     std::vector<std::uint32_t> numbers_;  ///< In the push block from the word `first_number_` on.
     std::ptrdiff_t first_number_;
     bool may_be_wide_;
-    Place table_{};
-    /// Made when first needed: most chains need one of the two.
+    BufferView table_{};
+    /// Made when first needed: most fusion groups need one of the two.
     mutable std::array<const vulkan::Pipeline*, 2> pipelines_{};
 };
 
 }  // namespace
 
-std::unique_ptr<Step> make_chain(const Site& site) {
-    if (reduces_rows(*site.attribute<ChainAttribute>().body)) return make_row_chain(site);
-    return std::make_unique<ElementChainStep>(site);
+std::unique_ptr<Kernel> make_fused(const KernelContext& context) {
+    if (reduces_rows(*context.attribute<FusedAttribute>().body)) return make_fused_rows(context);
+    return std::make_unique<FusedElementsKernel>(context);
 }
 
 }  // namespace cambrian::gpu

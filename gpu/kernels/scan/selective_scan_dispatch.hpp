@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "cambrian/gpu/kernels/compiled_graph.hpp"
-#include "cambrian/gpu/kernels/step.hpp"
+#include "cambrian/gpu/kernels/kernel.hpp"
 
 namespace cambrian::gpu {
 
@@ -15,7 +15,7 @@ struct SelectiveScanSizes {
     std::int64_t channels = 0;
     std::int64_t states = 0;
 
-    explicit SelectiveScanSizes(const Site& site);
+    explicit SelectiveScanSizes(const KernelContext& context);
 };
 
 /// How a selective scan is cut into workgroups and tiles of steps (shaders/selective_scan.glsl).
@@ -32,12 +32,12 @@ struct SelectiveScanTile {
 [[nodiscard]] const SelectiveScanTile& choose_selective_scan_tile(std::int64_t states);
 
 /// One of the kernels that walk over the steps.
-class SelectiveScanKernel {
+class SelectiveScanDispatch {
   public:
     static constexpr std::size_t view_count = 12;
     /// A tensor that the kernel reads or writes; without elements it has no part in it.
     struct View {
-        Place place{};
+        BufferView place{};
         std::int64_t elements = 0;  ///< Of one individual.
         bool written = false;
     };
@@ -50,7 +50,8 @@ class SelectiveScanKernel {
 
     /// @param views in the order of the shader's tensors.
     /// @param tiles of steps that it walks over: the first so many.
-    SelectiveScanKernel(const Site& site, Kind kind, const Views& views, std::int64_t tiles);
+    SelectiveScanDispatch(const KernelContext& context, Kind kind, const Views& views,
+                          std::int64_t tiles);
 
     /// In dispatches that a device finishes in time, each for some of the states.
     void record(vulkan::Recorder& recorder, const Frame& frame) const;
@@ -62,7 +63,7 @@ class SelectiveScanKernel {
     };
     void record(vulkan::Recorder& recorder, const Frame& frame, Stretch stretch) const;
     [[nodiscard]] vulkan::Push arguments(const Frame& frame) const;
-    [[nodiscard]] Place make_table(const Site& site) const;
+    [[nodiscard]] BufferView make_table(const KernelContext& context) const;
 
     SelectiveScanSizes sizes_;
     const SelectiveScanTile& tile_;
@@ -72,7 +73,7 @@ class SelectiveScanKernel {
     std::int64_t longest_stretch_;
     bool per_individual_;
     const vulkan::Pipeline& pipeline_;
-    Place table_;
+    BufferView table_;
 };
 
 }  // namespace cambrian::gpu

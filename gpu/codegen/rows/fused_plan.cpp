@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "cambrian/engine/core/contract.hpp"
-#include "cambrian/gpu/codegen/chains/chain_source.hpp"
+#include "cambrian/gpu/codegen/chains/fused_source.hpp"
 
 namespace cambrian::gpu {
 namespace {
@@ -21,7 +21,7 @@ std::int64_t row_length(const Graph& body) {
 }
 
 /// What varies along a row, and after which passes each value is known.
-void find_levels(const Graph& body, RowChainPlan& plan) {
+void find_levels(const Graph& body, FusedRowsPlan& plan) {
     for (const Node& node : body.nodes()) {
         const std::uint32_t value = node.first_result;
         if (node.op == Op::input)
@@ -38,7 +38,7 @@ void find_levels(const Graph& body, RowChainPlan& plan) {
 }
 
 /// Marks what varies and is needed to compute a value in a pass.
-void need(const Graph& body, ValueId id, int pass, RowChainPlan& plan, std::vector<int>& last) {
+void need(const Graph& body, ValueId id, int pass, FusedRowsPlan& plan, std::vector<int>& last) {
     const auto value = static_cast<std::size_t>(id);
     if (!plan.varies[value] || last[value] == pass) return;
     last[value] = pass;
@@ -51,7 +51,7 @@ void need(const Graph& body, ValueId id, int pass, RowChainPlan& plan, std::vect
         need(body, operand, pass, plan, last);
 }
 
-int count_kept(const RowChainPlan& plan, const std::vector<int>& last) {
+int count_kept(const FusedRowsPlan& plan, const std::vector<int>& last) {
     int most = 0;
     for (int pass = 0; pass + 1 < plan.passes; ++pass) {
         int now = 0;
@@ -64,9 +64,9 @@ int count_kept(const RowChainPlan& plan, const std::vector<int>& last) {
 
 }  // namespace
 
-RowChainPlan plan_row_chain(const Graph& body) {
+FusedRowsPlan plan_fused_rows(const Graph& body) {
     const std::size_t values = body.value_count();
-    RowChainPlan plan;
+    FusedRowsPlan plan;
     plan.row_length = row_length(body);
     plan.varies.assign(values, false);
     plan.pass.assign(values, -1);
@@ -83,7 +83,7 @@ RowChainPlan plan_row_chain(const Graph& body) {
                 need(body, body.operands(node)[0], pass, plan, last);
         if (pass + 1 == plan.passes) need(body, result, pass, plan, last);
     }
-    plan.most_kept = count_kept(plan, last);
+    plan.max_kept = count_kept(plan, last);
     return plan;
 }
 

@@ -3,11 +3,11 @@
 #include <bit>
 
 #include "cambrian/engine/core/contract.hpp"
-#include "cambrian/gpu/codegen/chains/chain_source.hpp"
+#include "cambrian/gpu/codegen/chains/fused_source.hpp"
 #include "cambrian/gpu/codegen/shader_compiler.hpp"
 #include "cambrian/gpu/kernels/compiled_graph.hpp"
-#include "cambrian/gpu/kernels/fused/chain.hpp"
-#include "cambrian/gpu/kernels/fused/chain_axes.hpp"
+#include "cambrian/gpu/kernels/fused/fused.hpp"
+#include "cambrian/gpu/kernels/fused/fused_axes.hpp"
 #include "cambrian/gpu/kernels/walk.hpp"
 
 namespace cambrian::gpu {
@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::uint32_t vector_words = 4;
 constexpr std::size_t table_address = 7;
-constexpr std::size_t most_views = table_address;
+constexpr std::size_t max_views = table_address;
 
 /// How threads share a row. Follows from the row's length and the number of values kept alone, so
 /// that the order of its sums never depends on the population or the device.
@@ -27,8 +27,8 @@ struct RowTiling {
     bool in_registers = true;
     bool whole = false;  ///< All vectors of all threads lie in the row.
 
-    RowTiling(std::int64_t length, int most_kept) {
-        constexpr std::uint32_t most_threads = 512;
+    RowTiling(std::int64_t length, int max_kept) {
+        constexpr std::uint32_t max_threads = 512;
         const auto words = static_cast<std::uint32_t>(length);
         width = words % vector_words == 0 ? vector_words : 1;
         const std::uint32_t all = words / width;
@@ -38,15 +38,15 @@ struct RowTiling {
         };
         // Short rows: few threads with some work each. Others: up to 256 threads, enough to hide
         // memory; longer rows fill the registers, of which about 64 hold elements, then take more.
-        const std::uint32_t most_words = most_kept <= 2 ? 32 : most_kept <= 4 ? 16 : 8;
+        const std::uint32_t max_words = max_kept <= 2 ? 32 : max_kept <= 4 ? 16 : 8;
         const std::uint32_t few = threads_for(width == 1 ? 8 : 16);
-        const std::uint32_t many = std::min(threads_for(std::min(most_words, 16U)), 256U);
-        row_threads = few <= 32 ? few : std::max({32U, many, threads_for(most_words)});
-        row_threads = std::min(row_threads, most_threads);
+        const std::uint32_t many = std::min(threads_for(std::min(max_words, 16U)), 256U);
+        row_threads = few <= 32 ? few : std::max({32U, many, threads_for(max_words)});
+        row_threads = std::min(row_threads, max_threads);
         vectors = (all + row_threads - 1) / row_threads;
         // Rows that are no whole vectors come in many lengths: few pipelines for all of them.
         if (width == 1) vectors = std::bit_ceil(vectors);
-        in_registers = vectors * width <= most_words;
+        in_registers = vectors * width <= max_words;
         if (!in_registers) vectors = 1;
         whole = in_registers && row_threads * vectors == all;
         group_threads = std::max(group_threads, row_threads);
@@ -68,24 +68,24 @@ Shape row_shape(const Graph& body) {
     return {};
 }
 
-class RowChainStep : public Step {
+class FusedRowsKernel : public Kernel {
   public:
-    RowChainStep(const Site& site, const Graph& body)
-        : resources_(site.owner.resources()),
-          per_individual_(site.per_individual),
-          plan_(plan_row_chain(body)),
-          tiling_(plan_.row_length, plan_.most_kept),
-          axes_(site, row_shape(body), 1),
-          views_(site),
+    FusedRowsKernel(const KernelContext& context, const Graph& body)
+        : resources_(context.owner.resources()),
+          per_individual_(context.per_individual),
+          plan_(plan_fused_rows(body)),
+          tiling_(plan_.row_length, plan_.max_kept),
+          axes_(context, row_shape(body), 1),
+          views_(context),
           name_("row_" + chain_name(body)),
-          text_(row_chain_source(body, plan_, tiling_.in_registers,
-                                 !resources_.device.limits().software)),
+          text_(fused_rows_source(body, plan_, tiling_.in_registers,
+                                  !resources_.device.limits().software)),
           numbers_(pushed_numbers(body)),
           first_number_(static_cast<std::ptrdiff_t>(first_number(body))) {
         CAMBRIAN_EXPECT(resources_.math == Math::fast);
-        CAMBRIAN_ASSERT(views_.places.size() <= most_views);
-        find_runs(site, body);
-        if (axes_.positions() > 0) table_ = site.owner.table(axes_.table(0));
+        CAMBRIAN_ASSERT(views_.places.size() <= max_views);
+        find_runs(context, body);
+        if (axes_.positions() > 0) table_ = context.owner.table(axes_.table(0));
     }
 
     void record(vulkan::Recorder& recorder, const Frame& frame) const override {
@@ -108,14 +108,14 @@ class RowChainStep : public Step {
 
   private:
     /// Which views have one element for each column, and whether their rows keep vectors aligned.
-    void find_runs(const Site& site, const Graph& body) {
+    void find_runs(const KernelContext& context, const Graph& body) {
         const auto is_run = [&](const Shape& shape) {
             return plan_.row_length > 1 && shape.rank() > 0 && shape[-1] > 1;
         };
-        runs_.push_back(is_run(site.result().shape));
+        runs_.push_back(is_run(context.result().shape));
         for (const ValueId id : body.inputs()) runs_.push_back(is_run(body.value(id).shape));
         may_be_aligned_ = tiling_.width == vector_words && !resources_.device.limits().software;
-        for (const ChainAxes::Axis& axis : axes_.axes())
+        for (const FusedAxes::Axis& axis : axes_.axes())
             for (std::size_t view = 0; view < runs_.size(); ++view)
                 if (runs_[view] && axis.strides[view] % vector_words != 0) may_be_aligned_ = false;
     }
@@ -146,25 +146,25 @@ class RowChainStep : public Step {
 
     Resources& resources_;
     bool per_individual_;
-    RowChainPlan plan_;
+    FusedRowsPlan plan_;
     RowTiling tiling_;
-    ChainAxes axes_;
-    ChainViews views_;
+    FusedAxes axes_;
+    FusedViews views_;
     std::string name_;
     std::string text_;
     std::vector<std::uint32_t> numbers_;  ///< In the push block from the word `first_number_` on.
     std::ptrdiff_t first_number_;
     std::vector<bool> runs_;  ///< Of views.
     bool may_be_aligned_ = false;
-    Place table_{};
-    /// Made when first needed: most chains need one of the two.
+    BufferView table_{};
+    /// Made when first needed: most fusion groups need one of the two.
     mutable std::array<const vulkan::Pipeline*, 2> pipelines_{};
 };
 
 }  // namespace
 
-std::unique_ptr<Step> make_row_chain(const Site& site) {
-    return std::make_unique<RowChainStep>(site, *site.attribute<ChainAttribute>().body);
+std::unique_ptr<Kernel> make_fused_rows(const KernelContext& context) {
+    return std::make_unique<FusedRowsKernel>(context, *context.attribute<FusedAttribute>().body);
 }
 
 }  // namespace cambrian::gpu

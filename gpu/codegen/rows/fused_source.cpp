@@ -1,8 +1,8 @@
 #include <fmt/format.h>
 
 #include "cambrian/engine/core/contract.hpp"
-#include "cambrian/gpu/codegen/chains/chain_source.hpp"
 #include "cambrian/gpu/codegen/chains/expressions.hpp"
+#include "cambrian/gpu/codegen/chains/fused_source.hpp"
 #include "cambrian/gpu/codegen/shader_texts.hpp"
 
 namespace cambrian::gpu {
@@ -20,7 +20,7 @@ bool has_statement(const Node& node) {
 /// Writes the main function of one chain.
 class RowWriter {
   public:
-    RowWriter(const Graph& body, const RowChainPlan& plan, bool in_registers)
+    RowWriter(const Graph& body, const FusedRowsPlan& plan, bool in_registers)
         : body_(body), plan_(plan), in_registers_(in_registers), names_(body) {}
 
     std::string main_function() {
@@ -65,7 +65,7 @@ class RowWriter {
             if (pass != 0 || varies(id)) continue;
             const std::string word = fmt::format("load_word({0}U, offsets[{0}])", i + 1);
             text_ += fmt::format("    {} operand_{} = {};\n", glsl_type(info(id).type), i,
-                                 ChainWriter::from_word(info(id).type, word));
+                                 FusedWriter::from_word(info(id).type, word));
         }
         for (const Node& node : body_.nodes()) {
             const ValueId id{node.first_result};
@@ -180,7 +180,7 @@ class RowWriter {
                 const std::string word =
                     fmt::format("vector_{}{}[word]", position, in_registers_ ? "[vector]" : "");
                 text_ += fmt::format("{} {} = {};\n", type, name,
-                                     ChainWriter::from_word(info(id).type, word));
+                                     FusedWriter::from_word(info(id).type, word));
             } else if (is_there(id, pass)) {
                 text_ += fmt::format("{} {} = {};\n", type, name, kept);
             } else {
@@ -232,20 +232,20 @@ class RowWriter {
     }
 
     const Graph& body_;
-    const RowChainPlan& plan_;
+    const FusedRowsPlan& plan_;
     bool in_registers_;
-    ChainWriter names_;
+    FusedWriter names_;
     std::string text_;
 };
 
 }  // namespace
 
-std::string row_chain_source(const Graph& body, const RowChainPlan& plan, bool in_registers,
-                             bool unroll) {
+std::string fused_rows_source(const Graph& body, const FusedRowsPlan& plan, bool in_registers,
+                              bool unroll) {
     std::string text = fmt::format("#define CAMBRIAN_VIEWS {}U\n", body.inputs().size() + 1);
     text += fmt::format("#define CAMBRIAN_UNROLL [[{}]]\n", unroll ? "unroll" : "dont_unroll");
-    text += std::string(shader_text("chain_axes.glsl")) + "\n";
-    text += shader_text("chain_rows.glsl");
+    text += std::string(shader_text("fused_axes.glsl")) + "\n";
+    text += shader_text("fused_rows.glsl");
     return text + "\n" + RowWriter(body, plan, in_registers).main_function();
 }
 

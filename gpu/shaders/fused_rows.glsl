@@ -1,10 +1,10 @@
-// What chains with reductions along rows share (gpu/kernels/fused/row_chain.cpp), behind chain_axes.glsl.
+// What fusion groups with reductions along rows share (gpu/kernels/fused/fused_rows.cpp), after fused_axes.glsl.
 // `row_threads` threads work on a row; thread `lane` of them has vectors lane, lane + row_threads, ..
 // of `width` words. A reduction folds each thread's elements, then pairs of threads, pairs of pairs
 // up to 32 threads, then those blocks in order: the tree depends on the length of the row alone, not
 // on how threads tell each other their words.
 // Push: addresses {result, operands .., table at 7}; words {rows, words in a row, axes, numbers
-// of the chain}.
+// of the fusion group}.
 #extension GL_KHR_shader_subgroup_basic : require
 #extension GL_KHR_shader_subgroup_shuffle : require
 

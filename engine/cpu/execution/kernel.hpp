@@ -29,7 +29,7 @@ enum Slot : std::uint32_t {
 
 /// Where a step finds a value: words from `offset` in a slot, one individual every `stride` words
 /// (0 for a value that all individuals share).
-struct Ref {
+struct BufferView {
     std::uint32_t slot = 0;
     std::int64_t offset = 0;
     std::int64_t stride = 0;
@@ -55,15 +55,15 @@ struct Frame {
     }
 
     template <class Element>
-    [[nodiscard]] Element* at(const Ref& ref) const {
+    [[nodiscard]] Element* at(const BufferView& ref) const {
         return reinterpret_cast<Element*>(slots[ref.slot]) + ref.offset;
     }
 };
 
 /// One node, with everything about shapes decided.
-class Step {
+class Kernel {
   public:
-    virtual ~Step() = default;
+    virtual ~Kernel() = default;
     /// Computes the results of `count` individuals (1 for a shared value).
     virtual void run(Frame& frame, std::int64_t count) const = 0;
 };
@@ -71,11 +71,11 @@ class Step {
 class CompiledGraph;
 
 /// What a kernel's factory sees of the node it makes a step for.
-struct Site {
+struct KernelContext {
     const Graph& graph;
     const Node& node;
-    std::span<const Ref> operands;
-    std::span<const Ref> results;
+    std::span<const BufferView> operands;
+    std::span<const BufferView> results;
     bool per_individual;  ///< Whether the step runs for each individual of a block.
     Math math;
     CompiledGraph& owner;
@@ -92,6 +92,6 @@ struct Site {
     }
 };
 
-using StepFactory = std::unique_ptr<Step> (*)(const Site& site);
+using KernelFactory = std::unique_ptr<Kernel> (*)(const KernelContext& context);
 
 }  // namespace cambrian::cpu
