@@ -51,7 +51,7 @@ TEST(FileVersions, CheckpointsAreRefusedByTheirNumberOrRead) {
                     "wrote it, this one reads 2) use that version, or make it anew"));
     const distributed::Checkpoint second = read("checkpoint_2.cmb");
     EXPECT_EQ(second.generation, 2U);
-    EXPECT_EQ(second.living.size(), 2U);
+    EXPECT_EQ(second.parent_pool.size(), 2U);
     EXPECT_EQ(second.last->evaluations, 6U);
     EXPECT_TRUE(second.champion.has_value());
 }

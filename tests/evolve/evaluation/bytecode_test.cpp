@@ -223,7 +223,7 @@ TEST(Bytecode, EveryInstructionFitsWhatTheBytecodeSaysItNeeds) {
                                                   words[i + 5],
                                                   words[i + 6],
                                                   words[i + 7]};
-            ASSERT_TRUE(fits(instruction, capacity)) << row(instruction.op).name;
+            ASSERT_TRUE(fits(instruction, capacity)) << op_info(instruction.op).name;
             seen.insert(instruction.op);
             const bool last = i + bytecode_instruction_words == words.size();
             ASSERT_EQ(instruction.op == BytecodeOp::end, last);
