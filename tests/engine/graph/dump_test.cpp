@@ -70,7 +70,7 @@ TEST(OpDocumentation, SaysSomethingOfEveryOp) {
     for (const OpDocumentation& entry : op_documentation()) {
         for (const std::string_view text :
              {entry.operands, entry.results, entry.shapes, entry.types, entry.source,
-              op_info(entry.op).name, row(entry.op).meaning, batch_text(row(entry.op)),
+              op_info(entry.op).name, op_info(entry.op).meaning, batch_text(op_info(entry.op)),
               gradient_text(op_info(entry.op))})
             EXPECT_FALSE(text.empty()) << name(entry.op);
     }
