@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <limits>
 
-#include "cambrian/engine/backend/binding_check.hpp"
 #include "cambrian/engine/backend/retry.hpp"
+#include "cambrian/engine/backend/run_checks.hpp"
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
-#include "cambrian/engine/core/poison.hpp"
+#include "cambrian/engine/core/host_memory.hpp"
 #include "cambrian/gpu/program_graph.hpp"
 
 namespace cambrian::gpu {

@@ -7,7 +7,7 @@
 
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
-#include "cambrian/engine/core/poison.hpp"
+#include "cambrian/engine/core/host_memory.hpp"
 #include "cambrian/gpu/kernels/kernel.hpp"
 
 namespace cambrian::gpu {

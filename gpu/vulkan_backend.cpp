@@ -4,7 +4,7 @@
 #include <string>
 #include <type_traits>
 
-#include "cambrian/engine/backend/arithmetic_version.hpp"
+#include "cambrian/engine/backend/backend.hpp"
 #include "cambrian/engine/backend/retry.hpp"
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/gpu/codegen/rows/kernel.hpp"

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "cambrian/engine/core/start_thread.hpp"
+#include "cambrian/engine/core/thread_pool.hpp"
 
 namespace cambrian::distributed {
 

@@ -70,7 +70,7 @@ void GenomeStore::keep_only(std::span<const Hash128> hashes) {
     kept.rebuild(std::max<std::size_t>(16, 2 * hashes.size() + 2));
     for (Hash128 hash : hashes) {
         const std::uint32_t entry = table_.empty() ? 0 : table_[place(hash)];
-        // What was kept already has left an empty pointer after.
+        // What was kept already has left an empty pointer.
         if (entry != 0 && entries_[entry - 1].genome) {
             kept.add(hash, std::move(entries_[entry - 1].genome));
         }

@@ -4,6 +4,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cambrian/engine/graph/graph.hpp"
@@ -119,5 +120,10 @@ class Backend {
 /// extra leading population axis; outputs likewise. For tests, tools and one-off work.
 [[nodiscard]] std::vector<Tensor> evaluate(Backend& backend, const Graph& graph,
                                            std::int64_t population, std::span<const Tensor> inputs);
+
+/// Version of the arithmetic of every backend (ArithmeticFingerprint::build): changes whenever the
+/// bits of any op or random number change. One for all, since strict math promises equal bits on
+/// all of them.
+inline constexpr std::string_view arithmetic_version = "3";
 
 }  // namespace cambrian

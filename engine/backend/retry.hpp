@@ -8,7 +8,7 @@
 namespace cambrian {
 
 /// What `action` returns. Where there is no memory for it, it is tried once more after `trim`, and
-/// may be tried again because what failed has left nothing after. Throws OutOfMemoryError when
+/// may be tried again because what failed has left nothing. Throws OutOfMemoryError when
 /// there is none then either.
 template <class Action, class Trim>
 decltype(auto) retry_once(const Action& action, const Trim& trim) {

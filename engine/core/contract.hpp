@@ -1,6 +1,7 @@
 #pragma once
 
 #include <stdexcept>
+#include <string>
 
 namespace cambrian {
 
@@ -11,9 +12,13 @@ class ContractViolation : public std::logic_error {
 };
 
 namespace detail {
-[[noreturn]] void contract_failed(const char* kind, const char* condition, const char* file,
-                                  int line);
+[[noreturn, gnu::cold, gnu::noinline]] inline void contract_failed(const char* kind,
+                                                                   const char* condition,
+                                                                   const char* file, int line) {
+    throw ContractViolation(std::string(file) + ":" + std::to_string(line) + ": " + kind + " `" +
+                            condition + "` (a promise inside Cambrian is broken) report this bug");
 }
+}  // namespace detail
 
 }  // namespace cambrian
 

@@ -3,9 +3,12 @@
 #include <compare>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
+
+#include "cambrian/engine/core/hash.hpp"
 
 namespace cambrian {
 
@@ -49,6 +52,25 @@ struct Hash128Hasher {
     std::size_t operator()(const Hash128& hash) const {
         return static_cast<std::size_t>(hash.low ^ hash.high);
     }
+};
+
+/// hash128 of bytes that come piece by piece, known after every piece.
+class RunningHash {
+  public:
+    RunningHash();
+    ~RunningHash();
+    RunningHash(const RunningHash&) = delete;
+    RunningHash& operator=(const RunningHash&) = delete;
+
+    void add(std::span<const std::byte> bytes);
+    /// Of all bytes so far.
+    [[nodiscard]] Hash128 hash() const;
+    /// Back to no bytes.
+    void reset();
+
+  private:
+    struct State;
+    std::unique_ptr<State> state_;
 };
 
 }  // namespace cambrian

@@ -3,17 +3,20 @@
 #include <immintrin.h>
 #include <sched.h>
 
+#include <fmt/core.h>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <exception>
 #include <mutex>
 #include <span>
+#include <system_error>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "cambrian/engine/core/contract.hpp"
-#include "cambrian/engine/core/start_thread.hpp"
+#include "cambrian/engine/core/error.hpp"
 
 namespace cambrian {
 
@@ -208,6 +211,18 @@ void ThreadPool::for_each(std::int64_t items, const Body& body) {
     }
     if (batch.failure) {
         std::rethrow_exception(batch.failure);
+    }
+}
+
+std::thread start_thread(std::function<void()> body) {
+    try {
+        return std::thread(std::move(body));
+    } catch (const std::system_error& error) {
+        throw DeviceError(
+            fmt::format("one more thread cannot be started (the system refuses it: {}) lower "
+                        "engine.threads, start fewer ranks on a host, or raise the limit on "
+                        "processes and memory (ulimit -u, ulimit -v, the pids of a container)",
+                        error.code().message()));
     }
 }
 

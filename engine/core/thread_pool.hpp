@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <thread>
 
 namespace cambrian {
 
@@ -30,5 +31,8 @@ class ThreadPool {
 
 /// Number of processors this process may run on (its affinity mask), at least 1.
 [[nodiscard]] int available_processors();
+
+/// Starts a thread; whoever owns it joins it. Throws DeviceError where the system refuses one more.
+[[nodiscard]] std::thread start_thread(std::function<void()> body);
 
 }  // namespace cambrian

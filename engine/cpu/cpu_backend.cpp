@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <fstream>
 
-#include "cambrian/engine/backend/arithmetic_version.hpp"
+#include "cambrian/engine/backend/backend.hpp"
 #include "cambrian/engine/backend/program_dump.hpp"
 #include "cambrian/engine/backend/retry.hpp"
 #include "cambrian/engine/core/contract.hpp"

@@ -8,7 +8,7 @@
 namespace cambrian {
 
 /// Attention as products of matrices, one set of three for every key head: the queries of a group
-/// of heads lie after each other, so that one matrix of `rows` queries meets one of `keys` keys,
+/// of heads lie one after the other, so that one matrix of `rows` queries meets one of `keys` keys,
 /// and gradients of keys and values sum over the group by themselves.
 struct AttentionSizes {
     std::int64_t key_heads = 0;    ///< Leading axes and heads of k and v together.

@@ -8,8 +8,8 @@
 #include <string>
 
 #include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/io/compression.hpp"
 #include "cambrian/engine/io/container.hpp"
-#include "cambrian/engine/io/gzip.hpp"
 
 namespace cambrian {
 namespace {

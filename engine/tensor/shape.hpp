@@ -47,4 +47,25 @@ class Shape {
 /// Element strides of a row-major tensor of that shape.
 [[nodiscard]] std::array<std::int64_t, Shape::max_rank> row_major_strides(const Shape& shape);
 
+/// A tensor of that shape seen as [outer, length, inner] around one axis.
+struct AxisSplit {
+    std::int64_t outer = 1;
+    std::int64_t length = 1;
+    std::int64_t inner = 1;
+
+    AxisSplit(std::int64_t outer_positions, std::int64_t elements_along,
+              std::int64_t inner_positions)
+        : outer(outer_positions), length(elements_along), inner(inner_positions) {}
+    AxisSplit(const Shape& shape, int axis) {
+        const auto extents = shape.extents();
+        for (int i = 0; i < shape.rank(); ++i) {
+            const std::int64_t extent = extents[static_cast<std::size_t>(i)];
+            (i < axis ? outer : i == axis ? length : inner) *= extent;
+        }
+    }
+    /// Runs of elements along the axis.
+    [[nodiscard]] std::int64_t lines() const { return outer * inner; }
+    [[nodiscard]] std::int64_t elements() const { return outer * length * inner; }
+};
+
 }  // namespace cambrian

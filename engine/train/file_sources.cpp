@@ -1,4 +1,4 @@
-#include "cambrian/engine/train/file_sources.hpp"
+#include "cambrian/engine/train/source_kinds.hpp"
 
 #include <fmt/format.h>
 

@@ -15,9 +15,8 @@
 #include "cambrian/engine/core/random.hpp"
 #include "cambrian/engine/core/shortened.hpp"
 #include "cambrian/engine/io/csv.hpp"
-#include "cambrian/engine/train/file_sources.hpp"
-#include "cambrian/engine/train/generated_sources.hpp"
 #include "cambrian/engine/train/setting_fields.hpp"
+#include "cambrian/engine/train/source_kinds.hpp"
 
 namespace cambrian {
 namespace {

@@ -1,15 +1,24 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <vector>
 
 #include "cambrian/engine/train/loss.hpp"
 #include "cambrian/engine/train/optimizer.hpp"
 #include "cambrian/engine/train/schedule.hpp"
-#include "cambrian/engine/train/training_progress.hpp"
 
 namespace cambrian {
+
+class ArchiveReader;
+class ArchiveWriter;
+
+struct EarlyStop {
+    std::int64_t patience = 0;  ///< Epochs without a better loss before the end; 0: never.
+    double min_change = 0.0;    ///< By which a loss must be lower to be better.
+    bool operator==(const EarlyStop&) const = default;
+};
 
 struct TrainingSettings {
     std::int64_t epochs = 10;
@@ -29,5 +38,34 @@ struct TrainingSettings {
 };
 /// Throws ConfigError, naming keys of a config below "training".
 void check(const TrainingSettings& settings);
+
+/// How one individual of a training gets on: whether it goes on, and what a plateau does to its
+/// rate.
+class TrainingProgress {
+  public:
+    TrainingProgress(const Schedule& schedule, const EarlyStop& stop)
+        : plateau_(schedule), stop_(stop) {}
+
+    /// After an epoch with this watched loss; whether it is the lowest so far. One that has stopped
+    /// is not asked any more.
+    bool report(double loss);
+    /// Whether it learns on.
+    [[nodiscard]] bool active() const { return active_; }
+    /// The lowest watched loss; infinite before there is one.
+    [[nodiscard]] double best() const { return best_; }
+    [[nodiscard]] float factor() const { return plateau_.factor(); }
+
+    void save(ArchiveWriter& to) const;
+    /// Throws InputError.
+    void restore(ArchiveReader& from);
+
+  private:
+    Plateau plateau_;
+    EarlyStop stop_;
+    double best_ = std::numeric_limits<double>::infinity();
+    double counted_ = best_;  ///< The last loss that was lower by the least change.
+    std::int64_t waited_ = 0;
+    bool active_ = true;
+};
 
 }  // namespace cambrian

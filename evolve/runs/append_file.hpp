@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "cambrian/engine/core/running_hash.hpp"
+#include "cambrian/engine/core/hash.hpp"
 
 namespace cambrian::distributed {
 

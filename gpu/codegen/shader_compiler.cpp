@@ -11,7 +11,7 @@
 #include <system_error>
 #include <utility>
 
-#include "cambrian/engine/backend/arithmetic_version.hpp"
+#include "cambrian/engine/backend/backend.hpp"
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/hash.hpp"
 #include "cambrian/engine/core/version.hpp"

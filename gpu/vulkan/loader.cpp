@@ -26,7 +26,7 @@ void Loader::Close::operator()(void* library) const noexcept {
 }
 
 Loader::Loader(const std::string& library) {
-    // NODELETE: drivers leave thread-local destructors after, which must stay mapped.
+    // NODELETE: drivers leave destructors of threads that must stay mapped.
     library_.reset(::dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE));
     if (!library_) {
         throw DeviceError("Vulkan cannot be used (" + library +

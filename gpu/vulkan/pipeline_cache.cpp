@@ -6,7 +6,7 @@
 #include <array>
 #include <span>
 
-#include "cambrian/engine/backend/arithmetic_version.hpp"
+#include "cambrian/engine/backend/backend.hpp"
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/core/version.hpp"
 #include "cambrian/engine/io/container.hpp"

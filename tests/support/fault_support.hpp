@@ -59,7 +59,7 @@ class CpuRefusal {
 
 /// Uses a backend from scratch with the n-th allocation failing, once or from then on, for
 /// n = 1, 2, .. until a use is over before. A failure that comes once is overcome; one that stays
-/// is an OutOfMemoryError, or overcome too. Nothing is left after, and the backend works
+/// is an OutOfMemoryError, or overcome too. Nothing is left over, and the backend works
 /// afterwards. Returns the last n.
 inline int expect_no_fault_hurts(const std::function<std::unique_ptr<Backend>()>& make,
                                  const Faults& faults,

@@ -8,7 +8,7 @@
 
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
-#include "cambrian/engine/core/poison.hpp"
+#include "cambrian/engine/core/host_memory.hpp"
 
 namespace cambrian::cpu {
 

@@ -31,7 +31,7 @@ struct GemmTile {
 /// Computes a tile of as many rows and columns as it was chosen for.
 using GemmKernel = void (*)(const GemmTile& tile);
 
-/// Packed rows lie after each other for every p (a_row 1, a_step max_rows), and packed B has
+/// Packed rows lie one after the other for every p (a_row 1, a_step max_rows), and packed B has
 /// max_columns columns whatever the tile has: those beyond are read and not stored.
 /// @param rows, columns from 1 to max_rows and max_columns.
 [[nodiscard]] GemmKernel packed_kernel(std::int64_t rows, std::int64_t columns);

@@ -2,7 +2,7 @@
 
 #include "cambrian/engine/cpu/execution/kernel_table.hpp"
 #include "cambrian/engine/cpu/kernels/add.hpp"
-#include "cambrian/engine/tensor/split.hpp"
+#include "cambrian/engine/tensor/shape.hpp"
 
 namespace cambrian::cpu {
 
@@ -100,7 +100,7 @@ class CumsumKernel : public Kernel {
     }
 
     BufferView operand_, result_;
-    Split split_;
+    AxisSplit split_;
     bool exclusive_, reverse_;
 };
 

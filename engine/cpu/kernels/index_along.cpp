@@ -1,9 +1,9 @@
 #include <algorithm>
 
-#include "cambrian/engine/backend/index_check.hpp"
+#include "cambrian/engine/backend/run_checks.hpp"
 #include "cambrian/engine/cpu/execution/kernel_table.hpp"
 #include "cambrian/engine/cpu/kernels/add.hpp"
-#include "cambrian/engine/tensor/split.hpp"
+#include "cambrian/engine/tensor/shape.hpp"
 
 namespace cambrian::cpu {
 
@@ -48,7 +48,7 @@ class AlongKernel : public Kernel {
 
     BufferView operand_, indices_, result_;
     Op op_;
-    Split indexed_, own_;
+    AxisSplit indexed_, own_;
 
   private:
     // All of them before any is used: the loop over what is right has no branch.

@@ -4,7 +4,7 @@
 #include "cambrian/engine/cpu/execution/kernel_table.hpp"
 #include "cambrian/engine/cpu/kernels/add.hpp"
 #include "cambrian/engine/cpu/kernels/row_fold.hpp"
-#include "cambrian/engine/tensor/split.hpp"
+#include "cambrian/engine/tensor/shape.hpp"
 
 namespace cambrian::cpu {
 
@@ -74,7 +74,7 @@ class ReduceKernel : public Kernel {
         });
     }
 
-    Split split_;
+    AxisSplit split_;
     BufferView operand_;
     BufferView result_;
 };

@@ -4,7 +4,7 @@
 
 #include "cambrian/engine/cpu/execution/compiled_graph.hpp"
 #include "cambrian/engine/cpu/execution/kernel_table.hpp"
-#include "cambrian/engine/tensor/split.hpp"
+#include "cambrian/engine/tensor/shape.hpp"
 
 namespace cambrian::cpu {
 
@@ -131,7 +131,7 @@ class OrderKernel : public Kernel {
     }
 
     BufferView operand_, values_, indices_, pairs_, spare_;
-    Split from_, to_;
+    AxisSplit from_, to_;
     bool descending_;
 };
 

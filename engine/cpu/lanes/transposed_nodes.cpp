@@ -7,7 +7,7 @@
 
 #include "cambrian/engine/cpu/execution/kernel_table.hpp"
 #include "cambrian/engine/cpu/lanes/transposed_steps.hpp"
-#include "cambrian/engine/tensor/split.hpp"
+#include "cambrian/engine/tensor/shape.hpp"
 
 namespace cambrian::cpu {
 
@@ -35,7 +35,7 @@ std::unique_ptr<Kernel> activation(const TransposedNode& at) {
 }
 
 std::unique_ptr<Kernel> fold(const TransposedNode& at) {
-    const Split split(at.operand(0).shape, std::get<AxisAttribute>(at.node.attributes).axis);
+    const AxisSplit split(at.operand(0).shape, std::get<AxisAttribute>(at.node.attributes).axis);
     if (split.length == 0 || any_shared(*at.operands[0])) return nullptr;
     ElementRows folded;
     for (std::int64_t o = 0; o < split.outer; ++o)

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cambrian/evolve/genome/preparation.hpp"
+#include "cambrian/evolve/tasks/table/data.hpp"
 #include "cambrian/evolve/tasks/table/settings.hpp"
 #include "cambrian/evolve/tasks/task.hpp"
 
@@ -40,5 +41,9 @@ struct TableData {
 [[nodiscard]] TableData load_table(const TableSettings& settings);
 
 [[nodiscard]] std::int64_t total_rows(std::span<const Series> series);
+
+/// What a table does to its rows: columns by name, the constants of its normalisation, changes that
+/// are added to the current value, classes.
+[[nodiscard]] Preparation table_preparation(const TableData& data, const TableSettings& settings);
 
 }  // namespace cambrian::evolve

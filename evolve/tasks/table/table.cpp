@@ -10,9 +10,7 @@
 #include "cambrian/evolve/tasks/table/baselines.hpp"
 #include "cambrian/evolve/tasks/table/data.hpp"
 #include "cambrian/evolve/tasks/table/notes.hpp"
-#include "cambrian/evolve/tasks/table/preparation.hpp"
 #include "cambrian/evolve/tasks/table/samples.hpp"
-#include "cambrian/evolve/tasks/table/windows.hpp"
 
 namespace cambrian::evolve {
 namespace {

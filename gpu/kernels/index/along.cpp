@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <array>
 
-#include "cambrian/engine/tensor/split.hpp"
+#include "cambrian/engine/tensor/shape.hpp"
 #include "cambrian/gpu/kernels/walk.hpp"
 
 namespace cambrian::gpu {
@@ -35,7 +35,7 @@ class AlongKernel : public Kernel {
 
     bool per_individual_;
     BufferView result_, operand_;
-    cpu::Split split_;
+    AxisSplit split_;
     std::int64_t operand_elements_;
 
   private:

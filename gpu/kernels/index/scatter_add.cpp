@@ -11,8 +11,8 @@ namespace {
 /// What scatter_add and scatter_add_along_axis have in common: the values of an axis and the
 /// indices they are added at.
 struct Scatter {
-    cpu::Split values;
-    cpu::Split indices;  ///< inner is 1 where a whole row has one index.
+    AxisSplit values;
+    AxisSplit indices;  ///< inner is 1 where a whole row has one index.
     std::int64_t extent = 0;
     DataError error = DataError::none;
 };
@@ -32,7 +32,7 @@ class ScatterAddKernel : public Kernel {
               static_pipeline(resources_, "segment_sum",
                               std::array{plain_group_width(resources_),
                                          context.operand(0).type == ValueType::real ? 1U : 0U})) {
-        const cpu::Split& indices = scatter_.indices;
+        const AxisSplit& indices = scatter_.indices;
         if (indices.elements() == 0) return;
         const bool own = context.operand(1).per_individual;
         keys_ = context.owner.reserve(indices.elements(), own);
@@ -60,7 +60,7 @@ class ScatterAddKernel : public Kernel {
   private:
     void add_segments(vulkan::Recorder& recorder, const Frame& frame, std::int64_t begin,
                       std::int64_t end) const {
-        const cpu::Split& values = scatter_.values;
+        const AxisSplit& values = scatter_.values;
         const std::int64_t elements = values.lines() * scatter_.extent;
         const std::int64_t items = elements * (per_individual_ ? frame.population : 1);
         vulkan::Push push;
@@ -113,7 +113,7 @@ std::unique_ptr<Kernel> make_scatter_add(const KernelContext& context) {
 
 std::unique_ptr<Kernel> make_scatter_add_along_axis(const KernelContext& context) {
     const auto& [axis, extent] = context.attribute<ScatterAlongAttribute>();
-    const cpu::Split split(context.operand(0).shape, axis);
+    const AxisSplit split(context.operand(0).shape, axis);
     const Scatter scatter{.values = split,
                           .indices = split,
                           .extent = extent,

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "cambrian/engine/backend/index_check.hpp"
+#include "cambrian/engine/backend/run_checks.hpp"
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/graph/data_checks.hpp"
 

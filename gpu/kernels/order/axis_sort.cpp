@@ -118,7 +118,7 @@ void AxisSort::record(vulkan::Recorder& recorder, const Frame& frame) const {
 
 void AxisSort::record_local(vulkan::Recorder& recorder, const Frame& frame,
                             const Pass& pass) const {
-    const cpu::Split& split = request_.split;
+    const AxisSplit& split = request_.split;
     const std::int64_t rows = split.lines() * (request_.per_individual ? frame.population : 1);
     const bool last = &pass == &passes_.back();
     const bool as_elements = last && !request_.as_keys;
@@ -145,7 +145,7 @@ void AxisSort::record_local(vulkan::Recorder& recorder, const Frame& frame,
 
 void AxisSort::record_global(vulkan::Recorder& recorder, const Frame& frame,
                              const Pass& pass) const {
-    const cpu::Split& split = request_.split;
+    const AxisSplit& split = request_.split;
     const std::int64_t rows = split.lines() * (request_.per_individual ? frame.population : 1);
     const std::int64_t pairs_of_row = power_of_two(split.length) / 2;
     vulkan::Push push;

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "cambrian/engine/tensor/split.hpp"
+#include "cambrian/engine/tensor/shape.hpp"
 #include "cambrian/gpu/kernels/kernel.hpp"
 
 namespace cambrian::gpu {
@@ -14,7 +14,7 @@ class AxisSort {
   public:
     struct Request {
         bool per_individual = false;
-        cpu::Split split;        ///< Of the operand.
+        AxisSplit split;         ///< Of the operand.
         std::int64_t count = 0;  ///< How many of an axis go out, 1 or more.
         ValueType type = ValueType::real;
         bool descending = false;

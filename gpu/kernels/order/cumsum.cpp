@@ -3,7 +3,7 @@
 #include <bit>
 #include <vector>
 
-#include "cambrian/engine/tensor/split.hpp"
+#include "cambrian/engine/tensor/shape.hpp"
 #include "cambrian/gpu/kernels/walk.hpp"
 
 namespace cambrian::gpu {
@@ -41,7 +41,7 @@ struct Pass {
     BufferView operand{};
     BufferView result{};
     BufferView offsets{};
-    cpu::Split split;
+    AxisSplit split;
     std::int64_t parts = 1;
     std::int64_t part_length = 1;
     std::uint32_t flags = 0;

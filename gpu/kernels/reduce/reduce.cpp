@@ -19,23 +19,6 @@ constexpr std::int64_t row_part = 16384;
 constexpr std::int64_t longest_column = 512;
 constexpr std::int64_t column_part = 256;
 
-/// A tensor seen as [outer, length, inner] around the reduced axis.
-struct Split {
-    std::int64_t outer = 1;
-    std::int64_t length = 1;
-    std::int64_t inner = 1;
-};
-
-Split split_at(const Shape& shape, int axis) {
-    Split split;
-    const auto extents = shape.extents();
-    for (int i = 0; i < shape.rank(); ++i)
-        (i < axis    ? split.outer
-         : i == axis ? split.length
-                     : split.inner) *= extents[static_cast<std::size_t>(i)];
-    return split;
-}
-
 std::int64_t parts_for(std::int64_t length, std::int64_t part) {
     return (length + part - 1) / part;
 }
@@ -53,7 +36,7 @@ struct Pass {
     Shape shape = Shape::rows;
     BufferView operand;
     BufferView result;
-    Split split;
+    AxisSplit split;
     std::int64_t parts = 1;
     std::int64_t part_length = 1;
     const vulkan::Pipeline* pipeline = nullptr;
@@ -75,7 +58,7 @@ class ReduceKernel : public Kernel {
               {.operand = context.operands[0],
                .result = context.results[0],
                .split =
-                   split_at(context.operand().shape, context.attribute<AxisAttribute>().axis)}) {}
+                   AxisSplit(context.operand().shape, context.attribute<AxisAttribute>().axis)}) {}
 
     ReduceKernel(CompiledGraph& owner, bool per_individual, const ColumnSums& sums)
         : ReduceKernel(owner, per_individual, Op::reduce_sum, ValueType::real,

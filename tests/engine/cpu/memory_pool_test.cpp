@@ -6,7 +6,7 @@
 #include <cstring>
 #include <vector>
 
-#include "cambrian/engine/core/poison.hpp"
+#include "cambrian/engine/core/host_memory.hpp"
 #include "cambrian/engine/cpu/execution/memory.hpp"
 
 namespace cambrian::cpu {

@@ -8,8 +8,8 @@
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/core/random.hpp"
+#include "cambrian/engine/io/compression.hpp"
 #include "cambrian/engine/io/container.hpp"
-#include "cambrian/engine/io/gzip.hpp"
 
 namespace cambrian {
 namespace {

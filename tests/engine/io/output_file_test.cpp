@@ -11,7 +11,7 @@
 #include <string>
 
 #include "cambrian/engine/core/error.hpp"
-#include "cambrian/engine/core/running_hash.hpp"
+#include "cambrian/engine/core/hash.hpp"
 #include "cambrian/engine/io/container.hpp"
 
 namespace cambrian {

@@ -190,7 +190,7 @@ TEST_F(RecorderTest, CopiesBetweenSlabs) {
     EXPECT_THAT(words_of(target, 3), ElementsAre(15, 16, 17));
 }
 
-/// Words far after address[0].
+/// Words far beyond address[0].
 constexpr const char* astray_text = R"(
 void main() {
     Words(push.address[0]).at[push.word[0] + gl_LocalInvocationID.x] = 1;

@@ -2,8 +2,10 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 
 #include "cambrian/engine/backend/backend.hpp"
+#include "cambrian/engine/graph/op.hpp"
 
 // For backends.
 namespace cambrian {
@@ -20,5 +22,15 @@ struct BoundRange {
 /// lies exactly there.
 void require_apart(std::span<const BoundRange> inputs, std::span<const BoundRange> outputs,
                    std::span<const Update> updates);
+
+/// What every backend says of an index that an op cannot use: rows are counted from 0.
+[[nodiscard]] std::string index_message(Op op, std::int64_t index, std::int64_t rows);
+/// Throws InputError with that message.
+[[noreturn]] void fail_index(Op op, std::int64_t index, std::int64_t rows);
+
+/// Throws InputError unless the index lies in [0, rows).
+inline void check_index(Op op, std::int64_t index, std::int64_t rows) {
+    if (index < 0 || index >= rows) fail_index(op, index, rows);
+}
 
 }  // namespace cambrian

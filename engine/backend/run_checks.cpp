@@ -1,8 +1,10 @@
-#include "cambrian/engine/backend/binding_check.hpp"
+#include "cambrian/engine/backend/run_checks.hpp"
 
+#include <fmt/format.h>
 #include <algorithm>
 
 #include "cambrian/engine/core/contract.hpp"
+#include "cambrian/engine/core/error.hpp"
 
 namespace cambrian {
 namespace {
@@ -26,6 +28,17 @@ void require_apart(std::span<const BoundRange> inputs, std::span<const BoundRang
             CAMBRIAN_ASSERT(replaces && outputs[o] == inputs[i]);
         }
     }
+}
+
+std::string index_message(Op op, std::int64_t index, std::int64_t rows) {
+    const std::string advice =
+        rows == 0 ? "pass no indices" : fmt::format("use indices from 0 to {}", rows - 1);
+    return fmt::format("index {} is out of range ({} over {} rows) {}", index, name(op), rows,
+                       advice);
+}
+
+void fail_index(Op op, std::int64_t index, std::int64_t rows) {
+    throw InputError(index_message(op, index, rows));
 }
 
 }  // namespace cambrian

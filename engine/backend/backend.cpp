@@ -1,5 +1,6 @@
 #include <utility>
 
+#include "cambrian/engine/backend/backend.hpp"
 #include "cambrian/engine/backend/host_copy.hpp"
 #include "cambrian/engine/core/error.hpp"
 
@@ -37,6 +38,13 @@ std::vector<Tensor> evaluate(Backend& backend, const Graph& graph, std::int64_t 
     const OutputBuffers outputs(backend, graph, population);
     program->run(population, bindings, outputs.bindings());
     return outputs.read(backend);
+}
+
+std::string ArithmeticFingerprint::text() const {
+    std::string text = kind + " " + math + ", arithmetic " + build;
+    if (!device.empty()) text += ", on " + device;
+    if (!library.empty()) text += ", with " + library;
+    return text;
 }
 
 }  // namespace cambrian
