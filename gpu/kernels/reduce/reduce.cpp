@@ -36,7 +36,7 @@ struct Pass {
     Shape shape = Shape::rows;
     BufferView operand;
     BufferView result;
-    AxisSplit split;
+    AxisSplit split{1, 1, 1};
     std::int64_t parts = 1;
     std::int64_t part_length = 1;
     const vulkan::Pipeline* pipeline = nullptr;
@@ -64,7 +64,7 @@ class ReduceKernel : public Kernel {
         : ReduceKernel(owner, per_individual, Op::reduce_sum, ValueType::real,
                        {.operand = sums.operand,
                         .result = sums.result,
-                        .split = {.length = sums.length, .inner = sums.columns}}) {}
+                        .split = AxisSplit(1, sums.length, sums.columns)}) {}
 
     void record(vulkan::Recorder& recorder, const Frame& frame) const override {
         const std::int64_t count = per_individual_ ? frame.population : 1;
