@@ -168,7 +168,7 @@ TEST(LayerList, HoldsEveryLayerOfTheFolder) {
     std::size_t layers = 0;
     const std::filesystem::path folder =
         std::filesystem::path(CAMBRIAN_SOURCE_DIR) / "engine/layers";
-    for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
         if (entry.path().extension() != ".hpp") continue;
         std::ifstream file(entry.path());
         const std::string text{std::istreambuf_iterator<char>(file), {}};

@@ -87,7 +87,7 @@ TEST_F(Build, IsExplained) {
     EXPECT_EQ(result.code, 0) << result.err;
     for (const char* part :
          {"network.build.rope_base (transformer)", "network.build.channels (convolutional)",
-          "network.build.max_links (random)", "Whether a hidden layer as wide"})
+          "network.build.most_links (random)", "Whether a hidden layer as wide"})
         EXPECT_THAT(result.out, HasSubstr(part));
     EXPECT_THAT(run({"explain", "network.build.norm"}).out, HasSubstr("of type dense_stack"));
 }

@@ -95,8 +95,8 @@ std::string FusedWriter::from_word(ValueType type, const std::string& word) {
     return (type == ValueType::real ? "uintBitsToFloat(" : "int(") + word + ")";
 }
 
-std::string chain_name(const Graph& body) {
-    std::string text = "chain";
+std::string fused_name(const Graph& body) {
+    std::string text = "fused";
     const auto nodes = body.nodes();
     for (auto node = nodes.rbegin(); node != nodes.rend() && text.size() < 40; ++node)
         if (node->op != Op::input && node->op != Op::constant)
@@ -114,7 +114,7 @@ std::string fused_elements_source(const Graph& body) {
     const FusedWriter writer(body);
     std::string text = fmt::format("#define CAMBRIAN_VIEWS {}U\n", body.inputs().size() + 1);
     text += std::string(shader_text("fused_axes.glsl")) + "\n";
-    text += "uint chain(uint words[CAMBRIAN_VIEWS]) {\n";
+    text += "uint fused(uint words[CAMBRIAN_VIEWS]) {\n";
     for (std::size_t i = 0; i < body.inputs().size(); ++i) {
         const ValueType type = body.value(body.inputs()[i]).type;
         text += fmt::format("    {} operand_{} = {};\n", glsl_type(type), i,

@@ -38,7 +38,7 @@ class FusedWriter {
 };
 
 /// "tanh_add_mul": the ops of a body from its result inwards, cut where it becomes long.
-[[nodiscard]] std::string chain_name(const Graph& body);
+[[nodiscard]] std::string fused_name(const Graph& body);
 
 /// Whether a body reduces rows.
 [[nodiscard]] bool reduces_rows(const Graph& body);

@@ -41,7 +41,7 @@ class FusedElementsKernel : public Kernel {
           per_individual_(context.per_individual),
           axes_(context, context.result().shape, 0),
           views_(context),
-          name_(chain_name(*context.attribute<FusedAttribute>().body)),
+          name_(fused_name(*context.attribute<FusedAttribute>().body)),
           text_(fused_elements_source(*context.attribute<FusedAttribute>().body)),
           numbers_(pushed_numbers(*context.attribute<FusedAttribute>().body)),
           first_number_(

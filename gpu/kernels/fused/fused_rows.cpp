@@ -77,7 +77,7 @@ class FusedRowsKernel : public Kernel {
           tiling_(plan_.row_length, plan_.max_kept),
           axes_(context, row_shape(body), 1),
           views_(context),
-          name_("row_" + chain_name(body)),
+          name_("row_" + fused_name(body)),
           text_(fused_rows_source(body, plan_, tiling_.in_registers,
                                   !resources_.device.limits().software)),
           numbers_(pushed_numbers(body)),

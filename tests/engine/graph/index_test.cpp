@@ -206,7 +206,7 @@ TEST(IndexAlong, WhatDoesNotFitIsRefusedWhereItIsWritten) {
     const Var empty = graph.input("empty", ValueType::real, {0, 5});
     const auto expect_refused = [](auto build, const char* part) {
         EXPECT_THAT(build, ThrowsMessage<ShapeError>(HasSubstr(part)));
-        EXPECT_THAT(build, ThrowsMessage<ShapeError>(HasSubstr("ops_index_test.cpp")));
+        EXPECT_THAT(build, ThrowsMessage<ShapeError>(HasSubstr("index_test.cpp")));
     };
     expect_refused([&] { (void)cumsum(x, 2); }, "axis 2 is not one of its 2 axes");
     expect_refused([&] { (void)cumsum(flag, 0); }, "booleans are not numbers");
@@ -269,7 +269,7 @@ TEST(IndexAlong, PositionsAreIntegers) {
     const auto expect_refused = [](auto build) {
         EXPECT_THAT(build, ThrowsMessage<ShapeError>(
                                AllOf(HasSubstr("extent 2147483648 are no 32-bit integers"),
-                                     HasSubstr("ops_index_test.cpp"))));
+                                     HasSubstr("index_test.cpp"))));
     };
     expect_refused([&] { (void)sort(x); });
     expect_refused([&] { (void)argsort(x); });

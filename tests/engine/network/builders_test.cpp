@@ -254,7 +254,7 @@ TEST(BuilderSettings, ThatCannotBeUsedAreNamed) {
          "network.input is missing", 1},
         {R"({"build": {"type": "transformer", "causal": false, "window": 4}, "input": [2, 2]})",
          "network.build.window is 4"},
-        {R"({"build": {"type": "random", "most_layers": 0}})", "network.build.max_layers is 0"},
+        {R"({"build": {"type": "random", "most_layers": 0}})", "network.build.most_layers is 0"},
         {R"({"build": {"type": "random", "nesting": 17}})", "network.build.nesting is 17"},
         {R"({"build": {"type": "random", "layer_types": ["densely"]}})", "did you mean \"dense\"?"},
         {R"({"build": {"type": "random", "layer_types": ["conv3d"]}, "input": [2, 2]})",

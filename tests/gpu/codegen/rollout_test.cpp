@@ -72,7 +72,7 @@ TEST(Rollout, RecurrentNetworksKeepTheirStateInRegisters) {
                                3, 60, 21);
 }
 
-TEST(Rollout, NormsAndSoftmaxStayInsideARowAndBackwardLinksReadThePreviousKernel) {
+TEST(Rollout, NormsAndSoftmaxStayInsideARowAndBackwardLinksReadThePreviousStep) {
     expect_the_bits_of_the_cpu(
         R"({"layers": [{"type": "dense", "out": 6, "activation": "tanh"}, {"type": "layer_norm"},
                        {"type": "softmax"}, {"type": "dense", "out": 6, "activation": "relu"},

@@ -249,7 +249,7 @@ TEST(RowKernel, MoreBuffersThanThePushBlockHolds) {
     expect_the_bits_of_the_cpu(graph, 3, 2);
 }
 
-TEST(RowKernel, RowsThatMeetGoStepByKernel) {
+TEST(RowKernel, RowsThatMeetGoStepByStep) {
     ScanBuilder scan;
     const Var state = scan.carry(ValueType::real, {400, 4});
     const Var mean = reduce_sum(state, 0, true) * (1.0 / 400.0);

@@ -12,7 +12,7 @@ namespace {
 
 using test::test_vulkan_options;
 
-TEST(VulkanExecution, InferenceSeesTheWeightsOfEveryTrainingKernel) {
+TEST(VulkanExecution, InferenceSeesTheWeightsOfEveryTrainingStep) {
     const auto gpu = make_vulkan_backend(test_vulkan_options(Math::strict));
     const auto cpu = make_cpu_backend({.math = Math::strict});
     test::Training training(*gpu, 3);
@@ -37,7 +37,7 @@ TEST(VulkanExecution, ATrainingStepAndAQuestionAreOneSubmissionEach) {
     EXPECT_EQ(after.allocations, before.allocations);
 }
 
-TEST(VulkanExecution, ReadsCapturesAndGradientsOfATrainingKernel) {
+TEST(VulkanExecution, ReadsCapturesAndGradientsOfATrainingStep) {
     const auto gpu = make_vulkan_backend(test_vulkan_options(Math::strict));
     const auto cpu = make_cpu_backend({.math = Math::strict});
     test::Training training(*gpu, 3);
