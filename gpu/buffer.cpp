@@ -7,7 +7,7 @@
 
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
-#include "cambrian/gpu/kernels/kernel.hpp"
+#include "cambrian/gpu/execution/kernel.hpp"
 
 namespace cambrian::gpu {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "cambrian/engine/backend/backend.hpp"
-#include "cambrian/gpu/transfer.hpp"
+#include "cambrian/gpu/execution/transfer.hpp"
 
 namespace cambrian::gpu {
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "cambrian/engine/core/error.hpp"
-#include "cambrian/gpu/kernels/index/status_checks.hpp"
+#include "cambrian/gpu/execution/status_checks.hpp"
 
 namespace cambrian::gpu {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "cambrian/gpu/buffer.hpp"
-#include "cambrian/gpu/kernels/compiled_graph.hpp"
+#include "cambrian/gpu/execution/compiled_graph.hpp"
 
 namespace cambrian::gpu {
 

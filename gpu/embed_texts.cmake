@@ -1,8 +1,9 @@
-# Writes a C++ file that holds text files, found by their names.
+# cmake -D INPUTS=FILES -D ROOT=DIRECTORY -D OUTPUT=FILE -P embed_texts.cmake
+# Writes a C++ file that holds text files, found by the path that an #include of them names.
 set(content "#include \"cambrian/gpu/codegen/shader_texts.hpp\"\n\n#include <array>\n#include <utility>\n\n")
-string(APPEND content "namespace cambrian::gpu {\n\nstd::string_view shader_text(std::string_view name) {\n")
+string(APPEND content "namespace cambrian::gpu {\n\nstd::string_view shader_text(std::string_view path) {\n")
 foreach(input IN LISTS INPUTS)
-  get_filename_component(name ${input} NAME)
+  cmake_path(RELATIVE_PATH input BASE_DIRECTORY ${ROOT} OUTPUT_VARIABLE path)
   file(READ ${input} text)
   # A string literal has a largest length; neighbours are joined by the compiler.
   string(LENGTH "${text}" length)
@@ -13,7 +14,7 @@ foreach(input IN LISTS INPUTS)
     string(APPEND literal "R\"__text__(${part})__text__\"\n")
     math(EXPR position "${position} + 8000")
   endwhile()
-  string(APPEND content "    if (name == \"${name}\") return ${literal};\n")
+  string(APPEND content "    if (path == \"cambrian/${path}\") return ${literal};\n")
 endforeach()
 string(APPEND content "    return {};\n}\n\n}  // namespace cambrian::gpu\n")
 file(WRITE ${OUTPUT} "${content}")

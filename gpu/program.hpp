@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "cambrian/gpu/data_errors.hpp"
-#include "cambrian/gpu/kernels/compiled_graph.hpp"
+#include "cambrian/gpu/execution/compiled_graph.hpp"
 #include "cambrian/gpu/vulkan/recorder.hpp"
 
 namespace cambrian::gpu {

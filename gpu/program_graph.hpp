@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "cambrian/gpu/kernels/compiled_graph.hpp"
+#include "cambrian/gpu/execution/compiled_graph.hpp"
 
 namespace cambrian::gpu {
 

@@ -1,6 +1,7 @@
 #include "cambrian/gpu/vulkan_backend.hpp"
 
 #include <algorithm>
+#include <exception>
 #include <string>
 #include <type_traits>
 
@@ -11,7 +12,9 @@
 #include "cambrian/gpu/codegen/shader_compiler.hpp"
 #include "cambrian/gpu/program.hpp"
 #include "cambrian/gpu/vulkan/device.hpp"
+#include "cambrian/gpu/vulkan/instance.hpp"
 #include "cambrian/gpu/vulkan/memory.hpp"
+#include "cambrian/gpu/vulkan/physical_device.hpp"
 #include "cambrian/gpu/vulkan/pipeline.hpp"
 #include "cambrian/gpu/vulkan/profile.hpp"
 
@@ -171,6 +174,24 @@ class VulkanBackend : public Backend {
 
 }  // namespace
 }  // namespace gpu
+
+VulkanDeviceList list_vulkan_devices() {
+    VulkanDeviceList list;
+    try {
+        const vulkan::Instance instance({});
+        for (vulkan::PhysicalDevice& device : vulkan::find_physical_devices(instance)) {
+            list.devices.push_back(std::move(device.info));
+        }
+        if (list.devices.empty()) {
+            list.problem =
+                "Vulkan has no device (the installed drivers find none) install the driver of "
+                "your GPU, or set engine.backend to cpu";
+        }
+    } catch (const std::exception& error) {
+        list.problem = error.what();
+    }
+    return list;
+}
 
 std::unique_ptr<Backend> make_vulkan_backend(const VulkanOptions& options) {
     CAMBRIAN_ASSERT(options.memory_limit >= 0 && options.threads >= 1);

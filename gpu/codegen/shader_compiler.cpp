@@ -16,6 +16,7 @@
 #include "cambrian/engine/core/hash.hpp"
 #include "cambrian/engine/core/version.hpp"
 #include "cambrian/engine/io/container.hpp"
+#include "cambrian/gpu/codegen/shader_texts.hpp"
 
 namespace cambrian::gpu {
 namespace {

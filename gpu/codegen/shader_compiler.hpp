@@ -43,8 +43,4 @@ class ShaderCompiler {
     double seconds_ = 0.0;
 };
 
-/// What every generated shader starts with: the version, then prelude.glsl and the texts of all
-/// elementwise functions and random numbers, their #include lines resolved, each file once.
-[[nodiscard]] std::string shader_prefix();
-
 }  // namespace cambrian::gpu

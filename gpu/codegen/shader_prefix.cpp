@@ -1,7 +1,6 @@
 #include <set>
 
 #include "cambrian/engine/core/contract.hpp"
-#include "cambrian/gpu/codegen/shader_compiler.hpp"
 #include "cambrian/gpu/codegen/shader_texts.hpp"
 
 namespace cambrian::gpu {
@@ -14,20 +13,19 @@ std::string_view take_line(std::string_view& text) {
     return line;
 }
 
-/// The file that an #include line names, without its folders; empty for any other line.
+/// The path that an #include line names; empty for any other line.
 std::string_view included_file(std::string_view line) {
     if (!line.starts_with("#include")) return {};
     const std::size_t open = line.find('"');
     const std::size_t close = line.rfind('"');
     CAMBRIAN_ASSERT(open < close && close != std::string_view::npos);
-    const std::string_view path = line.substr(open + 1, close - open - 1);
-    return path.substr(path.rfind('/') + 1);
+    return line.substr(open + 1, close - open - 1);
 }
 
-void append_file(std::string_view name, std::set<std::string, std::less<>>& done,
+void append_file(std::string_view path, std::set<std::string, std::less<>>& done,
                  std::string& text) {
-    if (!done.emplace(name).second) return;
-    std::string_view rest = shader_text(name);
+    if (!done.emplace(path).second) return;
+    std::string_view rest = shader_text(path);
     CAMBRIAN_ASSERT(!rest.empty());
     while (!rest.empty()) {
         const std::string_view line = take_line(rest);
@@ -44,9 +42,10 @@ void append_file(std::string_view name, std::set<std::string, std::less<>>& done
 std::string shader_prefix() {
     std::string text = "#version 460\n";
     std::set<std::string, std::less<>> done;
-    for (const std::string_view name :
-         {"prelude.glsl", "elementary.glsl", "ops.glsl", "philox.glsl"})
-        append_file(name, done, text);
+    for (const std::string_view path :
+         {"cambrian/gpu/shaders/prelude.glsl", "cambrian/gpu/shaders/elementary.glsl",
+          "cambrian/gpu/shaders/ops.glsl", "cambrian/gpu/shaders/philox.glsl"})
+        append_file(path, done, text);
     return text;
 }
 

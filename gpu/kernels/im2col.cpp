@@ -7,7 +7,7 @@
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/graph/window.hpp"
-#include "cambrian/gpu/kernels/walk.hpp"
+#include "cambrian/gpu/execution/walk.hpp"
 
 namespace cambrian::gpu {
 namespace {

@@ -2,8 +2,8 @@
 #include <string>
 #include <utility>
 
-#include "cambrian/gpu/kernels/compiled_graph.hpp"
-#include "cambrian/gpu/kernels/kernel.hpp"
+#include "cambrian/gpu/execution/compiled_graph.hpp"
+#include "cambrian/gpu/execution/kernel.hpp"
 #include "cambrian/gpu/vulkan/recorder.hpp"
 
 namespace cambrian::gpu {

@@ -2,9 +2,9 @@
 #include <variant>
 #include <vector>
 
-#include "cambrian/gpu/codegen/word_functions.hpp"
+#include "cambrian/gpu/codegen/fused/word_functions.hpp"
+#include "cambrian/gpu/execution/walk.hpp"
 #include "cambrian/gpu/kernels/transpose.hpp"
-#include "cambrian/gpu/kernels/walk.hpp"
 
 namespace cambrian::gpu {
 namespace {
@@ -29,9 +29,9 @@ Side behind(Side side, std::int64_t words) {
     return side;
 }
 
-cpu::Nest nest_of(const KernelContext& context, const Shape& extents, const Side& result,
-                  const Side& operand) {
-    cpu::Nest nest({result.place.stride, operand.place.stride}, context.per_individual);
+Nest nest_of(const KernelContext& context, const Shape& extents, const Side& result,
+             const Side& operand) {
+    Nest nest({result.place.stride, operand.place.stride}, context.per_individual);
     for (std::size_t axis = 0; axis < extents.extents().size(); ++axis)
         nest.add(extents.extents()[axis], {result.strides[axis], operand.strides[axis]});
     return nest;
@@ -92,7 +92,7 @@ Side view_of_operand(const KernelContext& context) {
     } else if (const auto* slice = std::get_if<SliceAttribute>(&context.node.attributes)) {
         side = behind(side, slice->start * own[static_cast<std::size_t>(slice->axis)]);
     } else if (context.node.op == Op::broadcast) {
-        side.strides = cpu::broadcast_strides(shape, context.result().shape);
+        side.strides = broadcast_strides(shape, context.result().shape);
     } else {
         side.strides =
             row_major_strides(context.result().shape);  // reshape: the same words in order

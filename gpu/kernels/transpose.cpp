@@ -4,7 +4,7 @@
 #include <array>
 #include <vector>
 
-#include "cambrian/gpu/kernels/walk.hpp"
+#include "cambrian/gpu/execution/walk.hpp"
 
 namespace cambrian::gpu {
 namespace {
@@ -16,7 +16,7 @@ constexpr std::size_t table_address = 7;
 class TransposeKernel : public Kernel {
   public:
     /// @param down the axis of the nest that is contiguous in the operand.
-    TransposeKernel(const KernelContext& context, const cpu::Nest& nest, int down)
+    TransposeKernel(const KernelContext& context, const Nest& nest, int down)
         : per_individual_(context.per_individual),
           result_(context.results[0]),
           operand_(context.operands[0]),
@@ -29,7 +29,7 @@ class TransposeKernel : public Kernel {
         std::vector<std::uint32_t> words;
         for (int axis = nest.axis_count - 2; axis >= 0; --axis) {
             if (axis == down) continue;
-            const cpu::Nest::Axis& other = nest.axes[static_cast<std::size_t>(axis)];
+            const Nest::Axis& other = nest.axes[static_cast<std::size_t>(axis)];
             ++others_;
             tiles_of_others_ *= other.extent;
             for (const std::int64_t word : {other.extent, other.strides[0], other.strides[1]})
@@ -64,7 +64,7 @@ class TransposeKernel : public Kernel {
     BufferView result_, operand_, table_{};
     std::int64_t result_elements_, operand_elements_;
     std::uint32_t width_;
-    cpu::Nest::Axis across_, down_;
+    Nest::Axis across_, down_;
     std::int64_t others_ = 0;
     std::int64_t tiles_of_others_ = 1;
     const vulkan::Pipeline& pipeline_;
@@ -72,13 +72,13 @@ class TransposeKernel : public Kernel {
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_transpose(const KernelContext& context, const cpu::Nest& nest) {
-    const cpu::Nest::Axis& across = nest.inner();
+std::unique_ptr<Kernel> make_transpose(const KernelContext& context, const Nest& nest) {
+    const Nest::Axis& across = nest.inner();
     if (nest.empty || across.strides[0] != 1 || across.strides[1] <= 1) return nullptr;
     // The first axis counts individuals, so that its extent is only known in a run.
     const int first = context.per_individual ? 1 : 0;
     for (int axis = first; axis + 1 < nest.axis_count; ++axis) {
-        const cpu::Nest::Axis& down = nest.axes[static_cast<std::size_t>(axis)];
+        const Nest::Axis& down = nest.axes[static_cast<std::size_t>(axis)];
         if (down.strides[1] == 1 && std::min(down.extent, across.extent) >= thinnest)
             return std::make_unique<TransposeKernel>(context, nest, axis);
     }

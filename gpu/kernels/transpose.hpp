@@ -2,8 +2,8 @@
 
 #include <memory>
 
-#include "cambrian/engine/cpu/execution/nest.hpp"
-#include "cambrian/gpu/kernels/kernel.hpp"
+#include "cambrian/engine/tensor/nest.hpp"
+#include "cambrian/gpu/execution/kernel.hpp"
 
 namespace cambrian::gpu {
 
@@ -11,6 +11,6 @@ namespace cambrian::gpu {
 /// axes differ: through tiles in shared memory. Null where the nest is no such copy, or too thin
 /// for tiles.
 [[nodiscard]] std::unique_ptr<Kernel> make_transpose(const KernelContext& context,
-                                                     const cpu::Nest& nest);
+                                                     const Nest& nest);
 
 }  // namespace cambrian::gpu

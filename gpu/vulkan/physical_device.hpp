@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "cambrian/gpu/vulkan/device.hpp"
+#include "cambrian/gpu/vulkan/device_info.hpp"
 #include "cambrian/gpu/vulkan/instance.hpp"
-#include "cambrian/gpu/vulkan_backend.hpp"
 
 namespace cambrian::vulkan {
 

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "cambrian/engine/backend/backend.hpp"
 #include "cambrian/gpu/vulkan/device.hpp"
-#include "cambrian/gpu/vulkan_backend.hpp"
 
 namespace cambrian::vulkan {
 

@@ -3,11 +3,10 @@
 
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/graph/data_checks.hpp"
-#include "cambrian/gpu/codegen/chains/expressions.hpp"
+#include "cambrian/gpu/codegen/fused/expressions.hpp"
 #include "cambrian/gpu/codegen/rows/ops.hpp"
 #include "cambrian/gpu/codegen/rows/writer.hpp"
 #include "cambrian/gpu/codegen/shader_texts.hpp"
-#include "cambrian/gpu/kernels/compiled_graph.hpp"
 
 // Ops that compute. Their order of operations is that of the CPU kernels.
 namespace cambrian::gpu {
@@ -84,7 +83,7 @@ void row_write::elementwise(RowWriter& writer, const Node& node) {
 
 void row_write::div(RowWriter& writer, const Node& node) {
     if (!may_divide_by_zero(writer.graph(), node)) return elementwise(writer, node);
-    writer.need_functions("status", shader_text("status.glsl"));
+    writer.need_functions("status", shader_text("cambrian/gpu/shaders/status.glsl"));
     writer.reports = true;
     const std::vector<View> operands = writer.operands(node);
     writer.begin_step();  // A scan without steps divides nothing.

@@ -1,7 +1,7 @@
 #include <array>
 
 #include "cambrian/engine/core/contract.hpp"
-#include "cambrian/gpu/codegen/chains/expressions.hpp"
+#include "cambrian/gpu/codegen/fused/expressions.hpp"
 #include "cambrian/gpu/codegen/rows/ops.hpp"
 #include "cambrian/gpu/codegen/rows/writer.hpp"
 #include "cambrian/gpu/codegen/shader_texts.hpp"
@@ -117,7 +117,7 @@ void row_write::interpret(RowWriter& writer, const Node& node) {
                             "{}#undef CAMBRIAN_CALL\n",
                             function, rows.shape[0], outputs,
                             std::max<std::int64_t>(state.shape[0], 1), memory,
-                            shader_text("interpret.glsl")));
+                            shader_text("cambrian/gpu/shaders/scan/interpret.glsl")));
     writer.begin(node);
     const View result = writer.result(node, 0, Shape{outputs});
     const View next = writer.result(node, 1, state.shape);

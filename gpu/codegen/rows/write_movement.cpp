@@ -1,9 +1,8 @@
 #include "cambrian/engine/core/contract.hpp"
-#include "cambrian/gpu/codegen/chains/expressions.hpp"
+#include "cambrian/gpu/codegen/fused/expressions.hpp"
 #include "cambrian/gpu/codegen/rows/ops.hpp"
 #include "cambrian/gpu/codegen/rows/writer.hpp"
 #include "cambrian/gpu/codegen/shader_texts.hpp"
-#include "cambrian/gpu/kernels/compiled_graph.hpp"
 
 #include <algorithm>
 
@@ -140,7 +139,7 @@ void row_write::gather(RowWriter& writer, const Node& node) {
     const std::int64_t rows = table.shape[0];
     const bool empty = writer.graph().value(ids[0]).shape.elements() == 0;
     const ValueId id = result_of(node);
-    writer.need_functions("status", shader_text("status.glsl"));
+    writer.need_functions("status", shader_text("cambrian/gpu/shaders/status.glsl"));
     writer.reports = true;
     writer.begin_step();  // A scan without steps looks nothing up.
     const View result = writer.result(node, 0, writer.row_shape(id));

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <array>
 
-#include "cambrian/gpu/codegen/chains/expressions.hpp"
+#include "cambrian/gpu/codegen/fused/expressions.hpp"
 #include "cambrian/gpu/codegen/rows/ops.hpp"
 #include "cambrian/gpu/codegen/rows/writer.hpp"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "cambrian/engine/core/contract.hpp"
-#include "cambrian/gpu/codegen/chains/expressions.hpp"
+#include "cambrian/gpu/codegen/fused/expressions.hpp"
 
 namespace cambrian::gpu {
 namespace {

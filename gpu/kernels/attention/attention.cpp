@@ -6,8 +6,8 @@
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/graph/attention_sizes.hpp"
+#include "cambrian/gpu/execution/walk.hpp"
 #include "cambrian/gpu/kernels/attention/tile.hpp"
-#include "cambrian/gpu/kernels/walk.hpp"
 
 namespace cambrian::gpu {
 namespace {

@@ -6,10 +6,10 @@
 
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
-#include "cambrian/gpu/codegen/chains/fused_source.hpp"
+#include "cambrian/gpu/codegen/fused/fused_source.hpp"
 #include "cambrian/gpu/codegen/shader_compiler.hpp"
+#include "cambrian/gpu/execution/walk.hpp"
 #include "cambrian/gpu/kernels/fused/fused_axes.hpp"
-#include "cambrian/gpu/kernels/walk.hpp"
 
 namespace cambrian::gpu {
 namespace {

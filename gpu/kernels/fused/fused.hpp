@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include "cambrian/gpu/kernels/kernel.hpp"
+#include "cambrian/gpu/execution/kernel.hpp"
 
 namespace cambrian::gpu {
 

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "cambrian/gpu/kernels/kernel.hpp"
+#include "cambrian/gpu/execution/kernel.hpp"
 
 namespace cambrian::gpu {
 

@@ -2,7 +2,7 @@
 #include <array>
 
 #include "cambrian/engine/tensor/shape.hpp"
-#include "cambrian/gpu/kernels/walk.hpp"
+#include "cambrian/gpu/execution/walk.hpp"
 
 namespace cambrian::gpu {
 namespace {

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <array>
 
-#include "cambrian/gpu/kernels/walk.hpp"
+#include "cambrian/gpu/execution/walk.hpp"
 
 namespace cambrian::gpu {
 namespace {

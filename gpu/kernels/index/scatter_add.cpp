@@ -2,8 +2,8 @@
 #include <array>
 #include <optional>
 
+#include "cambrian/gpu/execution/walk.hpp"
 #include "cambrian/gpu/kernels/order/axis_sort.hpp"
-#include "cambrian/gpu/kernels/walk.hpp"
 
 namespace cambrian::gpu {
 namespace {

@@ -2,9 +2,9 @@
 #include <array>
 #include <vector>
 
+#include "cambrian/gpu/execution/walk.hpp"
 #include "cambrian/gpu/kernels/matmul/operands.hpp"
 #include "cambrian/gpu/kernels/matmul/tile.hpp"
-#include "cambrian/gpu/kernels/walk.hpp"
 
 namespace cambrian::gpu {
 namespace {

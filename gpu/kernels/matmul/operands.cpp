@@ -5,7 +5,7 @@
 
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
-#include "cambrian/engine/cpu/execution/nest.hpp"
+#include "cambrian/engine/tensor/nest.hpp"
 
 namespace cambrian::gpu {
 namespace {
@@ -47,8 +47,8 @@ Shape batch_of(const Shape& shape) {
 /// From the outermost, without axes of extent 1, neighbours as one where both operands allow it.
 std::vector<BatchAxis> batch_axes(const Shape& left, const Shape& right, const Shape& result) {
     const Shape batch = batch_of(result);
-    const auto left_strides = cpu::broadcast_strides(batch_of(left), batch);
-    const auto right_strides = cpu::broadcast_strides(batch_of(right), batch);
+    const auto left_strides = broadcast_strides(batch_of(left), batch);
+    const auto right_strides = broadcast_strides(batch_of(right), batch);
     std::vector<BatchAxis> axes;
     for (std::size_t i = 0; i < batch.extents().size(); ++i) {
         const BatchAxis axis{batch.extents()[i], left_strides[i] * left[-1] * left[-2],

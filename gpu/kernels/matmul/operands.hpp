@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "cambrian/gpu/kernels/compiled_graph.hpp"
-#include "cambrian/gpu/kernels/kernel.hpp"
+#include "cambrian/gpu/execution/compiled_graph.hpp"
+#include "cambrian/gpu/execution/kernel.hpp"
 #include "cambrian/gpu/vulkan/recorder.hpp"
 
 namespace cambrian::gpu {

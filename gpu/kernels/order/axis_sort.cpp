@@ -5,7 +5,7 @@
 #include <bit>
 
 #include "cambrian/engine/core/contract.hpp"
-#include "cambrian/gpu/kernels/walk.hpp"
+#include "cambrian/gpu/execution/walk.hpp"
 
 namespace cambrian::gpu {
 namespace {

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "cambrian/engine/tensor/shape.hpp"
-#include "cambrian/gpu/kernels/kernel.hpp"
+#include "cambrian/gpu/execution/kernel.hpp"
 
 namespace cambrian::gpu {
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "cambrian/engine/tensor/shape.hpp"
-#include "cambrian/gpu/kernels/walk.hpp"
+#include "cambrian/gpu/execution/walk.hpp"
 
 namespace cambrian::gpu {
 namespace {

@@ -1,4 +1,4 @@
-#include "cambrian/gpu/kernels/compiled_graph.hpp"
+#include "cambrian/gpu/execution/compiled_graph.hpp"
 #include "cambrian/gpu/kernels/order/axis_sort.hpp"
 
 namespace cambrian::gpu {

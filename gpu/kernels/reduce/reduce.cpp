@@ -6,7 +6,8 @@
 #include <vector>
 
 #include "cambrian/engine/core/contract.hpp"
-#include "cambrian/gpu/kernels/walk.hpp"
+#include "cambrian/engine/tensor/shape.hpp"
+#include "cambrian/gpu/execution/walk.hpp"
 
 namespace cambrian::gpu {
 namespace {
@@ -43,7 +44,7 @@ struct Pass {
     std::uint32_t group_width = 1;
 
     [[nodiscard]] std::int64_t results() const { return split.outer * parts * split.inner; }
-    [[nodiscard]] std::int64_t elements() const { return split.outer * split.length * split.inner; }
+    [[nodiscard]] std::int64_t elements() const { return split.elements(); }
 };
 
 std::uint32_t word(std::int64_t value) {

@@ -2,8 +2,8 @@
 
 #include <memory>
 
-#include "cambrian/gpu/kernels/compiled_graph.hpp"
-#include "cambrian/gpu/kernels/kernel.hpp"
+#include "cambrian/gpu/execution/compiled_graph.hpp"
+#include "cambrian/gpu/execution/kernel.hpp"
 
 namespace cambrian::gpu {
 

@@ -1,5 +1,5 @@
-#include "cambrian/gpu/codegen/rows/launch.hpp"
-#include "cambrian/gpu/kernels/compiled_graph.hpp"
+#include "cambrian/gpu/execution/compiled_graph.hpp"
+#include "cambrian/gpu/kernels/scan/row_kernel.hpp"
 #include "cambrian/gpu/kernels/scan/scan_steps.hpp"
 
 namespace cambrian::gpu {

@@ -4,8 +4,8 @@
 #include <utility>
 #include <vector>
 
-#include "cambrian/gpu/kernels/compiled_graph.hpp"
-#include "cambrian/gpu/kernels/copy.hpp"
+#include "cambrian/gpu/execution/compiled_graph.hpp"
+#include "cambrian/gpu/execution/copy.hpp"
 
 namespace cambrian::gpu {
 

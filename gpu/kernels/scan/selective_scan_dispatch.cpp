@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "cambrian/engine/core/error.hpp"
-#include "cambrian/gpu/kernels/walk.hpp"
+#include "cambrian/gpu/execution/walk.hpp"
 
 namespace cambrian::gpu {
 namespace {

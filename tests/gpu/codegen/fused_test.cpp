@@ -14,7 +14,7 @@
 #include "cambrian/engine/graph/gradient/gradient.hpp"
 #include "cambrian/engine/graph/passes/passes.hpp"
 #include "cambrian/engine/reference/reference.hpp"
-#include "cambrian/gpu/codegen/chains/fused_source.hpp"
+#include "cambrian/gpu/codegen/fused/fused_source.hpp"
 #include "cambrian/gpu/kernels/fused/fused_axes.hpp"
 #include "cambrian/tests/engine/support/random_graph.hpp"
 #include "cambrian/tests/support/vulkan_device.hpp"

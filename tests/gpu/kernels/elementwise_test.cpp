@@ -4,8 +4,8 @@
 #include <limits>
 
 #include "cambrian/engine/graph/builders/arithmetic.hpp"
-#include "cambrian/gpu/codegen/chains/expressions.hpp"
-#include "cambrian/gpu/codegen/word_functions.hpp"
+#include "cambrian/gpu/codegen/fused/expressions.hpp"
+#include "cambrian/gpu/codegen/fused/word_functions.hpp"
 #include "cambrian/tests/gpu/support/word_support.hpp"
 
 // Every elementwise op on the device against the CPU backend: no bit differs, whatever the operand.

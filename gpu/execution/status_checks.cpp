@@ -1,0 +1,81 @@
+#include "cambrian/gpu/execution/status_checks.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "cambrian/engine/backend/run_checks.hpp"
+#include "cambrian/engine/core/contract.hpp"
+#include "cambrian/engine/graph/data_checks.hpp"
+
+namespace cambrian::gpu {
+
+namespace {
+
+/// An op that looks elements up by index, and where a node of it says how many rows there are.
+struct IndexedOp {
+    Op op;
+    DataError code;
+    std::int64_t (*rows)(const Graph& graph, const Node& node);
+};
+
+constexpr std::array indexed_ops{
+    IndexedOp{Op::gather, DataError::gather_out_of_range,
+              [](const Graph& graph, const Node& node) {
+                  return graph.value(graph.operands(node)[0]).shape[0];
+              }},
+    IndexedOp{Op::scatter_add, DataError::scatter_out_of_range,
+              [](const Graph&, const Node& node) {
+                  return std::get<LengthAttribute>(node.attributes).length;
+              }},
+    IndexedOp{Op::take_along_axis, DataError::take_along_axis_out_of_range,
+              [](const Graph& graph, const Node& node) {
+                  const int axis = std::get<AxisAttribute>(node.attributes).axis;
+                  return graph.value(graph.operands(node)[0]).shape[axis];
+              }},
+    IndexedOp{Op::scatter_add_along_axis, DataError::scatter_along_out_of_range,
+              [](const Graph&, const Node& node) {
+                  return std::get<ScatterAlongAttribute>(node.attributes).extent;
+              }},
+};
+
+void collect(const Graph& graph, const Node& node, StatusSite& context);
+
+void collect(const std::shared_ptr<const Graph>& body, StatusSite& context) {
+    for (const Node& node : body->nodes()) {
+        collect(*body, node, context);
+    }
+}
+
+void collect(const Graph& graph, const Node& node, StatusSite& context) {
+    const auto* const indexed = std::ranges::find(indexed_ops, node.op, &IndexedOp::op);
+    if (indexed != indexed_ops.end()) {
+        context.checks.push_back({indexed->code, indexed->rows(graph, node)});
+    } else if (may_divide_by_zero(graph, node)) {
+        context.checks.push_back({DataError::division_by_zero, 0});
+    } else if (const auto* scan = std::get_if<ScanAttribute>(&node.attributes)) {
+        collect(scan->body, context);
+    } else if (const auto* fused = std::get_if<FusedAttribute>(&node.attributes)) {
+        collect(fused->body, context);
+    }
+}
+
+}  // namespace
+
+StatusSite status_checks(const Graph& graph, const Node& node) {
+    StatusSite context;
+    collect(graph, node, context);
+    return context;
+}
+
+std::string status_message(const StatusSite& context, DataError code, std::int32_t index) {
+    if (code == DataError::division_by_zero) return std::string(division_by_zero);
+    // Of several checks in one kernel, the first that this index fails.
+    const auto failed = std::ranges::find_if(context.checks, [&](const StatusSite::Check& check) {
+        return check.code == code && (index < 0 || index >= check.rows);
+    });
+    CAMBRIAN_ASSERT(failed != context.checks.end());
+    const auto* const indexed = std::ranges::find(indexed_ops, code, &IndexedOp::code);
+    return index_message(indexed->op, index, failed->rows);
+}
+
+}  // namespace cambrian::gpu
