@@ -31,7 +31,7 @@ struct VulkanOptions {
     /// results show a read of what was never written. Slow.
     bool poison = false;
     bool validation = false;  ///< The Khronos layer, which must be installed.
-    bool fuse = true;         ///< Chains and whole scans as one kernel each.
+    bool fuse = true;         ///< Fusion groups and whole scans as one kernel each.
     /// Seconds, estimated: a scan in one kernel is cut at fixed steps into dispatches below this,
     /// with the same bits.
     double longest_dispatch = 0.25;

@@ -15,8 +15,8 @@
 namespace cambrian::gpu {
 
 /// One word of the result from one word of each operand, over a nest of loops: the pipelines of
-/// shaders/elementwise.glsl for one function, and the dispatch that walks the nest. View 0 is the
-/// result; there are one to three operands.
+/// shaders/elementwise/elementwise.glsl for one function, and the dispatch that walks the nest.
+/// View 0 is the result; there are one to three operands.
 class Walk {
   public:
     struct View {

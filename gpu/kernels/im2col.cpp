@@ -13,7 +13,7 @@ namespace cambrian::gpu {
 namespace {
 
 /// Both ways between the planes of a value and the taps of windows over them; an invocation writes
-/// one word. See shaders/window.glsl.
+/// one word. See shaders/movement/window.glsl.
 class WindowKernel : public Kernel {
   public:
     /// @param whole the shape that the window slides over.

@@ -17,10 +17,10 @@ bool has_statement(const Node& node) {
            node.op != Op::reduce_max;
 }
 
-/// Writes the main function of one chain.
-class RowWriter {
+/// Writes the main function of one fusion group.
+class FusedRowsWriter {
   public:
-    RowWriter(const Graph& body, const FusedRowsPlan& plan, bool in_registers)
+    FusedRowsWriter(const Graph& body, const FusedRowsPlan& plan, bool in_registers)
         : body_(body), plan_(plan), in_registers_(in_registers), names_(body) {}
 
     std::string main_function() {
@@ -246,7 +246,7 @@ std::string fused_rows_source(const Graph& body, const FusedRowsPlan& plan, bool
     text += fmt::format("#define CAMBRIAN_UNROLL [[{}]]\n", unroll ? "unroll" : "dont_unroll");
     text += std::string(shader_text("cambrian/gpu/shaders/fused/fused_axes.glsl")) + "\n";
     text += shader_text("cambrian/gpu/shaders/fused/fused_rows.glsl");
-    return text + "\n" + RowWriter(body, plan, in_registers).main_function();
+    return text + "\n" + FusedRowsWriter(body, plan, in_registers).main_function();
 }
 
 }  // namespace cambrian::gpu

@@ -33,7 +33,7 @@ bool passes_on(Op op) {
 }  // namespace
 
 std::size_t first_number(const Graph& body) {
-    // As in the push blocks of shaders/fused_rows.glsl and fused_elements.glsl.
+    // As in the push blocks of shaders/fused/fused_rows.glsl and fused_elements.glsl.
     constexpr std::size_t before_rows = 3;
     constexpr std::size_t before_views = 5;
     return reduces_rows(body) ? before_rows : before_views + body.inputs().size() + 1;
@@ -114,7 +114,7 @@ std::string fused_elements_source(const Graph& body) {
     const FusedWriter writer(body);
     std::string text = fmt::format("#define CAMBRIAN_VIEWS {}U\n", body.inputs().size() + 1);
     text += std::string(shader_text("cambrian/gpu/shaders/fused/fused_axes.glsl")) + "\n";
-    text += "uint chain(uint words[CAMBRIAN_VIEWS]) {\n";
+    text += "uint fused(uint words[CAMBRIAN_VIEWS]) {\n";
     for (std::size_t i = 0; i < body.inputs().size(); ++i) {
         const ValueType type = body.value(body.inputs()[i]).type;
         text += fmt::format("    {} operand_{} = {};\n", glsl_type(type), i,

@@ -37,13 +37,13 @@ class FusedWriter {
     std::vector<std::string> names_;
 };
 
-/// "tanh_add_mul": the ops of a body from its result inwards, cut where it becomes long.
+/// "fused_tanh_add_mul": the ops of a body from its result inwards, cut where it becomes long.
 [[nodiscard]] std::string fused_name(const Graph& body);
 
 /// Whether a body reduces rows.
 [[nodiscard]] bool reduces_rows(const Graph& body);
 
-/// The kernel of a body without reductions, for shaders/fused_elements.glsl.
+/// The kernel of a body without reductions, for shaders/fused/fused_elements.glsl.
 [[nodiscard]] std::string fused_elements_source(const Graph& body);
 
 /// How a body with reductions is walked: in passes over the row's elements, each of which ends with
@@ -60,7 +60,7 @@ struct FusedRowsPlan {
 };
 [[nodiscard]] FusedRowsPlan plan_fused_rows(const Graph& body);
 
-/// The kernel of a body with reductions, for shaders/fused_rows.glsl.
+/// The kernel of a body with reductions, for shaders/fused/fused_rows.glsl.
 /// @param in_registers whether a row's elements are kept between passes, or computed again.
 /// @param unroll whether to ask for loops over registers to be unrolled.
 [[nodiscard]] std::string fused_rows_source(const Graph& body, const FusedRowsPlan& plan,

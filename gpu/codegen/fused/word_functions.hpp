@@ -28,8 +28,8 @@ inline constexpr WordFunction copy_function;
 /// @param types of the operands.
 [[nodiscard]] WordFunction word_function(Op op, std::span<const ValueType> types, ValueType result);
 
-/// The one text of all elementwise kernels (shaders/elementwise.glsl): every op for all types that
-/// it takes.
+/// The one text of all elementwise kernels (shaders/elementwise/elementwise.glsl): every op for all
+/// types that it takes.
 [[nodiscard]] const std::string& elementwise_source();
 
 }  // namespace cambrian::gpu

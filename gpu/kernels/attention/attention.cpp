@@ -12,7 +12,7 @@
 namespace cambrian::gpu {
 namespace {
 
-// As in shaders/attention.glsl.
+// As in shaders/attention/attention.glsl.
 enum Tensor : std::size_t {
     q_tensor,
     k_tensor,

@@ -6,7 +6,7 @@
 
 namespace cambrian::gpu {
 
-/// How attention is cut into workgroups and invocations (shaders/attention.glsl).
+/// How attention is cut into workgroups and invocations (shaders/attention/attention.glsl).
 struct AttentionTile {
     std::uint32_t rows = 0;         ///< Of a workgroup: queries, or keys for their gradient.
     std::uint32_t side = 0;         ///< Of the tiles it walks over, and the depth of its products.

@@ -33,7 +33,7 @@ bool fits_vectors(const FusedAxes& axes) {
     return true;
 }
 
-/// A chain of elementwise ops: one invocation for one or four elements.
+/// A fusion group of elementwise ops: one invocation for one or four elements.
 class FusedElementsKernel : public Kernel {
   public:
     explicit FusedElementsKernel(const KernelContext& context)

@@ -7,7 +7,7 @@
 
 namespace cambrian::gpu {
 
-/// What shaders/fused_axes.glsl divides by a number with: n / divisor for every n below 2^32.
+/// What shaders/fused/fused_axes.glsl divides by a number with: n / divisor for every n below 2^32.
 struct MagicNumbers {
     explicit MagicNumbers(std::uint32_t divisor);
     std::uint32_t magic = 0;

@@ -7,7 +7,7 @@
 namespace cambrian::gpu {
 namespace {
 
-// As in shaders/matmul_cooperative_tiles.glsl.
+// As in shaders/matmul/matmul_cooperative_tiles.glsl.
 constexpr std::uint32_t load_along_k = 1;
 constexpr std::uint32_t load_vectors = 2;
 constexpr std::int64_t vector_codes = 8;

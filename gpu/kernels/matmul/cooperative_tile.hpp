@@ -8,9 +8,9 @@
 
 namespace cambrian::gpu {
 
-/// How a product of codes is cut into workgroups and subgroups (shaders/matmul_cooperative.comp).
-/// Every element is summed by one subgroup, 16 k at a time in their order, whatever the tile, so
-/// the choice never changes a bit.
+/// How a product of codes is cut into workgroups and subgroups
+/// (shaders/matmul/matmul_cooperative.comp). Every element is summed by one subgroup, 16 k at a
+/// time in their order, whatever the tile, so the choice never changes a bit.
 struct CooperativeTile {
     std::string_view name;
     std::uint32_t rows = 0;          ///< Of the result, for a workgroup.

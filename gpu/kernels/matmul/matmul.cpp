@@ -9,7 +9,7 @@
 namespace cambrian::gpu {
 namespace {
 
-// As in shaders/matmul_tiles.glsl.
+// As in shaders/matmul/matmul_tiles.glsl.
 constexpr std::uint32_t load_along_rows = 1;
 constexpr std::uint32_t load_vectors = 2;
 

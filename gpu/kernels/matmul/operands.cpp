@@ -10,7 +10,7 @@
 namespace cambrian::gpu {
 namespace {
 
-// As in shaders/matmul.glsl.
+// As in shaders/matmul/matmul.glsl.
 constexpr std::uint32_t flag_transpose_left = 1;
 constexpr std::uint32_t flag_transpose_right = 2;
 constexpr std::uint32_t flag_bias = 4;

@@ -10,7 +10,7 @@
 namespace cambrian::gpu {
 
 /// What the kernels of matmul and linear read and write, and the push block that says so to them
-/// (shaders/matmul.glsl).
+/// (shaders/matmul/matmul.glsl).
 class MatmulOperands {
   public:
     explicit MatmulOperands(const KernelContext& context);

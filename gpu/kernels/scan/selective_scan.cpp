@@ -67,8 +67,8 @@ class SelectiveScanKernel : public Kernel {
     SelectiveScanDispatch dispatch_;
 };
 
-/// What the kernels of the gradient hand to each other (shaders/selective_scan_gradient.comp), in
-/// words of one individual.
+/// What the kernels of the gradient hand to each other (shaders/scan/selective_scan_gradient.comp),
+/// in words of one individual.
 struct Between {
     std::int64_t starts = 0;
     std::int64_t channel_groups = 0;

@@ -13,7 +13,7 @@ namespace {
 // Both within 16 KiB of shared memory and 128 invocations, which every device has.
 constexpr SelectiveScanTile tile_of_few_states{4, 8};
 constexpr SelectiveScanTile tile_of_states{16, 16};
-// As in shaders/selective_scan.glsl.
+// As in shaders/scan/selective_scan.glsl.
 constexpr std::uint32_t flag_hold = 1;
 constexpr std::uint32_t flag_starts = 2;
 // A step forward counts as so many turns of an ordinary loop, one back as four times as many.

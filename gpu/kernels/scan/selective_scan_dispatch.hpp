@@ -18,8 +18,9 @@ struct SelectiveScanSizes {
     explicit SelectiveScanSizes(const KernelContext& context);
 };
 
-/// How a selective scan is cut into workgroups and tiles of steps (shaders/selective_scan.glsl).
-/// The number of states alone decides: on every device sums over channels have one order.
+/// How a selective scan is cut into workgroups and tiles of steps
+/// (shaders/scan/selective_scan.glsl). The number of states alone decides: on every device sums
+/// over channels have one order.
 struct SelectiveScanTile {
     static constexpr std::uint32_t threads = 128;
     std::uint32_t states = 0;  ///< Of a channel, in one dispatch.

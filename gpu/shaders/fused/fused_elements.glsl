@@ -1,6 +1,6 @@
-// A fusion group of elementwise ops over nested loops of any strides (gpu/kernels/fused/fused.cpp). The text
-// before this one is fused_axes.glsl and
-//   uint fusion group(uint[])  the word of the result from the words of the operands
+// A fusion group of elementwise ops over nested loops of any strides (gpu/kernels/fused/fused.cpp). The
+// text before this one is fused_axes.glsl and
+//   uint fused(uint[])  the word of the result from the words of the operands
 // Push: addresses {result, operands .., table at 7}; words {items, items in a row, its magic numbers,
 // outer axes, inner strides of the views, numbers of the fusion group}.
 

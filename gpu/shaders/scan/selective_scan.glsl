@@ -138,7 +138,7 @@ float advance(float before, float decay, float weight, float b, float u) {
     return op_add(op_mul(decay, before), op_mul(op_mul(weight, b), u));
 }
 
-// Kernel k of the tile from the state before it.
+// Step k of the tile from the state before it.
 float advance_in_tile(float before, uint k, float rate) {
     uint channel = k * group_channels + gl_LocalInvocationIndex / group_states;
     float delta = delta_tile[channel];

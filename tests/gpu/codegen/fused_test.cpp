@@ -32,7 +32,7 @@ Tensor random_tensor(const ValueInfo& info, std::int64_t population, std::uint64
     Tensor tensor(info.type, Shape(std::span<const std::int64_t>(extents)));
     const auto elements = static_cast<std::size_t>(info.shape.elements());
     for (std::size_t p = 0; p * elements < tensor.elements.size(); ++p) {
-        RandomStream stream(random_key(seed, "chain test"), p);
+        RandomStream stream(random_key(seed, "fused test"), p);
         for (std::size_t i = 0; i < elements; ++i) {
             const double code = static_cast<double>(stream.index(8)) - 1.0;
             tensor.elements[p * elements + i] =
@@ -55,7 +55,7 @@ std::size_t count(const Graph& graph, Op op) {
     return static_cast<std::size_t>(std::ranges::count(graph.nodes(), op, &Node::op));
 }
 
-/// That the whole graph is one chain, so that a test runs the kernel it is about.
+/// That the whole graph is one fusion group, so that a test runs the kernel it is about.
 void expect_one_fused(const Graph& graph, bool reductions) {
     const Graph fused = fuse_elementwise(graph, {.reductions = reductions});
     EXPECT_EQ(count(fused, Op::fused), 1U) << dump(fused);
@@ -97,7 +97,7 @@ void expect_near(Backend& backend, const Graph& graph, std::int64_t population,
 }
 
 /// One backend for each mode of arithmetic: pipelines are made once for all tests.
-class ChainTest : public testing::TestWithParam<Math> {
+class FusedTest : public testing::TestWithParam<Math> {
   protected:
     static void SetUpTestSuite() {
         backends() = {make_vulkan_backend(test::test_vulkan_options(Math::strict)),
@@ -112,8 +112,8 @@ class ChainTest : public testing::TestWithParam<Math> {
         return made;
     }
 };
-class FusedElements : public ChainTest {};
-class FusedRows : public ChainTest {};
+class FusedElements : public FusedTest {};
+class FusedRows : public FusedTest {};
 
 INSTANTIATE_TEST_SUITE_P(Math, FusedElements, testing::Values(Math::strict, Math::fast),
                          [](const auto& tested) {
@@ -207,7 +207,7 @@ TEST_P(FusedElements, AnIndividualIsTheSameInAnyPopulation) {
 TEST_P(FusedElements, RandomGraphs) {
     for (std::uint64_t seed = 0; seed < 4; ++seed) {
         Graph graph;
-        RandomStream rng(random_key(seed, "random chain"), 0);
+        RandomStream rng(random_key(seed, "random fusion group"), 0);
         std::vector<Var> values{graph.input("a", ValueType::real, {3, 4}, true),
                                 graph.input("b", ValueType::real, {4}, seed % 2 == 0),
                                 graph.input("c", ValueType::real, {3, 1})};
@@ -383,7 +383,7 @@ TEST(FusedAxes, DividesByMultiplying) {
     }
 }
 
-TEST(FusedSource, EqualChainsOfOtherShapesAreOneText) {
+TEST(FusedSource, EqualGroupsOfOtherShapesAreOneText) {
     const auto text = [](std::int64_t rows, std::int64_t columns) {
         const Graph graph = every_kind_of_operand(rows, columns);
         const Graph fused = fuse_elementwise(graph, {});

@@ -166,7 +166,7 @@ TEST(AttentionTile, FitsEveryDevice) {
                 EXPECT_TRUE(tile.fits(limits)) << columns;
                 EXPECT_EQ(tile.rows % 8, 0U);
                 EXPECT_EQ(tile.columns % tile.side, 0U);
-                // A tile is whole loads of all invocations (shaders/attention.glsl).
+                // A tile is whole loads of all invocations (shaders/attention/attention.glsl).
                 EXPECT_EQ(tile.rows * tile.side / 4 % tile.threads(), 0U);
                 EXPECT_EQ(tile.side * tile.side / 4 % tile.threads(), 0U);
             }

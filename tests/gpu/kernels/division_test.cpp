@@ -155,7 +155,7 @@ TEST_F(IntegerDivision, OfNothingIsNoError) {
         EXPECT_TRUE(evaluate(*backend, graph, 1, inputs)[0].elements.empty());
 }
 
-TEST_F(IntegerDivision, InAChainOfTheCallerIsRejected) {
+TEST_F(IntegerDivision, InAFusionGroupOfTheCallerIsRejected) {
     Graph body;
     const auto [x, y] = operands_of(body, false);
     body.output(x / y);

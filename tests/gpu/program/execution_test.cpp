@@ -93,7 +93,7 @@ TEST(VulkanExecution, TheProfileTellsBytes) {
     (void)evaluate(*gpu, test::small_graph(5), 3, inputs);
     std::int64_t kernel_bytes = 0;
     for (const KernelTime& time : gpu->take_profile())
-        if (time.kernel.starts_with("chain")) kernel_bytes += time.bytes;
+        if (time.kernel.starts_with("fused")) kernel_bytes += time.bytes;
     EXPECT_EQ(kernel_bytes, (2 * 5 + 2 * 3 * 5) * 4)
         << "x and tanh(x), which all share; w and the result of each individual";
 }
