@@ -9,7 +9,6 @@
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/core/nearest.hpp"
 #include "cambrian/engine/core/shortened.hpp"
-#include "cambrian/engine/layers/support/scan_layer.hpp"
 
 namespace cambrian {
 

@@ -21,6 +21,7 @@
 #include "cambrian/engine/layers/normalisation/batch_norm.hpp"
 #include "cambrian/engine/layers/normalisation/layer_norm.hpp"
 #include "cambrian/engine/layers/normalisation/rms_norm.hpp"
+#include "cambrian/engine/layers/normalisation/softmax.hpp"
 #include "cambrian/engine/layers/parallel.hpp"
 #include "cambrian/engine/layers/recurrent/gru.hpp"
 #include "cambrian/engine/layers/recurrent/lstm.hpp"
@@ -28,7 +29,6 @@
 #include "cambrian/engine/layers/recurrent/rnn.hpp"
 #include "cambrian/engine/layers/residual.hpp"
 #include "cambrian/engine/layers/sequential.hpp"
-#include "cambrian/engine/layers/softmax.hpp"
 #include "cambrian/engine/layers/support/layer.hpp"
 #include "cambrian/engine/layers/swiglu.hpp"
 
@@ -99,5 +99,9 @@ class AnyLayer {
 /// them. Throws ConfigError for an unknown type.
 [[nodiscard]] std::optional<AnyLayer> fitted_layer(std::string_view type, const Shape& input,
                                                    const Shape& output);
+
+/// The sequence form of any stateful layer: its steps one after another from zero state.
+/// x [batch, time, row..] → [batch, time, output row..].
+[[nodiscard]] Var scan_layer(const AnyLayer& layer, Var x, const LayerOperands& operands);
 
 }  // namespace cambrian

@@ -5,8 +5,8 @@
 #include <cmath>
 
 #include "cambrian/engine/cpu/cpu_backend.hpp"
+#include "cambrian/engine/layers/any_layer.hpp"
 #include "cambrian/engine/layers/support/initial.hpp"
-#include "cambrian/engine/layers/support/scan_layer.hpp"
 #include "cambrian/engine/layers/support/width.hpp"
 #include "cambrian/engine/reference/reference.hpp"
 #include "cambrian/tests/support/layer_bench.hpp"

@@ -4,7 +4,7 @@
 #include <array>
 
 #include "cambrian/engine/core/contract.hpp"
-#include "cambrian/engine/layers/support/softmax_variants.hpp"
+#include "cambrian/engine/layers/normalisation/softmax_variants.hpp"
 
 namespace cambrian {
 

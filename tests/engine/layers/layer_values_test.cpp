@@ -5,8 +5,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "cambrian/engine/layers/normalisation/softmax_variants.hpp"
 #include "cambrian/engine/layers/support/initial.hpp"
-#include "cambrian/engine/layers/support/softmax_variants.hpp"
 #include "cambrian/engine/reference/reference.hpp"
 
 // Small known values of layers: what they start with, and what distributions they give.

@@ -9,7 +9,6 @@
 #include "cambrian/engine/cpu/cpu_backend.hpp"
 #include "cambrian/engine/graph/gradient/gradient.hpp"
 #include "cambrian/engine/layers/any_layer.hpp"
-#include "cambrian/engine/layers/support/scan_layer.hpp"
 #include "cambrian/engine/reference/reference.hpp"
 
 // Layers that do something else while training.

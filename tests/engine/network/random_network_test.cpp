@@ -8,7 +8,7 @@
 
 #include "cambrian/engine/cpu/cpu_backend.hpp"
 #include "cambrian/engine/layers/layer_json.hpp"
-#include "cambrian/engine/layers/support/softmax_variants.hpp"
+#include "cambrian/engine/layers/normalisation/softmax_variants.hpp"
 #include "cambrian/engine/reference/reference.hpp"
 #include "cambrian/tests/support/network_passes.hpp"
 

@@ -1,7 +1,7 @@
 #include <cmath>
 
 #include "cambrian/engine/graph/builders/index.hpp"
-#include "cambrian/engine/layers/support/softmax_variants.hpp"
+#include "cambrian/engine/layers/normalisation/softmax_variants.hpp"
 
 // Softmaxes that can give zero. Each finds its threshold without a gradient, then computes it once
 // more from the logits by a step that has the gradient of the exact one.

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "cambrian/engine/layers/softmax.hpp"
+#include "cambrian/engine/layers/normalisation/softmax.hpp"
 
 // The table of softmax variants. Internal to engine/layers.
 namespace cambrian {

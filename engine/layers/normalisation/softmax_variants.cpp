@@ -1,4 +1,4 @@
-#include "cambrian/engine/layers/support/softmax_variants.hpp"
+#include "cambrian/engine/layers/normalisation/softmax_variants.hpp"
 
 #include <algorithm>
 #include <array>

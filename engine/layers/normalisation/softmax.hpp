@@ -25,7 +25,7 @@ struct Softmax {
     static constexpr LayerText about{
         .summary = "Turns each row into probabilities, in one of ten ways",
         .formula = "y = exp((x − max(x)) / temperature) / Σ exp((x − max(x)) / temperature)",
-        .source = "Bridle, 1990; the variants: engine/layers/softmax.hpp"};
+        .source = "Bridle, 1990; the variants: engine/layers/normalisation/softmax.hpp"};
 
     std::string variant = "standard";
     std::int64_t features = 0;

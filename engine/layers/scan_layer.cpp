@@ -1,4 +1,4 @@
-#include "cambrian/engine/layers/support/scan_layer.hpp"
+#include "cambrian/engine/layers/any_layer.hpp"
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/layers/support/width.hpp"

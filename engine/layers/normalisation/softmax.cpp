@@ -1,7 +1,7 @@
-#include "cambrian/engine/layers/softmax.hpp"
+#include "cambrian/engine/layers/normalisation/softmax.hpp"
 
 #include "cambrian/engine/core/error.hpp"
-#include "cambrian/engine/layers/support/softmax_variants.hpp"
+#include "cambrian/engine/layers/normalisation/softmax_variants.hpp"
 
 namespace cambrian {
 
