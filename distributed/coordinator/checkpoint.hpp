@@ -26,7 +26,7 @@ struct Champion {
     std::optional<double> validated;
 };
 
-/// A living member: its outcome names its genome.
+/// A member of the parent pool: its outcome names its genome.
 struct ParentPoolMember {
     evolve::Outcome outcome;
     SharedGenome genome;

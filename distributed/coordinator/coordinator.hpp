@@ -20,8 +20,8 @@
 
 namespace cambrian::distributed {
 
-/// A run on rank 0: asks the strategy, has births evaluated, keeps every living genome, and commits
-/// one generation after the other to the run directory.
+/// A run on rank 0: asks the strategy, has births evaluated, keeps every genome of the parent pool,
+/// and commits one generation after the other to the run directory.
 class Coordinator {
   public:
     Coordinator(Communicator& communicator, Backend& backend, const Experiment& experiment,

@@ -245,7 +245,7 @@ void Coordinator::commit(Generation&& generation, GenerationReport report) {
         report.vary_seconds += share * rank.cost.vary;
         report.wait_seconds += share * rank.cost.wait;
     }
-    // With the generation go the dead, so that they are freed over there too.
+    // With the generation go retired genomes, so that they are freed over there too.
     generation.retired = parent_pool_.take_retired();
     const auto done = std::make_shared<const Generation>(std::move(generation));
     write([this, done, report, ranks] {

@@ -51,11 +51,11 @@ class LeaseTable {
     /// Takes back everything a rank holds, because it left.
     void withdraw(int rank);
 
-    /// A shard of this board, also one that lapsed; null for an unknown id.
+    /// A shard of this table, also one whose lease lapsed; null for an unknown id.
     [[nodiscard]] const Shard* find(std::uint64_t shard) const;
     /// Whether a rank has a shard that it has not answered yet.
     [[nodiscard]] bool busy(int rank) const;
-    /// The rank that was given a shard of this board.
+    /// The rank that was given a shard of this table.
     [[nodiscard]] int holder(std::uint64_t shard) const;
     /// Marks an item as evaluated; false when it was before.
     bool accept(std::size_t item);
@@ -68,7 +68,7 @@ class LeaseTable {
     [[nodiscard]] std::size_t items() const { return accepted_.size(); }
     [[nodiscard]] std::size_t accepted() const { return accepted_count_; }
     [[nodiscard]] bool done() const { return accepted_count_ == accepted_.size(); }
-    /// First id that this board has not used.
+    /// First id that this table has not used.
     [[nodiscard]] std::uint64_t next_shard() const { return next_shard_; }
 
   private:

@@ -38,13 +38,14 @@ struct GenomeMaker {
                                          std::span<const SharedGenome> parents) const;
 };
 
-/// The living members of a run, in the order of Strategy::living(), with genomes that rank 0 owns.
+/// The members of a run that may be parents, in the order of Strategy::parent_pool(), with genomes
+/// that rank 0 owns.
 /// What other ranks made is made here too, but not before somebody asks: meanwhile they go on.
 class ParentPool {
   public:
     struct Member {
         evolve::Outcome outcome;
-        /// How it was born: Parent::member is a place among the former living. A carry without a
+        /// How it was born: Parent::member is a place in the former pool. A carry without a
         /// parent where that is not known.
         evolve::Birth birth;
         int rank = 0;  ///< Who made it.
@@ -66,9 +67,10 @@ class ParentPool {
     [[nodiscard]] evolve::Parent parent(std::size_t place) const;
     /// All genomes, by place.
     [[nodiscard]] SharedGenomes genomes();
-    /// The place of a genome among the living.
+    /// The place of a genome in the pool.
     [[nodiscard]] std::optional<std::size_t> find(Hash128 genome);
-    /// The former living that nobody needs any more, to be freed where nobody waits.
+    /// Retired genomes: members of the former pool that nobody needs any more, to be freed where
+    /// nobody waits.
     [[nodiscard]] std::shared_ptr<const void> take_retired() { return std::move(retired_); }
 
   private:

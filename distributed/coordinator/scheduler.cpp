@@ -141,8 +141,8 @@ std::optional<GenerationResults> Scheduler::evaluate(std::uint64_t generation,
     } else {
         work_inline();
     }
-    next_shard_ = round_->board.next_shard();
-    const bool done = round_->board.done();
+    next_shard_ = round_->leases.next_shard();
+    const bool done = round_->leases.done();
     GenerationResults results = std::move(round_->results);
     round_.reset();
     if (!done) {
@@ -152,9 +152,9 @@ std::optional<GenerationResults> Scheduler::evaluate(std::uint64_t generation,
 }
 
 void Scheduler::work_inline() {
-    while (!round_->board.done() && !interrupted()) {
+    while (!round_->leases.done() && !interrupted()) {
         const auto shard =
-            round_->board.issue(own_rank, limits(own_rank), Clock::time_point::max());
+            round_->leases.issue(own_rank, limits(own_rank), Clock::time_point::max());
         CAMBRIAN_ASSERT(shard.has_value());
         take_result(shard_evaluator_.work(job_of(*shard)));
         report_progress();
@@ -165,7 +165,7 @@ void Scheduler::work_with_others() {
     for (int rank = 1; rank < communicator_.size(); ++rank) {
         take_stock(rank);
     }
-    while (!round_->board.done() && !interrupted()) {
+    while (!round_->leases.done() && !interrupted()) {
         feed_workers();
         feed_own_thread();
         serve(compute_->in_flight() > 0 ? busy_patience : idle_patience);
@@ -232,7 +232,7 @@ bool Scheduler::has_gpu(int rank) const {
 }
 
 bool Scheduler::has_room(int rank) const {
-    return !has_gpu(rank) || !round_->board.busy(rank);
+    return !has_gpu(rank) || !round_->leases.busy(rank);
 }
 
 double Scheduler::share_of(int rank) const {
@@ -270,7 +270,7 @@ ShardLimits Scheduler::limits(int rank) const {
     limits.share = share_of(rank);
     const Speed& speed = peers_[static_cast<std::size_t>(rank)].speed;
     if (!speed.known()) {
-        limits.largest = limits.whole ? round_->board.items() : first_shard;
+        limits.largest = limits.whole ? round_->leases.items() : first_shard;
         return limits;
     }
     const auto births_in = [&](double seconds) {
@@ -307,7 +307,7 @@ Job Scheduler::job_of(const Shard& shard) {
 void Scheduler::feed_own_thread() {
     while (compute_->in_flight() < shards_in_flight && has_room(own_rank)) {
         const auto shard =
-            round_->board.issue(own_rank, limits(own_rank), Clock::time_point::max());
+            round_->leases.issue(own_rank, limits(own_rank), Clock::time_point::max());
         if (!shard) {
             return;
         }
@@ -338,13 +338,13 @@ void Scheduler::report_progress() {
     const Clock::time_point now = Clock::now();
     if (seconds_between(last_progress_, now) >= 0.1) {
         last_progress_ = now;
-        reporter_.progressed(round_->generation, round_->board.accepted(), round_->board.items());
+        reporter_.progressed(round_->generation, round_->leases.accepted(), round_->leases.items());
     }
 }
 
 void Scheduler::deliver(int rank, std::uint64_t shard, std::vector<evolve::Outcome>&& outcomes,
                         std::vector<SharedGenome>&& genomes) {
-    const Shard* issued = round_ ? round_->board.find(shard) : nullptr;
+    const Shard* issued = round_ ? round_->leases.find(shard) : nullptr;
     if (issued == nullptr) {
         return;  // Of a generation that others have finished.
     }
@@ -354,7 +354,7 @@ void Scheduler::deliver(int rank, std::uint64_t shard, std::vector<evolve::Outco
                         "that every rank runs the same program",
                         shard, rank, why));
     };
-    if (round_->board.holder(shard) != rank || outcomes.size() != issued->items.size()) {
+    if (round_->leases.holder(shard) != rank || outcomes.size() != issued->items.size()) {
         refuse("the rank was given another shard");
     }
     for (std::size_t i = 0; i < outcomes.size(); ++i) {
@@ -367,11 +367,11 @@ void Scheduler::deliver(int rank, std::uint64_t shard, std::vector<evolve::Outco
             refuse("a fitness contradicts its status");
         }
     }
-    round_->board.close(shard);
+    round_->leases.close(shard);
     const std::vector<std::size_t>& items = issued->items;
     std::vector<char> wanted(items.size());
     std::transform(items.begin(), items.end(), wanted.begin(),
-                   [this](std::size_t item) { return round_->board.accept(item) ? 1 : 0; });
+                   [this](std::size_t item) { return round_->leases.accept(item) ? 1 : 0; });
     GenerationResults& results = round_->results;
     for_each_index(threads_, items.size(), block_of_births, [&](std::size_t i) {
         if (wanted[i] == 0) {
@@ -403,13 +403,13 @@ void Scheduler::warn_of_failure(evolve::BirthId id, const std::string& text) {
 }
 
 void Scheduler::fail_shard(int rank, std::uint64_t shard, const std::string& text) {
-    const Shard* issued = round_ ? round_->board.find(shard) : nullptr;
-    if (issued == nullptr || round_->board.holder(shard) != rank) {
+    const Shard* issued = round_ ? round_->leases.find(shard) : nullptr;
+    if (issued == nullptr || round_->leases.holder(shard) != rank) {
         return;
     }
-    for (std::size_t item : round_->board.fail(shard)) {
+    for (std::size_t item : round_->leases.fail(shard)) {
         const evolve::BirthId id = round_->births[item].id;
-        if (round_->board.accept(item)) {
+        if (round_->leases.accept(item)) {
             evolve::Outcome& outcome = round_->results.outcomes[item];
             outcome = evolve::Outcome{};
             outcome.id = id;

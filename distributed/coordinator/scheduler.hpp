@@ -39,8 +39,8 @@ class Scheduler {
     /// Warns where ranks of one host use the same GPU.
     void warn_of_sharing();
 
-    /// What becomes of the births, by their places; nothing when interrupted. `living` are the
-    /// parents they name, and the successors of those of the call before.
+    /// What becomes of the births, by their places; nothing when interrupted. `parent_pool` holds
+    /// the parents they name, and the successors of those of the call before.
     [[nodiscard]] std::optional<GenerationResults> evaluate(std::uint64_t generation,
                                                             std::span<const evolve::Birth> births,
                                                             ParentPool& parent_pool);
@@ -87,11 +87,11 @@ class Scheduler {
         std::uint64_t generation = 0;
         std::span<const evolve::Birth> births;
         ParentPool& parent_pool;
-        LeaseTable board;
+        LeaseTable leases;
         GenerationResults results;
         std::uint64_t failures = 0;  ///< Births that could not be evaluated.
     };
-    /// An order that is not written yet: what goes into it by place among the living.
+    /// An order that is not written yet: what goes into it by place in the parent pool.
     struct Draft {
         int rank = 0;
         Shard shard;
@@ -100,7 +100,7 @@ class Scheduler {
         std::vector<std::uint32_t> recipes;  ///< Of `parents`, those that travel as recipes,
         std::vector<std::uint32_t> genomes;  ///< and those that travel as bytes.
     };
-    /// Bytes of living genomes by place, those that orders need.
+    /// Bytes of genomes of the parent pool by place, those that orders need.
     using EncodedGenomes = std::vector<std::vector<std::byte>>;
 
     [[nodiscard]] bool interrupted() const { return interrupt_.load() != 0; }

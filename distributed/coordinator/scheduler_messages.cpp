@@ -60,7 +60,7 @@ void Scheduler::dispatch(const Message& message) {
         case MessageKind::heartbeat:
             for (std::uint64_t shard : decode_message<Heartbeat>(message.payload, source).shards) {
                 if (round_) {
-                    round_->board.renew(rank, shard, lease_end());
+                    round_->leases.renew(rank, shard, lease_end());
                 }
             }
             send(communicator_, rank, Heartbeat{});
@@ -115,7 +115,7 @@ void Scheduler::take_failure(int rank, const ShardFailure& failure) {
     }
     peer(rank).left = true;
     if (round_) {
-        round_->board.withdraw(rank);
+        round_->leases.withdraw(rank);
     }
     reporter_.warning(
         fmt::format("{} leaves the run ({}) its shards go to others", title(rank), failure.text));
@@ -150,7 +150,7 @@ void Scheduler::watch_leases() {
                             title(rank), experiment_.distribution.lease_seconds));
         }
     };
-    for (const LeaseTable::Lapse& lapse : round_->board.expire(now)) {
+    for (const LeaseTable::Lapse& lapse : round_->leases.expire(now)) {
         fall_silent(lapse.rank);
     }
     for (int rank = 1; rank < communicator_.size(); ++rank) {

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::uint32_t nowhere = std::numeric_limits<std::uint32_t>::max();
 
-/// Where each place among the living is in a list of some of them.
+/// Where each place of the parent pool is in a list of some of them.
 std::vector<std::uint32_t> inverse(std::span<const std::uint32_t> places, std::size_t parent_pool) {
     std::vector<std::uint32_t> at(parent_pool, nowhere);
     for (std::size_t i = 0; i < places.size(); ++i) {
@@ -43,7 +43,7 @@ std::optional<Scheduler::Draft> Scheduler::next_draft(int rank) {
     if (!serving(worker) || worker.room == 0 || !has_room(rank)) {
         return std::nullopt;
     }
-    auto shard = round_->board.issue(rank, limits(rank), lease_end());
+    auto shard = round_->leases.issue(rank, limits(rank), lease_end());
     if (!shard) {
         return std::nullopt;
     }

@@ -73,7 +73,7 @@ struct ShardOrder {
     static constexpr MessageKind kind = MessageKind::shard;
     std::uint64_t shard = 0;
     std::uint64_t generation = 0;
-    /// Each once: all that the births name, and where that is most of the living, all the living.
+    /// Each once: all that the births name, and where that is most of the parent pool, all of it.
     std::vector<evolve::Parent> parents;
     std::vector<evolve::Birth> births;  ///< Parent::member is a place in `parents`.
     /// How some of `parents` were born, in their order: this worker has what they were made of.
@@ -102,7 +102,7 @@ struct NamedGenome {
 struct GenomeReply {
     static constexpr MessageKind kind = MessageKind::genomes;
     std::vector<NamedGenome> genomes;
-    std::vector<Hash128> gone;  ///< No longer living: whatever needs them is out of date.
+    std::vector<Hash128> gone;  ///< No longer in the pool: whatever needs them is out of date.
     bool operator==(const GenomeReply&) const = default;
 };
 

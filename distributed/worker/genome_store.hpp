@@ -69,8 +69,8 @@ class GenomeCache {
     void add(Hash128 hash, SharedGenome genome);
     /// Null on a miss; a hit becomes the most recently used.
     [[nodiscard]] SharedGenome find(Hash128 hash);
-    /// A generation begins: drops what none of the last `kept_generations` used, which is dead or
-    /// can be asked for.
+    /// A generation begins: drops what none of the last `kept_generations` used, which is retired
+    /// or can be asked for.
     void begin_generation();
     static constexpr std::uint64_t kept_generations = 8;
     [[nodiscard]] std::uint64_t bytes() const { return bytes_; }

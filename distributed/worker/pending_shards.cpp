@@ -10,9 +10,9 @@ namespace cambrian::distributed {
 
 namespace {
 
-std::vector<std::uint64_t> numbers_of(const std::vector<WaitingShard>& shards) {
+std::vector<std::uint64_t> numbers_of(const std::vector<PendingShard>& shards) {
     std::vector<std::uint64_t> numbers;
-    for (const WaitingShard& shard : shards) {
+    for (const PendingShard& shard : shards) {
         numbers.push_back(shard.order.shard);
     }
     return numbers;
@@ -20,7 +20,7 @@ std::vector<std::uint64_t> numbers_of(const std::vector<WaitingShard>& shards) {
 
 }  // namespace
 
-void WaitingShard::fill(Hash128 hash, const SharedGenome& genome) {
+void PendingShard::fill(Hash128 hash, const SharedGenome& genome) {
     if (const auto at = missing.find(hash); at != missing.end()) {
         for (std::uint32_t place : at->second) {
             (*parents)[place] = genome;
@@ -29,19 +29,19 @@ void WaitingShard::fill(Hash128 hash, const SharedGenome& genome) {
     }
 }
 
-WaitingShard& PendingShards::add(ShardOrder order) {
-    WaitingShard& shard = shards_.emplace_back();
+PendingShard& PendingShards::add(ShardOrder order) {
+    PendingShard& shard = shards_.emplace_back();
     shard.order = std::move(order);
     return shard;
 }
 
 void PendingShards::fill(Hash128 hash, const SharedGenome& genome) {
-    for (WaitingShard& shard : shards_) {
+    for (PendingShard& shard : shards_) {
         shard.fill(hash, genome);
     }
 }
 
-GenomeRequest PendingShards::request_for(const WaitingShard& shard) {
+GenomeRequest PendingShards::request_for(const PendingShard& shard) {
     GenomeRequest request;
     for (const auto& [hash, places] : shard.missing) {
         request.hashes.push_back(hash);
@@ -70,9 +70,9 @@ void PendingShards::check_answer(const GenomeReply& reply) {
     asked_ = std::move(left);
 }
 
-std::vector<WaitingShard> PendingShards::take(
-    const std::function<bool(const WaitingShard&)>& wanted) {
-    std::vector<WaitingShard> taken;
+std::vector<PendingShard> PendingShards::take(
+    const std::function<bool(const PendingShard&)>& wanted) {
+    std::vector<PendingShard> taken;
     for (auto at = shards_.begin(); at != shards_.end();) {
         if (wanted(*at)) {
             taken.push_back(std::move(*at));
@@ -84,17 +84,17 @@ std::vector<WaitingShard> PendingShards::take(
     return taken;
 }
 
-std::vector<WaitingShard> PendingShards::take_complete() {
-    return take([](const WaitingShard& shard) { return shard.missing.empty(); });
+std::vector<PendingShard> PendingShards::take_complete() {
+    return take([](const PendingShard& shard) { return shard.missing.empty(); });
 }
 
 std::vector<std::uint64_t> PendingShards::give_up(Hash128 missing) {
     return numbers_of(
-        take([&](const WaitingShard& shard) { return shard.missing.contains(missing); }));
+        take([&](const PendingShard& shard) { return shard.missing.contains(missing); }));
 }
 
 std::vector<std::uint64_t> PendingShards::give_up_all() {
-    return numbers_of(take([](const WaitingShard&) { return true; }));
+    return numbers_of(take([](const PendingShard&) { return true; }));
 }
 
 GenomeAnswer read_answer(const NamedGenome& named) {

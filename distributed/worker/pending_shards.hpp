@@ -16,7 +16,7 @@
 namespace cambrian::distributed {
 
 /// A shard whose parents are not all on this rank yet.
-struct WaitingShard {
+struct PendingShard {
     ShardOrder order;
     std::shared_ptr<std::vector<SharedGenome>> parents =
         std::make_shared<std::vector<SharedGenome>>();
@@ -29,27 +29,27 @@ struct WaitingShard {
 /// The shards of a worker that wait for genomes, and what the coordinator was asked for.
 class PendingShards {
   public:
-    WaitingShard& add(ShardOrder order);
+    PendingShard& add(ShardOrder order);
     /// Forgets the one that was added last.
     void drop_last() { shards_.pop_back(); }
     void fill(Hash128 hash, const SharedGenome& genome);
 
     /// What to ask for, so that a shard is complete; remembered until it is answered.
-    [[nodiscard]] GenomeRequest request_for(const WaitingShard& shard);
+    [[nodiscard]] GenomeRequest request_for(const PendingShard& shard);
     /// Throws InputError where the answer names what was not asked for.
     void check_answer(const GenomeReply& reply);
 
     /// Takes out the shards that miss nothing any more, in the order they came.
-    [[nodiscard]] std::vector<WaitingShard> take_complete();
+    [[nodiscard]] std::vector<PendingShard> take_complete();
     /// Takes out those that can not become complete without a genome; → their numbers.
     [[nodiscard]] std::vector<std::uint64_t> give_up(Hash128 missing);
     [[nodiscard]] std::vector<std::uint64_t> give_up_all();
 
   private:
-    [[nodiscard]] std::vector<WaitingShard> take(
-        const std::function<bool(const WaitingShard&)>& wanted);
+    [[nodiscard]] std::vector<PendingShard> take(
+        const std::function<bool(const PendingShard&)>& wanted);
 
-    std::list<WaitingShard> shards_;
+    std::list<PendingShard> shards_;
     std::unordered_multiset<Hash128, Hash128Hasher> asked_;
 };
 

@@ -17,7 +17,7 @@ using Clock = std::chrono::steady_clock;
 
 /// Births that a thread takes at once: a few tens of microseconds.
 constexpr std::size_t births_at_once = 32;
-/// Memory of dead genomes that waits to be used again.
+/// Memory of retired genomes that waits to be used again.
 constexpr std::uint64_t spare_bytes = std::uint64_t{64} << 20U;
 
 double seconds_since(Clock::time_point start) {

@@ -140,7 +140,7 @@ class Worker {
             }
             // What it answers is unknown, so nobody who waits can count on an answer.
             if (message.kind == MessageKind::genomes) {
-                give_back(waiting_.give_up_all(), error.what());
+                give_back(pending_.give_up_all(), error.what());
             }
         }
     }
@@ -192,7 +192,7 @@ class Worker {
     }
 
     void keep(Hash128 hash, SharedGenome genome) {
-        waiting_.fill(hash, genome);
+        pending_.fill(hash, genome);
         cache_.add(hash, std::move(genome));
     }
 
@@ -202,7 +202,7 @@ class Worker {
             retired = begin_generation(order.survivors);
         }
         accept_shard(std::move(order));
-        // Only now, when the compute thread has something to do, are the dead freed.
+        // Only now, when the compute thread has something to do, are retired genomes freed.
     }
 
     /// Keeps the survivors among this rank's children; the others are returned.
@@ -217,7 +217,7 @@ class Worker {
     }
 
     /// Looks up the parents of a shard, once each, and makes what it can; the rest is missing.
-    void find_parents(WaitingShard& waiting) {
+    void find_parents(PendingShard& pending) {
         const std::vector<evolve::Parent>& wanted = waiting.order.parents;
         std::vector<SharedGenome>& parents = *waiting.parents;
         parents.resize(wanted.size());
@@ -293,23 +293,23 @@ class Worker {
             begin(std::move(order), nullptr);
             return;
         }
-        WaitingShard& waiting = waiting_.add(std::move(order));
+        PendingShard& pending = pending_.add(std::move(order));
         try {
-            find_parents(waiting);
-            learn(std::exchange(waiting.order.genomes, {}));
+            find_parents(pending);
+            learn(std::exchange(pending.order.genomes, {}));
         } catch (...) {
-            waiting_.drop_last();
+            pending_.drop_last();
             throw;
         }
-        held_.insert(waiting.order.shard);
-        if (!waiting.missing.empty()) {
-            send(communicator_, coordinator_rank, waiting_.request_for(waiting));
+        held_.insert(pending.order.shard);
+        if (!pending.missing.empty()) {
+            send(communicator_, coordinator_rank, pending_.request_for(pending));
         }
         begin_complete();
     }
 
     void take_genomes(const GenomeReply& reply) {
-        waiting_.check_answer(reply);
+        pending_.check_answer(reply);
         std::vector<GenomeAnswer> answers(reply.genomes.size());
         for_each_index(threads_, answers.size(), 1, [&](std::size_t index) {
             answers[index] = read_answer(reply.genomes[index]);
@@ -319,12 +319,12 @@ class Worker {
             if (answers[i].genome) {
                 keep(hash, std::move(answers[i].genome));
             } else {
-                give_back(waiting_.give_up(hash), answers[i].problem);
+                give_back(pending_.give_up(hash), answers[i].problem);
             }
         }
         begin_complete();
         for (Hash128 hash : reply.gone) {
-            give_back(waiting_.give_up(hash), {});
+            give_back(pending_.give_up(hash), {});
         }
     }
 
@@ -342,7 +342,7 @@ class Worker {
     }
 
     void begin_complete() {
-        for (WaitingShard& shard : waiting_.take_complete()) {
+        for (PendingShard& shard : pending_.take_complete()) {
             begin(std::move(shard.order), std::move(shard.parents));
         }
     }
@@ -409,7 +409,7 @@ class Worker {
     evolve::Variation variation_;
     GenomeCache cache_;  ///< ParentPool genomes that this rank was sent or made.
     GenomeStore made_;   ///< Children of this generation; who of them lives is known at its end.
-    PendingShards waiting_;
+    PendingShards pending_;
     std::set<std::uint64_t> held_;  ///< Shards on this rank: waiting or with the compute thread.
     std::uint64_t generation_ = 0;  ///< Of the last shard.
     std::uint64_t evaluated_ = 0;

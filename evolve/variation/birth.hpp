@@ -28,7 +28,7 @@ struct Parent {
     BirthId birth = 0;
     Hash128 genome;  ///< Content hash: what the genome is.
     double fitness = 0.0;
-    std::uint32_t member = 0;  ///< Place among those who were asked for: Strategy::living().
+    std::uint32_t member = 0;  ///< Place in Strategy::parent_pool().
     bool operator==(const Parent&) const = default;
 };
 

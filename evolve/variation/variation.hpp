@@ -45,7 +45,7 @@ class Variation {
     /// `parents` in the order of birth.parents.
     [[nodiscard]] Offspring materialise(const Birth& birth,
                                         std::span<const Genome* const> parents) const;
-    /// The same into a genome whose memory is used again; → Offspring::redrawn. `child` is none of
+    /// The same into a genome whose memory is used again; → Offspring::retries. `child` is none of
     /// the parents.
     [[nodiscard]] std::uint32_t materialise(const Birth& birth,
                                             std::span<const Genome* const> parents,

@@ -16,20 +16,20 @@ ShardLimits ranks(std::size_t count) {
     return {count, 1, 1000};
 }
 
-void accept_all(LeaseTable& board, const Shard& shard) {
-    board.close(shard.id);
+void accept_all(LeaseTable& leases, const Shard& shard) {
+    leases.close(shard.id);
     for (std::size_t item : shard.items) {
-        EXPECT_TRUE(board.accept(item));
+        EXPECT_TRUE(leases.accept(item));
     }
 }
 
 TEST(LeaseTable, IssuesEveryItemOnceInOrder) {
-    LeaseTable board(5, 1, 2);
-    EXPECT_THAT(board.issue(0, ranks(2), start)->items, ElementsAre(0U, 1U));
-    EXPECT_THAT(board.issue(1, ranks(2), start)->items, ElementsAre(2U, 3U));
-    EXPECT_THAT(board.issue(0, ranks(2), start)->items, ElementsAre(4U));
-    EXPECT_FALSE(board.issue(0, ranks(2), start).has_value());
-    EXPECT_FALSE(board.done());
+    LeaseTable leases(5, 1, 2);
+    EXPECT_THAT(leases.issue(0, ranks(2), start)->items, ElementsAre(0U, 1U));
+    EXPECT_THAT(leases.issue(1, ranks(2), start)->items, ElementsAre(2U, 3U));
+    EXPECT_THAT(leases.issue(0, ranks(2), start)->items, ElementsAre(4U));
+    EXPECT_FALSE(leases.issue(0, ranks(2), start).has_value());
+    EXPECT_FALSE(leases.done());
 }
 
 TEST(LeaseTable, ShardIdsAreUniqueAcrossBoards) {
@@ -41,12 +41,12 @@ TEST(LeaseTable, ShardIdsAreUniqueAcrossBoards) {
 }
 
 TEST(LeaseTable, GuidedShardsShrink) {
-    LeaseTable board(64, 1, 0);
-    EXPECT_EQ(board.issue(0, ranks(2), start)->items.size(), 16U);
-    EXPECT_EQ(board.issue(1, ranks(2), start)->items.size(), 12U);
+    LeaseTable leases(64, 1, 0);
+    EXPECT_EQ(leases.issue(0, ranks(2), start)->items.size(), 16U);
+    EXPECT_EQ(leases.issue(1, ranks(2), start)->items.size(), 12U);
     std::size_t last = 12;
     std::size_t issued = 28;
-    while (const auto shard = board.issue(0, ranks(2), start)) {
+    while (const auto shard = leases.issue(0, ranks(2), start)) {
         EXPECT_LE(shard->items.size(), last);
         last = shard->items.size();
         issued += last;
@@ -56,123 +56,123 @@ TEST(LeaseTable, GuidedShardsShrink) {
 }
 
 TEST(LeaseTable, LimitsHoldForGuidedShards) {
-    LeaseTable board(64, 1, 0);
-    EXPECT_EQ(board.issue(0, {1, 1, 10}, start)->items.size(), 10U);
-    EXPECT_EQ(board.issue(0, {2, 20, 1000}, start)->items.size(), 20U);
+    LeaseTable leases(64, 1, 0);
+    EXPECT_EQ(leases.issue(0, {1, 1, 10}, start)->items.size(), 10U);
+    EXPECT_EQ(leases.issue(0, {2, 20, 1000}, start)->items.size(), 20U);
     // A floor never takes more than a rank's fair part of what remains.
-    EXPECT_EQ(board.issue(0, {2, 1000, 1000}, start)->items.size(), 17U);
+    EXPECT_EQ(leases.issue(0, {2, 1000, 1000}, start)->items.size(), 17U);
 }
 
 TEST(LeaseTable, LoneRankTakesEverythingAtOnce) {
-    LeaseTable board(64, 1, 0);
-    EXPECT_EQ(board.issue(0, ranks(1), start)->items.size(), 64U);
+    LeaseTable leases(64, 1, 0);
+    EXPECT_EQ(leases.issue(0, ranks(1), start)->items.size(), 64U);
 }
 
 TEST(LeaseTable, LapsedShardGoesToAnotherRank) {
-    LeaseTable board(2, 1, 2);
-    const auto shard = board.issue(1, ranks(2), start + seconds(10));
-    EXPECT_THAT(board.expire(start + seconds(10)), IsEmpty());
-    const auto lapses = board.expire(start + seconds(11));
+    LeaseTable leases(2, 1, 2);
+    const auto shard = leases.issue(1, ranks(2), start + seconds(10));
+    EXPECT_THAT(leases.expire(start + seconds(10)), IsEmpty());
+    const auto lapses = leases.expire(start + seconds(11));
     ASSERT_EQ(lapses.size(), 1U);
     EXPECT_EQ(lapses[0].rank, 1);
     EXPECT_EQ(lapses[0].shard, shard->id);
-    EXPECT_THAT(board.issue(2, ranks(2), start + seconds(20))->items, ElementsAre(0U, 1U));
-    EXPECT_THAT(board.expire(start + seconds(12)), IsEmpty());
+    EXPECT_THAT(leases.issue(2, ranks(2), start + seconds(20))->items, ElementsAre(0U, 1U));
+    EXPECT_THAT(leases.expire(start + seconds(12)), IsEmpty());
 }
 
 TEST(LeaseTable, HeartbeatsOfTheHolderKeepALease) {
-    LeaseTable board(1, 1, 1);
-    const auto shard = board.issue(1, ranks(2), start + seconds(10));
-    board.renew(1, shard->id, start + seconds(20));
-    EXPECT_THAT(board.expire(start + seconds(15)), IsEmpty());
-    board.renew(2, shard->id, start + seconds(90));
-    EXPECT_EQ(board.expire(start + seconds(25)).size(), 1U);
-    board.renew(1, shard->id, start + seconds(90));
-    EXPECT_THAT(board.expire(start + seconds(25)), IsEmpty());
+    LeaseTable leases(1, 1, 1);
+    const auto shard = leases.issue(1, ranks(2), start + seconds(10));
+    leases.renew(1, shard->id, start + seconds(20));
+    EXPECT_THAT(leases.expire(start + seconds(15)), IsEmpty());
+    leases.renew(2, shard->id, start + seconds(90));
+    EXPECT_EQ(leases.expire(start + seconds(25)).size(), 1U);
+    leases.renew(1, shard->id, start + seconds(90));
+    EXPECT_THAT(leases.expire(start + seconds(25)), IsEmpty());
 }
 
 TEST(LeaseTable, LateOutcomesCountOnce) {
-    LeaseTable board(2, 1, 2);
-    const auto slow = board.issue(1, ranks(2), start);
-    static_cast<void>(board.expire(start + seconds(1)));
-    const auto again = board.issue(2, ranks(2), start + seconds(9));
-    accept_all(board, *slow);
-    EXPECT_TRUE(board.done());
+    LeaseTable leases(2, 1, 2);
+    const auto slow = leases.issue(1, ranks(2), start);
+    static_cast<void>(leases.expire(start + seconds(1)));
+    const auto again = leases.issue(2, ranks(2), start + seconds(9));
+    accept_all(leases, *slow);
+    EXPECT_TRUE(leases.done());
     for (std::size_t item : again->items) {
-        EXPECT_FALSE(board.accept(item));
+        EXPECT_FALSE(leases.accept(item));
     }
-    EXPECT_EQ(board.accepted(), 2U);
+    EXPECT_EQ(leases.accepted(), 2U);
 }
 
 TEST(LeaseTable, LateOutcomesSpareTheSecondIssue) {
-    LeaseTable board(2, 1, 2);
-    const auto slow = board.issue(1, ranks(2), start);
-    static_cast<void>(board.expire(start + seconds(1)));
-    accept_all(board, *slow);
-    EXPECT_FALSE(board.issue(2, ranks(2), start).has_value());
+    LeaseTable leases(2, 1, 2);
+    const auto slow = leases.issue(1, ranks(2), start);
+    static_cast<void>(leases.expire(start + seconds(1)));
+    accept_all(leases, *slow);
+    EXPECT_FALSE(leases.issue(2, ranks(2), start).has_value());
 }
 
 TEST(LeaseTable, FailedShardComesBackOneByOneOnAnotherRank) {
-    LeaseTable board(2, 1, 2);
-    const auto shard = board.issue(1, ranks(2), start);
-    EXPECT_THAT(board.fail(shard->id), IsEmpty());
-    EXPECT_FALSE(board.issue(1, ranks(2), start).has_value());
-    const auto first = board.issue(0, ranks(2), start);
+    LeaseTable leases(2, 1, 2);
+    const auto shard = leases.issue(1, ranks(2), start);
+    EXPECT_THAT(leases.fail(shard->id), IsEmpty());
+    EXPECT_FALSE(leases.issue(1, ranks(2), start).has_value());
+    const auto first = leases.issue(0, ranks(2), start);
     EXPECT_THAT(first->items, ElementsAre(0U));
-    EXPECT_THAT(board.fail(first->id), ElementsAre(0U));
-    EXPECT_THAT(board.issue(0, ranks(2), start)->items, ElementsAre(1U));
-    EXPECT_FALSE(board.issue(0, ranks(2), start).has_value());
+    EXPECT_THAT(leases.fail(first->id), ElementsAre(0U));
+    EXPECT_THAT(leases.issue(0, ranks(2), start)->items, ElementsAre(1U));
+    EXPECT_FALSE(leases.issue(0, ranks(2), start).has_value());
 }
 
 TEST(LeaseTable, FailedShardComesBackToTheOnlyRank) {
-    LeaseTable board(1, 1, 0);
-    const auto shard = board.issue(0, ranks(1), start);
-    EXPECT_THAT(board.fail(shard->id), IsEmpty());
-    const auto again = board.issue(0, ranks(1), start);
+    LeaseTable leases(1, 1, 0);
+    const auto shard = leases.issue(0, ranks(1), start);
+    EXPECT_THAT(leases.fail(shard->id), IsEmpty());
+    const auto again = leases.issue(0, ranks(1), start);
     ASSERT_TRUE(again.has_value());
-    EXPECT_THAT(board.fail(again->id), ElementsAre(0U));
+    EXPECT_THAT(leases.fail(again->id), ElementsAre(0U));
 }
 
 TEST(LeaseTable, FailureOfALapsedShardDecidesNothing) {
-    LeaseTable board(1, 1, 1);
-    const auto shard = board.issue(1, ranks(2), start);
-    static_cast<void>(board.expire(start + seconds(1)));
-    EXPECT_THAT(board.fail(shard->id), IsEmpty());
-    EXPECT_TRUE(board.issue(0, ranks(2), start).has_value());
-    EXPECT_FALSE(board.issue(0, ranks(2), start).has_value());
+    LeaseTable leases(1, 1, 1);
+    const auto shard = leases.issue(1, ranks(2), start);
+    static_cast<void>(leases.expire(start + seconds(1)));
+    EXPECT_THAT(leases.fail(shard->id), IsEmpty());
+    EXPECT_TRUE(leases.issue(0, ranks(2), start).has_value());
+    EXPECT_FALSE(leases.issue(0, ranks(2), start).has_value());
 }
 
 TEST(LeaseTable, RankThatLeavesGivesEverythingBack) {
-    LeaseTable board(4, 1, 1);
-    static_cast<void>(board.issue(1, ranks(2), start));
-    static_cast<void>(board.issue(0, ranks(2), start));
-    static_cast<void>(board.issue(1, ranks(2), start));
-    board.withdraw(1);
-    EXPECT_THAT(board.issue(0, ranks(1), start)->items, ElementsAre(0U));
-    EXPECT_THAT(board.issue(0, ranks(1), start)->items, ElementsAre(2U));
-    EXPECT_THAT(board.issue(0, ranks(1), start)->items, ElementsAre(3U));
+    LeaseTable leases(4, 1, 1);
+    static_cast<void>(leases.issue(1, ranks(2), start));
+    static_cast<void>(leases.issue(0, ranks(2), start));
+    static_cast<void>(leases.issue(1, ranks(2), start));
+    leases.withdraw(1);
+    EXPECT_THAT(leases.issue(0, ranks(1), start)->items, ElementsAre(0U));
+    EXPECT_THAT(leases.issue(0, ranks(1), start)->items, ElementsAre(2U));
+    EXPECT_THAT(leases.issue(0, ranks(1), start)->items, ElementsAre(3U));
 }
 
 TEST(LeaseTable, FasterRankGetsMore) {
-    LeaseTable board(100, 1, 0);
+    LeaseTable leases(100, 1, 0);
     ShardLimits fast{.ranks = 2, .smallest = 1, .largest = 100, .share = 0.9};
-    EXPECT_EQ(board.issue(0, fast, start)->items.size(), 45U);
+    EXPECT_EQ(leases.issue(0, fast, start)->items.size(), 45U);
     ShardLimits slow{.ranks = 2, .smallest = 1, .largest = 100, .share = 0.1};
-    EXPECT_EQ(board.issue(1, slow, start)->items.size(), 3U);
+    EXPECT_EQ(leases.issue(1, slow, start)->items.size(), 3U);
 }
 
 TEST(LeaseTable, RankThatWantsItsShareAtOnceGetsIt) {
-    LeaseTable board(101, 1, 0);
+    LeaseTable leases(101, 1, 0);
     ShardLimits half{.ranks = 2, .smallest = 1, .largest = 1000, .share = 0.5, .whole = true};
-    EXPECT_FALSE(board.busy(0));
-    EXPECT_EQ(board.issue(0, half, start)->items.size(), 51U);
-    EXPECT_TRUE(board.busy(0));
-    EXPECT_FALSE(board.busy(1));
+    EXPECT_FALSE(leases.busy(0));
+    EXPECT_EQ(leases.issue(0, half, start)->items.size(), 51U);
+    EXPECT_TRUE(leases.busy(0));
+    EXPECT_FALSE(leases.busy(1));
     half.share = 1.0;
-    const auto rest = board.issue(1, half, start);
+    const auto rest = leases.issue(1, half, start);
     EXPECT_EQ(rest->items.size(), 50U);
-    board.close(rest->id);
-    EXPECT_FALSE(board.busy(1));
+    leases.close(rest->id);
+    EXPECT_FALSE(leases.busy(1));
 }
 
 TEST(LeaseTable, GenerationWithoutWorkIsDone) {

@@ -165,7 +165,7 @@ TEST(PendingShards, TwoThatWaitForOneGenomeAreAnsweredTwice) {
     PendingShards waiting;
     const Hash128 hash{1, 2};
     for (const std::uint64_t shard : {1U, 2U}) {
-        WaitingShard& added = waiting.add(order_of(shard, hash));
+        PendingShard& added = waiting.add(order_of(shard, hash));
         added.parents->resize(1);
         added.missing[hash].insert(0);
         EXPECT_EQ(waiting.request_for(added).hashes, std::vector{hash});
