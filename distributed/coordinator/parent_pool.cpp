@@ -18,10 +18,7 @@ SharedGenome GenomeMaker::genome_of(const evolve::Birth& birth, const evolve::Ou
     }
     SharedGenome genome = known;
     if (!genome) {
-        GenomePool::Blank blank = std::move(pool->take(1).front());
-        static_cast<void>(
-            variation->materialise(birth, ParentGenomes(birth, parents).span(), *blank));
-        genome = std::move(blank);
+        genome = make_child(*variation, birth, parents, *pool).genome;
     }
     if (rank != 0 && evolve::content_hash(*genome) != outcome.genome) {
         throw Error(

@@ -156,10 +156,9 @@ void Scheduler::make_children(const Shard& shard) {
             return;  // The shard came back from another rank.
         }
         const evolve::Birth& birth = round_->births[item];
-        evolve::Offspring offspring =
-            variation_.materialise(birth, ParentGenomes(birth, *parents).span());
-        results.outcomes[item].retries = offspring.retries;
-        results.genomes[item] = std::make_shared<const evolve::Genome>(std::move(offspring.genome));
+        Child child = make_child(variation_, birth, *parents, shard_evaluator_.genomes());
+        results.outcomes[item].retries = child.retries;
+        results.genomes[item] = std::move(child.genome);
     });
 }
 

@@ -37,4 +37,20 @@ void GenomePool::give_back(std::unique_ptr<evolve::Genome> genome) {
     }
 }
 
+Child make_child(const evolve::Variation& variation, const evolve::Birth& birth,
+                 std::span<const SharedGenome> parents, GenomePool::Blank& blank) {
+    if (birth.recipe == evolve::Recipe::carry) {
+        return {parents[birth.parents.front().member]};
+    }
+    Child child;
+    child.retries = variation.materialise(birth, ParentGenomes(birth, parents).span(), *blank);
+    child.genome = std::move(blank);
+    return child;
+}
+
+Child make_child(const evolve::Variation& variation, const evolve::Birth& birth,
+                 std::span<const SharedGenome> parents, GenomePool& pool) {
+    return make_child(variation, birth, parents, pool.take(1).front());
+}
+
 }  // namespace cambrian::distributed

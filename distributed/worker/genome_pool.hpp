@@ -4,9 +4,11 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <vector>
 
 #include "cambrian/distributed/worker/genome_store.hpp"
+#include "cambrian/evolve/variation/variation.hpp"
 
 namespace cambrian::distributed {
 
@@ -42,5 +44,16 @@ class GenomePool {
     std::uint64_t bytes_ = 0;      ///< Of the dropped ones.
     std::size_t outstanding_ = 0;  ///< Taken and not yet back.
 };
+
+struct Child {
+    SharedGenome genome;
+    std::uint32_t retries = 0;  ///< Structural draws that had no valid outcome.
+};
+/// The child of a birth whose parents are at Parent::member of a list, written over a blank. Every
+/// rank makes its genomes here, and every rank makes the same. A carry is its parent.
+[[nodiscard]] Child make_child(const evolve::Variation& variation, const evolve::Birth& birth,
+                               std::span<const SharedGenome> parents, GenomePool::Blank& blank);
+[[nodiscard]] Child make_child(const evolve::Variation& variation, const evolve::Birth& birth,
+                               std::span<const SharedGenome> parents, GenomePool& pool);
 
 }  // namespace cambrian::distributed

@@ -64,20 +64,6 @@ bool GenomeStore::contains(Hash128 hash) const {
     return !table_.empty() && table_[place(hash)] != 0;
 }
 
-void GenomeStore::keep_only(std::span<const Hash128> hashes) {
-    GenomeStore kept;
-    kept.entries_.reserve(hashes.size());
-    kept.rebuild(std::max<std::size_t>(16, 2 * hashes.size() + 2));
-    for (Hash128 hash : hashes) {
-        const std::uint32_t entry = table_.empty() ? 0 : table_[place(hash)];
-        // What was kept already has left an empty pointer.
-        if (entry != 0 && entries_[entry - 1].genome) {
-            kept.add(hash, std::move(entries_[entry - 1].genome));
-        }
-    }
-    *this = std::move(kept);
-}
-
 void GenomeCache::add(Hash128 hash, SharedGenome genome) {
     const std::uint64_t bytes = footprint(*genome);
     if (bytes > limit_ || find(hash) != nullptr) {

@@ -42,8 +42,6 @@ class GenomeStore {
     /// Null when it is not there.
     [[nodiscard]] SharedGenome find(Hash128 hash) const;
     [[nodiscard]] bool contains(Hash128 hash) const;
-    /// Drops all genomes but these.
-    void keep_only(std::span<const Hash128> hashes);
     [[nodiscard]] std::size_t size() const { return entries_.size(); }
 
   private:

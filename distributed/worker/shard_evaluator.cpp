@@ -76,14 +76,11 @@ SharedGenome ShardEvaluator::child_of(const Job& job, std::size_t index, GenomeP
         return job.children[index].genome;
     }
     const evolve::Birth& birth = job.births[index];
-    if (birth.recipe == evolve::Recipe::carry) {
-        outcome.genome = birth.parents.front().genome;
-        return (*job.parents)[birth.parents.front().member];
-    }
-    const ParentGenomes parents(birth, *job.parents);
-    outcome.retries = variation_.materialise(birth, parents.span(), *blank);
-    outcome.genome = evolve::content_hash(*blank);
-    return std::move(blank);
+    Child child = make_child(variation_, birth, *job.parents, blank);
+    outcome.retries = child.retries;
+    outcome.genome = birth.recipe == evolve::Recipe::carry ? birth.parents.front().genome
+                                                           : evolve::content_hash(*child.genome);
+    return std::move(child.genome);
 }
 
 void ShardEvaluator::make_children(const Job& job, JobResult& result) {

@@ -218,18 +218,18 @@ class Worker {
 
     /// Looks up the parents of a shard, once each, and makes what it can; the rest is missing.
     void find_parents(PendingShard& pending) {
-        const std::vector<evolve::Parent>& wanted = waiting.order.parents;
-        std::vector<SharedGenome>& parents = *waiting.parents;
+        const std::vector<evolve::Parent>& wanted = pending.order.parents;
+        std::vector<SharedGenome>& parents = *pending.parents;
         parents.resize(wanted.size());
         for (std::size_t place = 0; place < wanted.size(); ++place) {
             parents[place] = cache_.find(wanted[place].genome);
         }
-        make_parents(waiting.order, parents);
+        make_parents(pending.order, parents);
         // Those that no birth names are here to be parents' parents, and never asked for.
-        for (const evolve::Birth& birth : waiting.order.births) {
+        for (const evolve::Birth& birth : pending.order.births) {
             for (const evolve::Parent& parent : birth.parents) {
                 if (!parents[parent.member]) {
-                    waiting.missing[parent.genome].insert(parent.member);
+                    pending.missing[parent.genome].insert(parent.member);
                 }
             }
         }
@@ -257,11 +257,9 @@ class Worker {
         }
         for_each_index(threads_, recipes.size(), block_of_genomes, [&](std::size_t i) {
             const Recipe& recipe = recipes[i];
-            auto genome = std::make_shared<const evolve::Genome>(
-                variation_
-                    .materialise(recipe.birth,
-                                 ParentGenomes(recipe.birth, recipe.ingredients).span())
-                    .genome);
+            SharedGenome genome =
+                make_child(variation_, recipe.birth, recipe.ingredients, shard_evaluator_.genomes())
+                    .genome;
             // Where it is another one, the coordinator is asked, and finds out who is wrong.
             if (evolve::content_hash(*genome) == order.parents[recipe.place].genome) {
                 parents[recipe.place] = std::move(genome);
