@@ -34,7 +34,6 @@ struct DistributionSettings {
     std::uint64_t shard_size = 0;  ///< 0 = auto.
     double lease_seconds = 60.0;
     bool mixed = false;  ///< Ranks with different arithmetic fingerprints are allowed.
-    int threads = 1;     ///< That make children on this rank, the caller included.
     /// Makes the backend that evaluates what the rank's own has no memory for; null: it fails.
     std::function<std::unique_ptr<Backend>()> fallback;
     std::string device;  ///< The GPU of this rank, for the table of ranks; empty: none.

@@ -54,6 +54,7 @@ class VulkanBackend : public Backend {
                      .max_turns = options.max_turns,
                      .matmul_tile = options.matmul_tile} {}
 
+    [[nodiscard]] ThreadPool& threads() override { return transfer_.threads(); }
     std::unique_ptr<Program> compile(const Graph& graph) override {
         device_.require_alive();
         return retried([&] { return std::make_unique<GpuProgram>(graph, resources_, state_); });

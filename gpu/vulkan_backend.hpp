@@ -22,7 +22,7 @@ struct VulkanDeviceList {
 struct VulkanOptions {
     std::string uuid;  ///< Of the device to use, from the list.
     Math math = Math::fast;
-    int threads = 1;                ///< Of the host, that write large uploads; 1 or more.
+    int threads = 1;                ///< Of the host, see Backend::threads; 1 or more.
     std::int64_t memory_limit = 0;  ///< Bytes of device memory; 0: what the device has.
     std::string cache_directory;    ///< For pipelines and compiled shaders; empty: none is kept.
     std::string dump_directory;  ///< Graphs and generated shaders are written there; empty: none.

@@ -53,7 +53,7 @@ Scheduler::Scheduler(Communicator& communicator, Backend& backend, const Experim
       peers_(static_cast<std::size_t>(communicator.size())),
       seconds_(peers_.size()),
       shard_evaluator_(backend, experiment),
-      threads_(communicator.size() > 1 ? experiment.distribution.threads : 1),
+      threads_(backend.threads()),
       last_progress_(Clock::now()),
       variation_(experiment.seed, experiment.variation) {
     CAMBRIAN_EXPECT(communicator.rank() == own_rank);

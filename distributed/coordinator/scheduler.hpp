@@ -161,7 +161,7 @@ class Scheduler {
     std::vector<Peer> peers_;
     std::vector<ShardCost> seconds_;
     ShardEvaluator shard_evaluator_;  ///< Before whatever holds genomes that it made.
-    ThreadPool threads_;  ///< Of the coordinator's thread, beside those of the shard_evaluator.
+    ThreadPool& threads_;
     std::optional<Round> round_;
     std::uint64_t next_shard_ = 1;
     Clock::time_point last_progress_;

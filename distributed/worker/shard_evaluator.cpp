@@ -30,9 +30,8 @@ ShardEvaluator::ShardEvaluator(Backend& backend, const Experiment& experiment)
     : genomes_(spare_bytes),
       variation_(experiment.seed, experiment.variation),
       evaluator_(backend, *experiment.task, experiment.seed,
-                 evolve::family_of(experiment.family, experiment.variation.mutation),
-                 experiment.distribution.threads),
-      threads_(experiment.distribution.threads) {
+                 evolve::family_of(experiment.family, experiment.variation.mutation)),
+      threads_(backend.threads()) {
     if (!experiment.distribution.fallback) {
         return;
     }
@@ -40,8 +39,7 @@ ShardEvaluator::ShardEvaluator(Backend& backend, const Experiment& experiment)
         Fallback made{experiment.distribution.fallback(), nullptr};
         made.evaluator = std::make_unique<evolve::Evaluator>(
             *made.backend, *experiment.task, experiment.seed,
-            evolve::family_of(experiment.family, experiment.variation.mutation),
-            experiment.distribution.threads);
+            evolve::family_of(experiment.family, experiment.variation.mutation));
         return made;
     };
 }

@@ -79,7 +79,7 @@ class ShardEvaluator {
     std::function<Fallback()> make_fallback_;  ///< Null: there is none.
     Fallback fallback_;                        ///< Made when it is needed first.
     evolve::Evaluator evaluator_;
-    ThreadPool threads_;
+    ThreadPool& threads_;
 };
 
 /// Text of what a job threw.

@@ -54,7 +54,7 @@ class Worker {
           handshake_(introduce(experiment, backend)),
           log_(experiment.directory, communicator.rank()),
           shard_evaluator_(backend, experiment),
-          threads_(experiment.distribution.threads),
+          threads_(backend.threads()),
           variation_(experiment.seed, experiment.variation),
           cache_(limits.cache_bytes),
           compute_(shard_evaluator_) {}
@@ -403,7 +403,7 @@ class Worker {
     Handshake handshake_;
     RankLog log_;
     ShardEvaluator shard_evaluator_;  ///< Before whatever holds genomes that it made.
-    ThreadPool threads_;  ///< Of the rank's thread, beside those of the shard_evaluator.
+    ThreadPool& threads_;
     evolve::Variation variation_;
     GenomeCache cache_;  ///< ParentPool genomes that this rank was sent or made.
     GenomeStore made_;   ///< Children of this generation; who of them lives is known at its end.

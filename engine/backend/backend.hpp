@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cambrian/engine/core/thread_pool.hpp"
 #include "cambrian/engine/graph/graph.hpp"
 
 namespace cambrian {
@@ -114,6 +115,8 @@ class Backend {
     /// Neighbouring individuals that may wait for each other where they take different ways through
     /// an interpreter, at most; 1: none do. About speed alone.
     [[nodiscard]] virtual std::int64_t lockstep() const { return 1; }
+    /// The threads of this rank, for whoever prepares or reads what the backend computes.
+    [[nodiscard]] virtual ThreadPool& threads() = 0;
 };
 
 /// Compiles and runs a graph once on host tensors: inputs in order, a per-individual input with an

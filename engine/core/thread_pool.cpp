@@ -4,6 +4,7 @@
 #include <sched.h>
 
 #include <fmt/core.h>
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -37,6 +38,7 @@ struct alignas(64) Share {
 struct Batch {
     const Body* body = nullptr;
     std::span<Share> shares;
+    std::atomic<int> helpers{0};  ///< Workers inside, but for the caller.
     std::mutex failure_mutex;
     std::int64_t failed_item = -1;
     std::exception_ptr failure;
@@ -51,6 +53,12 @@ struct Batch {
             first += items / count + (worker < items % count ? 1 : 0);
             share.end = first;
         }
+    }
+
+    [[nodiscard]] bool has_items() const {
+        return std::ranges::any_of(shares, [](const Share& share) {
+            return share.next.load(std::memory_order_relaxed) < share.end;
+        });
     }
 
     void run(int worker) {
@@ -114,14 +122,16 @@ int available_processors() {
 
 struct ThreadPool::State {
     explicit State(int count)
-        : threads(count),
-          may_spin(count > 1 && count <= available_processors()),
-          shares(static_cast<std::size_t>(count)) {}
+        : threads(count), may_spin(count > 1 && count <= available_processors()) {}
 
     /// Also where only some of the workers could be started.
     ~State() {
         stopping.store(true, std::memory_order_relaxed);
-        announce();
+        {
+            const std::scoped_lock lock(mutex);
+            generation.fetch_add(1, std::memory_order_release);
+        }
+        start.notify_all();
         for (std::thread& worker : workers) {
             worker.join();
         }
@@ -141,33 +151,45 @@ struct ThreadPool::State {
             if (stopping.load(std::memory_order_relaxed)) {
                 return;
             }
-            batch->run(worker);
-            if (running.fetch_sub(1, std::memory_order_acq_rel) == 1) {
-                // The lock makes sure that a caller between its check and its sleep is not missed.
-                const std::scoped_lock lock(mutex);
-                done.notify_one();
+            while (Batch* batch = enter()) {
+                batch->run(worker);
+                leave(*batch);
             }
         }
     }
 
-    void announce() {
+    /// A call that has items left, which cannot return before leave().
+    Batch* enter() {
+        const std::scoped_lock lock(mutex);
+        for (Batch* batch : batches) {
+            if (batch->has_items()) {
+                batch->helpers.fetch_add(1, std::memory_order_relaxed);
+                return batch;
+            }
+        }
+        return nullptr;
+    }
+
+    void leave(Batch& batch) {
+        // The caller may return, and the batch end, as soon as the lock is free again.
+        const std::scoped_lock lock(mutex);
+        batch.helpers.fetch_sub(1, std::memory_order_release);
+        done.notify_all();
+    }
+
+    void run(Batch& batch) {
         {
             const std::scoped_lock lock(mutex);
+            batches.push_back(&batch);
             generation.fetch_add(1, std::memory_order_release);
         }
         start.notify_all();
-    }
-
-    void run(Batch& work_batch) {
-        batch = &work_batch;
-        running.store(threads - 1, std::memory_order_relaxed);
-        announce();
-        work_batch.run(0);
-        const auto finished = [&] { return running.load(std::memory_order_acquire) == 0; };
-        if (!spin_until(may_spin, finished)) {
-            std::unique_lock lock(mutex);
-            done.wait(lock, finished);
-        }
+        batch.run(0);
+        const auto finished = [&] { return batch.helpers.load(std::memory_order_acquire) == 0; };
+        static_cast<void>(spin_until(may_spin, finished));
+        std::unique_lock lock(mutex);
+        std::erase(batches, &batch);
+        done.wait(lock, finished);
     }
 
     int threads;
@@ -176,10 +198,8 @@ struct ThreadPool::State {
     std::condition_variable start;
     std::condition_variable done;
     std::atomic<std::uint64_t> generation{0};
-    std::atomic<int> running{0};
     std::atomic<bool> stopping{false};
-    Batch* batch = nullptr;
-    std::vector<Share> shares;
+    std::vector<Batch*> batches;  ///< Calls under way, guarded by the mutex.
     std::vector<std::thread> workers;
 };
 
@@ -200,10 +220,9 @@ int ThreadPool::threads() const {
 }
 
 void ThreadPool::for_each(std::int64_t items, const Body& body) {
-    // A call that stays on its thread may come from an item of another call.
-    Share own;
     const bool alone = state_->threads == 1 || items <= 1;
-    Batch batch(body, alone ? std::span(&own, 1) : std::span(state_->shares), items);
+    std::vector<Share> shares(alone ? 1 : static_cast<std::size_t>(state_->threads));
+    Batch batch(body, shares, items);
     if (alone) {
         batch.run(0);
     } else {

@@ -7,8 +7,9 @@
 
 namespace cambrian {
 
-/// A fixed pool. With one thread everything runs on the caller. Work is cut by the caller, never by
-/// the pool, so results cannot depend on the number of threads.
+/// The threads of a rank: a backend owns them, and whoever works beside it borrows them
+/// (Backend::threads). With one thread everything runs on the caller. Work is cut by the caller,
+/// never by the pool, so results cannot depend on the number of threads.
 class ThreadPool {
   public:
     /// @param threads workers, the caller included; at least 1. Throws DeviceError: one is refused.
@@ -19,8 +20,9 @@ class ThreadPool {
 
     [[nodiscard]] int threads() const;
     /// Calls body(item, worker) for every item in [0, items), each item once, in any order;
-    /// worker in [0, threads()) names the thread's scratch. Rethrows the exception of the lowest
-    /// item.
+    /// worker in [0, threads()) names scratch that no other thread of this call has. Several
+    /// threads may call at once, items too: the workers help wherever items are left. Rethrows the
+    /// exception of the lowest item.
     void for_each(std::int64_t items,
                   const std::function<void(std::int64_t item, int worker)>& body);
 

@@ -115,6 +115,7 @@ class CpuBackend : public Backend {
         read(buffer, first, values);
     }
 
+    [[nodiscard]] ThreadPool& threads() override { return resources_.pool; }
     [[nodiscard]] Memory memory() const override {
         const MemoryAccount& account = resources_.account;
         return {.used = account.used,

@@ -128,6 +128,8 @@ class ReferenceBackend final : public Backend {
   public:
     explicit ReferenceBackend(Precision precision) : precision_(precision) {}
 
+    [[nodiscard]] ThreadPool& threads() override { return threads_; }
+
     [[nodiscard]] std::unique_ptr<Program> compile(const Graph& graph) override {
         const auto has_kernel = [](Op op) { return reference::kernel(op) != nullptr; };
         return std::make_unique<ReferenceProgram>(lower(graph, has_kernel), precision_, memory_);
@@ -179,6 +181,7 @@ class ReferenceBackend final : public Backend {
                                [](double value) { return static_cast<T>(value); });
     }
 
+    ThreadPool threads_{1};
     Precision precision_;
     Memory memory_;
 };

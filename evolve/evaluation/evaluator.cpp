@@ -130,12 +130,8 @@ std::vector<Evaluation> evaluations_from(const std::vector<PopulationOutput>& ou
 }  // namespace
 
 struct Evaluator::State {
-    State(Backend& used_backend, const Task& used_task, std::uint64_t used_seed, Family family,
-          int threads)
-        : backend(used_backend),
-          task(used_task),
-          seed(used_seed),
-          runner(used_backend, family, threads) {}
+    State(Backend& used_backend, const Task& used_task, std::uint64_t used_seed, Family family)
+        : backend(used_backend), task(used_task), seed(used_seed), runner(used_backend, family) {}
 
     PhaseInputs& prepare(const EvaluationRound& round);
     std::vector<Evaluation> on_backend(std::span<const Genome* const> genomes,
@@ -196,9 +192,8 @@ std::vector<Evaluation> Evaluator::State::on_host(std::span<const Genome* const>
     return result;
 }
 
-Evaluator::Evaluator(Backend& backend, const Task& task, std::uint64_t seed, Family family,
-                     int threads)
-    : state_(std::make_unique<State>(backend, task, seed, family, threads)) {}
+Evaluator::Evaluator(Backend& backend, const Task& task, std::uint64_t seed, Family family)
+    : state_(std::make_unique<State>(backend, task, seed, family)) {}
 
 Evaluator::~Evaluator() = default;
 

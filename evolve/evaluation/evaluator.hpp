@@ -35,9 +35,8 @@ struct Evaluation {
 class Evaluator {
   public:
     /// @param family how networks become programs; the same on every rank of a run.
-    /// @param threads that take genomes apart, the caller included.
-    Evaluator(Backend& backend, const Task& task, std::uint64_t seed, Family family = Family::graph,
-              int threads = 1);
+    Evaluator(Backend& backend, const Task& task, std::uint64_t seed,
+              Family family = Family::graph);
     ~Evaluator();
     Evaluator(const Evaluator&) = delete;
     Evaluator& operator=(const Evaluator&) = delete;

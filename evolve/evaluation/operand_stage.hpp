@@ -18,8 +18,8 @@ namespace cambrian::evolve {
 /// family. Keeps its storage.
 class OperandStage {
   public:
-    OperandStage(Backend& backend, Family family, ThreadPool& threads)
-        : backend_(backend), family_(family), threads_(threads) {}
+    OperandStage(Backend& backend, Family family)
+        : backend_(backend), family_(family), threads_(backend.threads()) {}
 
     /// Takes genomes apart; → one structure each. Valid until the next call.
     /// @param max_words of operands that uploads will bring, unless a single genome has more.

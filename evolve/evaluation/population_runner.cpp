@@ -33,11 +33,8 @@ Hash128 key_of(const BytecodeCapacity& capacity, std::int64_t pool) {
 
 }  // namespace
 
-PopulationRunner::PopulationRunner(Backend& backend, Family family, int threads)
-    : backend_(backend),
-      threads_(threads),
-      cache_(max_programs, share_of_memory(backend)),
-      stage_(backend, family, threads_) {}
+PopulationRunner::PopulationRunner(Backend& backend, Family family)
+    : backend_(backend), cache_(max_programs, share_of_memory(backend)), stage_(backend, family) {}
 
 const std::vector<PopulationOutput>& PopulationRunner::run(std::span<const Genome* const> genomes,
                                                            const PopulationRequest& request) {

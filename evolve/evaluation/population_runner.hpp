@@ -36,13 +36,13 @@ struct PopulationOutput {
 class PopulationRunner {
   public:
     /// @param threads that take genomes apart, the caller included.
-    PopulationRunner(Backend& backend, Family family, int threads);
+    PopulationRunner(Backend& backend, Family family);
 
     /// The result stays valid until the next run.
     [[nodiscard]] const std::vector<PopulationOutput>& run(std::span<const Genome* const> genomes,
                                                            const PopulationRequest& request);
 
-    [[nodiscard]] ThreadPool& threads() { return threads_; }
+    [[nodiscard]] ThreadPool& threads() { return backend_.threads(); }
     [[nodiscard]] std::uint64_t programs_compiled() const { return compiled_; }
     [[nodiscard]] std::uint64_t programs_reused() const { return reused_; }
     /// Times that networks had to wait for others because memory did not hold all at once.
@@ -63,7 +63,6 @@ class PopulationRunner {
     void collect(std::size_t begin, std::size_t end);
 
     Backend& backend_;
-    ThreadPool threads_;
     ProgramCache cache_;
     OperandStage stage_;
     GenomeGroups groups_;

@@ -61,6 +61,9 @@ class Transfer {
     Transfer(const Transfer&) = delete;
     Transfer& operator=(const Transfer&) = delete;
 
+    /// The threads of this rank.
+    [[nodiscard]] ThreadPool& threads() { return threads_; }
+
     /// Fills with zeros, before all uploads of the next submission.
     void clear(const Memory& memory) { fill(memory, 0); }
     void fill(const Memory& memory, std::uint32_t word);

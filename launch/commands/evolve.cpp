@@ -177,7 +177,6 @@ int run_rank(const CommandContext& context, const RunOptions& options, const Sch
     if (coordinator && options.proceed) check_same_run(experiment.directory, job.config, schema);
     const Engine engine =
         make_engine(job.config.effective->at("engine"), options, communicator, place);
-    experiment.distribution.threads = engine.settings.threads;
     experiment.distribution.device = engine.settings.device_text();
     experiment.distribution.fallback =
         fallback_of(job.config.effective->at("engine"), engine.settings, place);

@@ -246,7 +246,7 @@ class Watch final : public Reporter {
 };
 
 Experiment one_pass_experiment(const std::filesystem::path& directory, std::uint64_t population,
-                               int threads, int ranks, int rank) {
+                               int ranks, int rank) {
     Experiment experiment;
     experiment.name = "bookkeeping";
     experiment.directory = directory;
@@ -260,7 +260,6 @@ Experiment one_pass_experiment(const std::filesystem::path& directory, std::uint
     experiment.stop.generations = generations;
     experiment.checkpoint.every = 0;
     experiment.identity_json = experiment.resolved_json = "{}";
-    experiment.distribution.threads = threads;
     // Every rank gets its share in one piece, as GPUs of one speed do.
     experiment.distribution.device = "GPU " + std::to_string(rank);
     experiment.distribution.shard_size = population / static_cast<std::uint64_t>(ranks);
@@ -287,8 +286,7 @@ void bookkeeping(benchmark::State& state) {
         TurnNetwork network(ranks, ledger);
         const std::atomic<int> interrupt{0};
         const auto run = [&](int rank) {
-            const Experiment experiment =
-                one_pass_experiment(place, population, threads, ranks, rank);
+            const Experiment experiment = one_pass_experiment(place, population, ranks, rank);
             const auto backend = make_cpu_backend({.threads = threads});
             Communicator communicator =
                 ranks == 1 ? make_local_communicator() : network.communicator(rank);

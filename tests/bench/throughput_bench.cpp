@@ -93,8 +93,7 @@ class Watch final : public Reporter {
     double main_ = 0.0;
 };
 
-Experiment free_experiment(const std::filesystem::path& directory, std::uint64_t population,
-                           int threads) {
+Experiment free_experiment(const std::filesystem::path& directory, std::uint64_t population) {
     Experiment experiment;
     experiment.name = "free";
     experiment.directory = directory;
@@ -107,7 +106,6 @@ Experiment free_experiment(const std::filesystem::path& directory, std::uint64_t
         4, 2);
     experiment.stop.generations = 55;
     experiment.identity_json = experiment.resolved_json = "{}";
-    experiment.distribution.threads = threads;
     return experiment;
 }
 
@@ -137,7 +135,7 @@ Job births(const std::vector<SharedGenome>& parents, std::uint64_t count, std::u
 void births_of_a_generation(benchmark::State& state) {
     const auto population = static_cast<std::uint64_t>(state.range(0));
     const auto threads = static_cast<int>(state.range(1));
-    const Experiment experiment = free_experiment({}, population, threads);
+    const Experiment experiment = free_experiment({}, population);
     const auto backend = make_cpu_backend({});
     ShardEvaluator shard_evaluator(*backend, experiment);
     std::vector<SharedGenome> parents;
@@ -170,7 +168,7 @@ void generations_of_a_free_task(benchmark::State& state) {
     for (auto _ : state) {
         std::string place = (std::filesystem::temp_directory_path() / "cambrian-XXXXXX").string();
         if (mkdtemp(place.data()) == nullptr) throw std::runtime_error("no temporary directory");
-        const Experiment experiment = free_experiment(place, population, threads);
+        const Experiment experiment = free_experiment(place, population);
         RecordedNetwork network(ranks);
         const std::atomic<int> interrupt{0};
         std::vector<std::jthread> workers;

@@ -35,7 +35,6 @@ std::string spread_run(Experiment experiment, const Spread& spread,
     experiment.directory = directory;
     experiment.distribution.shard_size = spread.shard_size;
     experiment.distribution.exchange = spread.exchange;
-    experiment.distribution.threads = spread.threads;
     experiment.distribution.device = spread.device;
     const Launched launched =
         launch(experiment, {.ranks = spread.ranks, .threads = spread.threads});

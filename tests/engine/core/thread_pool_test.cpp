@@ -6,6 +6,7 @@
 #include <atomic>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace cambrian {
@@ -62,6 +63,60 @@ TEST(ThreadPool, RethrowsTheExceptionOfTheLowestItem) {
             EXPECT_STREQ(error.what(), "3");
         }
     }
+}
+
+TEST(ThreadPool, SeveralThreadsMayCallAtOnce) {
+    ThreadPool pool(3);
+    std::vector<std::int64_t> sums(4, 0);
+    std::vector<std::thread> callers;
+    for (std::int64_t& sum : sums) {
+        callers.emplace_back([&pool, &sum] {
+            for (int call = 0; call < 300; ++call) {
+                std::atomic<std::int64_t> total{0};
+                std::vector<std::atomic<int>> busy(3);
+                pool.for_each(50, [&](std::int64_t item, int worker) {
+                    auto& flag = busy[static_cast<std::size_t>(worker)];
+                    EXPECT_EQ(flag.fetch_add(1), 0);
+                    total += item;
+                    flag.fetch_sub(1);
+                });
+                sum += total;
+            }
+        });
+    }
+    for (std::thread& caller : callers) {
+        caller.join();
+    }
+    for (const std::int64_t sum : sums) {
+        EXPECT_EQ(sum, 300 * 50 * 49 / 2);
+    }
+}
+
+TEST(ThreadPool, ItemsMayCallAgain) {
+    ThreadPool pool(3);
+    std::atomic<std::int64_t> runs{0};
+    pool.for_each(8, [&](std::int64_t, int) {
+        pool.for_each(
+            16, [&](std::int64_t, int) { pool.for_each(4, [&](std::int64_t, int) { ++runs; }); });
+    });
+    EXPECT_EQ(runs, 8 * 16 * 4);
+}
+
+TEST(ThreadPool, AFailureStaysWithItsCall) {
+    ThreadPool pool(2);
+    std::thread other([&pool] {
+        for (int call = 0; call < 200; ++call) {
+            EXPECT_THROW(
+                pool.for_each(20, [](std::int64_t, int) { throw std::runtime_error("no"); }),
+                std::runtime_error);
+        }
+    });
+    for (int call = 0; call < 200; ++call) {
+        std::atomic<int> runs{0};
+        pool.for_each(20, [&](std::int64_t, int) { ++runs; });
+        EXPECT_EQ(runs, 20);
+    }
+    other.join();
 }
 
 TEST(ThreadPool, FindsAtLeastOneProcessor) {
