@@ -1,5 +1,6 @@
-# cambrian_module(<name> PUBLIC <targets> PRIVATE <targets> EXCLUDE <patterns> ONLY <pattern>): the library
-# cambrian::<name> from every source below its folder, with the project's warnings and arithmetic flags.
+# cambrian_module(<name> PUBLIC <targets> PRIVATE <targets> EXCLUDE <patterns> ONLY <pattern> ALONE <patterns>): the
+# library cambrian::<name> from every source below its folder, with the project's warnings and arithmetic flags.
+# ALONE are sources that no batch takes (see cambrian_batch).
 include_guard()
 
 add_library(cambrian_warnings INTERFACE)
@@ -18,8 +19,37 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   target_compile_options(cambrian_arithmetic INTERFACE -march=x86-64-v3)
 endif()
 
+# cambrian_batch(<target> <files a batch> <patterns>): batches for CMAKE_UNITY_BUILD, of neighbours in one folder. Headers
+# are read and templates instantiated once a batch; a change of one file compiles its batch, so batches stay small.
+# Sources that match a pattern are compiled alone.
+function(cambrian_batch target size alone)
+  get_target_property(sources ${target} SOURCES)
+  get_target_property(root ${target} SOURCE_DIR)
+  list(FILTER sources INCLUDE REGEX "\\.cpp$")
+  list(SORT sources)
+  set(room none)
+  foreach(source IN LISTS sources)
+    foreach(pattern IN LISTS alone)
+      if(source MATCHES ${pattern})
+        set_source_files_properties(${source} TARGET_DIRECTORY ${target} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+      endif()
+    endforeach()
+    cmake_path(RELATIVE_PATH source BASE_DIRECTORY ${root} OUTPUT_VARIABLE relative)
+    string(REGEX MATCH "^[^/]+/" folder "${relative}")
+    string(REPLACE "/" "_" folder "${folder}")
+    if(NOT folder STREQUAL room)
+      set(room "${folder}")
+      set(count 0)
+    endif()
+    math(EXPR batch "${count} / ${size}")
+    math(EXPR count "${count} + 1")
+    set_source_files_properties(${source} TARGET_DIRECTORY ${target} PROPERTIES UNITY_GROUP "${folder}${batch}")
+  endforeach()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD_MODE GROUP)
+endfunction()
+
 function(cambrian_module name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "ONLY" "PUBLIC;PRIVATE;EXCLUDE")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "ONLY" "PUBLIC;PRIVATE;EXCLUDE;ALONE")
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp ${CMAKE_CURRENT_SOURCE_DIR}/*.hpp)
   foreach(pattern IN LISTS arg_EXCLUDE)
     list(FILTER sources EXCLUDE REGEX ${pattern})
@@ -36,5 +66,6 @@ function(cambrian_module name)
     $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/configs/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
   target_link_libraries(cambrian_${name} PUBLIC ${arg_PUBLIC}
     PRIVATE ${arg_PRIVATE} $<BUILD_INTERFACE:cambrian_warnings> $<BUILD_INTERFACE:cambrian_arithmetic>)
+  cambrian_batch(cambrian_${name} 8 "${arg_ALONE}")
   set_property(GLOBAL APPEND PROPERTY CAMBRIAN_MODULES cambrian_${name})
 endfunction()
