@@ -56,4 +56,28 @@ std::optional<std::string_view> nearest_name(std::string_view name,
     return nearest;
 }
 
+std::string nearest_hint(std::string_view name, std::span<const std::string_view> candidates) {
+    const auto nearest = nearest_name(name, candidates);
+    return nearest ? "did you mean \"" + std::string(*nearest) + "\"?" : "use one of these";
+}
+
+std::string nearest_hint(std::string_view name, std::span<const std::string> candidates) {
+    const std::vector<std::string_view> views(candidates.begin(), candidates.end());
+    return nearest_hint(name, views);
+}
+
+std::string joined(std::span<const std::string_view> names) {
+    std::string text;
+    for (const std::string_view name : names) {
+        if (!text.empty()) text += ", ";
+        text += name;
+    }
+    return text;
+}
+
+std::string joined(std::span<const std::string> names) {
+    const std::vector<std::string_view> views(names.begin(), names.end());
+    return joined(views);
+}
+
 }  // namespace cambrian

@@ -34,12 +34,6 @@ std::string read_text(const std::string& path) {
     return std::move(text).str();
 }
 
-std::string nearest_hint(std::string_view name, std::span<const std::string> candidates) {
-    const std::vector<std::string_view> views(candidates.begin(), candidates.end());
-    const auto nearest = nearest_name(name, views);
-    return nearest ? fmt::format(" did you mean \"{}\"?", *nearest) : " use one of these";
-}
-
 std::string_view trimmed(std::string_view text) {
     const auto first = text.find_first_not_of(" \t");
     if (first == std::string_view::npos) return {};
@@ -147,7 +141,7 @@ std::vector<std::size_t> positions_of(std::span<const std::string> columns,
         if (found == positions.end()) refuse_numbers(header, path);
         if (found == positions.end()) refuse_other_separator(header, path);
         if (found == positions.end())
-            throw InputError(fmt::format("{} has no column \"{}\" (it has: {}){}", path,
+            throw InputError(fmt::format("{} has no column \"{}\" (it has: {}) {}", path,
                                          shortened(column),
                                          shortened(fmt::format("{}", fmt::join(header, ", "))),
                                          nearest_hint(column, header)));

@@ -18,6 +18,9 @@ enum class MissingValues : std::uint8_t {
 };
 /// In the order of the enumeration, as configs name them.
 inline constexpr std::array<std::string_view, 3> missing_values_names{"error", "drop", "previous"};
+[[nodiscard]] constexpr std::span<const std::string_view> choice_names(MissingValues) {
+    return missing_values_names;
+}
 
 /// What the user of a file can do about a cell that is no number: the errors propose it.
 struct CsvRemedies {

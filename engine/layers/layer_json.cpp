@@ -1,11 +1,11 @@
 #include "cambrian/engine/layers/layer_json.hpp"
 
+#include <array>
 #include <nlohmann/json.hpp>
 
 #include "cambrian/engine/core/error.hpp"
-#include "cambrian/engine/core/json/json_read.hpp"
+#include "cambrian/engine/core/json/field_json.hpp"
 #include "cambrian/engine/layers/chain.hpp"
-#include "cambrian/engine/layers/support/field_json.hpp"
 
 namespace cambrian {
 
@@ -14,38 +14,49 @@ namespace {
 using nlohmann::json;
 using nlohmann::ordered_json;
 
-template <class Value>
-ordered_json value_to_json(const Value& value) {
-    return field_json::write(value);
-}
-
-ordered_json value_to_json(const std::vector<AnyLayer>& layers) {
-    ordered_json result = ordered_json::array();
-    for (const AnyLayer& layer : layers) result.push_back(to_json(layer));
-    return result;
-}
-
-ordered_json value_to_json(const OptionalLayer& layer) {
-    return layer.empty() ? ordered_json() : to_json(layer.layer.front());
-}
-
-AnyLayer read_layer(const json& source, std::string_view path, int depth);
+using field_json::Range;
 
 template <class Value>
-void read_value(Value& value, const json& source, std::string_view path, int /*depth*/) {
-    field_json::read(value, source, path);
-}
-void read_value(std::vector<AnyLayer>& layers, const json& source, std::string_view path,
-                int depth) {
-    json_read::list(source, path);
-    for (std::size_t i = 0; i < source.size(); ++i)
-        layers.push_back(read_layer(source[i], json_read::element(path, i), depth + 1));
+void write_value(ordered_json& target, const Value& value) {
+    field_json::write(target, value);
 }
 
-void read_value(OptionalLayer& layer, const json& source, std::string_view path, int depth) {
-    layer.layer.clear();
-    if (!source.is_null()) layer.layer.push_back(read_layer(source, path, depth + 1));
+void write_value(ordered_json& target, const AxisValues& values) {
+    if (values.size() == 1)
+        target = values.values[0];
+    else
+        target = values.values;
 }
+
+void write_value(ordered_json& target, const std::vector<AnyLayer>& layers) {
+    target = ordered_json::array();
+    for (const AnyLayer& layer : layers) target.push_back(to_json(layer));
+}
+
+void write_value(ordered_json& target, const OptionalLayer& layer) {
+    target = layer.empty() ? ordered_json() : to_json(layer.layer.front());
+}
+
+/// Reads values that a layer of some depth holds.
+struct ValueReader {
+    int depth;
+
+    template <class Value>
+    void operator()(Value& value, const json& source, std::string_view path, Range range) const {
+        field_json::read(value, source, path, range);
+    }
+    void operator()(AxisValues& values, const json& source, std::string_view path,
+                    Range range) const {
+        if (!source.is_array()) values.values.resize(1);
+        if (source.is_array())
+            field_json::read(values.values, source, path, range);
+        else
+            field_json::read(values.values.front(), source, path, range);
+    }
+    void operator()(std::vector<AnyLayer>& layers, const json& source, std::string_view path,
+                    Range) const;
+    void operator()(OptionalLayer& layer, const json& source, std::string_view path, Range) const;
+};
 
 AnyLayer read_layer(const json& source, std::string_view path, int depth) {
     if (depth > deepest_nesting)
@@ -59,14 +70,27 @@ AnyLayer read_layer(const json& source, std::string_view path, int depth) {
     std::optional<AnyLayer> layer = default_layer(type);
     if (!layer)
         throw ConfigError(json_read::member(path, "type") + ": " + unknown_layer_type(type));
-    const auto read = [depth](auto& value, const json& held, std::string_view place) {
-        read_value(value, held, place, depth);
-    };
-    std::visit([&](auto& concrete) { field_json::read_fields(concrete, source, path, read); },
-               layer->variant());
+    static constexpr std::array<std::string_view, 1> others{"type"};
+    std::visit(
+        [&](auto& concrete) {
+            field_json::read_fields(concrete, source, path, others, ValueReader{depth});
+        },
+        layer->variant());
     if (const std::string_view fault = layer->fault(); !fault.empty())
         json_read::fail(path, "cannot be used", fault, "change that key");
     return *std::move(layer);
+}
+
+void ValueReader::operator()(std::vector<AnyLayer>& layers, const json& source,
+                             std::string_view path, Range) const {
+    for (std::size_t i = 0; i < json_read::list(source, path); ++i)
+        layers.push_back(read_layer(source[i], json_read::element(path, i), depth + 1));
+}
+
+void ValueReader::operator()(OptionalLayer& layer, const json& source, std::string_view path,
+                             Range) const {
+    layer.layer.clear();
+    if (!source.is_null()) layer.layer.push_back(read_layer(source, path, depth + 1));
 }
 
 }  // namespace
@@ -74,7 +98,7 @@ AnyLayer read_layer(const json& source, std::string_view path, int depth) {
 ordered_json to_json(const AnyLayer& any) {
     ordered_json result = ordered_json::object();
     result["type"] = any.type();
-    const auto write = [](const auto& value) { return value_to_json(value); };
+    const auto write = [](ordered_json& target, const auto& value) { write_value(target, value); };
     std::visit([&](const auto& layer) { field_json::write_fields(result, layer, write); },
                any.variant());
     return result;

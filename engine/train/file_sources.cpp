@@ -124,14 +124,11 @@ SourceRows rows_of_files(const CsvSource& source, const SourceContext& context,
                          const std::vector<std::string>& inputs) {
     std::vector<std::string> columns = inputs;
     columns.insert(columns.end(), source.targets.begin(), source.targets.end());
-    const auto missing =
-        static_cast<MissingValues>(std::ranges::find(missing_values_names, source.missing_values) -
-                                   missing_values_names.begin());
     std::int64_t rows = 0;
     std::vector<double> input_values;
     std::vector<double> target_values;
     for (const std::string& file : source.files) {
-        const NumberTable table = read_csv(path_of(context, file), columns, missing,
+        const NumberTable table = read_csv(path_of(context, file), columns, source.missing_values,
                                            {.targets = source.targets.size(), .config = true});
         const std::int64_t whole =
             source.steps == 0 ? table.rows : table.rows / source.steps * source.steps;

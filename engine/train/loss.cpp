@@ -2,18 +2,18 @@
 
 #include <fmt/format.h>
 
-#include <array>
-#include <limits>
 #include <nlohmann/json.hpp>
 #include <vector>
 
 #include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/core/json/kinds.hpp"
 #include "cambrian/engine/graph/builders/functions.hpp"
 #include "cambrian/engine/graph/builders/losses.hpp"
-#include "cambrian/engine/train/setting_fields.hpp"
 
 namespace cambrian {
 namespace {
+
+using field_json::Kind;
 
 Var number(Var beside, double value) {
     return constant(*beside.graph, value);
@@ -50,61 +50,34 @@ LossTerms terms(const BinaryCrossEntropy&, Var prediction, Var target) {
     return {bce_with_logits(prediction, target), element_count(target), how_many(right)};
 }
 
-std::vector<SettingField> fields(MeanSquaredError&) {
-    return {};
-}
-std::vector<SettingField> fields(MeanAbsoluteError&) {
-    return {};
-}
-std::vector<SettingField> fields(HuberLoss& loss) {
-    return {{"delta", &loss.delta, positive}};
-}
-std::vector<SettingField> fields(CrossEntropy& loss) {
-    constexpr double most = std::numeric_limits<std::int32_t>::max();
-    return {{"ignore_index", &loss.ignore_index, {-most, most}}};
-}
-std::vector<SettingField> fields(BinaryCrossEntropy&) {
-    return {};
-}
-
-std::vector<SettingField> fields(Loss& loss) {
-    return std::visit([](auto& kind) { return fields(kind); }, loss);
-}
-
-struct Row {
-    Loss defaults;
-    bool classes = false;
-    bool accuracy = false;
-};
-constexpr std::array<std::string_view, 5> names{"mse", "mae", "huber", "cross_entropy",
-                                                "bce_with_logits"};
-/// In the order of the variant and of the names.
-const std::array<Row, names.size()>& rows() {
-    static const std::array<Row, names.size()> table{{{MeanSquaredError{}, false, false},
-                                                      {MeanAbsoluteError{}, false, false},
-                                                      {HuberLoss{}, false, false},
-                                                      {CrossEntropy{}, true, true},
-                                                      {BinaryCrossEntropy{}, false, true}}};
+/// In the order of the variant.
+const std::vector<Kind<Loss>>& kinds() {
+    static const std::vector<Kind<Loss>> table{
+        {"mse", MeanSquaredError{}, "Mean of (y - t)^2."},
+        {"mae", MeanAbsoluteError{}, "Mean of |y - t|."},
+        {"huber", HuberLoss{}, "Squares near zero, lines from delta on."},
+        {"cross_entropy", CrossEntropy{}, "Of logits and classes."},
+        {"bce_with_logits", BinaryCrossEntropy{}, "Of logits and targets from 0 to 1."}};
     return table;
 }
-static_assert(std::variant_size_v<Loss> == names.size());
 
 }  // namespace
 
 std::span<const std::string_view> loss_types() {
+    static const std::vector<std::string_view> names = field_json::names(kinds());
     return names;
 }
 
 std::string_view name(const Loss& loss) {
-    return names[loss.index()];
+    return kinds()[loss.index()].name;
 }
 
 bool wants_classes(const Loss& loss) {
-    return rows()[loss.index()].classes;
+    return std::holds_alternative<CrossEntropy>(loss);
 }
 
 bool has_accuracy(const Loss& loss) {
-    return rows()[loss.index()].accuracy;
+    return wants_classes(loss) || std::holds_alternative<BinaryCrossEntropy>(loss);
 }
 
 LossTerms measure(const Loss& loss, Var prediction, Var target) {
@@ -122,16 +95,19 @@ LossTerms measure(const Loss& loss, Var prediction, Var target) {
 }
 
 Loss loss_from_json(const nlohmann::json& json, std::string_view path) {
-    Loss loss = rows()[read_type(json, path, names)].defaults;
-    read_fields(json, path, fields(loss), std::array<std::string_view, 1>{"type"});
-    return loss;
+    return field_json::read_kind(json, path, kinds());
 }
 
 nlohmann::ordered_json to_json(const Loss& loss) {
-    Loss copy = loss;
-    nlohmann::ordered_json json{{"type", name(loss)}};
-    write_fields(json, fields(copy));
+    nlohmann::ordered_json json;
+    field_json::write_kind(json, name(loss), loss);
     return json;
+}
+
+nlohmann::ordered_json loss_schema() {
+    nlohmann::ordered_json variants;
+    field_json::describe_kinds(variants, kinds());
+    return variants;
 }
 
 }  // namespace cambrian

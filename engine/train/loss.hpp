@@ -4,8 +4,10 @@
 #include <nlohmann/json_fwd.hpp>
 #include <span>
 #include <string_view>
+#include <tuple>
 #include <variant>
 
+#include "cambrian/engine/core/json/field.hpp"
 #include "cambrian/engine/graph/builders/arithmetic.hpp"
 
 // What training minimises: means over all elements, or classes, that count.
@@ -13,24 +15,36 @@ namespace cambrian {
 
 /// mean (y − t)²
 struct MeanSquaredError {
+    static constexpr std::tuple<> fields{};
     bool operator==(const MeanSquaredError&) const = default;
 };
 /// mean |y − t|
 struct MeanAbsoluteError {
+    static constexpr std::tuple<> fields{};
     bool operator==(const MeanAbsoluteError&) const = default;
 };
 /// e²/2 up to |e| = delta, a line from there on (Huber, 1964).
 struct HuberLoss {
     double delta = 1.0;
+
+    static constexpr auto fields = std::tuple{
+        Field{"delta", &HuberLoss::delta, positive, "Error from which it is a line."},
+    };
     bool operator==(const HuberLoss&) const = default;
 };
 /// −log softmax(y)[t] of logits and class indices; targets of `ignore_index` do not count.
 struct CrossEntropy {
     std::int64_t ignore_index = -100;
+
+    static constexpr auto fields = std::tuple{
+        Field{"ignore_index", &CrossEntropy::ignore_index, FieldRange{-2147483647.0, 2147483647.0},
+              "Targets of this class do not count."},
+    };
     bool operator==(const CrossEntropy&) const = default;
 };
 /// −t log p − (1 − t) log(1 − p) with p = sigmoid(y), targets from 0 to 1.
 struct BinaryCrossEntropy {
+    static constexpr std::tuple<> fields{};
     bool operator==(const BinaryCrossEntropy&) const = default;
 };
 
@@ -58,5 +72,7 @@ struct LossTerms {
 /// {"type": "huber", "delta": 1}. Throws ConfigError naming `path`.
 [[nodiscard]] Loss loss_from_json(const nlohmann::json& json, std::string_view path = "loss");
 [[nodiscard]] nlohmann::ordered_json to_json(const Loss& loss);
+/// What the schema of configs says of each type: "x-variants".
+[[nodiscard]] nlohmann::ordered_json loss_schema();
 
 }  // namespace cambrian

@@ -4,14 +4,20 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <tuple>
 #include <variant>
 #include <vector>
 
+#include "cambrian/engine/core/json/field.hpp"
 #include "cambrian/engine/graph/builders/arithmetic.hpp"
 
 // Optimizers as graphs: one step of one parameter tensor of one individual. With g the gradient, p
 // the parameter, t the step counted from 1 and r the learning rate.
 namespace cambrian {
+
+inline constexpr std::string_view weight_decay_meaning =
+    "Share of a weight that pulls it toward zero: of matrices and kernels, not of gains, biases "
+    "and what cambrian layers lists as without decay.";
 
 /// g' = g + weight_decay p; m' = momentum m + g'; p' = p − r m', or with nesterov
 /// p − r (g' + momentum m'). Without momentum p' = p − r g'.
@@ -19,6 +25,12 @@ struct Sgd {
     double momentum = 0.0;
     bool nesterov = false;
     double weight_decay = 0.0;
+
+    static constexpr auto fields = std::tuple{
+        Field{"momentum", &Sgd::momentum, below_one, "Share of the last direction that stays."},
+        Field{"nesterov", &Sgd::nesterov, "Whether the step looks ahead along the momentum."},
+        Field{"weight_decay", &Sgd::weight_decay, not_negative, weight_decay_meaning},
+    };
     bool operator==(const Sgd&) const = default;
 };
 
@@ -32,6 +44,13 @@ struct Adam {
     double epsilon = 1e-8;
     double weight_decay = 0.0;
     bool decoupled = false;
+
+    static constexpr auto fields = std::tuple{
+        Field{"beta1", &Adam::beta1, below_one, "Memory of the mean."},
+        Field{"beta2", &Adam::beta2, below_one, "Memory of the mean square."},
+        Field{"epsilon", &Adam::epsilon, positive, "Added outside the root."},
+        Field{"weight_decay", &Adam::weight_decay, not_negative, weight_decay_meaning},
+    };
     bool operator==(const Adam&) const = default;
 };
 
@@ -40,6 +59,12 @@ struct RmsProp {
     double alpha = 0.99;
     double epsilon = 1e-8;
     double weight_decay = 0.0;
+
+    static constexpr auto fields = std::tuple{
+        Field{"alpha", &RmsProp::alpha, below_one, "Memory of the mean square."},
+        Field{"epsilon", &RmsProp::epsilon, positive, "Added outside the root."},
+        Field{"weight_decay", &RmsProp::weight_decay, not_negative, weight_decay_meaning},
+    };
     bool operator==(const RmsProp&) const = default;
 };
 
@@ -52,6 +77,8 @@ using Optimizer = std::variant<Sgd, Adam, RmsProp>;
 [[nodiscard]] Optimizer optimizer_from_json(const nlohmann::json& json,
                                             std::string_view path = "optimizer");
 [[nodiscard]] nlohmann::ordered_json to_json(const Optimizer& optimizer);
+/// What the schema of configs says of each type: "x-variants".
+[[nodiscard]] nlohmann::ordered_json optimizer_schema();
 
 /// Tensors of a parameter's shape, zeros at first, that an optimizer remembers for it.
 [[nodiscard]] std::size_t moment_count(const Optimizer& optimizer);

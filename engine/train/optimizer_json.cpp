@@ -1,40 +1,22 @@
 #include <algorithm>
-#include <array>
 #include <nlohmann/json.hpp>
 
 #include "cambrian/engine/core/contract.hpp"
+#include "cambrian/engine/core/json/kinds.hpp"
 #include "cambrian/engine/train/optimizer.hpp"
-#include "cambrian/engine/train/setting_fields.hpp"
 
 namespace cambrian {
 namespace {
 
-std::vector<SettingField> fields(Sgd& sgd) {
-    return {{"momentum", &sgd.momentum, below_one},
-            {"nesterov", &sgd.nesterov},
-            {"weight_decay", &sgd.weight_decay, not_negative}};
-}
-std::vector<SettingField> fields(Adam& adam) {
-    return {{"beta1", &adam.beta1, below_one},
-            {"beta2", &adam.beta2, below_one},
-            {"epsilon", &adam.epsilon, positive},
-            {"weight_decay", &adam.weight_decay, not_negative}};
-}
-std::vector<SettingField> fields(RmsProp& rms) {
-    return {{"alpha", &rms.alpha, below_one},
-            {"epsilon", &rms.epsilon, positive},
-            {"weight_decay", &rms.weight_decay, not_negative}};
-}
+using field_json::Kind;
 
-std::vector<SettingField> fields(Optimizer& optimizer) {
-    return std::visit([](auto& kind) { return fields(kind); }, optimizer);
-}
-
-constexpr std::array<std::string_view, 4> names{"sgd", "adam", "adamw", "rmsprop"};
-/// In the order of the names.
-const std::array<Optimizer, names.size()>& defaults() {
-    static const std::array<Optimizer, names.size()> table{
-        Sgd{}, Adam{}, Adam{.weight_decay = 0.01, .decoupled = true}, RmsProp{}};
+const std::vector<Kind<Optimizer>>& kinds() {
+    static const std::vector<Kind<Optimizer>> table{
+        {"sgd", Sgd{}, "Gradient descent."},
+        {"adam", Adam{}, "Adaptive moments (Kingma and Ba, 2015)."},
+        {"adamw", Adam{.weight_decay = 0.01, .decoupled = true},
+         "Adam with decoupled weight decay (Loshchilov and Hutter, 2019)."},
+        {"rmsprop", RmsProp{}, "Scaled by a running root mean square."}};
     return table;
 }
 
@@ -48,27 +30,31 @@ bool same_type(const Optimizer& a, const Optimizer& b) {
 }  // namespace
 
 std::span<const std::string_view> optimizer_types() {
+    static const std::vector<std::string_view> names = field_json::names(kinds());
     return names;
 }
 
 std::string_view name(const Optimizer& optimizer) {
     const auto found = std::ranges::find_if(
-        defaults(), [&](const Optimizer& other) { return same_type(optimizer, other); });
-    CAMBRIAN_ASSERT(found != defaults().end());
-    return names[static_cast<std::size_t>(found - defaults().begin())];
+        kinds(), [&](const Kind<Optimizer>& kind) { return same_type(optimizer, kind.defaults); });
+    CAMBRIAN_ASSERT(found != kinds().end());
+    return found->name;
 }
 
 Optimizer optimizer_from_json(const nlohmann::json& json, std::string_view path) {
-    Optimizer optimizer = defaults()[read_type(json, path, names)];
-    read_fields(json, path, fields(optimizer), std::array<std::string_view, 1>{"type"});
-    return optimizer;
+    return field_json::read_kind(json, path, kinds());
 }
 
 nlohmann::ordered_json to_json(const Optimizer& optimizer) {
-    Optimizer copy = optimizer;
-    nlohmann::ordered_json json{{"type", name(optimizer)}};
-    write_fields(json, fields(copy));
+    nlohmann::ordered_json json;
+    field_json::write_kind(json, name(optimizer), optimizer);
     return json;
+}
+
+nlohmann::ordered_json optimizer_schema() {
+    nlohmann::ordered_json variants;
+    field_json::describe_kinds(variants, kinds());
+    return variants;
 }
 
 }  // namespace cambrian

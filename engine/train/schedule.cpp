@@ -12,11 +12,13 @@
 
 #include "cambrian/engine/core/elementary.hpp"
 #include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/core/json/kinds.hpp"
 #include "cambrian/engine/network/archive/archive.hpp"
-#include "cambrian/engine/train/setting_fields.hpp"
 
 namespace cambrian {
 namespace {
+
+using field_json::Kind;
 
 /// From `first` to `last` along half a cosine; the share is from 0 to 1. The cosine is ours, the
 /// same on every machine.
@@ -56,54 +58,27 @@ double factor(const PlateauRate&, const Moment&) {
     return 1.0;
 }
 
-std::vector<SettingField> fields(ConstantRate&) {
-    return {};
-}
-std::vector<SettingField> fields(LinearRate& linear) {
-    return {{"end_factor", &linear.end_factor, not_negative}};
-}
-std::vector<SettingField> fields(CosineRate& cosine) {
-    return {{"end_factor", &cosine.end_factor, not_negative}};
-}
-std::vector<SettingField> fields(StepRate& step) {
-    return {{"epochs", &step.epochs, {0.001, 1e9}}, {"factor", &step.factor, from_zero_to_one}};
-}
-std::vector<SettingField> fields(OneCycleRate& cycle) {
-    return {{"rise", &cycle.rise, {0.0, 1.0, true, true}},
-            {"start_factor", &cycle.start_factor, not_negative},
-            {"end_factor", &cycle.end_factor, not_negative}};
-}
-std::vector<SettingField> fields(PlateauRate& plateau) {
-    return {{"patience", &plateau.patience, {0.0, 1e9}},
-            {"factor", &plateau.factor, from_zero_to_one},
-            {"threshold", &plateau.threshold, below_one},
-            {"least_factor", &plateau.min_factor, from_zero_to_one}};
-}
-
-std::vector<SettingField> fields(Schedule& schedule) {
-    auto result = std::visit([](auto& rule) { return fields(rule); }, schedule.rule);
-    result.push_back({"warm_up", &schedule.warm_up, {0.0, 1e9}});
-    return result;
-}
-
-constexpr std::array<std::string_view, 6> names{"constant", "linear",    "cosine",
-                                                "step",     "one_cycle", "plateau"};
-/// In the order of the variant and of the names.
-const std::array<RateRule, names.size()>& defaults() {
-    static const std::array<RateRule, names.size()> table{
-        ConstantRate{}, LinearRate{}, CosineRate{}, StepRate{}, OneCycleRate{}, PlateauRate{}};
+/// In the order of the variant.
+const std::vector<Kind<RateRule>>& kinds() {
+    static const std::vector<Kind<RateRule>> table{
+        {"constant", ConstantRate{}, "It stays."},
+        {"linear", LinearRate{}, "From 1 to end_factor in a line."},
+        {"cosine", CosineRate{}, "From 1 to end_factor along half a cosine."},
+        {"step", StepRate{}, "Times factor after every so many epochs."},
+        {"one_cycle", OneCycleRate{}, "Up and down once (Smith and Topin, 2019)."},
+        {"plateau", PlateauRate{}, "Times factor where the loss stays."}};
     return table;
 }
-static_assert(std::variant_size_v<RateRule> == names.size());
 
 }  // namespace
 
 std::span<const std::string_view> schedule_types() {
+    static const std::vector<std::string_view> names = field_json::names(kinds());
     return names;
 }
 
 std::string_view name(const Schedule& schedule) {
-    return names[schedule.rule.index()];
+    return kinds()[schedule.rule.index()].name;
 }
 
 float rate_factor(const Schedule& schedule, double done, double total) {
@@ -152,16 +127,25 @@ void Plateau::report(double loss) {
 }
 
 Schedule schedule_from_json(const nlohmann::json& json, std::string_view path) {
-    Schedule schedule{.rule = defaults()[read_type(json, path, names)]};
-    read_fields(json, path, fields(schedule), std::array<std::string_view, 1>{"type"});
+    constexpr auto warm_up = std::get<0>(Schedule::fields);
+    Schedule schedule{.rule = field_json::read_kind(json, path, kinds(), {warm_up.name})};
+    if (const nlohmann::json* value = json_read::find(json, warm_up.name))
+        field_json::read(schedule.warm_up, *value, json_read::member(path, warm_up.name),
+                         warm_up.range);
     return schedule;
 }
 
 nlohmann::ordered_json to_json(const Schedule& schedule) {
-    Schedule copy = schedule;
-    nlohmann::ordered_json json{{"type", name(schedule)}};
-    write_fields(json, fields(copy));
+    nlohmann::ordered_json json;
+    field_json::write_kind(json, name(schedule), schedule.rule);
+    json["warm_up"] = schedule.warm_up;
     return json;
+}
+
+nlohmann::ordered_json schedule_schema() {
+    nlohmann::ordered_json variants;
+    field_json::describe_kinds(variants, kinds());
+    return variants;
 }
 
 }  // namespace cambrian

@@ -4,7 +4,10 @@
 #include <nlohmann/json_fwd.hpp>
 #include <span>
 #include <string_view>
+#include <tuple>
 #include <variant>
+
+#include "cambrian/engine/core/json/field.hpp"
 
 // How the learning rate changes: a factor of the rate that is set, by the share of the training
 // that is done, or by what the loss does.
@@ -15,22 +18,38 @@ class ArchiveWriter;
 
 /// 1.
 struct ConstantRate {
+    static constexpr std::tuple<> fields{};
     bool operator==(const ConstantRate&) const = default;
 };
 /// From 1 to end_factor in a line.
 struct LinearRate {
     double end_factor = 0.0;
+
+    static constexpr auto fields = std::tuple{
+        Field{"end_factor", &LinearRate::end_factor, not_negative,
+              "Factor of the rate at the end."},
+    };
     bool operator==(const LinearRate&) const = default;
 };
 /// From 1 to end_factor along half a cosine (Loshchilov and Hutter, 2017).
 struct CosineRate {
     double end_factor = 0.0;
+
+    static constexpr auto fields = std::tuple{
+        Field{"end_factor", &CosineRate::end_factor, not_negative,
+              "Factor of the rate at the end."},
+    };
     bool operator==(const CosineRate&) const = default;
 };
 /// Times `factor` after every `epochs`.
 struct StepRate {
     double epochs = 10.0;
     double factor = 0.1;
+
+    static constexpr auto fields = std::tuple{
+        Field{"epochs", &StepRate::epochs, FieldRange{0.001, 1e9}, "Epochs of a step."},
+        Field{"factor", &StepRate::factor, from_zero_to_one, "Factor of each step."},
+    };
     bool operator==(const StepRate&) const = default;
 };
 /// From start_factor to 1 in the first `rise` of the training, then to end_factor, each along half
@@ -39,6 +58,15 @@ struct OneCycleRate {
     double rise = 0.3;
     double start_factor = 0.04;
     double end_factor = 1e-5;
+
+    static constexpr auto fields = std::tuple{
+        Field{"rise", &OneCycleRate::rise, FieldRange{0.0, 1.0, true, true},
+              "Share of the training in which the rate rises."},
+        Field{"start_factor", &OneCycleRate::start_factor, not_negative,
+              "Factor of the rate at the start."},
+        Field{"end_factor", &OneCycleRate::end_factor, not_negative,
+              "Factor of the rate at the end."},
+    };
     bool operator==(const OneCycleRate&) const = default;
 };
 /// Times `factor` when the loss has not fallen by the share `threshold` of it for more than
@@ -48,6 +76,15 @@ struct PlateauRate {
     double factor = 0.1;
     double threshold = 1e-4;
     double min_factor = 0.0;
+
+    static constexpr auto fields = std::tuple{
+        Field{"patience", &PlateauRate::patience, FieldRange{0.0, 1e9},
+              "Epochs without progress that are waited for."},
+        Field{"factor", &PlateauRate::factor, from_zero_to_one, "Factor of each step."},
+        Field{"threshold", &PlateauRate::threshold, below_one, "Share by which a loss must fall."},
+        Field{"least_factor", &PlateauRate::min_factor, from_zero_to_one,
+              "Factor below which the rate does not fall."},
+    };
     bool operator==(const PlateauRate&) const = default;
 };
 
@@ -57,6 +94,11 @@ using RateRule =
 struct Schedule {
     RateRule rule;
     double warm_up = 0.0;  ///< Epochs in which the rate rises from 0 in a line; the rule follows.
+
+    static constexpr auto fields = std::tuple{
+        Field{"warm_up", &Schedule::warm_up, FieldRange{0.0, 1e9},
+              "First epochs, in which the rate rises from 0 in a line; the rule follows."},
+    };
     bool operator==(const Schedule&) const = default;
 };
 
@@ -92,5 +134,7 @@ class Plateau {
 [[nodiscard]] Schedule schedule_from_json(const nlohmann::json& json,
                                           std::string_view path = "schedule");
 [[nodiscard]] nlohmann::ordered_json to_json(const Schedule& schedule);
+/// What the schema of configs says of each type: "x-variants".
+[[nodiscard]] nlohmann::ordered_json schedule_schema();
 
 }  // namespace cambrian

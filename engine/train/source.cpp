@@ -11,79 +11,36 @@
 #include <vector>
 
 #include "cambrian/engine/core/error.hpp"
-#include "cambrian/engine/core/json/json_read.hpp"
+#include "cambrian/engine/core/json/kinds.hpp"
 #include "cambrian/engine/core/random.hpp"
 #include "cambrian/engine/core/shortened.hpp"
 #include "cambrian/engine/io/csv.hpp"
-#include "cambrian/engine/train/setting_fields.hpp"
 #include "cambrian/engine/train/source_kinds.hpp"
 
 namespace cambrian {
 namespace {
 
+using field_json::Kind;
+
 using Source = std::variant<XorSource, SineSource, SpiralsSource, BlobsSource, DelaySource,
                             CsvSource, IdxSource, SafetensorsSource>;
 
-constexpr FieldRange many{1.0, 1e8};
-constexpr FieldRange few{1.0, 1e4};
-
-std::vector<SettingField> fields(XorSource&) {
-    return {};
-}
-std::vector<SettingField> fields(SineSource& sine) {
-    return {{"rows", &sine.rows, many},
-            {"cycles", &sine.cycles, {0.0, 100.0, true}},
-            {"noise", &sine.noise, not_negative}};
-}
-std::vector<SettingField> fields(SpiralsSource& spirals) {
-    return {{"rows", &spirals.rows, many},
-            {"turns", &spirals.turns, {0.0, 100.0, true}},
-            {"noise", &spirals.noise, not_negative}};
-}
-std::vector<SettingField> fields(BlobsSource& blobs) {
-    return {{"rows", &blobs.rows, many},
-            {"classes", &blobs.classes, {2.0, 1e4}},
-            {"features", &blobs.features, few},
-            {"spread", &blobs.spread, not_negative}};
-}
-std::vector<SettingField> fields(DelaySource& delay) {
-    return {{"rows", &delay.rows, many},
-            {"steps", &delay.steps, few},
-            {"delay", &delay.delay, {0.0, 1e4}}};
-}
-std::vector<SettingField> fields(CsvSource& csv) {
-    return {{"files", &csv.files},
-            {"inputs", &csv.inputs},
-            {"targets", &csv.targets},
-            {"classes", &csv.classes},
-            {"steps", &csv.steps, {0.0, 1e6}},
-            {"scale", &csv.scale, positive},
-            {"missing_values", &csv.missing_values}};
-}
-std::vector<SettingField> fields(IdxSource& idx) {
-    return {{"inputs", &idx.inputs}, {"targets", &idx.targets}, {"scale", &idx.scale, positive}};
-}
-std::vector<SettingField> fields(SafetensorsSource& file) {
-    return {{"file", &file.file},
-            {"inputs", &file.inputs},
-            {"targets", &file.targets},
-            {"sequences", &file.sequences},
-            {"scale", &file.scale, positive}};
-}
-std::vector<SettingField> fields(Source& source) {
-    return std::visit([](auto& kind) { return fields(kind); }, source);
-}
-
-constexpr std::array<std::string_view, 8> names{"xor",   "sine", "spirals", "blobs",
-                                                "delay", "csv",  "idx",     "safetensors"};
-/// In the order of the variant and of the names.
-const std::array<Source, names.size()>& defaults() {
-    static const std::array<Source, names.size()> table{
-        XorSource{},   SineSource{}, SpiralsSource{}, BlobsSource{},
-        DelaySource{}, CsvSource{},  IdxSource{},     SafetensorsSource{}};
+const std::vector<Kind<Source>>& kinds() {
+    static const std::vector<Kind<Source>> table{
+        {"xor", XorSource{}, "The four rows of exclusive or."},
+        {"sine", SineSource{}, "y = sin(pi cycles x) for x from -1 to 1."},
+        {"spirals", SpiralsSource{}, "Two spirals around each other, one class each."},
+        {"blobs", BlobsSource{}, "Normal clouds, one class each."},
+        {"delay", DelaySource{},
+         "Sequences of random -1 and 1; the target is the input some steps ago."},
+        {"csv", CsvSource{}, "Columns of CSV files with a header line.", {"files", "targets"}},
+        {"idx",
+         IdxSource{},
+         "Samples and labels as MNIST comes, gzipped or plain.",
+         {"inputs", "targets"}},
+        {"safetensors", SafetensorsSource{}, "Two tensors of a file.", {"file"}}};
     return table;
 }
-static_assert(std::variant_size_v<Source> == names.size());
 
 /// A column twice, or a target among the inputs, which would be learnt by heart.
 void check_columns(const CsvSource& csv, std::string_view path) {
@@ -116,8 +73,6 @@ void check_named(const Source& source, std::string_view path) {
         need("files", !csv->files.empty());
         need("targets", !csv->targets.empty());
         check_columns(*csv, path);
-        (void)json_read::choice(csv->missing_values, json_read::member(path, "missing_values"),
-                                missing_values_names);
         if (csv->classes && csv->targets.size() > 1)
             json_read::fail(json_read::member(path, "targets"), "names several columns",
                             "classes are in one", "name one");
@@ -138,14 +93,6 @@ void check_finite(const Tensor& values, std::string_view what, std::string_view 
             "{}: element {} of the {} {} is {} (finite numbers are needed, as floats too) mend the "
             "file or its \"scale\"",
             path, wrong - values.elements.begin(), what, values.shape.text(), *wrong));
-}
-
-std::vector<SettingField> fields(Split& split) {
-    constexpr FieldRange rows{0.0, 1e9};
-    return {{"train", &split.train, rows},
-            {"validation", &split.validation, rows},
-            {"test", &split.test, rows},
-            {"shuffle", &split.shuffle}};
 }
 
 /// Rows of a part: a share of all of them below 1, else a number.
@@ -200,13 +147,13 @@ void fit_targets(SourceRows& rows, const Loss& loss) {
 }  // namespace
 
 std::span<const std::string_view> source_types() {
+    static const std::vector<std::string_view> names = field_json::names(kinds());
     return names;
 }
 
 SourceRows read_source(const nlohmann::json& json, std::string_view path,
                        const SourceContext& context) {
-    Source source = defaults()[read_type(json, path, names)];
-    read_fields(json, path, fields(source), std::array<std::string_view, 1>{"type"});
+    const Source source = field_json::read_kind(json, path, kinds());
     check_named(source, path);
     SourceRows rows = std::visit([&](const auto& kind) { return rows_of(kind, context); }, source);
     check_finite(rows.inputs, "inputs", path);
@@ -215,22 +162,27 @@ SourceRows read_source(const nlohmann::json& json, std::string_view path,
 }
 
 nlohmann::ordered_json source_defaults(std::string_view type) {
-    Source source = defaults()[read_type(nlohmann::json{{"type", type}}, "source", names)];
-    nlohmann::ordered_json json{{"type", type}};
-    write_fields(json, fields(source));
+    const Source source = field_json::read_kind(nlohmann::json{{"type", type}}, "source", kinds());
+    nlohmann::ordered_json json;
+    field_json::write_kind(json, type, source);
     return json;
+}
+
+nlohmann::ordered_json source_schema() {
+    nlohmann::ordered_json variants;
+    field_json::describe_kinds(variants, kinds());
+    return variants;
 }
 
 Split split_from_json(const nlohmann::json& json, std::string_view path) {
     Split split;
-    read_fields(json, path, fields(split), {});
+    field_json::read_fields(split, json, path);
     return split;
 }
 
 nlohmann::ordered_json to_json(const Split& split) {
-    Split copy = split;
-    nlohmann::ordered_json json = nlohmann::ordered_json::object();
-    write_fields(json, fields(copy));
+    nlohmann::ordered_json json;
+    field_json::write_fields(json, split);
     return json;
 }
 

@@ -7,8 +7,10 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
+#include "cambrian/engine/core/json/field.hpp"
 #include "cambrian/engine/tensor/tensor.hpp"
 #include "cambrian/engine/train/data_set.hpp"
 #include "cambrian/engine/train/loss.hpp"
@@ -43,6 +45,8 @@ struct SourceContext {
                                      const SourceContext& context);
 /// Every field of a type with its default.
 [[nodiscard]] nlohmann::ordered_json source_defaults(std::string_view type);
+/// What the schema of configs says of each type: "x-variants".
+[[nodiscard]] nlohmann::ordered_json source_schema();
 
 /// Which rows train, validate and test: a share of all rows, or a number of them from 1 on.
 struct Split {
@@ -51,6 +55,16 @@ struct Split {
     double test = 0.0;
     bool shuffle =
         true;  ///< Else the first rows train, the next ones validate, the last ones test.
+
+    static constexpr auto fields = std::tuple{
+        Field{"train", &Split::train, FieldRange{0.0, 1e9},
+              "Rows to train on; 0: all that the others leave."},
+        Field{"validation", &Split::validation, FieldRange{0.0, 1e9},
+              "Rows to watch the training with."},
+        Field{"test", &Split::test, FieldRange{0.0, 1e9}, "Rows for the end."},
+        Field{"shuffle", &Split::shuffle,
+              "false: the first rows train, the next ones validate, the last ones test."},
+    };
     bool operator==(const Split&) const = default;
 };
 [[nodiscard]] Split split_from_json(const nlohmann::json& json, std::string_view path = "split");

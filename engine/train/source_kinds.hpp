@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "cambrian/engine/io/csv.hpp"
 #include "cambrian/engine/train/source.hpp"
 
 // The kinds of sources, one struct each.
@@ -12,12 +13,21 @@ namespace cambrian {
 // Samples from formulas; every random number is drawn from the stream of the seed.
 
 /// The four rows of exclusive or; classes 0 and 1.
-struct XorSource {};
+struct XorSource {
+    static constexpr std::tuple<> fields{};
+};
 /// y = sin(π cycles x) for x from −1 to 1, plus normal noise.
 struct SineSource {
     std::int64_t rows = 256;
     double cycles = 2.0;
     double noise = 0.0;
+
+    static constexpr auto fields = std::tuple{
+        Field{"rows", &SineSource::rows, FieldRange{1.0, 1e8}, "Samples."},
+        Field{"cycles", &SineSource::cycles, FieldRange{0.0, 100.0, true},
+              "Half periods on each side of 0."},
+        Field{"noise", &SineSource::noise, not_negative, "Standard deviation of normal noise."},
+    };
 };
 /// Two spirals around each other: angle t from 0 to 2π turns at radius t / (2π turns), the second
 /// one turned by π, plus normal noise; classes 0 and 1.
@@ -25,6 +35,12 @@ struct SpiralsSource {
     std::int64_t rows = 400;
     double turns = 1.5;
     double noise = 0.0;
+
+    static constexpr auto fields = std::tuple{
+        Field{"rows", &SpiralsSource::rows, FieldRange{1.0, 1e8}, "Samples."},
+        Field{"turns", &SpiralsSource::turns, FieldRange{0.0, 100.0, true}, "Turns of a spiral."},
+        Field{"noise", &SpiralsSource::noise, not_negative, "Standard deviation of normal noise."},
+    };
 };
 /// Normal clouds around centres that are drawn from [−1, 1]; one class each.
 struct BlobsSource {
@@ -32,12 +48,26 @@ struct BlobsSource {
     std::int64_t classes = 3;
     std::int64_t features = 2;
     double spread = 0.1;
+
+    static constexpr auto fields = std::tuple{
+        Field{"rows", &BlobsSource::rows, FieldRange{1.0, 1e8}, "Samples."},
+        Field{"classes", &BlobsSource::classes, FieldRange{2.0, 1e4}, "Clouds."},
+        Field{"features", &BlobsSource::features, FieldRange{1.0, 1e4}, "Dimensions."},
+        Field{"spread", &BlobsSource::spread, not_negative,
+              "Standard deviation of a cloud; the centres are between -1 and 1."},
+    };
 };
 /// Sequences of random −1 and 1; the target is the input `delay` steps ago, before that 0.
 struct DelaySource {
     std::int64_t rows = 256;
     std::int64_t steps = 16;
     std::int64_t delay = 2;
+
+    static constexpr auto fields = std::tuple{
+        Field{"rows", &DelaySource::rows, FieldRange{1.0, 1e8}, "Samples."},
+        Field{"steps", &DelaySource::steps, FieldRange{1.0, 1e4}, "Steps of a sequence."},
+        Field{"delay", &DelaySource::delay, FieldRange{0.0, 1e4}, "Steps to remember."},
+    };
 };
 
 [[nodiscard]] SourceRows rows_of(const XorSource& source, const SourceContext& context);
@@ -60,13 +90,35 @@ struct CsvSource {
     bool classes = false;
     std::int64_t steps = 0;
     double scale = 1.0;
-    std::string missing_values = "error";  ///< One of missing_values_names.
+    MissingValues missing_values = MissingValues::error;
+
+    static constexpr auto fields = std::tuple{
+        Field{"files", &CsvSource::files,
+              "Files below each other; a relative path starts at run.base_directory."},
+        Field{"inputs", &CsvSource::inputs,
+              "Columns that the network sees; empty: all that are no targets."},
+        Field{"targets", &CsvSource::targets, "Columns to predict, or the one with the class."},
+        Field{"classes", &CsvSource::classes,
+              "Whether the target is a class: any whole numbers, counted through in their order."},
+        Field{"steps", &CsvSource::steps, FieldRange{0.0, 1e6},
+              "Rows that make a sequence, in order; 0: rows on their own."},
+        Field{"scale", &CsvSource::scale, positive, "Factor of all inputs."},
+        Field{"missing_values", &CsvSource::missing_values,
+              "A missing cell: refuse the file, leave the row out, or repeat the value of the row "
+              "before."},
+    };
 };
 /// A file of samples and one of their class indices, as MNIST comes; a sample becomes one row.
 struct IdxSource {
     std::string inputs;
     std::string targets;
     double scale = 1.0 / 255.0;
+
+    static constexpr auto fields = std::tuple{
+        Field{"inputs", &IdxSource::inputs, "File of samples; a sample becomes one row."},
+        Field{"targets", &IdxSource::targets, "File of class indices."},
+        Field{"scale", &IdxSource::scale, positive, "Factor of all inputs."},
+    };
 };
 /// Two tensors of a file: inputs [rows, ..], of which all but the first axis become one row (or,
 /// with `sequences`, all but the first two), and targets: integers as class indices, else numbers.
@@ -76,6 +128,14 @@ struct SafetensorsSource {
     std::string targets = "targets";
     bool sequences = false;
     double scale = 1.0;
+
+    static constexpr auto fields = std::tuple{
+        Field{"file", &SafetensorsSource::file, "The file."},
+        Field{"inputs", &SafetensorsSource::inputs, "Name of the samples, [rows, ..]."},
+        Field{"targets", &SafetensorsSource::targets, "Name of the targets: integers are classes."},
+        Field{"sequences", &SafetensorsSource::sequences, "Whether the second axis is time."},
+        Field{"scale", &SafetensorsSource::scale, positive, "Factor of all inputs."},
+    };
 };
 
 [[nodiscard]] SourceRows rows_of(const CsvSource& source, const SourceContext& context);

@@ -8,8 +8,8 @@
 
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
-#include "cambrian/evolve/tasks/settings.hpp"
-#include "cambrian/evolve/tasks/standard.hpp"
+#include "cambrian/engine/core/json/field_json.hpp"
+#include "cambrian/engine/core/nearest.hpp"
 
 namespace cambrian::evolve {
 
@@ -74,10 +74,9 @@ namespace {
 /// Refuses settings that a task of a user's program does not read.
 void check_keys(const nlohmann::json& settings, const std::string& type,
                 const std::vector<std::string>& keys) {
-    if (const auto validation = settings.find("validation"); validation != settings.end()) {
-        static constexpr std::array<std::string_view, 1> allowed{"every"};
-        (void)Settings(*validation, "task.validation", allowed)
-            .integer("every", 1, 1, 1'000'000'000);
+    if (const nlohmann::json* validation = json_read::find(settings, "validation")) {
+        ValidationSettings checked;
+        field_json::read_fields(checked, *validation, "task.validation");
     }
     for (const auto& [key, value] : settings.items()) {
         if (key == "type" || key == "validation" || std::ranges::find(keys, key) != keys.end())
@@ -85,26 +84,27 @@ void check_keys(const nlohmann::json& settings, const std::string& type,
         throw ConfigError(fmt::format(
             "task.{} is not a key of task \"{}\" ({}) leave it out, or name it where the program "
             "adds the task: tasks.add(\"{}\", factory, {{\"{}\"}}){}",
-            key, type,
-            keys.empty() ? std::string("it has none")
-                         : fmt::format("its keys: {}", fmt::join(keys, ", ")),
-            type, key, keys.empty() ? std::string() : nearest_hint(key, keys)));
+            key, type, keys.empty() ? "it has none" : "its keys: " + joined(keys), type, key,
+            keys.empty() ? "" : " " + nearest_hint(key, keys)));
     }
 }
 
 }  // namespace
 
 void TaskRegistry::add(std::string name, Factory factory, std::vector<std::string> keys) {
-    add_entry(std::move(name), {std::move(factory), std::move(keys)});
+    CAMBRIAN_ASSERT(factory != nullptr);
+    auto checked = [type = name, keys = std::move(keys), make = std::move(factory)](
+                       const nlohmann::json& settings, const TaskContext& context) {
+        check_keys(settings, type, keys);
+        return make(settings, context);
+    };
+    add(TaskKind{std::move(name), {}, std::move(checked), nullptr});
 }
 
-void TaskRegistry::add_checking(std::string name, Factory factory) {
-    add_entry(std::move(name), {std::move(factory), std::nullopt});
-}
-
-void TaskRegistry::add_entry(std::string name, Entry entry) {
-    CAMBRIAN_ASSERT(entry.factory != nullptr);
-    const auto [position, added] = entries_.try_emplace(std::move(name), std::move(entry));
+void TaskRegistry::add(TaskKind kind) {
+    CAMBRIAN_ASSERT(kind.make != nullptr);
+    std::string name = kind.name;
+    const auto [position, added] = kinds_.try_emplace(std::move(name), std::move(kind));
     if (!added)
         throw ConfigError(fmt::format(
             "task type \"{}\" is registered twice (the name is taken) choose another name",
@@ -114,32 +114,32 @@ void TaskRegistry::add_entry(std::string name, Entry entry) {
 std::unique_ptr<Task> TaskRegistry::make(const nlohmann::json& settings,
                                          const TaskContext& context) const {
     const std::vector<std::string> known = names();
-    const auto list = fmt::format("{}", fmt::join(known, ", "));
     if (!settings.is_object() || !settings.contains("type") || !settings["type"].is_string())
-        throw ConfigError(
-            fmt::format("task.type is missing (it must be a text) choose one of: {}", list));
+        throw ConfigError(fmt::format("task.type is missing (it must be a text) choose one of: {}",
+                                      joined(known)));
     const auto type = settings["type"].get<std::string>();
-    const auto found = entries_.find(type);
-    if (found == entries_.end())
-        throw ConfigError(fmt::format("task.type is \"{}\" (known: {}){}", type, list,
+    const auto found = kinds_.find(type);
+    if (found == kinds_.end())
+        throw ConfigError(fmt::format("task.type is \"{}\" (known: {}) {}", type, joined(known),
                                       nearest_hint(type, known)));
-    if (found->second.keys) check_keys(settings, type, *found->second.keys);
-    return found->second.factory(settings, context);
+    return found->second.make(settings, context);
 }
 
 std::vector<std::string> TaskRegistry::names() const {
     std::vector<std::string> result;
-    for (const auto& entry : entries_) result.push_back(entry.first);
+    for (const auto& entry : kinds_) result.push_back(entry.first);
     return result;
 }
 
-TaskRegistry standard_tasks() {
-    TaskRegistry registry;
-    registry.add_checking("xor", make_xor_task);
-    registry.add_checking("cart_pole", make_cart_pole_task);
-    registry.add_checking("table", make_table_task);
-    registry.add_checking("dataset", make_dataset_task);
-    return registry;
+nlohmann::ordered_json TaskRegistry::schema() const {
+    auto variants = nlohmann::ordered_json::object();
+    for (const auto& [name, kind] : kinds_) {
+        if (!kind.describe) continue;
+        nlohmann::ordered_json& variant = variants[name];
+        if (!kind.meaning.empty()) variant["description"] = kind.meaning;
+        kind.describe(variant["properties"]);
+    }
+    return variants;
 }
 
 }  // namespace cambrian::evolve

@@ -9,8 +9,10 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
+#include "cambrian/engine/core/json/field.hpp"
 #include "cambrian/engine/core/random.hpp"
 #include "cambrian/engine/network/network.hpp"
 #include "cambrian/engine/train/data_set.hpp"
@@ -131,34 +133,52 @@ class Population {
                                                      std::int64_t batch) = 0;
 };
 
+/// How often the best individual is validated; how is the business of the task.
+struct ValidationSettings {
+    std::uint64_t every = 5;  ///< Generations; 0 = only at the end.
+
+    static constexpr auto fields = std::tuple{
+        Field{"every", &ValidationSettings::every, FieldRange{1.0, 1e9},
+              "Generations between validations; the last one is validated too."},
+    };
+};
+
 /// Where a config's paths start and how tasks are made.
 struct TaskContext {
     std::string base_directory;  ///< Of the config file; relative data paths start there.
 };
 
+/// A type of task as configs name it.
+struct TaskKind {
+    std::string name;
+    std::string meaning;  ///< A line for those who choose one; empty: configs/schema.json has it.
+    /// Refuses wrong settings itself, as field_json::read_fields does.
+    std::function<std::unique_ptr<Task>(const nlohmann::json& settings, const TaskContext& context)>
+        make;
+    /// Adds what the schema of configs says of its keys, see field_json::describe_fields; null:
+    /// the keys are not known before the task is made.
+    std::function<void(nlohmann::ordered_json& properties)> describe;
+};
+
 /// Tasks by `task.type`, passed by value: a program adds its own.
 class TaskRegistry {
   public:
-    using Factory = std::function<std::unique_ptr<Task>(const nlohmann::json& settings,
-                                                        const TaskContext& context)>;
+    using Factory = decltype(TaskKind::make);
     /// @param keys of the task's settings beside "type" and "validation"; others are refused.
     /// Throws ConfigError when the name is taken.
     void add(std::string name, Factory factory, std::vector<std::string> keys = {});
-    /// The same for a factory that refuses keys itself, as those that come with Cambrian do.
-    void add_checking(std::string name, Factory factory);
+    /// A task whose keys `cambrian explain` lists, and which are checked before it is made.
+    void add(TaskKind kind);
     /// Makes the task of settings["type"]. Throws ConfigError naming the nearest type or key, or
     /// what the factory throws.
     [[nodiscard]] std::unique_ptr<Task> make(const nlohmann::json& settings,
                                              const TaskContext& context) const;
     [[nodiscard]] std::vector<std::string> names() const;
+    /// What the schema of configs says of the types whose keys are known: "x-variants".
+    [[nodiscard]] nlohmann::ordered_json schema() const;
 
   private:
-    struct Entry {
-        Factory factory;
-        std::optional<std::vector<std::string>> keys;  ///< Nothing: the factory checks them.
-    };
-    void add_entry(std::string name, Entry entry);
-    std::map<std::string, Entry, std::less<>> entries_;
+    std::map<std::string, TaskKind, std::less<>> kinds_;
 };
 
 /// The tasks that come with Cambrian: xor, cart_pole, table, dataset.

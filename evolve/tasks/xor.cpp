@@ -1,9 +1,9 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
+#include "cambrian/engine/core/json/json_read.hpp"
 #include "cambrian/engine/graph/builders/arithmetic.hpp"
-#include "cambrian/evolve/tasks/settings.hpp"
-#include "cambrian/evolve/tasks/standard.hpp"
+#include "cambrian/evolve/tasks/task.hpp"
 
 namespace cambrian::evolve {
 namespace {
@@ -27,10 +27,18 @@ class XorTask final : public Task {
 
 }  // namespace
 
-std::unique_ptr<Task> make_xor_task(const nlohmann::json& settings, const TaskContext&) {
-    static constexpr std::array<std::string_view, 1> keys{"type"};
-    [[maybe_unused]] const Settings checked(settings, "task", keys);
-    return std::make_unique<XorTask>();
+/// `{"type": "xor"}`: the four patterns of exclusive or.
+TaskKind xor_task() {
+    const auto make = [](const nlohmann::json& settings, const TaskContext&) {
+        static constexpr std::array<std::string_view, 1> keys{"type"};
+        json_read::object(settings, "task", keys);
+        return std::make_unique<XorTask>();
+    };
+    const auto describe = [](nlohmann::ordered_json& properties) {
+        properties = nlohmann::ordered_json::object();
+    };
+    return {"xor", "The four rows of exclusive or; fitness = 4 - sum of squared errors.", make,
+            describe};
 }
 
 }  // namespace cambrian::evolve

@@ -23,20 +23,6 @@ std::string shown(const json& value) {
     return json_text::shown(value, longest);
 }
 
-std::string joined(std::span<const std::string_view> names) {
-    std::string result;
-    for (const std::string_view name : names) {
-        if (!result.empty()) result += ", ";
-        result += name;
-    }
-    return result;
-}
-
-std::string advice(std::string_view name, std::span<const std::string_view> allowed) {
-    const auto nearest = nearest_name(name, allowed);
-    return nearest ? "did you mean \"" + std::string(*nearest) + "\"?" : "use one of these";
-}
-
 [[noreturn]] void wrong_type(const json& value, std::string_view path, std::string_view wanted) {
     fail(path, "is " + shown(value), std::string(wanted) + " is needed", "change it");
 }
@@ -54,12 +40,22 @@ void object(const json& value, std::string_view path, std::span<const std::strin
     for (const auto& item : value.items()) {
         if (std::ranges::find(keys, item.key()) != keys.end()) continue;
         fail(member(path, shortened(item.key())), "is not a key", "known here: " + joined(keys),
-             advice(item.key(), keys));
+             nearest_hint(item.key(), keys));
     }
 }
 
-void list(const json& value, std::string_view path) {
+std::size_t list(const json& value, std::string_view path) {
     if (!value.is_array()) wrong_type(value, path, "a list");
+    return value.size();
+}
+
+const json& at(const json& list, std::size_t index) {
+    return list[index];
+}
+
+const json* find(const json& object, std::string_view key) {
+    const auto found = object.find(std::string(key));
+    return found == object.end() ? nullptr : &*found;
 }
 
 std::int64_t integer(const json& value, std::string_view path, std::int64_t least,
@@ -98,7 +94,8 @@ std::size_t choice(const json& value, std::string_view path,
     const std::string chosen = text(value, path);
     const auto found = std::ranges::find(allowed, chosen);
     if (found == allowed.end())
-        fail(path, "is " + shown(value), "known: " + joined(allowed), advice(chosen, allowed));
+        fail(path, "is " + shown(value), "known: " + joined(allowed),
+             nearest_hint(chosen, allowed));
     return static_cast<std::size_t>(found - allowed.begin());
 }
 

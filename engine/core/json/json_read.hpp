@@ -16,8 +16,12 @@ namespace cambrian::json_read {
 /// The value must be an object with no other keys than these.
 void object(const nlohmann::json& json, std::string_view path,
             std::span<const std::string_view> keys);
-/// The value must be a list.
-void list(const nlohmann::json& json, std::string_view path);
+/// The value must be a list; → how many elements it has.
+std::size_t list(const nlohmann::json& json, std::string_view path);
+/// An element of a list.
+[[nodiscard]] const nlohmann::json& at(const nlohmann::json& list, std::size_t index);
+/// The value of a key, or null where the object has none.
+[[nodiscard]] const nlohmann::json* find(const nlohmann::json& object, std::string_view key);
 [[nodiscard]] std::int64_t integer(const nlohmann::json& json, std::string_view path,
                                    std::int64_t least, std::int64_t most);
 /// A number that a float can hold.

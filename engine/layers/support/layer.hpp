@@ -9,6 +9,7 @@
 #include <tuple>
 #include <vector>
 
+#include "cambrian/engine/core/json/field.hpp"
 #include "cambrian/engine/graph/builders/arithmetic.hpp"
 #include "cambrian/engine/layers/support/training.hpp"
 
@@ -62,17 +63,10 @@ struct StepResult {
     std::vector<Var> state;
 };
 
-/// Names a member for JSON, archives, mutation and documentation.
-template <class Layer, class Value>
-struct Field {
-    std::string_view name;
-    Value Layer::*member;
-    std::string_view meaning{};  ///< What name, type and allowed values leave open.
-};
-template <class Layer, class Value>
-Field(const char*, Value Layer::*) -> Field<Layer, Value>;
-template <class Layer, class Value>
-Field(const char*, Value Layer::*, const char*) -> Field<Layer, Value>;
+/// The names of activations in JSON.
+[[nodiscard]] constexpr std::span<const std::string_view> choice_names(Activation) {
+    return activation_names;
+}
 
 /// What a reader wants to know of a layer type beside its fields and shapes.
 struct LayerText {

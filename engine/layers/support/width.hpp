@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include "cambrian/engine/core/json/field.hpp"
 #include "cambrian/engine/graph/builders/arithmetic.hpp"
 
 // What layers share about the shape of a row: the axes of one element of the batch, without batch
@@ -15,7 +16,7 @@
 namespace cambrian {
 
 /// The widest layer: large enough for any use, small enough that no weight count overflows.
-inline constexpr std::int64_t widest_layer = std::int64_t{1} << 24U;
+inline constexpr std::int64_t widest_layer = largest_count;
 
 /// "[.., 3, 8, 8]"
 [[nodiscard]] std::string rows_of(const Shape& row);

@@ -1,9 +1,6 @@
-#include <array>
 #include <nlohmann/json.hpp>
-#include <optional>
 
-#include "cambrian/engine/core/json/json_read.hpp"
-#include "cambrian/engine/layers/support/field_json.hpp"
+#include "cambrian/engine/core/json/kinds.hpp"
 #include "cambrian/engine/network/builders/builders.hpp"
 #include "cambrian/engine/network/builders/checks.hpp"
 
@@ -12,15 +9,17 @@ namespace cambrian {
 
 namespace {
 
-template <class... B>
-constexpr std::array<std::string_view, sizeof...(B)> names_of(const std::variant<B...>*) {
-    return {std::string_view(B::name)...};
-}
-constexpr auto names = names_of(static_cast<Builder*>(nullptr));
+using field_json::Kind;
 
 template <class... B>
-std::array<Builder, sizeof...(B)> defaults_of(const std::variant<B...>*) {
-    return {Builder(B{})...};
+std::vector<Kind<Builder>> kinds_of(const std::variant<B...>*) {
+    return {{B::name, B{}, {}}...};
+}
+
+/// In the order of the variant.
+const std::vector<Kind<Builder>>& kinds() {
+    static const auto table = kinds_of(static_cast<Builder*>(nullptr));
+    return table;
 }
 
 }  // namespace
@@ -47,34 +46,28 @@ void require_count(std::string_view key, std::int64_t count, std::string_view wh
 }  // namespace builder_checks
 
 std::span<const std::string_view> builder_types() {
+    static const std::vector<std::string_view> names = field_json::names(kinds());
     return names;
 }
 
 std::string_view name(const Builder& builder) {
-    return names[builder.index()];
+    return kinds()[builder.index()].name;
 }
 
 nlohmann::ordered_json to_json(const Builder& builder) {
-    nlohmann::ordered_json result{{"type", name(builder)}};
-    const auto write = [](const auto& value) { return field_json::write(value); };
-    std::visit([&](const auto& settings) { field_json::write_fields(result, settings, write); },
-               builder);
-    return result;
+    nlohmann::ordered_json json;
+    field_json::write_kind(json, name(builder), builder);
+    return json;
 }
 
 Builder builder_from_json(const nlohmann::json& json, std::string_view path) {
-    if (!json.is_object() || !json.contains("type"))
-        json_read::fail(path, "is not a builder", "an object with a \"type\" is needed",
-                        "write it like {\"type\": \"dense_stack\"}");
-    const std::size_t type =
-        json_read::choice(json["type"], json_read::member(path, "type"), names);
-    Builder builder = defaults_of(static_cast<Builder*>(nullptr))[type];
-    const auto read = [](auto& value, const nlohmann::json& source, std::string_view place) {
-        field_json::read(value, source, place);
-    };
-    std::visit([&](auto& settings) { field_json::read_fields(settings, json, path, read); },
-               builder);
-    return builder;
+    return field_json::read_kind(json, path, kinds());
+}
+
+nlohmann::ordered_json builder_schema() {
+    nlohmann::ordered_json variants;
+    field_json::describe_kinds(variants, kinds());
+    return variants;
 }
 
 }  // namespace cambrian

@@ -112,6 +112,8 @@ using Builder = std::variant<DenseStack, Convolutional, Transformer, RandomNetwo
 [[nodiscard]] std::string_view name(const Builder& builder);
 /// {"type": "dense_stack", "widths": [..], ..}: every field.
 [[nodiscard]] nlohmann::ordered_json to_json(const Builder& builder);
+/// What the schema of configs says of each type: "x-variants".
+[[nodiscard]] nlohmann::ordered_json builder_schema();
 /// Strict, as layers are read; keys left out keep their defaults. Throws ConfigError.
 [[nodiscard]] Builder builder_from_json(const nlohmann::json& json, std::string_view path);
 

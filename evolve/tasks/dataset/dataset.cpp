@@ -4,14 +4,27 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "cambrian/engine/core/json/field_json.hpp"
 #include "cambrian/engine/train/source.hpp"
 #include "cambrian/engine/train/training_graphs.hpp"
 #include "cambrian/evolve/tasks/dataset/class_coverage.hpp"
-#include "cambrian/evolve/tasks/settings.hpp"
-#include "cambrian/evolve/tasks/standard.hpp"
+#include "cambrian/evolve/tasks/task.hpp"
 
 namespace cambrian::evolve {
 namespace {
+
+/// The keys of its config beside the source and the loss.
+struct DatasetSettings {
+    Split split{};
+    std::uint64_t seed = SourceContext{}.seed;
+    ValidationSettings validation{};
+
+    static constexpr auto fields = std::tuple{
+        Field{"split", &DatasetSettings::split},
+        Field{"seed", &DatasetSettings::seed},
+        Field{"validation", &DatasetSettings::validation},
+    };
+};
 
 class DatasetTask final : public Task {
   public:
@@ -115,30 +128,21 @@ std::vector<std::string> coverage_of(const DataSet& data, const std::vector<doub
     return coverage_notes(parts, classes);
 }
 
-}  // namespace
-
-std::unique_ptr<Task> make_dataset_task(const nlohmann::json& json, const TaskContext& context) {
-    static constexpr std::array<std::string_view, 6> keys{"type", "source", "split",
-                                                          "loss", "seed",   "validation"};
-    const Settings settings(json, "task", keys);
-    const nlohmann::json* source = settings.find("source");
-    if (source == nullptr) settings.fail("source", "is missing (nothing to learn from) add it");
-    if (const nlohmann::json* validation = settings.find("validation")) {
-        static constexpr std::array<std::string_view, 1> validation_keys{"every"};
-        const Settings inner(*validation, settings.path("validation"), validation_keys);
-        // How often is the coordinator's business; here it is only checked.
-        (void)inner.integer("every", 1, 1, 1'000'000'000);
-    }
-    const nlohmann::json* loss_json = settings.find("loss");
-    const nlohmann::json* split_json = settings.find("split");
-    Loss loss = loss_json == nullptr ? Loss{} : loss_from_json(*loss_json, settings.path("loss"));
-    const Split split =
-        split_json == nullptr ? Split{} : split_from_json(*split_json, settings.path("split"));
-    const auto seed = static_cast<std::uint64_t>(settings.integer("seed", 1, 0, INT64_MAX));
+std::unique_ptr<Task> make_dataset(const nlohmann::json& json, const TaskContext& context) {
+    static constexpr std::array<std::string_view, 3> others{"type", "source", "loss"};
+    DatasetSettings settings;
+    field_json::read_fields(settings, json, "task", others);
+    const nlohmann::json* source = json_read::find(json, "source");
+    if (source == nullptr)
+        json_read::fail("task.source", "is missing", "nothing to learn from", "add it");
+    const nlohmann::json* loss_json = json_read::find(json, "loss");
+    Loss loss = loss_json == nullptr ? Loss{} : loss_from_json(*loss_json, "task.loss");
+    const Split& split = settings.split;
+    const std::uint64_t seed = settings.seed;
     SourceContext source_context{context.base_directory, seed};
     auto* entropy = std::get_if<CrossEntropy>(&loss);
     if (entropy != nullptr) source_context.ignored = entropy->ignore_index;
-    SourceRows rows = read_source(*source, settings.path("source"), source_context);
+    SourceRows rows = read_source(*source, "task.source", source_context);
     if (entropy != nullptr && rows.ignored) entropy->ignore_index = *rows.ignored;
     std::vector<std::string> notes = rows.notes;
     const std::vector<double> values = rows.class_values;
@@ -151,6 +155,17 @@ std::unique_ptr<Task> make_dataset_task(const nlohmann::json& json, const TaskCo
         notes.push_back(std::move(text));
     return std::make_unique<DatasetTask>(Learning{std::move(data), loss}, std::move(preparation),
                                          std::move(notes));
+}
+
+}  // namespace
+
+/// `{"type": "dataset", "source": {..}, "split": {..}, "loss": {..}, "seed": 1}`: samples of a file
+/// or a formula (engine/train/source.hpp), fitness = −loss over all rows of a part.
+TaskKind dataset_task() {
+    const auto describe = [](nlohmann::ordered_json& properties) {
+        field_json::describe_fields<DatasetSettings>(properties);
+    };
+    return {"dataset", {}, make_dataset, describe};
 }
 
 }  // namespace cambrian::evolve

@@ -1,8 +1,7 @@
-#include <nlohmann/json.hpp>
 #include <numbers>
 
 #include "cambrian/engine/core/contract.hpp"
-#include "cambrian/evolve/tasks/standard.hpp"
+#include "cambrian/evolve/tasks/environment.hpp"
 
 namespace cambrian::evolve {
 namespace {
@@ -76,8 +75,10 @@ std::unique_ptr<Environment> make_cart_pole() {
     return std::make_unique<CartPole>();
 }
 
-std::unique_ptr<Task> make_cart_pole_task(const nlohmann::json& settings, const TaskContext&) {
-    return make_rollout_task(make_cart_pole(), rollout_settings(settings));
+TaskKind cart_pole_task() {
+    return rollout_task(make_cart_pole,
+                        "Gym CartPole-v1: 4 observations, 2 outputs (argmax), a reward of 1 for "
+                        "each step the pole stands.");
 }
 
 }  // namespace cambrian::evolve

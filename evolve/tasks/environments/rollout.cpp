@@ -8,8 +8,8 @@
 
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
-#include "cambrian/evolve/tasks/settings.hpp"
-#include "cambrian/evolve/tasks/standard.hpp"
+#include "cambrian/engine/core/json/field_json.hpp"
+#include "cambrian/evolve/tasks/environment.hpp"
 
 namespace cambrian::evolve {
 namespace {
@@ -56,8 +56,8 @@ class RolloutTask final : public Task {
     RolloutTask(std::shared_ptr<const Environment> environment, const RolloutSettings& settings)
         : environment_(std::move(environment)), settings_(settings) {
         CAMBRIAN_ASSERT(settings.episodes > 0 && settings.steps > 0 &&
-                        settings.validation_episodes > 0);
-        const std::int64_t episodes = std::max(settings.episodes, settings.validation_episodes);
+                        settings.validation.episodes > 0);
+        const std::int64_t episodes = std::max(settings.episodes, settings.validation.episodes);
         if (episodes > std::numeric_limits<std::int32_t>::max() / settings.steps)
             throw ConfigError(fmt::format(
                 "{} episodes of {} steps are too many (all steps of a network are counted in 32 "
@@ -71,12 +71,12 @@ class RolloutTask final : public Task {
         return {.observations = environment_->observations(),
                 .outputs = environment_->outputs(),
                 .time = true,
-                .stochastic = settings_.fresh_episodes,
+                .stochastic = fresh_episodes(),
                 .validates = true};
     }
 
     std::vector<Tensor> draws(Phase phase, std::uint64_t seed, std::uint64_t round) const override {
-        const bool fixed = phase == Phase::train && !settings_.fresh_episodes;
+        const bool fixed = phase == Phase::train && !fresh_episodes();
         const RandomKey key = random_key(
             seed, fmt::format("episodes/{}/{}", name(phase), fixed ? std::uint64_t{0} : round));
         const auto word = [](std::uint64_t bits) {
@@ -91,11 +91,14 @@ class RolloutTask final : public Task {
     std::unique_ptr<Task> with_episodes(std::int64_t episodes) const override {
         RolloutSettings settings = settings_;
         settings.episodes = episodes;
-        settings.validation_episodes = episodes;
+        settings.validation.episodes = episodes;
         return std::make_unique<RolloutTask>(environment_, settings);
     }
 
   private:
+    [[nodiscard]] bool fresh_episodes() const {
+        return settings_.episode_seeds == EpisodeSeeds::per_generation;
+    }
     Graph body(const ForwardModel& network, std::span<const Var> carries,
                std::span<const Var> invariants, std::size_t state_count) const;
 
@@ -106,7 +109,7 @@ class RolloutTask final : public Task {
 Objective RolloutTask::build(const ObjectiveContext& context, Phase phase) const {
     Graph& graph = context.graph;
     const std::int64_t episodes =
-        phase == Phase::train ? settings_.episodes : settings_.validation_episodes;
+        phase == Phase::train ? settings_.episodes : settings_.validation.episodes;
     const auto filled = [&](ValueType type, double value) {
         return graph.constant(Tensor(
             type, Shape{episodes}, std::vector<double>(static_cast<std::size_t>(episodes), value)));
@@ -169,26 +172,20 @@ std::unique_ptr<Task> make_rollout_task(std::unique_ptr<Environment> environment
     return std::make_unique<RolloutTask>(std::move(environment), settings);
 }
 
-RolloutSettings rollout_settings(const nlohmann::json& json) {
-    static constexpr std::array<std::string_view, 5> keys{"type", "episodes", "steps",
-                                                          "episode_seeds", "validation"};
-    static constexpr std::array<std::string_view, 2> validation_keys{"every", "episodes"};
-    static constexpr std::array<std::string_view, 2> seeds{"per_generation", "fixed"};
-    constexpr std::int64_t most = 1'000'000;
-
-    const Settings settings(json, "task", keys);
-    RolloutSettings result;
-    result.episodes = settings.integer("episodes", result.episodes, 1, most);
-    result.steps = settings.integer("steps", result.steps, 1, most);
-    result.fresh_episodes = settings.choice("episode_seeds", 0, seeds) == 0;
-    if (const nlohmann::json* json_validation = settings.find("validation")) {
-        const Settings validation(*json_validation, settings.path("validation"), validation_keys);
-        // How often is the coordinator's business; here it is only checked.
-        [[maybe_unused]] const std::int64_t every = validation.integer("every", 5, 1, most);
-        result.validation_episodes =
-            validation.integer("episodes", result.validation_episodes, 1, most);
-    }
-    return result;
+TaskKind rollout_task(std::function<std::unique_ptr<Environment>()> environment,
+                      std::string meaning) {
+    const auto describe = [](nlohmann::ordered_json& properties) {
+        field_json::describe_fields<RolloutSettings>(properties);
+    };
+    std::string name(environment()->type());
+    auto make = [environment = std::move(environment)](const nlohmann::json& json,
+                                                       const TaskContext&) {
+        static constexpr std::array<std::string_view, 1> others{"type"};
+        RolloutSettings settings;
+        field_json::read_fields(settings, json, "task", others);
+        return make_rollout_task(environment(), settings);
+    };
+    return {std::move(name), std::move(meaning), std::move(make), describe};
 }
 
 }  // namespace cambrian::evolve

@@ -6,7 +6,7 @@
 
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
-#include "cambrian/evolve/tasks/standard.hpp"
+#include "cambrian/engine/core/json/field_json.hpp"
 #include "cambrian/evolve/tasks/table/baselines.hpp"
 #include "cambrian/evolve/tasks/table/data.hpp"
 #include "cambrian/evolve/tasks/table/notes.hpp"
@@ -196,8 +196,16 @@ Objective TableTask::build(const ObjectiveContext& context, Phase phase) const {
 
 }  // namespace
 
-std::unique_ptr<Task> make_table_task(const nlohmann::json& settings, const TaskContext& context) {
-    return std::make_unique<TableTask>(table_settings(settings, context));
+/// `{"type": "table", ...}`, see TableSettings.
+TaskKind table_task() {
+    const auto make = [](const nlohmann::json& settings, const TaskContext& context) {
+        return std::make_unique<TableTask>(table_settings(settings, context));
+    };
+    const auto describe = [](nlohmann::ordered_json& properties) {
+        field_json::describe_fields<TableSettings>(properties);
+        field_json::describe_fields<ValidationSettings>(properties["validation"]["properties"]);
+    };
+    return {"table", {}, make, describe};
 }
 
 }  // namespace cambrian::evolve

@@ -8,7 +8,7 @@
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/cpu/cpu_backend.hpp"
 #include "cambrian/engine/reference/reference.hpp"
-#include "cambrian/evolve/tasks/standard.hpp"
+#include "cambrian/evolve/tasks/environment.hpp"
 #include "cambrian/tests/evolve/support/task_support.hpp"
 
 namespace cambrian::evolve {
