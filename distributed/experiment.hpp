@@ -1,12 +1,16 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <limits>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "cambrian/engine/backend/backend.hpp"
@@ -27,7 +31,17 @@ struct StopSettings {
 };
 
 enum class Exchange : std::uint8_t { births, genomes };
+inline constexpr std::array<std::string_view, 2> exchange_names{"births", "genomes"};
+[[nodiscard]] constexpr std::span<const std::string_view> choice_names(Exchange) {
+    return exchange_names;
+}
 enum class Reevaluate : std::uint8_t { automatic, always, never };
+inline constexpr std::array<std::string_view, 3> reevaluate_names{"auto", "always", "never"};
+[[nodiscard]] constexpr std::span<const std::string_view> choice_names(Reevaluate) {
+    return reevaluate_names;
+}
+
+// The tables `fields` are the keys of the sections of a config, see engine/core/json/field.hpp.
 
 struct DistributionSettings {
     Exchange exchange = Exchange::births;
@@ -37,24 +51,40 @@ struct DistributionSettings {
     /// Makes the backend that evaluates what the rank's own has no memory for; null: it fails.
     std::function<std::unique_ptr<Backend>()> fallback;
     std::string device;  ///< The GPU of this rank, for the table of ranks; empty: none.
+
+    static constexpr auto fields = std::tuple{
+        Field{"exchange", &DistributionSettings::exchange},
+        Field{"lease_seconds", &DistributionSettings::lease_seconds},
+    };
 };
 
 struct CheckpointSettings {
     std::uint64_t every = 10;  ///< Generations; 0 = only at the end.
     double seconds = 300.0;
     std::uint64_t keep = 3;
+
+    static constexpr auto fields = std::tuple{
+        Field{"every", &CheckpointSettings::every},
+        Field{"seconds", &CheckpointSettings::seconds},
+        Field{"keep", &CheckpointSettings::keep},
+    };
 };
 
 enum class LoggedIndividuals : std::uint8_t { all, none };
+inline constexpr std::array<std::string_view, 2> logged_individuals_names{"all", "none"};
+[[nodiscard]] constexpr std::span<const std::string_view> choice_names(LoggedIndividuals) {
+    return logged_individuals_names;
+}
 
 /// What is written of a run beside its results.
 struct LogSettings {
     LoggedIndividuals individuals = LoggedIndividuals::all;  ///< Lines of individuals.csv.
     double interval = 10.0;  ///< Seconds between lines of an output that is no terminal.
-};
 
-struct ValidationSettings {
-    std::uint64_t every = 5;  ///< Generations; 0 = only at the end.
+    static constexpr auto fields = std::tuple{
+        Field{"individuals", &LogSettings::individuals},
+        Field{"interval", &LogSettings::interval},
+    };
 };
 
 /// A run, read and checked: what launch makes of a config.
@@ -68,7 +98,7 @@ struct Experiment {
     std::shared_ptr<const evolve::Task> task;
     evolve::VariationSettings variation;
     evolve::FamilyChoice family = evolve::FamilyChoice::automatic;
-    ValidationSettings validation;
+    evolve::ValidationSettings validation;
     DistributionSettings distribution;
     CheckpointSettings checkpoint;
     LogSettings log;

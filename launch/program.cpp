@@ -303,9 +303,12 @@ class CommandLine {
     void add_explain() {
         CLI::App& sub = add("explain", "Explain a key of a config, or list them all",
                             "  cambrian explain\n"
-                            "  cambrian explain mutation.link_add_rate",
-                            [this] { return explain_command(context_, key_); });
-        sub.add_option("KEY", key_, "The key, such as population.size");
+                            "  cambrian explain mutation.link_add_rate\n"
+                            "  cambrian explain --json > schema.json",
+                            [this] { return explain_command(context_, key_, schema_json_); });
+        CLI::Option* key = sub.add_option("KEY", key_, "The key, such as population.size");
+        sub.add_flag("--json", schema_json_, "Print the JSON schema of configs, with every default")
+            ->excludes(key);
     }
 
     void add_devices() {
@@ -350,6 +353,7 @@ class CommandLine {
     SpliceOptions splice_;
     ConvertOptions convert_;
     std::string key_;
+    bool schema_json_ = false;
     bool devices_json_ = false;
     bool ops_json_ = false;
     std::string layer_type_;

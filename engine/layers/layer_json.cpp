@@ -37,6 +37,26 @@ void write_value(ordered_json& target, const OptionalLayer& layer) {
     target = layer.empty() ? ordered_json() : to_json(layer.layer.front());
 }
 
+template <class Value>
+void describe_value(ordered_json& node, const Value& value, Range range) {
+    field_json::describe(node, value, range);
+}
+
+void describe_value(ordered_json& node, const AxisValues&, Range) {
+    const ordered_json one{{"type", "integer"}, {"minimum", 0}};
+    node["anyOf"] = {one, {{"type", "array"}, {"minItems", 1}, {"maxItems", 3}, {"items", one}}};
+    node["x-text"] = "an integer, or a list with one for each axis";
+}
+
+void describe_value(ordered_json& node, const std::vector<AnyLayer>&, Range) {
+    node = {{"type", "array"}, {"items", {{"$ref", "#/$defs/layer"}}}};
+}
+
+void describe_value(ordered_json& node, const OptionalLayer&, Range) {
+    node["anyOf"] = {{{"const", nullptr}}, {{"$ref", "#/$defs/layer"}}};
+    node["x-text"] = "a layer, or null";
+}
+
 /// Reads values that a layer of some depth holds.
 struct ValueReader {
     int depth;
@@ -102,6 +122,24 @@ ordered_json to_json(const AnyLayer& any) {
     std::visit([&](const auto& layer) { field_json::write_fields(result, layer, write); },
                any.variant());
     return result;
+}
+
+ordered_json layer_schema() {
+    const auto describe = []<class Value>(ordered_json& node, const Value& value, Range range) {
+        describe_value(node, value, range);
+        if constexpr (!std::same_as<Value, OptionalLayer>) write_value(node["default"], value);
+    };
+    auto variants = ordered_json::object();
+    for (const std::string_view type : layer_types()) {
+        ordered_json& variant = variants[std::string(type)];
+        std::visit(
+            [&]<class L>(const L& layer) {
+                variant["description"] = L::about.summary;
+                field_json::describe_fields(variant["properties"], layer, describe);
+            },
+            default_layer(type)->variant());
+    }
+    return variants;
 }
 
 AnyLayer layer_from_json(const json& source, std::string_view path) {

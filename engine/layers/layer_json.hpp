@@ -9,6 +9,8 @@ namespace cambrian {
 
 /// {"type": "dense", "in": 4, ...}: every field, in the order of the layer's `fields`.
 [[nodiscard]] nlohmann::ordered_json to_json(const AnyLayer& layer);
+/// What the schema of configs says of each type: "x-variants".
+[[nodiscard]] nlohmann::ordered_json layer_schema();
 /// Strict: an unknown type or key, a wrong type or a value out of range is a ConfigError that names
 /// `path` (such as "network.layers[2]"), the key, and the nearest or allowed names.
 [[nodiscard]] AnyLayer layer_from_json(const nlohmann::json& json, std::string_view path);

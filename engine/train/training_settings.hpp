@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <tuple>
 #include <vector>
 
 #include "cambrian/engine/train/loss.hpp"
@@ -17,11 +18,16 @@ class ArchiveWriter;
 struct EarlyStop {
     std::int64_t patience = 0;  ///< Epochs without a better loss before the end; 0: never.
     double min_change = 0.0;    ///< By which a loss must be lower to be better.
+
+    static constexpr auto fields = std::tuple{
+        Field{"patience", &EarlyStop::patience, FieldRange{0.0, 1e9}},
+        Field{"least_change", &EarlyStop::min_change, not_negative},
+    };
     bool operator==(const EarlyStop&) const = default;
 };
 
 struct TrainingSettings {
-    std::int64_t epochs = 10;
+    std::int64_t epochs = 100;
     std::int64_t batch = 32;  ///< Rows of a step; the last one of an epoch takes what is left.
     Loss loss = MeanSquaredError{};
     Optimizer optimizer = Adam{};
@@ -35,6 +41,12 @@ struct TrainingSettings {
     /// What every individual starts from instead, in the order of Network::weights(); empty: none.
     /// They are a candidate for the best weights, as those after an epoch.
     std::vector<float> initial_weights{};
+
+    static constexpr auto fields = std::tuple{
+        Field{"epochs", &TrainingSettings::epochs, FieldRange{1.0, 1e9}},
+        Field{"batch", &TrainingSettings::batch, FieldRange{1.0, 1e9}},
+        Field{"early_stop", &TrainingSettings::early_stop},
+    };
 };
 /// Throws ConfigError, naming keys of a config below "training".
 void check(const TrainingSettings& settings);

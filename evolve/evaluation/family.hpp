@@ -1,6 +1,9 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <span>
+#include <string_view>
 
 #include "cambrian/evolve/variation/mutation.hpp"
 
@@ -18,6 +21,11 @@ enum class FamilyChoice : std::uint8_t {
     graph,
     interpreted,
 };
+inline constexpr std::array<std::string_view, 3> family_choice_names{"auto", "graph",
+                                                                     "interpreted"};
+[[nodiscard]] constexpr std::span<const std::string_view> choice_names(FamilyChoice) {
+    return family_choice_names;
+}
 
 /// A function of the config only, so that all ranks of a run choose alike.
 [[nodiscard]] Family family_of(FamilyChoice choice, const MutationSettings& mutation);

@@ -4,8 +4,10 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <tuple>
 #include <vector>
 
+#include "cambrian/engine/core/json/field.hpp"
 #include "cambrian/engine/core/thread_pool.hpp"
 #include "cambrian/evolve/variation/birth.hpp"
 
@@ -42,6 +44,11 @@ class Strategy {
 struct PopulationSettings {
     std::uint64_t size = 256;
     double elite_fraction = 0.25;
+
+    static constexpr auto fields = std::tuple{
+        Field{"size", &PopulationSettings::size},
+        Field{"elite_fraction", &PopulationSettings::elite_fraction},
+    };
 };
 
 /// How many are carried over: ⌈fraction · size⌉, at least one.

@@ -137,7 +137,7 @@ nlohmann::ordered_json TaskRegistry::schema() const {
         if (!kind.describe) continue;
         nlohmann::ordered_json& variant = variants[name];
         if (!kind.meaning.empty()) variant["description"] = kind.meaning;
-        kind.describe(variant["properties"]);
+        kind.describe(variant);
     }
     return variants;
 }

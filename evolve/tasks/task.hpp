@@ -155,9 +155,9 @@ struct TaskKind {
     /// Refuses wrong settings itself, as field_json::read_fields does.
     std::function<std::unique_ptr<Task>(const nlohmann::json& settings, const TaskContext& context)>
         make;
-    /// Adds what the schema of configs says of its keys, see field_json::describe_fields; null:
-    /// the keys are not known before the task is made.
-    std::function<void(nlohmann::ordered_json& properties)> describe;
+    /// Adds what the schema of configs says of its keys ("properties", "required"), see
+    /// field_json::describe_fields; null: the keys are not known before the task is made.
+    std::function<void(nlohmann::ordered_json& schema)> describe;
 };
 
 /// Tasks by `task.type`, passed by value: a program adds its own.

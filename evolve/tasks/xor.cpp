@@ -34,8 +34,8 @@ TaskKind xor_task() {
         json_read::object(settings, "task", keys);
         return std::make_unique<XorTask>();
     };
-    const auto describe = [](nlohmann::ordered_json& properties) {
-        properties = nlohmann::ordered_json::object();
+    const auto describe = [](nlohmann::ordered_json& schema) {
+        schema["properties"] = nlohmann::ordered_json::object();
     };
     return {"xor", "The four rows of exclusive or; fitness = 4 - sum of squared errors.", make,
             describe};

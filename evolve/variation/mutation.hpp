@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "cambrian/evolve/genome/genome.hpp"
@@ -10,7 +11,8 @@
 namespace cambrian::evolve {
 
 /// Rates are probabilities per gene (weights, activation, type, toggle) or per genome (insert,
-/// links).
+/// links). `fields` are the keys of the section "mutation"; that of layer_insert_rate may say
+/// "auto", which is the rate here but in a mesh.
 struct MutationSettings {
     float weight_rate = 0.8F;          ///< Per layer and link: add Gaussian noise to its weights.
     float weight_power = 0.1F;         ///< Standard deviation of that noise.
@@ -25,6 +27,19 @@ struct MutationSettings {
     std::vector<Activation> activations{Activation::relu,    Activation::silu,
                                         Activation::gelu,    Activation::tanh,
                                         Activation::sigmoid, Activation::identity};
+
+    static constexpr auto fields = std::tuple{
+        Field{"weight_rate", &MutationSettings::weight_rate},
+        Field{"weight_power", &MutationSettings::weight_power},
+        Field{"weight_replace_rate", &MutationSettings::weight_replace_rate},
+        Field{"activation_rate", &MutationSettings::activation_rate},
+        Field{"activations", &MutationSettings::activations},
+        Field{"layer_type_rate", &MutationSettings::layer_type_rate},
+        Field{"layer_toggle_rate", &MutationSettings::layer_toggle_rate},
+        Field{"link_add_rate", &MutationSettings::link_add_rate},
+        Field{"link_drop_rate", &MutationSettings::link_drop_rate},
+        Field{"layer_types", &MutationSettings::layer_types},
+    };
 };
 
 /// What the task allows a network to be.

@@ -13,7 +13,6 @@ namespace cambrian::evolve {
 
 namespace {
 
-constexpr std::array<std::string_view, 3> mode_names{"blend", "point", "uniform"};
 constexpr std::size_t chunk_size = 1024;  // a multiple of four: chunks join to one run of draws
 
 /// Weights of one gene: the child's, which start as the fitter parent's, and the other parent's.
@@ -145,7 +144,7 @@ class Splicer {
 }  // namespace
 
 std::string_view name(SpliceMode mode) {
-    return mode_names.at(static_cast<std::size_t>(mode));
+    return splice_mode_names.at(static_cast<std::size_t>(mode));
 }
 
 double fitness_lead(double fitter, double other) {

@@ -1,8 +1,11 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "cambrian/evolve/genome/dna.hpp"
@@ -11,6 +14,10 @@
 namespace cambrian::evolve {
 
 enum class SpliceMode : std::uint8_t { blend, point, uniform };
+inline constexpr std::array<std::string_view, 3> splice_mode_names{"blend", "point", "uniform"};
+[[nodiscard]] constexpr std::span<const std::string_view> choice_names(SpliceMode) {
+    return splice_mode_names;
+}
 [[nodiscard]] std::string_view name(SpliceMode mode);
 
 struct SpliceSettings {
@@ -19,6 +26,13 @@ struct SpliceSettings {
     float alpha =
         0.5F;  ///< blend: share of the other parent when fitness and similarity say nothing.
     float split = 0.5F;  ///< point: share of each tensor that comes from the fitter parent.
+
+    static constexpr auto fields = std::tuple{
+        Field{"rate", &SpliceSettings::rate},
+        Field{"mode", &SpliceSettings::mode},
+        Field{"alpha", &SpliceSettings::alpha},
+        Field{"split", &SpliceSettings::split},
+    };
 };
 
 /// What a splice did with one matching gene.

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cambrian/evolve/tasks/task.hpp"
+#include "cambrian/evolve/variation/splice.hpp"
 
 namespace cambrian::launch {
 
@@ -77,9 +78,9 @@ struct SpliceOptions {
     std::string first;
     std::string second;
     std::string output;
-    std::string mode = "blend";
-    float alpha = 0.5F;
-    float split = 0.5F;
+    std::string mode{evolve::name(evolve::SpliceSettings{}.mode)};
+    float alpha = evolve::SpliceSettings{}.alpha;
+    float split = evolve::SpliceSettings{}.split;
     std::uint64_t seed = 1;
     std::vector<double> fitness;  ///< Of both, where the files do not say it or are wrong.
     bool report = false;
@@ -106,7 +107,8 @@ struct ConvertOptions {
 /// Prints a layer type, or all when it is empty: fields, shapes, parameters, formula, source.
 /// Throws ConfigError that names the nearest types.
 [[nodiscard]] int layers_command(const CommandContext& context, const std::string& type, bool json);
-[[nodiscard]] int explain_command(const CommandContext& context, const std::string& key);
+/// Prints a key of a config, all of them when it is empty, or the whole schema with every default.
+[[nodiscard]] int explain_command(const CommandContext& context, const std::string& key, bool json);
 
 /// Ends an error with the exit code it stands for, also for launch/mpi, which reads it from the
 /// file that CAMBRIAN_STATUS_FILE names (mpirun hides exit codes when it survives dead ranks).

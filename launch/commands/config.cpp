@@ -16,9 +16,12 @@
 namespace cambrian::launch {
 namespace {
 
-std::string default_text(const Json& node) {
-    if (!node.contains("default")) return "none";
-    return node["default"].dump();
+std::string default_text(const Schema& schema, const Json& reference) {
+    // What depends on other keys is told in words.
+    const Json& node = schema.resolve(reference);
+    if (node.contains("x-default")) return node["x-default"].get<std::string>();
+    const Json* initial = schema.default_of(reference);
+    return initial == nullptr ? "none" : initial->dump();
 }
 
 void print_key(std::ostream& out, const Schema& schema, const SchemaKey& entry) {
@@ -28,7 +31,7 @@ void print_key(std::ostream& out, const Schema& schema, const SchemaKey& entry) 
     out << fmt::format("\n  {}\n", node.value("description", ""));
     if (entry.section) return;
     out << fmt::format("  allowed  {}\n", allowed_values(schema, node));
-    out << fmt::format("  default  {}\n", default_text(node));
+    out << fmt::format("  default  {}\n", default_text(schema, *entry.node));
     static constexpr std::array<std::pair<std::string_view, std::string_view>, 3> classes{
         {{"identity", "decides the result; a resume keeps it"},
          {"stop", "a resume may change it"},
@@ -97,8 +100,12 @@ std::string listed(const std::string& key) {
 
 }  // namespace
 
-int explain_command(const CommandContext& context, const std::string& key) {
-    const Schema schema;
+int explain_command(const CommandContext& context, const std::string& key, bool json) {
+    const Schema schema(context.tasks);
+    if (json) {
+        context.out << schema.root().dump(2) << '\n';
+        return exit_done;
+    }
     const std::vector<SchemaKey> keys = schema.all_keys();
     if (key.empty()) {
         context.out << "Keys of a config; 'cambrian explain KEY' tells more of one:\n";
@@ -120,7 +127,7 @@ int explain_command(const CommandContext& context, const std::string& key) {
 
 int validate_command(const CommandContext& context, const std::string& config,
                      const std::vector<std::string>& overrides) {
-    const Schema schema;
+    const Schema schema(context.tasks);
     const ConfigDocument document = read_config(config, overrides);
     const bool both = holds_training(document) && holds_evolution(document);
     if (holds_training(document)) {

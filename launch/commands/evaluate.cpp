@@ -62,7 +62,7 @@ std::string sample_line(const std::vector<double>& samples) {
 
 int evaluate_command(const CommandContext& context, const EvaluateOptions& options) {
     const distributed::NetworkFile network = distributed::read_network(options.network);
-    const Schema schema;
+    const Schema schema(context.tasks);
     const ResolvedConfig config =
         config_of_network(options.network, network, options.config, options.overrides, schema);
     std::shared_ptr<const evolve::Task> task = make_task(config, context.tasks);

@@ -58,7 +58,7 @@ std::filesystem::path resumed(const RunOptions& options) {
 /// --print-config and --dry-run: no run, no MPI; the other ranks of a job have nothing to say.
 int show(const CommandContext& context, const RunOptions& options) {
     if (launcher_rank() != 0) return exit_done;
-    const Schema schema;
+    const Schema schema(context.tasks);
     const Job job = read_job(options, schema);
     if (options.print_config) {
         context.out << job.config.written->dump(2) << '\n';
@@ -228,7 +228,7 @@ ReadJob read_ahead(const RunOptions& options, const Schema& schema) {
 int run_job(const CommandContext& context, const RunOptions& options) {
     // Before and after MPI too: starting and ending it takes a while.
     const SignalGuard signals;
-    const Schema schema;
+    const Schema schema(context.tasks);
     const ReadJob read = read_ahead(options, schema);
     distributed::MpiSession session(read.start_seconds, file_of_failed_start());
     if (session.rank() == 0) record_start();
@@ -260,7 +260,7 @@ int run_job(const CommandContext& context, const RunOptions& options) {
 int run_alone(const CommandContext& context, const RunOptions& options) {
     distributed::Communicator communicator = distributed::make_local_communicator();
     const SignalGuard signals;
-    const Schema schema;
+    const Schema schema(context.tasks);
     return run_rank(context, options, schema, read_job(options, schema), communicator, RankPlace{},
                     signals.flag());
 }

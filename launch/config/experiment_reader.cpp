@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/core/json/field_json.hpp"
 #include "cambrian/engine/core/shortened.hpp"
 #include "cambrian/launch/config/directory_template.hpp"
 #include "cambrian/launch/config/error_origin.hpp"
@@ -20,12 +20,20 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The choice that a config names; the schema allows no other.
-template <class Choice, std::size_t count>
-Choice choice(const Json& text, const std::array<std::string_view, count>& names) {
-    const auto found = std::find(names.begin(), names.end(), text.get<std::string>());
-    CAMBRIAN_ASSERT(found != names.end());
-    return static_cast<Choice>(found - names.begin());
+/// A section of a complete config, without what the program reads by itself.
+template <class Settings>
+Settings section(const Json& config, const char* name,
+                 std::initializer_list<std::string_view> others = {}) {
+    Settings settings;
+    field_json::read_fields(settings, nlohmann::json(config.at(name)), name,
+                            std::vector<std::string_view>(others));
+    return settings;
+}
+
+template <class Value>
+void read_key(Value& value, const Json& config, const char* section, const char* key) {
+    field_json::read(value, nlohmann::json(config.at(section).at(key)),
+                     json_read::member(section, key), {});
 }
 
 distributed::StopSettings stop_settings(const Json& json) {
@@ -35,24 +43,6 @@ distributed::StopSettings stop_settings(const Json& json) {
     stop.evaluations = json.value("evaluations", stop.evaluations);
     stop.seconds = json.value("seconds", stop.seconds);
     return stop;
-}
-
-evolve::MutationSettings mutation_settings(const Json& json) {
-    const auto rate = [&](const char* key) { return json.at(key).get<float>(); };
-    evolve::MutationSettings mutation;
-    mutation.weight_rate = rate("weight_rate");
-    mutation.weight_power = rate("weight_power");
-    mutation.weight_replace_rate = rate("weight_replace_rate");
-    mutation.activation_rate = rate("activation_rate");
-    mutation.layer_type_rate = rate("layer_type_rate");
-    mutation.layer_toggle_rate = rate("layer_toggle_rate");
-    mutation.link_add_rate = rate("link_add_rate");
-    mutation.link_drop_rate = rate("link_drop_rate");
-    mutation.layer_types = json.at("layer_types").get<std::vector<std::string>>();
-    mutation.activations.clear();
-    for (const Json& activation : json.at("activations"))
-        mutation.activations.push_back(choice<Activation>(activation, activation_names));
-    return mutation;
 }
 
 /// The rate of new layers that the founder allows, and what is to be known of it.
@@ -85,21 +75,12 @@ void settle_insertion(const ResolvedConfig& config, Purpose purpose,
     }
 }
 
-evolve::SpliceSettings splice_settings(const Json& json) {
-    static constexpr std::array<std::string_view, 3> modes{"blend", "point", "uniform"};
-    return {json.at("rate").get<float>(), choice<evolve::SpliceMode>(json.at("mode"), modes),
-            json.at("alpha").get<float>(), json.at("split").get<float>()};
-}
-
 distributed::DistributionSettings distribution_settings(const Json& config) {
-    static constexpr std::array<std::string_view, 2> exchanges{"births", "genomes"};
-    const Json& json = config.at("distributed");
-    distributed::DistributionSettings result;
-    result.exchange = choice<distributed::Exchange>(json.at("exchange"), exchanges);
-    if (json.at("shard_size").is_number())
-        result.shard_size = json.at("shard_size").get<std::uint64_t>();
-    result.lease_seconds = json.at("lease_seconds").get<double>();
-    result.mixed = config.at("engine").at("mixed").get<bool>();
+    auto result = section<distributed::DistributionSettings>(config, "distributed",
+                                                             {"shard_size", "start_seconds"});
+    if (const Json& size = config.at("distributed").at("shard_size"); size.is_number())
+        result.shard_size = size.get<std::uint64_t>();
+    read_key(result.mixed, config, "engine", "mixed");
     return result;
 }
 
@@ -116,9 +97,8 @@ fs::path base_directory(const Json& config, const fs::path& config_directory) {
     return base;
 }
 
-evolve::PopulationSettings population_settings(const Json& population) {
-    const evolve::PopulationSettings settings{population.at("size").get<std::uint64_t>(),
-                                              population.at("elite_fraction").get<double>()};
+evolve::PopulationSettings population_settings(const Json& config) {
+    const auto settings = section<evolve::PopulationSettings>(config, "population", {"reevaluate"});
     if (evolve::elite_count(settings) == settings.size)
         throw ConfigError(
             fmt::format("population.size {} with population.elite_fraction {} carries every "
@@ -196,9 +176,6 @@ distributed::Experiment make_experiment(const ResolvedConfig& config, const Sche
 distributed::Experiment make_experiment(const ResolvedConfig& config, const Schema& schema,
                                         std::shared_ptr<const evolve::Task> task, Founder founder,
                                         Purpose purpose) {
-    static constexpr std::array<std::string_view, 3> reevaluations{"auto", "always", "never"};
-    static constexpr std::array<std::string_view, 3> families{"auto", "graph", "interpreted"};
-    static constexpr std::array<std::string_view, 2> logged{"all", "none"};
     const Json& json = *config.effective;
     distributed::Experiment experiment;
     const Json& run = json.at("run");
@@ -206,31 +183,24 @@ distributed::Experiment make_experiment(const ResolvedConfig& config, const Sche
     experiment.directory = run.at("directory").get<std::string>();
     experiment.seed = run.at("seed").get<std::uint64_t>();
     experiment.stop = stop_settings(run.at("stop"));
-    const Json& population = json.at("population");
-    experiment.population = population_settings(population);
-    experiment.reevaluate =
-        choice<distributed::Reevaluate>(population.at("reevaluate"), reevaluations);
+    experiment.population = population_settings(json);
+    read_key(experiment.reevaluate, json, "population", "reevaluate");
 
     experiment.task = std::move(task);
     experiment.variation.founder = std::move(founder.blueprint);
     experiment.variation.initial = std::move(founder.initial);
     experiment.variation.limits.time = experiment.task->signature().time;
-    experiment.variation.mutation = mutation_settings(json.at("mutation"));
+    experiment.variation.mutation =
+        section<evolve::MutationSettings>(json, "mutation", {"layer_insert_rate"});
     settle_insertion(config, purpose, experiment);
     experiment.notes.insert(experiment.notes.end(), founder.notes.begin(), founder.notes.end());
-    experiment.variation.splice = splice_settings(json.at("splice"));
-    experiment.family = choice<evolve::FamilyChoice>(json.at("engine").at("family"), families);
-
-    const Json validation = json.at("task").value("validation", Json::object());
-    experiment.validation.every = validation.value("every", experiment.validation.every);
+    experiment.variation.splice = section<evolve::SpliceSettings>(json, "splice");
+    read_key(experiment.family, json, "engine", "family");
+    if (const Json& task_section = json.at("task"); task_section.contains("validation"))
+        experiment.validation.every = task_section["validation"].at("every").get<std::uint64_t>();
     experiment.distribution = distribution_settings(json);
-    const Json& checkpoint = json.at("checkpoint");
-    experiment.checkpoint = {checkpoint.at("every").get<std::uint64_t>(),
-                             checkpoint.at("seconds").get<double>(),
-                             checkpoint.at("keep").get<std::uint64_t>()};
-    const Json& log = json.at("log");
-    experiment.log = {choice<distributed::LoggedIndividuals>(log.at("individuals"), logged),
-                      log.at("interval").get<double>()};
+    experiment.checkpoint = section<distributed::CheckpointSettings>(json, "checkpoint");
+    experiment.log = section<distributed::LogSettings>(json, "log");
     experiment.identity_json =
         nlohmann::json(keys_of_class(schema, *config.written, "identity")).dump();
     experiment.resolved_json = config.written->dump(2);

@@ -35,7 +35,7 @@ NetworkSource network_source(const std::string& path, const evolve::TaskRegistry
             throw ShapeError(fmt::format("{}: {}", path, error.what()));
         }
     }
-    const Schema schema;
+    const Schema schema(tasks);
     const ResolvedConfig config =
         json.contains("training") ? resolve_training(document, schema) : resolve(document, schema);
     const auto task = make_task(config, tasks);

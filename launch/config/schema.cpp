@@ -55,9 +55,13 @@ std::string list_text(const Schema& schema, const Json& node) {
 
 }  // namespace
 
-Schema::Schema() : Schema(schema_text()) {}
+Schema::Schema(const evolve::TaskRegistry& tasks) : Schema(schema_text(), tasks) {}
 
-Schema::Schema(std::string_view text) : root_(std::make_shared<const Json>(Json::parse(text))) {}
+Schema::Schema(std::string_view text, const evolve::TaskRegistry& tasks) {
+    Json root = Json::parse(text);
+    add_settings(root, tasks);
+    root_ = std::make_shared<const Json>(std::move(root));
+}
 
 std::vector<const Json*> Schema::references(const Json& node) const {
     std::vector<const Json*> result{&node};
@@ -71,6 +75,12 @@ std::vector<const Json*> Schema::references(const Json& node) const {
 
 const Json& Schema::resolve(const Json& node) const {
     return *references(node).back();
+}
+
+const Json* Schema::default_of(const Json& node) const {
+    for (const Json* part : references(node))
+        if (const auto found = part->find("default"); found != part->end()) return &*found;
+    return nullptr;
 }
 
 Schema::Keys Schema::keys(const Json& node, const Json& object) const {

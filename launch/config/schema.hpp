@@ -7,12 +7,15 @@
 #include <utility>
 #include <vector>
 
+#include "cambrian/evolve/tasks/task.hpp"
 #include "cambrian/launch/json.hpp"
 
 namespace cambrian::launch {
 
 /// Text of configs/schema.json, built into the program.
 [[nodiscard]] std::string_view schema_text();
+/// Adds what structs and tasks say of their settings, see Schema.
+void add_settings(Json& schema, const evolve::TaskRegistry& tasks);
 
 /// A key of a config as `cambrian explain` lists it.
 struct SchemaKey {
@@ -27,9 +30,11 @@ struct SchemaKey {
 /// that other programs use.
 class Schema {
   public:
-    /// The built-in schema.
-    Schema();
-    explicit Schema(std::string_view text);
+    /// The schema of configs/schema.json with what structs and tasks say of their settings.
+    explicit Schema(const evolve::TaskRegistry& tasks = evolve::standard_tasks());
+    /// @param text in place of configs/schema.json. Throws ContractViolation for a default that a
+    /// struct has, too.
+    Schema(std::string_view text, const evolve::TaskRegistry& tasks);
 
     [[nodiscard]] const Json& root() const { return *root_; }
     /// The node itself, or what its "$ref" names.
@@ -44,6 +49,8 @@ class Schema {
         bool open = false;                  ///< Other keys are somebody else's to check.
     };
     [[nodiscard]] Keys keys(const Json& node, const Json& object) const;
+    /// Of the node itself, or of what its "$ref" names; null: none.
+    [[nodiscard]] const Json* default_of(const Json& node) const;
 
     /// Every key in the order of the schema, sections before what they hold.
     [[nodiscard]] std::vector<SchemaKey> all_keys() const;

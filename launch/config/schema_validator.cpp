@@ -7,17 +7,12 @@
 #include <regex>
 
 #include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/core/nearest.hpp"
 #include "cambrian/engine/core/shortened.hpp"
 #include "cambrian/launch/config/nearest.hpp"
 
 namespace cambrian::launch {
 namespace {
-
-std::string joined(const std::vector<std::string>& names) {
-    std::string text;
-    for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
-    return text.empty() ? "no keys" : text;
-}
 
 std::string below(const std::string& path, const std::string& name) {
     return path.empty() ? name : path + "." + name;
@@ -148,7 +143,8 @@ class Check {
         if (keys.chosen) place += fmt::format(" of type \"{}\"", value["type"].get<std::string>());
         const std::string key = below(path, shortened(name));
         throw ConfigError(fmt::format("{}: {} is not a known key ({} has: {}) {}", origins_.of(key),
-                                      key, place, joined(names), suggestion(names, name, path)));
+                                      key, place, names.empty() ? "no keys" : joined(names),
+                                      suggestion(names, name, path)));
     }
 
     /// The key that `explain` has for a path: it lists neither elements that are no sections nor
@@ -203,18 +199,19 @@ Json normalised(const Schema& schema, const Json& reference, const Json& value) 
     Json result = Json::object();
     for (const auto& [name, child] : keys.properties) {
         const Json& target = schema.resolve(*child);
+        const Json* initial = schema.default_of(*child);
         // Beside the key that stands for it, or without the one it is about, a key has no default.
         const bool replaced =
             value.contains(target.value("x-unless", "")) ||
             (target.contains("x-with") &&
              value.value(target["x-with"].get<std::string>(), Json("")) == Json(""));
         if (value.contains(name) &&
-            !(target.contains("default") && value[name].empty() && value[name].is_object()))
+            !(initial != nullptr && value[name].empty() && value[name].is_object()))
             result[name] = normalised(schema, *child, value[name]);
         else if (replaced)
             continue;
-        else if (target.contains("default"))
-            result[name] = normalised(schema, *child, target["default"]);
+        else if (initial != nullptr)
+            result[name] = normalised(schema, *child, *initial);
         else if (target.value("type", "") == "object" && !target.value("x-optional", false) &&
                  !target.contains("required"))
             result[name] = normalised(schema, *child, Json::object());

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/core/json/field_json.hpp"
 #include "cambrian/launch/config/founder_reader.hpp"
 
 namespace cambrian::launch {
@@ -72,26 +73,26 @@ TrainingSettings settings_of(const Json& config, const Loss& loss) {
     const Json& training = config.at("training");
     const nlohmann::json plain(training);
     TrainingSettings settings;
-    settings.epochs = training.at("epochs").get<std::int64_t>();
-    settings.batch = training.at("batch").get<std::int64_t>();
+    static constexpr std::array<std::string_view, 6> others{
+        "individuals", "learning_rate", "optimizer", "schedule", "clip_norm", "observe"};
+    field_json::read_fields(settings, plain, "training", others);
     settings.loss = loss;
     settings.optimizer = optimizer_from_json(plain.at("optimizer"), "training.optimizer");
     settings.schedule = schedule_from_json(plain.at("schedule"), "training.schedule");
     settings.learning_rates = learning_rates(training);
     if (const double norm = training.at("clip_norm").get<double>(); norm > 0.0)
         settings.clip_norm = norm;
-    const Json& stop = training.at("early_stop");
-    settings.early_stop = {stop.at("patience").get<std::int64_t>(),
-                           stop.at("least_change").get<double>()};
     settings.seed = config.at("run").at("seed").get<std::uint64_t>();
     check(settings);
     return settings;
 }
 
 WatchSettings watch_of(const Json& observe) {
-    return {.every = observe.at("every").get<std::int64_t>(),
-            .window = observe.at("window").get<std::int64_t>(),
-            .to_file = observe.at("to").get<std::string>() == "file"};
+    static constexpr std::array<std::string_view, 1> others{"to"};
+    WatchSettings settings;
+    field_json::read_fields(settings, nlohmann::json(observe), "training.observe", others);
+    settings.to_file = observe.at("to") == "file";
+    return settings;
 }
 
 }  // namespace

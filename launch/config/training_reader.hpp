@@ -10,15 +10,9 @@
 #include "cambrian/evolve/tasks/task.hpp"
 #include "cambrian/evolve/variation/variation.hpp"
 #include "cambrian/launch/config/experiment_reader.hpp"
+#include "cambrian/launch/config/watch_settings.hpp"
 
 namespace cambrian::launch {
-
-/// Which steps of a training are watched, and who is told.
-struct WatchSettings {
-    std::int64_t every = 0;   ///< Steps; 0: none is.
-    std::int64_t window = 1;  ///< Watched steps that are told of together.
-    bool to_file = false;     ///< Into observations.jsonl of the run directory, else the console.
-};
 
 /// A training, read and checked: what `cambrian train` makes of a config.
 struct TrainingJob {

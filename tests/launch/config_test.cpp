@@ -2,9 +2,12 @@
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <set>
 
+#include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/layers/layer_json.hpp"
+#include "cambrian/engine/train/training_settings.hpp"
 #include "cambrian/launch/config/config_file.hpp"
 #include "cambrian/launch/config/experiment_reader.hpp"
 #include "cambrian/launch/config/nearest.hpp"
@@ -63,6 +66,93 @@ TEST(Schema, DefaultsAreAllowedValues) {
         EXPECT_NO_THROW(validate(schema, with_defaults(schema, config), Origins("defaults")))
             << type;
     }
+}
+
+/// The schema of the program, with a change to configs/schema.json.
+Schema changed_schema(const char* pointer, const Json& value) {
+    Json text = Json::parse(schema_text());
+    text[Json::json_pointer(pointer)] = value;
+    return Schema(text.dump(), evolve::standard_tasks());
+}
+
+TEST(Schema, HasEachDefaultOnce) {
+    EXPECT_NO_THROW(changed_schema("/properties/run/properties/name/default", "other"));
+    for (const char* repeated :
+         {"/properties/population/properties/size", "/properties/mutation/properties/weight_rate",
+          "/properties/task/x-variants/table/properties/time_offset",
+          "/$defs/layer/x-variants/dense/properties/bias"})
+        EXPECT_THAT(failure<ContractViolation>([&] {
+                        (void)changed_schema((repeated + std::string("/default")).c_str(), 1);
+                    }),
+                    testing::HasSubstr("repeats the default of config"))
+            << repeated;
+}
+
+TEST(Schema, HasADefaultForWhatHasOne) {
+    // Keys that may be absent, and mean something then.
+    static const std::set<std::string> optional{"run.stop.generations",
+                                                "run.stop.fitness",
+                                                "run.stop.evaluations",
+                                                "run.stop.seconds",
+                                                "task.type",
+                                                "task.source.type",
+                                                "task.loss.type",
+                                                "task.source.files",
+                                                "task.source.targets",
+                                                "task.source.inputs",
+                                                "task.source.file",
+                                                "task.loss",
+                                                "task.train",
+                                                "task.targets",
+                                                "task.validation.tail_fraction",
+                                                "task.validation.files",
+                                                "task.baselines",
+                                                "network.layers[].type",
+                                                "network.layers[].at",
+                                                "network.layers[].enabled",
+                                                "network.layers[].gate",
+                                                "network.links[].source",
+                                                "network.links[].target",
+                                                "network.links[].from",
+                                                "network.links[].to",
+                                                "network.input",
+                                                "network.build.type",
+                                                "training.optimizer.type",
+                                                "training.schedule.type"};
+    const Schema schema;
+    for (const SchemaKey& entry : schema.all_keys()) {
+        if (entry.section || schema.default_of(*entry.node) != nullptr ||
+            schema.resolve(*entry.node).value("x-optional", false))
+            continue;
+        EXPECT_TRUE(optional.contains(entry.key)) << entry.key << " " << entry.variant;
+    }
+}
+
+TEST(Schema, TakesDefaultsFromTheStructs) {
+    Json config = Json::parse(R"({"task": {"type": "cart_pole"}, "training": {}})");
+    const Json complete = with_defaults(Schema(), config);
+    EXPECT_EQ(complete["population"]["size"], evolve::PopulationSettings{}.size);
+    EXPECT_EQ(complete["training"]["epochs"], TrainingSettings{}.epochs);
+    EXPECT_EQ(complete["task"]["validation"]["every"], evolve::ValidationSettings{}.every);
+    EXPECT_EQ(complete["engine"]["family"], "auto");
+}
+
+TEST(Schema, KnowsTheKeysOfTasksThatDescribeThem) {
+    evolve::TaskRegistry tasks = evolve::standard_tasks();
+    tasks.add({"mine", "A task of this test.",
+               [](const nlohmann::json&, const evolve::TaskContext&) {
+                   return std::unique_ptr<evolve::Task>();
+               },
+               [](Json& described) {
+                   described["properties"]["height"] = {{"type", "number"}, {"default", 2.5}};
+               }});
+    const Schema schema(tasks);
+    Json config = minimal();
+    config["task"] = {{"type", "mine"}};
+    EXPECT_EQ(with_defaults(schema, config)["task"]["height"], 2.5);
+    config["task"]["heigth"] = 1;
+    EXPECT_THAT(failure<ConfigError>([&] { validate(schema, config, Origins("test.json")); }),
+                testing::HasSubstr("did you mean task.height?"));
 }
 
 TEST(Schema, KnowsEveryFieldOfEveryLayer) {

@@ -338,6 +338,11 @@ TEST(Program, ExplainsKeys) {
     EXPECT_THAT(run({"explain", "network.layers[0].activation"}).out, HasSubstr("sigmoid"));
     EXPECT_THAT(run({"explain", "network.layers[].at"}).out, HasSubstr("[z, y, x, l]"));
     EXPECT_THAT(run({"explain", "task.validation.every"}).out, HasSubstr("of type cart_pole"));
+    EXPECT_THAT(run({"explain", "task.baselines"}).out,
+                HasSubstr("default  persistence (mean where time_offset is 0)"));
+    EXPECT_EQ(nlohmann::json::parse(run({"explain", "--json"}).out)
+                  .at("/properties/population/properties/size/default"_json_pointer),
+              256);
     const Result wrong = run({"explain", "conn_add_prob"});
     EXPECT_EQ(wrong.code, 2);
     EXPECT_THAT(wrong.err, HasSubstr("mutation.link_add_rate"));

@@ -98,6 +98,9 @@ void describe(nlohmann::ordered_json& node, const Value& value, Range);
 void make_list(nlohmann::ordered_json& target);
 void make_object(nlohmann::ordered_json& target);
 
+/// Makes a key one that has no default and may not be empty, in a schema that describes it.
+void require(nlohmann::ordered_json& schema, std::string_view key);
+
 /// Calls body(field) for each field of a struct, in their order.
 template <Listed Settings, class Body>
 void for_each_field(const Body& body) {
@@ -142,19 +145,26 @@ void write_fields(nlohmann::ordered_json& object, const Settings& settings) {
                  [](nlohmann::ordered_json& target, const auto& value) { write(target, value); });
 }
 
-/// Adds to the properties of a schema those of a struct, each with its default in `settings`.
-template <Listed Settings>
-void describe_fields(nlohmann::ordered_json& properties, const Settings& settings = {}) {
+/// Adds to the properties of a schema those of a struct, by describe_value(node, member, range).
+template <Listed Settings, class DescribeValue>
+void describe_fields(nlohmann::ordered_json& properties, const Settings& settings,
+                     const DescribeValue& describe_value) {
     make_object(properties);
     for_each_field<Settings>([&]<class Value>(const Field<Settings, Value>& field) {
         nlohmann::ordered_json& node = member(properties, field.name);
-        describe(node, settings.*field.member, field.range);
+        describe_value(node, settings.*field.member, field.range);
         if (!field.meaning.empty()) write(member(node, "description"), field.meaning);
-        if constexpr (!Listed<Value>) {
-            write(member(node, "default"), settings.*field.member);
-            write(member(node, "x-class"), std::string_view("identity"));
-        }
+        if constexpr (!Listed<Value>) write(member(node, "x-class"), std::string_view("identity"));
     });
+}
+/// The same, each with its default in `settings`.
+template <Listed Settings>
+void describe_fields(nlohmann::ordered_json& properties, const Settings& settings = {}) {
+    describe_fields(properties, settings,
+                    []<class Value>(nlohmann::ordered_json& node, const Value& value, Range range) {
+                        describe(node, value, range);
+                        if constexpr (!Listed<Value>) write(member(node, "default"), value);
+                    });
 }
 
 template <Listed Value>

@@ -58,9 +58,6 @@ void write_kind(nlohmann::ordered_json& target, std::string_view name, const Var
         settings);
 }
 
-/// A key of a kind that has no default and may not be empty.
-void require(nlohmann::ordered_json& node, std::string_view key);
-
 /// What the schema says of each kind: its "x-variants".
 template <class Variant>
 void describe_kinds(nlohmann::ordered_json& variants, const std::vector<Kind<Variant>>& kinds) {

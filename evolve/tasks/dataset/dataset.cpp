@@ -162,8 +162,8 @@ std::unique_ptr<Task> make_dataset(const nlohmann::json& json, const TaskContext
 /// `{"type": "dataset", "source": {..}, "split": {..}, "loss": {..}, "seed": 1}`: samples of a file
 /// or a formula (engine/train/source.hpp), fitness = −loss over all rows of a part.
 TaskKind dataset_task() {
-    const auto describe = [](nlohmann::ordered_json& properties) {
-        field_json::describe_fields<DatasetSettings>(properties);
+    const auto describe = [](nlohmann::ordered_json& schema) {
+        field_json::describe_fields<DatasetSettings>(schema["properties"]);
     };
     return {"dataset", {}, make_dataset, describe};
 }

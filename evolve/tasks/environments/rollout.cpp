@@ -174,8 +174,8 @@ std::unique_ptr<Task> make_rollout_task(std::unique_ptr<Environment> environment
 
 TaskKind rollout_task(std::function<std::unique_ptr<Environment>()> environment,
                       std::string meaning) {
-    const auto describe = [](nlohmann::ordered_json& properties) {
-        field_json::describe_fields<RolloutSettings>(properties);
+    const auto describe = [](nlohmann::ordered_json& schema) {
+        field_json::describe_fields<RolloutSettings>(schema["properties"]);
     };
     std::string name(environment()->type());
     auto make = [environment = std::move(environment)](const nlohmann::json& json,

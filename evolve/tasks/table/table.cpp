@@ -201,9 +201,11 @@ TaskKind table_task() {
     const auto make = [](const nlohmann::json& settings, const TaskContext& context) {
         return std::make_unique<TableTask>(table_settings(settings, context));
     };
-    const auto describe = [](nlohmann::ordered_json& properties) {
-        field_json::describe_fields<TableSettings>(properties);
-        field_json::describe_fields<ValidationSettings>(properties["validation"]["properties"]);
+    const auto describe = [](nlohmann::ordered_json& schema) {
+        field_json::describe_fields<TableSettings>(schema["properties"]);
+        field_json::describe_fields<ValidationSettings>(
+            schema["properties"]["validation"]["properties"]);
+        for (const char* key : {"train", "targets"}) field_json::require(schema, key);
     };
     return {"table", {}, make, describe};
 }

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <string>
+#include <vector>
 
 namespace cambrian {
 namespace {
@@ -28,6 +29,14 @@ TEST(NearestName, TellsNothingAboutStrangers) {
     EXPECT_FALSE(nearest_name("", names));
     EXPECT_FALSE(nearest_name(std::string(100'000, 'x'), names));
     EXPECT_FALSE(nearest_name("grid", {}));
+}
+
+TEST(Nearest, SuggestsForAMessage) {
+    const std::vector<std::string> names{"layers", "grid"};
+    EXPECT_EQ(nearest_hint("gird", names), "did you mean \"grid\"?");
+    EXPECT_EQ(nearest_hint("zebra", names), "use one of these");
+    EXPECT_EQ(joined(names), "layers, grid");
+    EXPECT_EQ(joined(std::vector<std::string>{}), "");
 }
 
 }  // namespace
