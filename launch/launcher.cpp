@@ -3,9 +3,14 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <initializer_list>
+#include <iostream>
 #include <optional>
+#include <string>
 #include <string_view>
+#include <system_error>
 
 namespace cambrian::launch {
 namespace {
@@ -50,6 +55,40 @@ int launcher_local_size() {
     return std::max(
         1, first_number({"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", "SLURM_NTASKS_PER_NODE"})
                .value_or(1));
+}
+
+namespace {
+
+/// The file of launch/mpi for the exit code; empty without it, or where it is on another host.
+std::string status_file() {
+    const char* path = std::getenv("CAMBRIAN_STATUS_FILE");
+    std::error_code error;
+    return path != nullptr && std::filesystem::exists(path, error) ? path : "";
+}
+
+/// For launch/mpi: into its file, or from another host on a line that it heeds.
+void record(const std::string& text) {
+    const char* told = std::getenv("CAMBRIAN_STATUS_FILE");
+    if (told == nullptr || *told == '\0') return;
+    if (const std::string path = status_file(); !path.empty())
+        std::ofstream(path, std::ios::trunc) << text << '\n';
+    else
+        std::cerr << "cambrian status: " << text << std::endl;
+}
+
+}  // namespace
+
+std::string file_of_failed_start() {
+    const std::string path = status_file();
+    return path.empty() ? path : path + ".not-started";
+}
+
+void record_start() {
+    record("");
+}
+
+void record_exit_code(int exit_code) {
+    record(std::to_string(exit_code));
 }
 
 }  // namespace cambrian::launch

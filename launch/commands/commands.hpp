@@ -110,12 +110,4 @@ struct ConvertOptions {
 /// Prints a key of a config, all of them when it is empty, or the whole schema with every default.
 [[nodiscard]] int explain_command(const CommandContext& context, const std::string& key, bool json);
 
-/// Ends an error with the exit code it stands for, also for launch/mpi, which reads it from the
-/// file that CAMBRIAN_STATUS_FILE names (mpirun hides exit codes when it survives dead ranks).
-void record_exit_code(int exit_code);
-/// What launch/mpi looks for to know that MPI did not start; empty where it cannot be seen there.
-[[nodiscard]] std::string file_of_failed_start();
-/// Tells launch/mpi that every rank heeds signals from now on.
-void record_start();
-
 }  // namespace cambrian::launch

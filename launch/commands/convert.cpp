@@ -8,10 +8,10 @@
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/io/container.hpp"
+#include "cambrian/evolve/runs/network_tensors.hpp"
 #include "cambrian/launch/commands/commands.hpp"
 #include "cambrian/launch/commands/output_file.hpp"
 #include "cambrian/launch/config/network_source.hpp"
-#include "cambrian/launch/convert/network_tensors.hpp"
 #include "cambrian/launch/convert/rename_tensors.hpp"
 #include "cambrian/launch/convert/rounding_loss.hpp"
 #include "cambrian/launch/exit_code.hpp"
@@ -30,9 +30,9 @@ NetworkFile read_cmb(const CommandContext&, const ConvertOptions& options) {
 NetworkFile read_tensors(const CommandContext& context, const ConvertOptions& options) {
     Safetensors content = read_safetensors(options.input);
     rename(content, options.renames, options.input);
-    if (options.network.empty()) return from_safetensors(content, std::nullopt, options.input);
+    if (options.network.empty()) return distributed::from_safetensors(content, std::nullopt, options.input);
     const NetworkSource source = network_source(options.network, context.tasks);
-    NetworkFile file = from_safetensors(content, source.blueprint, options.input);
+    NetworkFile file = distributed::from_safetensors(content, source.blueprint, options.input);
     file.identity_json = source.identity_json;
     if (source.preparation) file.preparation = source.preparation;
     return file;
@@ -53,11 +53,11 @@ void write_cmb(const NetworkFile& file, const ConvertOptions& options) {
 }
 
 StoredType output_type(const ConvertOptions& options) {
-    return weight_type(options.dtype.empty() ? "F32" : options.dtype);
+    return distributed::weight_type(options.dtype.empty() ? "F32" : options.dtype);
 }
 
 void write_tensors(const NetworkFile& file, const ConvertOptions& options) {
-    Safetensors content = to_safetensors(file, output_type(options));
+    Safetensors content = distributed::to_safetensors(file, output_type(options));
     // What was read by these names is written by ours.
     if (fs::path(options.input).extension() != ".safetensors")
         rename(content, options.renames, options.input);
@@ -103,7 +103,7 @@ void check_options(const ConvertOptions& options, const FileFormat& from, const 
            "only .safetensors name their tensors");
     refuse(options.force && !writes_tensors, "--force", "only a --dtype loses weights");
     refuse(options.seed && from.ending != ".json", "--seed", "only a .json has no weights");
-    if (!options.dtype.empty()) static_cast<void>(weight_type(options.dtype));
+    if (!options.dtype.empty()) static_cast<void>(distributed::weight_type(options.dtype));
     refuse_input_as_output(options.output, {options.input, options.network});
 }
 

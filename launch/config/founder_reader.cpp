@@ -8,9 +8,9 @@
 #include "cambrian/distributed/protocol/initial_network.hpp"
 #include "cambrian/engine/io/safetensors.hpp"
 #include "cambrian/evolve/runs/network_file.hpp"
+#include "cambrian/evolve/runs/network_tensors.hpp"
 #include "cambrian/launch/config/error_origin.hpp"
-#include "cambrian/launch/convert/network_preparation.hpp"
-#include "cambrian/launch/convert/network_tensors.hpp"
+#include "cambrian/launch/config/network_task.hpp"
 
 namespace cambrian::launch {
 namespace {
@@ -77,7 +77,7 @@ distributed::NetworkFile read_initial(const fs::path& path, const evolve::TaskSi
         return file;
     }
     if (path.extension() == ".safetensors")
-        return from_safetensors(read_safetensors(path), std::nullopt, path.string());
+        return distributed::from_safetensors(read_safetensors(path), std::nullopt, path.string());
     return distributed::read_network(path);
 }
 

@@ -52,4 +52,22 @@ ResolvedConfig config_of_network(const std::string& network_path,
     return resolve(document_from(identity, origin, fs::current_path(), overrides), schema);
 }
 
+std::string preparation_note(const NamedNetwork& network, const evolve::Task& task) {
+    const auto& own = network.file.preparation;
+    std::optional<evolve::Preparation> given = task.preparation();
+    if (!own || !given) return {};
+    given->sequence_rows = own->sequence_rows;
+    if (*own == *given) return {};
+    if (const std::string why = evolve::other_meaning(*own, *given); !why.empty())
+        throw ConfigError(
+            fmt::format("{} is a network for other data ({}) give it the columns, in the order, "
+                        "and the classes "
+                        "that it has learnt with ('cambrian inspect' lists them)",
+                        network.path, why));
+    return fmt::format(
+        "{} has learnt with other constants of scaling than those of this task's training rows: it "
+        "answers as if its inputs were others",
+        network.path);
+}
+
 }  // namespace cambrian::launch

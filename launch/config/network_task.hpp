@@ -17,4 +17,15 @@ namespace cambrian::launch {
                                                std::span<const std::string> overrides,
                                                const Schema& schema);
 
+/// A network file with its name.
+struct NamedNetwork {
+    const std::string& path;
+    const distributed::NetworkFile& file;
+};
+
+/// What a network has learnt otherwise than a task gives it: a line where constants of scaling
+/// differ, empty where nothing does or one of the two says nothing. Throws ConfigError for other
+/// columns, answers or classes.
+[[nodiscard]] std::string preparation_note(const NamedNetwork& network, const evolve::Task& task);
+
 }  // namespace cambrian::launch

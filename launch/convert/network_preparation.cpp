@@ -24,7 +24,7 @@ bool lacks_preparation(const distributed::NetworkFile& network) {
 evolve::Preparation prepared_again(const std::string& path, const distributed::NetworkFile& network,
                                    std::span<const std::string> overrides,
                                    const evolve::TaskRegistry& tasks) {
-    const Schema schema;
+    const Schema schema(tasks);
     std::string why;
     try {
         const ResolvedConfig config = config_of_network(path, network, "", overrides, schema);
@@ -128,24 +128,6 @@ std::optional<evolve::Preparation> child_preparation(const NamedNetwork& fitter,
         fmt::format("{} and {} scale their rows by other constants: the child's are those of {}\n",
                     fitter.path, other.path, fitter.path);
     return own;
-}
-
-std::string preparation_note(const NamedNetwork& network, const evolve::Task& task) {
-    const auto& own = network.file.preparation;
-    std::optional<evolve::Preparation> given = task.preparation();
-    if (!own || !given) return {};
-    given->sequence_rows = own->sequence_rows;
-    if (*own == *given) return {};
-    if (const std::string why = evolve::other_meaning(*own, *given); !why.empty())
-        throw ConfigError(
-            fmt::format("{} is a network for other data ({}) give it the columns, in the order, "
-                        "and the classes "
-                        "that it has learnt with ('cambrian inspect' lists them)",
-                        network.path, why));
-    return fmt::format(
-        "{} has learnt with other constants of scaling than those of this task's training rows: it "
-        "answers as if its inputs were others",
-        network.path);
 }
 
 std::string preparation_text(const evolve::Preparation& preparation) {

@@ -6,8 +6,7 @@
 #include <string_view>
 
 #include "cambrian/evolve/genome/preparation.hpp"
-#include "cambrian/evolve/runs/network_file.hpp"
-#include "cambrian/evolve/tasks/task.hpp"
+#include "cambrian/launch/config/network_task.hpp"
 
 namespace cambrian::launch {
 
@@ -21,23 +20,12 @@ namespace cambrian::launch {
                                                  std::span<const std::string> overrides,
                                                  const evolve::TaskRegistry& tasks);
 
-/// A network file with its name.
-struct NamedNetwork {
-    const std::string& path;
-    const distributed::NetworkFile& file;
-};
-
 /// Of the child of two networks with equally many inputs and outputs: that of the fitter one. What
 /// is not as both say is added to `note`, a line. Throws ConfigError when the two read other
 /// columns or answer something else.
 [[nodiscard]] std::optional<evolve::Preparation> child_preparation(const NamedNetwork& fitter,
                                                                    const NamedNetwork& other,
                                                                    std::string& note);
-
-/// What a network has learnt otherwise than a task gives it: a line where constants of scaling
-/// differ, empty where nothing does or one of the two says nothing. Throws ConfigError for other
-/// columns, answers or classes.
-[[nodiscard]] std::string preparation_note(const NamedNetwork& network, const evolve::Task& task);
 
 /// Preparation of a network file for people, a few lines: columns with what happens to them,
 /// outputs, classes.

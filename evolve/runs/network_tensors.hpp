@@ -9,21 +9,21 @@
 // Networks as safetensors: each parameter is a tensor named by its path (Network::weight_name), and
 // the metadata say the rest: "network" the structure, as a section of a config; "genes" the
 // historical ids; "origin" the run, with the hash of the genome that it evaluated.
-namespace cambrian::launch {
+namespace cambrian::distributed {
 
 /// The name of the stored type whose elements can be weights. Throws ConfigError naming those that
 /// can.
 [[nodiscard]] StoredType weight_type(std::string_view name);
 
 /// Weights are rounded to the type.
-[[nodiscard]] Safetensors to_safetensors(const distributed::NetworkFile& file, StoredType type);
+[[nodiscard]] Safetensors to_safetensors(const NetworkFile& file, StoredType type);
 
 /// The network that a file describes, or one of another structure, which then has the genes of a
 /// founder and no origin. The fitness comes back only with the very weights that have it. `source`
 /// names the file in the text of an InputError: every weight must be there in its shape, and
 /// nothing else.
-[[nodiscard]] distributed::NetworkFile from_safetensors(const Safetensors& content,
-                                                        const std::optional<Blueprint>& structure,
-                                                        std::string_view source);
+[[nodiscard]] NetworkFile from_safetensors(const Safetensors& content,
+                                           const std::optional<Blueprint>& structure,
+                                           std::string_view source);
 
-}  // namespace cambrian::launch
+}  // namespace cambrian::distributed

@@ -1,4 +1,4 @@
-#include "cambrian/launch/convert/network_metadata.hpp"
+#include "cambrian/evolve/runs/network_metadata.hpp"
 
 #include <fmt/format.h>
 
@@ -10,10 +10,11 @@
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/core/json/json_text.hpp"
 #include "cambrian/engine/core/shortened.hpp"
-#include "cambrian/launch/json.hpp"
 
-namespace cambrian::launch {
+namespace cambrian::distributed {
 namespace {
+
+using nlohmann::ordered_json;
 
 constexpr std::string_view network_key = "network";
 constexpr std::string_view genes_key = "genes";
@@ -21,7 +22,7 @@ constexpr std::string_view origin_key = "origin";
 constexpr std::string_view preparation_key = "preparation";
 constexpr std::size_t longest_reason = 1000;
 
-Json gene_json(const evolve::Gene& gene) {
+ordered_json gene_json(const evolve::Gene& gene) {
     return {{"id", gene.id.hex()}, {"born", gene.born}};
 }
 
@@ -70,13 +71,13 @@ void read_genes(evolve::Genome& genome, const nlohmann::json& json) {
 }
 
 /// JSON has no infinities.
-Json number(double value) {
-    return std::isfinite(value) ? Json(value) : Json(nullptr);
+ordered_json number(double value) {
+    return std::isfinite(value) ? ordered_json(value) : ordered_json(nullptr);
 }
 
-void read_origin(distributed::NetworkFile& file, const nlohmann::json& json) {
+void read_origin(NetworkFile& file, const nlohmann::json& json) {
     file.identity_json = json.at("identity").get<std::string>();
-    if (const std::string fault = distributed::identity_fault(file.identity_json); !fault.empty())
+    if (const std::string fault = identity_fault(file.identity_json); !fault.empty())
         throw InputError(fault);
     file.generation = count(json, "generation");
     file.birth = count(json, "birth");
@@ -85,7 +86,7 @@ void read_origin(distributed::NetworkFile& file, const nlohmann::json& json) {
     if (!json.at("validated").is_null()) file.validated = json["validated"].get<double>();
 }
 
-void read_preparation(distributed::NetworkFile& file, const nlohmann::json& json) {
+void read_preparation(NetworkFile& file, const nlohmann::json& json) {
     file.preparation = evolve::preparation_from_json(json);
     const std::string fault = evolve::preparation_fault(*file.preparation, file.genome.blueprint);
     if (!fault.empty()) throw InputError(fault);
@@ -128,16 +129,17 @@ void read_key(const Metadata& metadata, std::string_view key, std::string_view s
 
 }  // namespace
 
-Metadata metadata_of(const distributed::NetworkFile& file) {
-    Json genes = Json::array();
+Metadata metadata_of(const NetworkFile& file) {
+    auto genes = ordered_json::array();
     evolve::Genome genome = file.genome;
     for (const evolve::Gene* gene : genes_of(genome)) genes.push_back(gene_json(*gene));
-    const Json origin{{"genome", evolve::content_hash(file.genome).hex()},
-                      {"generation", file.generation},
-                      {"birth", file.birth},
-                      {"fitness", number(file.fitness)},
-                      {"validated", file.validated ? number(*file.validated) : Json(nullptr)},
-                      {"identity", file.identity_json}};
+    const ordered_json origin{
+        {"genome", evolve::content_hash(file.genome).hex()},
+        {"generation", file.generation},
+        {"birth", file.birth},
+        {"fitness", number(file.fitness)},
+        {"validated", file.validated ? number(*file.validated) : ordered_json(nullptr)},
+        {"identity", file.identity_json}};
     Metadata metadata{{std::string(network_key), network_section(file.genome.blueprint).dump()},
                       {std::string(genes_key), genes.dump()},
                       {std::string(origin_key), origin.dump()}};
@@ -157,7 +159,7 @@ Blueprint blueprint_of(const Metadata& metadata, std::string_view source) {
     return blueprint;
 }
 
-void restore(distributed::NetworkFile& file, const Metadata& metadata, std::string_view source) {
+void restore(NetworkFile& file, const Metadata& metadata, std::string_view source) {
     read_key(metadata, genes_key, source,
              [&](const nlohmann::json& json) { read_genes(file.genome, json); });
     read_key(metadata, origin_key, source,
@@ -166,4 +168,4 @@ void restore(distributed::NetworkFile& file, const Metadata& metadata, std::stri
              [&](const nlohmann::json& json) { read_preparation(file, json); });
 }
 
-}  // namespace cambrian::launch
+}  // namespace cambrian::distributed

@@ -1,4 +1,4 @@
-#include "cambrian/launch/convert/network_tensors.hpp"
+#include "cambrian/evolve/runs/network_tensors.hpp"
 
 #include <fmt/format.h>
 
@@ -8,9 +8,9 @@
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/core/shortened.hpp"
-#include "cambrian/launch/convert/network_metadata.hpp"
+#include "cambrian/evolve/runs/network_metadata.hpp"
 
-namespace cambrian::launch {
+namespace cambrian::distributed {
 namespace {
 
 /// "weight" [3, 4], "bias" [3], at most as many as a message should have.
@@ -97,7 +97,7 @@ StoredType weight_type(std::string_view name) {
         fmt::format("--dtype is {} (weights are real: {}) choose one of these", name, known));
 }
 
-Safetensors to_safetensors(const distributed::NetworkFile& file, StoredType type) {
+Safetensors to_safetensors(const NetworkFile& file, StoredType type) {
     const Network network(file.genome.blueprint);
     Safetensors content;
     for (std::size_t i = 0; i < network.weights().size(); ++i) {
@@ -113,13 +113,12 @@ Safetensors to_safetensors(const distributed::NetworkFile& file, StoredType type
     return content;
 }
 
-distributed::NetworkFile from_safetensors(const Safetensors& content,
-                                          const std::optional<Blueprint>& structure,
-                                          std::string_view source) {
+NetworkFile from_safetensors(const Safetensors& content, const std::optional<Blueprint>& structure,
+                             std::string_view source) {
     const Network network(structure ? *structure : blueprint_of(content.metadata, source));
     check_names(content, network, source);
     check_tensors(content, network, source);
-    distributed::NetworkFile file;
+    NetworkFile file;
     file.genome = founder(network);
     for (std::size_t i = 0; i < network.weights().size(); ++i) {
         const WeightRange& range = network.weights()[i];
@@ -133,4 +132,4 @@ distributed::NetworkFile from_safetensors(const Safetensors& content,
     return file;
 }
 
-}  // namespace cambrian::launch
+}  // namespace cambrian::distributed

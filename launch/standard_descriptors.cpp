@@ -1,4 +1,4 @@
-#include "cambrian/launch/config/standard_descriptors.hpp"
+#include "cambrian/launch/standard_descriptors.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>

@@ -12,11 +12,11 @@
 #include "cambrian/engine/core/version.hpp"
 #include "cambrian/launch/commands/commands.hpp"
 #include "cambrian/launch/config/nearest.hpp"
-#include "cambrian/launch/config/standard_descriptors.hpp"
 #include "cambrian/launch/config/training_reader.hpp"
 #include "cambrian/launch/exit_code.hpp"
 #include "cambrian/launch/launcher.hpp"
 #include "cambrian/launch/main.hpp"
+#include "cambrian/launch/standard_descriptors.hpp"
 
 namespace cambrian::launch {
 namespace {
@@ -361,40 +361,6 @@ class CommandLine {
 };
 
 }  // namespace
-
-namespace {
-
-/// The file of launch/mpi for the exit code; empty without it, or where it is on another host.
-std::string status_file() {
-    const char* path = std::getenv("CAMBRIAN_STATUS_FILE");
-    std::error_code error;
-    return path != nullptr && std::filesystem::exists(path, error) ? path : "";
-}
-
-/// For launch/mpi: into its file, or from another host on a line that it heeds.
-void record(const std::string& text) {
-    const char* told = std::getenv("CAMBRIAN_STATUS_FILE");
-    if (told == nullptr || *told == '\0') return;
-    if (const std::string path = status_file(); !path.empty())
-        std::ofstream(path, std::ios::trunc) << text << '\n';
-    else
-        std::cerr << "cambrian status: " << text << std::endl;
-}
-
-}  // namespace
-
-std::string file_of_failed_start() {
-    const std::string path = status_file();
-    return path.empty() ? path : path + ".not-started";
-}
-
-void record_start() {
-    record("");
-}
-
-void record_exit_code(int exit_code) {
-    record(std::to_string(exit_code));
-}
 
 int run_program(const std::vector<std::string>& arguments, const evolve::TaskRegistry& tasks,
                 std::ostream& out, std::ostream& err) {
