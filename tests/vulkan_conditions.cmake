@@ -15,3 +15,10 @@ if(CAMBRIAN_REAL_LOADER)
   set_tests_properties(gpu.faulty_loader PROPERTIES LABELS gpu TIMEOUT 900 ${makes_pipelines}
     ENVIRONMENT "LD_LIBRARY_PATH=${CAMBRIAN_FAULTY_LOADER_DIRECTORY};CAMBRIAN_FAULTY_LOADER=1;CAMBRIAN_TEST_VALIDATION=0")
 endif()
+
+# No loader: a file that is none is found in place of it.
+set(no_loader ${CMAKE_CURRENT_BINARY_DIR}/no_loader)
+file(WRITE ${no_loader}/libvulkan.so.1 "")
+add_test(NAME gpu.no_loader COMMAND ${CMAKE_COMMAND} -D PROGRAM=$<TARGET_FILE:cambrian>
+  -D CONFIG=${PROJECT_SOURCE_DIR}/configs/xor.json -D RUN=${no_loader}/run -P ${CMAKE_CURRENT_SOURCE_DIR}/faulty_loader/no_loader.cmake)
+set_tests_properties(gpu.no_loader PROPERTIES LABELS gpu ENVIRONMENT "LD_LIBRARY_PATH=${no_loader}")

@@ -50,6 +50,14 @@ if(CAMBRIAN_VULKAN)
     target_include_directories(cambrian_vulkan_headers INTERFACE ${vulkan_INCLUDE_DIR})
   endif()
   cambrian_require(cambrian_vulkan_headers libvulkan-dev)
+  # Sources only, compiled with the module: they open the loader at run time.
+  find_path(volk_INCLUDE_DIR NAMES volk.h)
+  if(volk_INCLUDE_DIR)
+    add_library(cambrian_volk INTERFACE IMPORTED GLOBAL)
+    target_include_directories(cambrian_volk INTERFACE ${volk_INCLUDE_DIR})
+    target_link_libraries(cambrian_volk INTERFACE cambrian_vulkan_headers)
+  endif()
+  cambrian_require(cambrian_volk libvulkan-volk-dev)
 
   # In the order a static link needs them.
   find_path(glslang_INCLUDE_DIR NAMES SPIRV/GlslangToSpv.h PATH_SUFFIXES glslang)

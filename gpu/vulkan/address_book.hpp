@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <map>
 
-#include "cambrian/gpu/vulkan/functions.hpp"
+#include "cambrian/gpu/vulkan/loader.hpp"
 
 namespace cambrian::vulkan {
 

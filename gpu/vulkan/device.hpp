@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "cambrian/gpu/vulkan/functions.hpp"
+#include "cambrian/gpu/vulkan/loader.hpp"
 #include "cambrian/gpu/vulkan/pipeline.hpp"
 
 namespace cambrian::vulkan {

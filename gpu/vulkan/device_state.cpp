@@ -43,8 +43,7 @@ PhysicalDevice find_device(const Instance& instance, const std::string& uuid) {
 
 Device::State::State(const DeviceOptions& options)
     : instance(instance_options(options, validation_message)),
-      physical(find_device(instance, options.uuid)),
-      functions(instance.functions()) {
+      physical(find_device(instance, options.uuid)) {
     try {
         open();
         make_timeline();
@@ -103,8 +102,8 @@ void Device::State::open() {
     }
     info.queueCreateInfoCount = 1;
     info.pQueueCreateInfos = &queues;
-    check(functions.vkCreateDevice(physical.handle, &info, nullptr, &device), "vkCreateDevice");
-    load_device_functions(functions, device);
+    check(vkCreateDevice(physical.handle, &info, nullptr, &device), "vkCreateDevice");
+    volkLoadDeviceTable(&functions, device);
     functions.vkGetDeviceQueue(device, physical.queue_family, 0, &queue);
 }
 
@@ -133,8 +132,7 @@ void Device::State::make_layout() {
 void Device::State::close() noexcept {
     if (layout != VK_NULL_HANDLE) functions.vkDestroyPipelineLayout(device, layout, nullptr);
     if (timeline != VK_NULL_HANDLE) functions.vkDestroySemaphore(device, timeline, nullptr);
-    if (device != VK_NULL_HANDLE && functions.vkDestroyDevice != nullptr)
-        functions.vkDestroyDevice(device, nullptr);
+    if (device != VK_NULL_HANDLE) functions.vkDestroyDevice(device, nullptr);
 }
 
 void Device::State::require_alive() const {

@@ -30,7 +30,7 @@ struct Device::State {
     std::string validation_message;
     Instance instance;
     PhysicalDevice physical;
-    Functions functions;
+    Functions functions{};
     VkDevice device = VK_NULL_HANDLE;
     VkQueue queue = VK_NULL_HANDLE;
     VkSemaphore timeline = VK_NULL_HANDLE;

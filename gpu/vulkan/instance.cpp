@@ -37,76 +37,18 @@ VkDebugUtilsMessengerCreateInfoEXT messenger_info(InstanceOptions& options) {
     return info;
 }
 
-/// Keeps the drivers loaded as long as the process lives: NVIDIA's cannot be loaded again and again
-/// after its last instance has gone.
-void keep_drivers(const Functions& functions, const VkInstanceCreateInfo& like) {
-    [[maybe_unused]] static const VkInstance kept = [&] {
-        VkInstanceCreateInfo info{};
-        info.sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO;
-        info.pApplicationInfo = like.pApplicationInfo;
-        VkInstance instance = VK_NULL_HANDLE;
-        const bool made = functions.vkCreateInstance(&info, nullptr, &instance) == VK_SUCCESS;
-        return made ? instance : VkInstance{};
-    }();
-}
-
-}  // namespace
-
-Instance::Instance(InstanceOptions options)
-    : options_(std::move(options)), loader_(options_.library), functions_(loader_.functions()) {
-    if (options_.validation) require_validation_layer();
-    create();
-    try {
-        load_instance_functions(functions_, instance_);
-        if (options_.validation) create_messenger();
-    } catch (...) {
-        if (functions_.vkDestroyInstance != nullptr)
-            functions_.vkDestroyInstance(instance_, nullptr);
-        throw;
-    }
-}
-
-Instance::~Instance() {
-    if (messenger_ != VK_NULL_HANDLE)
-        functions_.vkDestroyDebugUtilsMessengerEXT(instance_, messenger_, nullptr);
-    functions_.vkDestroyInstance(instance_, nullptr);
-}
-
-void Instance::require_validation_layer() const {
-    std::uint32_t count = 0;
-    functions_.vkEnumerateInstanceLayerProperties(&count, nullptr);
-    std::vector<VkLayerProperties> layers(count);
-    functions_.vkEnumerateInstanceLayerProperties(&count, layers.data());
-    const bool found = std::any_of(layers.begin(), layers.end(), [](const auto& layer) {
-        return std::strcmp(layer.layerName, validation_layer) == 0;
-    });
-    if (!found) {
-        throw DeviceError(std::string("Vulkan cannot be validated (the layer ") + validation_layer +
-                          " was not found) install the package vulkan-validationlayers");
-    }
-}
-
-void Instance::create() {
+/// Throws DeviceError where there is no instance to be had.
+VkInstance make_instance(VkInstanceCreateInfo info) {
     VkApplicationInfo application{};
     application.sType = VK_STRUCTURE_TYPE_APPLICATION_INFO;
     application.pApplicationName = "cambrian";
     application.applicationVersion = VK_MAKE_API_VERSION(
         0, CAMBRIAN_VERSION_MAJOR, CAMBRIAN_VERSION_MINOR, CAMBRIAN_VERSION_PATCH);
     application.apiVersion = api_version;
-    VkDebugUtilsMessengerCreateInfoEXT messenger = messenger_info(options_);
-    const char* extension = VK_EXT_DEBUG_UTILS_EXTENSION_NAME;
-
-    VkInstanceCreateInfo info{};
     info.sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO;
     info.pApplicationInfo = &application;
-    if (options_.validation) {
-        info.pNext = &messenger;  // Also for what happens in vkCreateInstance itself.
-        info.enabledLayerCount = 1;
-        info.ppEnabledLayerNames = &validation_layer;
-        info.enabledExtensionCount = 1;
-        info.ppEnabledExtensionNames = &extension;
-    }
-    const VkResult result = functions_.vkCreateInstance(&info, nullptr, &instance_);
+    VkInstance instance = VK_NULL_HANDLE;
+    const VkResult result = vkCreateInstance(&info, nullptr, &instance);
     if (result == VK_ERROR_INCOMPATIBLE_DRIVER) {
         throw DeviceError(
             "Vulkan cannot be used (no driver is installed) install the driver of your GPU, or "
@@ -116,15 +58,76 @@ void Instance::create() {
         throw DeviceError("Vulkan cannot be used (vkCreateInstance: " + result_name(result) +
                           ") check the driver with vulkaninfo");
     }
-    keep_drivers(functions_, info);
+    return instance;
+}
+
+/// Opens the loader, and makes an instance that lives as long as the process: NVIDIA's driver
+/// cannot be loaded again and again after its last instance has gone. Functions of instances are
+/// loaded from this one, once, so that no thread sees them change; those of the core do the same
+/// for every instance.
+void prepare_process() {
+    [[maybe_unused]] static const VkInstance kept = [] {
+        open_loader();
+        const VkInstance instance = make_instance({});
+        volkLoadInstanceOnly(instance);
+        return instance;
+    }();
+}
+
+}  // namespace
+
+Instance::Instance(InstanceOptions options) : options_(std::move(options)) {
+    prepare_process();
+    if (!options_.validation) {
+        instance_ = make_instance({});
+        return;
+    }
+    require_validation_layer();
+    const char* const extension_name = VK_EXT_DEBUG_UTILS_EXTENSION_NAME;
+    const VkDebugUtilsMessengerCreateInfoEXT messenger = messenger_info(options_);
+    VkInstanceCreateInfo info{};
+    info.pNext = &messenger;  // Also for what happens in vkCreateInstance itself.
+    info.enabledLayerCount = 1;
+    info.ppEnabledLayerNames = &validation_layer;
+    info.enabledExtensionCount = 1;
+    info.ppEnabledExtensionNames = &extension_name;
+    instance_ = make_instance(info);
+    try {
+        create_messenger();
+    } catch (...) {
+        vkDestroyInstance(instance_, nullptr);
+        throw;
+    }
+}
+
+Instance::~Instance() {
+    if (messenger_ != VK_NULL_HANDLE) {
+        extension<PFN_vkDestroyDebugUtilsMessengerEXT>("vkDestroyDebugUtilsMessengerEXT")(
+            instance_, messenger_, nullptr);
+    }
+    vkDestroyInstance(instance_, nullptr);
+}
+
+void Instance::require_validation_layer() const {
+    std::uint32_t count = 0;
+    vkEnumerateInstanceLayerProperties(&count, nullptr);
+    std::vector<VkLayerProperties> layers(count);
+    vkEnumerateInstanceLayerProperties(&count, layers.data());
+    const bool found = std::any_of(layers.begin(), layers.end(), [](const auto& layer) {
+        return std::strcmp(layer.layerName, validation_layer) == 0;
+    });
+    if (!found) {
+        throw DeviceError(std::string("Vulkan cannot be validated (the layer ") + validation_layer +
+                          " was not found) install the package vulkan-validationlayers");
+    }
 }
 
 void Instance::create_messenger() {
     const VkDebugUtilsMessengerCreateInfoEXT info = messenger_info(options_);
-    const VkResult result =
-        functions_.vkCreateDebugUtilsMessengerEXT == nullptr
-            ? VK_ERROR_EXTENSION_NOT_PRESENT
-            : functions_.vkCreateDebugUtilsMessengerEXT(instance_, &info, nullptr, &messenger_);
+    const auto create =
+        extension<PFN_vkCreateDebugUtilsMessengerEXT>("vkCreateDebugUtilsMessengerEXT");
+    const VkResult result = create == nullptr ? VK_ERROR_EXTENSION_NOT_PRESENT
+                                              : create(instance_, &info, nullptr, &messenger_);
     if (result != VK_SUCCESS) {
         throw DeviceError("Vulkan cannot be validated (vkCreateDebugUtilsMessengerEXT: " +
                           result_name(result) + ") update the package vulkan-validationlayers");
@@ -133,10 +136,10 @@ void Instance::create_messenger() {
 
 std::vector<VkPhysicalDevice> Instance::physical_devices() const {
     std::uint32_t count = 0;
-    VkResult result = functions_.vkEnumeratePhysicalDevices(instance_, &count, nullptr);
+    VkResult result = vkEnumeratePhysicalDevices(instance_, &count, nullptr);
     std::vector<VkPhysicalDevice> devices(count);
     if (result == VK_SUCCESS && count > 0)
-        result = functions_.vkEnumeratePhysicalDevices(instance_, &count, devices.data());
+        result = vkEnumeratePhysicalDevices(instance_, &count, devices.data());
     // A driver whose GPU is not there fails; others have told their devices all the same.
     if (result != VK_SUCCESS && result != VK_INCOMPLETE) count = 0;
     devices.resize(count);

@@ -1,35 +1,24 @@
 #pragma once
 
-#include <memory>
+#include <volk.h>
+
 #include <string>
 
-#include "cambrian/gpu/vulkan/functions.hpp"
-
+// Every function of Vulkan comes from volk, at run time: nothing links against libvulkan. Those of
+// the loader and of instances are its globals, and each device has a table of its own.
 namespace cambrian::vulkan {
 
-inline constexpr const char* loader_library = "libvulkan.so.1";
+/// The functions of one device.
+using Functions = VolkDeviceTable;
 
-/// The Vulkan loader, opened at run time so that the program also starts where there is none.
-class Loader {
-  public:
-    /// Throws DeviceError when the library is not there or is no Vulkan loader.
-    explicit Loader(const std::string& library = loader_library);
+/// The version that everything here is written for.
+inline constexpr std::uint32_t api_version = VK_API_VERSION_1_2;
 
-    /// With the global functions only.
-    [[nodiscard]] const Functions& functions() const { return functions_; }
+/// Opens the Vulkan loader, so that instances can be made. Throws DeviceError when the library is
+/// not there or is no Vulkan loader; then nothing has changed.
+void open_loader(const std::string& library = "libvulkan.so.1");
 
-  private:
-    struct Close {
-        void operator()(void* library) const noexcept;
-    };
-    std::unique_ptr<void, Close> library_;
-    Functions functions_;
-};
-
-/// Fills the functions of an instance; those of debug utils stay null where it lacks them. Throws
-/// DeviceError when the loader misses one.
-void load_instance_functions(Functions& functions, VkInstance instance);
-/// Fills the functions of a device, which skip the loader's dispatch.
-void load_device_functions(Functions& functions, VkDevice device);
+/// "VK_ERROR_OUT_OF_DEVICE_MEMORY", or the number of one that is not known.
+[[nodiscard]] std::string result_name(VkResult result);
 
 }  // namespace cambrian::vulkan

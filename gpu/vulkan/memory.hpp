@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "cambrian/gpu/vulkan/functions.hpp"
+#include "cambrian/gpu/vulkan/loader.hpp"
 
 namespace cambrian::vulkan {
 

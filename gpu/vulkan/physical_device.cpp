@@ -8,19 +8,64 @@
 #include <span>
 #include <string>
 
-#include "cambrian/gpu/vulkan/device_queries.hpp"
-
 namespace cambrian::vulkan {
 
 namespace {
 
 constexpr std::uint32_t cooperative_lanes = 32;
 
-bool has_extension(const Functions& functions, VkPhysicalDevice device, const char* name) {
+/// What a device is asked about its limits, as one list. Not movable: the parts point to each
+/// other.
+struct Properties {
+    VkPhysicalDeviceProperties2 core{};
+    VkPhysicalDeviceIDProperties id{};
+    VkPhysicalDeviceDriverProperties driver{};
+    VkPhysicalDeviceSubgroupProperties subgroup{};
+    VkPhysicalDeviceFloatControlsProperties float_controls{};
+    VkPhysicalDevicePCIBusInfoPropertiesEXT pci{};
+
+    explicit Properties(bool has_pci) {
+        core.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2;
+        id.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_ID_PROPERTIES;
+        driver.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DRIVER_PROPERTIES;
+        subgroup.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_PROPERTIES;
+        float_controls.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FLOAT_CONTROLS_PROPERTIES;
+        pci.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PCI_BUS_INFO_PROPERTIES_EXT;
+        core.pNext = &id;
+        id.pNext = &driver;
+        driver.pNext = &subgroup;
+        subgroup.pNext = &float_controls;
+        if (has_pci) float_controls.pNext = &pci;
+    }
+    Properties(const Properties&) = delete;
+    Properties& operator=(const Properties&) = delete;
+};
+
+/// What a device is asked about its features, in the same way.
+struct Features {
+    VkPhysicalDeviceFeatures2 core{};
+    VkPhysicalDeviceVulkan11Features v11{};
+    VkPhysicalDeviceVulkan12Features v12{};
+    VkPhysicalDeviceCooperativeMatrixFeaturesNV cooperative{};
+
+    explicit Features(bool has_cooperative_matrix) {
+        core.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2;
+        v11.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES;
+        v12.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES;
+        core.pNext = &v11;
+        v11.pNext = &v12;
+        cooperative.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_NV;
+        if (has_cooperative_matrix) v12.pNext = &cooperative;
+    }
+    Features(const Features&) = delete;
+    Features& operator=(const Features&) = delete;
+};
+
+bool has_extension(VkPhysicalDevice device, const char* name) {
     std::uint32_t count = 0;
-    functions.vkEnumerateDeviceExtensionProperties(device, nullptr, &count, nullptr);
+    vkEnumerateDeviceExtensionProperties(device, nullptr, &count, nullptr);
     std::vector<VkExtensionProperties> extensions(count);
-    functions.vkEnumerateDeviceExtensionProperties(device, nullptr, &count, extensions.data());
+    vkEnumerateDeviceExtensionProperties(device, nullptr, &count, extensions.data());
     return std::any_of(extensions.begin(), extensions.end(), [name](const auto& extension) {
         return std::strcmp(extension.extensionName, name) == 0;
     });
@@ -43,9 +88,9 @@ std::string uuid_text(std::span<const std::uint8_t, VK_UUID_SIZE> bytes) {
     return text;
 }
 
-std::int64_t device_memory(const Functions& functions, VkPhysicalDevice device) {
+std::int64_t device_memory(VkPhysicalDevice device) {
     VkPhysicalDeviceMemoryProperties memory{};
-    functions.vkGetPhysicalDeviceMemoryProperties(device, &memory);
+    vkGetPhysicalDeviceMemoryProperties(device, &memory);
     std::int64_t bytes = 0;
     for (std::uint32_t i = 0; i < memory.memoryHeapCount; ++i) {
         if ((memory.memoryHeaps[i].flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT) != 0)
@@ -59,11 +104,11 @@ struct ComputeQueue {
     bool timestamps = false;
 };
 
-std::optional<ComputeQueue> find_queue(const Functions& functions, VkPhysicalDevice device) {
+std::optional<ComputeQueue> find_queue(VkPhysicalDevice device) {
     std::uint32_t count = 0;
-    functions.vkGetPhysicalDeviceQueueFamilyProperties(device, &count, nullptr);
+    vkGetPhysicalDeviceQueueFamilyProperties(device, &count, nullptr);
     std::vector<VkQueueFamilyProperties> families(count);
-    functions.vkGetPhysicalDeviceQueueFamilyProperties(device, &count, families.data());
+    vkGetPhysicalDeviceQueueFamilyProperties(device, &count, families.data());
     std::optional<ComputeQueue> best;
     for (std::uint32_t i = 0; i < count; ++i) {
         if ((families[i].queueFlags & VK_QUEUE_COMPUTE_BIT) == 0 || families[i].queueCount == 0)
@@ -126,8 +171,9 @@ void fill_features(PhysicalDevice& device, const Features& features) {
 }
 
 /// Whether subgroups multiply matrices of f16, 16 by 16 by 16, and add in f32.
-bool multiplies_halves(const Functions& functions, VkPhysicalDevice device) {
-    const auto query = functions.vkGetPhysicalDeviceCooperativeMatrixPropertiesNV;
+bool multiplies_halves(const Instance& instance, VkPhysicalDevice device) {
+    const auto query = instance.extension<PFN_vkGetPhysicalDeviceCooperativeMatrixPropertiesNV>(
+        "vkGetPhysicalDeviceCooperativeMatrixPropertiesNV");
     std::uint32_t count = 0;
     if (query == nullptr || query(device, &count, nullptr) != VK_SUCCESS) return false;
     VkCooperativeMatrixPropertiesNV empty{};
@@ -161,15 +207,15 @@ void name_features(PhysicalDevice& device) {
 }
 
 /// What only a device of Vulkan 1.2 can be asked.
-void describe_modern(const Functions& functions, PhysicalDevice& device) {
+void describe_modern(const Instance& instance, PhysicalDevice& device) {
     const bool has_pci =
-        has_extension(functions, device.handle, VK_EXT_PCI_BUS_INFO_EXTENSION_NAME);
+        has_extension(device.handle, VK_EXT_PCI_BUS_INFO_EXTENSION_NAME);
     Properties properties(has_pci);
-    functions.vkGetPhysicalDeviceProperties2(device.handle, &properties.core);
+    vkGetPhysicalDeviceProperties2(device.handle, &properties.core);
     const bool has_cooperative_matrix =
-        has_extension(functions, device.handle, VK_NV_COOPERATIVE_MATRIX_EXTENSION_NAME);
+        has_extension(device.handle, VK_NV_COOPERATIVE_MATRIX_EXTENSION_NAME);
     Features features(has_cooperative_matrix);
-    functions.vkGetPhysicalDeviceFeatures2(device.handle, &features.core);
+    vkGetPhysicalDeviceFeatures2(device.handle, &features.core);
 
     device.info.uuid =
         uuid_text(std::span<const std::uint8_t, VK_UUID_SIZE>(properties.id.deviceUUID));
@@ -184,25 +230,25 @@ void describe_modern(const Functions& functions, PhysicalDevice& device) {
     fill_features(device, features);
     device.optional.cooperative_matrix = features.cooperative.cooperativeMatrix != VK_FALSE &&
                                          device.optional.float16 && device.optional.memory_model &&
-                                         multiplies_halves(functions, device.handle);
-    const std::optional<ComputeQueue> queue = find_queue(functions, device.handle);
+                                         multiplies_halves(instance, device.handle);
+    const std::optional<ComputeQueue> queue = find_queue(device.handle);
     if (queue) device.queue_family = queue->family;
     if (!queue && device.info.missing.empty()) device.info.missing = "it has no compute queue";
     fill_limits(device, properties, queue && queue->timestamps);
     name_features(device);
 }
 
-PhysicalDevice describe(const Functions& functions, VkPhysicalDevice handle) {
+PhysicalDevice describe(const Instance& instance, VkPhysicalDevice handle) {
     PhysicalDevice device;
     device.handle = handle;
     VkPhysicalDeviceProperties core{};
-    functions.vkGetPhysicalDeviceProperties(handle, &core);
+    vkGetPhysicalDeviceProperties(handle, &core);
     device.info.name = core.deviceName;
     device.info.vendor = fmt::format("{:04x}", core.vendorID);
     device.info.kind = kind_name(core.deviceType);
-    device.info.memory = device_memory(functions, handle);
+    device.info.memory = device_memory(handle);
     if (core.apiVersion >= api_version) {
-        describe_modern(functions, device);
+        describe_modern(instance, device);
     } else {
         device.info.missing = fmt::format("it has Vulkan {}.{}, and 1.2 is needed",
                                           VK_API_VERSION_MAJOR(core.apiVersion),
@@ -216,7 +262,7 @@ PhysicalDevice describe(const Functions& functions, VkPhysicalDevice handle) {
 std::vector<PhysicalDevice> find_physical_devices(const Instance& instance) {
     std::vector<PhysicalDevice> devices;
     for (VkPhysicalDevice handle : instance.physical_devices()) {
-        devices.push_back(describe(instance.functions(), handle));
+        devices.push_back(describe(instance, handle));
     }
     std::stable_partition(devices.begin(), devices.end(),
                           [](const PhysicalDevice& device) { return !device.info.software(); });

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "cambrian/engine/core/hash.hpp"
-#include "cambrian/gpu/vulkan/functions.hpp"
+#include "cambrian/gpu/vulkan/loader.hpp"
 #include "cambrian/gpu/vulkan/pipeline_cache.hpp"
 
 namespace cambrian::vulkan {

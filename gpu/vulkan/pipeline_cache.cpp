@@ -24,7 +24,7 @@ constexpr std::array<WantedSection, 2> sections{{{key_section, 4096}, {data_sect
 
 std::string file_name(Device& device) {
     VkPhysicalDeviceProperties properties{};
-    device.functions().vkGetPhysicalDeviceProperties(device.physical(), &properties);
+    vkGetPhysicalDeviceProperties(device.physical(), &properties);
     std::string uuid;
     for (std::uint8_t byte : properties.pipelineCacheUUID) uuid += fmt::format("{:02x}", byte);
     // The UUID should change with the driver; not every driver has kept to that.

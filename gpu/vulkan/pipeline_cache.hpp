@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "cambrian/engine/io/private_folder.hpp"
-#include "cambrian/gpu/vulkan/functions.hpp"
+#include "cambrian/gpu/vulkan/loader.hpp"
 
 namespace cambrian::vulkan {
 

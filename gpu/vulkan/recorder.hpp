@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "cambrian/gpu/vulkan/functions.hpp"
+#include "cambrian/gpu/vulkan/loader.hpp"
 
 namespace cambrian::vulkan {
 

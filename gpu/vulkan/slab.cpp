@@ -34,7 +34,7 @@ Wish wish(MemoryKind kind) {
 /// The type that has all that is needed, most that is welcome and least besides.
 std::uint32_t find_type(Device& device, MemoryKind kind, std::uint32_t allowed) {
     VkPhysicalDeviceMemoryProperties properties{};
-    device.functions().vkGetPhysicalDeviceMemoryProperties(device.physical(), &properties);
+    vkGetPhysicalDeviceMemoryProperties(device.physical(), &properties);
     const Wish wanted = wish(kind);
     std::uint32_t best = properties.memoryTypeCount;
     int best_cost = std::numeric_limits<int>::max();
