@@ -46,8 +46,8 @@ void DeviceBuffer::written(std::int64_t first, std::int64_t count) {
 }
 
 void DeviceBuffer::mirror(Mirror added) {
-    const auto behind = std::ranges::upper_bound(mirrors_, added.first, {}, &Mirror::first);
-    mirrors_.insert(behind, std::move(added));
+    const auto after = std::ranges::upper_bound(mirrors_, added.first, {}, &Mirror::first);
+    mirrors_.insert(after, std::move(added));
 }
 
 std::span<const DeviceBuffer::Mirror> DeviceBuffer::mirrors(std::int64_t first,

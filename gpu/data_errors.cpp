@@ -42,17 +42,17 @@ void DataErrors::check(const Copy& copy) {
     if (copy.ticket <= copy.words->thrown_at) {
         return;
     }
-    for (std::size_t context = 0; context < copy.words->sites.size(); ++context) {
+    for (std::size_t site = 0; site < copy.words->sites.size(); ++site) {
         struct {
             DataError code;
             std::int32_t index;
         } pair{};
         static_assert(sizeof pair == status_pair * word_bytes);
-        std::memcpy(&pair, copy.host + context * sizeof pair, sizeof pair);
+        std::memcpy(&pair, copy.host + site * sizeof pair, sizeof pair);
         if (pair.code != DataError::none) {
             copy.words->thrown_at = transfer_.device().last();
             transfer_.clear(copy.words->memory);
-            throw InputError(status_message(copy.words->sites[context], pair.code, pair.index));
+            throw InputError(status_message(copy.words->sites[site], pair.code, pair.index));
         }
     }
 }

@@ -8,7 +8,7 @@
 #include "cambrian/engine/backend/backend.hpp"
 #include "cambrian/engine/backend/retry.hpp"
 #include "cambrian/engine/core/contract.hpp"
-#include "cambrian/gpu/codegen/rows/kernel.hpp"
+#include "cambrian/gpu/codegen/rows/row_source.hpp"
 #include "cambrian/gpu/codegen/shader_compiler.hpp"
 #include "cambrian/gpu/program.hpp"
 #include "cambrian/gpu/vulkan/device.hpp"

@@ -21,7 +21,7 @@ enum class DataError : std::uint32_t {
     gather_out_of_range,
     scatter_out_of_range,
     take_along_axis_out_of_range,
-    scatter_along_out_of_range,
+    scatter_add_along_axis_out_of_range,
     division_by_zero
 };
 

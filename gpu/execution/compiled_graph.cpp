@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "cambrian/engine/core/contract.hpp"
-#include "cambrian/gpu/execution/copy.hpp"
 #include "cambrian/gpu/execution/status_checks.hpp"
 #include "cambrian/gpu/execution/transfer.hpp"
+#include "cambrian/gpu/execution/view_copy.hpp"
 
 namespace cambrian::gpu {
 
@@ -60,7 +60,7 @@ struct CompiledGraph::State {
     void upload_constants();
     [[nodiscard]] bool needs_kernel(const Node& node, const Graph& graph) const;
     [[nodiscard]] BufferView reserve(std::int64_t elements, bool per_individual);
-    void measure(const BufferView& place, std::int64_t elements);
+    void measure(const BufferView& view, std::int64_t elements);
     [[nodiscard]] std::uint32_t output_slot(std::size_t index) const {
         return first_input_slot + static_cast<std::uint32_t>(boundary.input_strides.size() + index);
     }
@@ -70,23 +70,23 @@ struct CompiledGraph::State {
     Plan plan;
     std::int64_t individual_words;
     std::int64_t fixed_words;
-    std::vector<BufferView> places;  ///< One for each value.
+    std::vector<BufferView> views;  ///< One for each value.
     std::int64_t widest_stride = 0;
     std::int64_t widest_shared = 0;
     std::vector<std::uint32_t> constants;
     Memory constant_memory;
     std::vector<StatusSite> sites;
-    const Graph* graph = nullptr;  ///< During construction: where the steps are made ...
+    const Graph* graph = nullptr;  ///< During construction: where the kernels are made ...
     const Node* node = nullptr;    ///< ... and for which node.
     std::vector<std::unique_ptr<CompiledGraph>> bodies;
-    std::vector<std::unique_ptr<Kernel>> steps;
+    std::vector<std::unique_ptr<Kernel>> kernels;
 };
 
 CompiledGraph::CompiledGraph(const Graph& graph, Resources& resources, Boundary boundary)
     : state_(std::make_unique<State>(resources, std::move(boundary), plan(graph))) {
     state_->graph = &graph;
     state_->place_values(graph);
-    state_->steps.reserve(graph.nodes().size());
+    state_->kernels.reserve(graph.nodes().size());
     for (const Node& node : graph.nodes()) {
         state_->add_kernel(graph, node, *this);
     }
@@ -99,11 +99,11 @@ CompiledGraph::CompiledGraph(const Graph& graph, Resources& resources, Boundary 
 CompiledGraph::~CompiledGraph() = default;
 
 void CompiledGraph::State::place_values(const Graph& source) {
-    places.reserve(source.value_count());
+    views.reserve(source.value_count());
     for (std::uint32_t value = 0; value < source.value_count(); ++value) {
-        places.push_back(place(source, ValueId{value}));
+        views.push_back(place(source, ValueId{value}));
         if (plan.values[value].kind != Placement::Kind::unused)
-            measure(places.back(), source.value(ValueId{value}).shape.elements());
+            measure(views.back(), source.value(ValueId{value}).shape.elements());
     }
 }
 
@@ -133,7 +133,7 @@ BufferView CompiledGraph::State::place(const Graph& source, ValueId id) {
             return info.per_individual ? BufferView{individual_slot, 0, placement.offset, elements}
                                        : BufferView{fixed_slot, placement.offset, 0, 0};
         case Placement::Kind::alias: {
-            BufferView result = places[index_of(placement.base)];
+            BufferView result = views[index_of(placement.base)];
             result.offset += placement.offset;
             return result;
         }
@@ -150,20 +150,20 @@ BufferView CompiledGraph::State::place_output(const Placement& placement, const 
 }
 
 BufferView CompiledGraph::State::reserve(std::int64_t elements, bool per_individual) {
-    BufferView place{fixed_slot, fixed_words, 0, 0};
+    BufferView view{fixed_slot, fixed_words, 0, 0};
     if (per_individual) {
-        place = {individual_slot, 0, std::exchange(individual_words, individual_words + elements),
-                 elements};
+        view = {individual_slot, 0, std::exchange(individual_words, individual_words + elements),
+                elements};
     } else {
         fixed_words += whole_lines(elements);
     }
-    measure(place, elements);
-    return place;
+    measure(view, elements);
+    return view;
 }
 
-void CompiledGraph::State::measure(const BufferView& place, std::int64_t elements) {
-    std::int64_t& widest = place.stride == 0 ? widest_shared : widest_stride;
-    widest = std::max(widest, place.stride == 0 ? elements : place.stride);
+void CompiledGraph::State::measure(const BufferView& view, std::int64_t elements) {
+    std::int64_t& widest = view.stride == 0 ? widest_shared : widest_stride;
+    widest = std::max(widest, view.stride == 0 ? elements : view.stride);
 }
 
 bool CompiledGraph::State::needs_kernel(const Node& candidate, const Graph& source) const {
@@ -183,7 +183,7 @@ void CompiledGraph::State::add_kernel(const Graph& source, const Node& next, Com
     }
     std::vector<BufferView> operands;
     for (const ValueId id : source.operands(next)) {
-        operands.push_back(places[index_of(id)]);
+        operands.push_back(views[index_of(id)]);
     }
     bool per_individual = false;
     for (std::uint32_t r = 0; r < next.result_count; ++r) {
@@ -193,10 +193,10 @@ void CompiledGraph::State::add_kernel(const Graph& source, const Node& next, Com
     node = &next;
     const KernelContext context{
         source,         next,
-        operands,       std::span(places).subspan(next.first_result, next.result_count),
+        operands,       std::span(views).subspan(next.first_result, next.result_count),
         per_individual, owner};
-    if (auto step = make_kernel(context)) {
-        steps.push_back(std::move(step));
+    if (auto kernel = make_kernel(context)) {
+        kernels.push_back(std::move(kernel));
     }
 }
 
@@ -219,14 +219,14 @@ void CompiledGraph::State::add_output_copies(const Graph& source) {
 void CompiledGraph::State::add_output_copy(const Graph& source, std::size_t index) {
     const ValueId id = source.outputs()[index];
     const BufferView target{output_slot(index), 0, 0, boundary.output_strides[index]};
-    const BufferView& place = places[index_of(id)];
-    CAMBRIAN_ASSERT(place.slot != target.slot || place.offset == 0);
-    if (place.slot == target.slot) {
+    const BufferView& view = views[index_of(id)];
+    CAMBRIAN_ASSERT(view.slot != target.slot || view.offset == 0);
+    if (view.slot == target.slot) {
         return;
     }
-    if (auto step = make_place_copy(resources, target, place, source.value(id).shape.elements(),
-                                    target.stride != 0)) {
-        steps.push_back(std::move(step));
+    if (auto kernel = make_view_copy(resources, target, view, source.value(id).shape.elements(),
+                                     target.stride != 0)) {
+        kernels.push_back(std::move(kernel));
     }
 }
 
@@ -241,8 +241,8 @@ void CompiledGraph::State::upload_constants() {
 }
 
 void CompiledGraph::record(vulkan::Recorder& recorder, const Frame& frame) const {
-    for (const auto& step : state_->steps) {
-        step->record(recorder, frame);
+    for (const auto& kernel : state_->kernels) {
+        kernel->record(recorder, frame);
     }
 }
 

@@ -38,8 +38,8 @@ struct Resources {
 [[nodiscard]] const vulkan::Pipeline& static_pipeline(Resources& resources, std::string_view shader,
                                                       std::span<const std::uint32_t> constants);
 
-/// Whether the kernels multiply codes of a format as they are (matmul_cooperative.cpp): only in
-/// fast math, where the device has units for it.
+/// Whether the kernels multiply codes of a format as they are (kernels/matmul/cooperative.cpp):
+/// only in fast math, where the device has units for it.
 [[nodiscard]] bool multiplies_codes(NumberFormat format, const Resources& resources);
 
 /// What one pair of status words can report, to put its code and index into words.
@@ -53,7 +53,7 @@ struct StatusSite {
 /// Words of one pair: {error code, bad index}.
 inline constexpr std::uint32_t status_pair = 2;
 
-/// A graph as a list of steps with all places decided: of a program, or of the body of a scan.
+/// A graph as a list of kernels with all memory decided: of a program, or of the body of a scan.
 class CompiledGraph {
   public:
     /// For a body: words between the individuals of each input and output (0 = shared).
@@ -84,11 +84,11 @@ class CompiledGraph {
     [[nodiscard]] std::uint32_t input_slot(std::size_t index) const;
     [[nodiscard]] std::uint32_t output_slot(std::size_t index) const;
 
-    // For the factories of steps, during construction.
+    // For the factories of kernels, during construction.
     [[nodiscard]] Resources& resources() const;
-    /// Memory that a step keeps for itself in every run.
+    /// Memory that a kernel keeps for itself in every run.
     [[nodiscard]] BufferView reserve(std::int64_t elements, bool per_individual);
-    /// Words that never change (extents, strides), uploaded once; the place to read them.
+    /// Words that never change (extents, strides), uploaded once; the view to read them by.
     [[nodiscard]] BufferView table(std::span<const std::uint32_t> words);
     /// Compiles the body of a scan; its position in Frame::bodies.
     std::size_t add_body(const Graph& body, Boundary boundary);

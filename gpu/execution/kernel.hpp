@@ -32,15 +32,15 @@ struct Frame {
     std::vector<std::uint64_t> slots;
     std::vector<Frame> bodies;
 
-    [[nodiscard]] std::uint64_t address(const BufferView& place) const {
-        return slots[place.slot] +
-               static_cast<std::uint64_t>(place.offset + place.scaled * population) * word_bytes;
+    [[nodiscard]] std::uint64_t address(const BufferView& view) const {
+        return slots[view.slot] +
+               static_cast<std::uint64_t>(view.offset + view.scaled * population) * word_bytes;
     }
     /// What a value of `elements` words for one individual covers.
-    [[nodiscard]] vulkan::Range range(const BufferView& place, std::int64_t elements) const {
+    [[nodiscard]] vulkan::Range range(const BufferView& view, std::int64_t elements) const {
         const std::int64_t words =
-            place.stride == 0 ? elements : place.stride * (population - 1) + elements;
-        return {address(place), static_cast<std::uint64_t>(words) * word_bytes};
+            view.stride == 0 ? elements : view.stride * (population - 1) + elements;
+        return {address(view), static_cast<std::uint64_t>(words) * word_bytes};
     }
 };
 
@@ -51,7 +51,7 @@ class Kernel {
     virtual void record(vulkan::Recorder& recorder, const Frame& frame) const = 0;
 };
 
-/// What a kernel's factory sees of the node it makes a step for.
+/// What a kernel's factory sees of the node it makes a kernel for.
 struct KernelContext {
     const Graph& graph;
     const Node& node;
@@ -72,48 +72,11 @@ struct KernelContext {
     }
 };
 
-using KernelFactory = std::unique_ptr<Kernel> (*)(const KernelContext& context);
-
-/// The step of a node, from the row of its op (kernel_table.cpp). Null for what needs none.
+/// The kernel of a node, from the row of its op (kernels/kernel_table.cpp). Null for what needs
+/// none.
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(const KernelContext& context);
 /// Whether the backend runs an op as it is; any other is replaced by its lowering first. Under
 /// strict math a kernel counts only when its bits are those of the lowering.
 [[nodiscard]] bool has_kernel(Op op, Math math);
-
-// Factories, one file each (movement.cpp, reduce.cpp, index.cpp, random.cpp, matmul.cpp, ...).
-std::unique_ptr<Kernel> make_elementwise(const KernelContext& context);
-/// Reports an integer divisor of zero, the second operand of div.
-std::unique_ptr<Kernel> make_divisor_check(const KernelContext& context);
-std::unique_ptr<Kernel> make_iota(const KernelContext& context);
-std::unique_ptr<Kernel> make_random(const KernelContext& context);
-std::unique_ptr<Kernel> make_reduce(
-    const KernelContext& context);  ///< reduce_sum, reduce_max, argmax.
-std::unique_ptr<Kernel> make_copy(
-    const KernelContext& context);  ///< reshape, permute, broadcast, slice.
-std::unique_ptr<Kernel> make_pad(const KernelContext& context);
-std::unique_ptr<Kernel> make_concat(const KernelContext& context);
-std::unique_ptr<Kernel> make_matmul(const KernelContext& context);  ///< matmul and linear.
-std::unique_ptr<Kernel> make_cooperative_matmul(
-    const KernelContext& context);  ///< linear of codes.
-std::unique_ptr<Kernel> make_gather(const KernelContext& context);
-std::unique_ptr<Kernel> make_scatter_add(const KernelContext& context);
-std::unique_ptr<Kernel> make_cumsum(const KernelContext& context);
-std::unique_ptr<Kernel> make_sort(const KernelContext& context);
-std::unique_ptr<Kernel> make_topk(const KernelContext& context);
-std::unique_ptr<Kernel> make_flip(const KernelContext& context);
-std::unique_ptr<Kernel> make_take_along_axis(const KernelContext& context);
-std::unique_ptr<Kernel> make_scatter_add_along_axis(const KernelContext& context);
-std::unique_ptr<Kernel> make_im2col(const KernelContext& context);  ///< im2col and col2im.
-std::unique_ptr<Kernel> make_fused(const KernelContext& context);
-std::unique_ptr<Kernel> make_attention(const KernelContext& context);
-std::unique_ptr<Kernel> make_attention_gradient(const KernelContext& context);
-std::unique_ptr<Kernel> make_selective_scan(const KernelContext& context);
-std::unique_ptr<Kernel> make_selective_scan_gradient(const KernelContext& context);
-/// One kernel for all steps where every row goes its own way (codegen/row_kernel.hpp), else the
-/// body's steps recorded again and again.
-std::unique_ptr<Kernel> make_scan(const KernelContext& context);
-std::unique_ptr<Kernel> make_interpret(const KernelContext& context);
-std::unique_ptr<Kernel> make_encode(const KernelContext& context);
-std::unique_ptr<Kernel> make_decode(const KernelContext& context);
 
 }  // namespace cambrian::gpu

@@ -32,48 +32,48 @@ constexpr std::array indexed_ops{
                   const int axis = std::get<AxisAttribute>(node.attributes).axis;
                   return graph.value(graph.operands(node)[0]).shape[axis];
               }},
-    IndexedOp{Op::scatter_add_along_axis, DataError::scatter_along_out_of_range,
+    IndexedOp{Op::scatter_add_along_axis, DataError::scatter_add_along_axis_out_of_range,
               [](const Graph&, const Node& node) {
                   return std::get<ScatterAlongAttribute>(node.attributes).extent;
               }},
 };
 
-void collect(const Graph& graph, const Node& node, StatusSite& context);
+void collect(const Graph& graph, const Node& node, StatusSite& site);
 
-void collect(const std::shared_ptr<const Graph>& body, StatusSite& context) {
+void collect(const std::shared_ptr<const Graph>& body, StatusSite& site) {
     for (const Node& node : body->nodes()) {
-        collect(*body, node, context);
+        collect(*body, node, site);
     }
 }
 
-void collect(const Graph& graph, const Node& node, StatusSite& context) {
+void collect(const Graph& graph, const Node& node, StatusSite& site) {
     const auto* const indexed = std::ranges::find(indexed_ops, node.op, &IndexedOp::op);
     if (indexed != indexed_ops.end()) {
-        context.checks.push_back({indexed->code, indexed->rows(graph, node)});
+        site.checks.push_back({indexed->code, indexed->rows(graph, node)});
     } else if (may_divide_by_zero(graph, node)) {
-        context.checks.push_back({DataError::division_by_zero, 0});
+        site.checks.push_back({DataError::division_by_zero, 0});
     } else if (const auto* scan = std::get_if<ScanAttribute>(&node.attributes)) {
-        collect(scan->body, context);
+        collect(scan->body, site);
     } else if (const auto* fused = std::get_if<FusedAttribute>(&node.attributes)) {
-        collect(fused->body, context);
+        collect(fused->body, site);
     }
 }
 
 }  // namespace
 
 StatusSite status_checks(const Graph& graph, const Node& node) {
-    StatusSite context;
-    collect(graph, node, context);
-    return context;
+    StatusSite site;
+    collect(graph, node, site);
+    return site;
 }
 
-std::string status_message(const StatusSite& context, DataError code, std::int32_t index) {
+std::string status_message(const StatusSite& site, DataError code, std::int32_t index) {
     if (code == DataError::division_by_zero) return std::string(division_by_zero);
     // Of several checks in one kernel, the first that this index fails.
-    const auto failed = std::ranges::find_if(context.checks, [&](const StatusSite::Check& check) {
+    const auto failed = std::ranges::find_if(site.checks, [&](const StatusSite::Check& check) {
         return check.code == code && (index < 0 || index >= check.rows);
     });
-    CAMBRIAN_ASSERT(failed != context.checks.end());
+    CAMBRIAN_ASSERT(failed != site.checks.end());
     const auto* const indexed = std::ranges::find(indexed_ops, code, &IndexedOp::code);
     return index_message(indexed->op, index, failed->rows);
 }

@@ -11,7 +11,7 @@ namespace cambrian::gpu {
 
 /// The error a pair of status words tells of, worded as on the CPU.
 /// @param code not none.
-[[nodiscard]] std::string status_message(const StatusSite& context, DataError code,
+[[nodiscard]] std::string status_message(const StatusSite& site, DataError code,
                                          std::int32_t index);
 
 }  // namespace cambrian::gpu

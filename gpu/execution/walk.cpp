@@ -74,7 +74,7 @@ bool Walk::wide_in(const Frame& frame, std::int64_t total) const {
     return std::ranges::all_of(views_, [&](const View& view) {
         const auto index = static_cast<std::size_t>(&view - views_.data());
         return nest_.inner().strides[index] == 0 ||
-               frame.address(view.place) % (vector_words * word_bytes) == 0;
+               frame.address(view.buffer) % (vector_words * word_bytes) == 0;
     });
 }
 
@@ -92,7 +92,7 @@ const vulkan::Pipeline& Walk::pipeline(bool wide) const {
 
 std::vector<vulkan::Range> Walk::ranges(const Frame& frame) const {
     std::vector<vulkan::Range> ranges;
-    for (const View& view : views_) ranges.push_back(frame.range(view.place, view.elements));
+    for (const View& view : views_) ranges.push_back(frame.range(view.buffer, view.elements));
     return ranges;
 }
 
@@ -116,7 +116,7 @@ void Walk::record(vulkan::Recorder& recorder, const Frame& frame,
                         name_, total));
     vulkan::Push push;
     for (std::size_t view = 0; view < views_.size(); ++view) {
-        push.address[view] = frame.address(views_[view].place);
+        push.address[view] = frame.address(views_[view].buffer);
         push.word[4 + view] = static_cast<std::uint32_t>(nest_.inner().strides[view]);
     }
     if (nest_.axis_count > 1) push.address[table_address] = frame.address(table_);

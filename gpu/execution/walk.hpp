@@ -20,8 +20,8 @@ namespace cambrian::gpu {
 class Walk {
   public:
     struct View {
-        BufferView place;
-        std::int64_t elements = 0;  ///< Of one individual, from the place on, that may be touched.
+        BufferView buffer;
+        std::int64_t elements = 0;  ///< Of one individual, from there on, that may be touched.
     };
 
     /// @param function of the words of the operands (codegen/word_functions.hpp).
@@ -29,8 +29,8 @@ class Walk {
          std::string_view name, WordFunction function);
 
     void record(vulkan::Recorder& recorder, const Frame& frame) const;
-    /// With what the recorder is to order it by: nothing for a part of a step whose first dispatch
-    /// has declared all that the step touches.
+    /// With what the recorder is to order it by: nothing for a part of a kernel whose first
+    /// dispatch has declared all that the kernel touches.
     void record(vulkan::Recorder& recorder, const Frame& frame,
                 std::span<const vulkan::Range> reads, std::span<const vulkan::Range> writes) const;
     /// What the walk touches in a run, result first.

@@ -3,6 +3,7 @@
 #include "cambrian/engine/graph/data_checks.hpp"
 #include "cambrian/gpu/codegen/fused/word_functions.hpp"
 #include "cambrian/gpu/execution/walk.hpp"
+#include "cambrian/gpu/kernels/kernel_table.hpp"
 
 namespace cambrian::gpu {
 namespace {

@@ -8,6 +8,7 @@
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/graph/window.hpp"
 #include "cambrian/gpu/execution/walk.hpp"
+#include "cambrian/gpu/kernels/kernel_table.hpp"
 
 namespace cambrian::gpu {
 namespace {
@@ -54,10 +55,10 @@ class WindowKernel : public Kernel {
             return;
         }
         // Many taps are cut into dispatches that go on from what is in the result.
-        const std::int64_t most = max_turns(resources_);
-        for (std::int64_t begin = 0; begin < taps_; begin += most) {
+        const std::int64_t max_taps = max_turns(resources_);
+        for (std::int64_t begin = 0; begin < taps_; begin += max_taps) {
             push.word[7] = static_cast<std::uint32_t>(begin);
-            push.word[8] = static_cast<std::uint32_t>(std::min(begin + most, taps_));
+            push.word[8] = static_cast<std::uint32_t>(std::min(begin + max_taps, taps_));
             dispatch(recorder, frame, push);
         }
     }

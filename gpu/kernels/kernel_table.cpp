@@ -4,6 +4,7 @@
 
 #include "cambrian/gpu/execution/compiled_graph.hpp"
 #include "cambrian/gpu/execution/kernel.hpp"
+#include "cambrian/gpu/kernels/kernel_table.hpp"
 #include "cambrian/gpu/vulkan/recorder.hpp"
 
 namespace cambrian::gpu {
@@ -20,17 +21,17 @@ struct KernelRow {
 /// Says in a profile whose the dispatches are.
 class NamedKernel final : public Kernel {
   public:
-    NamedKernel(std::unique_ptr<Kernel> step, std::string op)
-        : step_(std::move(step)), op_(std::move(op)) {}
+    NamedKernel(std::unique_ptr<Kernel> kernel, std::string op)
+        : kernel_(std::move(kernel)), op_(std::move(op)) {}
 
     void record(vulkan::Recorder& recorder, const Frame& frame) const override {
         const std::string_view before = recorder.name_op(op_);
-        step_->record(recorder, frame);
+        kernel_->record(recorder, frame);
         recorder.name_op(before);
     }
 
   private:
-    std::unique_ptr<Kernel> step_;
+    std::unique_ptr<Kernel> kernel_;
     std::string op_;
 };
 
@@ -144,10 +145,11 @@ bool has_kernel(Op op, Math math) {
 std::unique_ptr<Kernel> make_kernel(const KernelContext& context) {
     const KernelRow& row = kernel_rows[static_cast<std::size_t>(context.node.op)];
     if (row.make == nullptr) return nullptr;
-    std::unique_ptr<Kernel> step = row.make(context);
-    if (step == nullptr || context.owner.resources().device.profile() == nullptr) return step;
+    std::unique_ptr<Kernel> kernel = row.make(context);
+    if (kernel == nullptr || context.owner.resources().device.profile() == nullptr) return kernel;
     return std::make_unique<NamedKernel>(
-        std::move(step), std::string(name(context.node.op)) + " " + context.result().shape.text());
+        std::move(kernel),
+        std::string(name(context.node.op)) + " " + context.result().shape.text());
 }
 
 }  // namespace cambrian::gpu

@@ -4,6 +4,7 @@
 
 #include "cambrian/gpu/codegen/fused/word_functions.hpp"
 #include "cambrian/gpu/execution/walk.hpp"
+#include "cambrian/gpu/kernels/kernel_table.hpp"
 #include "cambrian/gpu/kernels/transpose.hpp"
 
 namespace cambrian::gpu {
@@ -13,25 +14,25 @@ using AxisStrides = std::array<std::int64_t, Shape::max_rank>;
 
 /// A value of one individual, or a part of it, and how a copy walks it.
 struct Side {
-    BufferView place;
+    BufferView buffer;
     AxisStrides strides{};
-    std::int64_t elements = 0;  ///< Of the whole value, from the place on.
+    std::int64_t elements = 0;  ///< Of the whole value, from there on.
 };
 
-Side side_of(const BufferView& place, const Shape& shape) {
-    return {place, row_major_strides(shape), shape.elements()};
+Side side_of(const BufferView& buffer, const Shape& shape) {
+    return {buffer, row_major_strides(shape), shape.elements()};
 }
 
 /// Without its first words.
-Side behind(Side side, std::int64_t words) {
-    side.place.offset += words;
+Side without_first(Side side, std::int64_t words) {
+    side.buffer.offset += words;
     side.elements -= words;
     return side;
 }
 
 Nest nest_of(const KernelContext& context, const Shape& extents, const Side& result,
              const Side& operand) {
-    Nest nest({result.place.stride, operand.place.stride}, context.per_individual);
+    Nest nest({result.buffer.stride, operand.buffer.stride}, context.per_individual);
     for (std::size_t axis = 0; axis < extents.extents().size(); ++axis)
         nest.add(extents.extents()[axis], {result.strides[axis], operand.strides[axis]});
     return nest;
@@ -42,7 +43,7 @@ Walk copy_walk(const KernelContext& context, const Shape& extents, const Side& r
     return {context.owner,
             context.per_individual,
             nest_of(context, extents, result, operand),
-            {{result.place, result.elements}, {operand.place, operand.elements}},
+            {{result.buffer, result.elements}, {operand.buffer, operand.elements}},
             "copy",
             copy_function};
 }
@@ -74,7 +75,7 @@ class CopyKernel : public Kernel {
     std::vector<Walk> parts_;
 };
 
-std::unique_ptr<Kernel> step_of(Walk walk) {
+std::unique_ptr<Kernel> kernel_of(Walk walk) {
     std::vector<Walk> parts;
     parts.push_back(std::move(walk));
     return std::make_unique<CopyKernel>(std::move(parts));
@@ -90,7 +91,7 @@ Side view_of_operand(const KernelContext& context) {
             side.strides[static_cast<std::size_t>(axis)] =
                 own[static_cast<std::size_t>(permute->order[static_cast<std::size_t>(axis)])];
     } else if (const auto* slice = std::get_if<SliceAttribute>(&context.node.attributes)) {
-        side = behind(side, slice->start * own[static_cast<std::size_t>(slice->axis)]);
+        side = without_first(side, slice->start * own[static_cast<std::size_t>(slice->axis)]);
     } else if (context.node.op == Op::broadcast) {
         side.strides = broadcast_strides(shape, context.result().shape);
     } else {
@@ -116,7 +117,7 @@ std::unique_ptr<Kernel> make_copy(const KernelContext& context) {
             make_transpose(context, nest_of(context, shape, result, view_of_operand(context)));
         if (tiled) return tiled;
     }
-    return step_of(
+    return kernel_of(
         copy_walk(context, shape, side_of(context.results[0], shape), view_of_operand(context)));
 }
 
@@ -129,13 +130,14 @@ std::unique_ptr<Kernel> make_pad(const KernelContext& context) {
     const Side zero{context.owner.table(zero_word), {}, 1};
     const std::int64_t end = pad.before + inside.extents()[axis];
     std::vector<Walk> parts;
-    parts.push_back(copy_walk(context, inside, behind(result, pad.before * result.strides[axis]),
+    parts.push_back(copy_walk(context, inside,
+                              without_first(result, pad.before * result.strides[axis]),
                               side_of(context.operands[0], inside)));
     if (pad.before > 0)
         parts.push_back(copy_walk(context, with_extent(inside, axis, pad.before), result, zero));
     if (pad.after > 0)
         parts.push_back(copy_walk(context, with_extent(inside, axis, pad.after),
-                                  behind(result, end * result.strides[axis]), zero));
+                                  without_first(result, end * result.strides[axis]), zero));
     return std::make_unique<CopyKernel>(std::move(parts));
 }
 
@@ -146,7 +148,8 @@ std::unique_ptr<Kernel> make_concat(const KernelContext& context) {
     std::int64_t start = 0;
     for (std::size_t part = 0; part < context.operands.size(); ++part) {
         const Shape& shape = context.operand(part).shape;
-        parts.push_back(copy_walk(context, shape, behind(result, start * result.strides[axis]),
+        parts.push_back(copy_walk(context, shape,
+                                  without_first(result, start * result.strides[axis]),
                                   side_of(context.operands[part], shape)));
         start += shape.extents()[axis];
     }

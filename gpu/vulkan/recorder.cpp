@@ -116,15 +116,15 @@ void Recorder::dispatch(const Pipeline& pipeline, const Push& push, std::uint64_
         bound_ = pipeline.handle();
     }
     Push part = push;
-    const std::uint64_t most = device_.limits().max_groups;
+    const std::uint64_t max_groups = device_.limits().max_groups;
     before(pipeline.name(), bytes_of(reads) + bytes_of(writes));
-    for (std::uint64_t first = 0; first < groups; first += most) {
+    for (std::uint64_t first = 0; first < groups; first += max_groups) {
         ++dispatches_;
         part.word[Push::first_group] = static_cast<std::uint32_t>(first);
         functions.vkCmdPushConstants(commands_, device_.layout(), VK_SHADER_STAGE_COMPUTE_BIT, 0,
                                      sizeof part, &part);
-        functions.vkCmdDispatch(commands_,
-                                static_cast<std::uint32_t>(std::min(most, groups - first)), 1, 1);
+        functions.vkCmdDispatch(
+            commands_, static_cast<std::uint32_t>(std::min(max_groups, groups - first)), 1, 1);
     }
     after();
 }

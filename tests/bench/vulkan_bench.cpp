@@ -27,12 +27,7 @@
 #include "cambrian/gpu/kernels/matmul/tile.hpp"
 #include "cambrian/gpu/vulkan/device.hpp"
 #include "cambrian/gpu/vulkan_backend.hpp"
-#include "cambrian/tests/bench/vulkan_attention_bench.hpp"
-#include "cambrian/tests/bench/vulkan_family_bench.hpp"
-#include "cambrian/tests/bench/vulkan_rollout_bench.hpp"
-#include "cambrian/tests/bench/vulkan_selective_scan_bench.hpp"
-#include "cambrian/tests/bench/vulkan_trainer_bench.hpp"
-#include "cambrian/tests/bench/vulkan_training_bench.hpp"
+#include "cambrian/tests/bench/vulkan_parts.hpp"
 
 namespace cambrian {
 namespace {

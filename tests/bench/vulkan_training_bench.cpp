@@ -1,4 +1,4 @@
-#include "cambrian/tests/bench/vulkan_training_bench.hpp"
+#include "cambrian/tests/bench/vulkan_parts.hpp"
 
 #include <fmt/core.h>
 

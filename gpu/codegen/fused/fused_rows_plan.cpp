@@ -52,14 +52,14 @@ void need(const Graph& body, ValueId id, int pass, FusedRowsPlan& plan, std::vec
 }
 
 int count_kept(const FusedRowsPlan& plan, const std::vector<int>& last) {
-    int most = 0;
+    int max_kept = 0;
     for (int pass = 0; pass + 1 < plan.passes; ++pass) {
         int now = 0;
         for (std::size_t value = 0; value < plan.pass.size(); ++value)
             now += plan.kept[value] && plan.pass[value] <= pass && last[value] > pass ? 1 : 0;
-        most = std::max(most, now);
+        max_kept = std::max(max_kept, now);
     }
-    return most;
+    return max_kept;
 }
 
 }  // namespace

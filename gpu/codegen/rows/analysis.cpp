@@ -5,8 +5,8 @@
 
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/graph/passes/passes.hpp"
-#include "cambrian/gpu/codegen/rows/kernel.hpp"
 #include "cambrian/gpu/codegen/rows/ops.hpp"
+#include "cambrian/gpu/codegen/rows/row_source.hpp"
 
 namespace cambrian::gpu {
 namespace {
@@ -77,8 +77,8 @@ class Attempt {
     }
 
     bool visit(const Node& node) {
-        const RowSite context{scan_, *scan_.body, node, result_.has_rows, result_.rows};
-        const RowSplit split = row_op(node.op).split(context);
+        const RowSite site{scan_, *scan_.body, node, result_.has_rows, result_.rows};
+        const RowSplit split = row_op(node.op).split(site);
         if (split == RowSplit::meets) {
             refused(fmt::format("{} has no row form at v{}", name(node.op), node.first_result));
             return false;
@@ -86,9 +86,9 @@ class Attempt {
         for (std::uint32_t i = 0; i < node.result_count; ++i) {
             result_.has_rows[node.first_result + i] = split == RowSplit::rows;
             if (!row_op(node.op).moves)
-                result_.row_words += row_elements(context.result(i).shape, split == RowSplit::rows);
+                result_.row_words += row_elements(site.result(i).shape, split == RowSplit::rows);
         }
-        result_.operations += row_operations(context);
+        result_.operations += row_operations(site);
         return true;
     }
 
@@ -111,17 +111,17 @@ bool has_row_form(Op op) {
 
 }  // namespace
 
-std::int64_t row_operations(const RowSite& context) {
-    const RowOp& op = row_op(context.node.op);
+std::int64_t row_operations(const RowSite& site) {
+    const RowOp& op = row_op(site.node.op);
     if (op.moves) return 0;
-    const bool rows = context.has_rows[context.node.first_result];
-    const std::int64_t elements = row_elements(context.result().shape, rows);
-    if (const auto* product = std::get_if<MatmulAttribute>(&context.node.attributes))
-        return elements * op.cost * context.shape(0)[product->transpose_left ? -2 : -1];
-    if (std::holds_alternative<AxisAttribute>(context.node.attributes))
-        return std::max(elements, row_elements(context.shape(0), context.has(0)));
+    const bool rows = site.has_rows[site.node.first_result];
+    const std::int64_t elements = row_elements(site.result().shape, rows);
+    if (const auto* product = std::get_if<MatmulAttribute>(&site.node.attributes))
+        return elements * op.cost * site.shape(0)[product->transpose_left ? -2 : -1];
+    if (std::holds_alternative<AxisAttribute>(site.node.attributes))
+        return std::max(elements, row_elements(site.shape(0), site.has(0)));
     // Each weight of a network that is data takes part once, about.
-    if (const auto* network = std::get_if<InterpretAttribute>(&context.node.attributes))
+    if (const auto* network = std::get_if<InterpretAttribute>(&site.node.attributes))
         return op.cost * network->weights;
     return elements * op.cost;
 }

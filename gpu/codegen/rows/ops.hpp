@@ -41,7 +41,7 @@ struct RowSite {
 /// One row of the table of row_ops.cpp.
 struct RowOp {
     Op op = Op::count_;
-    RowSplit (*split)(const RowSite& context) = nullptr;
+    RowSplit (*split)(const RowSite& site) = nullptr;
     void (*write)(RowWriter& writer, const Node& node) = nullptr;
     std::int64_t cost = 1;  ///< Scalar operations for one element of the result.
     bool moves = false;     ///< Only other views of the operands, as a rule.
@@ -49,23 +49,23 @@ struct RowOp {
 [[nodiscard]] const RowOp& row_op(Op op);
 
 /// Scalar operations of a node for one row, from the shapes of one row.
-[[nodiscard]] std::int64_t row_operations(const RowSite& context);
+[[nodiscard]] std::int64_t row_operations(const RowSite& site);
 
 namespace row_split {
-RowSplit never(const RowSite& context);
-RowSplit shared(const RowSite& context);
-RowSplit elementwise(const RowSite& context);
-RowSplit reduce(const RowSite& context);
-RowSplit reshape(const RowSite& context);
-RowSplit permute(const RowSite& context);
-RowSplit broadcast(const RowSite& context);
-RowSplit slice(const RowSite& context);
-RowSplit pad(const RowSite& context);
-RowSplit concat(const RowSite& context);
-RowSplit matmul(const RowSite& context);
-RowSplit gather(const RowSite& context);
-RowSplit random(const RowSite& context);
-RowSplit interpret(const RowSite& context);
+RowSplit never(const RowSite& site);
+RowSplit shared(const RowSite& site);
+RowSplit elementwise(const RowSite& site);
+RowSplit reduce(const RowSite& site);
+RowSplit reshape(const RowSite& site);
+RowSplit permute(const RowSite& site);
+RowSplit broadcast(const RowSite& site);
+RowSplit slice(const RowSite& site);
+RowSplit pad(const RowSite& site);
+RowSplit concat(const RowSite& site);
+RowSplit matmul(const RowSite& site);
+RowSplit gather(const RowSite& site);
+RowSplit random(const RowSite& site);
+RowSplit interpret(const RowSite& site);
 }  // namespace row_split
 
 namespace row_write {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "cambrian/gpu/codegen/rows/kernel.hpp"
+#include "cambrian/gpu/codegen/rows/row_source.hpp"
 #include "cambrian/gpu/codegen/rows/writer.hpp"
 
 namespace cambrian::gpu {

@@ -48,7 +48,7 @@ struct View {
         constant,  ///< Elements of a tensor of the graph.
         position,  ///< Element i is i.
         local,     ///< An array of the text.
-        memory,    ///< Behind a pointer of the text.
+        memory,    ///< Read through a pointer of the text.
     };
     Kind kind = Kind::literal;
     ValueType type = ValueType::real;

@@ -88,7 +88,7 @@ void row_write::div(RowWriter& writer, const Node& node) {
     const std::vector<View> operands = writer.operands(node);
     writer.begin_step();  // A scan without steps divides nothing.
     writer.each(operands[1].shape, 1, [&](std::span<const Index> at) {
-        writer.line("if ({} == 0) report(Words(place({}u, 0u)), {}u, 0u);",
+        writer.line("if ({} == 0) report(Words(entry_address({}u, 0u)), {}u, 0u);",
                     writer.element(operands[1], at), writer.status_entry,
                     static_cast<std::uint32_t>(DataError::division_by_zero));
     });

@@ -152,9 +152,10 @@ void row_write::gather(RowWriter& writer, const Node& node) {
         writer.line("{0} = uint({1}) < {2}u ? uint({1}) : 0u;", found, wanted, rows);
         // Indices of rows without elements are not looked at, on any backend.
         if (!empty)
-            writer.line("if (uint({0}) >= {1}u) report(Words(place({2}u, 0u)), {3}u, uint({0}));",
-                        wanted, rows, writer.status_entry,
-                        static_cast<std::uint32_t>(DataError::gather_out_of_range));
+            writer.line(
+                "if (uint({0}) >= {1}u) report(Words(entry_address({2}u, 0u)), {3}u, uint({0}));",
+                wanted, rows, writer.status_entry,
+                static_cast<std::uint32_t>(DataError::gather_out_of_range));
         View part = result;
         for (const Index& index : at) part = at_first(part, index);
         writer.copy(part, at_first(table, Index::variable(found)));

@@ -39,8 +39,8 @@ std::string element_along(RowWriter& writer, const Reduced& reduced, std::span<c
 }
 
 /// Calls `step` for the positions 1 to length - 1 of the axis, in order.
-template <class Kernel>
-void walk_axis(RowWriter& writer, std::int64_t length, bool expand, const Kernel& step) {
+template <class Step>
+void walk_axis(RowWriter& writer, std::int64_t length, bool expand, const Step& step) {
     if (expand) {
         for (std::int64_t i = 1; i < length; ++i) step(Index(i));
         return;

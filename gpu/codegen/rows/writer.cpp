@@ -195,8 +195,8 @@ View RowWriter::copied(const View& view) {
 
 std::string RowWriter::pointer(ValueType type, std::string name, const std::string& entry,
                                std::string_view individual) {
-    pointers_.text += fmt::format("    {0} {1} = {0}(place({2}, {3}));\n", pointer_type(type), name,
-                                  entry, individual);
+    pointers_.text += fmt::format("    {0} {1} = {0}(entry_address({2}, {3}));\n",
+                                  pointer_type(type), name, entry, individual);
     return name;
 }
 

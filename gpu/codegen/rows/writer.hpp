@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "cambrian/gpu/codegen/rows/kernel.hpp"
+#include "cambrian/gpu/codegen/rows/row_source.hpp"
 #include "cambrian/gpu/codegen/rows/view.hpp"
 
 namespace cambrian::gpu {

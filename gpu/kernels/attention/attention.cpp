@@ -8,6 +8,7 @@
 #include "cambrian/engine/graph/attention_sizes.hpp"
 #include "cambrian/gpu/execution/walk.hpp"
 #include "cambrian/gpu/kernels/attention/tile.hpp"
+#include "cambrian/gpu/kernels/kernel_table.hpp"
 
 namespace cambrian::gpu {
 namespace {
@@ -34,7 +35,7 @@ std::uint32_t word(std::int64_t value) {
 
 /// A tensor that a kernel reads or writes; without elements it has no part in it.
 struct View {
-    BufferView place;
+    BufferView buffer;
     std::int64_t elements = 0;  ///< Of one individual.
     std::int64_t width = 1;     ///< Of a row.
     bool written = false;
@@ -81,7 +82,7 @@ class AttentionDispatch {
         std::vector<vulkan::Range> writes;
         for (const View& view : walker_.views)
             if (view.elements > 0)
-                (view.written ? writes : reads).push_back(frame.range(view.place, view.elements));
+                (view.written ? writes : reads).push_back(frame.range(view.buffer, view.elements));
         if (has_valid_) reads.push_back(frame.range(valid_, 1));
         for (std::int64_t column = 0; column < walker_.columns; column += tile_.columns) {
             push.word[6] = word(column);
@@ -122,7 +123,7 @@ class AttentionDispatch {
             word(sizes_.key_heads),
             (attribute.causal ? flag_causal : 0) | (has_valid_ ? flag_valid : 0),
             std::bit_cast<std::uint32_t>(static_cast<float>(attribute.scale))};
-        for (const View& view : walker_.views) words.push_back(word(view.place.stride));
+        for (const View& view : walker_.views) words.push_back(word(view.buffer.stride));
         words.push_back(word(valid_.stride));
         return words;
     }
@@ -141,7 +142,7 @@ class AttentionDispatch {
             const View& view = walker_.views[i];
             if (view.elements == 0 || i == log_sum_exp_tensor || i == offset_tensor) continue;
             aligned = aligned && view.width % vector_words == 0 &&
-                      view.place.stride % vector_words == 0 &&
+                      view.buffer.stride % vector_words == 0 &&
                       push.address[i] % (vector_words * word_bytes) == 0;
         }
         return aligned;
@@ -158,7 +159,7 @@ class AttentionDispatch {
         for (std::size_t i = 0; i < tensor_count; ++i) {
             const View& view = walker_.views[i];
             if (view.elements == 0) continue;
-            push.address[i] = frame.address(view.place);
+            push.address[i] = frame.address(view.buffer);
         }
         return push;
     }

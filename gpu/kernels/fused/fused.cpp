@@ -1,4 +1,5 @@
 #include "cambrian/gpu/kernels/fused/fused.hpp"
+#include "cambrian/gpu/kernels/kernel_table.hpp"
 
 #include <algorithm>
 #include <array>
@@ -48,7 +49,7 @@ class FusedElementsKernel : public Kernel {
               static_cast<std::ptrdiff_t>(first_number(*context.attribute<FusedAttribute>().body))),
           // A software device gains nothing from vectors and compiles four times as much for them.
           may_be_wide_(!resources_.device.limits().software && fits_vectors(axes_)) {
-        CAMBRIAN_ASSERT(views_.places.size() <= max_views);
+        CAMBRIAN_ASSERT(views_.buffers.size() <= max_views);
         if (axes_.axes().size() > 1 && axes_.positions() > 0)
             table_ = context.owner.table(axes_.table(1));
     }

@@ -36,7 +36,7 @@ FusedAxes::FusedAxes(const KernelContext& context, const Shape& shape, int left_
     : one_individual_(!context.per_individual) {
     Axis population;
     population.strides.push_back(context.results[0].stride);
-    for (const BufferView& place : context.operands) population.strides.push_back(place.stride);
+    for (const BufferView& operand : context.operands) population.strides.push_back(operand.stride);
     axes_.push_back(std::move(population));
     for (int axis = -shape.rank(); axis < -left_out; ++axis) {
         Axis next{shape[axis], {stride_along(context.result().shape, axis)}};
@@ -80,18 +80,18 @@ std::vector<std::uint32_t> FusedAxes::table(std::size_t inner) const {
 }
 
 FusedViews::FusedViews(const KernelContext& context) {
-    places.push_back(context.results[0]);
+    buffers.push_back(context.results[0]);
     elements.push_back(context.result().shape.elements());
     for (std::size_t i = 0; i < context.operands.size(); ++i) {
-        places.push_back(context.operands[i]);
+        buffers.push_back(context.operands[i]);
         elements.push_back(context.operand(i).shape.elements());
     }
 }
 
 std::vector<vulkan::Range> FusedViews::ranges(const Frame& frame) const {
     std::vector<vulkan::Range> ranges;
-    for (std::size_t view = 0; view < places.size(); ++view) {
-        ranges.push_back(frame.range(places[view], elements[view]));
+    for (std::size_t view = 0; view < buffers.size(); ++view) {
+        ranges.push_back(frame.range(buffers[view], elements[view]));
         const std::uint64_t words = ranges.back().bytes / word_bytes;
         // Some room for the positions of invocations beyond the end.
         if (words > std::numeric_limits<std::uint32_t>::max() - 8192)

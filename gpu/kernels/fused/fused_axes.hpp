@@ -15,7 +15,7 @@ struct MagicNumbers {
 };
 
 /// Nested loops over any number of views of words, the population outermost, with neighbouring axes
-/// merged wherever every view allows it. View 0 is the result of a step, then its operands.
+/// merged wherever every view allows it. View 0 is the result of a node, then its operands.
 class FusedAxes {
   public:
     struct Axis {
@@ -40,14 +40,14 @@ class FusedAxes {
     bool one_individual_;
 };
 
-/// The result and operands of a step that a fusion group's kernel reads and writes.
+/// The result and operands of a node that a fusion group's kernel reads and writes.
 struct FusedViews {
     explicit FusedViews(const KernelContext& context);
     /// What a run touches, the result first. Throws DeviceError when a view has more words than a
     /// kernel counts.
     [[nodiscard]] std::vector<vulkan::Range> ranges(const Frame& frame) const;
 
-    std::vector<BufferView> places;
+    std::vector<BufferView> buffers;
     std::vector<std::int64_t> elements;  ///< Of one individual.
 };
 

@@ -83,7 +83,7 @@ class FusedRowsKernel : public Kernel {
           numbers_(pushed_numbers(body)),
           first_number_(static_cast<std::ptrdiff_t>(first_number(body))) {
         CAMBRIAN_EXPECT(resources_.math == Math::fast);
-        CAMBRIAN_ASSERT(views_.places.size() <= max_views);
+        CAMBRIAN_ASSERT(views_.buffers.size() <= max_views);
         find_runs(context, body);
         if (axes_.positions() > 0) table_ = context.owner.table(axes_.table(0));
     }

@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "cambrian/gpu/execution/walk.hpp"
+#include "cambrian/gpu/kernels/kernel_table.hpp"
 #include "cambrian/gpu/kernels/order/axis_sort.hpp"
 
 namespace cambrian::gpu {
@@ -117,7 +118,7 @@ std::unique_ptr<Kernel> make_scatter_add_along_axis(const KernelContext& context
     const Scatter scatter{.values = split,
                           .indices = split,
                           .extent = extent,
-                          .error = DataError::scatter_along_out_of_range};
+                          .error = DataError::scatter_add_along_axis_out_of_range};
     return std::make_unique<ScatterAddKernel>(context, scatter);
 }
 

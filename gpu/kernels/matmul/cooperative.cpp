@@ -1,6 +1,7 @@
 #include <array>
 
 #include "cambrian/engine/core/contract.hpp"
+#include "cambrian/gpu/kernels/kernel_table.hpp"
 #include "cambrian/gpu/kernels/matmul/cooperative_tile.hpp"
 #include "cambrian/gpu/kernels/matmul/operands.hpp"
 
@@ -12,12 +13,12 @@ constexpr std::uint32_t load_along_k = 1;
 constexpr std::uint32_t load_vectors = 2;
 constexpr std::int64_t vector_codes = 8;
 
-/// A linear whose operands are f16 codes, by the device's matrix units.
+/// A product with an epilogue whose operands are f16 codes, by the device's matrix units.
 class CooperativeMatmulKernel : public Kernel {
   public:
     explicit CooperativeMatmulKernel(const KernelContext& context)
         : resources_(context.owner.resources()), operands_(context) {
-        CAMBRIAN_EXPECT(multiplies_codes(operands_.linear().codes->format, resources_));
+        CAMBRIAN_EXPECT(multiplies_codes(operands_.epilogue().codes->format, resources_));
     }
 
     void record(vulkan::Recorder& recorder, const Frame& frame) const override {
@@ -35,8 +36,8 @@ class CooperativeMatmulKernel : public Kernel {
   private:
     [[nodiscard]] const vulkan::Pipeline& pipeline(const CooperativeTile& tile,
                                                    const Frame& frame) const {
-        const MatmulEpilogueAttribute& linear = operands_.linear();
-        const ProductCodes& codes = *linear.codes;
+        const MatmulEpilogueAttribute& epilogue = operands_.epilogue();
+        const ProductCodes& codes = *epilogue.codes;
         const std::array constants{
             tile.threads(),
             tile.rows,
@@ -44,11 +45,11 @@ class CooperativeMatmulKernel : public Kernel {
             tile.depth,
             tile.part_rows,
             tile.part_columns,
-            load_of(!linear.product.transpose_left,
+            load_of(!epilogue.product.transpose_left,
                     codes.left_length % vector_codes == 0 && operands_.left_aligned(frame)),
-            load_of(linear.product.transpose_right,
+            load_of(epilogue.product.transpose_right,
                     codes.right_length % vector_codes == 0 && operands_.right_aligned(frame)),
-            linear.activation ? 1U : 0U,
+            epilogue.activation ? 1U : 0U,
             codes.result ? 1U : 0U,
             tile.stages};
         return static_pipeline(resources_, "matmul_cooperative", constants);

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "cambrian/gpu/execution/walk.hpp"
+#include "cambrian/gpu/kernels/kernel_table.hpp"
 #include "cambrian/gpu/kernels/matmul/operands.hpp"
 #include "cambrian/gpu/kernels/matmul/tile.hpp"
 
@@ -62,11 +63,11 @@ class MatmulKernel : public Kernel {
 
     [[nodiscard]] const vulkan::Pipeline& pipeline(const MatmulTile& tile,
                                                    const Frame& frame) const {
-        const std::uint32_t activation = operands_.linear().activation ? 1 : 0;
+        const std::uint32_t activation = operands_.epilogue().activation ? 1 : 0;
         if (tile.direct())
             return static_pipeline(resources_, "matmul_direct",
                                    std::array{tile.threads(), activation});
-        const auto& [transpose_left, transpose_right] = operands_.linear().product;
+        const auto& [transpose_left, transpose_right] = operands_.epilogue().product;
         const std::array constants{tile.threads(),
                                    tile.rows,
                                    tile.columns,

@@ -26,11 +26,11 @@ MatmulEpilogueAttribute attribute_of(const KernelContext& context) {
 }
 
 /// Numbers in a row of an operand.
-std::int64_t left_length(const KernelContext& context, const MatmulEpilogueAttribute& linear) {
-    return linear.codes ? linear.codes->left_length : context.operand(0).shape[-1];
+std::int64_t left_length(const KernelContext& context, const MatmulEpilogueAttribute& epilogue) {
+    return epilogue.codes ? epilogue.codes->left_length : context.operand(0).shape[-1];
 }
-std::int64_t right_length(const KernelContext& context, const MatmulEpilogueAttribute& linear) {
-    return linear.codes ? linear.codes->right_length : context.operand(1).shape[-1];
+std::int64_t right_length(const KernelContext& context, const MatmulEpilogueAttribute& epilogue) {
+    return epilogue.codes ? epilogue.codes->right_length : context.operand(1).shape[-1];
 }
 
 /// An axis of the matrices of one individual: words between those of either operand.
@@ -72,29 +72,29 @@ std::uint32_t word(std::int64_t value) {
 }  // namespace
 
 bool MatmulOperands::Matrices::aligned(const Frame& frame) const {
-    return row % vector_words == 0 && place.stride % vector_words == 0 &&
-           frame.address(place) % (vector_words * word_bytes) == 0;
+    return row % vector_words == 0 && buffer.stride % vector_words == 0 &&
+           frame.address(buffer) % (vector_words * word_bytes) == 0;
 }
 
 MatmulOperands::MatmulOperands(const KernelContext& context)
-    : linear_(attribute_of(context)),
+    : epilogue_(attribute_of(context)),
       left_{context.operands[0], context.operand(0).shape.elements(), context.operand(0).shape[-1]},
       right_{context.operands[1], context.operand(1).shape.elements(),
              context.operand(1).shape[-1]},
       result_{context.results[0], context.result().shape.elements(), context.result().shape[-1]},
       per_individual_(context.per_individual),
       m_(context.result().shape[-2]),
-      n_(linear_.product.transpose_right ? context.operand(1).shape[-2]
-                                         : right_length(context, linear_)),
-      k_(linear_.product.transpose_left ? context.operand(0).shape[-2]
-                                        : left_length(context, linear_)) {
+      n_(epilogue_.product.transpose_right ? context.operand(1).shape[-2]
+                                           : right_length(context, epilogue_)),
+      k_(epilogue_.product.transpose_left ? context.operand(0).shape[-2]
+                                          : left_length(context, epilogue_)) {
     std::size_t next = 2;
-    if (linear_.bias) bias_ = {context.operands[next++], n_, n_};
-    if (linear_.activation) code_ = {context.operands[next], 1, 1};
+    if (epilogue_.bias) bias_ = {context.operands[next++], n_, n_};
+    if (epilogue_.activation) code_ = {context.operands[next], 1, 1};
     // One right matrix for all left ones: their rows are the rows of one matrix.
     const std::int64_t rows = result_.words / result_.row;
     if (right_.words == right_.row * context.operand(1).shape[-2] &&
-        !linear_.product.transpose_left && left_.words == rows * left_.row) {
+        !epilogue_.product.transpose_left && left_.words == rows * left_.row) {
         m_ = rows;
         return;
     }
@@ -114,9 +114,9 @@ void MatmulOperands::add_batch(const KernelContext& context) {
 }
 
 bool MatmulOperands::rows_continue() const {
-    return per_individual_ && matrices_ == 1 && !linear_.product.transpose_left &&
-           right_.place.stride == 0 && bias_.place.stride == 0 && code_.place.stride == 0 &&
-           left_.place.stride == m_ * left_.row && result_.place.stride == m_ * result_.row;
+    return per_individual_ && matrices_ == 1 && !epilogue_.product.transpose_left &&
+           right_.buffer.stride == 0 && bias_.buffer.stride == 0 && code_.buffer.stride == 0 &&
+           left_.buffer.stride == m_ * left_.row && result_.buffer.stride == m_ * result_.row;
 }
 
 MatmulOperands::Size MatmulOperands::size(const Frame& frame) const {
@@ -126,21 +126,21 @@ MatmulOperands::Size MatmulOperands::size(const Frame& frame) const {
 
 vulkan::Push MatmulOperands::push(const Frame& frame, const Size& size) const {
     std::uint32_t flags = 0;
-    if (linear_.product.transpose_left) flags |= flag_transpose_left;
-    if (linear_.product.transpose_right) flags |= flag_transpose_right;
-    if (linear_.bias) flags |= flag_bias;
-    if (linear_.activation) flags |= flag_activation;
+    if (epilogue_.product.transpose_left) flags |= flag_transpose_left;
+    if (epilogue_.product.transpose_right) flags |= flag_transpose_right;
+    if (epilogue_.bias) flags |= flag_bias;
+    if (epilogue_.activation) flags |= flag_activation;
     if (result_.aligned(frame)) flags |= flag_aligned_result;
     vulkan::Push push;
-    push.address = {frame.address(left_.place), frame.address(right_.place),
-                    frame.address(result_.place)};
-    if (linear_.bias) push.address[3] = frame.address(bias_.place);
-    if (linear_.activation) push.address[4] = frame.address(code_.place);
+    push.address = {frame.address(left_.buffer), frame.address(right_.buffer),
+                    frame.address(result_.buffer)};
+    if (epilogue_.bias) push.address[3] = frame.address(bias_.buffer);
+    if (epilogue_.activation) push.address[4] = frame.address(code_.buffer);
     if (batch_axes_ > 0) push.address[5] = frame.address(batch_);
     push.word = {word(size.m), word(n_), word(k_), 0, 0, word(matrices_)};
-    const std::array places{&left_, &right_, &result_, &bias_, &code_};
-    for (std::size_t i = 0; i < places.size(); ++i)
-        push.word[6 + i] = word(places[i]->place.stride);
+    const std::array operands{&left_, &right_, &result_, &bias_, &code_};
+    for (std::size_t i = 0; i < operands.size(); ++i)
+        push.word[6 + i] = word(operands[i]->buffer.stride);
     push.word[11] = flags;
     push.word[12] = static_cast<std::uint32_t>(batch_axes_);
     push.word[13] = word(size.individuals);
@@ -159,8 +159,8 @@ std::uint64_t MatmulOperands::tiles(const Size& size, std::uint32_t rows, std::u
 
 std::vector<vulkan::Range> MatmulOperands::reads(const Frame& frame) const {
     std::vector<vulkan::Range> reads{left_.range(frame), right_.range(frame)};
-    if (linear_.bias) reads.push_back(bias_.range(frame));
-    if (linear_.activation) reads.push_back(code_.range(frame));
+    if (epilogue_.bias) reads.push_back(bias_.range(frame));
+    if (epilogue_.activation) reads.push_back(code_.range(frame));
     return reads;
 }
 

@@ -9,8 +9,8 @@
 
 namespace cambrian::gpu {
 
-/// What the kernels of matmul and linear read and write, and the push block that says so to them
-/// (shaders/matmul/matmul.glsl).
+/// What the kernels of matmul and matmul_epilogue read and write, and the push block that says so
+/// to them (shaders/matmul/matmul.glsl).
 class MatmulOperands {
   public:
     explicit MatmulOperands(const KernelContext& context);
@@ -30,7 +30,7 @@ class MatmulOperands {
     [[nodiscard]] std::vector<vulkan::Range> reads(const Frame& frame) const;
     [[nodiscard]] vulkan::Range result(const Frame& frame) const;
 
-    [[nodiscard]] const MatmulEpilogueAttribute& linear() const { return linear_; }
+    [[nodiscard]] const MatmulEpilogueAttribute& epilogue() const { return epilogue_; }
     [[nodiscard]] std::int64_t n() const { return n_; }
     [[nodiscard]] std::int64_t k() const { return k_; }
     [[nodiscard]] std::int64_t matrices() const { return matrices_; }
@@ -45,20 +45,20 @@ class MatmulOperands {
   private:
     /// An operand or the result, with the words one individual has of it and those of a row.
     struct Matrices {
-        BufferView place;
+        BufferView buffer;
         std::int64_t words = 0;
         std::int64_t row = 0;
 
         [[nodiscard]] bool aligned(const Frame& frame) const;
         [[nodiscard]] vulkan::Range range(const Frame& frame) const {
-            return frame.range(place, words);
+            return frame.range(buffer, words);
         }
     };
 
     void add_batch(const KernelContext& context);
     [[nodiscard]] bool rows_continue() const;
 
-    MatmulEpilogueAttribute linear_;
+    MatmulEpilogueAttribute epilogue_;
     Matrices left_, right_, result_, bias_, code_;
     bool per_individual_;
     std::int64_t m_, n_, k_;

@@ -6,6 +6,7 @@
 
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/gpu/execution/walk.hpp"
+#include "cambrian/gpu/kernels/kernel_table.hpp"
 
 namespace cambrian::gpu {
 namespace {
@@ -156,6 +157,39 @@ void AxisSort::record_global(vulkan::Recorder& recorder, const Frame& frame,
     const std::array touched{frame.range(pass.out.keys, split.elements()),
                              frame.range(pass.out.indices, split.elements())};
     recorder.dispatch(global_, push, groups_for(rows * pairs_of_row, width_), touched, touched);
+}
+
+namespace {
+
+class SortKernel : public Kernel {
+  public:
+    SortKernel(const KernelContext& context, int axis, bool descending)
+        : sort_(context.owner, {.per_individual = context.per_individual,
+                                .split = {context.operand().shape, axis},
+                                .count = context.result().shape[axis],
+                                .type = context.operand().type,
+                                .descending = descending,
+                                .operand = context.operands[0],
+                                .sorted = context.results[0],
+                                .indices = context.results[1]}) {}
+
+    void record(vulkan::Recorder& recorder, const Frame& frame) const override {
+        sort_.record(recorder, frame);
+    }
+
+  private:
+    AxisSort sort_;
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_sort(const KernelContext& context) {
+    const auto& sort = context.attribute<SortAttribute>();
+    return std::make_unique<SortKernel>(context, sort.axis, sort.descending);
+}
+
+std::unique_ptr<Kernel> make_topk(const KernelContext& context) {
+    return std::make_unique<SortKernel>(context, context.attribute<TopkAttribute>().axis, true);
 }
 
 }  // namespace cambrian::gpu

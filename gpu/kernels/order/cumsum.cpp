@@ -5,6 +5,7 @@
 
 #include "cambrian/engine/tensor/shape.hpp"
 #include "cambrian/gpu/execution/walk.hpp"
+#include "cambrian/gpu/kernels/kernel_table.hpp"
 
 namespace cambrian::gpu {
 namespace {

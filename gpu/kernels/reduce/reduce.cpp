@@ -1,4 +1,5 @@
 #include "cambrian/gpu/kernels/reduce/reduce.hpp"
+#include "cambrian/gpu/kernels/kernel_table.hpp"
 
 #include <algorithm>
 #include <array>
@@ -31,7 +32,7 @@ std::uint32_t lanes_for(std::int64_t length) {
     return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(lanes, 1, row_group_width));
 }
 
-/// One dispatch: folds the axis, or each part of it, from one place to another.
+/// One dispatch: folds the axis, or each part of it, from one buffer to another.
 struct Pass {
     enum class Shape : std::uint8_t { rows, columns, ordered_rows };
     Shape shape = Shape::rows;

@@ -14,7 +14,7 @@ struct ColumnSums {
     std::int64_t length = 0;
     std::int64_t columns = 0;
 };
-/// A part of a step whose kernel stores what is to be added up. The order of a sum depends on the
+/// A part of a kernel that stores what is to be added up. The order of a sum depends on the
 /// shape alone.
 [[nodiscard]] std::unique_ptr<Kernel> make_column_sums(CompiledGraph& owner, bool per_individual,
                                                        const ColumnSums& sums);

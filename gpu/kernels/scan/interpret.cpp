@@ -4,6 +4,7 @@
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/graph/builders/arithmetic.hpp"
 #include "cambrian/gpu/execution/compiled_graph.hpp"
+#include "cambrian/gpu/kernels/kernel_table.hpp"
 #include "cambrian/gpu/kernels/scan/row_kernel.hpp"
 
 namespace cambrian::gpu {
@@ -50,9 +51,9 @@ std::unique_ptr<Kernel> make_interpret(const KernelContext& context) {
     const RowAnalysis analysis =
         analyse_rows(scan, {.words = std::int64_t{1} << 20, .operations = std::int64_t{1} << 40});
     CAMBRIAN_ASSERT(analysis.obstacle.empty());
-    return make_row_step(scan, analysis,
-                         {context.operands, context.results, context.per_individual}, context.owner,
-                         "interpret_rows");
+    return make_row_kernel(scan, analysis,
+                           {context.operands, context.results, context.per_individual},
+                           context.owner, "interpret_rows");
 }
 
 }  // namespace cambrian::gpu

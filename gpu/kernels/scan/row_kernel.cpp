@@ -23,15 +23,15 @@ constexpr double device_lanes = 16384.0;
 /// Steps from which laying invariants out anew pays.
 constexpr std::int64_t min_interleaved_steps = 32;
 
-class RowStep final : public Kernel {
+class RowKernel final : public Kernel {
   public:
-    RowStep(const ScanAttribute& scan, const RowAnalysis& analysis, const RowPlaces& places,
-            CompiledGraph& owner, const std::string& kernel_name)
+    RowKernel(const ScanAttribute& scan, const RowAnalysis& analysis, const RowViews& views,
+              CompiledGraph& owner, const std::string& kernel_name)
         : resources_(owner.resources()),
           rows_(analysis.rows),
           operations_(analysis.operations + 16),
           length_(scan.length),
-          per_individual_(places.per_individual) {
+          per_individual_(views.per_individual) {
         RowTextOptions options{.math = resources_.math};
         if (resources_.device.limits().software) options.max_expanded = 512;
         if (scan.length < min_interleaved_steps) options.max_interleaved = 0;
@@ -39,7 +39,7 @@ class RowStep final : public Kernel {
         const std::array constants{row_group_width};
         pipeline_ = &resources_.pipelines.get(
             kernel_name, resources_.compiler.compile(kernel_name, text.text), constants);
-        table_.emplace(scan, analysis, places, owner, text);
+        table_.emplace(scan, analysis, views, owner, text);
     }
 
     void record(vulkan::Recorder& recorder, const Frame& frame) const override {
@@ -55,16 +55,17 @@ class RowStep final : public Kernel {
         push.word[RowPush::length] = static_cast<std::uint32_t>(length_);
         push.word[RowPush::rows] = static_cast<std::uint32_t>(rows_);
         table_->prepare(recorder, frame, push);
-        const std::int64_t most = std::max<std::int64_t>(steps_of_dispatch(lanes), 1);
-        const std::int64_t dispatches = std::max<std::int64_t>((length_ + most - 1) / most, 1);
+        const std::int64_t max_steps = std::max<std::int64_t>(steps_of_dispatch(lanes), 1);
+        const std::int64_t dispatches =
+            std::max<std::int64_t>((length_ + max_steps - 1) / max_steps, 1);
         for (std::int64_t i = 0; i < dispatches; ++i)
-            dispatch(recorder, frame, push, i, dispatches, most);
+            dispatch(recorder, frame, push, i, dispatches, max_steps);
     }
 
   private:
     [[nodiscard]] std::int64_t steps_of_dispatch(std::int64_t lanes) const;
     void dispatch(vulkan::Recorder& recorder, const Frame& frame, vulkan::Push& push,
-                  std::int64_t number, std::int64_t count, std::int64_t most) const;
+                  std::int64_t number, std::int64_t count, std::int64_t max_steps) const;
 
     Resources& resources_;
     const vulkan::Pipeline* pipeline_ = nullptr;
@@ -75,25 +76,25 @@ class RowStep final : public Kernel {
     std::optional<RowTable> table_;
 };
 
-std::int64_t RowStep::steps_of_dispatch(std::int64_t lanes) const {
+std::int64_t RowKernel::steps_of_dispatch(std::int64_t lanes) const {
     const bool software = resources_.device.limits().software;
     const double work = static_cast<double>(operations_) *
                         (software ? static_cast<double>(lanes)
                                   : std::max(static_cast<double>(lanes), device_lanes));
-    // An operation is at most one turn of a loop.
+    // An operation is at max_steps one turn of a loop.
     const double steps =
         std::min(resources_.longest_dispatch * (software ? software_speed : device_speed) / work,
                  static_cast<double>(max_turns(resources_)) / static_cast<double>(operations_));
     return steps < static_cast<double>(length_) ? static_cast<std::int64_t>(steps) : length_;
 }
 
-void RowStep::dispatch(vulkan::Recorder& recorder, const Frame& frame, vulkan::Push& push,
-                       std::int64_t number, std::int64_t count, std::int64_t most) const {
+void RowKernel::dispatch(vulkan::Recorder& recorder, const Frame& frame, vulkan::Push& push,
+                         std::int64_t number, std::int64_t count, std::int64_t max_steps) const {
     // The last dispatch writes to the results, place 1.
     const auto place = [&](std::int64_t i) { return (count - 1 - i) % 2 == 0 ? 1U : 2U; };
-    const std::int64_t first = number * most;
+    const std::int64_t first = number * max_steps;
     push.word[RowPush::first_step] = static_cast<std::uint32_t>(first);
-    push.word[RowPush::steps] = static_cast<std::uint32_t>(std::min(most, length_ - first));
+    push.word[RowPush::steps] = static_cast<std::uint32_t>(std::min(max_steps, length_ - first));
     push.word[RowPush::read_place] = number == 0 ? 0U : place(number - 1);
     push.word[RowPush::write_place] = place(number);
     const auto lanes = std::uint64_t{push.word[RowPush::lanes]};
@@ -103,10 +104,10 @@ void RowStep::dispatch(vulkan::Recorder& recorder, const Frame& frame, vulkan::P
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_row_step(const ScanAttribute& scan, const RowAnalysis& analysis,
-                                      const RowPlaces& places, CompiledGraph& owner,
-                                      const std::string& kernel_name) {
-    return std::make_unique<RowStep>(scan, analysis, places, owner, kernel_name);
+std::unique_ptr<Kernel> make_row_kernel(const ScanAttribute& scan, const RowAnalysis& analysis,
+                                        const RowViews& views, CompiledGraph& owner,
+                                        const std::string& kernel_name) {
+    return std::make_unique<RowKernel>(scan, analysis, views, owner, kernel_name);
 }
 
 }  // namespace cambrian::gpu

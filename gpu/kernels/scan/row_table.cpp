@@ -38,10 +38,10 @@ void main() {
 
 }  // namespace
 
-RowTable::RowTable(const ScanAttribute& scan, const RowAnalysis& analysis, const RowPlaces& places,
+RowTable::RowTable(const ScanAttribute& scan, const RowAnalysis& analysis, const RowViews& views,
                    CompiledGraph& owner, const RowText& text) {
-    add_entries(scan, analysis, places, owner, text.interleaved);
-    add_entry(text.reports ? owner.status() : places.operands[0]);
+    add_entries(scan, analysis, views, owner, text.interleaved);
+    add_entry(text.reports ? owner.status() : views.operands[0]);
     for (const auto& tensor : text.constants) add_entry(owner.table(constant_words(*tensor)));
     if (listed_slots() > 0) slot_list_ = owner.reserve(2 * listed_slots(), false);
     table_ = owner.table(entries_);
@@ -62,7 +62,7 @@ std::vector<vulkan::Range> RowTable::reads(const Frame& frame, bool later) const
         frame.range(table_, static_cast<std::int64_t>(entries_.size()))};
     if (listed_slots() > 0) ranges.push_back(frame.range(slot_list_, 2 * listed_slots()));
     for (const Touched& touched : read_)
-        ranges.push_back(frame.range(touched.place, touched.elements));
+        ranges.push_back(frame.range(touched.view, touched.elements));
     for (const Interleaved& copy : copies_) ranges.push_back(frame.range(copy.to, copy.elements));
     if (later) {
         const std::vector<vulkan::Range> written = writes(frame);
@@ -74,57 +74,57 @@ std::vector<vulkan::Range> RowTable::reads(const Frame& frame, bool later) const
 std::vector<vulkan::Range> RowTable::writes(const Frame& frame) const {
     std::vector<vulkan::Range> ranges;
     for (const Touched& touched : written_)
-        ranges.push_back(frame.range(touched.place, touched.elements));
+        ranges.push_back(frame.range(touched.view, touched.elements));
     return ranges;
 }
 
-void RowTable::add_entry(const BufferView& place) {
-    const auto found = std::ranges::find(slots_, place.slot);
+void RowTable::add_entry(const BufferView& view) {
+    const auto found = std::ranges::find(slots_, view.slot);
     const auto number = static_cast<std::uint32_t>(found - slots_.begin());
-    if (found == slots_.end()) slots_.push_back(place.slot);
+    if (found == slots_.end()) slots_.push_back(view.slot);
     entries_.push_back(number);
-    entries_.push_back(static_cast<std::uint32_t>(place.stride));
-    append_word_pair(entries_, place.offset);
-    append_word_pair(entries_, place.scaled);
+    entries_.push_back(static_cast<std::uint32_t>(view.stride));
+    append_word_pair(entries_, view.offset);
+    append_word_pair(entries_, view.scaled);
 }
 
 // What rows or individuals share is read by all and written by one: a dispatch of a cut scan must
 // not write where it reads.
 void RowTable::add_carry(const ScanAttribute& scan, const RowAnalysis& analysis,
-                         const RowPlaces& places, CompiledGraph& owner, std::size_t index) {
+                         const RowViews& views, CompiledGraph& owner, std::size_t index) {
     const ValueId id = scan.body->inputs()[index];
     const ValueInfo& info = scan.body->value(id);
     const std::int64_t elements = info.shape.elements();
     const bool shared = !info.per_individual ||
                         (analysis.rows > 1 && !analysis.has_rows[static_cast<std::size_t>(id)]);
-    const BufferView& result = places.results[index];
+    const BufferView& result = views.results[index];
     const BufferView other = shared ? owner.reserve(elements, info.per_individual) : result;
-    add_entry(places.operands[index]);
+    add_entry(views.operands[index]);
     add_entry(result);
     add_entry(other);
-    read_.push_back({places.operands[index], elements});
+    read_.push_back({views.operands[index], elements});
     written_.push_back({result, elements});
     if (shared) written_.push_back({other, elements});
 }
 
 void RowTable::add_entries(const ScanAttribute& scan, const RowAnalysis& analysis,
-                           const RowPlaces& places, CompiledGraph& owner,
+                           const RowViews& views, CompiledGraph& owner,
                            const std::vector<std::size_t>& interleaved) {
     const auto carries = static_cast<std::size_t>(scan.carries);
     const auto sequences = carries + static_cast<std::size_t>(scan.sequences);
-    for (std::size_t i = 0; i < carries; ++i) add_carry(scan, analysis, places, owner, i);
-    for (std::size_t i = carries; i < places.operands.size(); ++i) {
+    for (std::size_t i = 0; i < carries; ++i) add_carry(scan, analysis, views, owner, i);
+    for (std::size_t i = carries; i < views.operands.size(); ++i) {
         const std::int64_t words = scan.body->value(scan.body->inputs()[i]).shape.elements();
         const bool copied = std::ranges::find(interleaved, i) != interleaved.end();
-        const BufferView place =
-            copied ? interleave(places.operands[i], words, owner) : places.operands[i];
-        add_entry(place);
-        if (!copied) read_.push_back({place, i < sequences ? words * scan.length : words});
+        const BufferView view =
+            copied ? interleave(views.operands[i], words, owner) : views.operands[i];
+        add_entry(view);
+        if (!copied) read_.push_back({view, i < sequences ? words * scan.length : words});
     }
-    for (std::size_t i = carries; i < places.results.size(); ++i) {
+    for (std::size_t i = carries; i < views.results.size(); ++i) {
         const std::int64_t words = scan.body->value(scan.body->outputs()[i]).shape.elements();
-        add_entry(places.results[i]);
-        written_.push_back({places.results[i], words * scan.length});
+        add_entry(views.results[i]);
+        written_.push_back({views.results[i], words * scan.length});
     }
 }
 

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "cambrian/gpu/codegen/rows/kernel.hpp"
+#include "cambrian/gpu/codegen/rows/row_source.hpp"
 #include "cambrian/gpu/execution/compiled_graph.hpp"
 #include "cambrian/gpu/kernels/scan/row_kernel.hpp"
 
@@ -13,7 +13,7 @@ namespace cambrian::gpu {
 /// kernel can read by it.
 class RowTable {
   public:
-    RowTable(const ScanAttribute& scan, const RowAnalysis& analysis, const RowPlaces& places,
+    RowTable(const ScanAttribute& scan, const RowAnalysis& analysis, const RowViews& views,
              CompiledGraph& owner, const RowText& text);
 
     /// Points a push block at the table and the slots, and records what fills the rest.
@@ -23,9 +23,9 @@ class RowTable {
     [[nodiscard]] std::vector<vulkan::Range> writes(const Frame& frame) const;
 
   private:
-    /// A place and how many words of one individual lie there.
+    /// A value and how many words of one individual it has.
     struct Touched {
-        BufferView place;
+        BufferView view;
         std::int64_t elements = 0;
     };
 
@@ -35,12 +35,11 @@ class RowTable {
         BufferView to;
         std::int64_t elements = 0;
     };
-    void add_entries(const ScanAttribute& scan, const RowAnalysis& analysis,
-                     const RowPlaces& places, CompiledGraph& owner,
-                     const std::vector<std::size_t>& interleaved);
-    void add_carry(const ScanAttribute& scan, const RowAnalysis& analysis, const RowPlaces& places,
+    void add_entries(const ScanAttribute& scan, const RowAnalysis& analysis, const RowViews& views,
+                     CompiledGraph& owner, const std::vector<std::size_t>& interleaved);
+    void add_carry(const ScanAttribute& scan, const RowAnalysis& analysis, const RowViews& views,
                    CompiledGraph& owner, std::size_t index);
-    void add_entry(const BufferView& place);
+    void add_entry(const BufferView& view);
     [[nodiscard]] BufferView interleave(const BufferView& operand, std::int64_t elements,
                                         CompiledGraph& owner);
     void record_copies(vulkan::Recorder& recorder, const Frame& frame) const;

@@ -1,5 +1,6 @@
 #include <vector>
 
+#include "cambrian/gpu/kernels/kernel_table.hpp"
 #include "cambrian/gpu/kernels/reduce/reduce.hpp"
 #include "cambrian/gpu/kernels/scan/selective_scan_dispatch.hpp"
 
@@ -91,14 +92,14 @@ class SelectiveScanGradientKernel : public Kernel {
   public:
     explicit SelectiveScanGradientKernel(const KernelContext& context)
         : between_(context),
-          place_(context.owner.reserve(between_.words, context.per_individual)),
+          buffer_(context.owner.reserve(between_.words, context.per_individual)),
           // The last tile is walked by the gradient alone.
           starts_(context, Kind::starts, start_views(context), tiles_of(context) - 1),
           walk_(context, Kind::gradient, walk_views(context), tiles_of(context)) {
         const SelectiveScanSizes sizes(context);
         std::int64_t offset = between_.starts;
         const auto add = [&](std::size_t index, std::int64_t parts, std::int64_t words) {
-            BufferView from = place_;
+            BufferView from = buffer_;
             from.offset += offset;
             offset += parts * words;
             sums_.push_back(make_column_sums(context.owner, context.per_individual,
@@ -119,14 +120,14 @@ class SelectiveScanGradientKernel : public Kernel {
   private:
     [[nodiscard]] Views start_views(const KernelContext& context) const {
         Views views = operand_views(context);
-        views[view_kept] = {place_, between_.starts, true};
+        views[view_kept] = {buffer_, between_.starts, true};
         return views;
     }
 
     [[nodiscard]] Views walk_views(const KernelContext& context) const {
         Views views = operand_views(context);
         views[view_state] = operand(context, operand_end_upstream);
-        views[view_first_result] = {place_, between_.words, true};
+        views[view_first_result] = {buffer_, between_.words, true};
         views[view_upstream] = operand(context, operand_upstream);
         views[view_u_gradient] = result(context, 0);
         views[view_raw_gradient] = result(context, 1);
@@ -135,7 +136,7 @@ class SelectiveScanGradientKernel : public Kernel {
     }
 
     Between between_;
-    BufferView place_;
+    BufferView buffer_;
     SelectiveScanDispatch starts_;
     SelectiveScanDispatch walk_;
     std::vector<std::unique_ptr<Kernel>> sums_;

@@ -78,7 +78,7 @@ BufferView SelectiveScanDispatch::make_table(const KernelContext& context) const
     std::vector<std::uint32_t> words{
         word(sizes_.steps), word(sizes_.channels), word(sizes_.states), word(sizes_.sequences),
         (holds ? flag_hold : 0) | (kind_ == Kind::starts ? flag_starts : 0)};
-    for (const View& view : views_) words.push_back(word(view.place.stride));
+    for (const View& view : views_) words.push_back(word(view.buffer.stride));
     return context.owner.table(words);
 }
 
@@ -87,8 +87,8 @@ void SelectiveScanDispatch::record(vulkan::Recorder& recorder, const Frame& fram
     const std::int64_t stretches =
         std::max<std::int64_t>((tiles_ + longest_stretch_ - 1) / longest_stretch_, 1);
     for (std::int64_t i = 0; i < stretches; ++i) {
-        const std::int64_t place = kind_ == Kind::gradient ? stretches - 1 - i : i;
-        const std::int64_t begin = place * longest_stretch_;
+        const std::int64_t stretch = kind_ == Kind::gradient ? stretches - 1 - i : i;
+        const std::int64_t begin = stretch * longest_stretch_;
         record(recorder, frame, {begin, std::min(begin + longest_stretch_, tiles_)});
     }
 }
@@ -105,7 +105,7 @@ void SelectiveScanDispatch::record(vulkan::Recorder& recorder, const Frame& fram
     std::vector<vulkan::Range> writes;
     for (const View& view : views_)
         if (view.elements > 0)
-            (view.written ? writes : reads).push_back(frame.range(view.place, view.elements));
+            (view.written ? writes : reads).push_back(frame.range(view.buffer, view.elements));
     vulkan::Push push = arguments(frame);
     push.word[10] = word(stretch.begin);
     push.word[11] = word(stretch.end);
@@ -123,7 +123,7 @@ vulkan::Push SelectiveScanDispatch::arguments(const Frame& frame) const {
     };
     for (std::size_t i = 0; i < view_count; ++i) {
         if (views_[i].elements == 0) continue;
-        const std::uint64_t address = frame.address(views_[i].place);
+        const std::uint64_t address = frame.address(views_[i].buffer);
         if (i < vulkan::Push::addresses)
             push.address[i] = address;
         else

@@ -38,7 +38,7 @@ class SelectiveScanDispatch {
     static constexpr std::size_t view_count = 12;
     /// A tensor that the kernel reads or writes; without elements it has no part in it.
     struct View {
-        BufferView place{};
+        BufferView buffer{};
         std::int64_t elements = 0;  ///< Of one individual.
         bool written = false;
     };

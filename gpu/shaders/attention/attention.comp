@@ -52,16 +52,16 @@ void weigh(uint first_key, uvec2 at) {
     }
     share_rows(tile_largest, at);
     [[unroll]] for (uint i = 0U; i < row_quads; ++i) {
-        vec4 most = vec4(largest[4U * i], largest[4U * i + 1U], largest[4U * i + 2U],
+        vec4 top = vec4(largest[4U * i], largest[4U * i + 1U], largest[4U * i + 2U],
                          largest[4U * i + 3U]);
         for (uint thread = 0U; thread < threads_across; ++thread) {
-            most = max(most, shared_rows(thread, i, at));
+            top = max(top, shared_rows(thread, i, at));
         }
         [[unroll]] for (uint j = 0U; j < 4U; ++j) {
             uint r = 4U * i + j;
-            float shift = most[j] == no_score() ? 0.0F : most[j];
+            float shift = top[j] == no_score() ? 0.0F : top[j];
             float shrink = own_exp(largest[r] - shift);
-            largest[r] = most[j];
+            largest[r] = top[j];
             totals[r] *= shrink;
             [[unroll]] for (uint block = 0U; block < column_blocks; ++block) {
                 sums[block * thread_rows + r] *= shrink;
@@ -99,8 +99,8 @@ void finish(Matrix result, Matrix log_sum_exp, uint first_row, uvec2 at) {
 }
 
 void main() {
-    BufferView here = place();
-    uvec2 at = thread_place();
+    Work here = work();
+    uvec2 at = thread_position();
     uint rows = table().at[table_rows];
     uint keys = table().at[table_keys];
     uint width = table().at[table_width];

@@ -75,16 +75,16 @@ struct Matrix {
     uint width;  // Words of a row.
 };
 
-// Where this workgroup works.
-struct BufferView {
+// What this workgroup works on.
+struct Work {
     uint individual;
     uint head;
     uint tile;
     int keys;  // That count.
 };
 
-BufferView place() {
-    BufferView result;
+Work work() {
+    Work result;
     uint number = group();
     // Tiles with the longest walk begin first.
     result.tile = number % push.word[7];
@@ -103,7 +103,7 @@ BufferView place() {
 }
 
 // The rows of a tensor that belong to the key head, of which the first `rows` count.
-Matrix matrix(uint tensor, BufferView here, uint stored_rows, uint rows, uint width) {
+Matrix matrix(uint tensor, Work here, uint stored_rows, uint rows, uint width) {
     uint64_t first = uint64_t(here.individual) * uint64_t(table().at[table_strides + tensor]) +
                      uint64_t(here.head) * uint64_t(stored_rows * width);
     return Matrix(push.address[tensor] + 4UL * first, rows, width);
@@ -130,7 +130,7 @@ float scale() {
 
 // Row group and column of this thread: 32 neighbours form a block of few rows and columns, so that
 // they read few different quads at once.
-uvec2 thread_place() {
+uvec2 thread_position() {
     const uint block_columns = threads_across < 8U ? threads_across : 8U;
     const uint wanted_rows = 32U / block_columns;
     const uint block_rows = threads_down < wanted_rows ? threads_down : wanted_rows;

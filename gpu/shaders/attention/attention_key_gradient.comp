@@ -16,7 +16,7 @@ const uint sum_of_keys = 1U;
 float offsets[4];  // Of the four queries of this thread.
 
 // e^(score - log-sum-exp) of own keys by four queries.
-void weigh(BufferView here, uint first_key, uint first_query, uvec2 at) {
+void weigh(Work here, uint first_key, uint first_query, uvec2 at) {
     uint rows = table().at[table_rows];
     Reals log_sum_exp = Reals(matrix(tensor_log_sum_exp, here, rows, rows, 1U).address);
     Reals offset = Reals(matrix(tensor_offset, here, rows, rows, 1U).address);
@@ -34,8 +34,8 @@ void weigh(BufferView here, uint first_key, uint first_query, uvec2 at) {
 }
 
 void main() {
-    BufferView here = place();
-    uvec2 at = thread_place();
+    Work here = work();
+    uvec2 at = thread_position();
     uint rows = table().at[table_rows];
     uint keys = table().at[table_keys];
     uint width = table().at[table_width];

@@ -13,7 +13,7 @@ float log_sums[thread_rows];
 float offsets[thread_rows];
 int seen[thread_rows];
 
-void begin_rows(BufferView here, uint first_row, uvec2 at) {
+void begin_rows(Work here, uint first_row, uvec2 at) {
     uint rows = table().at[table_rows];
     Reals log_sum_exp = Reals(matrix(tensor_log_sum_exp, here, rows, rows, 1U).address);
     Reals offset = Reals(matrix(tensor_offset, here, rows, rows, 1U).address);
@@ -37,8 +37,8 @@ void weigh(uint first_key, uvec2 at) {
 }
 
 void main() {
-    BufferView here = place();
-    uvec2 at = thread_place();
+    Work here = work();
+    uvec2 at = thread_position();
     uint rows = table().at[table_rows];
     uint keys = table().at[table_keys];
     uint width = table().at[table_width];

@@ -1,4 +1,4 @@
-// What the kernels of matmul and linear share: where the matrices of a product lie, and what is done
+// What the kernels of matmul and matmul_epilogue share: where the matrices of a product lie, and what is done
 // to a sum before it is stored. Push block:
 //   address  left, right, result, bias, code, batch axes
 //   word     0 m, 1 n, 2 k, 3 tiles down, 4 tiles across, 5 matrices of an individual,

@@ -42,7 +42,7 @@ struct Operand {
     float padding;
 };
 
-// Behind the last k left is -0 and right +0: their product -0 changes no sum, not even -0.
+// After the last k left is -0 and right +0: their product -0 changes no sum, not even -0.
 Operand left_operand(uint64_t address, uint first_row) {
     bool transposed = flagged(flag_transpose_left);
     return Operand(address, transposed ? 1U : push.word[2], transposed ? push.word[0] : 1U,
@@ -69,8 +69,8 @@ vec4 load_quad(Operand operand, uint load, uvec2 position, uint first_depth) {
     vec4 quad = vec4(operand.padding);
     if ((load & load_vectors) != 0U) {
         // Rows or k come in whole fours here.
-        uint most = (load & load_along_rows) != 0U ? operand.rows - 4U : last_row;
-        uint row = min(operand.first_row + position.x, most);
+        uint last = (load & load_along_rows) != 0U ? operand.rows - 4U : last_row;
+        uint row = min(operand.first_row + position.x, last);
         if (depth < push.word[2]) {
             uint at = row * operand.row_stride + depth * operand.depth_stride;
             quad = Reals4(operand.address + 4UL * uint64_t(at)).at[0];

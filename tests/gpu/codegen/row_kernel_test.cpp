@@ -1,4 +1,4 @@
-#include "cambrian/gpu/codegen/rows/kernel.hpp"
+#include "cambrian/gpu/codegen/rows/row_source.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

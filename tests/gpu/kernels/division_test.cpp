@@ -9,7 +9,7 @@
 #include "cambrian/engine/graph/data_checks.hpp"
 #include "cambrian/engine/graph/passes/passes.hpp"
 #include "cambrian/engine/reference/reference.hpp"
-#include "cambrian/gpu/codegen/rows/kernel.hpp"
+#include "cambrian/gpu/codegen/rows/row_source.hpp"
 #include "cambrian/tests/gpu/support/word_support.hpp"
 #include "cambrian/tests/support/vulkan_device.hpp"
 

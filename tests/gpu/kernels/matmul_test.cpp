@@ -276,14 +276,14 @@ TEST(VulkanMatmul, GivesAnIndividualTheSameBitsInAnyPopulation) {
     }
 }
 
-struct LinearCase {
+struct EpilogueCase {
     std::int64_t m, n, k;
     bool bias, activation;
     bool own_product, own_bias, own_code;
 };
 
-std::vector<LinearCase> linear_cases() {
-    std::vector<LinearCase> cases;
+std::vector<EpilogueCase> epilogue_cases() {
+    std::vector<EpilogueCase> cases;
     for (const auto& [m, n, k] : {std::array{1, 3, 17}, {33, 65, 9}, {257, 10, 20}, {3, 5, 0}})
         for (const bool bias : {false, true})
             for (const bool activation : {false, true})
@@ -295,52 +295,54 @@ std::vector<LinearCase> linear_cases() {
 }
 
 /// The fused node, and the nodes it stands for, each an output so that nothing may join them.
-Graph linear_graph(const LinearCase& linear) {
+Graph epilogue_graph(const EpilogueCase& epilogue) {
     Graph graph;
-    const Var x = graph.input("x", ValueType::real, {linear.m, linear.k}, linear.own_product);
-    const Var w = graph.input("w", ValueType::real, {linear.n, linear.k});
+    const Var x = graph.input("x", ValueType::real, {epilogue.m, epilogue.k}, epilogue.own_product);
+    const Var w = graph.input("w", ValueType::real, {epilogue.n, epilogue.k});
     std::vector<Var> operands{x, w};
     Var value = matmul(x, w, false, true);
     graph.output(value);
-    if (linear.bias) {
-        operands.push_back(graph.input("bias", ValueType::real, {linear.n}, linear.own_bias));
+    if (epilogue.bias) {
+        operands.push_back(graph.input("bias", ValueType::real, {epilogue.n}, epilogue.own_bias));
         value = value + operands.back();
         graph.output(value);
     }
-    if (linear.activation) {
-        operands.push_back(graph.input("code", ValueType::integer, {}, linear.own_code));
+    if (epilogue.activation) {
+        operands.push_back(graph.input("code", ValueType::integer, {}, epilogue.own_code));
         value = activate(value, operands.back());
         graph.output(value);
     }
-    graph.output(graph.add(Op::matmul_epilogue, operands,
-                           MatmulEpilogueAttribute{{false, true}, linear.bias, linear.activation}));
+    graph.output(
+        graph.add(Op::matmul_epilogue, operands,
+                  MatmulEpilogueAttribute{{false, true}, epilogue.bias, epilogue.activation}));
     return graph;
 }
 
-TEST(VulkanLinear, IsItsLoweringInEveryBit) {
+TEST(VulkanEpilogue, IsItsLoweringInEveryBit) {
     constexpr std::int64_t population = 9;
     for (const Math math : {Math::strict, Math::fast}) {
         const auto backend = backend_of(math);
-        for (const LinearCase& linear : linear_cases()) {
-            const Graph graph = linear_graph(linear);
+        for (const EpilogueCase& epilogue : epilogue_cases()) {
+            const Graph graph = epilogue_graph(epilogue);
             const auto inputs = random_inputs(graph, population);
             const auto results = evaluate(*backend, graph, population, inputs);
             const std::size_t last = results.size() - 1;
             const auto unequal =
                 first_difference(results[last].elements, results[last - 1].elements);
-            EXPECT_EQ(unequal, -1) << linear.m << " " << linear.n << " " << linear.k << " bias "
-                                   << linear.bias << " activation " << linear.activation;
+            EXPECT_EQ(unequal, -1)
+                << epilogue.m << " " << epilogue.n << " " << epilogue.k << " bias " << epilogue.bias
+                << " activation " << epilogue.activation;
             if (math == Math::strict) expect_bits_of_reference(*backend, graph, population, inputs);
         }
     }
 }
 
-TEST(VulkanLinear, IsItsLoweringWithEveryTile) {
+TEST(VulkanEpilogue, IsItsLoweringWithEveryTile) {
     for (const std::string& tile : tested_tiles()) {
         SCOPED_TRACE(tile);
         const auto backend = backend_of(Math::strict, tile);
         for (const std::int64_t n : {10, 36}) {
-            const Graph graph = linear_graph({70, n, 12, true, true, true, true, true});
+            const Graph graph = epilogue_graph({70, n, 12, true, true, true, true, true});
             expect_bits_of_reference(*backend, graph, 9, random_inputs(graph, 9));
         }
     }

@@ -2,7 +2,7 @@
 #extension GL_GOOGLE_include_directive : require
 #include "cambrian/gpu/shaders/prelude.glsl"
 
-// Words between two places with different strides. Addresses: source, target. Words: all words to
+// Words between two views with different strides. Addresses: source, target. Words: all words to
 // copy, words of one individual, stride of the source (0: all share it), stride of the target.
 void main() {
     uint i = group() * gl_WorkGroupSize.x + gl_LocalInvocationID.x;

@@ -1,4 +1,4 @@
-#include "cambrian/gpu/execution/copy.hpp"
+#include "cambrian/gpu/execution/view_copy.hpp"
 
 #include <array>
 
@@ -20,7 +20,7 @@ class PlaceCopy : public Kernel {
           per_individual_(per_individual),
           side_by_side_(!per_individual ||
                         (target.stride == elements && source.stride == elements)),
-          pipeline_(static_pipeline(resources, "place_copy", std::array{threads})) {}
+          pipeline_(static_pipeline(resources, "view_copy", std::array{threads})) {}
 
     void record(vulkan::Recorder& recorder, const Frame& frame) const override {
         const std::int64_t population = per_individual_ ? frame.population : 1;
@@ -52,9 +52,9 @@ class PlaceCopy : public Kernel {
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_place_copy(Resources& resources, const BufferView& target,
-                                        const BufferView& source, std::int64_t elements,
-                                        bool per_individual) {
+std::unique_ptr<Kernel> make_view_copy(Resources& resources, const BufferView& target,
+                                       const BufferView& source, std::int64_t elements,
+                                       bool per_individual) {
     const bool same = target.slot == source.slot && target.offset == source.offset &&
                       target.scaled == source.scaled && target.stride == source.stride;
     if (same || elements == 0) {

@@ -31,7 +31,7 @@ struct RowLimits {
     std::int64_t operations = 1 << 15;
 };
 
-/// Contract: the body has no linear and no fusion group (lower_row_body).
+/// Contract: the body has no matmul_epilogue and no fusion group (lower_row_body).
 [[nodiscard]] RowAnalysis analyse_rows(const ScanAttribute& scan, const RowLimits& limits);
 
 /// The scan with every fused op that has no row form replaced by its lowering.

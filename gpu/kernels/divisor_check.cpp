@@ -1,6 +1,7 @@
 #include <array>
 
 #include "cambrian/gpu/execution/walk.hpp"
+#include "cambrian/gpu/kernels/kernel_table.hpp"
 
 namespace cambrian::gpu {
 namespace {

@@ -1,4 +1,4 @@
-#include "cambrian/gpu/codegen/rows/kernel.hpp"
+#include "cambrian/gpu/codegen/rows/row_source.hpp"
 
 #include <algorithm>
 
@@ -8,13 +8,13 @@
 namespace cambrian::gpu {
 namespace {
 
-constexpr std::string_view place_function = R"(
+constexpr std::string_view address_function = R"(
 layout(buffer_reference, scalar, buffer_reference_align = 8) readonly buffer Addresses {
     uint64_t at[];
 };
 
 // Where an individual's part of an entry of the memory table lies.
-uint64_t place(uint entry, uint individual) {
+uint64_t entry_address(uint entry, uint individual) {
     Words words = Words(push.address[0] + uint64_t(entry) * 24ul);
     const uint slot = words.at[0];
     uint64_t start;
@@ -52,7 +52,7 @@ RowText RowKernelText::finish() {
     // Nothing here of the number of rows or of the size of a network that is data: one pipeline
     // serves all.
     std::string text = "// A scan over rows.\n";
-    text += place_function;
+    text += address_function;
     text += writer_.functions();
     text += "\nvoid main() {\n";
     text += "    const uint lane = group() * gl_WorkGroupSize.x + gl_LocalInvocationIndex;\n";
