@@ -35,6 +35,35 @@ float row_sigmoid_or_silu(float x, int code) {
 }
 )";
 
+/// Words of a row of a network, and of its state.
+struct InterpretedRow {
+    std::int64_t inputs = 0;
+    std::int64_t state = 0;
+};
+
+/// The function of that name: the interpreter for networks of these sizes.
+void need_interpreter(RowWriter& writer, const std::string& function,
+                      const InterpretAttribute& attribute, const InterpretedRow& row) {
+    // All that every device's workgroup has (32 KiB), for one network in a kernel.
+    constexpr std::int64_t max_shared = 256;
+    const bool shared = attribute.memory <= max_shared && !writer.has_functions("interpret_store");
+    if (shared) writer.need_functions("interpret_store", "");
+    const std::string store = shared ? fmt::format(
+                                           "#define INTERPRET_STORE {}_store\n"
+                                           "#define INTERPRET_LANES {}\n",
+                                           function, row_group_width)
+                                     : "";
+    writer.need_functions(
+        function,
+        store + fmt::format("#define INTERPRET_NAME {}\n#define INTERPRET_INPUTS {}\n"
+                            "#define INTERPRET_OUTPUTS {}\n#define INTERPRET_STATE {}\n"
+                            "#define INTERPRET_MEMORY {}\n#define CAMBRIAN_CALL(name) own_##name\n"
+                            "{}#undef CAMBRIAN_CALL\n",
+                            function, row.inputs, attribute.outputs,
+                            std::max<std::int64_t>(row.state, 1), attribute.memory,
+                            shader_text("cambrian/gpu/shaders/scan/interpret.glsl")));
+}
+
 }  // namespace
 
 void row_write::activate(RowWriter& writer, const Node& node) {
@@ -97,29 +126,12 @@ void row_write::interpret(RowWriter& writer, const Node& node) {
     };
     const View rows = row_of(2);
     const View state = row_of(3);
-    const std::int64_t outputs = std::get<InterpretAttribute>(node.attributes).outputs;
-    const std::int64_t memory = std::get<InterpretAttribute>(node.attributes).memory;
+    const auto& attribute = std::get<InterpretAttribute>(node.attributes);
     const std::string function = fmt::format("interpret_{}", node.first_result);
-    // All that every device's workgroup has (32 KiB), for one network in a kernel.
-    constexpr std::int64_t max_shared = 256;
-    const bool shared = memory <= max_shared && !writer.has_functions("interpret_store");
-    if (shared) writer.need_functions("interpret_store", "");
-    const std::string store = shared ? fmt::format(
-                                           "#define INTERPRET_STORE {}_store\n"
-                                           "#define INTERPRET_LANES {}\n",
-                                           function, row_group_width)
-                                     : "";
-    writer.need_functions(
-        function,
-        store + fmt::format("#define INTERPRET_NAME {}\n#define INTERPRET_INPUTS {}\n"
-                            "#define INTERPRET_OUTPUTS {}\n#define INTERPRET_STATE {}\n"
-                            "#define INTERPRET_MEMORY {}\n#define CAMBRIAN_CALL(name) own_##name\n"
-                            "{}#undef CAMBRIAN_CALL\n",
-                            function, rows.shape[0], outputs,
-                            std::max<std::int64_t>(state.shape[0], 1), memory,
-                            shader_text("cambrian/gpu/shaders/scan/interpret.glsl")));
+    need_interpreter(writer, function, attribute,
+                     {.inputs = rows.shape[0], .state = state.shape[0]});
     writer.begin(node);
-    const View result = writer.result(node, 0, Shape{outputs});
+    const View result = writer.result(node, 0, Shape{attribute.outputs});
     const View next = writer.result(node, 1, state.shape);
     // Arguments are whole arrays, also of one element.
     const auto array = [&](const View& view, std::string_view prefix) {

@@ -163,12 +163,12 @@ namespace {
 
 class SortKernel : public Kernel {
   public:
-    SortKernel(const KernelContext& context, int axis, bool descending)
+    SortKernel(const KernelContext& context, int axis, bool largest_first)
         : sort_(context.owner, {.per_individual = context.per_individual,
                                 .split = {context.operand().shape, axis},
                                 .count = context.result().shape[axis],
                                 .type = context.operand().type,
-                                .descending = descending,
+                                .descending = largest_first,
                                 .operand = context.operands[0],
                                 .sorted = context.results[0],
                                 .indices = context.results[1]}) {}
