@@ -56,6 +56,8 @@ if(CAMBRIAN_VULKAN)
     add_library(cambrian_volk INTERFACE IMPORTED GLOBAL)
     target_include_directories(cambrian_volk INTERFACE ${volk_INCLUDE_DIR})
     target_link_libraries(cambrian_volk INTERFACE cambrian_vulkan_headers)
+    # Also in batches of files, whichever of them names Vulkan first.
+    target_compile_definitions(cambrian_volk INTERFACE VK_NO_PROTOTYPES=1)
   endif()
   cambrian_require(cambrian_volk libvulkan-volk-dev)
 

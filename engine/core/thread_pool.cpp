@@ -122,7 +122,9 @@ int available_processors() {
 
 struct ThreadPool::State {
     explicit State(int count)
-        : threads(count), may_spin(count > 1 && count <= available_processors()) {}
+        : threads(count), may_spin(count > 1 && count <= available_processors()) {
+        batches.reserve(8);  // A call allocates nothing that stays.
+    }
 
     /// Also where only some of the workers could be started.
     ~State() {

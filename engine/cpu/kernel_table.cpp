@@ -1,5 +1,6 @@
 #include "cambrian/engine/cpu/execution/kernel_table.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -112,7 +113,8 @@ const LoopSet& cast_rows(ValueType from, ValueType to) {
 }
 
 // clang-format off
-constexpr std::array<KernelRow, op_count> kernel_rows{
+/// Of the ops whose kernel is not just the elementary function of their name, in any order.
+constexpr std::array own_rows{
     placed(Op::input),
     placed(Op::constant),
     special(Op::iota, make_iota),
@@ -127,18 +129,9 @@ constexpr std::array<KernelRow, op_count> kernel_rows{
     real(Op::floor, lift<float(float)>([](float x) { return std::floor(x); })),
     real(Op::exp, vector_functions::lift([](float x) { return elementary::exp(x); },
                              [](auto x) __attribute__((always_inline)) { return vector_functions::exp(x); })),
-    real(Op::log, lift<float(float)>([](float x) { return elementary::log(x); })),
-    real(Op::sqrt, lift<float(float)>([](float x) { return elementary::sqrt(x); })),
-    real(Op::rsqrt, lift<float(float)>([](float x) { return elementary::rsqrt(x); })),
-    real(Op::reciprocal, lift<float(float)>([](float x) { return elementary::reciprocal(x); })),
-    real(Op::sin, lift<float(float)>([](float x) { return elementary::sin(x); })),
-    real(Op::cos, lift<float(float)>([](float x) { return elementary::cos(x); })),
     real(Op::tanh, vector_functions::lift([](float x) { return elementary::tanh(x); },
                              [](auto x) __attribute__((always_inline)) { return vector_functions::tanh(x); })),
     real(Op::sigmoid, vector_functions::lift_parts<vector_functions::Sigmoid>([](float x) { return elementary::sigmoid(x); })),
-    real(Op::erf, lift<float(float)>([](float x) { return elementary::erf(x); })),
-    real(Op::log1p, lift<float(float)>([](float x) { return elementary::log1p(x); })),
-    real(Op::expm1, lift<float(float)>([](float x) { return elementary::expm1(x); })),
     real(Op::is_finite, lift<Int(float)>([](float x) -> Int { return finite(x); })),
     boolean(Op::logical_not, lift<Int(Int)>([](Int x) -> Int { return x == 0; })),
     by_types(Op::cast, cast_rows),
@@ -205,16 +198,20 @@ constexpr std::array<KernelRow, op_count> kernel_rows{
 };
 // clang-format on
 
-constexpr bool covers_every_op() {
-    for (std::size_t i = 0; i < op_count; ++i) {
-        if (kernel_rows[i].op != static_cast<Op>(i) ||
-            kernel_rows[i].kernel == KernelKind::missing) {
-            return false;
-        }
-    }
-    return true;
+constexpr std::array<KernelRow, op_count> all_rows() {
+    std::array<KernelRow, op_count> rows{};
+    const auto set = [&](const KernelRow& row) { rows[static_cast<std::size_t>(row.op)] = row; };
+#define CAMBRIAN_REAL_FUNCTION(name, ...) \
+    set(real(Op::name, lift<float(float)>([](float x) { return elementary::name(x); })));
+#include "cambrian/engine/graph/op_table.inl"
+    for (const KernelRow& row : own_rows) set(row);
+    return rows;
 }
-static_assert(covers_every_op(), "an op has no CPU kernel or a row is out of order");
+constexpr std::array<KernelRow, op_count> kernel_rows = all_rows();
+
+static_assert(std::ranges::find(kernel_rows, KernelKind::missing, &KernelRow::kernel) ==
+                  kernel_rows.end(),
+              "an op has no CPU kernel");
 
 }  // namespace
 

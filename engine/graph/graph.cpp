@@ -6,31 +6,9 @@
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/graph/batch_axes.hpp"
-#include "cambrian/engine/graph/rules/op_rules.hpp"
+#include "cambrian/engine/graph/shape_errors.hpp"
 
 namespace cambrian {
-
-void reject(const std::string& why, const std::string& suggestion) {
-    throw ShapeError("(" + why + ") " + suggestion);
-}
-
-void fail_node(Op op, const OperandInfos& operands, std::string_view reason,
-               std::source_location where) {
-    std::string text = std::string(name(op)) + ": ";
-    // A reason that already names its problem, such as one from Shape, needs no list of operands.
-    if (reason.starts_with('(')) {
-        text += operands.size() == 0   ? "attributes"
-                : operands.size() == 1 ? "operand "
-                                       : "operands ";
-        for (std::size_t i = 0; i < operands.size(); ++i) {
-            if (i > 0) text += i + 1 == operands.size() ? " and " : ", ";
-            text += std::string(name(operands[i].type)) + " " + operands[i].shape.text();
-        }
-        text += operands.size() == 1 ? " does not fit " : " do not fit ";
-    }
-    text += reason;
-    throw ShapeError(text + " at " + where.file_name() + ":" + std::to_string(where.line()));
-}
 
 Var Graph::input(std::string_view name, ValueType type, Shape shape, bool per_individual) {
     const Var result =

@@ -6,26 +6,30 @@
 
 #include "cambrian/engine/graph/graph.hpp"
 
-// Internal to engine/graph.
 namespace cambrian {
 
-/// Copies nodes of one graph into another and remembers which value became which.
+/// Copies the nodes of `source` into `target` with source's inputs replaced by `inputs` (shapes and
+/// types must agree); returns source's outputs as values of target.
+std::vector<Var> inline_graph(Graph& target, const Graph& source, std::span<const Var> inputs);
+
+/// Copies nodes of one graph into another and remembers which value became which. Internal to
+/// engine/graph.
 class GraphCopy {
   public:
     GraphCopy(const Graph& source, Graph& target)
         : source_(source), target_(target), values_(source.value_count()) {}
 
-    /// Appends the node; inputs keep name, type, shape and mark.
+    /// Appends the node; inputs keep name, type, shape and batch axis.
     void copy(const Node& node);
     /// Appends the node with other attributes and as many results.
     void copy(const Node& node, Attributes attributes);
     void map(ValueId from, Var to) { values_[static_cast<std::size_t>(from)] = to; }
     [[nodiscard]] Var mapped(ValueId id) const { return values_[static_cast<std::size_t>(id)]; }
     [[nodiscard]] std::vector<Var> operands(const Node& node) const;
-    /// Marks what the outputs of the source became as outputs of the target, with the updates. All
-    /// inputs must have been copied.
+    /// Declares what the outputs of the source became as outputs of the target, with the updates.
+    /// All inputs must have been copied.
     void outputs();
-    /// Marks what some values of the source became as outputs of the target.
+    /// Declares what some values of the source became as outputs of the target.
     void output(std::span<const ValueId> outputs);
 
   private:

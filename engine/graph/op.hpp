@@ -10,6 +10,7 @@
 #include <variant>
 #include <vector>
 
+#include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/tensor/shape.hpp"
 #include "cambrian/engine/tensor/tensor.hpp"
 
@@ -20,89 +21,43 @@ class Graph;
 class GradientContext;
 struct Var;
 
-/// Every operation a graph can hold. One row of the op table (op_table.cpp) each: adding an op is
-/// one enumerator, one row, one kernel on each backend and one conformance case.
+/// Every operation a graph can hold. One row of op_table.inl each.
 enum class Op : std::uint8_t {
-    // sources
-    input,
-    constant,
-    iota,
-    random,
-    // elementwise, one operand
-    neg,
-    abs,
-    sign,
-    round,
-    floor,
-    exp,
-    log,
-    sqrt,
-    rsqrt,
-    reciprocal,
-    sin,
-    cos,
-    tanh,
-    sigmoid,
-    erf,
-    log1p,
-    expm1,
-    is_finite,
-    logical_not,
-    cast,
-    stop_gradient,
-    // elementwise, two and three operands, NumPy broadcasting
-    add,
-    sub,
-    mul,
-    div,
-    pow,
-    min,
-    max,
-    less,
-    equal,
-    logical_and,
-    logical_or,
-    select,
-    // reductions
-    reduce_sum,
-    reduce_max,
-    argmax,
-    cumsum,
-    sort,
-    // movement
-    reshape,
-    permute,
-    broadcast,
-    slice,
-    pad,
-    concat,
-    flip,
-    im2col,
-    col2im,
-    // storage formats
-    encode,
-    decode,
-    // contraction, indexing, control
-    matmul,
-    gather,
-    scatter_add,
-    take_along_axis,
-    scatter_add_along_axis,
-    scan,
-    interpret,
-    // fused: each is its lowering; a backend may own a faster kernel
-    activate,
-    matmul_epilogue,
-    fused,
-    topk,
-    conv,
-    attention,
-    attention_gradient,
-    selective_scan,
-    selective_scan_gradient,
+#define CAMBRIAN_OP(name, ...) name,
+#include "cambrian/engine/graph/op_table.inl"
     count_,
 };
 inline constexpr std::size_t op_count = static_cast<std::size_t>(Op::count_);
+
+/// What kind of op it is, as the macro of its row says.
+enum class OpKind : std::uint8_t { bound, elementwise, fold, movement, other };
+inline constexpr std::array<OpKind, op_count> op_kinds{
+#define CAMBRIAN_OP(name, ...) OpKind::other,
+#define CAMBRIAN_BOUND(name, ...) OpKind::bound,
+#define CAMBRIAN_ELEMENTWISE(name, ...) OpKind::elementwise,
+#define CAMBRIAN_FOLD(name, ...) OpKind::fold,
+#define CAMBRIAN_MOVEMENT(name, ...) OpKind::movement,
+#include "cambrian/engine/graph/op_table.inl"
+};
+[[nodiscard]] constexpr OpKind kind_of(Op op) {
+    return op_kinds[static_cast<std::size_t>(op)];
+}
+/// In memory before a run, so that nothing computes it: an input or a constant.
+[[nodiscard]] constexpr bool is_bound(Op op) {
+    return kind_of(op) == OpKind::bound;
+}
+/// Reads and writes the same position of every (broadcast) operand.
+[[nodiscard]] constexpr bool is_elementwise(Op op) {
+    return kind_of(op) == OpKind::elementwise;
+}
+/// A reduction that a fusion group may hold.
+[[nodiscard]] constexpr bool is_fold(Op op) {
+    return kind_of(op) == OpKind::fold;
+}
+/// The elements of its result are its operands', or zeros, at other positions.
+[[nodiscard]] constexpr bool is_movement(Op op) {
+    return kind_of(op) == OpKind::movement;
+}
 
 /// The activation functions a layer may use, in the order of their gene codes.
 enum class Activation : std::uint8_t { identity, relu, silu, gelu, tanh, sigmoid };
@@ -326,6 +281,14 @@ using Attributes =
                  ScatterAlongAttribute, Im2colAttribute, ConvAttribute, FormatAttribute,
                  AttentionAttribute, SelectiveScanAttribute>;
 
+/// The attribute of a node, of the alternative its op uses.
+template <class T>
+const T& attribute(const Attributes& attributes) {
+    const T* found = std::get_if<T>(&attributes);
+    CAMBRIAN_ASSERT(found != nullptr);
+    return *found;
+}
+
 /// Type, shape and population axis of one value.
 struct ValueInfo {
     ValueType type = ValueType::real;
@@ -337,13 +300,14 @@ struct ValueInfo {
 
 /// How an op meets the population axis.
 enum class BatchRule : std::uint8_t {
-    source,  ///< No operands decide: inputs are marked by the pass, constants and iota are shared.
+    source,  ///< No operands decide: inputs have what the caller says, constants and iota are
+             ///< shared.
     each,    ///< The op runs once for every individual; the result is per individual iff an operand
              ///< is.
     body,    ///< scan: carries become per individual when the body makes them so (fixed point). The
-             ///< node's body is marked with the marks found; the initial value of such a carry, or
-             ///< the body's new value of it, may still be shared and is then repeated for every
-             ///< individual.
+             ///< inputs of the node's body have the batch axes found; the initial value of such a
+             ///< carry, or the body's new value of it, may still be shared and is then repeated for
+             ///< every individual.
 };
 
 /// The operands of one node, as its rules see them.
@@ -364,7 +328,7 @@ class OperandInfos {
     std::span<const ValueId> ids_;
 };
 
-/// One row of the op table.
+/// One row of the op table, whole: what rules and backends ask, and what documentation tells.
 struct OpInfo {
     Op op = Op::count_;
     std::string_view name;
@@ -379,21 +343,31 @@ struct OpInfo {
     /// Adds the adjoints of the operands, or null with differentiable = false.
     void (*gradient)(GradientContext& context) = nullptr;
     bool differentiable = true;
-    bool elementwise = false;  ///< Reads and writes the same position of every (broadcast) operand.
-    bool strict_safe = true;   ///< Bit-equal on every backend under engine.math = strict.
-    bool exact = false;        ///< Adds no elements up: bit-equal on every backend in any math.
-    bool may_fail = false;     ///< Reports data errors at run time, such as an index out of range.
+    bool exact = false;     ///< Adds no elements up: bit-equal on every backend in any math.
+    bool may_fail = false;  ///< Reports data errors at run time, such as an index out of range.
     /// Appends the primitives a fused op stands for and returns its results; null for a primitive.
     std::vector<Var> (*lowering)(Graph& graph, std::span<const Var> operands,
                                  const Attributes& attributes) = nullptr;
     /// Number of results; null means one.
     std::size_t (*result_count)(const Attributes& attributes) = nullptr;
-    std::string_view meaning;  ///< One line for documentation, with the formula.
+
+    std::string_view meaning;   ///< One line, with the formula.
+    std::string_view operands;  ///< Names, in order.
+    std::string_view results;
+    std::string_view shapes;  ///< The shape rule in words.
+    std::string_view types;   ///< The type rule in words.
+    std::string_view source;  ///< Where the definition comes from.
 };
 
-/// The table, one row for each op in enumerator order (checked at compile time).
+/// The table, one row for each op in enumerator order.
 [[nodiscard]] std::span<const OpInfo, op_count> op_table();
 [[nodiscard]] const OpInfo& op_info(Op op);
 [[nodiscard]] std::string_view name(Op op);
+
+/// How an op meets the population, where its gradient comes from, and whether it reports data
+/// errors at run time, in words.
+[[nodiscard]] std::string_view batch_text(const OpInfo& op);
+[[nodiscard]] std::string_view gradient_text(const OpInfo& op);
+[[nodiscard]] std::string_view data_errors_text(const OpInfo& op);
 
 }  // namespace cambrian

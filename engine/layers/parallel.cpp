@@ -5,8 +5,7 @@
 
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
-#include "cambrian/engine/graph/builders/attention.hpp"
-#include "cambrian/engine/graph/builders/index.hpp"
+#include "cambrian/engine/graph/builders/builders.hpp"
 #include "cambrian/engine/layers/any_layer.hpp"
 #include "cambrian/engine/layers/chain.hpp"
 #include "cambrian/engine/layers/support/width.hpp"

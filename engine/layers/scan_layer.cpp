@@ -70,7 +70,8 @@ Var scan_layer(const AnyLayer& layer, Var x, const LayerOperands& operands) {
     const Shape output = layer.output_shape(operands.row);
     body.output(shape_rows(result.output, output.rank(), flat(output)));
 
-    const ScanResult scanned = scan(std::move(body), carries, sequences, invariants.outer(), time);
+    const ScanResult scanned =
+        scan(std::move(body), carries, sequences, invariants.outer(), {.length = time});
     return shape_rows(permute(scanned.stacked[0], {1, 0, 2}), 1, output);
 }
 

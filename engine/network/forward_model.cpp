@@ -59,7 +59,8 @@ Var ForwardModel::sequence(Var x, const NetworkOperands& operands) const {
     for (const Var value : result.state) body.output(value);
     body.output(result.output);
 
-    const ScanResult scanned = scan(std::move(body), carries, sequences, invariants, time);
+    const ScanResult scanned =
+        scan(std::move(body), carries, sequences, invariants, {.length = time});
     return permute(scanned.stacked[0], {1, 0, 2});
 }
 

@@ -64,6 +64,20 @@ void select(const Call& call) {
                                                                 : call.operand(2)[right(i)];
 }
 
+/// What the functions of the op table are in double: the library's, or these.
+namespace exact {
+using namespace std;  // NOLINT(google-build-using-namespace): looked up as exact::<name> only.
+double rsqrt(double x) {
+    return 1.0 / std::sqrt(x);
+}
+double reciprocal(double x) {
+    return 1.0 / x;
+}
+double sigmoid(double x) {
+    return 1.0 / (1.0 + std::exp(-x));
+}
+}  // namespace exact
+
 double sign_of(double x) {
     if (x > 0.0) return 1.0;
     return x < 0.0 ? -1.0 : 0.0;
@@ -89,30 +103,10 @@ constexpr std::array rows{
     Row{Op::sign, exact_unary<sign_of>},
     Row{Op::round, exact_unary<[](double x) { return std::nearbyint(x); }>},
     Row{Op::floor, exact_unary<[](double x) { return std::floor(x); }>},
-    Row{Op::exp, real_unary<[](double x) { return std::exp(x); },
-                            [](float x) { return elementary::exp(x); }>},
-    Row{Op::log, real_unary<[](double x) { return std::log(x); },
-                            [](float x) { return elementary::log(x); }>},
-    Row{Op::sqrt, real_unary<[](double x) { return std::sqrt(x); },
-                             [](float x) { return elementary::sqrt(x); }>},
-    Row{Op::rsqrt, real_unary<[](double x) { return 1.0 / std::sqrt(x); },
-                              [](float x) { return elementary::rsqrt(x); }>},
-    Row{Op::reciprocal, real_unary<[](double x) { return 1.0 / x; },
-                                   [](float x) { return elementary::reciprocal(x); }>},
-    Row{Op::sin, real_unary<[](double x) { return std::sin(x); },
-                            [](float x) { return elementary::sin(x); }>},
-    Row{Op::cos, real_unary<[](double x) { return std::cos(x); },
-                            [](float x) { return elementary::cos(x); }>},
-    Row{Op::tanh, real_unary<[](double x) { return std::tanh(x); },
-                             [](float x) { return elementary::tanh(x); }>},
-    Row{Op::sigmoid, real_unary<[](double x) { return 1.0 / (1.0 + std::exp(-x)); },
-                                [](float x) { return elementary::sigmoid(x); }>},
-    Row{Op::erf, real_unary<[](double x) { return std::erf(x); },
-                            [](float x) { return elementary::erf(x); }>},
-    Row{Op::log1p, real_unary<[](double x) { return std::log1p(x); },
-                              [](float x) { return elementary::log1p(x); }>},
-    Row{Op::expm1, real_unary<[](double x) { return std::expm1(x); },
-                              [](float x) { return elementary::expm1(x); }>},
+#define CAMBRIAN_REAL_FUNCTION(name, ...)                             \
+    Row{Op::name, real_unary<[](double x) { return exact::name(x); }, \
+                             [](float x) { return elementary::name(x); }>},
+#include "cambrian/engine/graph/op_table.inl"
     Row{Op::is_finite, exact_unary<[](double x) { return std::isfinite(x) ? 1.0 : 0.0; }>},
     Row{Op::logical_not, exact_unary<[](double x) { return x == 0.0 ? 1.0 : 0.0; }>},
     Row{Op::add, arithmetic<add, add, add>},

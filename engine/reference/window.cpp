@@ -1,6 +1,6 @@
 #include <limits>
 
-#include "cambrian/engine/graph/window.hpp"
+#include "cambrian/engine/graph/window_geometry.hpp"
 #include "cambrian/engine/reference/kernels.hpp"
 
 // Windows: what their taps read, and the way back.

@@ -41,6 +41,12 @@ class Shape {
     int rank_ = 0;
 };
 
+/// Counts a negative axis from the end; one that is out of range is left for the shape rule to
+/// report.
+[[nodiscard]] constexpr int from_start(int axis, int rank) {
+    return axis < 0 && axis + rank >= 0 ? axis + rank : axis;
+}
+
 /// NumPy broadcasting of two shapes; throws ShapeError when they do not fit.
 [[nodiscard]] Shape broadcast_shapes(const Shape& a, const Shape& b);
 

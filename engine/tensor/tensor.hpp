@@ -13,6 +13,8 @@ namespace cambrian {
 /// double.
 enum class ValueType : std::uint8_t { real, integer, boolean };
 [[nodiscard]] std::string_view name(ValueType type);
+/// Whether a value of the type can have the element: any number, a whole number in 32 bits, 0 or 1.
+[[nodiscard]] bool is_element(ValueType type, double element);
 
 /// A tensor on the host: shape, type and elements. Every element is held as a double, which holds
 /// floats and int32 exactly; used for constants, tests and files, never in a hot path.

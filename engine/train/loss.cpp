@@ -7,8 +7,7 @@
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/core/json/kinds.hpp"
-#include "cambrian/engine/graph/builders/functions.hpp"
-#include "cambrian/engine/graph/builders/losses.hpp"
+#include "cambrian/engine/graph/builders/builders.hpp"
 
 namespace cambrian {
 namespace {

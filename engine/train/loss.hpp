@@ -8,7 +8,7 @@
 #include <variant>
 
 #include "cambrian/engine/core/json/field.hpp"
-#include "cambrian/engine/graph/builders/arithmetic.hpp"
+#include "cambrian/engine/graph/builders/builders.hpp"
 
 // What training minimises: means over all elements, or classes, that count.
 namespace cambrian {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "cambrian/engine/core/json/field.hpp"
-#include "cambrian/engine/graph/builders/arithmetic.hpp"
+#include "cambrian/engine/graph/builders/builders.hpp"
 
 // Optimizers as graphs: one step of one parameter tensor of one individual. With g the gradient, p
 // the parameter, t the step counted from 1 and r the learning rate.

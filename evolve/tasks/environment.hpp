@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "cambrian/engine/graph/builders/arithmetic.hpp"
+#include "cambrian/engine/graph/builders/builders.hpp"
 #include "cambrian/evolve/tasks/task.hpp"
 
 namespace cambrian::evolve {

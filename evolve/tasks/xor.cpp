@@ -2,7 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cambrian/engine/core/json/json_read.hpp"
-#include "cambrian/engine/graph/builders/arithmetic.hpp"
+#include "cambrian/engine/graph/builders/builders.hpp"
 #include "cambrian/evolve/tasks/task.hpp"
 
 namespace cambrian::evolve {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "cambrian/engine/core/error.hpp"
-#include "cambrian/engine/graph/window.hpp"
+#include "cambrian/engine/graph/window_geometry.hpp"
 #include "cambrian/gpu/execution/walk.hpp"
 #include "cambrian/gpu/kernels/kernel_table.hpp"
 

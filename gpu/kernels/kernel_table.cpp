@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 #include <string>
 #include <utility>
@@ -53,44 +54,12 @@ constexpr KernelRow lowered(Op op) {
     return {op, false, nullptr};
 }
 
-constexpr std::array<KernelRow, op_count> kernel_rows{
+/// Of the ops that are not elementwise, in any order.
+constexpr std::array own_rows{
     placed(Op::input),
     placed(Op::constant),
     kernel(Op::iota, make_iota),
     kernel(Op::random, make_random),
-    kernel(Op::neg, make_elementwise),
-    kernel(Op::abs, make_elementwise),
-    kernel(Op::sign, make_elementwise),
-    kernel(Op::round, make_elementwise),
-    kernel(Op::floor, make_elementwise),
-    kernel(Op::exp, make_elementwise),
-    kernel(Op::log, make_elementwise),
-    kernel(Op::sqrt, make_elementwise),
-    kernel(Op::rsqrt, make_elementwise),
-    kernel(Op::reciprocal, make_elementwise),
-    kernel(Op::sin, make_elementwise),
-    kernel(Op::cos, make_elementwise),
-    kernel(Op::tanh, make_elementwise),
-    kernel(Op::sigmoid, make_elementwise),
-    kernel(Op::erf, make_elementwise),
-    kernel(Op::log1p, make_elementwise),
-    kernel(Op::expm1, make_elementwise),
-    kernel(Op::is_finite, make_elementwise),
-    kernel(Op::logical_not, make_elementwise),
-    kernel(Op::cast, make_elementwise),
-    kernel(Op::stop_gradient, make_elementwise),
-    kernel(Op::add, make_elementwise),
-    kernel(Op::sub, make_elementwise),
-    kernel(Op::mul, make_elementwise),
-    kernel(Op::div, make_elementwise),
-    kernel(Op::pow, make_elementwise),
-    kernel(Op::min, make_elementwise),
-    kernel(Op::max, make_elementwise),
-    kernel(Op::less, make_elementwise),
-    kernel(Op::equal, make_elementwise),
-    kernel(Op::logical_and, make_elementwise),
-    kernel(Op::logical_or, make_elementwise),
-    kernel(Op::select, make_elementwise),
     kernel(Op::reduce_sum, make_reduce),
     kernel(Op::reduce_max, make_reduce),
     kernel(Op::argmax, make_reduce),
@@ -114,7 +83,6 @@ constexpr std::array<KernelRow, op_count> kernel_rows{
     kernel(Op::scatter_add_along_axis, make_scatter_add_along_axis),
     kernel(Op::scan, make_scan),
     kernel(Op::interpret, make_interpret),
-    kernel(Op::activate, make_elementwise),
     kernel(Op::matmul_epilogue, make_matmul),
     fast(Op::fused, make_fused),
     kernel(Op::topk, make_topk),
@@ -125,15 +93,18 @@ constexpr std::array<KernelRow, op_count> kernel_rows{
     fast(Op::selective_scan_gradient, make_selective_scan_gradient),
 };
 
-constexpr bool covers_every_op() {
-    for (std::size_t i = 0; i < op_count; ++i) {
-        if (kernel_rows[i].op != static_cast<Op>(i)) {
-            return false;
-        }
-    }
-    return true;
+constexpr std::array<KernelRow, op_count> all_rows() {
+    std::array<KernelRow, op_count> rows{};
+    for (std::size_t i = 0; i < op_count; ++i)
+        if (is_elementwise(static_cast<Op>(i)))
+            rows[i] = kernel(static_cast<Op>(i), make_elementwise);
+    for (const KernelRow& row : own_rows) rows[static_cast<std::size_t>(row.op)] = row;
+    return rows;
 }
-static_assert(covers_every_op(), "an op has no row or a row is out of order");
+constexpr std::array<KernelRow, op_count> kernel_rows = all_rows();
+
+static_assert(std::ranges::find(kernel_rows, Op::count_, &KernelRow::op) == kernel_rows.end(),
+              "an op has no row");
 
 }  // namespace
 

@@ -1,5 +1,5 @@
-// What every elementwise op computes, as op_<name> for each type of its operands: exactly the bits
-// of the CPU kernels (engine/cpu/kernel_table.cpp, activate.cpp). Real is float, integer is int,
+// What an elementwise op computes that is no function of elementary.glsl, as op_<name> for each type of
+// its operands: exactly the bits of the CPU kernels (engine/cpu/kernel_table.cpp, activate.cpp). Real is float, integer is int,
 // boolean is int 0 or 1. Where a comparison or a library function of a device might treat a NaN,
 // a zero's sign or a subnormal number its own way, the bits are worked on instead. Needs
 // elementary.glsl.
@@ -39,19 +39,6 @@ float op_floor(float x) {
     uint of_number = field >= 150U ? bits : carried & ~below;
     return uintBitsToFloat(field < 127U ? of_fraction : of_number);
 }
-
-float op_exp(float x) { return own_exp(x); }
-float op_log(float x) { return own_log(x); }
-float op_sqrt(float x) { return own_sqrt(x); }
-float op_rsqrt(float x) { return own_rsqrt(x); }
-float op_reciprocal(float x) { return own_reciprocal(x); }
-float op_sin(float x) { return own_sin(x); }
-float op_cos(float x) { return own_cos(x); }
-float op_tanh(float x) { return own_tanh(x); }
-float op_sigmoid(float x) { return own_sigmoid(x); }
-float op_erf(float x) { return own_erf(x); }
-float op_log1p(float x) { return own_log1p(x); }
-float op_expm1(float x) { return own_expm1(x); }
 
 int op_is_finite(float x) {
     return int((floatBitsToUint(x) & exponent_mask) != exponent_mask);

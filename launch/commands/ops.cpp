@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
 
-#include "cambrian/engine/graph/rules/op_documentation.hpp"
+#include "cambrian/engine/graph/op.hpp"
 #include "cambrian/launch/commands/commands.hpp"
 #include "cambrian/launch/exit_code.hpp"
 #include "cambrian/launch/show/function_table.hpp"
@@ -18,21 +18,19 @@ std::string yes_or_no(bool flag) {
     return flag ? "yes" : "no";
 }
 
-Lines lines_of(const OpDocumentation& entry) {
-    const OpInfo& op = op_info(entry.op);
+Lines lines_of(const OpInfo& op) {
     return {{"name", std::string(op.name)},
             {"kind", "op"},
             {"formula", std::string(op.meaning)},
-            {"operands", std::string(entry.operands)},
-            {"results", std::string(entry.results)},
-            {"shapes", std::string(entry.shapes)},
-            {"types", std::string(entry.types)},
+            {"operands", std::string(op.operands)},
+            {"results", std::string(op.results)},
+            {"shapes", std::string(op.shapes)},
+            {"types", std::string(op.types)},
             {"population", std::string(batch_text(op))},
             {"gradient", std::string(gradient_text(op))},
             {"lowering", yes_or_no(op.lowering != nullptr)},
-            {"strict-safe", yes_or_no(op.strict_safe)},
             {"data errors", std::string(data_errors_text(op))},
-            {"source", std::string(entry.source)}};
+            {"source", std::string(op.source)}};
 }
 
 Lines lines_of(const FunctionRow& function) {
@@ -61,7 +59,7 @@ int ops_command(const CommandContext& context, bool json) {
         }
         list.push_back(std::move(object));
     };
-    for (const OpDocumentation& entry : op_documentation()) tell(lines_of(entry));
+    for (const OpInfo& op : op_table()) tell(lines_of(op));
     for (const FunctionRow& function : function_table()) tell(lines_of(function));
     if (json) context.out << list.dump(2) << '\n';
     return exit_done;

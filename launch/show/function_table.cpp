@@ -4,13 +4,7 @@
 #include <array>
 #include <vector>
 
-#include "cambrian/engine/graph/builders/attention.hpp"
-#include "cambrian/engine/graph/builders/functions.hpp"
-#include "cambrian/engine/graph/builders/index.hpp"
-#include "cambrian/engine/graph/builders/losses.hpp"
-#include "cambrian/engine/graph/builders/norms.hpp"
-#include "cambrian/engine/graph/builders/random.hpp"
-#include "cambrian/engine/graph/builders/window.hpp"
+#include "cambrian/engine/graph/builders/builders.hpp"
 #include "cambrian/engine/graph/data_checks.hpp"
 #include "cambrian/engine/train/optimizer.hpp"
 

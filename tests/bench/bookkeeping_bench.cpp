@@ -21,7 +21,7 @@
 #include "cambrian/distributed/communicator/communicator.hpp"
 #include "cambrian/distributed/run.hpp"
 #include "cambrian/engine/cpu/cpu_backend.hpp"
-#include "cambrian/engine/graph/builders/arithmetic.hpp"
+#include "cambrian/engine/graph/builders/builders.hpp"
 
 // What the coordinator does besides evaluation. Ranks are threads that take turns: while the
 // coordinator works no worker does, so its time is its own. In nanoseconds of processor time of its

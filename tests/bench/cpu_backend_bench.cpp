@@ -9,7 +9,7 @@
 #include "cambrian/engine/core/random.hpp"
 #include "cambrian/engine/core/thread_pool.hpp"
 #include "cambrian/engine/cpu/cpu_backend.hpp"
-#include "cambrian/engine/graph/builders/arithmetic.hpp"
+#include "cambrian/engine/graph/builders/builders.hpp"
 
 namespace cambrian {
 namespace {
@@ -177,7 +177,7 @@ void scan_step_of_small_networks(benchmark::State& state) {
     const std::vector<Var> carries{graph.input("x", ValueType::real, {1, 4}, true)};
     const std::vector<Var> weights{graph.input("w1", ValueType::real, {4, 16}, true),
                                    graph.input("w2", ValueType::real, {16, 2}, true)};
-    graph.output(scan(std::move(body), carries, {}, weights, steps).carries[0]);
+    graph.output(scan(std::move(body), carries, {}, weights, {.length = steps}).carries[0]);
     const auto program = backend->compile(graph);
     const auto x = filled(*backend, individuals * 4, 1);
     const auto a = filled(*backend, individuals * 64, 2);

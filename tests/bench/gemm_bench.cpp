@@ -7,7 +7,7 @@
 #include "cambrian/engine/core/random.hpp"
 #include "cambrian/engine/core/thread_pool.hpp"
 #include "cambrian/engine/cpu/cpu_backend.hpp"
-#include "cambrian/engine/graph/builders/arithmetic.hpp"
+#include "cambrian/engine/graph/builders/builders.hpp"
 
 // One product by the engine and by OpenBLAS called directly. Arguments: m, n, k, whether the left
 // and the right matrix are transposed, threads; threads of OpenBLAS's side share the rows of C.

@@ -8,9 +8,7 @@
 
 #include "cambrian/engine/core/random.hpp"
 #include "cambrian/engine/cpu/cpu_backend.hpp"
-#include "cambrian/engine/graph/builders/arithmetic.hpp"
-#include "cambrian/engine/graph/builders/attention.hpp"
-#include "cambrian/engine/graph/builders/norms.hpp"
+#include "cambrian/engine/graph/builders/builders.hpp"
 #include "cambrian/engine/graph/gradient/gradient.hpp"
 
 // Norms, gates and losses over rows of one large value (rows_torch.py sets them beside PyTorch).

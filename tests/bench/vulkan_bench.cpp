@@ -21,7 +21,7 @@
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/core/random.hpp"
-#include "cambrian/engine/graph/builders/formats.hpp"
+#include "cambrian/engine/graph/builders/builders.hpp"
 #include "cambrian/engine/graph/number_format.hpp"
 #include "cambrian/gpu/kernels/matmul/cooperative_tile.hpp"
 #include "cambrian/gpu/kernels/matmul/tile.hpp"

@@ -39,7 +39,7 @@ class Evolution {
           threads_(available_processors()),
           backend_(make_vulkan_backend(options)),
           variation_(1, settings()),
-          evaluator_(*backend_, *task_, 1, family, available_processors()),
+          evaluator_(*backend_, *task_, 1, family),
           strategy_(
               make_elite_strategy(1, {.size = population}, variation_.settings().splice.rate)) {}
 

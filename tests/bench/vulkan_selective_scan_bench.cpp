@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <array>
 
-#include "cambrian/engine/graph/builders/selective_scan.hpp"
+#include "cambrian/engine/graph/builders/builders.hpp"
 #include "cambrian/engine/graph/gradient/gradient.hpp"
 #include "cambrian/tests/bench/vulkan_kernel_bench.hpp"
 

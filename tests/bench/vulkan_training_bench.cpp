@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "cambrian/engine/core/random.hpp"
-#include "cambrian/engine/graph/builders/losses.hpp"
+#include "cambrian/engine/graph/builders/builders.hpp"
 #include "cambrian/engine/graph/gradient/gradient.hpp"
 #include "cambrian/engine/train/optimizer.hpp"
 

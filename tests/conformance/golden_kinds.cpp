@@ -4,9 +4,7 @@
 #include <array>
 
 #include "cambrian/engine/core/error.hpp"
-#include "cambrian/engine/graph/builders/functions.hpp"
-#include "cambrian/engine/graph/builders/losses.hpp"
-#include "cambrian/engine/graph/builders/selective_scan.hpp"
+#include "cambrian/engine/graph/builders/builders.hpp"
 #include "cambrian/engine/graph/gradient/gradient.hpp"
 #include "cambrian/engine/layers/layer_json.hpp"
 #include "cambrian/engine/layers/support/width.hpp"

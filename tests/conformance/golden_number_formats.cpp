@@ -3,7 +3,7 @@
 #include <array>
 #include <cmath>
 
-#include "cambrian/engine/graph/builders/formats.hpp"
+#include "cambrian/engine/graph/builders/builders.hpp"
 #include "cambrian/engine/graph/number_format.hpp"
 #include "cambrian/engine/io/safetensors.hpp"
 #include "cambrian/tests/conformance/golden_cases.hpp"

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cambrian/engine/core/random.hpp"
-#include "cambrian/engine/graph/builders/arithmetic.hpp"
+#include "cambrian/engine/graph/builders/builders.hpp"
 #include "cambrian/engine/network/bytecode/bytecode.hpp"
 
 namespace cambrian::test {

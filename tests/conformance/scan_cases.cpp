@@ -1,4 +1,4 @@
-#include "cambrian/engine/graph/builders/arithmetic.hpp"
+#include "cambrian/engine/graph/builders/builders.hpp"
 #include "cambrian/tests/conformance/op_cases.hpp"
 
 namespace cambrian::test {
@@ -76,9 +76,9 @@ OpCase nested() {
     const Var total = body.input("total", ValueType::real, {2});
     const Var matrix = body.input("matrix", ValueType::real, {3, 2});
     const Var factor = body.input("factor", ValueType::real, {});
-    const Var result =
-        scan(std::move(inner), std::array{total}, std::array{matrix}, std::array{factor}, 3)
-            .carries[0];
+    const Var result = scan(std::move(inner), std::array{total}, std::array{matrix},
+                            std::array{factor}, {.length = 3})
+                           .carries[0];
     body.output(sin(result));
     body.output(total);
     return {Op::scan,

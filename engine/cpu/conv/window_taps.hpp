@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "cambrian/engine/graph/window.hpp"
+#include "cambrian/engine/graph/window_geometry.hpp"
 
 namespace cambrian::cpu {
 

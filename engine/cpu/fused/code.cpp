@@ -121,7 +121,7 @@ class Writer {
         std::size_t count = 0;
         for (const ValueId id : body_.operands(node)) places[count++] = operand(id);
         const int result = result_place(node.first_result);
-        CAMBRIAN_ASSERT(op_info(node.op).elementwise);
+        CAMBRIAN_ASSERT(is_elementwise(node.op));
         loops.push_back(loop(rows_of(body_, node), result, std::span(places).first(count)));
     }
 

@@ -1,9 +1,10 @@
 #include "cambrian/engine/graph/builders/arithmetic.hpp"
 
-#include "cambrian/engine/core/contract.hpp"
-#include "cambrian/engine/graph/rules/op_rules.hpp"
+#include <array>
+#include <string>
 
-// Elementwise vocabulary and sources.
+#include "cambrian/engine/graph/shape_errors.hpp"
+
 namespace cambrian {
 namespace {
 
@@ -22,6 +23,11 @@ Var number(Var beside, double value) {
     const bool integral =
         beside.info().type == ValueType::integer && is_element(ValueType::integer, value);
     return constant(*beside.graph, value, integral ? ValueType::integer : ValueType::real);
+}
+
+/// A number of the type of x.
+Var number_like(Var x, double value) {
+    return constant(*x.graph, value, x.info().type);
 }
 
 }  // namespace
@@ -70,96 +76,24 @@ Var operator/(double a, Operand b) {
     return binary(Op::div, number(b.value, a), b.value, b.where);
 }
 
-Var abs(Var x, Where where) {
-    return unary(Op::abs, x, where);
-}
-Var sign(Var x, Where where) {
-    return unary(Op::sign, x, where);
-}
-Var round(Var x, Where where) {
-    return unary(Op::round, x, where);
-}
-Var floor(Var x, Where where) {
-    return unary(Op::floor, x, where);
-}
-Var exp(Var x, Where where) {
-    return unary(Op::exp, x, where);
-}
-Var log(Var x, Where where) {
-    return unary(Op::log, x, where);
-}
-Var sqrt(Var x, Where where) {
-    return unary(Op::sqrt, x, where);
-}
-Var rsqrt(Var x, Where where) {
-    return unary(Op::rsqrt, x, where);
-}
-Var reciprocal(Var x, Where where) {
-    return unary(Op::reciprocal, x, where);
-}
-Var sin(Var x, Where where) {
-    return unary(Op::sin, x, where);
-}
-Var cos(Var x, Where where) {
-    return unary(Op::cos, x, where);
-}
-Var tanh(Var x, Where where) {
-    return unary(Op::tanh, x, where);
-}
-Var sigmoid(Var x, Where where) {
-    return unary(Op::sigmoid, x, where);
-}
-Var erf(Var x, Where where) {
-    return unary(Op::erf, x, where);
-}
-Var log1p(Var x, Where where) {
-    return unary(Op::log1p, x, where);
-}
-Var expm1(Var x, Where where) {
-    return unary(Op::expm1, x, where);
-}
-Var square(Var x, Where where) {
-    return binary(Op::mul, x, x, where);
-}
-Var is_finite(Var x, Where where) {
-    return unary(Op::is_finite, x, where);
-}
-Var logical_not(Var a, Where where) {
-    return unary(Op::logical_not, a, where);
-}
-Var stop_gradient(Var x, Where where) {
-    return unary(Op::stop_gradient, x, where);
-}
+#define CAMBRIAN_UNARY(name, ...)         \
+    Var name(Var x, Where where) {        \
+        return unary(Op::name, x, where); \
+    }
+#define CAMBRIAN_BINARY(name, ...)            \
+    Var name(Var a, Var b, Where where) {     \
+        return binary(Op::name, a, b, where); \
+    }
+#include "cambrian/engine/graph/op_table.inl"
 
-Var pow(Var a, Var b, Where where) {
-    return binary(Op::pow, a, b, where);
-}
 Var pow(Var a, double b, Where where) {
     return binary(Op::pow, a, number(a, b), where);
-}
-Var min(Var a, Var b, Where where) {
-    return binary(Op::min, a, b, where);
-}
-Var max(Var a, Var b, Where where) {
-    return binary(Op::max, a, b, where);
-}
-Var less(Var a, Var b, Where where) {
-    return binary(Op::less, a, b, where);
 }
 Var less(Var a, double b, Where where) {
     return binary(Op::less, a, number(a, b), where);
 }
 Var less(double a, Var b, Where where) {
     return binary(Op::less, number(b, a), b, where);
-}
-Var equal(Var a, Var b, Where where) {
-    return binary(Op::equal, a, b, where);
-}
-Var logical_and(Var a, Var b, Where where) {
-    return binary(Op::logical_and, a, b, where);
-}
-Var logical_or(Var a, Var b, Where where) {
-    return binary(Op::logical_or, a, b, where);
 }
 
 Var select(Var condition, Var a, Var b, Where where) {
@@ -171,28 +105,44 @@ Var cast(Var x, ValueType type, Where where) {
     return x.graph->add(Op::cast, std::span(&x, 1), CastAttribute{type}, where);
 }
 
-Var gather(Var table, Var indices, Where where) {
-    return binary(Op::gather, table, indices, where);
+Var square(Var x, Where where) {
+    return binary(Op::mul, x, x, where);
+}
+Var ceil(Var x, Where where) {
+    return -Operand(floor(-Operand(x, where), where), where);
 }
 
-Var scatter_add(Var rows, Var indices, std::int64_t row_count, Where where) {
-    const std::array operands{rows, indices};
-    return rows.graph->add(Op::scatter_add, operands, LengthAttribute{row_count}, where);
+Var clamp(Var x, double low, double high, Where where) {
+    if (!(low <= high))
+        fail_node(Op::select, std::span(&x, 1),
+                  "(the bounds " + std::to_string(low) + " and " + std::to_string(high) +
+                      " enclose nothing) pass the lower one first",
+                  where);
+    const ValueType type = x.info().type;
+    if (type == ValueType::integer && !(is_element(type, low) && is_element(type, high)))
+        fail_node(Op::select, std::span(&x, 1),
+                  "(a bound is no 32-bit integer) limit integers by integers", where);
+    const Var lower = number_like(x, low);
+    const Var upper = number_like(x, high);
+    const Var from_above = select(less(upper, x, where), upper, x, where);
+    return select(less(x, lower, where), lower, from_above, where);
 }
 
-Var matmul(Var a, Var b, bool transpose_left, bool transpose_right, Where where) {
-    const std::array operands{a, b};
-    return a.graph->add(Op::matmul, operands, MatmulAttribute{transpose_left, transpose_right},
-                        where);
+Var less_equal(Var a, Var b, Where where) {
+    return logical_or(less(a, b, where), equal(a, b, where), where);
 }
-
-Var iota(Graph& graph, std::int64_t length, Where where) {
-    return graph.add(Op::iota, {}, LengthAttribute{length}, where);
+Var greater(Var a, Var b, Where where) {
+    return less(b, a, where);
 }
-
-Var random(Var key, Var ids, std::int64_t draws, Where where) {
-    const std::array operands{key, ids};
-    return key.graph->add(Op::random, operands, LengthAttribute{draws}, where);
+Var greater_equal(Var a, Var b, Where where) {
+    return less_equal(b, a, where);
+}
+Var not_equal(Var a, Var b, Where where) {
+    return logical_not(equal(a, b, where), where);
+}
+Var logical_xor(Var a, Var b, Where where) {
+    const Var either = logical_or(a, b, where);
+    return logical_and(either, logical_not(logical_and(a, b, where), where), where);
 }
 
 }  // namespace cambrian

@@ -1,17 +1,14 @@
 #include "cambrian/engine/graph/builders/attention.hpp"
 
 #include <cmath>
-#include <limits>
 
 #include "cambrian/engine/core/error.hpp"
-#include "cambrian/engine/graph/builders/exponentials.hpp"
 #include "cambrian/engine/graph/builders/index.hpp"
+#include "cambrian/engine/graph/builders/movement.hpp"
 #include "cambrian/engine/graph/builders/norms.hpp"
 
 namespace cambrian {
 namespace {
-
-constexpr double infinity = std::numeric_limits<double>::infinity();
 
 using Extents = std::vector<std::int64_t>;
 
@@ -43,29 +40,7 @@ Var turn_pairs(Var x, const RotaryTables& tables, Where where) {
     return reshape(turned, x.shape(), where);
 }
 
-/// The position, after an InputError where `rows` of them do not fit after it.
-Var checked_position(Var position, std::int64_t length, std::int64_t rows, Where where) {
-    return gather(iota(*position.graph, length - rows + 1, where), position, where);
-}
-
 }  // namespace
-
-Exponentials exponentials(Var x, int axis, Where where) {
-    Graph& graph = *x.graph;
-    const Var largest = stop_gradient(reduce_max(x, axis, true, where), where);
-    Exponentials e;
-    e.shift = select(equal(largest, constant(graph, -infinity), where), constant(graph, 0.0),
-                     largest, where);
-    e.values = exp(Operand(x, where) - Operand(e.shift, where), where);
-    e.sum = reduce_sum(e.values, axis, true, where);
-    return e;
-}
-
-Var reciprocal_of_sum(const Exponentials& e, Where where) {
-    Graph& graph = *e.sum.graph;
-    const Var none = equal(e.sum, constant(graph, 0.0), where);
-    return reciprocal(select(none, constant(graph, 1.0), e.sum, where), where);
-}
 
 Attention attention(Var q, Var k, Var v, const AttentionOptions& options, Where where) {
     AttentionAttribute attribute;
@@ -116,54 +91,6 @@ QueriesAndKeys qk_norm_rope(Var q, Var k, Var q_gain, Var k_gain, const RotaryTa
                             double epsilon, Where where) {
     return {rope(rms_norm(q, q_gain, epsilon, where), tables, where),
             rope(rms_norm(k, k_gain, epsilon, where), tables, where)};
-}
-
-Var swiglu_gate(Var gate, Var up, Where where) {
-    return Operand(activate(gate, Activation::silu, where), where) * Operand(up, where);
-}
-
-Var scaled_softmax(Var x, double scale, int axis, Where where) {
-    return softmax(Operand(x, where) * scale, axis, where);
-}
-
-Var masked_softmax(Var x, Var mask, int axis, Where where) {
-    const Var scores = select(mask, x, constant(*x.graph, -infinity), where);
-    const Exponentials e = exponentials(scores, axis, where);
-    return Operand(e.values, where) * Operand(reciprocal_of_sum(e, where), where);
-}
-
-Var causal_softmax(Var scores, Where where) {
-    Graph& graph = *scores.graph;
-    const std::int64_t queries = scores.shape()[-2];
-    const std::int64_t keys = scores.shape()[-1];
-    const Var end =
-        Operand(iota(graph, queries, where), where) + static_cast<double>(1 + keys - queries);
-    const Var sees = less(iota(graph, keys, where), reshape(end, {queries, 1}, where), where);
-    return masked_softmax(scores, sees, -1, where);
-}
-
-Var append_rows(Var cache, Var rows, Var position, Where where) {
-    Graph& graph = *cache.graph;
-    const std::int64_t length = cache.shape()[-2];
-    const std::int64_t count = rows.shape()[-2];
-    const auto at = [&](Var value) { return Operand(value, where); };
-    const Var first = checked_position(position, length, count, where);
-    // Row i of the cache takes row i - first, where there is one.
-    const Var source = at(iota(graph, length, where)) - at(first);
-    const Var last = constant(graph, static_cast<double>(count - 1), ValueType::integer);
-    const Var none = constant(graph, 0.0, ValueType::integer);
-    const Var inside = logical_and(less(constant(graph, -1.0, ValueType::integer), source, where),
-                                   less(source, at(last) + 1.0, where), where);
-    Var taken = rows;
-    if (count > 1) {
-        const Extents own = extents_of(cache.shape());
-        Extents indices(own.size(), 1);
-        indices[own.size() - 2] = length;
-        const Var clamped = min(max(source, none, where), last, where);
-        taken = take_along_axis(
-            rows, broadcast(reshaped(clamped, indices, where), cache.shape(), where), -2, where);
-    }
-    return select(reshape(inside, {length, 1}, where), taken, cache, where);
 }
 
 }  // namespace cambrian

@@ -4,7 +4,7 @@
 
 #include "cambrian/engine/graph/builders/arithmetic.hpp"
 
-// Attention and what stands around it. Negative axes count from the end.
+// Attention and the rotary positions of its queries and keys.
 namespace cambrian {
 
 struct AttentionOptions {
@@ -46,21 +46,5 @@ struct QueriesAndKeys {
 /// Each head of q and k [.., positions, width] as its rms_norm with gains of their own, then rope.
 QueriesAndKeys qk_norm_rope(Var q, Var k, Var q_gain, Var k_gain, const RotaryTables& tables,
                             double epsilon = 1e-6, Where where = Where::current());
-
-/// gate sigmoid(gate) up, of equal shapes.
-Var swiglu_gate(Var gate, Var up, Where where = Where::current());
-
-/// softmax(scale x).
-Var scaled_softmax(Var x, double scale, int axis = -1, Where where = Where::current());
-/// Softmax over the elements where a boolean mask, broadcast to x, is true; zeros elsewhere, also
-/// where there are none.
-Var masked_softmax(Var x, Var mask, int axis = -1, Where where = Where::current());
-/// Softmax along the last axis of scores [.., queries, keys], where the last query is as late as
-/// the last key and none sees a later one.
-Var causal_softmax(Var scores, Where where = Where::current());
-
-/// A cache [.., length, width] with rows [.., n, width] in the place of those from an integer
-/// position (rank 0) on. Rows that do not fit are an InputError at run time.
-Var append_rows(Var cache, Var rows, Var position, Where where = Where::current());
 
 }  // namespace cambrian

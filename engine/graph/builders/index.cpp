@@ -1,40 +1,32 @@
 #include "cambrian/engine/graph/builders/index.hpp"
 
 #include <array>
+#include <vector>
 
-#include "cambrian/engine/graph/rules/op_rules.hpp"
+#include "cambrian/engine/graph/builders/movement.hpp"
 
 namespace cambrian {
 namespace {
 
-Ordered results_of(Var first) {
-    return {first, {first.graph, ValueId{static_cast<std::uint32_t>(first.id) + 1}}};
+/// The position, after an InputError where `rows` of them do not fit after it.
+Var checked_position(Var position, std::int64_t length, std::int64_t rows, Where where) {
+    return gather(iota(*position.graph, length - rows + 1, where), position, where);
 }
 
 }  // namespace
 
-Var cumsum(Var x, int axis, bool exclusive, bool reverse, Where where) {
-    const CumsumAttribute attribute{from_start(axis, x.rank()), exclusive, reverse};
-    return x.graph->add(Op::cumsum, std::span(&x, 1), attribute, where);
+Var iota(Graph& graph, std::int64_t length, Where where) {
+    return graph.add(Op::iota, {}, LengthAttribute{length}, where);
 }
 
-Ordered sort(Var x, int axis, bool descending, Where where) {
-    const SortAttribute attribute{from_start(axis, x.rank()), descending};
-    return results_of(x.graph->add(Op::sort, std::span(&x, 1), attribute, where));
+Var gather(Var table, Var indices, Where where) {
+    const std::array operands{table, indices};
+    return table.graph->add(Op::gather, operands, {}, where);
 }
 
-Var argsort(Var x, int axis, bool descending, Where where) {
-    return sort(x, axis, descending, where).indices;
-}
-
-Ordered topk(Var x, std::int64_t count, int axis, Where where) {
-    const TopkAttribute attribute{from_start(axis, x.rank()), count};
-    return results_of(x.graph->add(Op::topk, std::span(&x, 1), attribute, where));
-}
-
-Var flip(Var x, int axis, Where where) {
-    const AxisAttribute attribute{from_start(axis, x.rank()), false};
-    return x.graph->add(Op::flip, std::span(&x, 1), attribute, where);
+Var scatter_add(Var rows, Var indices, std::int64_t row_count, Where where) {
+    const std::array operands{rows, indices};
+    return rows.graph->add(Op::scatter_add, operands, LengthAttribute{row_count}, where);
 }
 
 Var take_along_axis(Var x, Var indices, int axis, Where where) {
@@ -56,6 +48,30 @@ Var one_hot(Var indices, std::int64_t depth, Where where) {
     const Shape shape(extents);
     const Var ones = broadcast(constant(*indices.graph, 1.0), shape, where);
     return scatter_add_along_axis(ones, reshape(indices, shape, where), depth, -1, where);
+}
+
+Var append_rows(Var cache, Var rows, Var position, Where where) {
+    Graph& graph = *cache.graph;
+    const std::int64_t length = cache.shape()[-2];
+    const std::int64_t count = rows.shape()[-2];
+    const auto at = [&](Var value) { return Operand(value, where); };
+    const Var first = checked_position(position, length, count, where);
+    // Row i of the cache takes row i - first, where there is one.
+    const Var source = at(iota(graph, length, where)) - at(first);
+    const Var last = constant(graph, static_cast<double>(count - 1), ValueType::integer);
+    const Var none = constant(graph, 0.0, ValueType::integer);
+    const Var inside = logical_and(less(constant(graph, -1.0, ValueType::integer), source, where),
+                                   less(source, at(last) + 1.0, where), where);
+    Var taken = rows;
+    if (count > 1) {
+        std::vector<std::int64_t> indices(cache.shape().extents().size(), 1);
+        indices[indices.size() - 2] = length;
+        const Var clamped = min(max(source, none, where), last, where);
+        taken = take_along_axis(
+            rows, broadcast(reshape(clamped, Shape(indices), where), cache.shape(), where), -2,
+            where);
+    }
+    return select(reshape(inside, {length, 1}, where), taken, cache, where);
 }
 
 }  // namespace cambrian

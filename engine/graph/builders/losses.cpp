@@ -3,9 +3,11 @@
 #include <string>
 
 #include "cambrian/engine/core/error.hpp"
-#include "cambrian/engine/graph/builders/exponentials.hpp"
-#include "cambrian/engine/graph/builders/functions.hpp"
+#include "cambrian/engine/graph/builders/activation.hpp"
 #include "cambrian/engine/graph/builders/index.hpp"
+#include "cambrian/engine/graph/builders/movement.hpp"
+#include "cambrian/engine/graph/builders/reduce.hpp"
+#include "cambrian/engine/graph/builders/softmax.hpp"
 
 namespace cambrian {
 namespace {
@@ -46,15 +48,6 @@ Var formed(Var losses, const Picked& picked, LossForm form, Where where) {
 
 }  // namespace
 
-Var log_sum_exp(Var x, int axis, bool keep, Where where) {
-    const Exponentials e = exponentials(x, axis, where);
-    const Var kept = Operand(e.shift, where) + Operand(log(e.sum, where), where);
-    if (keep) return kept;
-    std::vector<std::int64_t> extents(x.shape().extents().begin(), x.shape().extents().end());
-    extents.erase(extents.begin() + x.shape().normalise_axis(axis));
-    return reshape(kept, Shape(std::span<const std::int64_t>(extents)), where);
-}
-
 Var nll(Var log_probabilities, Var targets, const LossOptions& options, Where where) {
     const Picked picked = pick(log_probabilities, targets, options, where);
     return formed(-Operand(picked.elements, where), picked, options.form, where);
@@ -65,6 +58,11 @@ Var cross_entropy(Var logits, Var targets, const LossOptions& options, Where whe
     const Var losses =
         Operand(log_sum_exp(logits, -1, false, where), where) - Operand(picked.elements, where);
     return formed(losses, picked, options.form, where);
+}
+
+Var mse(Var prediction, Var target, Where where) {
+    const Var difference = Operand(prediction, where) - target;
+    return mean_all(square(difference, where), where);
 }
 
 Var mae(Var prediction, Var target, Where where) {

@@ -4,10 +4,11 @@
 
 #include "cambrian/engine/graph/builders/arithmetic.hpp"
 
-// Losses: of classes by index, and means over all elements of a prediction and a target (mse is in
-// ops_functions.hpp), rank 0.
+// Losses: of classes by index, and means over all elements of a prediction and a target, rank 0.
 namespace cambrian {
 
+/// The mean of (prediction - target)^2 over all elements, rank 0.
+Var mse(Var prediction, Var target, Where where = Where::current());
 /// The mean of |prediction − target|.
 Var mae(Var prediction, Var target, Where where = Where::current());
 /// The mean of e²/2 where |e| = |prediction − target| ≤ delta, else of delta (|e| − delta/2)
@@ -15,9 +16,6 @@ Var mae(Var prediction, Var target, Where where = Where::current());
 Var huber(Var prediction, Var target, double delta = 1.0, Where where = Where::current());
 /// The mean of −t log p − (1 − t) log(1 − p) with p = sigmoid(logit), without computing p.
 Var bce_with_logits(Var logits, Var targets, Where where = Where::current());
-
-/// log Σ exp(x) along an axis, shifted by the largest element.
-Var log_sum_exp(Var x, int axis = -1, bool keep = false, Where where = Where::current());
 
 enum class LossForm : std::uint8_t {
     mean,  ///< Over the targets that count; 0 when none does.

@@ -1,51 +1,50 @@
+#include "cambrian/engine/graph/builders/movement.hpp"
+
 #include <algorithm>
+#include <string>
+#include <vector>
 
 #include "cambrian/engine/core/contract.hpp"
-#include "cambrian/engine/graph/builders/arithmetic.hpp"
-#include "cambrian/engine/graph/rules/op_rules.hpp"
+#include "cambrian/engine/graph/shape_errors.hpp"
 
-// Reductions and movement.
 namespace cambrian {
 namespace {
 
-Var along(Op op, Var x, int axis, bool keep, Where where) {
-    return x.graph->add(op, std::span(&x, 1), AxisAttribute{from_start(axis, x.rank()), keep},
-                        where);
+[[noreturn]] void fail(Op op, Var x, const std::string& reason, Where where) {
+    fail_node(op, std::span(&x, 1), reason, where);
 }
 
-[[noreturn]] void fail(Op op, Var x, const std::string& reason, Where where) {
-    const std::deque<ValueInfo> infos{x.info()};
-    const std::array ids{ValueId{0}};
-    fail_node(op, OperandInfos(infos, ids), reason, where);
+/// The axis of x between all axes before and all after it.
+struct AxisExtents {
+    int axis = 0;
+    std::int64_t before = 1;
+    std::int64_t extent = 1;
+    std::int64_t after = 1;
+};
+AxisExtents extents_around(Var x, int axis, Where where) {
+    AxisExtents extents{.axis = from_start(axis, x.rank())};
+    checked(Op::broadcast, x, where, [&] { check_axis(x.shape(), extents.axis); });
+    extents.extent = x.shape()[extents.axis];
+    for (int i = 0; i < extents.axis; ++i) extents.before *= x.shape()[i];
+    for (int i = extents.axis + 1; i < x.rank(); ++i) extents.after *= x.shape()[i];
+    return extents;
+}
+
+/// [before, after] with every row `count` times, in the shape of x but for its axis.
+Var repeat_rows(Var x, int axis, std::int64_t count, std::int64_t before, std::int64_t after,
+                Where where) {
+    if (count < 1)
+        fail(Op::broadcast, x,
+             "(it is to be repeated " + std::to_string(count) + " times) use a count of 1 or more",
+             where);
+    const Var rows = reshape(x, Shape{before, 1, after}, where);
+    const Var repeated = broadcast(rows, Shape{before, count, after}, where);
+    std::vector<std::int64_t> extents(x.shape().extents().begin(), x.shape().extents().end());
+    extents[static_cast<std::size_t>(axis)] *= count;
+    return reshape(repeated, Shape(extents), where);
 }
 
 }  // namespace
-
-Var reduce_sum(Var x, int axis, bool keep, Where where) {
-    return along(Op::reduce_sum, x, axis, keep, where);
-}
-Var reduce_max(Var x, int axis, bool keep, Where where) {
-    return along(Op::reduce_max, x, axis, keep, where);
-}
-Var argmax(Var x, int axis, Where where) {
-    return along(Op::argmax, x, axis, false, where);
-}
-
-Var reduce_mean(Var x, int axis, bool keep, Where where) {
-    const Var sum = reduce_sum(x, axis, keep, where);
-    const auto count = static_cast<double>(x.shape()[axis]);
-    return sum * Operand(constant(*x.graph, 1.0 / count), where);
-}
-
-Var sum_all(Var x, Where where) {
-    while (x.rank() > 0) x = reduce_sum(x, -1, false, where);
-    return x;
-}
-
-Var mean_all(Var x, Where where) {
-    const auto count = static_cast<double>(x.shape().elements());
-    return Operand(sum_all(x, where), where) * (1.0 / count);
-}
 
 Var reshape(Var x, std::initializer_list<std::int64_t> extents, Where where) {
     std::vector<std::int64_t> full(extents);
@@ -107,6 +106,10 @@ Var broadcast(Var x, const Shape& shape, Where where) {
     return x.graph->add(Op::broadcast, std::span(&x, 1), ShapeAttribute{shape}, where);
 }
 
+Var filled(Graph& graph, const Shape& shape, double value) {
+    return broadcast(constant(graph, value), shape);
+}
+
 Var slice(Var x, int axis, std::int64_t start, std::int64_t length, Where where) {
     const int from = from_start(axis, x.rank());
     return x.graph->add(Op::slice, std::span(&x, 1), SliceAttribute{from, start, length}, where);
@@ -131,6 +134,21 @@ Var stack(std::span<const Var> parts, Where where) {
         rows.push_back(reshape(part, Shape(std::span<const std::int64_t>(extents)), where));
     }
     return concat(rows, 0, where);
+}
+
+Var flip(Var x, int axis, Where where) {
+    const AxisAttribute attribute{from_start(axis, x.rank()), false};
+    return x.graph->add(Op::flip, std::span(&x, 1), attribute, where);
+}
+
+Var tile(Var x, int axis, std::int64_t count, Where where) {
+    const auto [positive, before, extent, after] = extents_around(x, axis, where);
+    return repeat_rows(x, positive, count, before, extent * after, where);
+}
+
+Var repeat_each(Var x, int axis, std::int64_t count, Where where) {
+    const auto [positive, before, extent, after] = extents_around(x, axis, where);
+    return repeat_rows(x, positive, count, before * extent, after, where);
 }
 
 }  // namespace cambrian

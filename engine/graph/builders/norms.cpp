@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/graph/builders/movement.hpp"
+#include "cambrian/engine/graph/builders/reduce.hpp"
 
 namespace cambrian {
 namespace {

@@ -1,18 +1,23 @@
+#include "cambrian/engine/graph/builders/pool.hpp"
+
 #include <algorithm>
+#include <array>
 #include <string>
+#include <vector>
 
-#include "cambrian/engine/graph/builders/window.hpp"
-#include "cambrian/engine/graph/builders/window_options.hpp"
-#include "cambrian/engine/graph/rules/op_rules.hpp"
-#include "cambrian/engine/graph/window.hpp"
+#include "cambrian/engine/graph/builders/arithmetic.hpp"
+#include "cambrian/engine/graph/builders/axis_reader.hpp"
+#include "cambrian/engine/graph/builders/movement.hpp"
+#include "cambrian/engine/graph/builders/reduce.hpp"
+#include "cambrian/engine/graph/shape_errors.hpp"
+#include "cambrian/engine/graph/window_geometry.hpp"
 
-// Pools, causal filters and upsampling: compositions of windows and movement.
 namespace cambrian {
 namespace {
 
 using Extents = std::vector<std::int64_t>;
 
-Shape shape_of(const Extents& extents) {
+Shape window_shape(const Extents& extents) {
     return Shape(std::span<const std::int64_t>(extents));
 }
 
@@ -72,30 +77,10 @@ Var average_pool(Var x, const PerAxis& kernel, const PoolOptions& options, bool 
     if (count_padding) return sum / static_cast<double>(geometry.taps());
     Tensor counts = tap_counts(geometry, windows.window.rank);
     if (std::ranges::find(counts.elements, 0.0) != counts.elements.end())
-        fail_window(Op::im2col, std::array{x},
-                    "(a window reads nothing but padding, which is not counted) use less padding",
-                    where);
+        fail_node(Op::im2col, std::array{x},
+                  "(a window reads nothing but padding, which is not counted) use less padding",
+                  where);
     return sum / Operand(x.graph->constant(std::move(counts)), where);
-}
-
-Var causal_conv1d(Var x, Var weights, Where where) {
-    const std::array operands{x, weights};
-    if (x.rank() < 2 || weights.rank() != 2 || weights.shape()[0] != x.shape()[-1] ||
-        weights.shape()[1] < 1)
-        fail_window(
-            Op::conv, operands,
-            "(a causal filter takes x [.., time, features] and weights [features, kernel]) pass a "
-            "row of weights for each feature",
-            where);
-    // A window of K steps and one feature keeps features last: nothing has to be transposed.
-    const std::int64_t kernel = weights.shape()[1];
-    const Var steps = im2col(x, {kernel, 1}, {.before = {kernel - 1, 0}}, Padding::zero, where);
-    const Var filter = reshape(transpose(weights, where), {kernel, 1, weights.shape()[0]}, where);
-    return reduce_sum(Operand(steps, where) * Operand(filter, where), -3, false, where);
-}
-
-Var causal_conv1d(Var x, Var weights, Var bias, Where where) {
-    return Operand(causal_conv1d(x, weights, where), where) + Operand(bias, where);
 }
 
 Var upsample_nearest(Var x, const PerAxis& factors, Where where) {
@@ -105,14 +90,14 @@ Var upsample_nearest(Var x, const PerAxis& factors, Where where) {
     if (x.rank() < rank ||
         std::ranges::any_of(std::span(repeats).first(static_cast<std::size_t>(rank)),
                             [](std::int64_t factor) { return factor < 1; }))
-        fail_window(
+        fail_node(
             Op::broadcast, std::array{x},
             "(it cannot repeat elements along " + std::to_string(rank) +
                 " axes by these factors) use factors from 1 on, one for each of its last axes",
             where);
     const auto extents = x.shape().extents();
     Extents whole(extents.begin(), extents.end() - rank);
-    const std::int64_t images = shape_of(whole).elements();
+    const std::int64_t images = window_shape(whole).elements();
     Extents single{images};
     Extents repeated{images};
     for (int axis = 0; axis < rank; ++axis) {
@@ -122,11 +107,11 @@ Var upsample_nearest(Var x, const PerAxis& factors, Where where) {
         repeated.insert(repeated.end(), {extent, factor});
     }
     // The result has as many elements: its extents fit where this is a shape.
-    const Shape spread_shape = checked(Op::broadcast, x, where, [&] { return shape_of(repeated); });
-    const Var spread = broadcast(reshape(x, shape_of(single), where), spread_shape, where);
+    const Shape spread_shape = checked(Op::broadcast, x, where, [&] { return window_shape(repeated); });
+    const Var spread = broadcast(reshape(x, window_shape(single), where), spread_shape, where);
     for (int axis = 0; axis < rank; ++axis)
         whole.push_back(x.shape()[axis - rank] * repeats[static_cast<std::size_t>(axis)]);
-    return reshape(spread, shape_of(whole), where);
+    return reshape(spread, window_shape(whole), where);
 }
 
 }  // namespace cambrian

@@ -1,22 +1,16 @@
 #include "cambrian/engine/graph/builders/random.hpp"
 
+#include <array>
 #include <numbers>
+#include <string>
+#include <vector>
 
-#include "cambrian/engine/graph/rules/op_rules.hpp"
+#include "cambrian/engine/graph/builders/movement.hpp"
+#include "cambrian/engine/graph/builders/reduce.hpp"
+#include "cambrian/engine/graph/shape_errors.hpp"
 
 namespace cambrian {
 namespace {
-
-[[noreturn]] void fail(Op op, std::initializer_list<Var> operands, const std::string& reason,
-                       Where where) {
-    std::deque<ValueInfo> infos;
-    std::vector<ValueId> ids;
-    for (const Var operand : operands) {
-        ids.push_back(ValueId{static_cast<std::uint32_t>(infos.size())});
-        infos.push_back(operand.info());
-    }
-    fail_node(op, OperandInfos(infos, ids), reason, where);
-}
 
 Shape with_axes(const Shape& shape, std::initializer_list<std::int64_t> last) {
     std::vector<std::int64_t> extents(shape.extents().begin(), shape.extents().end());
@@ -31,6 +25,11 @@ Var exponential(Var uniforms, Where where) {
 }
 
 }  // namespace
+
+Var random(Var key, Var ids, std::int64_t draws, Where where) {
+    const std::array operands{key, ids};
+    return key.graph->add(Op::random, operands, LengthAttribute{draws}, where);
+}
 
 Var normal(Var key, Var ids, std::int64_t draws, Where where) {
     const auto at = [&](Var value) { return Operand(value, where); };
@@ -47,10 +46,10 @@ Var normal(Var key, Var ids, std::int64_t draws, Where where) {
 Var categorical(Var logits, Var key, Var ids, Where where) {
     const auto at = [&](Var value) { return Operand(value, where); };
     if (logits.rank() == 0 || with_axes(ids.shape(), {logits.shape()[-1]}) != logits.shape())
-        fail(Op::random, {logits, ids},
-             "(not one id for each row of logits) pass logits [I.., n] "
-             "and ids [I..]",
-             where);
+        fail_node(Op::random, std::array{logits, ids},
+                  "(not one id for each row of logits) pass logits [I.., n] "
+                  "and ids [I..]",
+                  where);
     const Var drawn = exponential(random(key, ids, logits.shape()[-1], where), where);
     // A uniform of 0 would win against anything: half of the least other one stands for it.
     const Var positive = max(drawn, constant(*logits.graph, 0x1p-25), where);
@@ -59,11 +58,12 @@ Var categorical(Var logits, Var key, Var ids, Where where) {
 
 Var dropout(Var x, Var key, Var id, double p, Where where) {
     if (!(p >= 0.0 && p < 1.0))
-        fail(Op::random, {x},
-             "(a probability of " + std::to_string(p) +
-                 " drops everything or is none) use 0 to below 1",
-             where);
-    if (id.rank() != 0) fail(Op::random, {id}, "(the id is no scalar) pass one id", where);
+        fail_node(Op::random, std::span(&x, 1),
+                  "(a probability of " + std::to_string(p) +
+                      " drops everything or is none) use 0 to below 1",
+                  where);
+    if (id.rank() != 0)
+        fail_node(Op::random, std::span(&id, 1), "(the id is no scalar) pass one id", where);
     if (p == 0.0) return x;
     const Var uniforms = reshape(random(key, id, x.shape().elements(), where), x.shape(), where);
     const Var dropped = less(uniforms, p, where);

@@ -6,6 +6,10 @@
 // keys, ids and draws give equal numbers anywhere.
 namespace cambrian {
 
+/// Uniforms in [0, 1): key is integer [2] (low and high word of a RandomKey), ids integer [I..];
+/// → real [I.., draws], draw d of id i = word d of RandomStream(key, i).
+Var random(Var key, Var ids, std::int64_t draws, Where where = Where::current());
+
 /// Standard normals [I.., draws] for integer ids [I..], by Box and Muller: draws 2k and 2k + 1 are
 /// r cos(2 pi v) and r sin(2 pi v) with r = sqrt(-2 ln(1 - u)), of the uniforms u = 2k and
 /// v = 2k + 1 of the same id.

@@ -5,6 +5,8 @@
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/graph/builders/arithmetic.hpp"
+#include "cambrian/engine/graph/builders/movement.hpp"
+#include "cambrian/engine/graph/rules/gradient_context.hpp"
 
 namespace cambrian {
 namespace {
@@ -13,30 +15,6 @@ constexpr Var nothing{};
 
 bool is_nothing(Var value) {
     return value.graph == nullptr;
-}
-
-Var sum_of(Var a, Var b) {
-    return is_nothing(a) ? b : a + b;
-}
-
-Var filled(Graph& graph, const Shape& shape, double value) {
-    return broadcast(constant(graph, value), shape);
-}
-
-/// Sums away the axes that broadcasting added or repeated.
-Var sum_to_shape(Var gradient, const Shape& shape) {
-    const auto extra = static_cast<std::size_t>(std::max(gradient.rank() - shape.rank(), 0));
-    if (extra > 0) {
-        const auto extents = gradient.shape().extents();
-        std::vector<std::int64_t> folded(extents.begin() + static_cast<std::ptrdiff_t>(extra) - 1,
-                                         extents.end());
-        folded[0] = Shape(extents.first(extra)).elements();
-        gradient = reduce_sum(reshape(gradient, Shape(std::span<const std::int64_t>(folded))), 0);
-    }
-    for (int axis = 0; axis < gradient.rank(); ++axis)
-        if (shape.rank() == gradient.rank() && shape[axis] == 1 && gradient.shape()[axis] != 1)
-            gradient = reduce_sum(gradient, axis, true);
-    return broadcast(gradient, shape);
 }
 
 /// One reverse sweep over a graph that grows while it is swept.
@@ -66,7 +44,8 @@ class ReverseSweep {
 
     void add(Var value, Var gradient) {
         if (depends_[index(value)])
-            adjoints_[index(value)] = sum_of(adjoints_[index(value)], gradient);
+            adjoints_[index(value)] =
+                is_nothing(adjoints_[index(value)]) ? gradient : adjoints_[index(value)] + gradient;
     }
 
     /// Marks results of the nodes [first, last) that depend on what is differentiated.
@@ -147,16 +126,6 @@ void check_seed(Var value, Var upstream) {
 }
 
 }  // namespace
-
-Var GradientContext::upstream(std::size_t index) const {
-    return arrived(index) ? upstream_[index] : filled(graph_, results_[index].shape(), 0.0);
-}
-
-void GradientContext::accumulate(std::size_t operand_index, Var gradient) {
-    if (!wants(operand_index)) return;
-    const Var fitted = sum_to_shape(gradient, operands_[operand_index].shape());
-    adjoints_[operand_index] = sum_of(adjoints_[operand_index], fitted);
-}
 
 std::vector<Var> gradient(std::span<const Var> values, std::span<const Var> upstream,
                           std::span<const Var> with_respect_to) {

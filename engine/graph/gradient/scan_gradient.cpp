@@ -2,7 +2,11 @@
 #include <utility>
 
 #include "cambrian/engine/graph/builders/arithmetic.hpp"
+#include "cambrian/engine/graph/builders/movement.hpp"
+#include "cambrian/engine/graph/builders/scan.hpp"
+#include "cambrian/engine/graph/gradient/gradient.hpp"
 #include "cambrian/engine/graph/gradient/scan_segments.hpp"
+#include "cambrian/engine/graph/graph_copy.hpp"
 #include "cambrian/engine/graph/passes/passes.hpp"
 #include "cambrian/engine/graph/rules/op_rules.hpp"
 
@@ -40,8 +44,8 @@ class ScanGradient {
         const std::vector<Var> history = carry_history();
         plan_backward(history);
         Graph body = backward_body();
-        const ScanResult result =
-            scan(std::move(body), carries_, sequences_, invariants(), scan_.length, !scan_.reverse);
+        const ScanResult result = scan(std::move(body), carries_, sequences_, invariants(),
+                                       {.length = scan_.length, .reverse = !scan_.reverse});
         std::size_t next = 0;
         for (const std::size_t i : real_carries_) c_.accumulate(i, result.carries[next++]);
         for (const std::size_t i : wanted_invariants_) c_.accumulate(i, result.carries[next++]);
@@ -74,7 +78,8 @@ class ScanGradient {
         for (std::size_t i = 0; i < carry_count(); ++i) body.output(inputs[i]);
         const auto carries = all().first(carry_count());
         const auto sequences = all().subspan(carry_count(), step_end() - carry_count());
-        return scan(std::move(body), carries, sequences, invariants(), scan_.length, scan_.reverse)
+        return scan(std::move(body), carries, sequences, invariants(),
+                    {.length = scan_.length, .reverse = scan_.reverse})
             .stacked;
     }
 

@@ -3,6 +3,9 @@
 #include <utility>
 
 #include "cambrian/engine/graph/builders/arithmetic.hpp"
+#include "cambrian/engine/graph/builders/movement.hpp"
+#include "cambrian/engine/graph/builders/scan.hpp"
+#include "cambrian/engine/graph/graph_copy.hpp"
 
 namespace cambrian {
 namespace {
@@ -32,8 +35,8 @@ ScanResult append(Graph body, const ScanAttribute& like, std::span<const Var> ca
                   std::int64_t length) {
     // These scans are of the gradient: the names are those of the scan that it belongs to.
     body.forget_captures();
-    return scan(std::move(body), carries, sequences, invariants, length, like.reverse,
-                like.alive_carry);
+    return scan(std::move(body), carries, sequences, invariants,
+                {.length = length, .reverse = like.reverse, .alive_carry = like.alive_carry});
 }
 
 Var declare(Graph& body, Var value, const Shape& shape) {

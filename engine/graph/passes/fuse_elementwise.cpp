@@ -94,7 +94,7 @@ bool may_hold_fusion_groups(const Graph& graph, const FusionRules& rules) {
         if (node.op == Op::scan)
             return may_hold_fusion_groups(*std::get<ScanAttribute>(node.attributes).body, rules);
         const bool reduces = node.op == Op::reduce_sum || node.op == Op::reduce_max;
-        if (!reduces && !op_info(node.op).elementwise && node.op != Op::broadcast) return false;
+        if (!reduces && !is_elementwise(node.op) && node.op != Op::broadcast) return false;
         const ValueId largest = reduces ? graph.operands(node)[0] : ValueId{node.first_result};
         return graph.value(largest).shape.elements() >= rules.min_elements;
     });

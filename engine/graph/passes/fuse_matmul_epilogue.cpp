@@ -10,7 +10,7 @@ namespace {
 
 /// A matmul and what follows it, to become one node in the place of its last one: by then every
 /// operand exists.
-struct Fusion {
+struct EpilogueFusion {
     const Node* product = nullptr;
     std::optional<ValueId> bias;
     std::optional<ValueId> code;
@@ -29,7 +29,7 @@ class LinearFusion {
         GraphCopy copy(graph_, result);
         for (std::size_t i = 0; i < graph_.nodes().size(); ++i) {
             const Node& node = graph_.nodes()[i];
-            if (const Fusion& fusion = fusions_[i]; fusion.product != nullptr) {
+            if (const EpilogueFusion& fusion = fusions_[i]; fusion.product != nullptr) {
                 append(fusion, node, result, copy);
             } else if (node.op == Op::scan) {
                 copy.copy(node, with_body(node, cambrian::fuse_matmul_epilogue));
@@ -60,7 +60,7 @@ class LinearFusion {
     }
 
     void find(const Node& product) {
-        Fusion fusion{.product = &product, .bias = {}, .code = {}};
+        EpilogueFusion fusion{.product = &product, .bias = {}, .code = {}};
         const Node* last = &product;
         const Shape& shape = graph_.value(ValueId{product.first_result}).shape;
         if (const Node* sum = only_user(product, Op::add)) {
@@ -85,7 +85,7 @@ class LinearFusion {
         fusions_[position(*last)] = fusion;
     }
 
-    void append(const Fusion& fusion, const Node& last, Graph& target, GraphCopy& copy) const {
+    void append(const EpilogueFusion& fusion, const Node& last, Graph& target, GraphCopy& copy) const {
         std::vector<Var> operands = copy.operands(*fusion.product);
         if (fusion.bias) operands.push_back(copy.mapped(*fusion.bias));
         if (fusion.code) operands.push_back(copy.mapped(*fusion.code));
@@ -97,7 +97,7 @@ class LinearFusion {
 
     const Graph& graph_;
     std::vector<ValueUsers> users_;  ///< Of every value.
-    std::vector<Fusion> fusions_;    ///< By the position of the node that is replaced.
+    std::vector<EpilogueFusion> fusions_;    ///< By the position of the node that is replaced.
     std::vector<bool> absorbed_ = std::vector<bool>(graph_.nodes().size(), false);
 };
 

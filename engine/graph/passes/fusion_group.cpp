@@ -80,7 +80,7 @@ bool FusionGroupFinder::is_row_reduction(std::size_t index) const {
 /// Elementwise, or a change of shape that is none for the elements.
 bool FusionGroupFinder::is_elementwise(std::size_t index) const {
     const Node& node = graph_.nodes()[index];
-    if (op_info(node.op).elementwise) return !may_divide_by_zero(graph_, node);
+    if (cambrian::is_elementwise(node.op)) return !may_divide_by_zero(graph_, node);
     if (node.op == Op::broadcast) return true;
     return node.op == Op::reshape &&
            alike(graph_.value(graph_.operands(node)[0]).shape, result(index).shape);

@@ -2,6 +2,8 @@
 
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/graph/builders/arithmetic.hpp"
+#include "cambrian/engine/graph/builders/movement.hpp"
+#include "cambrian/engine/graph/builders/reduce.hpp"
 #include "cambrian/engine/graph/graph_copy.hpp"
 #include "cambrian/engine/graph/passes/passes.hpp"
 

@@ -22,7 +22,7 @@ std::size_t index(ValueId id) {
 
 bool is_cheap(const Node& node) {
     if (node.result_count != 1 || node.op == Op::input) return false;
-    return op_info(node.op).elementwise || node.op == Op::fused || node.op == Op::broadcast ||
+    return is_elementwise(node.op) || node.op == Op::fused || node.op == Op::broadcast ||
            node.op == Op::reshape || node.op == Op::permute || node.op == Op::slice ||
            node.op == Op::pad || node.op == Op::concat || node.op == Op::flip;
 }

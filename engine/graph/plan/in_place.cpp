@@ -7,11 +7,11 @@ namespace {
 
 bool is_in_place_op(const Node& node) {
     if (node.result_count != 1) return false;
-    if (node.op != Op::fused) return op_info(node.op).elementwise;
+    if (node.op != Op::fused) return is_elementwise(node.op);
     const Graph& body = *std::get<FusedAttribute>(node.attributes).body;
     return std::ranges::all_of(body.nodes(), [](const Node& inner) {
         return inner.op == Op::input || inner.op == Op::constant || inner.op == Op::broadcast ||
-               inner.op == Op::reshape || op_info(inner.op).elementwise;
+               inner.op == Op::reshape || is_elementwise(inner.op);
     });
 }
 

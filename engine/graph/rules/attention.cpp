@@ -4,7 +4,11 @@
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/graph/attention_sizes.hpp"
 #include "cambrian/engine/graph/builders/arithmetic.hpp"
-#include "cambrian/engine/graph/builders/exponentials.hpp"
+#include "cambrian/engine/graph/builders/contraction.hpp"
+#include "cambrian/engine/graph/builders/index.hpp"
+#include "cambrian/engine/graph/builders/movement.hpp"
+#include "cambrian/engine/graph/builders/reduce.hpp"
+#include "cambrian/engine/graph/builders/softmax.hpp"
 #include "cambrian/engine/graph/rules/op_rules.hpp"
 
 // Rules and lowerings of attention and attention_gradient.
@@ -16,7 +20,7 @@ constexpr std::size_t query = 0;
 constexpr std::size_t key = 1;
 constexpr std::size_t value = 2;
 // Of attention_gradient.
-constexpr std::size_t log_sum_exp = 3;
+constexpr std::size_t log_of_sum = 3;
 constexpr std::size_t upstream = 4;
 constexpr std::size_t offset = 5;
 constexpr std::size_t attention_operands = 3;
@@ -79,7 +83,7 @@ void check_gradient(const OperandInfos& operands, const Attributes& attributes) 
     const Shape& q = operands[query].shape;
     const Shape& v = operands[value].shape;
     check_heads(q, operands[key].shape, v);
-    if (operands[log_sum_exp].shape != without_last(q) || operands[offset].shape != without_last(q))
+    if (operands[log_of_sum].shape != without_last(q) || operands[offset].shape != without_last(q))
         reject("log-sum-exp and offset are not one number a query",
                "pass both as " + without_last(q).text());
     if (operands[upstream].shape != with_last(q, v[-1]))
@@ -206,7 +210,7 @@ std::vector<Var> lower_attention_gradient(Graph& graph, std::span<const Var> ope
     const auto& attention = attribute<AttentionAttribute>(attributes);
     const Scores s(graph, operands, attention, gradient_operands);
     const Var arriving = s.rows(operands[upstream]);
-    const Var weights = exp(s.scores(s.column(operands[log_sum_exp])));
+    const Var weights = exp(s.scores(s.column(operands[log_of_sum])));
     const Var by_weight = matmul(arriving, s.values, false, true);
     const Var by_score = weights * (by_weight - s.column(operands[offset])) * attention.scale;
     return {reshape(matmul(by_score, s.keys), operands[query].shape()),

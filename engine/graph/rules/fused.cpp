@@ -3,12 +3,16 @@
 #include <span>
 
 #include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/graph/builders/activation.hpp"
+#include "cambrian/engine/graph/builders/arithmetic.hpp"
+#include "cambrian/engine/graph/builders/contraction.hpp"
 #include "cambrian/engine/graph/builders/formats.hpp"
 #include "cambrian/engine/graph/data_checks.hpp"
+#include "cambrian/engine/graph/graph_copy.hpp"
 #include "cambrian/engine/graph/number_format.hpp"
 #include "cambrian/engine/graph/rules/op_rules.hpp"
 
-// Rules and lowerings of linear, fusion group and interpret.
+// Rules and lowerings of activate, matmul_epilogue, fused and interpret.
 namespace cambrian {
 namespace {
 
@@ -111,6 +115,16 @@ ValueType type_rule::matmul_epilogue(const OperandInfos& operands, const Attribu
     const auto& linear = attribute<MatmulEpilogueAttribute>(attributes);
     real(ProductOperands(operands, linear).infos(), attributes, result);
     return linear.codes && linear.codes->result ? ValueType::integer : ValueType::real;
+}
+
+std::vector<Var> lower_activate(Graph& graph, std::span<const Var> operands, const Attributes&) {
+    Var result = operands[0];
+    for (std::size_t code = 1; code < activation_names.size(); ++code) {
+        const Var wanted = constant(graph, static_cast<double>(code), ValueType::integer);
+        const Var value = activate(operands[0], static_cast<Activation>(code));
+        result = select(equal(operands[1], wanted), value, result);
+    }
+    return {result};
 }
 
 std::vector<Var> lower_matmul_epilogue(Graph& graph, std::span<const Var> operands,

@@ -1,58 +1,16 @@
 #pragma once
 
-#include <array>
-#include <deque>
-#include <source_location>
-#include <string_view>
+#include <span>
+#include <vector>
 
-#include "cambrian/engine/core/contract.hpp"
-#include "cambrian/engine/core/error.hpp"
-#include "cambrian/engine/graph/gradient/gradient.hpp"
-#include "cambrian/engine/graph/op.hpp"
+#include "cambrian/engine/graph/graph.hpp"
+#include "cambrian/engine/graph/rules/gradient_context.hpp"
+#include "cambrian/engine/graph/shape_errors.hpp"
 
 // The functions the rows of the op table point to. Internal to engine/graph.
 namespace cambrian {
 
-/// Throws the reason of a rule: "(why) suggestion". Graph::add puts op and operands in front.
-[[noreturn]] void reject(const std::string& why, const std::string& suggestion);
-
-/// Throws ShapeError: `<op>: <operands> (<why>) <suggestion> at <file>:<line>`, where `reason` is
-/// the text a rule threw.
-[[noreturn]] void fail_node(Op op, const OperandInfos& operands, std::string_view reason,
-                            std::source_location where);
-
-/// The result of `rule`, whose reason to throw becomes the error of an op on x.
-template <class Rule>
-auto checked(Op op, Var x, std::source_location where, Rule rule) {
-    try {
-        return rule();
-    } catch (const ShapeError& error) {
-        const std::deque<ValueInfo> infos{x.info()};
-        const std::array ids{ValueId{0}};
-        fail_node(op, OperandInfos(infos, ids), error.what(), where);
-    }
-}
-
-/// Whether a value of the type can have the element: any number, a whole number in 32 bits, 0 or 1.
-[[nodiscard]] bool is_element(ValueType type, double element);
-
-/// The attribute of a node, of the alternative its op uses.
-template <class T>
-const T& attribute(const Attributes& attributes) {
-    const T* found = std::get_if<T>(&attributes);
-    CAMBRIAN_ASSERT(found != nullptr);
-    return *found;
-}
-
-/// Counts a negative axis from the end; one that is out of range is left for the shape rule to
-/// report.
-[[nodiscard]] constexpr int from_start(int axis, int rank) {
-    return axis < 0 && axis + rank >= 0 ? axis + rank : axis;
-}
-
 namespace shape_rule {
-/// Throws the reason unless the shape has the axis.
-void check_axis(const Shape& shape, int axis);
 /// The shape with another extent of one axis.
 Shape with_extent(const Shape& shape, int axis, std::int64_t extent);
 /// The extent of two parts of an axis together; throws the reason if no shape has as much.
@@ -140,53 +98,10 @@ ValueType selective_scan(const OperandInfos&, const Attributes&, std::size_t);
 ValueType selective_scan_gradient(const OperandInfos&, const Attributes&, std::size_t);
 }  // namespace type_rule
 
+/// One for each op that has a rule of its own, named like it.
 namespace gradient_rule {
-void neg(GradientContext&);
-void abs(GradientContext&);
-void exp(GradientContext&);
-void log(GradientContext&);
-void sqrt(GradientContext&);
-void rsqrt(GradientContext&);
-void reciprocal(GradientContext&);
-void sin(GradientContext&);
-void cos(GradientContext&);
-void tanh(GradientContext&);
-void sigmoid(GradientContext&);
-void erf(GradientContext&);
-void log1p(GradientContext&);
-void expm1(GradientContext&);
-void cast(GradientContext&);
-void add(GradientContext&);
-void sub(GradientContext&);
-void mul(GradientContext&);
-void div(GradientContext&);
-void pow(GradientContext&);
-void min(GradientContext&);
-void max(GradientContext&);
-void select(GradientContext&);
-void reduce_sum(GradientContext&);
-void reduce_max(GradientContext&);
-void reshape(GradientContext&);
-void permute(GradientContext&);
-void broadcast(GradientContext&);
-void slice(GradientContext&);
-void pad(GradientContext&);
-void concat(GradientContext&);
-void matmul(GradientContext&);
-void gather(GradientContext&);
-void scatter_add(GradientContext&);
-void scan(GradientContext&);
-void cumsum(GradientContext&);
-void sort(GradientContext&);
-void flip(GradientContext&);
-void im2col(GradientContext&);
-void col2im(GradientContext&);
-void conv(GradientContext&);
-void take_along_axis(GradientContext&);
-void scatter_add_along_axis(GradientContext&);
-void topk(GradientContext&);
-void attention(GradientContext&);
-void selective_scan(GradientContext&);
+#define CAMBRIAN_OP(name, ...) void name(GradientContext&);
+#include "cambrian/engine/graph/op_table.inl"
 }  // namespace gradient_rule
 
 /// Results of a scan: its carries and stacked values.

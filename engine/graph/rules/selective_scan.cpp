@@ -1,11 +1,15 @@
 #include <array>
 
 #include "cambrian/engine/core/error.hpp"
-#include "cambrian/engine/graph/builders/functions.hpp"
+#include "cambrian/engine/graph/builders/activation.hpp"
+#include "cambrian/engine/graph/builders/arithmetic.hpp"
+#include "cambrian/engine/graph/builders/movement.hpp"
+#include "cambrian/engine/graph/builders/reduce.hpp"
+#include "cambrian/engine/graph/builders/scan.hpp"
 #include "cambrian/engine/graph/builders/selective_scan.hpp"
 #include "cambrian/engine/graph/rules/op_rules.hpp"
 
-// Rules and lowerings of selective_scan and of its gradient.
+// Rules of selective_scan and of its gradient, and the lowering of the first.
 namespace cambrian {
 namespace {
 
@@ -127,35 +131,7 @@ Graph step_graph(const SelectiveScanOperands& o, Var rate, Discretization discre
     return body;
 }
 
-std::vector<Var> lower_forward(Graph& graph, std::span<const Var> operands,
-                               const Attributes& attributes) {
-    const Var rate = -exp(operands[log_decay]);
-    const SelectiveScanOperands o{.u = steps_first(operands[u]),
-                                  .raw_delta = steps_first(operands[raw_delta]),
-                                  .log_decay = operands[log_decay],
-                                  .b = steps_first(operands[b]),
-                                  .c = steps_first(operands[c]),
-                                  .skip = operands[skip],
-                                  .state = operands[state]};
-    const auto& scan_attribute = attribute<SelectiveScanAttribute>(attributes);
-    const std::array carries{o.state};
-    const std::array sequences{o.u, o.raw_delta, o.b, o.c};
-    const std::array invariants{rate, o.skip};
-    const ScanResult result = scan(step_graph(o, rate, scan_attribute.discretization), carries,
-                                   sequences, invariants, graph.value(o.u.id).shape[0]);
-    return {steps_last(result.stacked[0]), result.carries[0]};
-}
-
 }  // namespace
-
-SelectiveScan selective_scan(const SelectiveScanOperands& o, Discretization discretization,
-                             Where where) {
-    const std::array operands{o.u, o.raw_delta, o.log_decay, o.b, o.c, o.skip, o.state};
-    Graph& graph = *o.u.graph;
-    const Var y =
-        graph.add(Op::selective_scan, operands, SelectiveScanAttribute{discretization}, where);
-    return {y, {&graph, ValueId{static_cast<std::uint32_t>(y.id) + 1}}};
-}
 
 Shape shape_rule::selective_scan(const OperandInfos& operands, const Attributes&,
                                  std::size_t result) {
@@ -195,22 +171,21 @@ void gradient_rule::selective_scan(GradientContext& context) {
 
 std::vector<Var> lower_selective_scan(Graph& graph, std::span<const Var> operands,
                                       const Attributes& attributes) {
-    return lower_forward(graph, operands, attributes);
-}
-
-// In a graph of its own: operands may depend on each other where they come from.
-std::vector<Var> lower_selective_scan_gradient(Graph& graph, std::span<const Var> operands,
-                                               const Attributes& attributes) {
-    Graph alone;
-    std::vector<Var> inputs;
-    for (const Var operand : operands)
-        inputs.push_back(alone.input("operand", ValueType::real, operand.shape()));
-    const std::span<const Var> all(inputs);
-    const std::vector<Var> results = lower_forward(alone, all.first(forward_operands), attributes);
-    for (const Var g :
-         gradient(results, all.subspan(forward_operands), all.first(forward_operands)))
-        alone.output(g);
-    return inline_graph(graph, alone, operands);
+    const Var rate = -exp(operands[log_decay]);
+    const SelectiveScanOperands o{.u = steps_first(operands[u]),
+                                  .raw_delta = steps_first(operands[raw_delta]),
+                                  .log_decay = operands[log_decay],
+                                  .b = steps_first(operands[b]),
+                                  .c = steps_first(operands[c]),
+                                  .skip = operands[skip],
+                                  .state = operands[state]};
+    const auto& scan_attribute = attribute<SelectiveScanAttribute>(attributes);
+    const std::array carries{o.state};
+    const std::array sequences{o.u, o.raw_delta, o.b, o.c};
+    const std::array invariants{rate, o.skip};
+    const ScanResult result = scan(step_graph(o, rate, scan_attribute.discretization), carries,
+                                   sequences, invariants, {.length = graph.value(o.u.id).shape[0]});
+    return {steps_last(result.stacked[0]), result.carries[0]};
 }
 
 }  // namespace cambrian

@@ -40,11 +40,7 @@ Shape broadcast_or_reject(const Shape& a, const Shape& b) {
 }
 
 std::size_t reduced_axis(const Shape& shape, int axis) {
-    if (axis < 0 || axis >= shape.rank())
-        reject("axis " + std::to_string(axis) + " is not one of its " +
-                   std::to_string(shape.rank()) + " axes",
-               "use an axis from " + std::to_string(-shape.rank()) + " to " +
-                   std::to_string(shape.rank() - 1));
+    check_axis(shape, axis);
     return static_cast<std::size_t>(axis);
 }
 

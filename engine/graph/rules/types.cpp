@@ -1,28 +1,7 @@
-#include <cmath>
-#include <limits>
-
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/graph/rules/op_rules.hpp"
 
 // Type rules. There are no implicit conversions.
-namespace cambrian {
-
-bool is_element(ValueType type, double element) {
-    switch (type) {
-        case ValueType::real:
-            return true;
-        case ValueType::integer:
-            return std::trunc(element) == element &&
-                   element >= std::numeric_limits<std::int32_t>::min() &&
-                   element <= std::numeric_limits<std::int32_t>::max();
-        case ValueType::boolean:
-            return element == 0.0 || element == 1.0;
-    }
-    return false;
-}
-
-}  // namespace cambrian
-
 namespace cambrian::type_rule {
 namespace {
 

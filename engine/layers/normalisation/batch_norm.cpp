@@ -1,6 +1,6 @@
 #include "cambrian/engine/layers/normalisation/batch_norm.hpp"
 
-#include "cambrian/engine/graph/builders/norms.hpp"
+#include "cambrian/engine/graph/builders/builders.hpp"
 #include "cambrian/engine/layers/support/axis_values.hpp"
 #include "cambrian/engine/layers/support/width.hpp"
 

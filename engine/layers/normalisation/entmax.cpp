@@ -1,6 +1,6 @@
 #include <cmath>
 
-#include "cambrian/engine/graph/builders/index.hpp"
+#include "cambrian/engine/graph/builders/builders.hpp"
 #include "cambrian/engine/layers/normalisation/softmax_variants.hpp"
 
 // Softmaxes that can give zero. Each finds its threshold without a gradient, then computes it once
@@ -38,7 +38,7 @@ Var bisect(Var z, double power) {
     const double range = 1.0 - std::pow(count, -1.0 / power);
     const std::array carries{broadcast(constant(graph, -1.0), one), constant(graph, range)};
     const std::array invariants{z};
-    return scan(std::move(body), carries, {}, invariants, bisections).carries[0];
+    return scan(std::move(body), carries, {}, invariants, {.length = bisections}).carries[0];
 }
 
 /// One step of Newton's method for Σ max(z − t, 0)^power = 1.

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "cambrian/engine/graph/builders/norms.hpp"
+#include "cambrian/engine/graph/builders/builders.hpp"
 #include "cambrian/engine/layers/support/layer.hpp"
 #include "cambrian/engine/layers/support/width.hpp"
 

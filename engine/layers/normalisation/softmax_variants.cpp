@@ -3,8 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "cambrian/engine/graph/builders/attention.hpp"
-#include "cambrian/engine/graph/builders/index.hpp"
+#include "cambrian/engine/graph/builders/builders.hpp"
 
 namespace cambrian {
 namespace {

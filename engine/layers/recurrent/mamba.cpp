@@ -1,8 +1,6 @@
 #include "cambrian/engine/layers/recurrent/mamba.hpp"
 
-#include "cambrian/engine/graph/builders/norms.hpp"
-#include "cambrian/engine/graph/builders/selective_scan.hpp"
-#include "cambrian/engine/graph/builders/window.hpp"
+#include "cambrian/engine/graph/builders/builders.hpp"
 #include "cambrian/engine/layers/support/width.hpp"
 
 namespace cambrian {

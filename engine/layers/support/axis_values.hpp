@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "cambrian/engine/graph/builders/window.hpp"
+#include "cambrian/engine/graph/builders/builders.hpp"
 
 namespace cambrian {
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "cambrian/engine/core/json/field.hpp"
-#include "cambrian/engine/graph/builders/arithmetic.hpp"
+#include "cambrian/engine/graph/builders/builders.hpp"
 #include "cambrian/engine/layers/support/training.hpp"
 
 namespace cambrian {

@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "cambrian/engine/graph/builders/arithmetic.hpp"
+#include "cambrian/engine/graph/builders/builders.hpp"
 
 namespace cambrian {
 

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "cambrian/engine/core/json/field.hpp"
-#include "cambrian/engine/graph/builders/arithmetic.hpp"
+#include "cambrian/engine/graph/builders/builders.hpp"
 
 // What layers share about the shape of a row: the axes of one element of the batch, without batch
 // and time. Vectors have rows [f], convolutions [C, L], [C, H, W] or [C, D, H, W].

@@ -127,7 +127,7 @@ Objective RolloutTask::build(const ObjectiveContext& context, Phase phase) const
                                 context.operands.enabled};
     const ScanResult result =
         scan(body(context.network, carries, invariants, state_count), carries, {}, invariants,
-             settings_.steps, false, static_cast<int>(carries.size()) - 1);
+             {.length = settings_.steps, .alive_carry = static_cast<int>(carries.size()) - 1});
     const Var returns = result.carries[carries.size() - 3];
     const Var steps = result.carries[carries.size() - 2];
     return {.fitness = mean_all(returns), .env_steps = reduce_sum(steps, 0), .per_sample = returns};

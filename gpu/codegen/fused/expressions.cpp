@@ -12,64 +12,17 @@
 namespace cambrian::gpu {
 namespace {
 
-/// The function of shaders/ops.glsl that computes an op; GLSL picks the overload for the types.
-struct ExpressionRow {
-    Op op = Op::count_;
-    std::string_view function;
-};
-
 /// The value itself.
 constexpr std::string_view as_it_is = "";
 
-// clang-format off
-constexpr std::array expression_rows{
-    ExpressionRow{Op::neg, "op_neg"},
-    ExpressionRow{Op::abs, "op_abs"},
-    ExpressionRow{Op::sign, "op_sign"},
-    ExpressionRow{Op::round, "op_round"},
-    ExpressionRow{Op::floor, "op_floor"},
-    ExpressionRow{Op::exp, "op_exp"},
-    ExpressionRow{Op::log, "op_log"},
-    ExpressionRow{Op::sqrt, "op_sqrt"},
-    ExpressionRow{Op::rsqrt, "op_rsqrt"},
-    ExpressionRow{Op::reciprocal, "op_reciprocal"},
-    ExpressionRow{Op::sin, "op_sin"},
-    ExpressionRow{Op::cos, "op_cos"},
-    ExpressionRow{Op::tanh, "op_tanh"},
-    ExpressionRow{Op::sigmoid, "op_sigmoid"},
-    ExpressionRow{Op::erf, "op_erf"},
-    ExpressionRow{Op::log1p, "op_log1p"},
-    ExpressionRow{Op::expm1, "op_expm1"},
-    ExpressionRow{Op::is_finite, "op_is_finite"},
-    ExpressionRow{Op::logical_not, "op_logical_not"},
-    ExpressionRow{Op::cast, as_it_is},  // Or a conversion, by the types.
-    ExpressionRow{Op::stop_gradient, as_it_is},
-    ExpressionRow{Op::add, "op_add"},
-    ExpressionRow{Op::sub, "op_sub"},
-    ExpressionRow{Op::mul, "op_mul"},
-    ExpressionRow{Op::div, "op_div"},
-    ExpressionRow{Op::pow, "op_pow"},
-    ExpressionRow{Op::min, "op_min"},
-    ExpressionRow{Op::max, "op_max"},
-    ExpressionRow{Op::less, "op_less"},
-    ExpressionRow{Op::equal, "op_equal"},
-    ExpressionRow{Op::logical_and, "op_logical_and"},
-    ExpressionRow{Op::logical_or, "op_logical_or"},
-    ExpressionRow{Op::select, "op_select"},
-    ExpressionRow{Op::activate, "op_activate"},
+/// The GLSL function of every elementwise op; GLSL picks the overload for the types. Those of
+/// engine/core/elementary.inl are own_<name>, the others stand in shaders/ops.glsl as op_<name>.
+constexpr std::array<std::string_view, op_count> functions{
+#define CAMBRIAN_OP(name, ...) as_it_is,
+#define CAMBRIAN_ELEMENTWISE(name, ...) "op_" #name,
+#define CAMBRIAN_REAL_FUNCTION(name, ...) "own_" #name,
+#include "cambrian/engine/graph/op_table.inl"
 };
-// clang-format on
-
-// The elementwise ops stand together in the enumeration; activate comes with the fused ones.
-constexpr bool covers_elementwise_ops() {
-    constexpr auto first = static_cast<std::size_t>(Op::neg);
-    constexpr auto last = static_cast<std::size_t>(Op::select);
-    if (expression_rows.size() != last - first + 2) return false;
-    for (std::size_t i = 0; i + 1 < expression_rows.size(); ++i)
-        if (static_cast<std::size_t>(expression_rows[i].op) != first + i) return false;
-    return expression_rows.back().op == Op::activate;
-}
-static_assert(covers_elementwise_ops(), "an op has no expression or a row is out of order");
 
 std::string_view cast_function(ValueType from, ValueType to) {
     if (from == to) return as_it_is;
@@ -80,11 +33,9 @@ std::string_view cast_function(ValueType from, ValueType to) {
 }
 
 std::string_view function_of(Op op, ValueType from, ValueType to) {
+    CAMBRIAN_EXPECT(is_elementwise(op));
     if (op == Op::cast) return cast_function(from, to);
-    if (op == Op::activate) return expression_rows.back().function;
-    const std::size_t index = static_cast<std::size_t>(op) - static_cast<std::size_t>(Op::neg);
-    CAMBRIAN_EXPECT(index < expression_rows.size() && expression_rows[index].op == op);
-    return expression_rows[index].function;
+    return op == Op::stop_gradient ? as_it_is : functions[static_cast<std::size_t>(op)];
 }
 
 std::string bits_literal(float value) {

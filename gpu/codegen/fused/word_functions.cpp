@@ -55,7 +55,7 @@ class WordFunctions {
     WordFunctions() {
         add({"a", false});
         for (const OpInfo& row : op_table())
-            if (row.elementwise) add(row);
+            if (is_elementwise(row.op)) add(row);
     }
 
     [[nodiscard]] WordFunction find(const std::string& expression) const {

@@ -22,7 +22,7 @@ struct ActivationGroup {
     std::string_view call;   ///< With x for {0} and the code for {1}.
 };
 constexpr std::array activation_groups{
-    ActivationGroup{"{0} == 4", "op_tanh({0})"},
+    ActivationGroup{"{0} == 4", "own_tanh({0})"},
     ActivationGroup{"{0} == 5 || {0} == 2", "row_sigmoid_or_silu({0}, {1})"},
     ActivationGroup{"{0} == 3", "activation_gelu({0})"},
     ActivationGroup{"{0} == 1", "activation_relu({0})"},

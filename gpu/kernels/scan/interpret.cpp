@@ -2,7 +2,7 @@
 
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
-#include "cambrian/engine/graph/builders/arithmetic.hpp"
+#include "cambrian/engine/graph/builders/builders.hpp"
 #include "cambrian/gpu/execution/compiled_graph.hpp"
 #include "cambrian/gpu/kernels/kernel_table.hpp"
 #include "cambrian/gpu/kernels/scan/row_kernel.hpp"

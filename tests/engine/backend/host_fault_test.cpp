@@ -6,7 +6,7 @@
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/cpu/cpu_backend.hpp"
-#include "cambrian/engine/graph/builders/arithmetic.hpp"
+#include "cambrian/engine/graph/builders/builders.hpp"
 
 // Every allocation of this program comes through here, so that any of them can be made to fail.
 namespace {
@@ -81,7 +81,8 @@ Graph graph_with_everything() {
     const Var w = graph.input("w", ValueType::real, {4, 3}, true);
     const Var rows = graph.input("rows", ValueType::real, {3, 4});
     const Var start = slice(reshape(w, {12}), 0, 0, 4);
-    const ScanResult walked = scan(std::move(body), std::array{start}, std::array{rows}, {}, 3);
+    const ScanResult walked =
+        scan(std::move(body), std::array{start}, std::array{rows}, {}, {.length = 3});
     const Var y = matmul(reshape(walked.carries[0], {1, 4}), w);
     graph.output(softmax(y));
     graph.update(w, w * 0.5 + sum_all(y));

@@ -4,7 +4,7 @@
 #include "cambrian/engine/backend/observed_program.hpp"
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/cpu/cpu_backend.hpp"
-#include "cambrian/engine/graph/builders/index.hpp"
+#include "cambrian/engine/graph/builders/builders.hpp"
 #include "cambrian/engine/reference/reference.hpp"
 #include "cambrian/tests/engine/backend/memory_support.hpp"
 #include "cambrian/tests/engine/support/random_graph.hpp"
@@ -90,7 +90,8 @@ TEST(CpuProfile, CountsCallsTimeAndBytesOfEachStep) {
     Graph graph;
     const Var x = graph.input("x", ValueType::real, {8, 4}, true);
     const Var shared = graph.input("w", ValueType::real, {4, 4});
-    graph.output(scan(std::move(body), std::array{exp(x)}, {}, std::array{shared}, 5).carries[0]);
+    graph.output(scan(std::move(body), std::array{exp(x)}, {}, std::array{shared}, {.length = 5})
+                     .carries[0]);
     const std::vector<Tensor> inputs{Tensor(ValueType::real, {3, 8, 4}),
                                      Tensor(ValueType::real, {4, 4})};
 

@@ -6,7 +6,7 @@
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/cpu/cpu_backend.hpp"
-#include "cambrian/engine/graph/builders/arithmetic.hpp"
+#include "cambrian/engine/graph/builders/builders.hpp"
 #include "cambrian/engine/graph/gradient/gradient.hpp"
 #include "cambrian/engine/graph/passes/passes.hpp"
 #include "cambrian/engine/graph/plan/plan.hpp"
@@ -87,7 +87,7 @@ TEST(Update, IsNoPartOfAScan) {
     body.update(a, a * 2.0);
     Graph graph;
     const Var x = graph.input("x", ValueType::real, {});
-    EXPECT_THROW((void)scan(std::move(body), std::array{x}, {}, {}, 3), ShapeError);
+    EXPECT_THROW((void)scan(std::move(body), std::array{x}, {}, {}, {.length = 3}), ShapeError);
 }
 
 TEST(UpdatePlan, ElementwiseResultsAreWrittenInPlace) {
@@ -270,7 +270,7 @@ TEST(UpdateRun, CarriesOfAScanAreReplaced) {
     Graph graph;
     const Var x = graph.input("x", ValueType::real, {3}, true);
     const Var y = graph.input("y", ValueType::real, {3}, true);
-    const ScanResult result = scan(std::move(body), std::array{x, y}, {}, {}, 5);
+    const ScanResult result = scan(std::move(body), std::array{x, y}, {}, {}, {.length = 5});
     graph.update(y, result.carries[0]);
     graph.update(x, result.carries[1]);
     const std::vector<Tensor> inputs{Tensor(ValueType::real, {1, 3}, {1, 2, 3}),

@@ -29,7 +29,8 @@ std::vector<float> walk(Backend& backend) {
     Graph graph;
     const Var start = graph.constant(Tensor(ValueType::real, {16}));
     const Var rows = graph.input("rows", ValueType::real, {4, 16}, true);
-    const ScanResult result = scan(std::move(body), std::array{start}, std::array{rows}, {}, 4);
+    const ScanResult result =
+        scan(std::move(body), std::array{start}, std::array{rows}, {}, {.length = 4});
     graph.output(result.carries[0]);
     graph.output(result.stacked[0]);
     constexpr std::int64_t population = 40;

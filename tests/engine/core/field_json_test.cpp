@@ -99,10 +99,10 @@ TEST(FieldJson, DescribesFieldsForASchema) {
     ordered_json properties;
     field_json::describe_fields<Outer>(properties);
     EXPECT_EQ(properties["count"], ordered_json::parse(R"({"type": "integer", "minimum": 1,
-        "maximum": 9, "description": "How many.", "x-class": "identity", "default": 3})"));
+        "maximum": 9, "default": 3, "description": "How many.", "x-class": "identity"})"));
     EXPECT_EQ(properties["inner"]["properties"]["share"],
               ordered_json::parse(R"({"type": "number", "minimum": 0.0, "exclusiveMaximum": 1.0,
-        "description": "A share.", "x-class": "identity", "default": 0.25})"));
+        "default": 0.25, "description": "A share.", "x-class": "identity"})"));
     EXPECT_EQ(properties["colours"]["items"]["enum"], ordered_json::parse(R"(["red", "green"])"));
     ordered_json schema{{"properties", properties}};
     field_json::require(schema, "text");

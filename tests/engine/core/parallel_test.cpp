@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "cambrian/engine/cpu/cpu_backend.hpp"
-#include "cambrian/engine/graph/builders/arithmetic.hpp"
+#include "cambrian/engine/graph/builders/builders.hpp"
 #include "cambrian/tests/engine/support/random_graph.hpp"
 
 namespace cambrian {
@@ -93,7 +93,8 @@ Graph large_products() {
     const Var shared = matmul(w, w, true, false) * 0.1;
     graph.output(shared);
     graph.output(matmul(x, shared, false, true));
-    graph.output(scan(std::move(body), std::array{x}, {}, std::array{shared}, 3).carries[0]);
+    graph.output(
+        scan(std::move(body), std::array{x}, {}, std::array{shared}, {.length = 3}).carries[0]);
     return graph;
 }
 

@@ -3,7 +3,7 @@
 #include <array>
 
 #include "cambrian/engine/cpu/cpu_backend.hpp"
-#include "cambrian/engine/graph/builders/arithmetic.hpp"
+#include "cambrian/engine/graph/builders/builders.hpp"
 #include "cambrian/engine/graph/passes/passes.hpp"
 
 namespace cambrian {

@@ -130,7 +130,8 @@ Graph countdown() {
     const Var x = graph.input("x", ValueType::real, {}, true);
     const std::vector<Var> carries{constant(graph, 1.0, ValueType::boolean), x,
                                    constant(graph, 0.0)};
-    const ScanResult result = scan(std::move(body), carries, {}, {}, 1000000000, false, 0);
+    const ScanResult result =
+        scan(std::move(body), carries, {}, {}, {.length = 1000000000, .alive_carry = 0});
     graph.output(result.carries[2]);
     return graph;
 }
@@ -165,8 +166,9 @@ Graph sum_of_a_shared_network(const Bytecode& bytecode) {
         graph.input("bytecode", ValueType::integer, {bytecode.capacity.words}),
         graph.input("weights", ValueType::real, {bytecode.capacity.weights}),
         graph.constant(Tensor(ValueType::real, {1, 1}))};
-    graph.output(
-        scan(std::move(body), carries, std::array{rows}, invariants, 3, false, 0).carries[1]);
+    graph.output(scan(std::move(body), carries, std::array{rows}, invariants,
+                      {.length = 3, .alive_carry = 0})
+                     .carries[1]);
     return graph;
 }
 

@@ -5,8 +5,7 @@
 
 #include "cambrian/engine/core/random.hpp"
 #include "cambrian/engine/cpu/cpu_backend.hpp"
-#include "cambrian/engine/graph/builders/arithmetic.hpp"
-#include "cambrian/engine/graph/builders/index.hpp"
+#include "cambrian/engine/graph/builders/builders.hpp"
 #include "cambrian/engine/graph/passes/passes.hpp"
 #include "cambrian/engine/reference/reference.hpp"
 
@@ -66,8 +65,9 @@ Graph scanned(std::int64_t width, bool reverse, bool beside, bool own_steps) {
     const Var steps = single.input("steps", ValueType::real, {length, 2, 3});
     const Var weights = single.input("weights", ValueType::real, {width * (width + 3)});
     const Var code = single.input("code", ValueType::integer, {});
-    const ScanResult result = scan(std::move(body.graph), std::array{carry, count},
-                                   std::array{steps}, std::array{weights, code}, length, reverse);
+    const ScanResult result =
+        scan(std::move(body.graph), std::array{carry, count}, std::array{steps},
+             std::array{weights, code}, {.length = length, .reverse = reverse});
     for (const Var value : result.carries) single.output(value);
     for (std::size_t i = 0; i < 3; ++i) single.output(result.stacked[i]);
     if (beside) single.output(result.stacked[3]);
@@ -149,7 +149,7 @@ Graph scanned_with_shared_steps(bool alone) {
     const Var weights = single.input("matrix", ValueType::real, {3, 3});
     const Var own_code = single.input("code", ValueType::integer, {});
     const ScanResult result = scan(std::move(body), std::array{start}, std::array{steps},
-                                   std::array{weights, own_code}, length);
+                                   std::array{weights, own_code}, {.length = length});
     single.output(result.carries[0]);
     for (const Var value : result.stacked) single.output(value);
     return vmap(single, std::vector<std::size_t>{0, 3});
@@ -175,7 +175,7 @@ TEST(TransposedScan, CompilesRotationsOfRotations) {
     body.output(turned);
     Graph single;
     const Var start = single.input("start", ValueType::real, {4});
-    single.output(scan(std::move(body), std::array{start}, {}, {}, 1).carries[0]);
+    single.output(scan(std::move(body), std::array{start}, {}, {}, {.length = 1}).carries[0]);
     const Graph graph = vmap(single, std::vector<std::size_t>{0});
     const std::vector<Tensor> inputs = inputs_of(graph, 9);
     std::vector<double> halves = inputs[0].elements;

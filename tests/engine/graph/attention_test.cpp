@@ -8,7 +8,7 @@
 #include "cambrian/engine/backend/backend.hpp"
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/cpu/cpu_backend.hpp"
-#include "cambrian/engine/graph/builders/attention.hpp"
+#include "cambrian/engine/graph/builders/builders.hpp"
 #include "cambrian/engine/graph/gradient/gradient.hpp"
 #include "cambrian/engine/reference/reference.hpp"
 
@@ -332,7 +332,8 @@ TEST(AppendRows, ACacheIsTheStateOfAScan) {
     const Var x = graph.input("x", ValueType::real, {length, 2, 1, 4}, true);
     const std::array carries{broadcast(constant(graph, 0.0), {2, length, 4}),
                              constant(graph, 0.0, ValueType::integer)};
-    const Var steps = scan(std::move(body), carries, std::array{x}, {}, length).stacked[0];
+    const Var steps =
+        scan(std::move(body), carries, std::array{x}, {}, {.length = length}).stacked[0];
     const Var whole = permute(reshape(x, {length, 2, 4}), {1, 0, 2});
     const Var at_once = attention(whole, whole, whole, {.causal = true}).output;
     graph.output(permute(reshape(steps, {length, 2, 4}), {1, 0, 2}));

@@ -37,8 +37,8 @@ Graph running_sum(int alive_carry = -1) {
     std::vector<Var> start;
     if (alive_carry >= 0) start.push_back(constant(graph, 1.0, ValueType::boolean));
     start.push_back(graph.constant(Tensor(ValueType::real, {2})));
-    const ScanResult result =
-        scan(std::move(body), start, std::array{rows}, {}, 3, false, alive_carry);
+    const ScanResult result = scan(std::move(body), start, std::array{rows}, {},
+                                   {.length = 3, .alive_carry = alive_carry});
     graph.capture("last", result.carries.back());
     graph.output(sum_all(result.carries.back()));
     return graph;
@@ -153,10 +153,10 @@ TEST(Capture, AValueOfABodyInABodyIsStackedTwice) {
     inner.output(a + 1.0);
     Graph middle;
     const Var b = middle.input("b", ValueType::real, {});
-    middle.output(scan(std::move(inner), std::array{b}, {}, {}, 3).carries[0]);
+    middle.output(scan(std::move(inner), std::array{b}, {}, {}, {.length = 3}).carries[0]);
     Graph graph;
     const Var c = graph.input("c", ValueType::real, {});
-    graph.output(scan(std::move(middle), std::array{c}, {}, {}, 2).carries[0]);
+    graph.output(scan(std::move(middle), std::array{c}, {}, {}, {.length = 2}).carries[0]);
     const auto cpu = make_cpu_backend({});
     const auto results = evaluate(*cpu, with_captures(graph, capture_names(graph)), 1,
                                   std::array{Tensor::scalar(1)});
@@ -174,8 +174,8 @@ TEST(Capture, SegmentsOfAGradientDoNotNameValuesAgain) {
     Graph graph;
     const Var start = graph.input("start", ValueType::real, {});
     const Var weight = graph.input("weight", ValueType::real, {});
-    const Var loss = scan(std::move(body), std::array{start}, {}, std::array{weight}, 7, false, -1,
-                          {.checkpoint_every = 3})
+    const Var loss = scan(std::move(body), std::array{start}, {}, std::array{weight},
+                          {.length = 7, .gradient = {.checkpoint_every = 3}})
                          .carries[0];
     graph.output(loss);
     capture_gradients(loss, std::vector<std::string>{"weight"});

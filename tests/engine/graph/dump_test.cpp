@@ -7,9 +7,8 @@
 #include "cambrian/engine/backend/program_dump.hpp"
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/cpu/cpu_backend.hpp"
-#include "cambrian/engine/graph/builders/arithmetic.hpp"
+#include "cambrian/engine/graph/builders/builders.hpp"
 #include "cambrian/engine/graph/plan/plan.hpp"
-#include "cambrian/engine/graph/rules/op_documentation.hpp"
 
 namespace cambrian {
 namespace {
@@ -26,7 +25,8 @@ Graph sample() {
     Graph graph;
     const Var x = graph.input("say \"x\"", ValueType::real, {2, 3}, true);
     const Var w_outside = graph.input("w", ValueType::real, {3, 3});
-    const Var y = scan(std::move(body), std::array{x}, {}, std::array{w_outside}, 4).carries[0];
+    const Var y =
+        scan(std::move(body), std::array{x}, {}, std::array{w_outside}, {.length = 4}).carries[0];
     graph.update(x, y * 2.0);
     graph.output(slice(exp(y), 0, 1, 1));
     return graph;
@@ -66,17 +66,15 @@ TEST(Dump, ProgramsOfTheCpuAreWrittenToADirectory) {
     EXPECT_THROW(write_program_dump((directory / "absent").string(), 0, sample(), ""), InputError);
 }
 
-TEST(OpDocumentation, SaysSomethingOfEveryOp) {
-    for (const OpDocumentation& entry : op_documentation()) {
+TEST(OpTable, SaysSomethingOfEveryOp) {
+    for (const OpInfo& op : op_table())
         for (const std::string_view text :
-             {entry.operands, entry.results, entry.shapes, entry.types, entry.source,
-              op_info(entry.op).name, op_info(entry.op).meaning, batch_text(op_info(entry.op)),
-              gradient_text(op_info(entry.op))})
-            EXPECT_FALSE(text.empty()) << name(entry.op);
-    }
+             {op.name, op.meaning, op.operands, op.results, op.shapes, op.types, op.source,
+              batch_text(op), gradient_text(op), data_errors_text(op)})
+            EXPECT_FALSE(text.empty()) << name(op.op);
 }
 
-TEST(OpDocumentation, TellsGradientsApart) {
+TEST(OpTable, TellsGradientsApart) {
     EXPECT_EQ(gradient_text(op_info(Op::exp)), "rule");
     EXPECT_EQ(gradient_text(op_info(Op::matmul_epilogue)), "through lowering");
     EXPECT_EQ(gradient_text(op_info(Op::argmax)), "none");

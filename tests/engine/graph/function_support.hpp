@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "cambrian/engine/backend/backend.hpp"
-#include "cambrian/engine/graph/builders/arithmetic.hpp"
+#include "cambrian/engine/graph/builders/builders.hpp"
 #include "cambrian/engine/graph/gradient/gradient.hpp"
 #include "cambrian/engine/reference/reference.hpp"
 

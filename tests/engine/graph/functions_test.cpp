@@ -1,4 +1,4 @@
-#include "cambrian/engine/graph/builders/functions.hpp"
+#include "cambrian/engine/graph/builders/builders.hpp"
 
 #include <gmock/gmock.h>
 

@@ -7,7 +7,7 @@
 
 #include "cambrian/engine/backend/backend.hpp"
 #include "cambrian/engine/core/error.hpp"
-#include "cambrian/engine/graph/builders/arithmetic.hpp"
+#include "cambrian/engine/graph/builders/builders.hpp"
 #include "cambrian/engine/reference/reference.hpp"
 
 namespace cambrian {

@@ -6,8 +6,7 @@
 
 #include "cambrian/engine/backend/backend.hpp"
 #include "cambrian/engine/core/error.hpp"
-#include "cambrian/engine/graph/builders/losses.hpp"
-#include "cambrian/engine/graph/builders/norms.hpp"
+#include "cambrian/engine/graph/builders/builders.hpp"
 #include "cambrian/engine/graph/gradient/gradient.hpp"
 #include "cambrian/engine/reference/reference.hpp"
 

@@ -1,4 +1,4 @@
-#include "cambrian/engine/graph/builders/random.hpp"
+#include "cambrian/engine/graph/builders/builders.hpp"
 
 #include <gmock/gmock.h>
 

@@ -5,7 +5,7 @@
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/cpu/cpu_backend.hpp"
-#include "cambrian/engine/graph/builders/arithmetic.hpp"
+#include "cambrian/engine/graph/builders/builders.hpp"
 #include "cambrian/engine/graph/gradient/gradient.hpp"
 #include "cambrian/engine/graph/passes/passes.hpp"
 #include "cambrian/engine/graph/plan/plan.hpp"
@@ -57,8 +57,9 @@ void as_scan(Recurrence& built, std::int64_t length, bool reverse, GradientSteps
     const Step next = step(state, code, row, weights);
     for (const Var value : {next.state, next.code, next.stacked}) body.output(value);
     const Var zero = constant(built.graph, 0.0, ValueType::integer);
-    const ScanResult result = scan(std::move(body), std::array{in[0], zero}, std::array{in[1]},
-                                   std::array{in[2]}, length, reverse, -1, steps);
+    const ScanResult result =
+        scan(std::move(body), std::array{in[0], zero}, std::array{in[1]}, std::array{in[2]},
+             {.length = length, .reverse = reverse, .gradient = steps});
     built.finish(result.carries[0], result.carries[1], result.stacked[0]);
 }
 
@@ -150,8 +151,8 @@ TEST(ScanGradientSteps, CheckpointsKeepFewerCarries) {
         Graph graph;
         const Var x = graph.input("x", ValueType::real, {50});
         const Var w = graph.input("w", ValueType::real, {50});
-        const ScanResult result = scan(std::move(body), std::array{x}, {}, std::array{w}, 400,
-                                       false, -1, {.checkpoint_every = every});
+        const ScanResult result = scan(std::move(body), std::array{x}, {}, std::array{w},
+                                       {.length = 400, .gradient = {.checkpoint_every = every}});
         graph.output(gradient(sum_all(result.carries[0]), std::array{w})[0]);
         const Graph passed = optimize(graph, {.has_kernel = [](Op) { return true; }});
         std::int64_t total = plan(passed).shared_elements;
@@ -172,8 +173,8 @@ TEST(ScanGradientSteps, OperandsMayDependOnEachOther) {
         body.output(tanh(carry * factor));
         Graph graph;
         const Var x = graph.input("x", ValueType::real, {});
-        const ScanResult result =
-            scan(std::move(body), std::array{x}, {}, std::array{exp(x)}, 5, false, -1, steps);
+        const ScanResult result = scan(std::move(body), std::array{x}, {}, std::array{exp(x)},
+                                       {.length = 5, .gradient = steps});
         graph.output(gradient(result.carries[0], std::array{x})[0]);
         const std::array inputs{Tensor::scalar(0.3)};
         return evaluate(*make_reference_backend(Precision::f64), graph, 1, inputs)[0].elements[0];
@@ -196,8 +197,9 @@ TEST(ScanGradientSteps, WalksBeyondTheEndOfAnIndividualWithoutItsErrors) {
         Graph graph;
         const Var x = graph.input("x", ValueType::real, {});
         const Var two = constant(graph, 2.0, ValueType::integer);
-        const ScanResult result = scan(std::move(body), std::array{less(0.0, two), two, x}, {},
-                                       std::array{x}, 5, false, 0, steps);
+        const ScanResult result =
+            scan(std::move(body), std::array{less(0.0, two), two, x}, {}, std::array{x},
+                 {.length = 5, .alive_carry = 0, .gradient = steps});
         graph.output(gradient(result.carries[2], std::array{x})[0]);
         const std::array inputs{Tensor::scalar(0.5)};
         return evaluate(*make_reference_backend(Precision::f64), graph, 1, inputs)[0].elements[0];
@@ -251,9 +253,11 @@ TEST(ScanGradientSteps, NegativeNumbersAreRefused) {
     body.output(carry * 2.0);
     Graph graph;
     const Var x = graph.input("x", ValueType::real, {});
-    EXPECT_THROW((void)scan(body, std::array{x}, {}, {}, 5, false, -1, {.truncate = -1}),
-                 ShapeError);
-    EXPECT_THROW((void)scan(body, std::array{x}, {}, {}, 5, false, -1, {.checkpoint_every = -2}),
+    EXPECT_THROW(
+        (void)scan(body, std::array{x}, {}, {}, {.length = 5, .gradient = {.truncate = -1}}),
+        ShapeError);
+    EXPECT_THROW((void)scan(body, std::array{x}, {}, {},
+                            {.length = 5, .gradient = {.checkpoint_every = -2}}),
                  ShapeError);
 }
 

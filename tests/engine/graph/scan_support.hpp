@@ -3,7 +3,7 @@
 #include <array>
 #include <utility>
 
-#include "cambrian/engine/graph/builders/arithmetic.hpp"
+#include "cambrian/engine/graph/builders/builders.hpp"
 #include "cambrian/engine/graph/gradient/gradient.hpp"
 
 // Scans whose individuals end at steps of their own.
@@ -25,7 +25,8 @@ inline Graph walk_off_the_grid(bool inside) {
     body.output(next);
     body.output(sum + select(alive, found + part, 0.0 * sum));
     const auto walk = [&](Var flag, Var from, Var start, Var table) {
-        return scan(body, std::array{flag, from, start}, {}, std::array{table}, 7, false, 0);
+        return scan(body, std::array{flag, from, start}, {}, std::array{table},
+                    {.length = 7, .alive_carry = 0});
     };
     Graph graph;
     const Var from = graph.input("from", ValueType::integer, {}, true);
@@ -42,7 +43,8 @@ inline Graph walk_off_the_grid(bool inside) {
     const Var table = outer.input("grid", ValueType::integer, {4});
     for (const Var value : walk(flag, place, so_far, table).carries) outer.output(value);
     graph.output(
-        scan(std::move(outer), start, {}, std::array{grid_of_all}, 2, false, 0).carries[2]);
+        scan(std::move(outer), start, {}, std::array{grid_of_all}, {.length = 2, .alive_carry = 0})
+            .carries[2]);
     return graph;
 }
 
@@ -63,8 +65,8 @@ inline Graph shared_gain(GradientSteps steps) {
     const Var count = graph.input("count", ValueType::integer, {});
     const Var gain_of_all = graph.input("gain", ValueType::real, {});
     const ScanResult result =
-        scan(std::move(body), std::array{less(0.0, count), count, gain_of_all, x}, {}, {}, 7, false,
-             0, steps);
+        scan(std::move(body), std::array{less(0.0, count), count, gain_of_all, x}, {}, {},
+             {.length = 7, .alive_carry = 0, .gradient = steps});
     graph.output(result.carries[3]);
     for (const Var value :
          gradient(result.carries[3] * result.carries[2], std::array{x, gain_of_all}))

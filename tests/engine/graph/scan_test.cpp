@@ -8,7 +8,7 @@
 #include "cambrian/engine/backend/backend.hpp"
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/cpu/cpu_backend.hpp"
-#include "cambrian/engine/graph/builders/arithmetic.hpp"
+#include "cambrian/engine/graph/builders/builders.hpp"
 #include "cambrian/engine/graph/gradient/gradient.hpp"
 #include "cambrian/engine/reference/reference.hpp"
 
@@ -38,8 +38,8 @@ struct SumGraph {
     ScanResult result;
 
     explicit SumGraph(bool reverse)
-        : result(scan(decaying_sum(), std::array{start}, std::array{steps}, std::array{decay}, 3,
-                      reverse)) {
+        : result(scan(decaying_sum(), std::array{start}, std::array{steps}, std::array{decay},
+                      {.length = 3, .reverse = reverse})) {
         graph.output(result.carries[0]);
         graph.output(result.stacked[0]);
     }
@@ -72,7 +72,8 @@ Var power(Var start, Var factor, std::int64_t times) {
     const Var value = body.input("value", ValueType::real, {});
     const Var by = body.input("factor", ValueType::real, {});
     body.output(value * by);
-    return scan(std::move(body), std::array{start}, {}, std::array{factor}, times).carries[0];
+    return scan(std::move(body), std::array{start}, {}, std::array{factor}, {.length = times})
+        .carries[0];
 }
 
 TEST(Scan, DifferentiatesThroughManySteps) {
@@ -138,8 +139,8 @@ Graph failing_afterwards(bool inside) {
     const Var sum = body.input("sum", ValueType::integer, {});
     const Var table = body.input("table", ValueType::integer, {4});
     const std::array step{sum, count, table};
-    const Var next =
-        inside ? scan(inner, step, {}, {}, 2).carries[0] : inline_graph(body, inner, step)[0];
+    const Var next = inside ? scan(inner, step, {}, {}, {.length = 2}).carries[0]
+                            : inline_graph(body, inner, step)[0];
     const Var less_count = count - cast(alive, ValueType::integer);
     body.output(less(0.0, less_count));
     body.output(less_count);
@@ -149,8 +150,8 @@ Graph failing_afterwards(bool inside) {
     const Var start = graph.input("start", ValueType::integer, {}, true);
     const Var rows = graph.input("rows", ValueType::integer, {4});
     const Var zero = constant(graph, 0.0, ValueType::integer);
-    const ScanResult result =
-        scan(body, std::array{less(0.0, start), start, zero}, {}, std::array{rows}, 4, false, 0);
+    const ScanResult result = scan(body, std::array{less(0.0, start), start, zero}, {},
+                                   std::array{rows}, {.length = 4, .alive_carry = 0});
     graph.output(result.carries[2]);
     return graph;
 }
@@ -192,22 +193,24 @@ class ScanErrors : public ::testing::Test {
 };
 
 TEST_F(ScanErrors, SayWhatTheBodyLacks) {
-    EXPECT_THAT(
-        message_of([&] { scan(decaying_sum(), std::array{number_}, std::array{steps_}, {}, 3); }),
-        HasSubstr("the body has 3 inputs and there are 2 operands"));
+    EXPECT_THAT(message_of([&] {
+                    scan(decaying_sum(), std::array{number_}, std::array{steps_}, {},
+                         {.length = 3});
+                }),
+                HasSubstr("the body has 3 inputs and there are 2 operands"));
     EXPECT_THAT(message_of([&] {
                     scan(decaying_sum(), std::array{number_}, std::array{steps_},
-                         std::array{number_}, 4);
+                         std::array{number_}, {.length = 4});
                 }),
                 HasSubstr("sequence [3] does not have 4 steps"));
     EXPECT_THAT(message_of([&] {
                     scan(decaying_sum(), std::array{flag_}, std::array{steps_}, std::array{number_},
-                         3);
+                         {.length = 3});
                 }),
                 HasSubstr("body input 0 is real [] and receives boolean []"));
     EXPECT_THAT(message_of([&] {
                     scan(decaying_sum(), std::array{number_}, std::array{steps_},
-                         std::array{number_}, 0);
+                         std::array{number_}, {});
                 }),
                 HasSubstr("at least one step"));
 }
@@ -217,7 +220,7 @@ TEST_F(ScanErrors, KeepCarriesAsTheyAre) {
     const Var x = body.input("x", ValueType::real, {});
     body.output(broadcast(x, {2}));
 
-    EXPECT_THAT(message_of([&] { scan(body, std::array{number_}, {}, {}, 3); }),
+    EXPECT_THAT(message_of([&] { scan(body, std::array{number_}, {}, {}, {.length = 3}); }),
                 HasSubstr("carry 0 leaves the body as real [2]"));
 }
 
@@ -227,10 +230,12 @@ TEST_F(ScanErrors, AllowAnEarlyStopOnlyWithoutStackedResults) {
     body.output(alive);
     body.output(alive);
 
-    EXPECT_THAT(message_of([&] { scan(body, std::array{flag_}, {}, {}, 3, false, 0); }),
-                HasSubstr("stacked results"));
-    EXPECT_THAT(message_of([&] { scan(body, std::array{flag_}, {}, {}, 3, false, 1); }),
-                HasSubstr("not a boolean carry"));
+    EXPECT_THAT(
+        message_of([&] { scan(body, std::array{flag_}, {}, {}, {.length = 3, .alive_carry = 0}); }),
+        HasSubstr("stacked results"));
+    EXPECT_THAT(
+        message_of([&] { scan(body, std::array{flag_}, {}, {}, {.length = 3, .alive_carry = 1}); }),
+        HasSubstr("not a boolean carry"));
 }
 
 TEST_F(ScanErrors, LetNothingSharedChangeWhileIndividualsEnd) {
@@ -242,11 +247,11 @@ TEST_F(ScanErrors, LetNothingSharedChangeWhileIndividualsEnd) {
     const Var own = graph_.input("own", ValueType::boolean, {}, true);
 
     EXPECT_THAT(message_of([&] {
-                    scan(body, std::array{own, number_}, {}, {}, 5, false, 0);
+                    scan(body, std::array{own, number_}, {}, {}, {.length = 5, .alive_carry = 0});
                 }),
                 HasSubstr("carry 1 of a scan cannot be shared"));
     EXPECT_EQ(message_of([&] {
-                  scan(body, std::array{flag_, number_}, {}, {}, 5, false, 0);
+                  scan(body, std::array{flag_, number_}, {}, {}, {.length = 5, .alive_carry = 0});
               }),
               "no error");
 }
@@ -262,7 +267,8 @@ TEST_F(ScanErrors, KnowWhatPassesThroughUnchanged) {
         body.output(next(first, second));
         body.output(second);
         return message_of([&] {
-            scan(std::move(body), std::array{own, number_, number_}, {}, {}, 5, false, 0);
+            scan(std::move(body), std::array{own, number_, number_}, {}, {},
+                 {.length = 5, .alive_carry = 0});
         });
     };
     const auto flag = [](Var value) { return less(value, 0.0); };
@@ -273,7 +279,8 @@ TEST_F(ScanErrors, KnowWhatPassesThroughUnchanged) {
             const Var b = body.input("b", ValueType::real, {});
             body.output(a);
             body.output(a + b);
-            return scan(std::move(body), std::array{first, second}, {}, {}, 2).carries[result];
+            return scan(std::move(body), std::array{first, second}, {}, {}, {.length = 2})
+                .carries[result];
         };
     };
     EXPECT_EQ(message([](Var first, Var) { return stop_gradient(first); }), "no error");

@@ -212,7 +212,7 @@ TEST(BuilderSettings, ThatCannotBeUsedAreNamed) {
         bool time = true;
     };
     const std::vector<Bad> bad{
-        {R"({"build": {}})", "network.build is not a builder"},
+        {R"({"build": {}})", "network.build has no type"},
         {R"({"build": {"type": "dens_stack"}})", "did you mean \"dense_stack\"?"},
         {R"({"build": {"type": "dense_stack", "width": [3]}})", "network.build.width is not a key"},
         {R"({"build": {"type": "dense_stack", "widths": [3, 0]}})", "network.build.widths is 0"},

@@ -7,7 +7,7 @@
 
 #include "cambrian/engine/backend/backend.hpp"
 #include "cambrian/engine/core/random.hpp"
-#include "cambrian/engine/graph/builders/arithmetic.hpp"
+#include "cambrian/engine/graph/builders/builders.hpp"
 
 namespace cambrian::test {
 
@@ -257,8 +257,9 @@ class RandomGraph {
         const std::vector<Var> carries{start, shift, shift * 0.5};
         const std::vector<Var> sequences{sequence};
         const std::vector<Var> invariants{invariant};
-        const ScanResult result = scan(std::move(body), carries, sequences, invariants,
-                                       sequence.shape()[0], rng_.chance(0.5F));
+        const ScanResult result =
+            scan(std::move(body), carries, sequences, invariants,
+                 {.length = sequence.shape()[0], .reverse = rng_.chance(0.5F)});
         codes_.push_back(cast(sum_all(result.carries[2]), ValueType::integer));
         reals_.push_back(result.stacked[0]);
         return result.carries[rng_.index(2)];

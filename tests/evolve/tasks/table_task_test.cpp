@@ -259,7 +259,7 @@ TEST_F(Table, BadSettingsNameTheKey) {
             fmt::format(R"({{"type": "table", "train": ["six.csv"], {}}})", keys));
     };
     EXPECT_THAT(bad(R"("target": ["y"])"),
-                AllOf(HasSubstr("unknown key task.target"), HasSubstr("\"targets\"")));
+                AllOf(HasSubstr("task.target is not a key"), HasSubstr("\"targets\"")));
     EXPECT_THAT(bad(R"("inputs": "all")"), HasSubstr("task.targets is empty"));
     EXPECT_THAT(bad(R"("targets": ["y"], "loss": "cross_entropy")"), HasSubstr("mse, mae"));
     EXPECT_THAT(bad(R"("targets": ["y"], "mode": "clasification")"),
@@ -272,7 +272,7 @@ TEST_F(Table, BadSettingsNameTheKey) {
     EXPECT_THAT(bad(R"("targets": ["y"], "inputs": 3)"), HasSubstr("task.inputs is 3"));
     EXPECT_THAT(bad(R"("targets": ["y"], "warm_up": 2)"), HasSubstr("task.warm_up is 2"));
     EXPECT_THAT(bad(R"("targets": ["y"], "sequence_length": 4, "rows_per_evaluation": 3)"),
-                HasSubstr("at least one sequence of 4"));
+                HasSubstr("a sequence has 4 rows"));
     EXPECT_THAT(bad(R"("targets": ["y"], "sequence_length": 7)"), HasSubstr("has 6 rows"));
     EXPECT_THAT(bad(R"("targets": ["y"], "validation": {})"), HasSubstr("exactly one"));
     EXPECT_THAT(bad(R"("targets": ["y"], "validation": {"tail_fraction": 1})"),

@@ -11,7 +11,7 @@
 
 #include "cambrian/engine/backend/backend.hpp"
 #include "cambrian/engine/core/random.hpp"
-#include "cambrian/engine/graph/builders/arithmetic.hpp"
+#include "cambrian/engine/graph/builders/builders.hpp"
 #include "cambrian/engine/graph/passes/passes.hpp"
 #include "cambrian/engine/network/bytecode/bytecode.hpp"
 #include "cambrian/engine/network/bytecode/bytecode_network.hpp"

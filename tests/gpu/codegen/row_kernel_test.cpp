@@ -10,7 +10,7 @@
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/cpu/cpu_backend.hpp"
-#include "cambrian/engine/graph/builders/arithmetic.hpp"
+#include "cambrian/engine/graph/builders/builders.hpp"
 #include "cambrian/engine/graph/passes/passes.hpp"
 #include "cambrian/gpu/codegen/shader_compiler.hpp"
 #include "cambrian/tests/engine/support/random_graph.hpp"
@@ -49,7 +49,8 @@ class ScanBuilder {
                  int alive = -1) {
         for (const Var output : outputs) body_.output(output);
         const ScanResult result =
-            scan(body_, carries_, sequences_, invariants_, length, reverse, alive);
+            scan(body_, carries_, sequences_, invariants_,
+                 {.length = length, .reverse = reverse, .alive_carry = alive});
         for (const Var carry : result.carries) graph_.output(carry);
         for (const Var stacked : result.stacked) graph_.output(stacked);
         return graph_;

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "cambrian/engine/cpu/cpu_backend.hpp"
-#include "cambrian/engine/graph/builders/attention.hpp"
+#include "cambrian/engine/graph/builders/builders.hpp"
 #include "cambrian/engine/graph/gradient/gradient.hpp"
 #include "cambrian/engine/reference/reference.hpp"
 #include "cambrian/gpu/kernels/attention/tile.hpp"
@@ -142,7 +142,8 @@ TEST(VulkanAttention, ACacheIsTheStateOfAScan) {
     const Var x = graph.input("x", ValueType::real, {length, 2, 1, 4}, true);
     const std::array carries{broadcast(constant(graph, 0.0), {2, length, 4}),
                              constant(graph, 0.0, ValueType::integer)};
-    const Var steps = scan(std::move(body), carries, std::array{x}, {}, length).stacked[0];
+    const Var steps =
+        scan(std::move(body), carries, std::array{x}, {}, {.length = length}).stacked[0];
     graph.output(steps);
     graph.output(gradient(sum_all(square(steps)), std::array{x})[0]);
     const std::vector<Tensor> inputs = inputs_of(graph, {});

@@ -9,7 +9,7 @@
 
 #include "cambrian/engine/core/random.hpp"
 #include "cambrian/engine/cpu/cpu_backend.hpp"
-#include "cambrian/engine/graph/builders/formats.hpp"
+#include "cambrian/engine/graph/builders/builders.hpp"
 #include "cambrian/engine/graph/number_format.hpp"
 #include "cambrian/engine/reference/reference.hpp"
 #include "cambrian/gpu/kernels/matmul/cooperative_tile.hpp"

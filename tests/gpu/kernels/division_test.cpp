@@ -5,7 +5,7 @@
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/cpu/cpu_backend.hpp"
-#include "cambrian/engine/graph/builders/arithmetic.hpp"
+#include "cambrian/engine/graph/builders/builders.hpp"
 #include "cambrian/engine/graph/data_checks.hpp"
 #include "cambrian/engine/graph/passes/passes.hpp"
 #include "cambrian/engine/reference/reference.hpp"
@@ -97,7 +97,8 @@ Graph division_in_a_scan(bool scattered) {
     body.output(scattered ? scatter_add(quotient, iota(body, 4), 4) : quotient);
     Graph graph;
     const auto outer = operands_of(graph);
-    graph.output(scan(std::move(body), std::array{outer.x}, {}, std::array{outer.y}, 3).carries[0]);
+    graph.output(scan(std::move(body), std::array{outer.x}, {}, std::array{outer.y}, {.length = 3})
+                     .carries[0]);
     return graph;
 }
 

@@ -105,7 +105,8 @@ TEST(VulkanExtremeShapes, OneBufferMayBeSeveralInputsAndUnusedResultsOfScansGoNo
     const Var x = graph.input("x", ValueType::real, {3}, true);
     const Var y = graph.input("y", ValueType::real, {3}, true);
     const Var rows = graph.input("rows", ValueType::real, {5, 3}, true);
-    const ScanResult result = scan(std::move(body), std::vector{x, y}, std::vector{rows}, {}, 5);
+    const ScanResult result =
+        scan(std::move(body), std::vector{x, y}, std::vector{rows}, {}, {.length = 5});
     graph.output(result.carries[1]);
     for (const bool fuse : {false, true}) {
         VulkanOptions options = test_vulkan_options(Math::strict);

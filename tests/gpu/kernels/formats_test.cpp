@@ -1,4 +1,4 @@
-#include "cambrian/engine/graph/builders/formats.hpp"
+#include "cambrian/engine/graph/builders/builders.hpp"
 #include "cambrian/engine/graph/number_format.hpp"
 #include "cambrian/tests/gpu/support/word_support.hpp"
 

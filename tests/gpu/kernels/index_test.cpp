@@ -3,7 +3,7 @@
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/core/random.hpp"
-#include "cambrian/engine/graph/builders/arithmetic.hpp"
+#include "cambrian/engine/graph/builders/builders.hpp"
 #include "cambrian/tests/gpu/support/word_support.hpp"
 
 // Gather, scatter_add, iota and random on the device against the CPU backend.

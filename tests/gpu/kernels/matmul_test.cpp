@@ -8,7 +8,7 @@
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/core/random.hpp"
-#include "cambrian/engine/graph/builders/arithmetic.hpp"
+#include "cambrian/engine/graph/builders/builders.hpp"
 #include "cambrian/engine/reference/reference.hpp"
 #include "cambrian/gpu/kernels/matmul/tile.hpp"
 #include "cambrian/tests/engine/support/random_graph.hpp"

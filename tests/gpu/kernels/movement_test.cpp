@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "cambrian/engine/graph/builders/arithmetic.hpp"
+#include "cambrian/engine/graph/builders/builders.hpp"
 #include "cambrian/tests/gpu/support/word_support.hpp"
 
 // Movement on the device: words arrive where the CPU backend puts them, with all their bits.

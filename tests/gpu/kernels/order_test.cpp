@@ -6,7 +6,7 @@
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/cpu/cpu_backend.hpp"
-#include "cambrian/engine/graph/builders/index.hpp"
+#include "cambrian/engine/graph/builders/builders.hpp"
 #include "cambrian/tests/gpu/support/word_support.hpp"
 
 // Sort, topk, cumsum, flip and indexing along an axis on the device against the CPU backend, at

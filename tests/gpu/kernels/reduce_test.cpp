@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "cambrian/engine/graph/builders/arithmetic.hpp"
+#include "cambrian/engine/graph/builders/builders.hpp"
 #include "cambrian/tests/gpu/support/word_support.hpp"
 
 // Reductions on the device. Under strict math, and for everything but sums of reals, no bit differs

@@ -3,7 +3,7 @@
 
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
-#include "cambrian/engine/graph/builders/arithmetic.hpp"
+#include "cambrian/engine/graph/builders/builders.hpp"
 #include "cambrian/tests/engine/backend/update_support.hpp"
 #include "cambrian/tests/engine/support/random_graph.hpp"
 #include "cambrian/tests/support/vulkan_device.hpp"
@@ -48,7 +48,7 @@ TEST(VulkanUpdate, SwapsInputsAndReplacesCarries) {
     const Var z = graph.input("z", ValueType::real, {3}, true);
     graph.update(x, y);
     graph.update(y, x);
-    graph.update(z, scan(std::move(body), std::array{z}, {}, {}, 3).carries[0]);
+    graph.update(z, scan(std::move(body), std::array{z}, {}, {}, {.length = 3}).carries[0]);
     const std::vector<Tensor> inputs{Tensor(ValueType::real, {1, 3}, {1, 2, 3}),
                                      Tensor(ValueType::real, {1, 3}, {4, 5, 6}),
                                      Tensor(ValueType::real, {1, 3}, {1, -1, 0.5})};

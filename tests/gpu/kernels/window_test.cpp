@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "cambrian/engine/graph/builders/window.hpp"
+#include "cambrian/engine/graph/builders/builders.hpp"
 #include "cambrian/engine/graph/gradient/gradient.hpp"
 #include "cambrian/tests/gpu/support/word_support.hpp"
 

@@ -150,7 +150,8 @@ TEST_F(ProgramTest, ErrorsInsideScansNameTheirOp) {
     const Var indices = graph.input("indices", ValueType::integer, {4, 1});
     const Var all = graph.input("values", ValueType::real, {4, 1});
     graph.output(
-        scan(std::move(body), std::array{start}, std::array{indices, all}, {}, 4).carries[0]);
+        scan(std::move(body), std::array{start}, std::array{indices, all}, {}, {.length = 4})
+            .carries[0]);
     std::vector<Tensor> inputs{Tensor(ValueType::real, {3}),
                                Tensor(ValueType::integer, {4, 1}, {0, 2, 1, 1}),
                                Tensor(ValueType::real, {4, 1}, {1, 2, 3, 4})};

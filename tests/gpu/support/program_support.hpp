@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "cambrian/engine/cpu/cpu_backend.hpp"
-#include "cambrian/engine/graph/builders/arithmetic.hpp"
+#include "cambrian/engine/graph/builders/builders.hpp"
 #include "cambrian/tests/support/vulkan_device.hpp"
 
 namespace cambrian::test {

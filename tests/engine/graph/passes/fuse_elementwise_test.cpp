@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "cambrian/engine/cpu/cpu_backend.hpp"
-#include "cambrian/engine/graph/builders/arithmetic.hpp"
+#include "cambrian/engine/graph/builders/builders.hpp"
 #include "cambrian/engine/graph/gradient/gradient.hpp"
 #include "cambrian/engine/graph/passes/passes.hpp"
 #include "cambrian/tests/engine/support/random_graph.hpp"
@@ -209,7 +209,8 @@ TEST(FuseElementwise, FusesBodiesOfScans) {
     Graph graph;
     const Var start = graph.input("start", ValueType::real, {3}, true);
     const Var steps = graph.input("steps", ValueType::real, {4, 3});
-    graph.output(scan(std::move(body), std::array{start}, std::array{steps}, {}, 4).carries[0]);
+    graph.output(
+        scan(std::move(body), std::array{start}, std::array{steps}, {}, {.length = 4}).carries[0]);
     const Graph fused = fuse_elementwise(graph, elementwise_only);
     verify(fused);
     const auto found = std::ranges::find(fused.nodes(), Op::scan, &Node::op);

@@ -5,7 +5,7 @@
 
 #include "cambrian/engine/backend/backend.hpp"
 #include "cambrian/engine/cpu/cpu_backend.hpp"
-#include "cambrian/engine/graph/builders/formats.hpp"
+#include "cambrian/engine/graph/builders/builders.hpp"
 #include "cambrian/engine/graph/number_format.hpp"
 #include "cambrian/engine/graph/passes/passes.hpp"
 #include "cambrian/engine/reference/reference.hpp"

@@ -5,7 +5,7 @@
 
 #include "cambrian/engine/backend/backend.hpp"
 #include "cambrian/engine/cpu/cpu_backend.hpp"
-#include "cambrian/engine/graph/builders/arithmetic.hpp"
+#include "cambrian/engine/graph/builders/builders.hpp"
 #include "cambrian/engine/graph/passes/passes.hpp"
 #include "cambrian/engine/reference/reference.hpp"
 #include "cambrian/tests/engine/support/random_graph.hpp"
@@ -186,7 +186,7 @@ TEST(FuseMatmulEpilogue, WorksInBodiesOfScans) {
     const std::vector<Var> invariants{graph.input("weights", ValueType::real, {4, 4}, true),
                                       graph.input("bias", ValueType::real, {4}, true),
                                       graph.input("code", ValueType::integer, {})};
-    graph.output(scan(std::move(body), carries, {}, invariants, 6).carries[0]);
+    graph.output(scan(std::move(body), carries, {}, invariants, {.length = 6}).carries[0]);
 
     const Graph fused = checked_fusion(graph);
 

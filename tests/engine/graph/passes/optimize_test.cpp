@@ -6,7 +6,7 @@
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/cpu/cpu_backend.hpp"
-#include "cambrian/engine/graph/builders/arithmetic.hpp"
+#include "cambrian/engine/graph/builders/builders.hpp"
 #include "cambrian/engine/graph/gradient/gradient.hpp"
 #include "cambrian/engine/graph/passes/passes.hpp"
 #include "cambrian/engine/reference/reference.hpp"
@@ -218,7 +218,7 @@ TEST(CommonSubexpressions, ReachesIntoScansAndComparesThem) {
     Graph graph;
     const Var x = graph.input("x", ValueType::real, {});
     for (const double factor : {2.0, 2.0, 3.0})
-        graph.output(scan(body(factor), std::array{x}, {}, {}, 4).carries[0]);
+        graph.output(scan(body(factor), std::array{x}, {}, {}, {.length = 4}).carries[0]);
     const Graph result = merged(graph);
     EXPECT_EQ(count(result, Op::scan), 2U);
     EXPECT_EQ(count(result, Op::tanh), 2U);
@@ -240,8 +240,9 @@ Graph loop_with_invariants(bool may_stop) {
     if (may_stop) carries.push_back(graph.input("alive", ValueType::boolean, {}, true));
     const std::vector<Var> invariants{graph.input("w", ValueType::real, {3, 3}, true),
                                       graph.input("index", ValueType::integer, {2})};
-    graph.output(
-        scan(std::move(body), carries, {}, invariants, 5, false, may_stop ? 1 : -1).carries[0]);
+    graph.output(scan(std::move(body), carries, {}, invariants,
+                      {.length = 5, .alive_carry = may_stop ? 1 : -1})
+                     .carries[0]);
     return graph;
 }
 
@@ -282,7 +283,7 @@ Graph lookups_in_a_loop_that_may_stop() {
     const Var zero = body.input("zero", ValueType::real, {1});
     const Var table = body.input("table", ValueType::real, {2});
     const ScanResult found =
-        scan(std::move(steps), std::array{first, zero}, {}, std::array{table}, 3);
+        scan(std::move(steps), std::array{first, zero}, {}, std::array{table}, {.length = 3});
     body.output(alive);
     body.output(select(alive, total + found.carries[1], total));
     Graph graph;
@@ -291,7 +292,8 @@ Graph lookups_in_a_loop_that_may_stop() {
     const std::vector<Var> invariants{graph.input("row", ValueType::integer, {1}),
                                       graph.input("zero", ValueType::real, {1}),
                                       graph.input("table", ValueType::real, {2})};
-    graph.output(scan(std::move(body), carries, {}, invariants, 2, false, 0).carries[1]);
+    graph.output(
+        scan(std::move(body), carries, {}, invariants, {.length = 2, .alive_carry = 0}).carries[1]);
     return graph;
 }
 
@@ -317,7 +319,8 @@ TEST(HoistInvariants, LeavesViewsInTheBody) {
     Graph graph;
     const Var start = graph.input("start", ValueType::real, {4, 3});
     const Var rows = graph.input("rows", ValueType::real, {9});
-    graph.output(scan(std::move(body), std::array{start}, {}, std::array{rows}, 3).carries[0]);
+    graph.output(
+        scan(std::move(body), std::array{start}, {}, std::array{rows}, {.length = 3}).carries[0]);
     const ScanAttribute scan = only_scan(hoist_invariants(graph));
     EXPECT_EQ(scan.body->inputs().size(), 2U);
     EXPECT_EQ(count(*scan.body, Op::broadcast), 1U);
@@ -331,11 +334,13 @@ TEST(HoistInvariants, LeavesNestedLoopsStepByStep) {
     Graph outer;
     const Var b = outer.input("b", ValueType::real, {});
     const Var v = outer.input("v", ValueType::real, {});
-    outer.output(scan(std::move(inner), std::array{b}, {}, std::array{v}, 3).carries[0]);
+    outer.output(
+        scan(std::move(inner), std::array{b}, {}, std::array{v}, {.length = 3}).carries[0]);
     Graph graph;
     const Var x = graph.input("x", ValueType::real, {});
     const Var y = graph.input("y", ValueType::real, {});
-    graph.output(scan(std::move(outer), std::array{x}, {}, std::array{y}, 2).carries[0]);
+    graph.output(
+        scan(std::move(outer), std::array{x}, {}, std::array{y}, {.length = 2}).carries[0]);
     const Graph hoisted = eliminate_dead_code(hoist_invariants(graph));
     verify(hoisted);
     EXPECT_EQ(count(hoisted, Op::exp), 1U);

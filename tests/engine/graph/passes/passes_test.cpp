@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "cambrian/engine/backend/backend.hpp"
-#include "cambrian/engine/graph/builders/arithmetic.hpp"
+#include "cambrian/engine/graph/builders/builders.hpp"
 #include "cambrian/engine/graph/gradient/gradient.hpp"
 #include "cambrian/engine/reference/reference.hpp"
 #include "cambrian/tests/engine/support/random_graph.hpp"
@@ -66,7 +66,7 @@ Graph two_groups() {
     inputs.push_back(graph.input("code", ValueType::integer, {}));
     const std::span<const Var> all(inputs);
     const ScanResult result =
-        scan(std::move(body), all.first(2), all.subspan(2, 2), all.subspan(4), 4);
+        scan(std::move(body), all.first(2), all.subspan(2, 2), all.subspan(4), {.length = 4});
     graph.output(result.carries[0]);
     graph.output(result.stacked[0]);
     return graph;
@@ -94,7 +94,9 @@ TEST(DeadCode, KeepsTheCarryThatMayStopTheLoop) {
     Graph graph;
     const Var start = graph.input("start", ValueType::real, {});
     const Var flag = graph.input("flag", ValueType::boolean, {});
-    graph.output(scan(std::move(body), std::array{start, flag}, {}, {}, 9, false, 1).carries[0]);
+    graph.output(
+        scan(std::move(body), std::array{start, flag}, {}, {}, {.length = 9, .alive_carry = 1})
+            .carries[0]);
 
     const ScanAttribute scan = only_scan(eliminate_dead_code(graph));
 

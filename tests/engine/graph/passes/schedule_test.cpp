@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "cambrian/engine/graph/builders/arithmetic.hpp"
+#include "cambrian/engine/graph/builders/builders.hpp"
 #include "cambrian/engine/graph/gradient/gradient.hpp"
 #include "cambrian/engine/graph/passes/passes.hpp"
 #include "cambrian/engine/graph/plan/plan.hpp"

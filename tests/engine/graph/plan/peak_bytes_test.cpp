@@ -3,7 +3,7 @@
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/cpu/cpu_backend.hpp"
-#include "cambrian/engine/graph/builders/arithmetic.hpp"
+#include "cambrian/engine/graph/builders/builders.hpp"
 
 namespace cambrian {
 namespace {
@@ -25,8 +25,8 @@ Graph captured_loop() {
     const Var start = graph.input("start", ValueType::real, {40}, true);
     const Var rows = graph.input("rows", ValueType::real, {9, 40});
     const Var weights = graph.input("weights", ValueType::real, {40, 40});
-    const ScanResult result =
-        scan(std::move(body), std::array{start}, std::array{rows}, std::array{weights * 2.0}, 9);
+    const ScanResult result = scan(std::move(body), std::array{start}, std::array{rows},
+                                   std::array{weights * 2.0}, {.length = 9});
     graph.output(result.stacked[0]);
     graph.output(sum_all(exp(result.stacked[0]) * result.stacked[0]));
     return graph;

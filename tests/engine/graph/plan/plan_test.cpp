@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "cambrian/engine/core/random.hpp"
-#include "cambrian/engine/graph/builders/arithmetic.hpp"
+#include "cambrian/engine/graph/builders/builders.hpp"
 #include "cambrian/engine/graph/gradient/gradient.hpp"
 #include "cambrian/tests/engine/graph/plan/plan_walk.hpp"
 #include "cambrian/tests/engine/support/random_graph.hpp"
@@ -169,7 +169,8 @@ TEST(Plan, ScansThatRunHaveAPlaceForEveryResult) {
     Graph graph;
     const Var first = graph.input("first", ValueType::real, {3}, true);
     const Var second = graph.input("second", ValueType::real, {5});
-    const ScanResult result = scan(std::move(body), std::array{first, second}, {}, {}, 4);
+    const ScanResult result =
+        scan(std::move(body), std::array{first, second}, {}, {}, {.length = 4});
     graph.output(result.carries[0]);
     const Plan planned = plan(graph);
 

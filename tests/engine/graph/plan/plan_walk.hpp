@@ -60,7 +60,7 @@ class PlanWalk {
     }
     /// Whether the node writes each element only after it was read, for good.
     bool read_in_place(const Node& node, ValueId id) {
-        return (op_info(node.op).elementwise || node.op == Op::fused) &&
+        return (is_elementwise(node.op) || node.op == Op::fused) &&
                graph_.value(id).shape.elements() ==
                    graph_.value(ValueId{node.first_result}).shape.elements();
     }

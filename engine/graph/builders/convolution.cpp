@@ -1,10 +1,15 @@
-#include "cambrian/engine/graph/builders/window.hpp"
+#include "cambrian/engine/graph/builders/convolution.hpp"
 
 #include <algorithm>
+#include <array>
 #include <string>
+#include <vector>
 
-#include "cambrian/engine/graph/builders/conv_form.hpp"
-#include "cambrian/engine/graph/builders/window_options.hpp"
+#include "cambrian/engine/graph/builders/axis_reader.hpp"
+#include "cambrian/engine/graph/builders/conv_as_matmul.hpp"
+#include "cambrian/engine/graph/builders/movement.hpp"
+#include "cambrian/engine/graph/builders/reduce.hpp"
+#include "cambrian/engine/graph/shape_errors.hpp"
 
 namespace cambrian {
 namespace {
@@ -45,16 +50,16 @@ Window::Extents transposed_extents(std::span<const Var> operands, const Window& 
     Window::Extents extents{};
     for (std::size_t i = 0; i < static_cast<std::size_t>(window.rank); ++i) {
         if (more[i] < 0 || more[i] >= window.stride[i])
-            fail_window(Op::conv, operands,
-                        "(an output padding of " + std::to_string(more[i]) + " meets a stride of " +
-                            std::to_string(window.stride[i]) + ") use 0 or more, below the stride",
-                        where);
+            fail_node(Op::conv, operands,
+                      "(an output padding of " + std::to_string(more[i]) + " meets a stride of " +
+                          std::to_string(window.stride[i]) + ") use 0 or more, below the stride",
+                      where);
         const std::int64_t positions = operands[0].shape()[static_cast<int>(i) - window.rank];
         extents[i] = (positions - 1) * window.stride[i] - window.before[i] - window.after[i] +
                      window.dilation[i] * (window.kernel[i] - 1) + 1 + more[i];
         if (extents[i] < 0)
-            fail_window(Op::conv, operands, "(its padding removes more than all) use less padding",
-                        where);
+            fail_node(Op::conv, operands, "(its padding removes more than all) use less padding",
+                      where);
     }
     return extents;
 }
@@ -64,21 +69,21 @@ void check_transposed(std::span<const Var> operands, int rank, std::int64_t grou
     const Shape& x = operands[0].shape();
     const Shape& weights = operands[1].shape();
     if (x.rank() < rank + 1 || x[-rank - 1] != weights[0])
-        fail_window(Op::conv, operands,
-                    "(transposed it reads " + std::to_string(weights[0]) +
-                        " channels) pass x [.., " + std::to_string(weights[0]) + ", axes]",
-                    where);
+        fail_node(Op::conv, operands,
+                  "(transposed it reads " + std::to_string(weights[0]) + " channels) pass x [.., " +
+                      std::to_string(weights[0]) + ", axes]",
+                  where);
     if (groups < 1 || weights[0] % groups != 0)
-        fail_window(Op::conv, operands,
-                    "(" + std::to_string(weights[0]) + " channels do not make " +
-                        std::to_string(groups) + " equal groups) use a divisor of the channels",
-                    where);
+        fail_node(Op::conv, operands,
+                  "(" + std::to_string(weights[0]) + " channels do not make " +
+                      std::to_string(groups) + " equal groups) use a divisor of the channels",
+                  where);
     const std::int64_t outputs = weights[1] * groups;
     if (operands.size() == 3 && operands[2].shape() != Shape{outputs})
-        fail_window(Op::conv, operands,
-                    "(the bias is not one number for each output) pass a bias [" +
-                        std::to_string(outputs) + "]",
-                    where);
+        fail_node(Op::conv, operands,
+                  "(the bias is not one number for each output) pass a bias [" +
+                      std::to_string(outputs) + "]",
+                  where);
 }
 
 Var add_transposed(std::span<const Var> operands, const ConvOptions& options,
@@ -138,6 +143,26 @@ Var conv_transpose(Var x, Var weights, const ConvOptions& options, const PerAxis
 Var conv_transpose(Var x, Var weights, Var bias, const ConvOptions& options,
                    const PerAxis& output_padding, Where where) {
     return add_transposed(std::array{x, weights, bias}, options, output_padding, where);
+}
+
+Var causal_conv1d(Var x, Var weights, Where where) {
+    const std::array operands{x, weights};
+    if (x.rank() < 2 || weights.rank() != 2 || weights.shape()[0] != x.shape()[-1] ||
+        weights.shape()[1] < 1)
+        fail_node(
+            Op::conv, operands,
+            "(a causal filter takes x [.., time, features] and weights [features, kernel]) pass a "
+            "row of weights for each feature",
+            where);
+    // A window of K steps and one feature keeps features last: nothing has to be transposed.
+    const std::int64_t kernel = weights.shape()[1];
+    const Var steps = im2col(x, {kernel, 1}, {.before = {kernel - 1, 0}}, Padding::zero, where);
+    const Var filter = reshape(transpose(weights, where), {kernel, 1, weights.shape()[0]}, where);
+    return reduce_sum(Operand(steps, where) * Operand(filter, where), -3, false, where);
+}
+
+Var causal_conv1d(Var x, Var weights, Var bias, Where where) {
+    return Operand(causal_conv1d(x, weights, where), where) + Operand(bias, where);
 }
 
 }  // namespace cambrian

@@ -6,14 +6,6 @@
 // Shape rules of the ops that only move elements.
 namespace cambrian::shape_rule {
 
-void check_axis(const Shape& shape, int axis) {
-    if (axis < 0 || axis >= shape.rank())
-        reject("axis " + std::to_string(axis) + " is not one of its " +
-                   std::to_string(shape.rank()) + " axes",
-               "use an axis from " + std::to_string(-shape.rank()) + " to " +
-                   std::to_string(shape.rank() - 1));
-}
-
 Shape with_extent(const Shape& shape, int axis, std::int64_t extent) {
     std::array<std::int64_t, Shape::max_rank> extents{};
     for (int i = 0; i < shape.rank(); ++i)

@@ -1,39 +1,26 @@
-#include "cambrian/engine/graph/builders/window_options.hpp"
+#include "cambrian/engine/graph/builders/axis_reader.hpp"
 
 #include <algorithm>
-#include <deque>
-#include <vector>
 
-#include "cambrian/engine/graph/rules/op_rules.hpp"
+#include "cambrian/engine/graph/shape_errors.hpp"
 
 namespace cambrian {
-
-void fail_window(Op op, std::span<const Var> operands, const std::string& reason, Where where) {
-    std::deque<ValueInfo> infos;
-    std::vector<ValueId> ids;
-    for (const Var operand : operands) {
-        ids.push_back(ValueId{static_cast<std::uint32_t>(infos.size())});
-        infos.push_back(operand.info());
-    }
-    fail_node(op, OperandInfos(infos, ids), reason, where);
-}
 
 AxisReader::AxisReader(Op op, std::span<const Var> operands, int rank, Where where)
     : op_(op), operands_(operands), rank_(rank), where_(where) {
     if (rank < 1 || rank > Window::max_rank)
-        fail_window(op, operands,
-                    "(a window has 1 to 3 axes, not " + std::to_string(rank) +
-                        ") merge or add axes with reshape",
-                    where);
+        fail_node(op, operands,
+                  "(a window has 1 to 3 axes, not " + std::to_string(rank) +
+                      ") merge or add axes with reshape",
+                  where);
 }
 
 Window::Extents AxisReader::numbers(const char* what, const PerAxis& values) const {
     if (values.count() != 1 && values.count() != rank_)
-        fail_window(op_, operands_,
-                    "(" + std::string(what) + " has " + std::to_string(values.count()) +
-                        " numbers for " + std::to_string(rank_) +
-                        " axes) give one for each, or one",
-                    where_);
+        fail_node(op_, operands_,
+                  "(" + std::string(what) + " has " + std::to_string(values.count()) +
+                      " numbers for " + std::to_string(rank_) + " axes) give one for each, or one",
+                  where_);
     Window::Extents extents{};
     for (int axis = 0; axis < rank_; ++axis) extents[static_cast<std::size_t>(axis)] = values[axis];
     return extents;

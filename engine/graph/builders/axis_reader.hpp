@@ -1,16 +1,11 @@
 #pragma once
 
 #include <span>
-#include <string>
 
-#include "cambrian/engine/graph/builders/window.hpp"
+#include "cambrian/engine/graph/builders/convolution.hpp"
 
-// How the functions of ops_window.hpp read what they are given. Internal to engine/graph.
+// How the builders of windows read what they are given. Internal to engine/graph.
 namespace cambrian {
-
-/// Throws ShapeError like a rule of the op that rejects these operands; see fail_node.
-[[noreturn]] void fail_window(Op op, std::span<const Var> operands, const std::string& reason,
-                              Where where);
 
 /// Reads options for the axes of one op; throws ShapeError with the caller's location.
 class AxisReader {

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "cambrian/engine/graph/graph.hpp"
-#include "cambrian/engine/graph/window.hpp"
+#include "cambrian/engine/graph/window_geometry.hpp"
 
 namespace cambrian {
 

@@ -6,8 +6,8 @@
 #include "cambrian/engine/graph/builders/arithmetic.hpp"
 #include "cambrian/engine/graph/op.hpp"
 
-// Windows that slide over the last one to three axes: convolutions, pools and what they are made
-// of. Values are [.., channels, axes]; leading axes are independent images. ShapeErrors name the
+// Windows that slide over the last one to three axes, and convolutions, which are made of them.
+// Values are [.., channels, axes]; leading axes are independent images. ShapeErrors name the
 // operands and the caller's location.
 namespace cambrian {
 
@@ -32,7 +32,7 @@ class PerAxis {
 struct ConvOptions {
     PerAxis stride = 1;
     PerAxis dilation = 1;
-    PerAxis before = 0;  ///< Padding in front of each axis.
+    PerAxis before = 0;  ///< Padding before each axis.
     PerAxis after = 0;   ///< Padding after each axis.
     std::int64_t groups = 1;
 };
@@ -61,27 +61,9 @@ Var conv_transpose(Var x, Var weights, const ConvOptions& options = {},
 Var conv_transpose(Var x, Var weights, Var bias, const ConvOptions& options = {},
                    const PerAxis& output_padding = 0, Where where = Where::current());
 
-/// How a pool slides.
-struct PoolOptions {
-    PerAxis stride = 0;  ///< 0: the kernel.
-    PerAxis dilation = 1;
-    PerAxis before = 0;
-    PerAxis after = 0;
-};
-/// The largest element of each window over the last axes, padding below all others; its gradient
-/// goes to the first maximum. The kernel gives the rank: one number for each axis.
-Var max_pool(Var x, const PerAxis& kernel, const PoolOptions& options = {},
-             Where where = Where::current());
-/// The mean of each window. Padding counts as zeros, or is left out of the sum and of the count.
-Var average_pool(Var x, const PerAxis& kernel, const PoolOptions& options = {},
-                 bool count_padding = true, Where where = Where::current());
-
 /// A filter over time for each feature: x [.., T, D], weights [D, K] and bias [D] → [.., T, D],
 /// y[t, d] = Σ over k < K of weights[d, k] x[t − (K − 1) + k, d] + bias[d], x zero before time 0.
 Var causal_conv1d(Var x, Var weights, Where where = Where::current());
 Var causal_conv1d(Var x, Var weights, Var bias, Where where = Where::current());
-
-/// Repeats every element of the last axes: one factor for each axis.
-Var upsample_nearest(Var x, const PerAxis& factors, Where where = Where::current());
 
 }  // namespace cambrian

@@ -1,9 +1,9 @@
-#include "cambrian/engine/graph/window.hpp"
+#include "cambrian/engine/graph/window_geometry.hpp"
 
 #include <algorithm>
 #include <string>
 
-#include "cambrian/engine/graph/rules/op_rules.hpp"
+#include "cambrian/engine/graph/shape_errors.hpp"
 
 namespace cambrian {
 namespace {

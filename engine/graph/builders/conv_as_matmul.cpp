@@ -1,10 +1,14 @@
-#include "cambrian/engine/graph/builders/conv_form.hpp"
+#include "cambrian/engine/graph/builders/conv_as_matmul.hpp"
 
 #include <algorithm>
 #include <optional>
 #include <utility>
 
-#include "cambrian/engine/graph/builders/index.hpp"
+#include "cambrian/engine/graph/builders/arithmetic.hpp"
+#include "cambrian/engine/graph/builders/contraction.hpp"
+#include "cambrian/engine/graph/builders/convolution.hpp"
+#include "cambrian/engine/graph/builders/movement.hpp"
+#include "cambrian/engine/graph/builders/reduce.hpp"
 
 namespace cambrian {
 namespace {

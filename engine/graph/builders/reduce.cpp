@@ -1,0 +1,65 @@
+#include "cambrian/engine/graph/builders/reduce.hpp"
+
+namespace cambrian {
+namespace {
+
+Var along(Op op, Var x, int axis, bool keep, Where where) {
+    return x.graph->add(op, std::span(&x, 1), AxisAttribute{from_start(axis, x.rank()), keep},
+                        where);
+}
+
+/// In the opposite order: -x, and for integers -1 - x, which cannot overflow.
+Var reversed(Var x, Where where) {
+    if (x.info().type == ValueType::real) return -Operand(x, where);
+    return Operand(constant(*x.graph, -1.0, ValueType::integer), where) - x;
+}
+
+}  // namespace
+
+Var reduce_sum(Var x, int axis, bool keep, Where where) {
+    return along(Op::reduce_sum, x, axis, keep, where);
+}
+
+Var reduce_max(Var x, int axis, bool keep, Where where) {
+    return along(Op::reduce_max, x, axis, keep, where);
+}
+
+Var argmax(Var x, int axis, Where where) {
+    return along(Op::argmax, x, axis, false, where);
+}
+
+Var reduce_mean(Var x, int axis, bool keep, Where where) {
+    const Var sum = reduce_sum(x, axis, keep, where);
+    const auto count = static_cast<double>(x.shape()[axis]);
+    return sum * Operand(constant(*x.graph, 1.0 / count), where);
+}
+
+Var sum_all(Var x, Where where) {
+    while (x.rank() > 0) x = reduce_sum(x, -1, false, where);
+    return x;
+}
+
+Var mean_all(Var x, Where where) {
+    const auto count = static_cast<double>(x.shape().elements());
+    return Operand(sum_all(x, where), where) * (1.0 / count);
+}
+
+Var reduce_min(Var x, int axis, bool keep, Where where) {
+    return reversed(reduce_max(reversed(x, where), axis, keep, where), where);
+}
+
+Var argmin(Var x, int axis, Where where) {
+    return argmax(reversed(x, where), axis, where);
+}
+
+Var reduce_any(Var x, int axis, bool keep, Where where) {
+    const Var true_ones = logical_and(x, x, where);  // Booleans only.
+    const Var count = reduce_sum(cast(true_ones, ValueType::integer, where), axis, keep, where);
+    return cast(count, ValueType::boolean, where);
+}
+
+Var reduce_all(Var x, int axis, bool keep, Where where) {
+    return logical_not(reduce_any(logical_not(x, where), axis, keep, where), where);
+}
+
+}  // namespace cambrian
