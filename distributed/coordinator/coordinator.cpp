@@ -11,6 +11,7 @@
 #include "cambrian/distributed/protocol/initial_network.hpp"
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
+#include "cambrian/evolve/runs/exit_code.hpp"
 #include "cambrian/evolve/runs/network_file.hpp"
 
 // The frame of a run: opening, the loop, checkpoints, the end. coordinator_generation.cpp holds
@@ -22,9 +23,6 @@ namespace {
 /// Writing checkpoints takes at most about a tenth of a run, however short its generations are.
 constexpr double checkpoint_share = 0.1;
 constexpr double status_seconds = 1.0;
-// What launch makes of an end that is no error.
-constexpr int exit_interrupted = 5;
-constexpr int exit_unsolved = 6;
 /// Generations that may wait to be written.
 constexpr std::size_t writer_room = 2;
 /// While rank 0 waits for the writer, it looks this often for words of the workers.
@@ -44,18 +42,6 @@ bool reevaluates(const Experiment& experiment, const evolve::TaskSignature& sign
             break;
     }
     return signature.stochastic;
-}
-
-int exit_code_of(const std::exception& error) {
-    if (dynamic_cast<const ConfigError*>(&error) != nullptr ||
-        dynamic_cast<const ShapeError*>(&error) != nullptr) {
-        return 2;
-    }
-    if (dynamic_cast<const InputError*>(&error) != nullptr ||
-        dynamic_cast<const std::filesystem::filesystem_error*>(&error) != nullptr) {
-        return 3;
-    }
-    return dynamic_cast<const DeviceError*>(&error) != nullptr ? 4 : 1;
 }
 
 // Better now than after a generation of failures: no shard is small enough for such a network.
@@ -104,7 +90,8 @@ RunResult Coordinator::run(Start start) {
 }
 
 void Coordinator::open(Start start) {
-    directory_ = std::make_unique<RunDirectory>(experiment_.directory, experiment_.checkpoint.keep);
+    directory_ =
+        std::make_unique<EvolutionDirectory>(experiment_.directory, experiment_.checkpoint.keep);
     const std::string place = directory_->path().string();
     if (const auto line = directory_->unfinished("generations")) {
         reporter_.warning(*line);
@@ -376,7 +363,7 @@ void Coordinator::fail(const std::exception& error) noexcept {
     }
     try {
         scheduler_.set_farewell(error.what());
-        write_status("failed", exit_code_of(error), error.what());
+        write_status("failed", failure_of(std::current_exception()).exit_code, error.what());
     } catch (const std::exception&) {
         // The error on its way to the user matters more than this one.
     }

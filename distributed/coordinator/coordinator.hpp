@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "cambrian/distributed/coordinator/checkpoint.hpp"
+#include "cambrian/distributed/coordinator/evolution_directory.hpp"
 #include "cambrian/distributed/coordinator/generation_log.hpp"
 #include "cambrian/distributed/coordinator/parent_pool.hpp"
-#include "cambrian/distributed/coordinator/run_directory.hpp"
 #include "cambrian/distributed/coordinator/scheduler.hpp"
 #include "cambrian/distributed/run.hpp"
 #include "cambrian/evolve/runs/writer_thread.hpp"
@@ -99,7 +99,7 @@ class Coordinator {
     const std::string identity_;
     Scheduler scheduler_;  ///< Before the directory: whatever fails there stops the workers.
     const std::int64_t memory_limit_;
-    std::unique_ptr<RunDirectory> directory_;
+    std::unique_ptr<EvolutionDirectory> directory_;
     std::unique_ptr<GenerationLog> log_;
     std::unique_ptr<evolve::Strategy> strategy_;
     ParentPool parent_pool_;

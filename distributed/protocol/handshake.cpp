@@ -44,12 +44,6 @@ void decline(Communicator& communicator, const std::string& why) {
     send(communicator, 0, ShardFailure{0, why, true});
 }
 
-std::string arithmetic_of(const Backend& backend) {
-    const ArithmeticFingerprint fingerprint = backend.describe();
-    return fingerprint.math == "strict" ? "strict, arithmetic " + fingerprint.build
-                                        : fingerprint.text();
-}
-
 void check_same(const Handshake& own, const Handshake& other, int rank, bool mixed) {
     const std::string who = fmt::format("rank {} on {}", rank, other.host);
     if (other.version != own.version) {

@@ -18,10 +18,6 @@ void dismiss(Communicator& communicator, const std::string& why);
 /// Tells the coordinator why this rank takes no part in the run, before it ever did.
 void decline(Communicator& communicator, const std::string& why);
 
-/// What two ranks, or a run and its resume, must have in common to compute equal bits: the whole
-/// fingerprint under fast math, only the version of the arithmetic under strict.
-[[nodiscard]] std::string arithmetic_of(const Backend& backend);
-
 /// Throws ConfigError naming the rank when it runs another program or experiment, or (unless
 /// `mixed`) would compute other bits.
 void check_same(const Handshake& own, const Handshake& other, int rank, bool mixed);

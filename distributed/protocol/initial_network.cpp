@@ -33,16 +33,6 @@ evolve::Genome genome_of(const InitialReply& reply) {
 
 }  // namespace
 
-std::filesystem::path initial_copy(const std::filesystem::path& run_directory) {
-    return run_directory / "initial.cmb";
-}
-
-void write_initial(const std::filesystem::path& run_directory, const evolve::Genome& genome) {
-    NetworkFile file;
-    file.genome = genome;
-    write_network(initial_copy(run_directory), file);
-}
-
 std::optional<evolve::Genome> receive_initial(Communicator& communicator,
                                               const std::atomic<int>& interrupt,
                                               double patience_seconds) {

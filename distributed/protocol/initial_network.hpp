@@ -1,7 +1,6 @@
 #pragma once
 
 #include <atomic>
-#include <filesystem>
 #include <optional>
 
 #include "cambrian/distributed/communicator/communicator.hpp"
@@ -10,10 +9,6 @@
 // The network that a run starts from (network.initial): rank 0 alone reads its file, and keeps a
 // copy in the run directory, so that neither the hosts of the workers nor a resume need it.
 namespace cambrian::distributed {
-
-/// The copy in a run directory.
-[[nodiscard]] std::filesystem::path initial_copy(const std::filesystem::path& run_directory);
-void write_initial(const std::filesystem::path& run_directory, const evolve::Genome& genome);
 
 /// Asks rank 0 for the network; nothing when the run ends, or a signal asks to end, before it
 /// comes. Throws ConfigError when rank 0 has none, InputError for a damaged one, Error after so

@@ -47,4 +47,10 @@ std::string ArithmeticFingerprint::text() const {
     return text;
 }
 
+std::string arithmetic_of(const Backend& backend) {
+    const ArithmeticFingerprint fingerprint = backend.describe();
+    return fingerprint.math == "strict" ? "strict, arithmetic " + fingerprint.build
+                                        : fingerprint.text();
+}
+
 }  // namespace cambrian

@@ -129,4 +129,8 @@ class Backend {
 /// all of them.
 inline constexpr std::string_view arithmetic_version = "3";
 
+/// What two ranks, or a run and its resume, must have in common to compute equal bits: the whole
+/// fingerprint under fast math, only the version of the arithmetic under strict.
+[[nodiscard]] std::string arithmetic_of(const Backend& backend);
+
 }  // namespace cambrian

@@ -118,4 +118,14 @@ NetworkFile read_network(const std::filesystem::path& path) {
     return decode_network(read_file(path), path.string());
 }
 
+std::filesystem::path initial_copy(const std::filesystem::path& run_directory) {
+    return run_directory / "initial.cmb";
+}
+
+void write_initial(const std::filesystem::path& run_directory, const evolve::Genome& genome) {
+    NetworkFile file;
+    file.genome = genome;
+    write_network(initial_copy(run_directory), file);
+}
+
 }  // namespace cambrian::distributed

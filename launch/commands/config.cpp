@@ -5,12 +5,12 @@
 #include <ostream>
 
 #include "cambrian/engine/core/error.hpp"
+#include "cambrian/evolve/runs/exit_code.hpp"
 #include "cambrian/launch/commands/commands.hpp"
 #include "cambrian/launch/config/experiment_reader.hpp"
 #include "cambrian/launch/config/founder_reader.hpp"
 #include "cambrian/launch/config/nearest.hpp"
 #include "cambrian/launch/config/training_reader.hpp"
-#include "cambrian/launch/exit_code.hpp"
 #include "cambrian/launch/show/structure_text.hpp"
 
 namespace cambrian::launch {
@@ -132,7 +132,7 @@ int validate_command(const CommandContext& context, const std::string& config,
     const bool both = holds_training(document) && holds_evolution(document);
     if (holds_training(document)) {
         const ResolvedConfig resolved = resolve_training(document, schema);
-        const TrainingJob job = make_training(resolved, schema, context.tasks);
+        const distributed::TrainingJob job = make_training(resolved, schema, context.tasks);
         context.out << fmt::format("valid{}: {}\n{}{}", both ? " for training" : "", config,
                                    founder_text(resolved) + notes_text(*job.task),
                                    structure_table(Network(job.blueprint)));

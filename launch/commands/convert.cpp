@@ -8,13 +8,13 @@
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/io/container.hpp"
+#include "cambrian/evolve/runs/exit_code.hpp"
 #include "cambrian/evolve/runs/network_tensors.hpp"
 #include "cambrian/launch/commands/commands.hpp"
 #include "cambrian/launch/commands/output_file.hpp"
 #include "cambrian/launch/config/network_source.hpp"
 #include "cambrian/launch/convert/rename_tensors.hpp"
 #include "cambrian/launch/convert/rounding_loss.hpp"
-#include "cambrian/launch/exit_code.hpp"
 #include "cambrian/launch/show/structure_text.hpp"
 
 namespace cambrian::launch {
@@ -30,7 +30,8 @@ NetworkFile read_cmb(const CommandContext&, const ConvertOptions& options) {
 NetworkFile read_tensors(const CommandContext& context, const ConvertOptions& options) {
     Safetensors content = read_safetensors(options.input);
     rename(content, options.renames, options.input);
-    if (options.network.empty()) return distributed::from_safetensors(content, std::nullopt, options.input);
+    if (options.network.empty())
+        return distributed::from_safetensors(content, std::nullopt, options.input);
     const NetworkSource source = network_source(options.network, context.tasks);
     NetworkFile file = distributed::from_safetensors(content, source.blueprint, options.input);
     file.identity_json = source.identity_json;

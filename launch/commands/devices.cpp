@@ -4,9 +4,9 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
 
+#include "cambrian/evolve/runs/exit_code.hpp"
 #include "cambrian/launch/commands/commands.hpp"
 #include "cambrian/launch/devices/gpu_devices.hpp"
-#include "cambrian/launch/exit_code.hpp"
 #include "cambrian/launch/json.hpp"
 
 namespace cambrian::launch {

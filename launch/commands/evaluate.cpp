@@ -8,12 +8,12 @@
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/evolve/evaluation/evaluator.hpp"
+#include "cambrian/evolve/runs/exit_code.hpp"
 #include "cambrian/launch/commands/commands.hpp"
 #include "cambrian/launch/config/founder_reader.hpp"
 #include "cambrian/launch/config/network_task.hpp"
 #include "cambrian/launch/convert/network_preparation.hpp"
 #include "cambrian/launch/devices/device.hpp"
-#include "cambrian/launch/exit_code.hpp"
 
 namespace cambrian::launch {
 namespace {

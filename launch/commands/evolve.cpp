@@ -14,6 +14,7 @@
 #include "cambrian/distributed/run.hpp"
 #include "cambrian/distributed/worker/worker.hpp"
 #include "cambrian/engine/core/error.hpp"
+#include "cambrian/evolve/runs/exit_code.hpp"
 #include "cambrian/launch/commands/commands.hpp"
 #include "cambrian/launch/commands/dry_run.hpp"
 #include "cambrian/launch/commands/signals.hpp"
@@ -21,7 +22,6 @@
 #include "cambrian/launch/config/founder_reader.hpp"
 #include "cambrian/launch/config/training_reader.hpp"
 #include "cambrian/launch/devices/device.hpp"
-#include "cambrian/launch/exit_code.hpp"
 #include "cambrian/launch/launcher.hpp"
 #include "cambrian/launch/show/console_reporter.hpp"
 #include "cambrian/launch/show/result_text.hpp"
@@ -243,7 +243,7 @@ int run_job(const CommandContext& context, const RunOptions& options) {
         // Rank 0 cannot say it; one of the others is enough.
         if (session.rank() == 1) context.err << "cambrian: error: " << error.what() << std::endl;
     } catch (...) {
-        const Failure failure = describe(std::current_exception());
+        const Failure failure = failure_of(std::current_exception());
         code = failure.exit_code;
         if (session.rank() == 0) {
             context.out << std::flush;

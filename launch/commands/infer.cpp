@@ -17,6 +17,7 @@
 #include "cambrian/engine/network/observe/observer.hpp"
 #include "cambrian/evolve/evaluation/evaluator.hpp"
 #include "cambrian/evolve/evaluation/observe.hpp"
+#include "cambrian/evolve/runs/exit_code.hpp"
 #include "cambrian/launch/commands/commands.hpp"
 #include "cambrian/launch/commands/output_file.hpp"
 #include "cambrian/launch/config/config_file.hpp"
@@ -24,7 +25,6 @@
 #include "cambrian/launch/convert/network_preparation.hpp"
 #include "cambrian/launch/convert/prepared_rows.hpp"
 #include "cambrian/launch/devices/device.hpp"
-#include "cambrian/launch/exit_code.hpp"
 
 namespace cambrian::launch {
 namespace {

@@ -8,8 +8,8 @@
 #include "cambrian/engine/layers/layer_documentation.hpp"
 #include "cambrian/engine/layers/layer_json.hpp"
 #include "cambrian/engine/layers/support/width.hpp"
+#include "cambrian/evolve/runs/exit_code.hpp"
 #include "cambrian/launch/commands/commands.hpp"
-#include "cambrian/launch/exit_code.hpp"
 #include "cambrian/launch/json.hpp"
 
 namespace cambrian::launch {

@@ -4,8 +4,8 @@
 #include <ostream>
 
 #include "cambrian/engine/graph/op.hpp"
+#include "cambrian/evolve/runs/exit_code.hpp"
 #include "cambrian/launch/commands/commands.hpp"
-#include "cambrian/launch/exit_code.hpp"
 #include "cambrian/launch/show/function_table.hpp"
 
 namespace cambrian::launch {

@@ -5,11 +5,11 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
 
-#include "cambrian/distributed/coordinator/run_directory.hpp"
 #include "cambrian/engine/core/error.hpp"
+#include "cambrian/evolve/runs/exit_code.hpp"
+#include "cambrian/evolve/runs/run_directory.hpp"
 #include "cambrian/launch/commands/commands.hpp"
 #include "cambrian/launch/config/training_reader.hpp"
-#include "cambrian/launch/exit_code.hpp"
 #include "cambrian/launch/json.hpp"
 
 namespace cambrian::launch {

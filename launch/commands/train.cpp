@@ -9,18 +9,22 @@
 #include "cambrian/distributed/communicator/mpi_session.hpp"
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/evolve/evaluation/evaluator.hpp"
+#include "cambrian/evolve/runs/exit_code.hpp"
 #include "cambrian/evolve/runs/network_file.hpp"
 #include "cambrian/launch/commands/commands.hpp"
 #include "cambrian/launch/commands/signals.hpp"
 #include "cambrian/launch/config/founder_reader.hpp"
+#include "cambrian/launch/config/training_reader.hpp"
 #include "cambrian/launch/devices/device.hpp"
-#include "cambrian/launch/exit_code.hpp"
 #include "cambrian/launch/launcher.hpp"
 #include "cambrian/launch/show/structure_text.hpp"
-#include "cambrian/launch/training_run.hpp"
+#include "cambrian/launch/show/training_reporter.hpp"
 
 namespace cambrian::launch {
 namespace {
+
+using distributed::TrainingJob;
+using distributed::TrainingResult;
 
 std::string rows_text(const DataSet& data) {
     return fmt::format("{} rows to train, {} to validate, {} to test", data.train.rows(),
@@ -134,8 +138,10 @@ int train_command(const CommandContext& context, const RunOptions& options) {
     }
     const SignalGuard signals;
     record_start();
+    ConsoleTrainingReporter reporter(context.out, options.quiet,
+                                     config.effective->at("log").at("interval").get<double>(), job);
     const TrainingResult result =
-        run_training(job, *backend, context.out, options.quiet, signals.flag(), options.resume);
+        distributed::run_training(job, *backend, reporter, signals.flag(), options.resume);
     if (!options.quiet) context.out << result_text(job, result) << units_text(job, *backend);
     if (options.profile) context.out << profile_text(*backend);
     return result.interrupted ? exit_interrupted : exit_done;

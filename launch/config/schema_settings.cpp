@@ -10,8 +10,8 @@
 #include "cambrian/engine/network/builders/builders.hpp"
 #include "cambrian/engine/train/source.hpp"
 #include "cambrian/engine/train/training_settings.hpp"
+#include "cambrian/evolve/runs/training_run.hpp"
 #include "cambrian/launch/config/schema.hpp"
-#include "cambrian/launch/config/watch_settings.hpp"
 
 // Completes the schema of configs by what structs say of their settings: the default of a key
 // stands where the struct has it, and nowhere else; kinds of losses, layers, tasks and the like
@@ -39,7 +39,7 @@ Json training_section() {
     Json& properties = node["properties"];
     properties["learning_rate"] = initially(settings.learning_rates.front());
     properties["individuals"] = initially(std::uint64_t{settings.learning_rates.size()});
-    properties["observe"] = section<WatchSettings>();
+    properties["observe"] = section<distributed::WatchSettings>();
     return node;
 }
 

@@ -87,9 +87,9 @@ TrainingSettings settings_of(const Json& config, const Loss& loss) {
     return settings;
 }
 
-WatchSettings watch_of(const Json& observe) {
+distributed::WatchSettings watch_of(const Json& observe) {
     static constexpr std::array<std::string_view, 1> others{"to"};
-    WatchSettings settings;
+    distributed::WatchSettings settings;
     field_json::read_fields(settings, nlohmann::json(observe), "training.observe", others);
     settings.to_file = observe.at("to") == "file";
     return settings;
@@ -159,10 +159,11 @@ ResolvedConfig read_resumed_training(const std::filesystem::path& directory,
     return without_evolution(read_resumed(directory, overrides, schema, changes), {});
 }
 
-TrainingJob make_training(const ResolvedConfig& config, const Schema& schema,
-                          const evolve::TaskRegistry& tasks, const std::filesystem::path& resumed) {
+distributed::TrainingJob make_training(const ResolvedConfig& config, const Schema& schema,
+                                       const evolve::TaskRegistry& tasks,
+                                       const std::filesystem::path& resumed) {
     const Json& json = *config.effective;
-    TrainingJob job;
+    distributed::TrainingJob job;
     job.name = json.at("run").at("name").get<std::string>();
     job.directory = json.at("run").at("directory").get<std::string>();
     job.task = make_task(config, tasks);
@@ -179,7 +180,6 @@ TrainingJob make_training(const ResolvedConfig& config, const Schema& schema,
     job.settings = settings_of(json, learning->loss);
     if (job.keeps_weights()) job.settings.initial_weights = job.initial->genome.weights;
     job.mixed = json.at("engine").at("mixed").get<bool>();
-    job.log.interval = json.at("log").at("interval").get<double>();
     job.watch = watch_of(json.at("training").at("observe"));
     job.identity_json = nlohmann::json(keys_of_class(schema, *config.written, "identity")).dump();
     job.resolved_json = config.written->dump(2);

@@ -6,32 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "cambrian/engine/train/trainer.hpp"
+#include "cambrian/evolve/runs/training_run.hpp"
 #include "cambrian/evolve/tasks/task.hpp"
-#include "cambrian/evolve/variation/variation.hpp"
 #include "cambrian/launch/config/experiment_reader.hpp"
-#include "cambrian/launch/config/watch_settings.hpp"
 
 namespace cambrian::launch {
-
-/// A training, read and checked: what `cambrian train` makes of a config.
-struct TrainingJob {
-    std::string name;
-    std::filesystem::path directory;
-    std::shared_ptr<const evolve::Task> task;  ///< One with samples to learn from.
-    Blueprint blueprint;
-    std::shared_ptr<const evolve::InitialNetwork> initial;  ///< Of network.initial; else null.
-    TrainingSettings settings;
-    WatchSettings watch;
-    distributed::LogSettings log;    ///< A training has no individuals.csv.
-    std::vector<std::string> notes;  ///< What somebody should know at the start.
-    bool mixed = false;              ///< A resume may compute with other arithmetic.
-    std::string identity_json;
-    std::string resolved_json;
-
-    /// Whether all individuals start from the weights of network.initial.
-    [[nodiscard]] bool keeps_weights() const { return initial && initial->keeps_weights; }
-};
 
 /// Checks a document against the schema and fills in what it leaves out, for `cambrian train`: the
 /// sections that only evolution reads are left out, and named in `ignored`. Throws ConfigError.
@@ -66,8 +45,9 @@ void refuse_overrides_of_training(const Origins& origins);
 /// Makes the task (reads its data) and the network, and checks that they fit. Throws ConfigError,
 /// ShapeError or InputError.
 /// @param resumed the directory of the training that goes on; empty: none.
-[[nodiscard]] TrainingJob make_training(const ResolvedConfig& config, const Schema& schema,
-                                        const evolve::TaskRegistry& tasks,
-                                        const std::filesystem::path& resumed = {});
+[[nodiscard]] distributed::TrainingJob make_training(const ResolvedConfig& config,
+                                                     const Schema& schema,
+                                                     const evolve::TaskRegistry& tasks,
+                                                     const std::filesystem::path& resumed = {});
 
 }  // namespace cambrian::launch

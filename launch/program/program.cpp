@@ -10,10 +10,10 @@
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/core/version.hpp"
+#include "cambrian/evolve/runs/exit_code.hpp"
 #include "cambrian/launch/commands/commands.hpp"
 #include "cambrian/launch/config/nearest.hpp"
 #include "cambrian/launch/config/training_reader.hpp"
-#include "cambrian/launch/exit_code.hpp"
 #include "cambrian/launch/launcher.hpp"
 #include "cambrian/launch/main.hpp"
 #include "cambrian/launch/standard_descriptors.hpp"
@@ -374,7 +374,7 @@ int run_program(const std::vector<std::string>& arguments, const evolve::TaskReg
                 "standard output cannot be written (the disk is full, or its reader has gone) free "
                 "space, or send it elsewhere");
     } catch (...) {
-        const Failure failure = describe(std::current_exception());
+        const Failure failure = failure_of(std::current_exception());
         code = failure.exit_code;
         if (launcher_rank() == 0) {
             out.flush();
@@ -394,7 +394,7 @@ int main(int argc, char** argv, evolve::TaskRegistry tasks) {
         launch::open_standard_descriptors();
     } catch (const Error& error) {
         std::cerr << "cambrian: error: " << error.what() << std::endl;
-        return launch::exit_failed;
+        return exit_failed;
     }
     const std::vector<std::string> arguments(argv + std::min(argc, 1), argv + argc);
     return launch::run_program(arguments, tasks, std::cout, std::cerr);

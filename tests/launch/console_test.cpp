@@ -4,7 +4,7 @@
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/launch/devices/device.hpp"
-#include "cambrian/launch/exit_code.hpp"
+#include "cambrian/evolve/runs/exit_code.hpp"
 #include "cambrian/launch/show/console_reporter.hpp"
 #include "cambrian/tests/launch/launch_support.hpp"
 
@@ -132,7 +132,7 @@ TEST(Memory, UnderstandsSharesAndSizes) {
 
 TEST(ExitCode, FollowsTheKindOfError) {
     const auto code = [](const auto& error) {
-        return describe(std::make_exception_ptr(error)).exit_code;
+        return failure_of(std::make_exception_ptr(error)).exit_code;
     };
     EXPECT_EQ(code(ConfigError("")), 2);
     EXPECT_EQ(code(ShapeError("")), 2);
@@ -142,7 +142,7 @@ TEST(ExitCode, FollowsTheKindOfError) {
     const std::filesystem::filesystem_error refused(
         "", "place", std::make_error_code(std::errc::permission_denied));
     EXPECT_EQ(code(refused), 3);
-    EXPECT_THAT(describe(std::make_exception_ptr(refused)).text,
+    EXPECT_THAT(failure_of(std::make_exception_ptr(refused)).text,
                 HasSubstr("place cannot be used (Permission denied) check"));
     EXPECT_EQ(code(std::bad_alloc()), 1);
 }

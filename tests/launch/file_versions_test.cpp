@@ -10,7 +10,7 @@
 #include "cambrian/engine/io/container.hpp"
 #include "cambrian/engine/network/archive/archive.hpp"
 #include "cambrian/evolve/runs/network_file.hpp"
-#include "cambrian/launch/training_checkpoint.hpp"
+#include "cambrian/evolve/runs/training_checkpoint.hpp"
 #include "cambrian/tests/launch/launch_support.hpp"
 
 // tests/golden/files keeps a small file of every version of every format, for ever: whoever changes
@@ -38,7 +38,7 @@ TEST(FileVersions, EachHasAGoldenFile) {
     };
     expect("network", distributed::network_format, "_dataset.cmb");
     expect("checkpoint", distributed::checkpoint_format, ".cmb");
-    expect("training", training_format, ".cmb");
+    expect("training", distributed::training_format, ".cmb");
 }
 
 TEST(FileVersions, CheckpointsAreRefusedByTheirNumberOrRead) {
@@ -57,10 +57,12 @@ TEST(FileVersions, CheckpointsAreRefusedByTheirNumberOrRead) {
 }
 
 TEST(FileVersions, TrainingsAreRefusedByTheirNumberOrRead) {
-    EXPECT_THAT([] { static_cast<void>(read_training_checkpoint(golden("training_1.cmb"))); },
-                ThrowsMessage<OtherVersionError>(
-                    AllOf(HasSubstr("a training of format 1"), HasSubstr("an older version"))));
-    const TrainingCheckpoint second = read_training_checkpoint(golden("training_2.cmb"));
+    EXPECT_THAT(
+        [] { static_cast<void>(distributed::read_training_checkpoint(golden("training_1.cmb"))); },
+        ThrowsMessage<OtherVersionError>(
+            AllOf(HasSubstr("a training of format 1"), HasSubstr("an older version"))));
+    const distributed::TrainingCheckpoint second =
+        distributed::read_training_checkpoint(golden("training_2.cmb"));
     EXPECT_GT(second.epochs_bytes, 0U);
     EXPECT_FALSE(second.state.empty());
 }
@@ -125,7 +127,7 @@ TEST(FileVersions, ANewerOneIsRefusedByItsNumber) {
     const TemporaryDirectory directory;
     const std::string path = directory.file("training.cmb");
     write_file_atomically(path, of_format("training_2.cmb", format));
-    EXPECT_THAT([&] { static_cast<void>(read_training_checkpoint(path)); },
+    EXPECT_THAT([&] { static_cast<void>(distributed::read_training_checkpoint(path)); },
                 ThrowsMessage<OtherVersionError>(newer("training")));
 }
 

@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "cambrian/distributed/coordinator/run_directory.hpp"
+#include "cambrian/distributed/coordinator/evolution_directory.hpp"
 #include "cambrian/tests/launch/launch_support.hpp"
 
 // What commands write, and where: -o, run.directory, files that are in the way.

@@ -14,11 +14,22 @@
 #include "cambrian/engine/train/source.hpp"
 #include "cambrian/evolve/runs/network_file.hpp"
 #include "cambrian/launch/config/schema_validator.hpp"
-#include "cambrian/launch/training_run.hpp"
+#include "cambrian/launch/config/training_reader.hpp"
+#include "cambrian/launch/show/training_reporter.hpp"
 #include "cambrian/tests/launch/launch_support.hpp"
 
 namespace cambrian::launch {
 namespace {
+
+using distributed::TrainingJob;
+using distributed::TrainingResult;
+
+/// Trains, telling of every epoch.
+TrainingResult train_aloud(const TrainingJob& job, Backend& backend, std::ostream& out,
+                     const std::atomic<int>& interrupt, bool resume = false) {
+    ConsoleTrainingReporter reporter(out, false, 0.0, job);
+    return distributed::run_training(job, backend, reporter, interrupt, resume);
+}
 
 using test::Result;
 using test::run;
@@ -229,7 +240,7 @@ TEST_F(Train, AnInterruptEndsItWithWhatIsDone) {
     const auto backend = make_cpu_backend({});
     Interrupting console;
     std::ostream out(&console);
-    const TrainingResult result = run_training(job, *backend, out, false, console.interrupt);
+    const TrainingResult result = train_aloud(job, *backend, out, console.interrupt);
     EXPECT_TRUE(result.interrupted);
     EXPECT_EQ(result.epochs, 1);
     const std::string epochs = content(directory_.file("run/epochs.csv"));
@@ -268,10 +279,10 @@ TEST_F(Train, AResumedTrainingEndsAsIfItHadNeverStopped) {
     const auto backend = make_cpu_backend({});
     Interrupting console;
     std::ostream out(&console);
-    EXPECT_EQ(run_training(job, *backend, out, false, console.interrupt).epochs, 1);
+    EXPECT_EQ(train_aloud(job, *backend, out, console.interrupt).epochs, 1);
     EXPECT_TRUE(std::filesystem::exists(directory_.file("parts/training.cmb")));
     console.interrupt = 0;  // What is printed at once after the next epoch ends it again.
-    const TrainingResult second = run_training(job, *backend, out, false, console.interrupt, true);
+    const TrainingResult second = train_aloud(job, *backend, out, console.interrupt, true);
     EXPECT_TRUE(second.interrupted);
     EXPECT_EQ(second.epochs, 2);
     // What was written after the checkpoint, by a training that was killed, goes.

@@ -12,8 +12,8 @@
 #include "cambrian/distributed/communicator/communicator.hpp"
 #include "cambrian/distributed/communicator/mpi_session.hpp"
 #include "cambrian/distributed/coordinator/checkpoint.hpp"
+#include "cambrian/distributed/coordinator/evolution_directory.hpp"
 #include "cambrian/distributed/coordinator/generation_log.hpp"
-#include "cambrian/distributed/coordinator/run_directory.hpp"
 #include "cambrian/distributed/worker/genome_store.hpp"
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/tests/distributed/support/run_support.hpp"
@@ -132,19 +132,19 @@ TEST(LaunchedRanks, TakesTheLargestPromise) {
 
 TEST(RunDirectory, SecondOwnerIsToldWhoHasIt) {
     const TemporaryDirectory place;
-    const RunDirectory first(place.path() / "run", 1);
-    EXPECT_THAT([&] { const RunDirectory second(place.path() / "run", 1); },
+    const EvolutionDirectory first(place.path() / "run", 1);
+    EXPECT_THAT([&] { const EvolutionDirectory second(place.path() / "run", 1); },
                 ThrowsMessage<ConfigError>(HasSubstr("process " + std::to_string(::getpid()))));
 }
 
 TEST(RunDirectory, IsFreeAgainAfterItsOwner) {
     const TemporaryDirectory place;
-    { const RunDirectory first(place.path(), 1); }
-    EXPECT_NO_THROW(const RunDirectory second(place.path(), 1));
+    { const EvolutionDirectory first(place.path(), 1); }
+    EXPECT_NO_THROW(const EvolutionDirectory second(place.path(), 1));
 }
 
 TEST(RunDirectory, ThatCannotBeMadeIsAConfigError) {
-    EXPECT_THROW(const RunDirectory directory("/proc/no/such/place", 1), ConfigError);
+    EXPECT_THROW(const EvolutionDirectory directory("/proc/no/such/place", 1), ConfigError);
 }
 
 TEST(RunDirectory, RemovesWhatAKilledOwnerWasWriting) {
@@ -153,7 +153,7 @@ TEST(RunDirectory, RemovesWhatAKilledOwnerWasWriting) {
     const std::filesystem::path notes = place.path() / "notes.txt.partial.1";
     std::ofstream(half) << "half";
     std::ofstream(notes) << "not of a run";
-    const RunDirectory directory(place.path(), 3);
+    const EvolutionDirectory directory(place.path(), 3);
     EXPECT_FALSE(std::filesystem::exists(half));
     EXPECT_TRUE(std::filesystem::exists(notes));
 }
@@ -180,7 +180,7 @@ class FullDisk {
 
 TEST(RunDirectory, FullDiskReplacesNoWholeFile) {
     const TemporaryDirectory place;
-    const RunDirectory directory(place.path(), 3);
+    const EvolutionDirectory directory(place.path(), 3);
     directory.write_config(R"({"run": {"name": "whole"}})", "cpu");
     directory.write_status({});
     const std::string config = text_of(place.path() / "config.json");

@@ -5,8 +5,8 @@
 #include <random>
 
 #include "cambrian/distributed/coordinator/checkpoint.hpp"
+#include "cambrian/distributed/coordinator/evolution_directory.hpp"
 #include "cambrian/distributed/coordinator/generation_log.hpp"
-#include "cambrian/distributed/coordinator/run_directory.hpp"
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/io/container.hpp"
 #include "cambrian/evolve/runs/network_file.hpp"
@@ -164,7 +164,7 @@ TEST(Resume, LostResultsAreNamed) {
     fs::remove(experiment.directory / "individuals.csv");
     experiment.stop.generations += 1;
     EXPECT_THROW(static_cast<void>(launch(experiment, {.start = Start::resume})), InputError);
-    RunDirectory directory(experiment.directory, 3);
+    EvolutionDirectory directory(experiment.directory, 3);
     std::string warning;
     EXPECT_THROW(static_cast<void>(directory.load_newest(
                      [](Checkpoint&&) {}, [&](const std::string& text) { warning = text; })),

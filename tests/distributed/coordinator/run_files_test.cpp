@@ -10,7 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cambrian/distributed/coordinator/checkpoint.hpp"
-#include "cambrian/distributed/coordinator/run_directory.hpp"
+#include "cambrian/distributed/coordinator/evolution_directory.hpp"
 #include "cambrian/distributed/worker/rank_log.hpp"
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/io/container.hpp"
@@ -140,16 +140,16 @@ TEST(RunDirectory, TellsWhoHoldsItAndHowTheLastRunEnded) {
     const TemporaryDirectory place;
     EXPECT_FALSE(holder_of_run(place.path()).has_value());
     {
-        const RunDirectory directory(place.path(), 3);
+        const EvolutionDirectory directory(place.path(), 3);
         EXPECT_THAT(holder_of_run(place.path()).value(),
                     testing::StartsWith("process " + std::to_string(::getpid()) + " on "));
-        EXPECT_THAT([&] { RunDirectory(place.path(), 3); },
+        EXPECT_THAT([&] { EvolutionDirectory(place.path(), 3); },
                     ThrowsMessage<ConfigError>(HasSubstr(std::to_string(::getpid()) + " on ")));
         EXPECT_FALSE(directory.unfinished("generations").has_value());
     }
     EXPECT_FALSE(holder_of_run(place.path()).has_value());
     leave_running(place.path(), 7);
-    const RunDirectory directory(place.path(), 3);
+    const EvolutionDirectory directory(place.path(), 3);
     EXPECT_THAT(directory.unfinished("epochs").value(),
                 AllOf(HasSubstr("ended without a word"), HasSubstr("after 7 epochs")));
     RunStatus done;
@@ -217,7 +217,7 @@ TEST(RunDirectory, OfARunThatLeftNothingIsFree) {
     Experiment experiment = xor_experiment(place.path() / "run");
     {
         // As when the disk was full before the first checkpoint.
-        const RunDirectory directory(experiment.directory, 3);
+        const EvolutionDirectory directory(experiment.directory, 3);
         directory.write_config(R"({"run": {"name": "small"}})", "cpu");
         const GenerationLog log(experiment.directory, {}, std::nullopt);
     }
@@ -302,7 +302,7 @@ TEST(Status, SaysWhetherTheFitnessIsReached) {
 TEST(RankLog, ARefusedJobWritesIntoNoOtherRun) {
     const TemporaryDirectory place;
     const Experiment experiment = xor_experiment(place.path() / "run");
-    const RunDirectory first(experiment.directory, 3);
+    const EvolutionDirectory first(experiment.directory, 3);
     EXPECT_THAT([&] { static_cast<void>(launch(experiment, {.ranks = 3})); },
                 ThrowsMessage<ConfigError>(HasSubstr("is in use")));
     EXPECT_FALSE(fs::exists(experiment.directory / "logs"));

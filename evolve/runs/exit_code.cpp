@@ -1,4 +1,4 @@
-#include "cambrian/launch/exit_code.hpp"
+#include "cambrian/evolve/runs/exit_code.hpp"
 
 #include <filesystem>
 #include <new>
@@ -6,9 +6,9 @@
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
 
-namespace cambrian::launch {
+namespace cambrian {
 
-Failure describe(const std::exception_ptr& error) {
+Failure failure_of(const std::exception_ptr& error) {
     try {
         std::rethrow_exception(error);
     } catch (const ConfigError& e) {
@@ -34,4 +34,4 @@ Failure describe(const std::exception_ptr& error) {
     }
 }
 
-}  // namespace cambrian::launch
+}  // namespace cambrian

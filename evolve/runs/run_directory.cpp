@@ -1,4 +1,4 @@
-#include "cambrian/distributed/coordinator/run_directory.hpp"
+#include "cambrian/evolve/runs/run_directory.hpp"
 
 #include <fmt/core.h>
 
@@ -12,7 +12,6 @@
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/io/container.hpp"
-#include "cambrian/engine/network/archive/archive.hpp"
 
 namespace cambrian::distributed {
 
@@ -21,7 +20,6 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr const char* status_name = "status.json";
-constexpr const char* newest_name = "checkpoint.cmb";
 constexpr std::string_view older_prefix = "checkpoint-";
 constexpr std::string_view suffix = ".cmb";
 
@@ -48,11 +46,6 @@ fs::path made(fs::path path) {
     return path;
 }
 
-struct Candidate {
-    fs::path path;
-    std::uint64_t generation = 0;
-};
-
 /// What lies in a folder. Throws ConfigError where the system refuses to say it.
 std::vector<fs::path> listed(const fs::path& folder) {
     std::vector<fs::path> paths;
@@ -75,19 +68,6 @@ bool is_there(const fs::path& path) {
     return fs::exists(path, ignored);
 }
 
-/// Checkpoints but the newest, newest first.
-std::vector<Candidate> older(const fs::path& folder) {
-    std::vector<Candidate> found;
-    for (const fs::path& path : listed(folder)) {
-        if (const auto generation = generation_of(path.filename().string())) {
-            found.push_back({path, *generation});
-        }
-    }
-    std::sort(found.begin(), found.end(),
-              [](const Candidate& a, const Candidate& b) { return a.generation > b.generation; });
-    return found;
-}
-
 /// Whether a table has a line after its header, or a part of one.
 bool has_lines(const fs::path& path) {
     if (std::error_code ignored; !fs::is_regular_file(path, ignored)) {
@@ -98,17 +78,9 @@ bool has_lines(const fs::path& path) {
     return std::getline(file, header) && file.get() != std::ifstream::traits_type::eof();
 }
 
-/// The lines that a checkpoint counts are not those that it counted. No older one helps: the user
-/// must know, and can put the file back.
-class ChangedLog : public InputError {
-  public:
-    using InputError::InputError;
-};
-
 }  // namespace
 
-RunDirectory::RunDirectory(fs::path path, std::uint64_t keep)
-    : path_(made(std::move(path))), keep_(std::max<std::uint64_t>(keep, 1)), lock_(path_) {
+RunDirectory::RunDirectory(fs::path path) : path_(made(std::move(path))), lock_(path_) {
     sweep();
 }
 
@@ -129,8 +101,25 @@ void RunDirectory::sweep() const {
     }
 }
 
+std::vector<OlderCheckpoint> older_checkpoints(const fs::path& folder) {
+    std::vector<OlderCheckpoint> found;
+    for (const fs::path& path : listed(folder)) {
+        if (const auto generation = generation_of(path.filename().string())) {
+            found.push_back({path, *generation});
+        }
+    }
+    std::sort(found.begin(), found.end(), [](const OlderCheckpoint& a, const OlderCheckpoint& b) {
+        return a.generation > b.generation;
+    });
+    return found;
+}
+
+std::string older_checkpoint(std::uint64_t generation) {
+    return fmt::format("{}{}{}", older_prefix, generation, suffix);
+}
+
 bool holds_checkpoint(const fs::path& directory) {
-    return is_there(directory / newest_name) || !older(directory).empty();
+    return is_there(directory / newest_checkpoint) || !older_checkpoints(directory).empty();
 }
 
 std::optional<std::string> RunDirectory::kept_network() const {
@@ -143,12 +132,12 @@ std::optional<std::string> RunDirectory::kept_network() const {
 }
 
 std::optional<std::string> RunDirectory::kept_file() const {
-    for (const char* name : {newest_name, "training.cmb"}) {
+    for (const char* name : {newest_checkpoint, "training.cmb"}) {
         if (is_there(path_ / name)) {
             return name;
         }
     }
-    if (const std::vector<Candidate> past = older(path_); !past.empty()) {
+    if (const std::vector<OlderCheckpoint> past = older_checkpoints(path_); !past.empty()) {
         return past.front().path.filename().string();
     }
     for (const char* name :
@@ -173,84 +162,6 @@ std::optional<std::string> RunDirectory::unfinished(std::string_view units) cons
         // The next status replaces it.
     }
     return std::nullopt;
-}
-
-void RunDirectory::make_logs() const {
-    std::error_code error;
-    const fs::path logs = path_ / "logs";
-    fs::create_directory(logs, error);
-    std::error_code ignored;
-    if (fs::is_directory(fs::symlink_status(logs, ignored))) {
-        return;
-    }
-    const bool other = !error || error == std::errc::file_exists;
-    throw ConfigError(fmt::format(
-        "{} cannot be made ({}) {}", logs.string(),
-        other ? "a file or link has its name" : error.message(),
-        other ? "remove it, or choose another run.directory" : "check the permissions of the run"));
-}
-
-bool RunDirectory::load_newest(const std::function<void(Checkpoint&&)>& accept,
-                               const std::function<void(const std::string&)>& warn) {
-    std::vector<Candidate> candidates = older(path_);
-    if (is_there(path_ / newest_name)) {
-        candidates.insert(candidates.begin(), {path_ / newest_name, 0});
-    }
-    std::vector<fs::path> refused;
-    for (const Candidate& candidate : candidates) {
-        try {
-            Checkpoint checkpoint =
-                decode_checkpoint(read_file(candidate.path), candidate.path.string());
-            if (const auto log = GenerationLog::shorter(path_, checkpoint.logs)) {
-                throw InputError(
-                    fmt::format("{} cannot be used ({} is shorter than it says) restore that log",
-                                candidate.path.string(), *log));
-            }
-            if (const auto log =
-                    GenerationLog::changed(path_, checkpoint.logs, checkpoint.checksums)) {
-                throw ChangedLog(changed_text(path_ / *log));
-            }
-            const std::uint64_t generation = checkpoint.generation;
-            accept(std::move(checkpoint));
-            if (candidate.path.filename() == newest_name) {
-                newest_ = generation;
-            }
-            // Out of the way of the next save, and kept for whoever wants to look.
-            for (const fs::path& path : refused) {
-                fs::rename(path, path.string() + ".damaged");
-            }
-            return true;
-        } catch (const ChangedLog&) {
-            throw;
-        } catch (const OtherVersionError&) {
-            // Sound, and left as it is for that version.
-            throw;
-        } catch (const InputError& error) {
-            warn(fmt::format("{}; trying an older checkpoint", error.what()));
-            refused.push_back(candidate.path);
-        }
-    }
-    if (!candidates.empty()) {
-        throw InputError(
-            fmt::format("no checkpoint in {} can be used ({} tried) start the run anew "
-                        "in another directory",
-                        path_.string(), candidates.size()));
-    }
-    return false;
-}
-
-void RunDirectory::save(const Checkpoint& checkpoint) {
-    const std::vector<std::byte> bytes = encode(checkpoint);
-    const fs::path newest = path_ / newest_name;
-    if (newest_ && *newest_ != checkpoint.generation && is_there(newest)) {
-        fs::rename(newest, path_ / fmt::format("{}{}{}", older_prefix, *newest_, suffix));
-    }
-    write_file_atomically(newest, bytes);
-    newest_ = checkpoint.generation;
-    const std::vector<Candidate> past = older(path_);
-    for (std::size_t i = keep_ - 1; i < past.size(); ++i) {
-        fs::remove(past[i].path);
-    }
 }
 
 void RunDirectory::write_config(const std::string& resolved_json,

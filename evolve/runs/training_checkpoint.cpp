@@ -1,4 +1,4 @@
-#include "cambrian/launch/training_checkpoint.hpp"
+#include "cambrian/evolve/runs/training_checkpoint.hpp"
 
 #include <array>
 
@@ -6,7 +6,7 @@
 #include "cambrian/engine/io/container.hpp"
 #include "cambrian/engine/network/archive/archive.hpp"
 
-namespace cambrian::launch {
+namespace cambrian::distributed {
 namespace {
 
 constexpr const char* kind = "training";
@@ -52,4 +52,4 @@ TrainingCheckpoint read_training_checkpoint(const std::filesystem::path& path) {
     return checkpoint;
 }
 
-}  // namespace cambrian::launch
+}  // namespace cambrian::distributed

@@ -8,7 +8,7 @@
 
 #include "cambrian/engine/core/hash.hpp"
 
-namespace cambrian::launch {
+namespace cambrian::distributed {
 
 /// 2: a checksum of epochs.csv.
 inline constexpr std::uint32_t training_format = 2;
@@ -17,7 +17,7 @@ inline constexpr std::uint32_t training_format = 2;
 /// tables were then.
 struct TrainingCheckpoint {
     std::string identity_json;  ///< Of the training it is of.
-    std::string arithmetic;     ///< What a resume must share, see distributed::arithmetic_of.
+    std::string arithmetic;     ///< What a resume must share, see arithmetic_of().
     std::uint64_t epochs_bytes = 0;
     std::uint64_t timings_bytes = 0;
     std::uint64_t observations_bytes = 0;
@@ -32,4 +32,4 @@ void write_training_checkpoint(const std::filesystem::path& path,
 /// Throws InputError for a missing file, damaged bytes and another kind of .cmb.
 [[nodiscard]] TrainingCheckpoint read_training_checkpoint(const std::filesystem::path& path);
 
-}  // namespace cambrian::launch
+}  // namespace cambrian::distributed

@@ -3,7 +3,7 @@
 #include <exception>
 #include <string>
 
-namespace cambrian::launch {
+namespace cambrian {
 
 /// What the program tells its caller.
 enum ExitCode : int {
@@ -21,6 +21,6 @@ struct Failure {
     int exit_code = exit_failed;
     std::string text;
 };
-[[nodiscard]] Failure describe(const std::exception_ptr& error);
+[[nodiscard]] Failure failure_of(const std::exception_ptr& error);
 
-}  // namespace cambrian::launch
+}  // namespace cambrian

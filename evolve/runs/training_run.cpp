@@ -1,4 +1,4 @@
-#include "cambrian/launch/training_run.hpp"
+#include "cambrian/evolve/runs/training_run.hpp"
 
 #include <fmt/format.h>
 
@@ -10,20 +10,17 @@
 #include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <ostream>
 
-#include "cambrian/distributed/coordinator/generation_log.hpp"
-#include "cambrian/distributed/coordinator/run_directory.hpp"
-#include "cambrian/distributed/protocol/handshake.hpp"
-#include "cambrian/distributed/protocol/initial_network.hpp"
 #include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/network/observe/observer.hpp"
 #include "cambrian/evolve/evaluation/evaluator.hpp"
+#include "cambrian/evolve/runs/append_file.hpp"
+#include "cambrian/evolve/runs/exit_code.hpp"
 #include "cambrian/evolve/runs/network_file.hpp"
-#include "cambrian/launch/exit_code.hpp"
-#include "cambrian/launch/show/console_reporter.hpp"
-#include "cambrian/launch/training_checkpoint.hpp"
+#include "cambrian/evolve/runs/run_directory.hpp"
+#include "cambrian/evolve/runs/training_checkpoint.hpp"
 
-namespace cambrian::launch {
+namespace cambrian::distributed {
 namespace {
 
 constexpr const char* epochs_header =
@@ -48,27 +45,24 @@ std::uint64_t file_bytes(const std::filesystem::path& path) {
 /// One training and its directory.
 class Run {
   public:
-    Run(const TrainingJob& job, Backend& backend, std::ostream& out, bool quiet, bool resume)
+    Run(const TrainingJob& job, Backend& backend, TrainingReporter& reporter, bool resume)
         : job_(job),
           backend_(backend),
           units_(job.task->loss_units()),
-          directory_(job.directory, 1),
-          out_(out),
-          quiet_(quiet),
-          seconds_between_lines_(seconds_between_lines(console_settings(quiet, job.log.interval))),
+          directory_(job.directory),
+          reporter_(reporter),
           accuracy_(has_accuracy(job.settings.loss)),
-          arithmetic_(distributed::arithmetic_of(backend)),
+          arithmetic_(arithmetic_of(backend)),
           network_(job.blueprint),
           trainer_(backend, network_, job.task->learning()->data, job.settings) {
-        if (const auto line = directory_.unfinished("epochs"))
-            out_ << fmt::format("warning: {}\n", *line) << std::flush;
+        if (const auto line = directory_.unfinished("epochs")) reporter_.warning(*line);
         if (const auto file = resume ? std::nullopt : directory_.kept_file())
             throw ConfigError(fmt::format(
                 "the directory {} already holds a run (starting again would overwrite its {}) give "
                 "another run.directory or run.seed",
                 directory_.path().string(), *file));
         if (resume) restore();
-        if (job.initial) distributed::write_initial(directory_.path(), job.initial->genome);
+        if (job.initial) write_initial(directory_.path(), job.initial->genome);
         directory_.write_config(job.resolved_json, backend.describe().text());
         epochs_.emplace(directory_.path() / "epochs.csv", before_.epochs_bytes);
         timings_.emplace(directory_.path() / "timings.csv", before_.timings_bytes);
@@ -83,7 +77,7 @@ class Run {
         try {
             return loop(interrupt);
         } catch (const std::exception& error) {
-            fail(describe(std::current_exception()).exit_code, error.what());
+            fail(failure_of(std::current_exception()).exit_code, error.what());
             throw;
         }
     }
@@ -140,15 +134,15 @@ class Run {
                 fmt::format("{} is shorter than training.cmb says (lines were lost) train anew "
                             "into another run.directory",
                             epochs.string()));
-        else if (!distributed::unchanged(epochs, before_.epochs_bytes, before_.epochs_checksum))
-            throw InputError(distributed::changed_text(epochs));
+        else if (!unchanged(epochs, before_.epochs_bytes, before_.epochs_checksum))
+            throw InputError(changed_text(epochs));
         trainer_.restore(before_.state, path);
         before_.state.clear();
         for (const auto& [file, bytes] :
              {std::pair{"timings.csv", &before_.timings_bytes},
               std::pair{"observations.jsonl", &before_.observations_bytes}})
-            *bytes = distributed::whole_lines(directory_.path() / file, *bytes);
-        if (!quiet_) out_ << fmt::format("going on after epoch {}\n", trainer_.epochs_done());
+            *bytes = whole_lines(directory_.path() / file, *bytes);
+        reporter_.note(fmt::format("going on after epoch {}", trainer_.epochs_done()));
     }
 
     void write_checkpoint() {
@@ -173,25 +167,20 @@ class Run {
             lines_ = std::make_unique<JsonLinesObserver>(
                 [this](const std::string& line) { observations_->pending() += line + '\n'; });
         } else {
-            lines_ = std::make_unique<ConsoleObserver>([this](const std::string& line) {
-                if (!quiet_) out_ << line << '\n';
-            });
+            lines_ = std::make_unique<ConsoleObserver>(
+                [this](const std::string& line) { reporter_.note(line); });
         }
         window_ = std::make_unique<WindowObserver>(job_.watch.window, *lines_);
         trainer_.watch(job_.watch.every, *window_);
     }
 
-    /// What the loss of the first epochs compares with.
-    void print_start() {
-        const bool validates = job_.task->signature().validates;
-        const std::vector<Score> scores =
-            trainer_.evaluate(validates ? Part::validation : Part::train, Snapshot::now);
-        out_ << fmt::format("start      {}", text(validates ? "validation" : "train", scores[0]))
-             << std::endl;
+    void report_start() {
+        const Part part = job_.task->signature().validates ? Part::validation : Part::train;
+        reporter_.started(part, trainer_.evaluate(part, Snapshot::now).front());
     }
 
     TrainingResult loop(const std::atomic<int>& interrupt) {
-        if (job_.keeps_weights() && !quiet_ && before_.identity_json.empty()) print_start();
+        if (job_.keeps_weights() && before_.identity_json.empty()) report_start();
         double saved = now();
         double begin = saved;
         while (!trainer_.finished()) {
@@ -224,10 +213,7 @@ class Run {
             told_ = now();
             write_status("running", std::nullopt, "");
         }
-        const bool due = !printed_ || now() - *printed_ >= seconds_between_lines_;
-        if (quiet_ || (!due && !trainer_.finished())) return;
-        printed_ = now();
-        print(report, seconds);
+        reporter_.epoch_done(report, best_individual(), seconds, trainer_.finished());
     }
 
     void append(std::int64_t epoch, std::size_t individual, const EpochScore& score) {
@@ -242,25 +228,6 @@ class Run {
                     ? fmt::format("{},{},", score.validation->loss, accuracy(*score.validation))
                     : std::string(",,");
         text += fmt::format("{},{},{}\n", score.skipped, score.best ? 1 : 0, score.stopped ? 1 : 0);
-    }
-
-    [[nodiscard]] std::string text(const char* what, const Score& score) const {
-        std::string result = fmt::format("  {} {:.6g}", what, score.loss);
-        if (accuracy_) result += fmt::format(" ({:.2f}%)", 100.0 * score.accuracy);
-        return result;
-    }
-
-    void print(const EpochReport& report, double seconds) {
-        const auto individual = static_cast<std::size_t>(best_individual());
-        const EpochScore& score = report.individuals[individual];
-        std::string line = fmt::format("epoch {:>5}{}", report.epoch, text("train", score.train));
-        if (score.validation) line += text("validation", *score.validation);
-        line += fmt::format("  rate {:.3g}  {:.3f} s", score.learning_rate, seconds);
-        if (report.individuals.size() > 1) line += fmt::format("  individual {}", individual);
-        std::int64_t skipped = 0;
-        for (const EpochScore& each : report.individuals) skipped += each.skipped;
-        if (skipped > 0) line += fmt::format("  {} steps skipped", skipped);
-        out_ << line << std::endl;
     }
 
     /// The one with the lowest watched loss so far.
@@ -309,9 +276,8 @@ class Run {
             write(kept_->individual, Snapshot::best, "best.cmb");
         if (write(kept_->individual, Snapshot::now, "last.cmb")) return;
         std::filesystem::remove(directory_.path() / "last.cmb");
-        if (!quiet_)
-            out_ << fmt::format("last.cmb is left out: weights of individual {} are not finite\n",
-                                kept_->individual);
+        reporter_.note(fmt::format("last.cmb is left out: weights of individual {} are not finite",
+                                   kept_->individual));
     }
 
     /// The network with its genes: those of network.initial, so that its relatives align.
@@ -340,7 +306,7 @@ class Run {
 
     /// Writes nothing and returns false where a weight is not finite.
     bool write(std::int64_t individual, Snapshot snapshot, const char* file) {
-        distributed::NetworkFile content;
+        NetworkFile content;
         content.genome = named_genome();
         content.genome.weights = trainer_.weights(individual, snapshot);
         if (!std::ranges::all_of(content.genome.weights, [](float x) { return std::isfinite(x); }))
@@ -353,7 +319,7 @@ class Run {
             content.fitness = -watched_loss(content.genome);
             if (job_.task->signature().validates) content.validated = content.fitness;
         }
-        distributed::write_network(directory_.path() / file, content);
+        write_network(directory_.path() / file, content);
         return true;
     }
 
@@ -370,9 +336,9 @@ class Run {
             result.test = trainer_.evaluate(
                 Part::test, Snapshot::best)[static_cast<std::size_t>(result.individual)];
         tested_ = result.test;
-        if (!quiet_ && !interrupted && job_.keeps_weights() &&
+        if (!interrupted && job_.keeps_weights() &&
             trainer_.weights(result.individual, Snapshot::best) == job_.settings.initial_weights)
-            out_ << "no epoch was better than the start: best.cmb is network.initial\n";
+            reporter_.note("no epoch was better than the start: best.cmb is network.initial");
         write_status(interrupted ? "interrupted" : "done",
                      interrupted ? exit_interrupted : exit_done,
                      interrupted                            ? "interrupted"
@@ -385,7 +351,7 @@ class Run {
         // While it runs the lowest so far, at the end that of best.cmb.
         const double loss =
             kept_ && exit_code ? kept_->loss : trainer_.best_loss(best_individual());
-        distributed::RunStatus status;
+        RunStatus status;
         status.state = state;
         status.exit_code = exit_code;
         status.generation = static_cast<std::uint64_t>(trainer_.epochs_done());
@@ -402,31 +368,28 @@ class Run {
     const TrainingJob& job_;
     Backend& backend_;
     std::optional<evolve::LossUnits> units_;
-    distributed::RunDirectory directory_;
-    std::ostream& out_;
-    bool quiet_;
-    double seconds_between_lines_;
+    RunDirectory directory_;
+    TrainingReporter& reporter_;
     bool accuracy_;
     std::string arithmetic_;
     TrainingCheckpoint before_;  ///< What is gone on from, without the state.
     Network network_;
     Trainer trainer_;
-    std::optional<distributed::AppendFile> epochs_;
-    std::optional<distributed::AppendFile> timings_;
+    std::optional<AppendFile> epochs_;
+    std::optional<AppendFile> timings_;
     std::optional<Kept> kept_;
-    std::optional<distributed::AppendFile> observations_;
+    std::optional<AppendFile> observations_;
     std::unique_ptr<Observer> lines_;
     std::unique_ptr<WindowObserver> window_;
     std::optional<Score> tested_;
-    std::optional<double> printed_;  ///< When the last line was.
-    double told_ = 0.0;              ///< When status.json was written.
+    double told_ = 0.0;  ///< When status.json was written.
 };
 
 }  // namespace
 
-TrainingResult run_training(const TrainingJob& job, Backend& backend, std::ostream& out, bool quiet,
+TrainingResult run_training(const TrainingJob& job, Backend& backend, TrainingReporter& reporter,
                             const std::atomic<int>& interrupt, bool resume) {
-    return Run(job, backend, out, quiet, resume).train(interrupt);
+    return Run(job, backend, reporter, resume).train(interrupt);
 }
 
-}  // namespace cambrian::launch
+}  // namespace cambrian::distributed

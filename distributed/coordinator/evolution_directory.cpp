@@ -1,0 +1,114 @@
+#include "cambrian/distributed/coordinator/evolution_directory.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <system_error>
+#include <utility>
+
+#include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/io/container.hpp"
+#include "cambrian/engine/network/archive/archive.hpp"
+
+namespace cambrian::distributed {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+bool is_there(const fs::path& path) {
+    std::error_code ignored;
+    return fs::exists(path, ignored);
+}
+
+/// The lines that a checkpoint counts are not those that it counted. No older one helps: the user
+/// must know, and can put the file back.
+class ChangedLog : public InputError {
+  public:
+    using InputError::InputError;
+};
+
+}  // namespace
+
+EvolutionDirectory::EvolutionDirectory(fs::path path, std::uint64_t keep)
+    : RunDirectory(std::move(path)), keep_(std::max<std::uint64_t>(keep, 1)) {}
+
+void EvolutionDirectory::make_logs() const {
+    std::error_code error;
+    const fs::path logs = path() / "logs";
+    fs::create_directory(logs, error);
+    std::error_code ignored;
+    if (fs::is_directory(fs::symlink_status(logs, ignored))) {
+        return;
+    }
+    const bool other = !error || error == std::errc::file_exists;
+    throw ConfigError(fmt::format(
+        "{} cannot be made ({}) {}", logs.string(),
+        other ? "a file or link has its name" : error.message(),
+        other ? "remove it, or choose another run.directory" : "check the permissions of the run"));
+}
+
+bool EvolutionDirectory::load_newest(const std::function<void(Checkpoint&&)>& accept,
+                                     const std::function<void(const std::string&)>& warn) {
+    std::vector<OlderCheckpoint> candidates = older_checkpoints(path());
+    if (is_there(path() / newest_checkpoint)) {
+        candidates.insert(candidates.begin(), {path() / newest_checkpoint, 0});
+    }
+    std::vector<fs::path> refused;
+    for (const OlderCheckpoint& candidate : candidates) {
+        try {
+            Checkpoint checkpoint =
+                decode_checkpoint(read_file(candidate.path), candidate.path.string());
+            if (const auto log = GenerationLog::shorter(path(), checkpoint.logs)) {
+                throw InputError(
+                    fmt::format("{} cannot be used ({} is shorter than it says) restore that log",
+                                candidate.path.string(), *log));
+            }
+            if (const auto log =
+                    GenerationLog::changed(path(), checkpoint.logs, checkpoint.checksums)) {
+                throw ChangedLog(changed_text(path() / *log));
+            }
+            const std::uint64_t generation = checkpoint.generation;
+            accept(std::move(checkpoint));
+            if (candidate.path.filename() == newest_checkpoint) {
+                newest_ = generation;
+            }
+            // Out of the way of the next save, and kept for whoever wants to look.
+            for (const fs::path& path : refused) {
+                fs::rename(path, path.string() + ".damaged");
+            }
+            return true;
+        } catch (const ChangedLog&) {
+            throw;
+        } catch (const OtherVersionError&) {
+            // Sound, and left as it is for that version.
+            throw;
+        } catch (const InputError& error) {
+            warn(fmt::format("{}; trying an older checkpoint", error.what()));
+            refused.push_back(candidate.path);
+        }
+    }
+    if (!candidates.empty()) {
+        throw InputError(
+            fmt::format("no checkpoint in {} can be used ({} tried) start the run anew "
+                        "in another directory",
+                        path().string(), candidates.size()));
+    }
+    return false;
+}
+
+void EvolutionDirectory::save(const Checkpoint& checkpoint) {
+    const std::vector<std::byte> bytes = encode(checkpoint);
+    const fs::path newest = path() / newest_checkpoint;
+    if (newest_ && *newest_ != checkpoint.generation && is_there(newest)) {
+        fs::rename(newest, path() / older_checkpoint(*newest_));
+    }
+    write_file_atomically(newest, bytes);
+    newest_ = checkpoint.generation;
+    const std::vector<OlderCheckpoint> past = older_checkpoints(path());
+    for (std::size_t i = keep_ - 1; i < past.size(); ++i) {
+        fs::remove(past[i].path);
+    }
+}
+
+}  // namespace cambrian::distributed

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "cambrian/distributed/coordinator/checkpoint.hpp"
+#include "cambrian/evolve/runs/run_directory.hpp"
+
+namespace cambrian::distributed {
+
+/// The directory of an evolution, with its checkpoints.
+class EvolutionDirectory : public RunDirectory {
+  public:
+    /// @param keep checkpoints that are kept, at least one. Throws as RunDirectory does.
+    EvolutionDirectory(std::filesystem::path path, std::uint64_t keep);
+
+    /// Makes the folder of the ranks' logs. Throws ConfigError where the system refuses.
+    void make_logs() const;
+
+    /// Tries the checkpoints, newest first, until `accept` throws no InputError; says of each that
+    /// was refused through `warn`, and puts it aside. Nothing when there is no checkpoint at all;
+    /// throws InputError when there are some but none is sound, and when the lines that it counts
+    /// were changed.
+    [[nodiscard]] bool load_newest(const std::function<void(Checkpoint&&)>& accept,
+                                   const std::function<void(const std::string&)>& warn);
+    /// The newest checkpoint becomes checkpoint-<generation>.cmb; the oldest beyond `keep` go.
+    void save(const Checkpoint& checkpoint);
+
+  private:
+    std::uint64_t keep_;
+    std::optional<std::uint64_t> newest_;  ///< Generation of checkpoint.cmb.
+};
+
+}  // namespace cambrian::distributed
