@@ -16,7 +16,16 @@ target_compile_options(cambrian_warnings INTERFACE
 add_library(cambrian_arithmetic INTERFACE)
 target_compile_options(cambrian_arithmetic INTERFACE -ffp-contract=off -fno-trapping-math -fno-math-errno)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
-  target_compile_options(cambrian_arithmetic INTERFACE -march=x86-64-v3)
+  set(default_architecture x86-64-v3)
+endif()
+set(CAMBRIAN_ARCHITECTURE "${default_architecture}" CACHE STRING
+  "The -march of the build, e.g. x86-64-v3 (AVX2 and FMA) or x86-64 (any such processor, slower); empty: the compiler's own")
+if(CAMBRIAN_ARCHITECTURE)
+  target_compile_options(cambrian_arithmetic INTERFACE -march=${CAMBRIAN_ARCHITECTURE})
+endif()
+if(NOT CAMBRIAN_ARCHITECTURE MATCHES "^x86-64-v[34]$")
+  # How calls pass vectors that the processor has not; nobody outside passes ours.
+  target_compile_options(cambrian_arithmetic INTERFACE -Wno-psabi)
 endif()
 
 # cambrian_batch(<target> <files a batch> <patterns>): batches for CMAKE_UNITY_BUILD, of neighbours in one folder. Headers

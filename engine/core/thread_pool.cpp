@@ -1,6 +1,5 @@
 #include "cambrian/engine/core/thread_pool.hpp"
 
-#include <immintrin.h>
 #include <sched.h>
 
 #include <fmt/core.h>
@@ -87,6 +86,15 @@ struct Batch {
     }
 };
 
+// Leaves the core to its other thread for a moment.
+inline void rest() {
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    asm volatile("yield");
+#endif
+}
+
 // Waits for a condition: shortly by spinning (when processors are not shared), then by returning
 // false.
 template <class Condition>
@@ -103,7 +111,7 @@ bool spin_until(bool may_spin, Condition condition) {
             if (condition()) {
                 return true;
             }
-            _mm_pause();
+            rest();
         }
     }
     return false;

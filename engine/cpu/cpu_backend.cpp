@@ -1,7 +1,9 @@
 #include "cambrian/engine/cpu/cpu_backend.hpp"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <fstream>
+#include <string>
 
 #include "cambrian/engine/backend/backend.hpp"
 #include "cambrian/engine/backend/program_dump.hpp"
@@ -19,16 +21,38 @@ namespace cambrian {
 namespace cpu {
 namespace {
 
+/// Refuses a processor that lacks what the compiler was allowed to use.
 void require_instructions() {
+#if defined(__x86_64__)
     __builtin_cpu_init();
-    const bool present = __builtin_cpu_supports("avx2") != 0 &&
-                         __builtin_cpu_supports("fma") != 0 && __builtin_cpu_supports("bmi") != 0 &&
-                         __builtin_cpu_supports("bmi2") != 0;
-    if (!present) {
-        throw DeviceError(
-            "this processor cannot run the CPU backend (it lacks AVX2, FMA or BMI, the level "
-            "x86-64-v3 the build needs) use a processor made after 2015");
-    }
+    std::string missing;
+    [[maybe_unused]] const auto require = [&](bool present, const char* name) {
+        if (!present) missing += (missing.empty() ? "" : ", ") + std::string(name);
+    };
+#ifdef __SSE4_2__
+    require(__builtin_cpu_supports("sse4.2") != 0, "SSE4.2");
+#endif
+#ifdef __AVX2__
+    require(__builtin_cpu_supports("avx2") != 0, "AVX2");
+#endif
+#ifdef __FMA__
+    require(__builtin_cpu_supports("fma") != 0, "FMA");
+#endif
+#ifdef __BMI__
+    require(__builtin_cpu_supports("bmi") != 0, "BMI");
+#endif
+#ifdef __BMI2__
+    require(__builtin_cpu_supports("bmi2") != 0, "BMI2");
+#endif
+#ifdef __AVX512F__
+    require(__builtin_cpu_supports("avx512f") != 0, "AVX-512");
+#endif
+    if (!missing.empty())
+        throw DeviceError(fmt::format(
+            "this processor cannot run the CPU backend (it lacks {}, which this program was built "
+            "with) build with -DCAMBRIAN_ARCHITECTURE=x86-64, or use a processor made after 2015",
+            missing));
+#endif
 }
 
 std::string processor_name() {
@@ -39,7 +63,7 @@ std::string processor_name() {
             return line.substr(colon + 2);
         }
     }
-    return "unknown x86-64 processor";
+    return "unknown processor";
 }
 
 /// The elements of a buffer as a type, checked.

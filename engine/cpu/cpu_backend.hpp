@@ -25,7 +25,7 @@ struct CpuOptions {
 };
 
 /// Runs graphs in blocks of individuals whose size depends on shapes only, spread over a thread
-/// pool; contractions by fused multiply-adds over blocks of k (fast, see cpu/gemm.hpp) or in order
+/// pool; contractions by multiply_add over blocks of k (fast, see cpu/gemm/gemm.hpp) or in order
 /// (strict). Throws DeviceError when the processor lacks the instructions the build needs.
 [[nodiscard]] std::unique_ptr<Backend> make_cpu_backend(const CpuOptions& options);
 

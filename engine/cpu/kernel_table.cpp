@@ -7,8 +7,8 @@
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/elementary.hpp"
 #include "cambrian/engine/core/error.hpp"
-#include "cambrian/engine/core/simd/vector_functions.hpp"
 #include "cambrian/engine/cpu/execution/lift.hpp"
+#include "cambrian/engine/cpu/kernels/lift_vectors.hpp"
 #include "cambrian/engine/graph/data_checks.hpp"
 
 namespace cambrian::cpu {

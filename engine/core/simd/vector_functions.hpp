@@ -1,21 +1,16 @@
 #pragma once
 
-#include <immintrin.h>
-
-#include <algorithm>
-#include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
 
 #include "cambrian/engine/core/elementary.hpp"
 #include "cambrian/engine/core/simd/lanes.hpp"
-#include "cambrian/engine/cpu/execution/lift.hpp"
 
 /// Elementary functions of eight numbers at once: the bits of core/elementary.inl in fewer
-/// instructions than a compiler finds there. A step whose result is exact there is one fused
-/// instruction here, tests on the bits are comparisons with the same outcome; every float is
-/// compared by a test.
+/// instructions than a compiler finds there. A difference that is exact there is one fused
+/// instruction here, tests on the bits are comparisons with the same outcome; a test compares.
 namespace cambrian::cpu::vector_functions {
 
 /// Eight floats in each of several vectors: their independent chains of operations hide each
@@ -23,7 +18,7 @@ namespace cambrian::cpu::vector_functions {
 template <std::size_t vectors>
 struct Lanes {
     static constexpr std::int64_t count = lane(vectors);
-    __m256 of[vectors];
+    FloatVector of[vectors];
 };
 
 namespace detail {
@@ -31,14 +26,14 @@ namespace detail {
 /// The same bits as integers.
 template <std::size_t vectors>
 struct Words {
-    __m256i of[vectors];
+    IntVector of[vectors];
 };
 
-[[gnu::always_inline]] inline __m256 all(float x) {
-    return _mm256_set1_ps(x);
+[[gnu::always_inline]] inline FloatVector all(float x) {
+    return cpu::repeated(x);
 }
-[[gnu::always_inline]] inline __m256i all_words(std::uint32_t x) {
-    return _mm256_set1_epi32(static_cast<std::int32_t>(x));
+[[gnu::always_inline]] inline IntVector all_words(std::uint32_t x) {
+    return cpu::repeated(static_cast<std::int32_t>(x));
 }
 
 /// The results of a function of the index of a vector.
@@ -67,44 +62,44 @@ template <std::size_t n>
 }
 template <std::size_t n>
 [[gnu::always_inline]] inline Words<n> words_of(Lanes<n> x) {
-    return each_word<n>([&](std::size_t i) { return _mm256_castps_si256(x.of[i]); });
+    return each_word<n>([&](std::size_t i) { return bits_of(x.of[i]); });
 }
 template <std::size_t n>
 [[gnu::always_inline]] inline Lanes<n> lanes_of(Words<n> x) {
-    return each<n>([&](std::size_t i) { return _mm256_castsi256_ps(x.of[i]); });
+    return each<n>([&](std::size_t i) { return floats_of(x.of[i]); });
 }
 
 template <std::size_t n>
 [[gnu::always_inline]] inline Lanes<n> operator+(Lanes<n> a, Lanes<n> b) {
-    return each<n>([&](std::size_t i) { return _mm256_add_ps(a.of[i], b.of[i]); });
+    return each<n>([&](std::size_t i) { return a.of[i] + b.of[i]; });
 }
 template <std::size_t n>
 [[gnu::always_inline]] inline Lanes<n> operator-(Lanes<n> a, Lanes<n> b) {
-    return each<n>([&](std::size_t i) { return _mm256_sub_ps(a.of[i], b.of[i]); });
+    return each<n>([&](std::size_t i) { return a.of[i] - b.of[i]; });
 }
 template <std::size_t n>
 [[gnu::always_inline]] inline Lanes<n> operator*(Lanes<n> a, Lanes<n> b) {
-    return each<n>([&](std::size_t i) { return _mm256_mul_ps(a.of[i], b.of[i]); });
+    return each<n>([&](std::size_t i) { return a.of[i] * b.of[i]; });
 }
 template <std::size_t n>
 [[gnu::always_inline]] inline Lanes<n> operator&(Lanes<n> a, Lanes<n> b) {
-    return each<n>([&](std::size_t i) { return _mm256_and_ps(a.of[i], b.of[i]); });
+    return each<n>([&](std::size_t i) { return bits_of_both(a.of[i], b.of[i]); });
 }
 template <std::size_t n>
 [[gnu::always_inline]] inline Lanes<n> operator|(Lanes<n> a, Lanes<n> b) {
-    return each<n>([&](std::size_t i) { return _mm256_or_ps(a.of[i], b.of[i]); });
+    return each<n>([&](std::size_t i) { return bits_of_either(a.of[i], b.of[i]); });
 }
 template <std::size_t n>
 [[gnu::always_inline]] inline Words<n> operator+(Words<n> a, Words<n> b) {
-    return each_word<n>([&](std::size_t i) { return _mm256_add_epi32(a.of[i], b.of[i]); });
+    return each_word<n>([&](std::size_t i) { return wrapped_sum(a.of[i], b.of[i]); });
 }
 template <std::size_t n>
 [[gnu::always_inline]] inline Words<n> operator-(Words<n> a, Words<n> b) {
-    return each_word<n>([&](std::size_t i) { return _mm256_sub_epi32(a.of[i], b.of[i]); });
+    return each_word<n>([&](std::size_t i) { return wrapped_difference(a.of[i], b.of[i]); });
 }
 template <std::size_t n>
 [[gnu::always_inline]] inline Words<n> operator&(Words<n> a, Words<n> b) {
-    return each_word<n>([&](std::size_t i) { return _mm256_and_si256(a.of[i], b.of[i]); });
+    return each_word<n>([&](std::size_t i) { return a.of[i] & b.of[i]; });
 }
 template <std::size_t n>
 [[gnu::always_inline]] inline Lanes<n> operator+(float a, Lanes<n> b) {
@@ -126,56 +121,55 @@ template <std::size_t n>
 /// a < limit ? a : limit for numbers, a where it is none.
 template <std::size_t n>
 [[gnu::always_inline]] inline Lanes<n> at_most(Lanes<n> a, float limit) {
-    return each<n>([&](std::size_t i) { return _mm256_min_ps(all(limit), a.of[i]); });
+    return each<n>([&](std::size_t i) { return min_of(all(limit), a.of[i]); });
 }
 template <std::size_t n>
 [[gnu::always_inline]] inline Lanes<n> at_least(Lanes<n> a, float limit) {
-    return each<n>([&](std::size_t i) { return _mm256_max_ps(all(limit), a.of[i]); });
+    return each<n>([&](std::size_t i) { return max_of(all(limit), a.of[i]); });
 }
 template <std::size_t n>
 [[gnu::always_inline]] inline Words<n> at_most(Words<n> a, std::uint32_t limit) {
-    return each_word<n>([&](std::size_t i) { return _mm256_min_epi32(a.of[i], all_words(limit)); });
+    return each_word<n>([&](std::size_t i) { return min_of(a.of[i], all_words(limit)); });
 }
 /// All bits set where it holds.
 template <std::size_t n>
 [[gnu::always_inline]] inline Lanes<n> below(Lanes<n> a, float limit) {
-    return each<n>([&](std::size_t i) { return _mm256_cmp_ps(a.of[i], all(limit), _CMP_LT_OQ); });
+    return each<n>([&](std::size_t i) { return floats_of(a.of[i] < all(limit)); });
 }
 template <std::size_t n>
 [[gnu::always_inline]] inline Words<n> above(Words<n> a, std::uint32_t limit) {
-    return each_word<n>(
-        [&](std::size_t i) { return _mm256_cmpgt_epi32(a.of[i], all_words(limit)); });
+    return each_word<n>([&](std::size_t i) { return a.of[i] > all_words(limit); });
 }
 template <std::size_t n>
 [[gnu::always_inline]] inline bool holds_for_all(Lanes<n> condition) {
-    __m256 all_of = condition.of[0];
-    for (std::size_t i = 1; i < n; ++i) all_of = _mm256_and_ps(all_of, condition.of[i]);
-    return _mm256_movemask_ps(all_of) == 0xFF;
+    FloatVector all_of = condition.of[0];
+    for (std::size_t i = 1; i < n; ++i) all_of = bits_of_both(all_of, condition.of[i]);
+    return all_signs_set(all_of);
 }
 /// Chosen by the sign of the condition.
 template <std::size_t n>
 [[gnu::always_inline]] inline Lanes<n> choose(Lanes<n> condition, Lanes<n> yes, Lanes<n> no) {
     return each<n>(
-        [&](std::size_t i) { return _mm256_blendv_ps(no.of[i], yes.of[i], condition.of[i]); });
+        [&](std::size_t i) { return choose_by_sign(condition.of[i], yes.of[i], no.of[i]); });
 }
 
 /// x where the operand is a number, the one NaN of all functions elsewhere.
 template <std::size_t n>
 [[gnu::always_inline]] inline Lanes<n> where_number(Lanes<n> operand, Lanes<n> x) {
-    const Lanes<n> none = each<n>(
-        [&](std::size_t i) { return _mm256_cmp_ps(operand.of[i], operand.of[i], _CMP_UNORD_Q); });
+    const Lanes<n> none =
+        each<n>([&](std::size_t i) { return floats_of(operand.of[i] != operand.of[i]); });
     return choose(none, lanes_of(repeated<n>(elementary::not_a_number_bits)), x);
 }
 
 /// x - a b, rounded once.
 template <std::size_t n>
 [[gnu::always_inline]] inline Lanes<n> rest(Lanes<n> x, Lanes<n> a, float b) {
-    return each<n>([&](std::size_t i) { return _mm256_fnmadd_ps(a.of[i], all(b), x.of[i]); });
+    return each<n>([&](std::size_t i) { return exact_rest(x.of[i], a.of[i], all(b)); });
 }
 /// 1 - a b, rounded once.
 template <std::size_t n>
 [[gnu::always_inline]] inline Lanes<n> rest_of_one(Lanes<n> a, Lanes<n> b) {
-    return each<n>([&](std::size_t i) { return _mm256_fnmadd_ps(a.of[i], b.of[i], all(1.0F)); });
+    return each<n>([&](std::size_t i) { return exact_rest(all(1.0F), a.of[i], b.of[i]); });
 }
 
 /// The bits of e^x without the test whether it is normal, for -104 <= x <= 89.
@@ -193,7 +187,7 @@ template <std::size_t n>
     const Lanes<n> fraction = 1.0F + (r + (r * r) * p_1);
     // The bits of the rounding shift leave the word.
     const Words<n> exponent =
-        each_word<n>([&](std::size_t i) { return _mm256_slli_epi32(words_of(shifted).of[i], 23); });
+        each_word<n>([&](std::size_t i) { return shifted_left<23>(words_of(shifted).of[i]); });
     return words_of(fraction) + exponent;
 }
 
@@ -287,89 +281,6 @@ template <std::size_t n>
     using namespace detail;
     const Lanes<n> inner = x + 0.044715F * ((x * x) * x);
     return (0.5F * x) * (1.0F + tanh(0.797884561F * inner));
-}
-
-namespace detail {
-
-template <std::size_t vectors>
-[[gnu::always_inline]] inline Lanes<vectors> load(const float* x) {
-    return each<vectors>([&](std::size_t v) { return _mm256_loadu_ps(x + lane(v)); });
-}
-template <std::size_t vectors>
-[[gnu::always_inline]] inline void store(float* result, Lanes<vectors> y) {
-    for (std::size_t v = 0; v < vectors; ++v) _mm256_storeu_ps(result + lane(v), y.of[v]);
-}
-
-/// Computes as many whole groups of vectors as the rest of a row holds; returns where it ends.
-/// Everything is inlined into it: a call would pass vectors through memory.
-template <std::size_t vectors, class Vector>
-[[gnu::flatten]] std::int64_t run(Vector function, const float* x, float* result,
-                                  std::int64_t first, std::int64_t length) {
-    std::int64_t i = first;
-    for (; i + Lanes<vectors>::count <= length; i += Lanes<vectors>::count)
-        store(result + i, function(load<vectors>(x + i)));
-    return i;
-}
-
-/// The same for a function in two parts. The result may be the operand.
-template <std::size_t vectors, class Parts>
-[[gnu::flatten]] std::int64_t run_parts(const float* x, float* result, std::int64_t length) {
-    constexpr std::int64_t block = 16 * Lanes<vectors>::count;
-    alignas(32) std::array<float, static_cast<std::size_t>(block)> between;
-    const std::int64_t end = length / Lanes<vectors>::count * Lanes<vectors>::count;
-    for (std::int64_t first = 0; first < end; first += block) {
-        const std::int64_t count = std::min(block, end - first);
-        for (std::int64_t i = 0; i < count; i += Lanes<vectors>::count)
-            store(between.data() + i, Parts::first(load<vectors>(x + first + i)));
-        for (std::int64_t i = 0; i < count; i += Lanes<vectors>::count)
-            store(result + first + i,
-                  Parts::second(load<vectors>(x + first + i), load<vectors>(between.data() + i)));
-    }
-    return end;
-}
-
-/// What is left of a row.
-template <class Vector>
-void run_rest(Vector function, const float* x, float* result, std::int64_t first,
-              std::int64_t length) {
-    std::int64_t i = run<2>(function, x, result, first, length);
-    i = run<1>(function, x, result, i, length);
-    if (i < length) {
-        const Lanes<1> last{{_mm256_maskload_ps(x + i, lane_mask(length - i))}};
-        store_first(result + i, function(last).of[0], length - i);
-    }
-}
-
-}  // namespace detail
-
-/// Lifts a function of one number to rows; where they lie together, by the same function of lanes.
-template <class Scalar, class Vector>
-constexpr LoopSet lift(Scalar scalar, Vector) {
-    LoopSet rows = cpu::lift<float(float)>(scalar);
-    rows.contiguous[1] = [](const Pointers& pointers, std::int64_t length, const Nest::Strides&) {
-        auto* result = reinterpret_cast<float*>(pointers[0]);
-        const auto* x = reinterpret_cast<const float*>(pointers[1]);
-        // Six chains at once are the fastest.
-        const std::int64_t i = detail::run<6>(Vector{}, x, result, 0, length);
-        detail::run_rest(Vector{}, x, result, i, length);
-    };
-    return rows;
-}
-
-/// The same for a function in two parts.
-template <class Parts, class Scalar>
-constexpr LoopSet lift_parts(Scalar scalar) {
-    LoopSet rows = cpu::lift<float(float)>(scalar);
-    rows.contiguous[1] = [](const Pointers& pointers, std::int64_t length, const Nest::Strides&) {
-        auto* result = reinterpret_cast<float*>(pointers[0]);
-        const auto* x = reinterpret_cast<const float*>(pointers[1]);
-        const std::int64_t i = detail::run_parts<4, Parts>(x, result, length);
-        const auto whole = [](auto own) __attribute__((always_inline)) {
-            return Parts::second(own, Parts::first(own));
-        };
-        detail::run_rest(whole, x, result, i, length);
-    };
-    return rows;
 }
 
 }  // namespace cambrian::cpu::vector_functions

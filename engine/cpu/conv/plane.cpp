@@ -1,7 +1,5 @@
 #include "cambrian/engine/cpu/conv/plane.hpp"
 
-#include <immintrin.h>
-
 #include <algorithm>
 #include <array>
 
@@ -16,31 +14,29 @@ constexpr std::size_t max_vectors = 6;
 
 template <std::size_t count, bool fused>
 void sums_of(const ConvPlane& plane, const ConvVector* vectors) {
-    __m256 sums[count];
+    FloatVector sums[count];
     const float* from[count];
     unrolled<count>([&](auto v) __attribute__((always_inline)) {
-        sums[v] = _mm256_setzero_ps();
+        sums[v] = FloatVector{};
         from[v] = plane.windows + vectors[v].window;
     });
     const std::size_t depth = plane.offsets.size();
     const std::int64_t* offsets = plane.offsets.data();
     const float* weights = plane.weights;
     for (std::size_t k = 0; k < depth; ++k) {
-        const __m256 weight = _mm256_broadcast_ss(weights + k);
+        const FloatVector weight = load_repeated(weights + k);
         const std::int64_t offset = offsets[k];
         unrolled<count>([&](auto v) __attribute__((always_inline)) {
-            const __m256 words = _mm256_loadu_ps(from[v] + offset);
-            sums[v] = fused ? _mm256_fmadd_ps(weight, words, sums[v])
-                            : _mm256_add_ps(sums[v], _mm256_mul_ps(weight, words));
+            const FloatVector words = load(from[v] + offset);
+            sums[v] = fused ? multiply_add(weight, words, sums[v]) : sums[v] + weight * words;
         });
     }
     unrolled<count>([&](auto v) __attribute__((always_inline)) {
-        const __m256 sum = plane.bias == nullptr
-                               ? sums[v]
-                               : _mm256_add_ps(sums[v], _mm256_broadcast_ss(plane.bias));
+        const FloatVector sum =
+            plane.bias == nullptr ? sums[v] : sums[v] + load_repeated(plane.bias);
         float* to = plane.result + vectors[v].result;
         if (vectors[v].count == lanes) {
-            _mm256_storeu_ps(to, sum);
+            store(to, sum);
         } else {
             store_first(to, sum, vectors[v].count);
         }

@@ -1,9 +1,9 @@
 #include "cambrian/engine/cpu/conv/tile.hpp"
 
-#include <immintrin.h>
-
 #include <array>
 #include <utility>
+
+#include "cambrian/engine/core/simd/lanes.hpp"
 
 namespace cambrian::cpu {
 
@@ -12,70 +12,66 @@ namespace {
 // Sums, one row of windows and one weight fill the 16 or 32 registers there are.
 constexpr std::size_t vectors = 3;
 constexpr std::size_t narrow_rows = 4;
-constexpr std::size_t wide_rows = 8;
 
 template <std::size_t rows, std::size_t columns, bool fused>
 void narrow_tile(const ConvTileCall& call) {
-    __m256 sums[rows][columns];
+    FloatVector sums[rows][columns];
     for (auto& row : sums) {
-        for (__m256& sum : row) {
-            sum = _mm256_setzero_ps();
+        for (FloatVector& sum : row) {
+            sum = FloatVector{};
         }
     }
     for (std::int64_t k = 0; k < call.depth; ++k) {
-        __m256 right[columns];
+        FloatVector right[columns];
         for (std::size_t v = 0; v < columns; ++v) {
-            right[v] = _mm256_loadu_ps(call.windows + call.offsets[k] + 8 * v);
+            right[v] = load(call.windows + call.offsets[k] + lane(v));
         }
         for (std::size_t r = 0; r < rows; ++r) {
-            const __m256 left =
-                _mm256_set1_ps(call.weights[static_cast<std::int64_t>(r) * call.depth + k]);
+            const FloatVector left =
+                repeated(call.weights[static_cast<std::int64_t>(r) * call.depth + k]);
             for (std::size_t v = 0; v < columns; ++v) {
-                sums[r][v] = fused ? _mm256_fmadd_ps(left, right[v], sums[r][v])
-                                   : _mm256_add_ps(sums[r][v], _mm256_mul_ps(left, right[v]));
+                sums[r][v] =
+                    fused ? multiply_add(left, right[v], sums[r][v]) : sums[r][v] + left * right[v];
             }
         }
     }
     for (std::size_t r = 0; r < rows; ++r) {
         for (std::size_t v = 0; v < columns; ++v) {
-            _mm256_storeu_ps(call.sums + 8 * (r * columns + v), sums[r][v]);
+            store(call.sums + lane(r * columns + v), sums[r][v]);
         }
     }
 }
+
+#if CAMBRIAN_AVX2
+constexpr std::size_t wide_rows = 8;
 
 template <std::size_t rows, std::size_t columns, bool fused>
 [[gnu::target("avx512f")]] void wide_tile(const ConvTileCall& call) {
-    __m512 sums[rows][columns];
+    WideVector sums[rows][columns];
     for (auto& row : sums) {
-        for (__m512& sum : row) {
-            sum = _mm512_setzero_ps();
+        for (WideVector& sum : row) {
+            sum = WideVector{};
         }
     }
     for (std::int64_t k = 0; k < call.depth; ++k) {
-        __m512 right[columns];
+        WideVector right[columns];
         for (std::size_t v = 0; v < columns; ++v) {
-            right[v] = _mm512_loadu_ps(call.windows + call.offsets[k] + 16 * v);
+            right[v] = wide_load(call.windows + call.offsets[k] + wide_lanes * v);
         }
         for (std::size_t r = 0; r < rows; ++r) {
-            const __m512 left =
-                _mm512_set1_ps(call.weights[static_cast<std::int64_t>(r) * call.depth + k]);
+            const WideVector left =
+                wide_repeated(call.weights[static_cast<std::int64_t>(r) * call.depth + k]);
             for (std::size_t v = 0; v < columns; ++v) {
-                sums[r][v] = fused ? _mm512_fmadd_ps(left, right[v], sums[r][v])
-                                   : _mm512_add_ps(sums[r][v], _mm512_mul_ps(left, right[v]));
+                sums[r][v] = fused ? wide_multiply_add(left, right[v], sums[r][v])
+                                   : wide_add(sums[r][v], wide_multiply(left, right[v]));
             }
         }
     }
     for (std::size_t r = 0; r < rows; ++r) {
         for (std::size_t v = 0; v < columns; ++v) {
-            _mm512_storeu_ps(call.sums + 16 * (r * columns + v), sums[r][v]);
+            wide_store(call.sums + wide_lanes * (r * columns + v), sums[r][v]);
         }
     }
-}
-
-template <bool fused, std::size_t... index>
-constexpr std::array<ConvTiles::Kernel, sizeof...(index)> narrow_kernels(
-    std::index_sequence<index...>) {
-    return {narrow_tile<index / vectors + 1, index % vectors + 1, fused>...};
 }
 
 template <bool fused, std::size_t... index>
@@ -84,20 +80,31 @@ constexpr std::array<ConvTiles::Kernel, sizeof...(index)> wide_kernels(
     return {wide_tile<index / vectors + 1, index % vectors + 1, fused>...};
 }
 
-using NarrowIndices = std::make_index_sequence<narrow_rows * vectors>;
 using WideIndices = std::make_index_sequence<wide_rows * vectors>;
-constexpr auto narrow_fused = narrow_kernels<true>(NarrowIndices{});
-constexpr auto narrow_ordered = narrow_kernels<false>(NarrowIndices{});
 constexpr auto wide_fused = wide_kernels<true>(WideIndices{});
 constexpr auto wide_ordered = wide_kernels<false>(WideIndices{});
+#endif
+
+template <bool fused, std::size_t... index>
+constexpr std::array<ConvTiles::Kernel, sizeof...(index)> narrow_kernels(
+    std::index_sequence<index...>) {
+    return {narrow_tile<index / vectors + 1, index % vectors + 1, fused>...};
+}
+
+using NarrowIndices = std::make_index_sequence<narrow_rows * vectors>;
+constexpr auto narrow_fused = narrow_kernels<true>(NarrowIndices{});
+constexpr auto narrow_ordered = narrow_kernels<false>(NarrowIndices{});
 
 }  // namespace
 
 std::span<const ConvTiles> all_conv_tiles() {
-    static const std::array tiles{
-        ConvTiles{"avx2", 8, narrow_rows, vectors, narrow_fused, narrow_ordered, true},
-        ConvTiles{"avx512", 16, wide_rows, vectors, wide_fused, wide_ordered,
-                  __builtin_cpu_supports("avx512f") != 0}};
+    static const std::array tiles {
+        ConvTiles{"8 lanes", lanes, narrow_rows, vectors, narrow_fused, narrow_ordered, true},
+#if CAMBRIAN_AVX2
+            ConvTiles{"16 lanes", wide_lanes,   wide_rows,         vectors,
+                      wide_fused, wide_ordered, has_wide_vectors()},
+#endif
+    };
     return tiles;
 }
 

@@ -1,14 +1,12 @@
 #include "cambrian/engine/cpu/conv/window_taps.hpp"
 
-#include <immintrin.h>
-
 #include <algorithm>
+
+#include "cambrian/engine/core/simd/lanes.hpp"
 
 namespace cambrian::cpu {
 
 namespace {
-
-constexpr std::int64_t lanes = 8;
 
 /// Rows of images are short: a call would take longer than the copy.
 void copy_neighbours(const float* __restrict__ from, std::int64_t count, float* __restrict__ to) {
@@ -19,9 +17,9 @@ void copy_neighbours(const float* __restrict__ from, std::int64_t count, float* 
         return;
     }
     for (std::int64_t i = 0; i < count - lanes; i += lanes) {
-        _mm256_storeu_ps(to + i, _mm256_loadu_ps(from + i));
+        store(to + i, load(from + i));
     }
-    _mm256_storeu_ps(to + count - lanes, _mm256_loadu_ps(from + count - lanes));
+    store(to + count - lanes, load(from + count - lanes));
 }
 
 void copy_run(const float* from, std::int64_t step, std::int64_t count, float* to) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "cambrian/engine/core/simd/lanes.hpp"
 #include "cambrian/engine/cpu/gemm/pack.hpp"
 #include "cambrian/engine/cpu/gemm/tile.hpp"
 
@@ -224,6 +225,10 @@ class Run {
 };
 
 }  // namespace
+
+constinit const std::string_view Gemm::name =
+    fuses_multiply_add ? "gemm of fused sums over blocks of 256"
+                       : "gemm of rounded products over blocks of 256, without AVX2 and FMA";
 
 std::int64_t Gemm::scratch_words() const {
     const Gemm gemm = by_rows(*this);

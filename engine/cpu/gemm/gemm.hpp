@@ -10,13 +10,13 @@ namespace cambrian::cpu {
 
 /// C [m, n] = factor op(A) op(B), or added to C, in fast math: A, B and C row-major, dense unless
 /// their rows are said to be further apart. Every element sums blocks of k in ascending order, each
-/// a chain of fused multiply-adds from 0, and each block times `factor`. So a row has the same bits
+/// a chain of multiply_add from 0, and each block times `factor`. So a row has the same bits
 /// whatever rows there are beside it, on any number of threads.
 ///
 /// The structure is that of K. Goto, R. van de Geijn, "Anatomy of High-Performance Matrix
 /// Multiplication" (2008): tiles of C in registers, B and A packed in the order tiles read them.
 struct Gemm {
-    static constexpr std::string_view name = "gemm of fused sums over blocks of 256";
+    static const std::string_view name;
 
     std::int64_t m = 0;
     std::int64_t n = 0;

@@ -1,11 +1,8 @@
 #include "cambrian/engine/cpu/gemm/pack.hpp"
 
-#include <immintrin.h>
-
 #include <algorithm>
 
 #include "cambrian/engine/core/simd/lanes.hpp"
-#include "cambrian/engine/core/simd/transpose_tile.hpp"
 #include "cambrian/engine/core/simd/unrolled.hpp"
 #include "cambrian/engine/cpu/gemm/tile.hpp"
 
@@ -42,9 +39,8 @@ template <std::int64_t width>
         const auto columns = load_transposed([&](std::int64_t r) {
             return panel.from.data + std::min(line + r, width - 1) * panel.from.row + p + first;
         });
-        unrolled<static_cast<std::size_t>(half)>([&](auto i) {
-            _mm256_storeu_ps(to + (first + std::int64_t{i}) * width, columns.vectors[i]);
-        });
+        unrolled<static_cast<std::size_t>(half)>(
+            [&](auto i) { store(to + (first + std::int64_t{i}) * width, columns.vectors[i]); });
     }
 }
 
@@ -69,7 +65,7 @@ void pack_along(const Panel& panel) {
 template <std::int64_t width>
 void pack_across(const Panel& panel) {
     constexpr auto vectors = static_cast<std::size_t>((width + lanes - 1) / lanes);
-    __m256i masks[vectors];
+    IntVector masks[vectors];
     for (std::size_t v = 0; v < vectors; ++v) {
         masks[v] = lane_mask(panel.lines - lane(v));
     }
@@ -78,9 +74,9 @@ void pack_across(const Panel& panel) {
         const float* from = panel.from.data + p * panel.from.column;
         float* to = panel.to + p * width;
         for (std::size_t v = 0; v < vectors; ++v) {
-            const __m256 words = whole ? _mm256_loadu_ps(from + lane(v))
-                                       : _mm256_maskload_ps(from + lane(v), masks[v]);
-            _mm256_storeu_ps(to + lane(v), words);
+            const FloatVector words =
+                whole ? load(from + lane(v)) : load_masked(from + lane(v), masks[v]);
+            store(to + lane(v), words);
         }
     }
 }

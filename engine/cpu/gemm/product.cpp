@@ -1,11 +1,8 @@
 #include "cambrian/engine/cpu/gemm/product.hpp"
 
-#include <immintrin.h>
-
 #include <cstddef>
 
 #include "cambrian/engine/core/simd/lanes.hpp"
-#include "cambrian/engine/core/simd/transpose_tile.hpp"
 #include "cambrian/engine/core/simd/unrolled.hpp"
 
 namespace cambrian::cpu {
@@ -16,27 +13,27 @@ namespace {
 template <std::size_t rows, std::size_t vectors>
 void whole_tile(const MatrixView& a, const MatrixView& b, float* c, std::int64_t n,
                 std::int64_t k) {
-    __m256 sums[rows][vectors];
+    FloatVector sums[rows][vectors];
     unrolled<rows>([&](auto r) __attribute__((always_inline)) {
         unrolled<vectors>([&](auto v)
-                              __attribute__((always_inline)) { sums[r][v] = _mm256_setzero_ps(); });
+                              __attribute__((always_inline)) { sums[r][v] = FloatVector{}; });
     });
     for (std::int64_t step = 0; step < k; ++step) {
-        __m256 right[vectors];
+        FloatVector right[vectors];
         unrolled<vectors>([&](auto v) __attribute__((always_inline)) {
-            right[v] = _mm256_loadu_ps(b.data + step * b.row + lane(v));
+            right[v] = load(b.data + step * b.row + lane(v));
         });
         unrolled<rows>([&](auto r) __attribute__((always_inline)) {
-            const __m256 left = _mm256_set1_ps(
-                a.data[static_cast<std::int64_t>(r.value) * a.row + step * a.column]);
+            const FloatVector left =
+                repeated(a.data[static_cast<std::int64_t>(r.value) * a.row + step * a.column]);
             unrolled<vectors>([&](auto v) __attribute__((always_inline)) {
-                sums[r][v] = _mm256_add_ps(sums[r][v], _mm256_mul_ps(left, right[v]));
+                sums[r][v] = sums[r][v] + left * right[v];
             });
         });
     }
     unrolled<rows>([&](auto r) __attribute__((always_inline)) {
         unrolled<vectors>([&](auto v) __attribute__((always_inline)) {
-            _mm256_storeu_ps(c + static_cast<std::int64_t>(r.value) * n + lane(v), sums[r][v]);
+            store(c + static_cast<std::int64_t>(r.value) * n + lane(v), sums[r][v]);
         });
     });
 }
@@ -45,15 +42,15 @@ void whole_tile(const MatrixView& a, const MatrixView& b, float* c, std::int64_t
 template <std::size_t rows>
 void edge_tile(const MatrixView& a, const MatrixView& b, float* c, std::int64_t n, std::int64_t k,
                std::int64_t count) {
-    const __m256i mask = lane_mask(count);
-    __m256 sums[rows];
-    unrolled<rows>([&](auto r) __attribute__((always_inline)) { sums[r] = _mm256_setzero_ps(); });
+    const IntVector mask = lane_mask(count);
+    FloatVector sums[rows];
+    unrolled<rows>([&](auto r) __attribute__((always_inline)) { sums[r] = FloatVector{}; });
     for (std::int64_t step = 0; step < k; ++step) {
-        const __m256 right = _mm256_maskload_ps(b.data + step * b.row, mask);
+        const FloatVector right = load_masked(b.data + step * b.row, mask);
         unrolled<rows>([&](auto r) __attribute__((always_inline)) {
-            const __m256 left = _mm256_set1_ps(
-                a.data[static_cast<std::int64_t>(r.value) * a.row + step * a.column]);
-            sums[r] = _mm256_add_ps(sums[r], _mm256_mul_ps(left, right));
+            const FloatVector left =
+                repeated(a.data[static_cast<std::int64_t>(r.value) * a.row + step * a.column]);
+            sums[r] = sums[r] + left * right;
         });
     }
     unrolled<rows>([&](auto r) __attribute__((always_inline)) {
@@ -84,7 +81,7 @@ void transpose_tile(const float* from, std::int64_t from_row, float* to, std::in
         const auto columns =
             load_transposed([&](std::int64_t row) { return from + row * from_row + first; });
         unrolled<static_cast<std::size_t>(half)>([&](auto column) {
-            _mm256_storeu_ps(to + (first + std::int64_t{column}) * to_row, columns.vectors[column]);
+            store(to + (first + std::int64_t{column}) * to_row, columns.vectors[column]);
         });
     }
 }

@@ -1,7 +1,5 @@
 #include "cambrian/engine/cpu/gemm/tile.hpp"
 
-#include <immintrin.h>
-
 #include <array>
 #include <cstddef>
 #include <utility>
@@ -19,17 +17,17 @@ enum class Operands : std::uint8_t { packed, half_packed, plain };
 template <Operands operands, std::size_t rows, std::size_t vectors, bool whole>
 void tile_of(const GemmTile& tile) {
     const std::int64_t last = tile.columns - lane(vectors - 1);
-    __m256 sums[rows][vectors];
+    FloatVector sums[rows][vectors];
     unrolled<rows>([&](auto r) __attribute__((always_inline)) {
         unrolled<vectors>([&](auto v)
-                              __attribute__((always_inline)) { sums[r][v] = _mm256_setzero_ps(); });
+                              __attribute__((always_inline)) { sums[r][v] = FloatVector{}; });
     });
     constexpr bool packs_a = operands == Operands::packed;
     constexpr bool packs_b = operands != Operands::plain;
     const std::int64_t a_row = packs_a ? 1 : tile.a_row;
     const std::int64_t a_step = packs_a ? GemmTile::max_rows : tile.a_step;
     const std::int64_t b_step = packs_b ? GemmTile::max_columns : tile.b_step;
-    const __m256i mask = lane_mask(last);
+    const IntVector mask = lane_mask(last);
     const float* a = tile.a;
     const float* b = tile.b;
     const std::int64_t depth = tile.depth;
@@ -37,21 +35,20 @@ void tile_of(const GemmTile& tile) {
         // C comes while the sums run.
         unrolled<rows>([&](auto r) __attribute__((always_inline)) {
             const float* c = tile.c + static_cast<std::int64_t>(r.value) * tile.c_row;
-            _mm_prefetch(reinterpret_cast<const char*>(c), _MM_HINT_T0);
+            prefetch(c);
         });
     }
 #pragma GCC unroll 4
     for (std::int64_t p = 0; p < depth; ++p) {
-        __m256 right[vectors];
+        FloatVector right[vectors];
         unrolled<vectors>([&](auto v) __attribute__((always_inline)) {
-            right[v] = !whole && !packs_b && v + 1 == vectors
-                           ? _mm256_maskload_ps(b + lane(v), mask)
-                           : _mm256_loadu_ps(b + lane(v));
+            right[v] = !whole && !packs_b && v + 1 == vectors ? load_masked(b + lane(v), mask)
+                                                              : load(b + lane(v));
         });
         unrolled<rows>([&](auto r) __attribute__((always_inline)) {
-            const __m256 left = _mm256_broadcast_ss(a + static_cast<std::int64_t>(r.value) * a_row);
+            const FloatVector left = load_repeated(a + static_cast<std::int64_t>(r.value) * a_row);
             unrolled<vectors>([&](auto v) __attribute__((always_inline)) {
-                sums[r][v] = _mm256_fmadd_ps(left, right[v], sums[r][v]);
+                sums[r][v] = multiply_add(left, right[v], sums[r][v]);
             });
         });
         a += a_step;

@@ -4,7 +4,7 @@
 
 namespace cambrian::cpu {
 
-/// A tile of C from one block of k: every element is one chain of fused multiply-adds from 0 over
+/// A tile of C from one block of k: every element is one chain of multiply_add from 0 over
 /// ascending k, times `factor`, stored or added to C. So no bit depends on how C is cut.
 struct GemmTile {
     const float* a = nullptr;  ///< Element (r, p) at a[r × a_row + p × a_step].

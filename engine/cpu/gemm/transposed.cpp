@@ -1,12 +1,9 @@
-#include <immintrin.h>
-
 #include <algorithm>
 #include <array>
 #include <cstddef>
 #include <utility>
 
 #include "cambrian/engine/core/simd/lanes.hpp"
-#include "cambrian/engine/core/simd/transpose_tile.hpp"
 #include "cambrian/engine/core/simd/unrolled.hpp"
 #include "cambrian/engine/cpu/gemm/finish.hpp"
 #include "cambrian/engine/cpu/gemm/tile.hpp"
@@ -43,8 +40,8 @@ template <class Turn, class Term>
 /// Eight columns of a tile, or the last ones.
 template <std::size_t rows, bool whole>
 void transposed_columns(const GemmTile& tile, std::int64_t column, std::int64_t count) {
-    __m256 sums[rows];
-    unrolled<rows>([&](auto r) __attribute__((always_inline)) { sums[r] = _mm256_setzero_ps(); });
+    FloatVector sums[rows];
+    unrolled<rows>([&](auto r) __attribute__((always_inline)) { sums[r] = FloatVector{}; });
     const float* b = tile.b + column * tile.b_step;
     const auto turn = [&](std::int64_t p, auto... words) __attribute__((always_inline)) {
         return load_transposed(
@@ -58,9 +55,9 @@ void transposed_columns(const GemmTile& tile, std::int64_t column, std::int64_t 
         tile.depth, turn,
         [&](std::int64_t p, const FourVectors& columns, auto i) __attribute__((always_inline)) {
             unrolled<rows>([&](auto r) __attribute__((always_inline)) {
-                const __m256 left = _mm256_broadcast_ss(
+                const FloatVector left = load_repeated(
                     tile.a + static_cast<std::int64_t>(r.value) * tile.a_row + p * tile.a_step);
-                sums[r] = _mm256_fmadd_ps(left, columns.vectors[i], sums[r]);
+                sums[r] = multiply_add(left, columns.vectors[i], sums[r]);
             });
         });
     unrolled<rows>([&](auto r) __attribute__((always_inline)) {
@@ -87,20 +84,20 @@ GemmKernel choose(std::int64_t rows, std::index_sequence<row...>) {
 }
 
 /// Sums of eight rows each times a row of its own.
-[[gnu::always_inline]] inline __m256 row_sums(const float* const* left, const float* const* right,
-                                              std::int64_t depth) {
+[[gnu::always_inline]] inline FloatVector row_sums(const float* const* left,
+                                                   const float* const* right, std::int64_t depth) {
     struct Both {
         FourVectors left;
         FourVectors right;
     };
-    __m256 total = _mm256_setzero_ps();
+    FloatVector total = FloatVector{};
     const auto turn = [&](std::int64_t p, auto... words) __attribute__((always_inline)) {
         return Both{load_transposed([&](std::int64_t r) { return left[r] + p; }, words...),
                     load_transposed([&](std::int64_t r) { return right[r] + p; }, words...)};
     };
     for_each_square(
         depth, turn, [&](std::int64_t, const Both& both, auto i) __attribute__((always_inline)) {
-            total = _mm256_fmadd_ps(both.left.vectors[i], both.right.vectors[i], total);
+            total = multiply_add(both.left.vectors[i], both.right.vectors[i], total);
         });
     return total;
 }
@@ -135,9 +132,9 @@ void GemmRows::run(std::int64_t products) const {
             own_a += a_step;
             own_b += b_step;
         }
-        const __m256 total = row_sums(left, right, depth);
+        const FloatVector total = row_sums(left, right, depth);
         if (count == lanes) {
-            _mm256_storeu_ps(c + first, total);
+            store(c + first, total);
         } else {
             store_first(c + first, total, count);
         }

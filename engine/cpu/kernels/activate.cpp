@@ -1,9 +1,9 @@
 #include "cambrian/engine/cpu/kernels/activate.hpp"
 
 #include "cambrian/engine/core/elementary.hpp"
-#include "cambrian/engine/core/simd/vector_functions.hpp"
 #include "cambrian/engine/cpu/execution/kernel_table.hpp"
 #include "cambrian/engine/cpu/execution/lift.hpp"
+#include "cambrian/engine/cpu/kernels/lift_vectors.hpp"
 
 namespace cambrian::cpu {
 

@@ -1,7 +1,5 @@
 #include "cambrian/engine/cpu/kernels/row_fold.hpp"
 
-#include <immintrin.h>
-
 #include <array>
 #include <cstddef>
 
@@ -21,8 +19,8 @@ struct Sum {
     static Element fold(Element sum, Element x) {
         return add(sum, x);
     }
-    static __m256 fold(__m256 sum, __m256 x) { return _mm256_add_ps(sum, x); }
-    static __m256i fold(__m256i sum, __m256i x) { return _mm256_add_epi32(sum, x); }
+    static FloatVector fold(FloatVector sum, FloatVector x) { return sum + x; }
+    static IntVector fold(IntVector sum, IntVector x) { return wrapped_sum(sum, x); }
 };
 
 struct Max {
@@ -31,56 +29,26 @@ struct Max {
         return x > largest ? x : largest;
     }
     // The second operand where the two are equal or not ordered, like the choice above.
-    static __m256 fold(__m256 largest, __m256 x) { return _mm256_max_ps(x, largest); }
-    static __m256i fold(__m256i largest, __m256i x) { return _mm256_max_epi32(x, largest); }
+    static FloatVector fold(FloatVector largest, FloatVector x) { return max_of(x, largest); }
+    static IntVector fold(IntVector largest, IntVector x) { return max_of(x, largest); }
 };
 
-__m256 load(const float* x) {
-    return _mm256_loadu_ps(x);
+FloatVector as(const float*, FloatVector words) {
+    return words;
 }
-__m256 load(const std::int32_t* x) {
-    return _mm256_castsi256_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(x)));
-}
-void store(float* x, __m256 values) {
-    _mm256_storeu_ps(x, values);
-}
-void store(std::int32_t* x, __m256 values) {
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(x), _mm256_castps_si256(values));
-}
-
-template <class Fold>
-__m256 fold(const float*, __m256 folded, __m256 x) {
-    return Fold::fold(folded, x);
-}
-template <class Fold>
-__m256 fold(const std::int32_t*, __m256 folded, __m256 x) {
-    return _mm256_castsi256_ps(Fold::fold(_mm256_castps_si256(folded), _mm256_castps_si256(x)));
-}
-
-/// Two half rows, the upper half from the second.
-template <class Element>
-__m256 halves(const Element* low, const Element* high) {
-    const auto* const a = reinterpret_cast<const __m128i*>(low);
-    const auto* const b = reinterpret_cast<const __m128i*>(high);
-    return _mm256_castsi256_ps(_mm256_loadu2_m128i(b, a));
+IntVector as(const std::int32_t*, FloatVector words) {
+    return bits_of(words);
 }
 
 /// Folds four columns of eight rows: lane r holds row r.
-template <class Fold, class Element>
-[[gnu::always_inline]] inline __m256 fold_columns(const Element* x, std::int64_t stride,
-                                                  __m256 folded) {
-    const __m256 a = halves(x, x + 4 * stride);
-    const __m256 b = halves(x + stride, x + 5 * stride);
-    const __m256 c = halves(x + 2 * stride, x + 6 * stride);
-    const __m256 d = halves(x + 3 * stride, x + 7 * stride);
-    const __m256 ab_low = _mm256_unpacklo_ps(a, b);
-    const __m256 ab_high = _mm256_unpackhi_ps(a, b);
-    const __m256 cd_low = _mm256_unpacklo_ps(c, d);
-    const __m256 cd_high = _mm256_unpackhi_ps(c, d);
-    folded = fold<Fold>(x, folded, _mm256_shuffle_ps(ab_low, cd_low, 0x44));
-    folded = fold<Fold>(x, folded, _mm256_shuffle_ps(ab_low, cd_low, 0xEE));
-    folded = fold<Fold>(x, folded, _mm256_shuffle_ps(ab_high, cd_high, 0x44));
-    return fold<Fold>(x, folded, _mm256_shuffle_ps(ab_high, cd_high, 0xEE));
+template <class Fold, class Element, class Vector>
+[[gnu::always_inline]] inline Vector fold_columns(const Element* x, std::int64_t stride,
+                                                  Vector folded) {
+    const FourVectors columns = load_transposed([&](std::int64_t r) __attribute__((always_inline)) {
+        return reinterpret_cast<const float*>(x + r * stride);
+    });
+    for (const FloatVector& column : columns.vectors) folded = Fold::fold(folded, as(x, column));
+    return folded;
 }
 
 template <class Fold, class Element>
@@ -93,14 +61,13 @@ void fold_row(const Element* x, std::int64_t from, std::int64_t width, Element& 
 /// `groups` times eight rows at once.
 template <class Fold, std::size_t groups, class Element>
 void fold_groups(const Element* x, std::int64_t stride, std::int64_t width, Element* folded) {
-    __m256 sums[groups];
+    decltype(load(x)) sums[groups];
     for (std::size_t g = 0; g < groups; ++g) sums[g] = load(folded + lane(g));
     std::int64_t k = 0;
     for (; k + 4 <= width; k += 4) {
         if (k % words_per_line == 0)
             for (std::int64_t r = 0; r < lane(groups); ++r)
-                _mm_prefetch(reinterpret_cast<const char*>(x + r * stride + k + words_ahead),
-                             _MM_HINT_T0);
+                prefetch(x + r * stride + k + words_ahead);
         for (std::size_t g = 0; g < groups; ++g)
             sums[g] = fold_columns<Fold>(x + lane(g) * stride + k, stride, sums[g]);
     }

@@ -1,5 +1,3 @@
-#include <immintrin.h>
-
 #include <array>
 #include <type_traits>
 #include <utility>
@@ -22,12 +20,12 @@ struct Operands {
 };
 
 struct Fused {
-    static __m256 add(__m256 a, __m256 b, __m256 sum) { return _mm256_fmadd_ps(a, b, sum); }
+    static FloatVector add(FloatVector a, FloatVector b, FloatVector sum) {
+        return multiply_add(a, b, sum);
+    }
 };
 struct Rounded {
-    static __m256 add(__m256 a, __m256 b, __m256 sum) {
-        return _mm256_add_ps(sum, _mm256_mul_ps(a, b));
-    }
+    static FloatVector add(FloatVector a, FloatVector b, FloatVector sum) { return sum + a * b; }
 };
 
 /// The sums of `columns` elements of one line, for `vectors` vectors of individuals from `first`
@@ -35,21 +33,20 @@ struct Rounded {
 template <class Sum, bool shared, std::size_t columns, std::size_t vectors>
 [[gnu::always_inline]] inline void tile(const Operands& rows, std::int64_t k, float* result,
                                         std::int64_t count, std::int64_t first) {
-    __m256 sums[columns][vectors];
+    FloatVector sums[columns][vectors];
     unrolled<columns>([&](auto c) __attribute__((always_inline)) {
         unrolled<vectors>([&](auto v)
-                              __attribute__((always_inline)) { sums[c][v] = _mm256_setzero_ps(); });
+                              __attribute__((always_inline)) { sums[c][v] = FloatVector{}; });
     });
     for (std::int64_t step = 0; step < k; ++step) {
-        __m256 left[vectors];
+        FloatVector left[vectors];
         unrolled<vectors>([&](auto v) __attribute__((always_inline)) {
-            left[v] = _mm256_loadu_ps(rows.a[step] + first + lane(v));
+            left[v] = load(rows.a[step] + first + lane(v));
         });
         unrolled<columns>([&](auto c) __attribute__((always_inline)) {
             const float* const b = rows.b[static_cast<std::int64_t>(c.value) * k + step];
             unrolled<vectors>([&](auto v) __attribute__((always_inline)) {
-                const __m256 right =
-                    shared ? _mm256_set1_ps(*b) : _mm256_loadu_ps(b + first + lane(v));
+                const FloatVector right = shared ? repeated(*b) : load(b + first + lane(v));
                 sums[c][v] = Sum::add(left[v], right, sums[c][v]);
             });
         });
@@ -59,7 +56,7 @@ template <class Sum, bool shared, std::size_t columns, std::size_t vectors>
         unrolled<vectors>([&](auto v) __attribute__((always_inline)) {
             const std::int64_t left = count - first - lane(v);
             if (left >= lanes)
-                _mm256_storeu_ps(to + lane(v), sums[c][v]);
+                store(to + lane(v), sums[c][v]);
             else if (left > 0)
                 store_first(to + lane(v), sums[c][v], left);
         });

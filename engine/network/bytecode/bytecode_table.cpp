@@ -1,8 +1,8 @@
 #include "cambrian/engine/network/bytecode/bytecode_table.hpp"
 
-#include <immintrin.h>
-
 #include <algorithm>
+
+#include "cambrian/engine/core/simd/lanes.hpp"
 
 namespace cambrian {
 namespace {
@@ -28,19 +28,6 @@ std::int64_t matrix_weights(std::int64_t in, std::int64_t out) {
     return whole_blocks(out) * in;
 }
 
-/// Four columns of four rows, `stride` words apart, as rows side by side.
-void transpose_block(const float* from, std::int64_t stride, float* to) {
-    __m128 a = _mm_loadu_ps(from);
-    __m128 b = _mm_loadu_ps(from + stride);
-    __m128 c = _mm_loadu_ps(from + 2 * stride);
-    __m128 d = _mm_loadu_ps(from + 3 * stride);
-    _MM_TRANSPOSE4_PS(a, b, c, d);
-    _mm_storeu_ps(to, a);
-    _mm_storeu_ps(to + block, b);
-    _mm_storeu_ps(to + 2 * block, c);
-    _mm_storeu_ps(to + 3 * block, d);
-}
-
 /// A matrix [out, in] as blocks of four outputs, `stride` words apart.
 void pack_matrix(const float* matrix, std::int64_t in, std::int64_t out, float* to,
                  std::int64_t stride) {
@@ -48,7 +35,7 @@ void pack_matrix(const float* matrix, std::int64_t in, std::int64_t out, float* 
     for (; row + block <= out; row += block, to += stride) {
         const float* const rows = matrix + row * in;
         std::int64_t k = 0;
-        for (; k + block <= in; k += block) transpose_block(rows + k, in, to + block * k);
+        for (; k + block <= in; k += block) cpu::transpose_block(rows + k, in, to + block * k);
         for (; k < in; ++k)
             for (std::int64_t j = 0; j < block; ++j) to[block * k + j] = rows[j * in + k];
     }

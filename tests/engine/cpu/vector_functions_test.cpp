@@ -1,4 +1,4 @@
-#include "cambrian/engine/core/simd/vector_functions.hpp"
+#include "cambrian/engine/cpu/kernels/lift_vectors.hpp"
 
 #include <gtest/gtest.h>
 
@@ -76,7 +76,7 @@ TEST(VectorFunctions, MayWriteOverTheirOperand) {
     EXPECT_EQ(x, expected);
 }
 
-TEST(VectorFunctions, WriteNothingBehindTheEndOfARow) {
+TEST(VectorFunctions, WriteNothingAfterTheEndOfARow) {
     const auto tanh = [](float x) { return elementary::tanh(x); };
     const auto sigmoid = [](float x) { return elementary::sigmoid(x); };
     expect_untouched_end(
