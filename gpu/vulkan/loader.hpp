@@ -2,6 +2,7 @@
 
 #include <volk.h>
 
+#include <cstdint>
 #include <string>
 
 // Every function of Vulkan comes from volk, at run time: nothing links against libvulkan. Those of
