@@ -4,6 +4,7 @@
 
 #include "cambrian/engine/backend/program_dump.hpp"
 #include "cambrian/engine/graph/passes/passes.hpp"
+#include "cambrian/engine/reference/reference.hpp"
 
 namespace cambrian::gpu {
 
@@ -13,6 +14,7 @@ Graph run_passes(const Graph& graph, const Resources& resources) {
     const bool strict = resources.math == Math::strict;
     OptimizeOptions options;
     options.has_kernel = [&](Op op) { return has_kernel(op, resources.math); };
+    options.evaluate = evaluate_node;
     options.fuse_matmul_epilogue = resources.fuse;
     if (resources.fuse)
         options.multiplies_codes = [&](NumberFormat format) {

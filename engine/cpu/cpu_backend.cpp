@@ -15,6 +15,7 @@
 #include "cambrian/engine/cpu/execution/kernel_table.hpp"
 #include "cambrian/engine/cpu/gemm/gemm.hpp"
 #include "cambrian/engine/graph/passes/passes.hpp"
+#include "cambrian/engine/reference/reference.hpp"
 
 namespace cambrian {
 
@@ -171,6 +172,7 @@ class CpuBackend : public Backend {
     std::unique_ptr<Program> compile_once(const Graph& graph) {
         OptimizeOptions options;
         options.has_kernel = [this](Op op) { return has_kernel(op, math_); };
+        options.evaluate = evaluate_node;
         options.groups = fusion_rules;
         // One individual at least has to fit.
         options.max_bytes_per_individual = resources_.account.limit;

@@ -41,8 +41,8 @@ struct Capture {
     ValueId value{};
 };
 
-/// A static-shape dataflow graph, described for one individual. Values carry a mark that says
-/// whether each individual has its own (see vmap in passes.hpp); shapes never contain the
+/// A static-shape dataflow graph, described for one individual. A value has a batch axis,
+/// one for each individual, or none (see vmap in passes.hpp); shapes never contain the
 /// population. Copyable; nodes are only ever appended.
 class Graph {
   public:
@@ -53,15 +53,15 @@ class Graph {
     /// op, the operand shapes and the caller's location. Returns the first result.
     Var add(Op op, std::span<const Var> operands, Attributes attributes = {},
             std::source_location where = std::source_location::current());
-    /// Gives each input (by position) a population axis or none and spreads the marks through all
+    /// Gives each input (by position) a batch axis or none and spreads these axes through all
     /// nodes.
     void set_batch_axes(const std::vector<bool>& per_individual);
-    /// Marks a value as the next output of the graph (outputs may repeat).
+    /// Declares a value the next output of the graph (outputs may repeat).
     void output(Var value);
-    /// Marks a value as the next output and declares that it replaces the content of an input: the
+    /// Declares a value the next output, which replaces the content of an input: the
     /// caller may bind the same buffer for both. Every node reads the input as it was before the
     /// run. Throws ShapeError unless `input` is an input of this graph that nothing else replaces,
-    /// of the value's type, shape and, over a population, mark.
+    /// of the value's type, shape and, over a population, batch axis.
     void update(Var input, Var value, std::source_location where = std::source_location::current());
 
     /// Names a value, so that it can be asked for after a run (captures.hpp). A name alone costs
@@ -116,7 +116,7 @@ struct Var {
 };
 
 /// Checks every node of a graph (and of scan bodies) against the op table: operand order, shapes,
-/// types, population marks. Throws ContractViolation: a graph that fails is our bug.
+/// types, batch axes. Throws ContractViolation: a graph that fails is our bug.
 void verify(const Graph& graph);
 
 /// Readable listing, one node a line: `v7 real [5, 16] * = matmul(v3, v6) {transpose_right}`.

@@ -61,7 +61,7 @@ void check_body(const Graph& graph, std::size_t node_index) {
     batch_axes = scan_body_batch_axes(scan, std::move(batch_axes));
     for (std::size_t i = 0; i < batch_axes.size(); ++i)
         if (scan.body->value(scan.body->inputs()[i]).per_individual != batch_axes[i])
-            fail(node_index, node, "has a body with wrong population marks");
+            fail(node_index, node, "has a body with wrong batch axes");
     verify(*scan.body);
 }
 
@@ -82,7 +82,7 @@ void verify(const Graph& graph) {
         const Node& node = graph.nodes()[i];
         for (std::uint32_t id = node.first_result; id < node.first_result + node.result_count; ++id)
             if (graph.value(ValueId{id}).per_individual != batch_axes[id])
-                fail(i, node, "has a wrong population mark");
+                fail(i, node, "has a wrong batch axis");
     }
 }
 

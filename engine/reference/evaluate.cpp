@@ -1,6 +1,8 @@
 #include <algorithm>
 
 #include "cambrian/engine/core/contract.hpp"
+#include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/core/simd/float_guard.hpp"
 #include "cambrian/engine/reference/kernels.hpp"
 
 // Walks a graph for one individual.
@@ -129,3 +131,21 @@ void scan(const Call& call) {
 }
 
 }  // namespace cambrian::reference
+
+namespace cambrian {
+
+bool evaluate_node(const Graph& graph, const Node& node,
+                   std::span<const std::vector<double>* const> operands,
+                   std::span<std::vector<double>> results) {
+    const reference::Kernel run = reference::kernel(node.op);
+    if (run == nullptr) return false;
+    try {
+        const cpu::FloatGuard rules;
+        run({graph, node, Precision::f32, operands, results});
+    } catch (const InputError&) {
+        return false;  // Data errors are a run's to report.
+    }
+    return true;
+}
+
+}  // namespace cambrian

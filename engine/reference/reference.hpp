@@ -1,6 +1,8 @@
 #pragma once
 
 #include <memory>
+#include <span>
+#include <vector>
 
 #include "cambrian/engine/backend/backend.hpp"
 
@@ -12,5 +14,10 @@ enum class Precision { f32, f64 };
 /// library's functions; in f32 with our own elementwise functions and ordered sums, which is what
 /// every other backend must reproduce under strict math.
 [[nodiscard]] std::unique_ptr<Backend> make_reference_backend(Precision precision);
+
+/// One node in f32, for constant folding: see EvaluateNode of engine/graph/passes/passes.hpp.
+[[nodiscard]] bool evaluate_node(const Graph& graph, const Node& node,
+                                 std::span<const std::vector<double>* const> operands,
+                                 std::span<std::vector<double>> results);
 
 }  // namespace cambrian

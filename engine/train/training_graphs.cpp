@@ -11,6 +11,7 @@
 #include "cambrian/engine/graph/gradient/gradient.hpp"
 #include "cambrian/engine/graph/passes/passes.hpp"
 #include "cambrian/engine/network/watched_network.hpp"
+#include "cambrian/engine/reference/reference.hpp"
 
 namespace cambrian::training_graphs {
 namespace {
@@ -114,7 +115,7 @@ TrainedBatch trained(Graph& graph, const Network& network, const Loss& loss,
     for (const Var value : {terms.mean, terms.count, terms.right}) inner.output(value);
     for (const BufferUpdate& update : pass.updates()) inner.output(update.value);
     std::vector<Var> results =
-        inline_graph(graph, eliminate_dead_code(fold_constants(inner)), outer);
+        inline_graph(graph, eliminate_dead_code(fold_constants(inner, evaluate_node)), outer);
     return {{results[0], results[1], results[2]}, {results.begin() + 3, results.end()}};
 }
 

@@ -295,7 +295,7 @@ FunctionExample example_of(const FunctionRow& function) {
         add(result.results, graph.value(output).shape.text());
     std::vector<Op> used;
     for (const Node& node : graph.nodes()) {
-        if (node.op == Op::input || node.op == Op::constant) continue;
+        if (is_bound(node.op)) continue;
         result.may_fail = result.may_fail || may_fail(graph, node);
         if (std::ranges::find(used, node.op) != used.end()) continue;
         used.push_back(node.op);

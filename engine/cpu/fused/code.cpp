@@ -296,8 +296,7 @@ class Writer {
 
 FusedExtent fused_extent(const Graph& body) {
     for (const Node& node : body.nodes())
-        if (node.op == Op::reduce_sum || node.op == Op::reduce_max)
-            return {body.value(body.operands(node)[0]).shape, true};
+        if (is_fold(node.op)) return {body.value(body.operands(node)[0]).shape, true};
     return {body.value(body.outputs()[0]).shape, false};
 }
 

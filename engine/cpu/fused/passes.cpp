@@ -7,7 +7,7 @@ namespace cambrian::cpu {
 namespace {
 
 bool is_fold(const Node& node) {
-    return node.op == Op::reduce_sum || node.op == Op::reduce_max;
+    return is_fold(node.op);
 }
 
 /// Whether the elements of a node's result are its operand's, seen in another shape.
@@ -95,8 +95,8 @@ bool FusedPasses::is_cheap(const Graph& body, const Node& node) const {
 }
 
 bool FusedPasses::is_loop(const Node& node) {
-    return node.op != Op::input && node.op != Op::constant && node.op != Op::broadcast &&
-           node.op != Op::reshape && node.op != Op::stop_gradient && !is_fold(node);
+    return !is_bound(node.op) && node.op != Op::broadcast && node.op != Op::reshape &&
+           node.op != Op::stop_gradient && !is_fold(node);
 }
 
 std::vector<const Node*> FusedPasses::nodes_of(const Graph& body, int now) const {

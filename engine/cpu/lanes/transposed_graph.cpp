@@ -139,8 +139,7 @@ class TransposedWriter {
         for (std::size_t i = 0; i < graph_.outputs().size(); ++i) {
             const Node& node = graph_.producer(graph_.outputs()[i]);
             int& direct = direct_output_[index_of(graph_.outputs()[i])];
-            if (direct < 0 && !moves(node) && node.op != Op::input && node.op != Op::constant)
-                direct = static_cast<int>(i);
+            if (direct < 0 && !moves(node) && !is_bound(node.op)) direct = static_cast<int>(i);
         }
     }
 

@@ -50,7 +50,7 @@ class DotWriter {
         const std::string attributes = attribute_text(graph, node);
         std::string label(name(node.op));
         if (!attributes.empty()) label += " " + attributes;
-        const bool bound = node.op == Op::input || node.op == Op::constant;
+        const bool bound = is_bound(node.op);
         text_ += indent + own + " [" + (bound ? "shape=ellipse, " : "") + "label=" + quoted(label) +
                  "];\n";
     }

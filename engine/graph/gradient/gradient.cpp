@@ -48,7 +48,7 @@ class ReverseSweep {
                 is_nothing(adjoints_[index(value)]) ? gradient : adjoints_[index(value)] + gradient;
     }
 
-    /// Marks results of the nodes [first, last) that depend on what is differentiated.
+    /// Notes results of the nodes [first, last) that depend on what is differentiated.
     void spread_dependence(std::size_t first, std::size_t last) {
         depends_.resize(graph_.value_count(), false);
         adjoints_.resize(graph_.value_count(), nothing);

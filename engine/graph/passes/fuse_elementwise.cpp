@@ -9,7 +9,7 @@ namespace {
 
 /// A reduction inside a fusion group keeps its axis.
 Attributes kept(const Node& node) {
-    if (node.op != Op::reduce_sum && node.op != Op::reduce_max) return node.attributes;
+    if (!is_fold(node.op)) return node.attributes;
     AxisAttribute axis = std::get<AxisAttribute>(node.attributes);
     axis.keep = true;
     return axis;
@@ -93,7 +93,7 @@ bool may_hold_fusion_groups(const Graph& graph, const FusionRules& rules) {
     return std::ranges::any_of(graph.nodes(), [&](const Node& node) {
         if (node.op == Op::scan)
             return may_hold_fusion_groups(*std::get<ScanAttribute>(node.attributes).body, rules);
-        const bool reduces = node.op == Op::reduce_sum || node.op == Op::reduce_max;
+        const bool reduces = is_fold(node.op);
         if (!reduces && !is_elementwise(node.op) && node.op != Op::broadcast) return false;
         const ValueId largest = reduces ? graph.operands(node)[0] : ValueId{node.first_result};
         return graph.value(largest).shape.elements() >= rules.min_elements;

@@ -71,7 +71,7 @@ bool FusionGroupFinder::is_literal(ValueId id) const {
 /// A reduction along the last axis that a fusion group can hold: short enough for one workgroup.
 bool FusionGroupFinder::is_row_reduction(std::size_t index) const {
     const Node& node = graph_.nodes()[index];
-    if (node.op != Op::reduce_sum && node.op != Op::reduce_max) return false;
+    if (!is_fold(node.op)) return false;
     const Shape& shape = graph_.value(graph_.operands(node)[0]).shape;
     return std::get<AxisAttribute>(node.attributes).axis == shape.rank() - 1 && shape[-1] > 0 &&
            shape[-1] <= rules_.longest_row;

@@ -17,7 +17,7 @@ struct IdentitySite {
 };
 
 /// A value of the graph that has every bit of the node's result (any NaN counts as any other),
-/// found or made from simpler nodes, or nothing. It has the result's type, shape and mark.
+/// found or made from simpler nodes, or nothing. It has the result's type, shape and batch axis.
 [[nodiscard]] std::optional<Var> simpler_value(const IdentitySite& site);
 
 /// The number that every element of a value is, where that shows: a constant of one element, or a

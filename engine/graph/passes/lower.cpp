@@ -18,14 +18,14 @@ bool needs_lowering(const Node& node, const HasKernel& has_kernel) {
     return op_info(node.op).lowering != nullptr && !has_kernel(node.op);
 }
 
-/// The value, which one of the operands marks as every individual's own: a lowering may leave
+/// The value with the batch axis that one of the operands has: a lowering may leave
 /// operands out of a result.
 Var for_each(Var value, std::span<const Var> operands) {
     if (value.info().per_individual) return value;
-    const auto marked = std::ranges::find_if(
+    const auto batched = std::ranges::find_if(
         operands, [](const Var& operand) { return operand.info().per_individual; });
-    CAMBRIAN_ASSERT(marked != operands.end());
-    const Var flat = reshape(*marked, {marked->shape().elements()});
+    CAMBRIAN_ASSERT(batched != operands.end());
+    const Var flat = reshape(*batched, {batched->shape().elements()});
     // An operand may have no elements; then their sum is there.
     const Var first = flat.shape()[0] > 0 ? reshape(slice(flat, 0, 0, 1), Shape{})
                                           : reduce_sum(cast(flat, ValueType::integer), 0);

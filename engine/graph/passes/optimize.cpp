@@ -7,9 +7,9 @@ namespace cambrian {
 namespace {
 
 /// Passes that make a graph smaller and know nothing of a backend.
-Graph simplified(const Graph& graph) {
+Graph simplified(const Graph& graph, const EvaluateNode& evaluate) {
     return eliminate_dead_code(
-        hoist_invariants(eliminate_common_subexpressions(fold_constants(graph))));
+        hoist_invariants(eliminate_common_subexpressions(fold_constants(graph, evaluate))));
 }
 
 /// What a caller binds, as both graphs declare it.
@@ -28,9 +28,9 @@ Graph optimize(const Graph& graph, const OptimizeOptions& options) {
     const auto multiplies = [&](NumberFormat format) {
         return options.multiplies_codes && options.multiplies_codes(format);
     };
-    Graph result = simplified(guard_finished(split_formats(graph, multiplies)));
+    Graph result = simplified(guard_finished(split_formats(graph, multiplies)), options.evaluate);
     if (needs_lowering(result, options.has_kernel))
-        result = simplified(lower(result, options.has_kernel));
+        result = simplified(lower(result, options.has_kernel), options.evaluate);
     if (options.fuse_matmul_epilogue) result = fuse_matmul_epilogue(result);
     if (options.multiplies_codes) result = fuse_formats(result, multiplies);
     if (options.groups && may_hold_fusion_groups(result, *options.groups))

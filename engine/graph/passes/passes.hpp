@@ -10,7 +10,7 @@
 
 namespace cambrian {
 
-/// The same graph with the named inputs (by position) given a population axis; the mark spreads by
+/// The same graph with the named inputs (by position) given a batch axis, which spreads by
 /// each op's batch rule, through scan bodies to a fixed point. Operands that all individuals share
 /// stay shared. There is no op over the population, so individuals cannot meet: batch independence
 /// holds by construction.
@@ -23,12 +23,19 @@ namespace cambrian {
 /// The same of one such body alone, which then may run beyond its end.
 [[nodiscard]] Graph guard_body(const Graph& body, int alive_carry);
 
+/// Computes a node in f32 from the elements of its operands, in the bits of every backend, into
+/// results that have their sizes. False where it cannot, such as for a data error. The graph knows
+/// no backend: engine/reference has one.
+using EvaluateNode = std::function<bool(const Graph& graph, const Node& node,
+                                        std::span<const std::vector<double>* const> operands,
+                                        std::span<std::vector<double>> results)>;
+
 /// With nodes of known operands replaced by what they compute, and with nodes that algebra makes
 /// superfluous left out (a product with 1, a reshape of a reshape, a select by a known condition,
 /// an explicit broadcast where the op broadcasts itself). Not a bit changes: only ops that are
-/// exact in any math are folded, by the f32 reference kernels, and only into at most 4096 elements;
-/// what would be a data error is left to the run. Also inside scan bodies.
-[[nodiscard]] Graph fold_constants(const Graph& graph);
+/// exact in any math are folded, and only into at most 4096 elements; what would be a data error is
+/// left to the run. Also inside scan bodies.
+[[nodiscard]] Graph fold_constants(const Graph& graph, const EvaluateNode& evaluate);
 
 /// With nodes that compute the same (op, attributes, operands; constants by their bits) merged into
 /// the first of them. Random numbers are a function of key and id, so equal draws are one. Also
@@ -51,12 +58,13 @@ namespace cambrian {
 [[nodiscard]] Graph lower(const Graph& graph, const std::function<bool(Op)>& has_kernel);
 
 /// With every matmul whose only use is a bias [n] added to it, or an activation by code, as one
-/// `matmul_epilogue`, also in scan bodies.
+/// `matmul_epilogue`, also in scan bodies. Only for backends that ask for it: the GPU.
 [[nodiscard]] Graph fuse_matmul_epilogue(const Graph& graph);
 
-/// With every matmul and linear of two values that one format is decoded to as one
-/// `matmul_epilogue` of the codes, where `multiplies` is true for the format, also in scan bodies;
-/// the result as codes where nothing but an encode in that format reads it.
+/// For backends that multiply codes, which the GPU does: with every matmul and matmul_epilogue of
+/// two values that one format is decoded to as one `matmul_epilogue` of the codes, where
+/// `multiplies` is true for the format, also in scan bodies; the result as codes where nothing but
+/// an encode in that format reads it.
 [[nodiscard]] Graph fuse_formats(const Graph& graph,
                                  const std::function<bool(NumberFormat)>& multiplies);
 
@@ -104,7 +112,8 @@ struct FusionRules {
 struct OptimizeOptions {
     /// Fused ops for which it is false are replaced by their lowering.
     std::function<bool(Op)> has_kernel = {};
-    bool fuse_matmul_epilogue = false;
+    EvaluateNode evaluate = {};         ///< Unset: nothing is folded.
+    bool fuse_matmul_epilogue = false;  ///< For a backend with a kernel of it.
     /// Formats whose codes a kernel of `matmul_epilogue` multiplies as they are; unset: none.
     std::function<bool(NumberFormat)> multiplies_codes = {};
     std::optional<FusionRules> groups = {};  ///< None: no fusion groups.
@@ -114,7 +123,7 @@ struct OptimizeOptions {
 
 /// The passes of every backend in their order: fold, merge what is equal, hoist, remove what is
 /// dead, lower (and the first ones again), fuse, compute again, schedule. The result is verified;
-/// inputs and outputs stay as they are, in number, order, type, shape and mark.
+/// inputs and outputs stay as they are, in number, order, type, shape and batch axis.
 [[nodiscard]] Graph optimize(const Graph& graph, const OptimizeOptions& options);
 
 }  // namespace cambrian

@@ -22,9 +22,7 @@ std::size_t index(ValueId id) {
 
 bool is_cheap(const Node& node) {
     if (node.result_count != 1 || node.op == Op::input) return false;
-    return is_elementwise(node.op) || node.op == Op::fused || node.op == Op::broadcast ||
-           node.op == Op::reshape || node.op == Op::permute || node.op == Op::slice ||
-           node.op == Op::pad || node.op == Op::concat || node.op == Op::flip;
+    return is_elementwise(node.op) || is_movement(node.op) || node.op == Op::fused;
 }
 
 /// A value that is kept over the peak, and what computes it again for its first reader after it.
@@ -103,7 +101,7 @@ class Peak {
     [[nodiscard]] bool is_there(ValueId id, std::size_t reader) const {
         const ValueId root = live_.roots[index(id)];
         const Op op = graph_.producer(root).op;
-        return op == Op::input || op == Op::constant || live_.intervals[index(root)].last >= reader;
+        return is_bound(op) || live_.intervals[index(root)].last >= reader;
     }
 
     /// The nodes that compute a value from what is there, in order; false when they are too many or

@@ -70,8 +70,7 @@ class ListSchedule {
         for (std::uint32_t id = 0; id < graph_.value_count(); ++id) {
             const ValueInfo& info = graph_.value(ValueId{id});
             const Op op = graph_.producer(ValueId{id}).op;
-            if (live_.roots[id] == ValueId{id} && live_.intervals[id].needed && op != Op::input &&
-                op != Op::constant)
+            if (live_.roots[id] == ValueId{id} && live_.intervals[id].needed && !is_bound(op))
                 words_[id] = info.shape.elements() * (info.per_individual ? individuals : 1);
         }
         for (const ValueId id : graph_.outputs()) words_[index(live_.roots[index(id)])] = 0;

@@ -10,8 +10,8 @@ bool is_in_place_op(const Node& node) {
     if (node.op != Op::fused) return is_elementwise(node.op);
     const Graph& body = *std::get<FusedAttribute>(node.attributes).body;
     return std::ranges::all_of(body.nodes(), [](const Node& inner) {
-        return inner.op == Op::input || inner.op == Op::constant || inner.op == Op::broadcast ||
-               inner.op == Op::reshape || is_elementwise(inner.op);
+        return is_bound(inner.op) || inner.op == Op::broadcast || inner.op == Op::reshape ||
+               is_elementwise(inner.op);
     });
 }
 
@@ -34,7 +34,7 @@ bool replaces_directly(const Graph& graph, const Liveness& live, const Update& u
     const Op op = graph.producer(value).op;
     const bool is_whole = live.offsets[output] == 0 && graph.value(value).shape.elements() ==
                                                            graph.value(input).shape.elements();
-    if (op == Op::input || op == Op::constant || !is_whole) return false;
+    if (is_bound(op) || !is_whole) return false;
     const std::uint32_t written = live.intervals[static_cast<std::size_t>(value)].first;
     const std::uint32_t last_read = live.intervals[static_cast<std::size_t>(input)].last;
     return last_read < written ||

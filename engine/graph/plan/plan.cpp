@@ -82,8 +82,7 @@ std::vector<ValueId> place_outside_arena(const Graph& graph, const Liveness& liv
                 values[id] = {Kind::alias, 0, live.roots[id], live.offsets[id]};
             else if (node.op == Op::constant && live.intervals[id].needed)
                 values[id].kind = Kind::constant;
-            else if (!alias && node.op != Op::input && node.op != Op::constant &&
-                     live.intervals[id].needed)
+            else if (!alias && !is_bound(node.op) && live.intervals[id].needed)
                 temporaries.push_back(ValueId{id});
         }
     }

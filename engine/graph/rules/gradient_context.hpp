@@ -45,7 +45,7 @@ class GradientContext {
     const Node& node_;
     std::span<const Var> operands_;
     std::span<const Var> results_;
-    std::span<const Var> upstream_;  ///< graph == nullptr marks "nothing arrived".
+    std::span<const Var> upstream_;  ///< graph == nullptr says "nothing arrived".
     const std::vector<bool>& wanted_;
     std::vector<Var>& adjoints_;
 };

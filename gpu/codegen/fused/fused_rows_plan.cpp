@@ -7,7 +7,7 @@ namespace cambrian::gpu {
 namespace {
 
 bool is_reduction(const Node& node) {
-    return node.op == Op::reduce_sum || node.op == Op::reduce_max;
+    return is_fold(node.op);
 }
 
 std::int64_t last_extent(const Shape& shape) {

@@ -13,8 +13,7 @@ std::size_t index_of(ValueId id) {
 }
 
 bool has_statement(const Node& node) {
-    return node.op != Op::input && node.op != Op::constant && node.op != Op::reduce_sum &&
-           node.op != Op::reduce_max;
+    return !is_bound(node.op) && !is_fold(node.op);
 }
 
 /// Writes the main function of one fusion group.

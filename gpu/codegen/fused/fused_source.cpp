@@ -99,15 +99,12 @@ std::string fused_name(const Graph& body) {
     std::string text = "fused";
     const auto nodes = body.nodes();
     for (auto node = nodes.rbegin(); node != nodes.rend() && text.size() < 40; ++node)
-        if (node->op != Op::input && node->op != Op::constant)
-            text += "_" + std::string(name(node->op));
+        if (!is_bound(node->op)) text += "_" + std::string(name(node->op));
     return text;
 }
 
 bool reduces_rows(const Graph& body) {
-    return std::ranges::any_of(body.nodes(), [](const Node& node) {
-        return node.op == Op::reduce_sum || node.op == Op::reduce_max;
-    });
+    return std::ranges::any_of(body.nodes(), [](const Node& node) { return is_fold(node.op); });
 }
 
 std::string fused_elements_source(const Graph& body) {
@@ -121,7 +118,7 @@ std::string fused_elements_source(const Graph& body) {
                             FusedWriter::from_word(type, fmt::format("words[{}]", i + 1)));
     }
     for (const Node& node : body.nodes())
-        if (node.op != Op::input && node.op != Op::constant && !passes_on(node.op))
+        if (!is_bound(node.op) && !passes_on(node.op))
             text += "    " + writer.statement(ValueId{node.first_result});
     text += fmt::format("    return {};\n}}\n\n", writer.word(body.outputs()[0]));
     return text + std::string(shader_text("cambrian/gpu/shaders/fused/fused_elements.glsl"));

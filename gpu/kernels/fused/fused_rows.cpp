@@ -62,8 +62,7 @@ std::uint32_t shuffle_width(const vulkan::DeviceLimits& limits) {
 /// The rows' shape: of what the first reduction reads.
 Shape row_shape(const Graph& body) {
     for (const Node& node : body.nodes())
-        if (node.op == Op::reduce_sum || node.op == Op::reduce_max)
-            return body.value(body.operands(node)[0]).shape;
+        if (is_fold(node.op)) return body.value(body.operands(node)[0]).shape;
     CAMBRIAN_ASSERT(false);
     return {};
 }

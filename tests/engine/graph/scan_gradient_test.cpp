@@ -119,8 +119,9 @@ TEST_P(ScanGradientSteps, EqualTheUnrolledGraph) {
         Recurrence flat;
         unrolled(flat, length, reverse, truncate);
         expect_equal(whole.graph, flat.graph, length, 1e-12);
-        expect_equal(optimize(whole.graph, {.has_kernel = [](Op) { return true; }}), flat.graph,
-                     length, 1e-6);  // Folding rounds to f32.
+        expect_equal(optimize(whole.graph,
+                              {.has_kernel = [](Op) { return true; }, .evaluate = evaluate_node}),
+                     flat.graph, length, 1e-6);  // Folding rounds to f32.
     }
 }
 
@@ -154,7 +155,8 @@ TEST(ScanGradientSteps, CheckpointsKeepFewerCarries) {
         const ScanResult result = scan(std::move(body), std::array{x}, {}, std::array{w},
                                        {.length = 400, .gradient = {.checkpoint_every = every}});
         graph.output(gradient(sum_all(result.carries[0]), std::array{w})[0]);
-        const Graph passed = optimize(graph, {.has_kernel = [](Op) { return true; }});
+        const Graph passed =
+            optimize(graph, {.has_kernel = [](Op) { return true; }, .evaluate = evaluate_node});
         std::int64_t total = plan(passed).shared_elements;
         for (const Node& node : passed.nodes())
             if (node.op == Op::scan)
@@ -224,7 +226,8 @@ TEST(ScanGradientSteps, KeepCarriesThatPassThroughShared) {
           GradientSteps{.truncate = 3, .checkpoint_every = 2}}) {
         SCOPED_TRACE("truncate " + std::to_string(steps.truncate));
         const Graph whole = vmap(test::shared_gain(steps), std::array<std::size_t, 2>{0, 1});
-        const Graph optimized = optimize(whole, {.has_kernel = [](Op) { return true; }});
+        const Graph optimized =
+            optimize(whole, {.has_kernel = [](Op) { return true; }, .evaluate = evaluate_node});
         const auto results = run(whole, 3, inputs);
         const auto again = run(optimized, 3, inputs);
         for (std::size_t i = 0; i < 3; ++i) {

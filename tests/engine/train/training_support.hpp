@@ -81,11 +81,9 @@ class Training {
     }
 
     void step() {
-        count_step();
+        buffers_.write("step", Tensor::scalar(++steps_));
         train_program_->run(population_, train_bindings_.inputs, train_bindings_.outputs);
     }
-    /// For those who run the training program themselves.
-    void count_step() { buffers_.write("step", Tensor::scalar(++steps_)); }
     void infer() {
         infer_program_->run(population_, infer_bindings_.inputs, infer_bindings_.outputs);
     }
@@ -94,9 +92,6 @@ class Training {
     [[nodiscard]] NamedBuffers& buffers() { return buffers_; }
     [[nodiscard]] const Graph& inference() const { return infer_; }
     [[nodiscard]] const Graph& training() const { return train_; }
-    [[nodiscard]] const NamedBuffers::Bindings& training_bindings() const {
-        return train_bindings_;
-    }
 
   private:
     /// Numbers between -1 and 1 that repeat after 11.

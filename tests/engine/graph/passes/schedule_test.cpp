@@ -120,7 +120,8 @@ TEST(Rematerialize, NeverRaisesThePeakOfRandomGraphs) {
     for (std::uint64_t seed = 0; seed < 60; ++seed) {
         SCOPED_TRACE("seed " + std::to_string(seed));
         const RandomGraph random(seed);
-        const Graph graph = optimize(random.graph, {.has_kernel = [](Op) { return true; }});
+        const Graph graph = optimize(
+            random.graph, {.has_kernel = [](Op) { return true; }, .evaluate = evaluate_node});
         const Graph changed = rematerialize(graph, 16);
         verify(changed);
         const std::int64_t before = plan(graph).per_individual_elements;

@@ -41,6 +41,7 @@ RandomGraph random_graph(std::uint64_t seed) {
 Graph all_passes(const Graph& graph) {
     OptimizeOptions options;
     options.has_kernel = [](Op op) { return op == Op::matmul_epilogue || op == Op::fused; };
+    options.evaluate = evaluate_node;
     options.fuse_matmul_epilogue = true;
     options.groups = FusionRules{};
     options.max_bytes_per_individual = 64;
