@@ -10,7 +10,8 @@ namespace {
 
 /// The most packed weights of each class. Far apart: each class is a run of its own, and few
 /// networks alone leave a wide device idle.
-constexpr std::array<std::int64_t, BytecodeBatch::class_count> max_weights{1024, 8192, 65536};
+constexpr std::array<std::int64_t, 3> max_weights{1024, 8192, 65536};
+static_assert(BytecodeBatch::class_count == 2 * max_weights.size());
 /// Working memory lies in registers or the first cache; more of it is slower than a graph.
 constexpr std::int64_t max_memory = 256;
 constexpr std::size_t part_size = 256;
@@ -55,7 +56,7 @@ std::span<const std::optional<BytecodeBatch::Entry>> BytecodeBatch::read(
 }
 
 void BytecodeBatch::read_part(Part& part, std::span<const Genome* const> genomes,
-                              std::span<std::optional<Entry>> entries) {
+                              std::span<std::optional<Entry>> entries) const {
     part.words.clear();
     part.packings.clear();
     part.ends.clear();
@@ -67,7 +68,7 @@ void BytecodeBatch::read_part(Part& part, std::span<const Genome* const> genomes
 }
 
 std::optional<BytecodeBatch::Entry> BytecodeBatch::read_genome(Part& part,
-                                                               const Blueprint& blueprint) {
+                                                               const Blueprint& blueprint) const {
     if (!BytecodeWriter::can_write(blueprint)) return std::nullopt;
     const std::size_t first_word = part.words.size();
     const std::size_t first_packing = part.packings.size();
@@ -78,7 +79,9 @@ std::optional<BytecodeBatch::Entry> BytecodeBatch::read_genome(Part& part,
         part.packings.resize(first_packing);
         return std::nullopt;
     }
-    const auto size_class = static_cast<std::size_t>(most - max_weights.begin());
+    const bool apart = state_apart_ && needed.state > 0;
+    const auto size_class =
+        static_cast<std::size_t>(most - max_weights.begin()) + (apart ? max_weights.size() : 0);
     part.capacities[size_class] = part.capacities[size_class].joined(needed);
     return Entry{.size_class = size_class,
                  .path = path_of(std::span(part.words).subspan(first_word)),

@@ -18,13 +18,19 @@ namespace cambrian::evolve {
 /// capacity, which only grows, so that one program serves them all for good. Keeps its storage.
 class BytecodeBatch {
   public:
-    static constexpr std::size_t class_count = 3;
+    /// Networks with state have classes of their own where that is asked for.
+    static constexpr std::size_t class_count = 6;
     struct Entry {
         std::size_t size_class = 0;
         std::uint64_t path = 0;  ///< Of the first instructions, op and activation.
         std::int64_t cost = 0;   ///< Words of packed weights: about the work of a row.
         Hash128 hash;            ///< Of the bytecode: networks with equal ones run exactly alike.
     };
+
+    /// @param state_apart whether networks without state have programs without it, because each
+    /// word
+    ///     of it takes time in every step; elsewhere few programs are worth more.
+    explicit BytecodeBatch(bool state_apart = false) : state_apart_(state_apart) {}
 
     /// Writes the bytecodes of genomes, in place of those before; → one entry each, or nothing for
     /// a network that has no bytecode form or is too large to interpret. Valid until the next call.
@@ -58,10 +64,11 @@ class BytecodeBatch {
     };
     /// Of the part of a network: where its words and packings begin, and where they end.
     [[nodiscard]] std::pair<Place, Place> places_of(std::size_t index) const;
-    static void read_part(Part& part, std::span<const Genome* const> genomes,
-                          std::span<std::optional<Entry>> entries);
-    static std::optional<Entry> read_genome(Part& part, const Blueprint& blueprint);
+    void read_part(Part& part, std::span<const Genome* const> genomes,
+                   std::span<std::optional<Entry>> entries) const;
+    std::optional<Entry> read_genome(Part& part, const Blueprint& blueprint) const;
 
+    bool state_apart_;
     std::vector<Part> parts_;
     std::vector<std::optional<Entry>> entries_;
     std::array<BytecodeCapacity, class_count> capacities_;

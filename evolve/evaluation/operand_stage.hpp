@@ -19,7 +19,10 @@ namespace cambrian::evolve {
 class OperandStage {
   public:
     OperandStage(Backend& backend, Family family)
-        : backend_(backend), family_(family), threads_(backend.threads()) {}
+        : backend_(backend),
+          family_(family),
+          threads_(backend.threads()),
+          shelf_(backend.lockstep() == 1) {}
 
     /// Takes genomes apart; → one structure each. Valid until the next call.
     /// @param max_words of operands that uploads will bring, unless a single genome has more.

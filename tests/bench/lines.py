@@ -25,10 +25,10 @@ def processor():
     return f"{names[0]}, {len(names)} processors" if names else platform.processor()
 
 
-def best_of(program, names):
+def best_of(program, names, repetitions=8):
     """Best milliseconds, and best counter of steps a second, of every benchmark of these names."""
     times, steps = {}, {}
-    for entry in beside.google_benchmark(program, f"({names})/", "--benchmark_repetitions=8",
+    for entry in beside.google_benchmark(program, f"({names})/", f"--benchmark_repetitions={repetitions}",
                                          "--benchmark_enable_random_interleaving=true"):
         key = entry["run_name"].replace("/real_time", "")
         beside.keep_shortest(times, key, entry["real_time"])
@@ -82,6 +82,16 @@ def rollouts(program):
               f"{'' if aim is None else '60 M'} | {met} |", flush=True)
 
 
+def default_evolution(program):
+    """What users run, variation included: one core's steps of a second after so many generations."""
+    _, steps = best_of(program, "default_cart_pole", 2)
+    for key in steps:
+        generations = key.split("generations:")[1].split("/")[0]
+        own = steps[key] / 1e6
+        print(f"| cart-pole at default mutation rates, 10,000 networks, 20 generations from {generations} on, 1 thread "
+              f"| {own:.1f} M steps/s | | | 30 M | {'yes' if own >= 30.0 else 'no'} |", flush=True)
+
+
 def meshes(program):
     times, steps = best_of(program, "mesh_ticks|chain_steps")
     for key in times:
@@ -104,6 +114,7 @@ def main():
                   lambda key: 0.8)
     against_torch("", conv_torch, program, rounds, lambda key: None)
     rollouts(program)
+    default_evolution(program)
     meshes(program)
 
 

@@ -7,6 +7,7 @@
 
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/elementary.hpp"
+#include "cambrian/engine/core/simd/unrolled.hpp"
 #include "cambrian/engine/cpu/kernels/activate.hpp"
 #include "cambrian/engine/network/bytecode/bytecode_table.hpp"
 
@@ -48,48 +49,71 @@ Vector<width> each_lane(const Vector<width>& vector, Function function) {
     return load<width>(lane);
 }
 
-/// Words of up to `lanes` rows, the rows of a word side by side and the words without a gap, so
-/// that elementwise work has no idle lanes. A vector load sees the rows of the next word in the
-/// lanes that are left over; a vector store spills into it, which is why words are stored in
-/// ascending order and the last one is blended.
+/// The state of a network's rows, `stride` words from one to the next.
+struct RowState {
+    float* first = nullptr;
+    std::int64_t stride = 0;
+};
+
+/// Words of up to `lanes` rows of one network, the rows of a word side by side and the words
+/// without a gap, so that elementwise work has no idle lanes. A vector load sees the rows of the
+/// next word in the lanes that are left over; a vector store spills into it, which is why words are
+/// stored in ascending order and the last one is blended. All rows share a weight.
 template <int lanes>
-class Words {
+class RowsOfOne {
   public:
-    explicit Words(std::int64_t rows) : rows_(rows) {
+    using Vector = cpu::Vector<lanes>;
+    using State = RowState;
+    static constexpr int width = lanes;
+
+    explicit RowsOfOne(std::int64_t rows) : rows_(rows) {
         if constexpr (lanes > 1)
             for (int lane = 0; lane < lanes; ++lane) own_[lane] = lane < rows ? -1 : 0;
     }
-    [[nodiscard]] std::int64_t rows() const { return rows_; }
-    [[nodiscard]] Vector<lanes> at(const float* words, std::int64_t i) const {
+    /// Numbers of a word, and the vectors they are read in.
+    [[nodiscard]] std::int64_t size() const { return rows_; }
+    [[nodiscard]] static constexpr std::int64_t vectors() { return 1; }
+    [[nodiscard]] static const float* weights(const float* all, std::int64_t first) {
+        return all + first;
+    }
+    [[nodiscard]] static float weight(const float* weights, std::int64_t i) { return weights[i]; }
+
+    [[nodiscard]] Vector at(const float* words, std::int64_t i, std::int64_t = 0) const {
         return load<lanes>(words + i * rows_);
     }
     /// Stores a word that a later one follows.
-    void put(float* words, std::int64_t i, const Vector<lanes>& value) const {
+    void put(float* words, std::int64_t i, const Vector& value) const {
         store<lanes>(words + i * rows_, value);
     }
-    void put_last(float* words, std::int64_t i, const Vector<lanes>& value) const {
+    void put_last(float* words, std::int64_t i, const Vector& value) const {
         if constexpr (lanes == 1)
             put(words, i, value);
         else
             put(words, i, own_ ? value : at(words, i));
     }
-    /// words[i] = function(i) for i < count; function may read word i of the same words.
+    /// words[i] = function(i, vector) for i < count; function may read word i of the same words.
     template <class Function>
     void fill(float* words, std::int64_t count, Function function) const {
-        Vector<lanes> value = function(std::int64_t{0});
+        Vector value = function(std::int64_t{0}, std::int64_t{0});
         for (std::int64_t i = 0; i + 1 < count; ++i) {
-            const Vector<lanes> next = function(i + 1);
+            const Vector next = function(i + 1, std::int64_t{0});
             put(words, i, value);
             value = next;
         }
         put_last(words, count - 1, value);
     }
-    /// function(0) + function(1) + .. from the first to the last.
-    template <class Function>
-    [[nodiscard]] Vector<lanes> sum(std::int64_t count, Function function) const {
-        Vector<lanes> total = function(std::int64_t{0});
-        for (std::int64_t i = 1; i < count; ++i) total = total + function(i);
-        return total;
+    void load_state(const State& state, std::int64_t first, std::int64_t count, float* to) const {
+        for (std::int64_t row = 0; row < rows_; ++row) {
+            const float* const from = state.first + row * state.stride + first;
+            for (std::int64_t i = 0; i < count; ++i) to[i * rows_ + row] = from[i];
+        }
+    }
+    void save_state(const float* from, std::int64_t first, std::int64_t count,
+                    const State& state) const {
+        for (std::int64_t row = 0; row < rows_; ++row) {
+            float* const to = state.first + row * state.stride + first;
+            for (std::int64_t i = 0; i < count; ++i) to[i] = from[i * rows_ + row];
+        }
     }
 
   private:
@@ -97,10 +121,73 @@ class Words {
     Mask<lanes> own_{};
 };
 
+/// Words of `rows` rows of networks side by side: row after row, in each the networks. A weight is
+/// a vector, one of each network.
+template <std::size_t row_count>
+class RowsOfMany {
+  public:
+    using Vector = cpu::Vector<max_lanes>;
+    using State = StateColumns;
+    static constexpr int width = max_lanes;
+    static constexpr auto rows = static_cast<std::int64_t>(row_count);
+
+    /// @param networks that there are; the lanes after them are computed and not kept.
+    explicit RowsOfMany(std::int64_t networks) : networks_(networks) {}
+    [[nodiscard]] static constexpr std::int64_t size() { return rows * max_lanes; }
+    [[nodiscard]] static constexpr std::int64_t vectors() { return rows; }
+    [[nodiscard]] static const float* weights(const float* all, std::int64_t first) {
+        return all + first * max_lanes;
+    }
+    [[nodiscard]] static Vector weight(const float* weights, std::int64_t i) {
+        return load<max_lanes>(weights + i * max_lanes);
+    }
+
+    [[nodiscard]] static Vector at(const float* words, std::int64_t i, std::int64_t row) {
+        return load<max_lanes>(words + (i * rows + row) * max_lanes);
+    }
+    static void put(float* words, std::int64_t i, std::int64_t row, const Vector& value) {
+        store<max_lanes>(words + (i * rows + row) * max_lanes, value);
+    }
+    template <class Function>
+    static void fill(float* words, std::int64_t count, Function function) {
+        for (std::int64_t i = 0; i < count; ++i)
+            for (std::int64_t row = 0; row < rows; ++row) put(words, i, row, function(i, row));
+    }
+    static void load_state(const State& state, std::int64_t first, std::int64_t count, float* to) {
+        for (std::int64_t i = 0; i < count; ++i)
+            for (std::int64_t row = 0; row < rows; ++row)
+                put(to, i, row, load<max_lanes>(state.at(row, first + i)));
+    }
+    void save_state(const float* from, std::int64_t first, std::int64_t count,
+                    const State& state) const {
+        for (std::int64_t i = 0; i < count; ++i)
+            for (std::int64_t row = 0; row < rows; ++row)
+                keep(at(from, i, row), state.at(row, first + i));
+    }
+    /// Writes the numbers of the networks there are.
+    void keep(const Vector& value, float* to) const {
+        if (networks_ == max_lanes)
+            store<max_lanes>(to, value);
+        else
+            std::memcpy(to, &value, static_cast<std::size_t>(networks_) * sizeof(float));
+    }
+
+  private:
+    std::int64_t networks_;
+};
+
+/// function(0) + function(1) + .. from the first to the last.
+template <class Function>
+auto ordered_sum(std::int64_t count, Function function) {
+    auto total = function(std::int64_t{0});
+    for (std::int64_t i = 1; i < count; ++i) total = total + function(i);
+    return total;
+}
+
 /// `blocks` blocks of four outputs: to[output] = 0 + Σ_k x[k] w[k] for every row, in ascending k,
 /// plus the bias after the weights of the block. Blocks are `stride` words apart.
 template <int lanes, int blocks, bool bias>
-void product_tile(const Words<lanes>& words, const float* x, const float* weights,
+void product_tile(const RowsOfOne<lanes>& words, const float* x, const float* weights,
                   std::int64_t stride, std::int64_t in, float* to) {
     if constexpr (lanes == 1) {
         // A single row: the four outputs of a block are the lanes.
@@ -131,30 +218,79 @@ void product_tile(const Words<lanes>& words, const float* x, const float* weight
     }
 }
 
-template <int lanes, bool bias>
-void product(const Words<lanes>& words, const float* x, const float* weights, std::int64_t stride,
-             std::int64_t in, std::int64_t out, float* to) {
+template <bool bias, int lanes>
+void product(const RowsOfOne<lanes>& words, const float* x, const float* weights,
+             std::int64_t stride, std::int64_t in, std::int64_t out, float* to) {
     // As many chains of additions as registers hold: a chain alone waits for itself.
     constexpr int tile = lanes == 1 ? 4 : 2;
     std::int64_t blocks = (out + block - 1) / block;
     for (; blocks >= tile; blocks -= tile) {
         product_tile<lanes, tile, bias>(words, x, weights, stride, in, to);
         weights += tile * stride;
-        to += tile * block * words.rows();
+        to += tile * block * words.size();
     }
     for (; blocks > 0; --blocks) {
         product_tile<lanes, 1, bias>(words, x, weights, stride, in, to);
         weights += stride;
-        to += block * words.rows();
+        to += block * words.size();
     }
 }
 
-/// A chunk of rows; the state of row r lies at r · capacity.state.
-template <int lanes>
+/// The same sums of `outputs` outputs of one block for all rows of many networks: a vector of
+/// weights serves every row.
+template <std::size_t outputs, bool bias, std::size_t rows>
+void product_tile(const RowsOfMany<rows>&, const float* x, const float* weights, std::int64_t in,
+                  float* to) {
+    using Words = RowsOfMany<rows>;
+    Vector<max_lanes> sums[outputs][rows];
+    unrolled<outputs * rows>([&](auto i) __attribute__((always_inline)) {
+        sums[i / rows][i % rows] = Vector<max_lanes>{};
+    });
+    for (std::int64_t k = 0; k < in; ++k) {
+        Vector<max_lanes> own[outputs];
+        unrolled<outputs>([&](auto j) __attribute__((always_inline)) {
+            own[j] = Words::weight(weights, block * k + static_cast<std::int64_t>(j.value));
+        });
+        unrolled<rows>([&](auto row) __attribute__((always_inline)) {
+            const Vector<max_lanes> value = Words::at(x, k, static_cast<std::int64_t>(row.value));
+            unrolled<outputs>([&](auto j) __attribute__((always_inline)) {
+                sums[j][row] = sums[j][row] + value * own[j];
+            });
+        });
+    }
+    unrolled<outputs>([&](auto j) __attribute__((always_inline)) {
+        constexpr auto output = static_cast<std::int64_t>(decltype(j)::value);
+        unrolled<rows>([&](auto row) __attribute__((always_inline)) {
+            if constexpr (bias)
+                sums[j][row] = sums[j][row] + Words::weight(weights, block * in + output);
+            Words::put(to, output, static_cast<std::int64_t>(row.value), sums[j][row]);
+        });
+    });
+}
+
+template <bool bias, std::size_t rows>
+void product(const RowsOfMany<rows>& words, const float* x, const float* weights,
+             std::int64_t stride, std::int64_t in, std::int64_t out, float* to) {
+    // What sums leave of the registers holds the operands.
+    constexpr std::size_t tile = rows <= 2 ? 4 : 2;
+    constexpr auto step = static_cast<std::int64_t>(tile);
+    for (std::int64_t first = 0; first < out; first += block) {
+        const std::int64_t end = std::min(out - first, block);
+        std::int64_t j = 0;
+        const auto tile_at = [&] { return weights + j * max_lanes; };
+        for (; j + step <= end; j += step, to += step * words.size())
+            product_tile<tile, bias>(words, x, tile_at(), in, to);
+        for (; j < end; ++j, to += words.size()) product_tile<1, bias>(words, x, tile_at(), in, to);
+        weights += stride * max_lanes;
+    }
+}
+
+/// Some rows on their way through a bytecode.
+template <class Words>
 class Chunk {
   public:
-    Chunk(const BytecodeRun& run, std::int64_t count, float* state)
-        : run_(run), words_(count), state_(state) {}
+    Chunk(const BytecodeRun& run, const Words& words, const typename Words::State& state)
+        : run_(run), words_(words), state_(state) {}
 
     /// Runs the bytecode; → the last instruction.
     const BytecodeInstruction& run(const BytecodeInstruction* instruction) const {
@@ -164,17 +300,16 @@ class Chunk {
             (this->*ops[static_cast<std::size_t>(instruction->op)])(*instruction);
         }
     }
-    [[nodiscard]] float* at(std::int64_t word) const { return run_.memory + word * words_.rows(); }
+    [[nodiscard]] float* at(std::int64_t word) const { return run_.memory + word * words_.size(); }
 
   private:
     using Instruction = BytecodeInstruction;
-    using Row = Vector<lanes>;
+    using Row = typename Words::Vector;
+    static constexpr int lanes = Words::width;
+    static constexpr auto vectors = static_cast<std::size_t>(Words::vectors());
 
     [[nodiscard]] const float* weights(const Instruction& instruction) const {
-        return run_.weights + instruction.weights;
-    }
-    [[nodiscard]] float* state(const Instruction& instruction, std::int64_t row) const {
-        return state_ + row * run_.capacity.state + instruction.other;
+        return Words::weights(run_.weights, instruction.weights - run_.first_weight);
     }
 
     void end(const Instruction&) const {}
@@ -183,26 +318,26 @@ class Chunk {
         const auto& [op, result, source, other, in, out, first, code] = instruction;
         const bool linear = code == 0;
         float* const sums = linear ? at(result) : run_.staging;
-        product<lanes, true>(words_, at(source), weights(instruction), block * (in + 1), in, out,
-                             sums);
-        if (!linear) activate(code, sums, at(result), out * words_.rows());
+        product<true>(words_, at(source), weights(instruction), block * (in + 1), in, out, sums);
+        if (!linear) activate(code, sums, at(result), out * words_.size());
     }
 
     void rnn(const Instruction& instruction) const {
         const auto& [op, result, source, other, in, out, first, detail] = instruction;
         const std::int64_t stride = block * (std::int64_t{in} + out + 1);
         float* const sums = run_.staging;
-        float* const recurrent = sums + run_.capacity.memory * lanes;
-        const float* const bias = weights(instruction) + block * (std::int64_t{in} + out);
-        product<lanes, false>(words_, at(source), weights(instruction), stride, in, out, sums);
+        float* const recurrent = sums + run_.capacity.memory * words_.size();
+        const float* const own = weights(instruction);
+        const float* const bias = Words::weights(own, block * (std::int64_t{in} + out));
+        product<false>(words_, at(source), own, stride, in, out, sums);
         load_state(instruction);
-        product<lanes, false>(words_, at(result), weights(instruction) + block * in, stride, out,
-                              out, recurrent);
-        words_.fill(sums, out, [&](std::int64_t i) {
-            return (words_.at(sums, i) + words_.at(recurrent, i)) +
-                   bias[i / block * stride + i % block];
+        product<false>(words_, at(result), Words::weights(own, block * in), stride, out, out,
+                       recurrent);
+        words_.fill(sums, out, [&](std::int64_t i, std::int64_t v) {
+            return (words_.at(sums, i, v) + words_.at(recurrent, i, v)) +
+                   Words::weight(bias, i / block * stride + i % block);
         });
-        activate(tanh_code, sums, at(result), out * words_.rows());
+        activate(tanh_code, sums, at(result), out * words_.size());
         save(instruction, result, out);
     }
 
@@ -217,91 +352,99 @@ class Chunk {
     void rms_norm(const Instruction& instruction) const {
         const float* const x = at(instruction.source);
         const float* const gain = weights(instruction);
-        const Row scale =
-            inverse_deviation(instruction, words_.sum(instruction.in, [&](std::int64_t i) {
-                return words_.at(x, i) * words_.at(x, i);
-            }));
-        words_.fill(at(instruction.result), instruction.out,
-                    [&](std::int64_t i) { return (words_.at(x, i) * scale) * gain[i]; });
+        Row scale[vectors];
+        for (std::int64_t v = 0; v < words_.vectors(); ++v)
+            scale[v] =
+                inverse_deviation(instruction, ordered_sum(instruction.in, [&](std::int64_t i) {
+                                      return words_.at(x, i, v) * words_.at(x, i, v);
+                                  }));
+        words_.fill(at(instruction.result), instruction.out, [&](std::int64_t i, std::int64_t v) {
+            return (words_.at(x, i, v) * scale[v]) * Words::weight(gain, i);
+        });
     }
 
     void layer_norm(const Instruction& instruction) const {
         const float* const x = at(instruction.source);
         const float* const gain = weights(instruction);
-        const float* const bias = gain + whole_blocks(instruction.out);
-        const Row centre = words_.sum(instruction.in, [&](std::int64_t i) {
-            return words_.at(x, i);
-        }) * std::bit_cast<float>(instruction.other);
-        const auto centred = [&](std::int64_t i) { return words_.at(x, i) - centre; };
-        const Row scale = inverse_deviation(
-            instruction,
-            words_.sum(instruction.in, [&](std::int64_t i) { return centred(i) * centred(i); }));
-        words_.fill(at(instruction.result), instruction.out,
-                    [&](std::int64_t i) { return ((centred(i) * scale) * gain[i]) + bias[i]; });
+        const float* const bias = Words::weights(gain, whole_blocks(instruction.out));
+        Row centre[vectors];
+        Row scale[vectors];
+        const auto centred = [&](std::int64_t i, std::int64_t v) {
+            return words_.at(x, i, v) - centre[v];
+        };
+        for (std::int64_t v = 0; v < words_.vectors(); ++v) {
+            centre[v] =
+                ordered_sum(instruction.in, [&](std::int64_t i) { return words_.at(x, i, v); }) *
+                std::bit_cast<float>(instruction.other);
+            scale[v] =
+                inverse_deviation(instruction, ordered_sum(instruction.in, [&](std::int64_t i) {
+                                      return centred(i, v) * centred(i, v);
+                                  }));
+        }
+        words_.fill(at(instruction.result), instruction.out, [&](std::int64_t i, std::int64_t v) {
+            return ((centred(i, v) * scale[v]) * Words::weight(gain, i)) + Words::weight(bias, i);
+        });
     }
 
     void softmax(const Instruction& instruction) const {
         const std::int64_t width = instruction.in;
         const float* const x = at(instruction.source);
         float* const y = at(instruction.result);
-        Row largest = words_.at(x, 0);
-        for (std::int64_t i = 1; i < width; ++i) {
-            const Row value = words_.at(x, i);
-            largest = value > largest ? value : largest;
+        Row each[vectors];
+        for (std::int64_t v = 0; v < words_.vectors(); ++v) {
+            each[v] = words_.at(x, 0, v);
+            for (std::int64_t i = 1; i < width; ++i) {
+                const Row value = words_.at(x, i, v);
+                each[v] = value > each[v] ? value : each[v];
+            }
         }
-        words_.fill(y, width, [&](std::int64_t i) { return words_.at(x, i) - largest; });
-        for (std::int64_t i = 0; i < width * words_.rows(); ++i) y[i] = elementary::exp(y[i]);
-        const Row scale =
-            each_lane<lanes>(words_.sum(width, [&](std::int64_t i) { return words_.at(y, i); }),
-                             [](float value) { return elementary::reciprocal(value); });
-        words_.fill(y, width, [&](std::int64_t i) { return words_.at(y, i) * scale; });
+        words_.fill(y, width,
+                    [&](std::int64_t i, std::int64_t v) { return words_.at(x, i, v) - each[v]; });
+        for (std::int64_t i = 0; i < width * words_.size(); ++i) y[i] = elementary::exp(y[i]);
+        for (std::int64_t v = 0; v < words_.vectors(); ++v)
+            each[v] = each_lane<lanes>(
+                ordered_sum(width, [&](std::int64_t i) { return words_.at(y, i, v); }),
+                [](float value) { return elementary::reciprocal(value); });
+        words_.fill(y, width,
+                    [&](std::int64_t i, std::int64_t v) { return words_.at(y, i, v) * each[v]; });
     }
 
     void add(const Instruction& instruction) const {
         sum(at(instruction.source), at(instruction.other), at(instruction.result), instruction.out);
     }
     void sum(const float* a, const float* b, float* __restrict__ to, std::int64_t words) const {
-        for (std::int64_t i = 0; i < words * words_.rows(); ++i) to[i] = a[i] + b[i];
+        for (std::int64_t i = 0; i < words * words_.size(); ++i) to[i] = a[i] + b[i];
     }
 
     void scale_add(const Instruction& instruction) const {
         const float* const x = at(instruction.source);
         const float* const other = at(instruction.other);
         const float* const gain = weights(instruction);
-        words_.fill(at(instruction.result), instruction.out, [&](std::int64_t i) {
-            return words_.at(other, i) + words_.at(x, i) * gain[i];
+        words_.fill(at(instruction.result), instruction.out, [&](std::int64_t i, std::int64_t v) {
+            return words_.at(other, i, v) + words_.at(x, i, v) * Words::weight(gain, i);
         });
     }
 
     void project_add(const Instruction& instruction) const {
         const std::int64_t in = instruction.in;
-        product<lanes, false>(words_, at(instruction.source), weights(instruction), block * in, in,
-                              instruction.out, run_.staging);
+        product<false>(words_, at(instruction.source), weights(instruction), block * in, in,
+                       instruction.out, run_.staging);
         sum(at(instruction.other), run_.staging, at(instruction.result), instruction.out);
     }
 
     void load_state(const Instruction& instruction) const {
-        float* const to = at(instruction.result);
-        for (std::int64_t row = 0; row < words_.rows(); ++row) {
-            const float* const from = state(instruction, row);
-            for (std::int64_t i = 0; i < instruction.out; ++i)
-                to[i * words_.rows() + row] = from[i];
-        }
+        words_.load_state(state_, instruction.other, instruction.out, at(instruction.result));
     }
     void store_state(const Instruction& instruction) const {
         save(instruction, instruction.source, instruction.in);
     }
     void save(const Instruction& instruction, std::int32_t source, std::int64_t width) const {
-        const float* const from = at(source);
-        for (std::int64_t row = 0; row < words_.rows(); ++row) {
-            float* const to = state(instruction, row);
-            for (std::int64_t i = 0; i < width; ++i) to[i] = from[i * words_.rows() + row];
-        }
+        words_.save_state(at(source), instruction.other, width, state_);
     }
 
     const BytecodeRun& run_;
-    Words<lanes> words_;
-    float* state_;
+    Words words_;
+    typename Words::State state_;
 
     /// In the order of BytecodeOp.
     static constexpr std::array<void (Chunk::*)(const Instruction&) const, bytecode_op_count> ops{
@@ -310,16 +453,20 @@ class Chunk {
         &Chunk::project_add, &Chunk::load_state, &Chunk::store_state};
 };
 
+const BytecodeInstruction* instructions(const BytecodeRun& run) {
+    static_assert(sizeof(BytecodeInstruction) == bytecode_instruction_words * sizeof(std::int32_t));
+    return reinterpret_cast<const BytecodeInstruction*>(run.bytecode);
+}
+
 template <int lanes>
 void run_chunk(const BytecodeRun& run, const float* rows, std::int64_t count, float* outputs,
                float* state) {
-    const Chunk<lanes> chunk(run, count, state);
+    const Chunk<RowsOfOne<lanes>> chunk(run, RowsOfOne<lanes>(count), {state, run.capacity.state});
     float* const memory = chunk.at(0);
     for (std::int64_t row = 0; row < count; ++row)
         for (std::int64_t i = 0; i < run.inputs; ++i)
             memory[i * count + row] = rows[row * run.inputs + i];
-    const BytecodeInstruction& end =
-        chunk.run(reinterpret_cast<const BytecodeInstruction*>(run.bytecode));
+    const BytecodeInstruction& end = chunk.run(instructions(run));
     CAMBRIAN_EXPECT(end.in == run.outputs);
     const float* const result = chunk.at(end.source);
     for (std::int64_t row = 0; row < count; ++row)
@@ -327,11 +474,28 @@ void run_chunk(const BytecodeRun& run, const float* rows, std::int64_t count, fl
             outputs[row * run.outputs + i] = result[i * count + row];
 }
 
+template <std::size_t row_count>
+void run_side_by_side(const BytecodeRun& run, std::int64_t networks, const RowColumns& x) {
+    using Words = RowsOfMany<row_count>;
+    constexpr std::int64_t rows = Words::rows;
+    const Words words(networks);
+    const Chunk<Words> chunk(run, words, x.state);
+    float* const memory = chunk.at(0);
+    for (std::int64_t i = 0; i < run.inputs; ++i)
+        for (std::int64_t row = 0; row < rows; ++row)
+            Words::put(memory, i, row, load<max_lanes>(x.inputs[row * run.inputs + i] + x.column));
+    const BytecodeInstruction& end = chunk.run(instructions(run));
+    CAMBRIAN_EXPECT(end.in == run.outputs);
+    const float* const result = chunk.at(end.source);
+    for (std::int64_t row = 0; row < rows; ++row)
+        for (std::int64_t i = 0; i < run.outputs; ++i)
+            words.keep(Words::at(result, i, row), x.outputs + (row * run.outputs + i) * x.stride);
+}
+
 }  // namespace
 
 void run_bytecode(const BytecodeRun& run, const float* rows, std::int64_t count, float* outputs,
                   float* state) {
-    static_assert(sizeof(BytecodeInstruction) == bytecode_instruction_words * sizeof(std::int32_t));
     for (std::int64_t row = 0; row < count;) {
         const std::int64_t rest = count - row;
         const auto chunk = rest > 4 ? run_chunk<8> : (rest > 1 ? run_chunk<4> : run_chunk<1>);
@@ -339,6 +503,23 @@ void run_bytecode(const BytecodeRun& run, const float* rows, std::int64_t count,
         chunk(run, rows + row * run.inputs, lanes, outputs + row * run.outputs,
               state + row * run.capacity.state);
         row += lanes;
+    }
+}
+
+void run_bytecode_side_by_side(const BytecodeRun& run, std::int64_t networks, std::int64_t rows,
+                               RowColumns x) {
+    constexpr std::array by_rows{run_side_by_side<1>, run_side_by_side<2>, run_side_by_side<3>,
+                                 run_side_by_side<4>, run_side_by_side<5>};
+    static_assert(by_rows.size() == max_rows_side_by_side);
+    // Parts of about the same size: a last row alone would wait for every sum.
+    std::int64_t parts = (rows + max_rows_side_by_side - 1) / max_rows_side_by_side;
+    for (; parts > 0; --parts) {
+        const std::int64_t now = (rows + parts - 1) / parts;
+        by_rows[static_cast<std::size_t>(now - 1)](run, networks, x);
+        x.inputs += now * run.inputs;
+        x.outputs += now * run.outputs * x.stride;
+        x.state.first += now * x.state.words * x.state.stride;
+        rows -= now;
     }
 }
 

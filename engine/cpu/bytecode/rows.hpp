@@ -6,22 +6,53 @@
 
 namespace cambrian::cpu {
 
-/// One individual's network as data, and memory to run it in.
+/// Numbers of a vector: rows of one network side by side, or networks of one structure.
+inline constexpr std::int64_t max_lanes = 8;
+/// Rows of networks side by side in one pass.
+inline constexpr std::int64_t max_rows_side_by_side = 5;
+
+/// A network as data, and memory to run it in.
 struct BytecodeRun {
     const std::int32_t* bytecode = nullptr;
     const float* weights = nullptr;
-    float* memory = nullptr;   ///< capacity.memory words for each lane.
+    std::int64_t first_weight = 0;  ///< What instructions call the one at `weights`.
+    float* memory = nullptr;   ///< capacity.memory words for each number of a pass: max_lanes rows,
+                               ///< or as many for each of max_rows_side_by_side.
     float* staging = nullptr;  ///< Twice as many.
     std::int64_t inputs = 0;
     std::int64_t outputs = 0;
     BytecodeCapacity capacity;
 };
-/// Rows side by side in one pass.
-inline constexpr std::int64_t max_lanes = 8;
 
 /// Computes `count` rows [count, inputs] → outputs [count, outputs], state [count, capacity.state]
 /// in place: ordered sums of multiplications and additions, each row on its own.
 void run_bytecode(const BytecodeRun& run, const float* rows, std::int64_t count, float* outputs,
                   float* state);
+
+/// State whose words are columns of networks: word i of a row is `stride` numbers from word i + 1.
+struct StateColumns {
+    float* first = nullptr;   ///< Of the first network.
+    std::int64_t stride = 0;  ///< From one word to the next.
+    std::int64_t words = 0;   ///< Of a row.
+
+    [[nodiscard]] float* at(std::int64_t row, std::int64_t word) const {
+        return first + (row * words + word) * stride;
+    }
+};
+/// Rows of networks whose numbers lie in columns, those of one network below each other.
+struct RowColumns {
+    const float* const* inputs = nullptr;  ///< Of element i of row r at r · inputs + i.
+    std::int64_t column = 0;               ///< Of the first network, in each of `inputs`.
+    float* outputs = nullptr;              ///< [rows, outputs] columns of the first network.
+    std::int64_t stride = 0;               ///< From one column of outputs to the next.
+    StateColumns state;
+};
+
+/// The same for up to max_lanes networks whose bytecodes differ in nothing but where their weights
+/// begin: run.bytecode is that of one of them, weight w of its network n lies at run.weights
+/// [w · max_lanes + n]. A load may read max_lanes numbers from the first network on; nothing is
+/// written after the last. Every network has the bits of run_bytecode.
+void run_bytecode_side_by_side(const BytecodeRun& run, std::int64_t networks, std::int64_t rows,
+                               RowColumns x);
 
 }  // namespace cambrian::cpu

@@ -45,6 +45,8 @@ struct Frame {
     /// reads what a body computes for one whose flags are all false. Null: all are alive.
     const std::int32_t* alive = nullptr;
     std::int64_t alive_words = 0;
+    /// In a transposed body: the individual of each column, counted from the first of its group.
+    const std::int32_t* individuals = nullptr;
 
     [[nodiscard]] bool is_alive(std::int64_t individual) const {
         if (alive == nullptr) return true;

@@ -64,22 +64,26 @@ void write_words(const Tensor& tensor, Word* words) {
 /// Writes the steps of one graph, node by node.
 class TransposedWriter {
   public:
-    TransposedWriter(const Graph& graph, Math math)
+    TransposedWriter(const Graph& graph, const TransposedGraph::Inputs& inputs, Math math)
         : graph_(graph),
+          inputs_(inputs),
           math_(math),
           rows_(graph.value_count()),
           last_reader_(graph.value_count(), -1),
           sources_(graph.value_count()),
-          direct_output_(graph.value_count(), -1) {
+          direct_output_(graph.value_count(), -1),
+          stays_(graph.value_count(), false) {
         result_.inputs_ = graph.inputs().size();
         result_.slots_ = result_.output_slot(graph.outputs().size());
         find_sources();
         find_direct_outputs();
+        find_staying_inputs();
     }
 
-    /// False where a node has no step.
+    /// False where a node has no step, or a value is too large.
     bool write(Profile* profile) {
         profile_ = profile;
+        if (has_large_values()) return false;
         for (std::size_t i = 0; i < graph_.inputs().size(); ++i) place_input(i);
         const auto nodes = graph_.nodes();
         for (std::size_t n = 0; n < nodes.size(); ++n) {
@@ -126,6 +130,8 @@ class TransposedWriter {
             // A value may come by several ways, each as often as the last one.
             std::ranges::sort(own);
             own.erase(std::unique(own.begin(), own.end()), own.end());
+            for (std::uint32_t r = 1; r < node.result_count; ++r)
+                sources_[node.first_result + r] = {node.first_result + r};
         }
         for (const ValueId id : graph_.outputs())
             for (const std::size_t source : sources_[index_of(id)])
@@ -143,14 +149,41 @@ class TransposedWriter {
         }
     }
 
+    /// Fixed inputs that no op wants as rows.
+    void find_staying_inputs() {
+        std::vector<bool> enters(graph_.value_count(), false);
+        for (const Node& node : graph_.nodes()) {
+            const auto operands = graph_.operands(node);
+            for (std::size_t i = 0; i < operands.size(); ++i)
+                if (!reads_in_place(node.op, i)) enters[index_of(operands[i])] = true;
+        }
+        for (const ValueId id : graph_.outputs()) enters[index_of(id)] = true;
+        for (std::size_t i = 0; i < graph_.inputs().size(); ++i) {
+            const std::size_t input = index_of(graph_.inputs()[i]);
+            stays_[input] = i >= inputs_.first_fixed && !enters[input];
+            result_.stays_.push_back(stays_[input]);
+        }
+    }
+
+    [[nodiscard]] bool has_large_values() const {
+        for (std::size_t v = 0; v < stays_.size(); ++v)
+            if (!stays_[v] &&
+                elements(ValueId{static_cast<std::uint32_t>(v)}) > TransposedGraph::max_elements)
+                return true;
+        return false;
+    }
+
     void place_input(std::size_t index) {
         const ValueId id = graph_.inputs()[index];
+        if (result_.stays(index)) {
+            rows_[index_of(id)] = {{result_.input_slot(index), 0, true}};
+            return;
+        }
         rows_[index_of(id)] =
             consecutive_rows({result_.input_slot(index), 0, !is_own(id)}, elements(id));
     }
 
     bool write_node(const Node& node) {
-        if (node.result_count != 1) return false;
         const ValueId result{node.first_result};
         if (node.op == Op::constant) {
             constants_.emplace_back(std::get<ConstantAttribute>(node.attributes).value,
@@ -161,24 +194,36 @@ class TransposedWriter {
             return true;
         }
         std::vector<const ElementRows*> operands;
-        for (const ValueId id : graph_.operands(node)) operands.push_back(&rows_[index_of(id)]);
+        for (const ValueId id : graph_.operands(node)) {
+            if (reads_in_place(node.op, operands.size()) && !stays_[index_of(id)]) return false;
+            operands.push_back(&rows_[index_of(id)]);
+        }
         if (moves(node)) {
             rows_[index_of(result)] = moved_rows(graph_, node, operands);
             return true;
         }
-        if (!is_own(result) || elements(result) == 0) return false;
+        for (std::uint32_t r = 0; r < node.result_count; ++r) {
+            const ValueId id{node.first_result + r};
+            if (!is_own(id) || elements(id) == 0) return false;
+        }
         return write_step(node, operands);
     }
 
     bool write_step(const Node& node, std::span<const ElementRows* const> operands) {
-        const ValueId result{node.first_result};
-        const ElementRows rows = place_result(result);
+        std::vector<ElementRows> results;
+        for (std::uint32_t r = 0; r < node.result_count; ++r)
+            results.push_back(place_result(ValueId{node.first_result + r}));
         std::unique_ptr<Kernel> step =
-            make_transposed_kernel({graph_, node, rows, operands, math_});
+            make_transposed_kernel({graph_, node, results, operands, inputs_.strides, math_});
         if (!step) return false;
+        if (const auto* arranged = dynamic_cast<const ArrangedKernel*>(step.get())) {
+            if (result_.arranged_ != nullptr) return false;
+            result_.arranged_ = arranged;
+        }
         if (profile_ != nullptr) step = profile_->timed(std::move(step), graph_, node, true);
         result_.steps_.push_back(std::move(step));
-        rows_[index_of(result)] = rows;
+        for (std::uint32_t r = 0; r < node.result_count; ++r)
+            rows_[node.first_result + r] = std::move(results[r]);
         return true;
     }
 
@@ -215,6 +260,7 @@ class TransposedWriter {
     };
 
     const Graph& graph_;
+    TransposedGraph::Inputs inputs_;
     Math math_;
     Profile* profile_ = nullptr;
     TransposedGraph result_;
@@ -222,18 +268,17 @@ class TransposedWriter {
     std::vector<std::int64_t> last_reader_;  ///< Node index, of computed values.
     std::vector<std::vector<std::size_t>> sources_;
     std::vector<int> direct_output_;  ///< Of values: the output they are computed in, or -1.
+    std::vector<bool> stays_;         ///< Of values: inputs that are read where they lie outside.
     FreeRows free_;
     std::vector<Taken> taken_;
     std::vector<std::pair<std::shared_ptr<const Tensor>, std::int64_t>> constants_;
     std::int64_t constant_words_ = 0;
 };
 
-std::optional<TransposedGraph> TransposedGraph::make(const Graph& graph, Math math,
-                                                     MemoryAccount& account, Profile* profile) {
-    for (std::size_t v = 0; v < graph.value_count(); ++v)
-        if (graph.value(ValueId{static_cast<std::uint32_t>(v)}).shape.elements() > max_elements)
-            return std::nullopt;
-    TransposedWriter writer(graph, math);
+std::optional<TransposedGraph> TransposedGraph::make(const Graph& graph, const Inputs& inputs,
+                                                     Math math, MemoryAccount& account,
+                                                     Profile* profile) {
+    TransposedWriter writer(graph, inputs, math);
     if (!writer.write(profile)) return std::nullopt;
     return writer.finish(account);
 }

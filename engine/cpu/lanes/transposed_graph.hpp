@@ -3,12 +3,13 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "cambrian/engine/cpu/execution/kernel.hpp"
 #include "cambrian/engine/cpu/execution/memory.hpp"
 #include "cambrian/engine/cpu/execution/profile.hpp"
-#include "cambrian/engine/cpu/lanes/transposed_rows.hpp"
+#include "cambrian/engine/cpu/lanes/transposed_nodes.hpp"
 
 namespace cambrian::cpu {
 
@@ -20,11 +21,17 @@ namespace cambrian::cpu {
 /// value of 3 elements is 3 count words. Inputs and outputs are transposed too.
 class TransposedGraph {
   public:
+    /// What of its inputs a graph does not say itself.
+    struct Inputs {
+        std::span<const std::int64_t> strides;  ///< Words between individuals outside.
+        std::size_t first_fixed = 0;            ///< From it on they are the same in every run.
+    };
     /// Of a value.
     static constexpr std::int64_t max_elements = 4096;
     /// Or nothing where it has no step for an op, where individuals share what is computed, or
     /// where a value is larger.
-    [[nodiscard]] static std::optional<TransposedGraph> make(const Graph& graph, Math math,
+    [[nodiscard]] static std::optional<TransposedGraph> make(const Graph& graph,
+                                                             const Inputs& inputs, Math math,
                                                              MemoryAccount& account,
                                                              Profile* profile);
 
@@ -38,7 +45,23 @@ class TransposedGraph {
         return input_slot(inputs_ + index);
     }
     [[nodiscard]] std::byte* constants() const { return constants_.data(); }
+    /// Whether a fixed input is read where it lies outside: its slot is where its first individual
+    /// is. So is one that nobody reads.
+    [[nodiscard]] bool stays(std::size_t input) const { return stays_[input]; }
+    /// Words that the scratch slot has for so many individuals.
+    [[nodiscard]] std::int64_t scratch_words(std::int64_t count) const {
+        return arranged_ == nullptr ? 0 : arranged_->words(count);
+    }
 
+    /// How many of `count` individuals, from the first one on, can be side by side. Only the slots
+    /// of inputs that stay outside are set.
+    [[nodiscard]] std::int64_t fitting(const Frame& frame, std::int64_t count) const {
+        return arranged_ == nullptr ? count : arranged_->fitting(frame, count);
+    }
+    /// Comes before the first run and whenever Frame::individuals changed.
+    void arrange(Frame& frame, std::int64_t count) const {
+        if (arranged_ != nullptr) arranged_->arrange(frame, count);
+    }
     /// @param frame has all slots set; nothing after the last word of a slot is written, and up to
     ///     `padding` words are read.
     void run(Frame& frame, std::int64_t count) const {
@@ -53,6 +76,8 @@ class TransposedGraph {
     std::int64_t temporaries_ = 0;
     std::size_t inputs_ = 0;
     std::size_t slots_ = 0;
+    std::vector<bool> stays_;  ///< One for each input.
+    const ArrangedKernel* arranged_ = nullptr;
     Memory constants_;
 };
 

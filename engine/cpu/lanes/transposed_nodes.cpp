@@ -26,12 +26,12 @@ std::unique_ptr<Kernel> elementwise(const TransposedNode& at) {
     std::vector<ElementRows> operands;
     for (std::size_t i = 0; i < at.operands.size(); ++i)
         operands.push_back(broadcast_rows(*at.operands[i], at.operand(i).shape, at.shape()));
-    return make_transposed_elementwise(*rows_of(at.graph, at.node), at.result, operands);
+    return make_transposed_elementwise(*rows_of(at.graph, at.node), at.results[0], operands);
 }
 
 std::unique_ptr<Kernel> activation(const TransposedNode& at) {
     if (any_shared(*at.operands[0])) return nullptr;
-    return make_transposed_activate(at.result, *at.operands[0], at.operands[1]->front());
+    return make_transposed_activate(at.results[0], *at.operands[0], at.operands[1]->front());
 }
 
 std::unique_ptr<Kernel> fold(const TransposedNode& at) {
@@ -43,7 +43,8 @@ std::unique_ptr<Kernel> fold(const TransposedNode& at) {
             for (std::int64_t k = 0; k < split.length; ++k)
                 folded.push_back((*at.operands[0])[static_cast<std::size_t>(
                     (o * split.length + k) * split.inner + i)]);
-    return make_transposed_fold(at.node.op, at.operand(0).type, at.result, folded, split.length);
+    return make_transposed_fold(at.node.op, at.operand(0).type, at.results[0], folded,
+                                split.length);
 }
 
 /// The rows of a matrix of `lines` lines of `depth` elements, which is stored so or transposed.
@@ -71,7 +72,7 @@ std::unique_ptr<Kernel> product(const TransposedNode& at) {
         at.operand(1).shape.elements() != product.n * product.k || product.k < 1 ||
         product.k > TransposedProduct::max_depth)
         return nullptr;
-    product.result = at.result;
+    product.result = at.results[0];
     product.left = lines_of(*at.operands[0], product.m, product.k, flags.transpose_left);
     product.right = lines_of(*at.operands[1], product.n, product.k, !flags.transpose_right);
     const bool one = std::ranges::all_of(product.right, &ElementRow::shared);
@@ -91,9 +92,14 @@ constexpr std::array rows{
     NodeRow{Op::reduce_sum, fold},
     NodeRow{Op::reduce_max, fold},
     NodeRow{Op::matmul, product},
+    NodeRow{Op::interpret, make_transposed_interpret},
 };
 
 }  // namespace
+
+bool reads_in_place(Op op, std::size_t operand) {
+    return op == Op::interpret && operand < 2;
+}
 
 std::unique_ptr<Kernel> make_transposed_kernel(const TransposedNode& node) {
     if (rows_of(node.graph, node.node) != nullptr) return elementwise(node);

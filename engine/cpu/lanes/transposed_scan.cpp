@@ -1,6 +1,7 @@
 #include "cambrian/engine/cpu/lanes/transposed_scan.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -18,13 +19,18 @@ constexpr std::int64_t group_words = std::int64_t{64} * 1024;
 static_assert(group_words / max_transposed_words == 32);
 // Fewer individuals leave vectors empty.
 constexpr std::int64_t min_count = 8;
+constexpr std::int64_t max_columns = 256;
+// After so many steps it is looked who has come to its end.
+constexpr std::int64_t steps_unwatched = 4;
+// Columns are moved together where one in so many has.
+constexpr std::int64_t min_share_that_leaves = 8;
 
 /// What enters or leaves the body at a step, or what all steps see.
 struct Port {
     BufferView ref;              ///< Of the operand or result.
     std::int64_t elements = 0;   ///< That the body sees.
     std::int64_t first_row = 0;  ///< Of its rows in the step's memory.
-    bool shared = false;         ///< One value for all individuals, which stays where it is.
+    bool stays = false;  ///< One value for all individuals, or read where each has it outside.
 };
 
 class TransposedScanKernel : public Kernel {
@@ -40,11 +46,17 @@ class TransposedScanKernel : public Kernel {
         carries_ = static_cast<std::size_t>(scan.carries);
         sequences_ = static_cast<std::size_t>(scan.sequences);
         for (std::size_t i = 0; i < context.operands.size(); ++i)
-            inputs_.push_back(port(context.operands[i], scan.body->value(scan.body->inputs()[i])));
+            inputs_.push_back(port(context.operands[i], scan.body->value(scan.body->inputs()[i]),
+                                   body_.stays(i)));
         for (std::size_t i = 0; i < scan.body->outputs().size(); ++i)
-            outputs_.push_back(port(context.results[i], scan.body->value(scan.body->outputs()[i])));
-        group_ = std::min(context.owner.block(), group_words / std::max<std::int64_t>(rows_, 1));
-        memory_ = context.owner.reserve(rows_ * group_ + TransposedGraph::padding, false);
+            outputs_.push_back(
+                port(context.results[i], scan.body->value(scan.body->outputs()[i]), false));
+        // Each individual has a row of its number.
+        individuals_ = std::exchange(rows_, rows_ + 1);
+        max_group_ = std::clamp(group_words / rows_, min_count,
+                                std::clamp(context.owner.block(), min_count, max_columns));
+        memory_ =
+            context.owner.reserve(scratch_at(max_group_) + body_.scratch_words(max_group_), false);
         frame_ = context.owner.add_transposed(body_.slots());
     }
 
@@ -52,43 +64,86 @@ class TransposedScanKernel : public Kernel {
     static std::int64_t rows_of(const TransposedGraph& transposed, const KernelContext& context) {
         const Graph& body = *context.attribute<ScanAttribute>().body;
         std::int64_t rows = transposed.temporaries();
-        for (const auto ids : {body.inputs(), body.outputs()})
-            for (const ValueId id : ids)
-                if (body.value(id).per_individual) rows += body.value(id).shape.elements();
+        const auto add = [&](ValueId id) {
+            if (body.value(id).per_individual) rows += body.value(id).shape.elements();
+        };
+        for (std::size_t i = 0; i < body.inputs().size(); ++i)
+            if (!transposed.stays(i)) add(body.inputs()[i]);
+        for (const ValueId id : body.outputs()) add(id);
         return rows;
     }
 
     void run(Frame& frame, std::int64_t count) const override {
         if (count < min_count) return plain_->run(frame, count);
         Frame& body = frame.transposed[frame_];
-        for (std::int64_t first = 0; first < count; first += group_)
-            run_group(frame, body, first, std::min(group_, count - first));
+        for (std::int64_t first = 0; first < count;) {
+            const std::int64_t now = group_size(frame, body, first, count - first);
+            run_group(frame, body, first, now);
+            first += now;
+        }
     }
 
   private:
+    using Flags = std::int32_t[max_columns];
+
+    /// One pass of a group: the individuals that are left, and where their carries are.
+    struct Group {
+        std::int64_t first = 0;  ///< Individual of the block.
+        std::int64_t count = 0;  ///< Of those that are left.
+        bool swapped = false;    ///< Whether carries lie in the rows of the outputs.
+    };
+
+    /// Of the next group of so many individuals that are left. Groups are about the same size: a
+    /// small one takes nearly as long as a large one.
+    std::int64_t group_size(const Frame& frame, Frame& body, std::int64_t first,
+                            std::int64_t left) const {
+        for (std::size_t i = 0; i < inputs_.size(); ++i)
+            if (inputs_[i].stays)
+                body.slots[body_.input_slot(i)] = bytes(place(frame, inputs_[i], first));
+        const std::int64_t fitting = body_.fitting(body, std::min(left, max_group_));
+        const std::int64_t groups = (left + fitting - 1) / fitting;
+        return (left + groups - 1) / groups;
+    }
+
     void run_group(Frame& frame, Frame& body, std::int64_t first, std::int64_t count) const {
         Word* const memory = frame.at<Word>(memory_);
+        Group group{.first = first, .count = count};
         body.slots[arena_slot] = bytes(memory);
+        body.slots[scratch_slot] = bytes(memory + scratch_at(max_group_));
         body.slots[constants_slot] = body_.constants();
         for (std::size_t i = 0; i < inputs_.size(); ++i)
             if (i < carries_ || i >= carries_ + sequences_)
                 enter(frame, memory, inputs_[i], first, 0, body.slots[body_.input_slot(i)], count);
-        for (std::size_t i = 0; i < outputs_.size(); ++i)
-            body.slots[body_.output_slot(i)] = bytes(rows(memory, outputs_[i], count));
-        for (std::int64_t step = 0; step < length_ && any_alive(body, count); ++step)
-            run_step(frame, body, memory, first, reverse_ ? length_ - 1 - step : step, count);
-        for (std::size_t i = 0; i < carries_; ++i)
-            transpose_from_rows(words_at(body.slots[body_.input_slot(i)]), outputs_[i].elements,
-                                place(frame, outputs_[i], first), outputs_[i].ref.stride, count);
+        std::iota(individuals(memory, count), individuals(memory, count) + count, 0);
+        bind(body, memory, group);
+        for (std::int64_t step = 0; step < length_; ++step) {
+            if (alive_ >= 0 && step % steps_unwatched == 0) {
+                Flags alive;
+                const std::int64_t left = count_alive(body, group.count, alive);
+                if (left == 0) break;
+                if (sequences_ == 0 && left <= group.count - group.count / min_share_that_leaves)
+                    close_ranks(frame, body, memory, group, alive);
+            }
+            run_step(frame, body, memory, group, reverse_ ? length_ - 1 - step : step);
+        }
+        for (std::int64_t column = 0; column < group.count; ++column)
+            leave(frame, body, memory, first, group.count, column);
     }
 
     static std::byte* bytes(Word* words) { return reinterpret_cast<std::byte*>(words); }
     static Word* words_at(std::byte* bytes) { return reinterpret_cast<Word*>(bytes); }
 
-    Port port(const BufferView& ref, const ValueInfo& info) {
-        Port port{ref, info.shape.elements(), rows_, !info.per_individual};
-        if (!port.shared) rows_ += port.elements;
+    Port port(const BufferView& ref, const ValueInfo& info, bool stays) {
+        Port port{ref, info.shape.elements(), rows_, stays || !info.per_individual};
+        if (!port.stays) rows_ += port.elements;
         return port;
+    }
+
+    /// Words before the scratch memory of the body.
+    [[nodiscard]] std::int64_t scratch_at(std::int64_t count) const {
+        constexpr std::int64_t line = 16;
+        static_assert(TransposedGraph::padding % line == 0);
+        return (rows_ * count + line - 1) / line * line + TransposedGraph::padding;
     }
 
     /// Where individual `first` of a block lies outside.
@@ -99,12 +154,15 @@ class TransposedScanKernel : public Kernel {
     static Word* rows(Word* memory, const Port& port, std::int64_t count) {
         return memory + port.first_row * count;
     }
+    [[nodiscard]] std::int32_t* individuals(Word* memory, std::int64_t count) const {
+        return reinterpret_cast<std::int32_t*>(memory + individuals_ * count);
+    }
 
     /// Turns the elements from `offset` on into rows, once for all individuals of a block.
     static void enter(const Frame& frame, Word* memory, const Port& port, std::int64_t first,
                       std::int64_t offset, std::byte*& slot, std::int64_t count) {
         Word* const from = place(frame, port, first) + offset;
-        if (port.shared) {
+        if (port.stays) {
             slot = bytes(from);
             return;
         }
@@ -113,42 +171,99 @@ class TransposedScanKernel : public Kernel {
         slot = bytes(to);
     }
 
-    void run_step(const Frame& frame, Frame& body, Word* memory, std::int64_t first,
-                  std::int64_t position, std::int64_t count) const {
-        for (std::size_t i = carries_; i < carries_ + sequences_; ++i)
-            enter(frame, memory, inputs_[i], first, position * inputs_[i].elements,
-                  body.slots[body_.input_slot(i)], count);
-        body_.run(body, count);
-        for (std::size_t i = carries_; i < outputs_.size(); ++i) {
-            const Port& port = outputs_[i];
-            transpose_from_rows(rows(memory, port, count), port.elements,
-                                place(frame, port, first) + position * port.elements,
-                                port.ref.stride, count);
-        }
-        // What a carry left in is where it enters the next step.
+    /// Shows the body where the rows of the individuals that are left lie.
+    void bind(Frame& body, Word* memory, const Group& group) const {
+        for (std::size_t i = 0; i < inputs_.size(); ++i)
+            if (!inputs_[i].stays && (i < carries_ || i >= carries_ + sequences_))
+                body.slots[body_.input_slot(i)] = bytes(rows(memory, inputs_[i], group.count));
+        for (std::size_t i = 0; i < outputs_.size(); ++i)
+            body.slots[body_.output_slot(i)] = bytes(rows(memory, outputs_[i], group.count));
+        if (group.swapped) swap_carries(body);
+        body.individuals = individuals(memory, group.count);
+        body_.arrange(body, group.count);
+    }
+
+    void swap_carries(Frame& body) const {
         for (std::size_t i = 0; i < carries_; ++i)
             std::swap(body.slots[body_.input_slot(i)], body.slots[body_.output_slot(i)]);
     }
 
-    [[nodiscard]] bool any_alive(const Frame& body, std::int64_t count) const {
-        if (alive_ < 0) return true;
+    void run_step(const Frame& frame, Frame& body, Word* memory, Group& group,
+                  std::int64_t position) const {
+        for (std::size_t i = carries_; i < carries_ + sequences_; ++i)
+            enter(frame, memory, inputs_[i], group.first, position * inputs_[i].elements,
+                  body.slots[body_.input_slot(i)], group.count);
+        body_.run(body, group.count);
+        for (std::size_t i = carries_; i < outputs_.size(); ++i) {
+            const Port& port = outputs_[i];
+            transpose_from_rows(rows(memory, port, group.count), port.elements,
+                                place(frame, port, group.first) + position * port.elements,
+                                port.ref.stride, group.count);
+        }
+        // What a carry left in is where it enters the next step.
+        swap_carries(body);
+        group.swapped = !group.swapped;
+    }
+
+    /// Writes the carries of a column to where its individual lies outside.
+    void leave(const Frame& frame, const Frame& body, Word* memory, std::int64_t first,
+               std::int64_t count, std::int64_t column) const {
+        const std::int64_t individual = first + individuals(memory, count)[column];
+        for (std::size_t i = 0; i < carries_; ++i) {
+            const Word* const from = words_at(body.slots[body_.input_slot(i)]) + column;
+            Word* const to = place(frame, outputs_[i], individual);
+            for (std::int64_t e = 0; e < outputs_[i].elements; ++e) to[e] = from[e * count];
+        }
+    }
+
+    /// Of each column, whether its individual is alive; → how many are.
+    std::int64_t count_alive(const Frame& body, std::int64_t count, Flags& alive) const {
         const auto carry = static_cast<std::size_t>(alive_);
         const auto* flags =
             reinterpret_cast<const std::int32_t*>(body.slots[body_.input_slot(carry)]);
-        std::int32_t any = 0;
-        for (std::int64_t i = 0; i < inputs_[carry].elements * count; ++i) any |= flags[i];
-        return any != 0;
+        std::fill_n(alive, count, 0);
+        for (std::int64_t e = 0; e < inputs_[carry].elements; ++e)
+            for (std::int64_t i = 0; i < count; ++i) alive[i] |= flags[e * count + i];
+        return count - std::count(alive, alive + count, 0);
+    }
+
+    /// Writes the carries of those that are not alive, and moves the others together.
+    void close_ranks(const Frame& frame, Frame& body, Word* memory, Group& group,
+                     const Flags& alive) const {
+        const std::int64_t count = group.count;
+        Flags kept;
+        group.count = 0;
+        for (std::int32_t column = 0; column < count; ++column) {
+            if (alive[column] != 0)
+                kept[group.count++] = column;
+            else
+                leave(frame, body, memory, group.first, count, column);
+        }
+        // Rows move towards the front, the foremost first.
+        const auto close = [&](std::int64_t first_row, std::int64_t row_count) {
+            for (std::int64_t row = first_row; row < first_row + row_count; ++row)
+                for (std::int64_t i = 0; i < group.count; ++i)
+                    memory[row * group.count + i] = memory[row * count + kept[i]];
+        };
+        for (std::size_t i = 0; i < inputs_.size(); ++i)
+            if (!inputs_[i].stays && (i >= carries_ || !group.swapped))
+                close(inputs_[i].first_row, inputs_[i].elements);
+        for (std::size_t i = 0; i < carries_; ++i)
+            if (group.swapped) close(outputs_[i].first_row, outputs_[i].elements);
+        close(individuals_, 1);
+        bind(body, memory, group);
     }
 
     TransposedGraph body_;
     std::unique_ptr<Kernel> plain_;
-    std::int64_t group_ = 0;
+    std::int64_t max_group_ = 0;
     std::int64_t length_ = 0;
     bool reverse_ = false;
     int alive_ = -1;
     std::size_t carries_ = 0;
     std::size_t sequences_ = 0;
     std::int64_t rows_ = 0;
+    std::int64_t individuals_ = 0;  ///< The row with the individual of each column.
     std::vector<Port> inputs_;
     std::vector<Port> outputs_;
     BufferView memory_;
@@ -160,9 +275,14 @@ class TransposedScanKernel : public Kernel {
 std::unique_ptr<Kernel> make_transposed_scan(
     const KernelContext& context, std::unique_ptr<Kernel> (*plain)(const KernelContext&)) {
     if (!context.per_individual) return nullptr;
-    const Graph& body = *context.attribute<ScanAttribute>().body;
+    const auto& scan = context.attribute<ScanAttribute>();
+    std::vector<std::int64_t> strides;
+    for (const BufferView& operand : context.operands) strides.push_back(operand.stride);
     auto transposed =
-        TransposedGraph::make(body, context.math, context.owner.account(), context.owner.profile());
+        TransposedGraph::make(*scan.body,
+                              {strides, static_cast<std::size_t>(scan.carries) +
+                                            static_cast<std::size_t>(scan.sequences)},
+                              context.math, context.owner.account(), context.owner.profile());
     if (!transposed) return nullptr;
     // Bodies of large values fill vectors one individual at a time.
     if (TransposedScanKernel::rows_of(*transposed, context) > max_transposed_words) return nullptr;
