@@ -148,7 +148,8 @@ void check_time(const TableSettings& table) {
     if (table.rows_per_evaluation > 0 && table.rows_per_evaluation < table.sequence_length)
         refuse("rows_per_evaluation", fmt::format("is {}", table.rows_per_evaluation),
                fmt::format("a sequence has {} rows", table.sequence_length),
-               "use 0 for all rows, or at least one sequence");
+               fmt::format("use 0 for all rows, or at least one sequence of {}",
+                           table.sequence_length));
 }
 
 }  // namespace

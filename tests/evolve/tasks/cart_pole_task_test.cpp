@@ -235,7 +235,7 @@ TEST(CartPoleRollout, BadSettingsNameKeyAndRange) {
     EXPECT_THAT(error(R"({"type": "cart_pole", "validation": {"episode": 3}})"),
                 HasSubstr("task.validation.episode is not a key"));
     EXPECT_THAT(error(R"({"type": "cart_pole", "validation": 3})"),
-                HasSubstr("task.validation is number"));
+                HasSubstr("task.validation is 3 (an object is needed)"));
 }
 
 }  // namespace
