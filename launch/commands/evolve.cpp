@@ -162,43 +162,68 @@ class FirstWord {
     bool given_ = false;
 };
 
-/// One rank's part of the run.
-int run_rank(const CommandContext& context, const RunOptions& options, const Schema& schema,
-             const Job& job, distributed::Communicator& communicator, RankPlace place,
-             const std::atomic<int>& interrupt) {
-    const bool coordinator = communicator.rank() == 0;
-    FirstWord first_word(communicator);
-    const auto task = make_task(job.config, context.tasks);
-    std::optional<Founder> founder = find_founder(job, options, *task, communicator, interrupt);
-    if (!founder) return interrupt.load() == 0 ? exit_done : exit_interrupted;
-    distributed::Experiment experiment =
-        make_experiment(job.config, schema, task, *std::move(founder));
-    if (options.require_solved) require_solved(experiment.stop);
-    if (coordinator && options.proceed) check_same_run(experiment.directory, job.config, schema);
-    const Engine engine =
-        make_engine(job.config.effective->at("engine"), options, communicator, place);
-    experiment.distribution.device = engine.settings.device_text();
-    experiment.distribution.fallback =
-        fallback_of(job.config.effective->at("engine"), engine.settings, place);
-    Backend& backend = *engine.backend;
-    if (!coordinator) {
-        distributed::run_worker(communicator, backend, experiment, interrupt);
-        return interrupt.load() == 0 ? exit_done : exit_interrupted;
-    }
-    if (!options.quiet) context.out << start_text(job);
-    const std::string threads = threads_note(engine.settings, place);
-    if (!threads.empty()) context.out << "warning: " << threads << '\n';
-    ConsoleReporter reporter(context.out, console_settings(options.quiet, experiment.log.interval));
+/// One rank of a run, and what it works with.
+struct Rank {
+    const CommandContext& context;
+    const RunOptions& options;
+    const Schema& schema;
+    const Job& job;
+    distributed::Communicator& communicator;
+    RankPlace place;
+    const std::atomic<int>& interrupt;
+
+    [[nodiscard]] bool coordinates() const { return communicator.rank() == 0; }
+    [[nodiscard]] const Json& engine_section() const { return job.config.effective->at("engine"); }
+};
+
+int ended_worker(const Rank& rank) {
+    return rank.interrupt.load() == 0 ? exit_done : exit_interrupted;
+}
+
+/// What rank 0 says and does; the exit code.
+int coordinate(const Rank& rank, const Engine& engine, const distributed::Experiment& experiment,
+               FirstWord& first_word) {
+    const RunOptions& options = rank.options;
+    std::ostream& out = rank.context.out;
+    if (!options.quiet) out << start_text(rank.job);
+    if (const std::string threads = threads_note(engine.settings, rank.place); !threads.empty())
+        out << "warning: " << threads << '\n';
+    ConsoleReporter reporter(out, console_settings(options.quiet, experiment.log.interval));
     first_word.given();
-    const distributed::RunResult result = distributed::run_coordinator(
-        communicator, backend, experiment, start_of(options), reporter, interrupt);
+    const distributed::RunResult result =
+        distributed::run_coordinator(rank.communicator, *engine.backend, experiment,
+                                     start_of(options), reporter, rank.interrupt);
     reporter.finished(experiment, result);
-    if (options.profile) context.out << profile_text(backend);
+    if (options.profile) out << profile_text(*engine.backend);
     if (result.reason == distributed::StopReason::interrupted) return exit_interrupted;
     if (!options.require_solved || result.solved.value_or(false)) return exit_done;
     if (options.quiet)
-        context.err << "cambrian: " << unsolved_text(experiment, result) << std::endl;
+        rank.context.err << "cambrian: " << unsolved_text(experiment, result) << std::endl;
     return exit_unsolved;
+}
+
+/// One rank's part of the run.
+int run_rank(const Rank& rank) {
+    const RunOptions& options = rank.options;
+    const Job& job = rank.job;
+    FirstWord first_word(rank.communicator);
+    const auto task = make_task(job.config, rank.context.tasks);
+    std::optional<Founder> founder =
+        find_founder(job, options, *task, rank.communicator, rank.interrupt);
+    if (!founder) return ended_worker(rank);
+    distributed::Experiment experiment =
+        make_experiment(job.config, rank.schema, task, *std::move(founder));
+    if (options.require_solved) require_solved(experiment.stop);
+    if (rank.coordinates() && options.proceed)
+        check_same_run(experiment.directory, job.config, rank.schema);
+    const Engine engine =
+        make_engine(rank.engine_section(), options, rank.communicator, rank.place);
+    experiment.distribution.device = engine.settings.device_text();
+    experiment.distribution.fallback =
+        fallback_of(rank.engine_section(), engine.settings, rank.place);
+    if (rank.coordinates()) return coordinate(rank, engine, experiment, first_word);
+    distributed::run_worker(rank.communicator, *engine.backend, experiment, rank.interrupt);
+    return ended_worker(rank);
 }
 
 /// A config as it was read, or why it cannot be.
@@ -237,8 +262,8 @@ int run_job(const CommandContext& context, const RunOptions& options) {
     try {
         if (read.failure) std::rethrow_exception(read.failure);
         distributed::Communicator communicator = session.communicator();
-        code = run_rank(context, options, schema, read.job, communicator,
-                        {session.local_rank(), session.local_size()}, signals.flag());
+        code = run_rank({context, options, schema, read.job, communicator,
+                         RankPlace{session.local_rank(), session.local_size()}, signals.flag()});
     } catch (const distributed::CoordinatorLost& error) {
         // Rank 0 cannot say it; one of the others is enough.
         if (session.rank() == 1) context.err << "cambrian: error: " << error.what() << std::endl;
@@ -261,8 +286,8 @@ int run_alone(const CommandContext& context, const RunOptions& options) {
     distributed::Communicator communicator = distributed::make_local_communicator();
     const SignalGuard signals;
     const Schema schema(context.tasks);
-    return run_rank(context, options, schema, read_job(options, schema), communicator, RankPlace{},
-                    signals.flag());
+    const Job job = read_job(options, schema);
+    return run_rank({context, options, schema, job, communicator, RankPlace{}, signals.flag()});
 }
 
 }  // namespace
