@@ -1,10 +1,9 @@
 #pragma once
 
 #include <initializer_list>
-#include <source_location>
+#include <span>
 
 #include "cambrian/engine/graph/builders/arithmetic.hpp"
-#include "cambrian/engine/graph/op.hpp"
 
 // Windows that slide over the last one to three axes, and convolutions, which are made of them.
 // Values are [.., channels, axes]; leading axes are independent images. ShapeErrors name the
@@ -65,5 +64,22 @@ Var conv_transpose(Var x, Var weights, Var bias, const ConvOptions& options = {}
 /// y[t, d] = Σ over k < K of weights[d, k] x[t − (K − 1) + k, d] + bias[d], x zero before time 0.
 Var causal_conv1d(Var x, Var weights, Where where = Where::current());
 Var causal_conv1d(Var x, Var weights, Var bias, Where where = Where::current());
+
+/// Reads options for the axes of one op; throws ShapeError with the caller's location. Internal to
+/// engine/graph.
+class AxisReader {
+  public:
+    AxisReader(Op op, std::span<const Var> operands, int rank, Where where);
+
+    /// One number for each axis, zeros after them.
+    [[nodiscard]] Window::Extents numbers(const char* what, const PerAxis& values) const;
+    [[nodiscard]] Window window(const PerAxis& kernel, const ConvOptions& options) const;
+
+  private:
+    Op op_;
+    std::span<const Var> operands_;
+    int rank_;
+    Where where_;
+};
 
 }  // namespace cambrian

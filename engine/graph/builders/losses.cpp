@@ -7,7 +7,6 @@
 #include "cambrian/engine/graph/builders/index.hpp"
 #include "cambrian/engine/graph/builders/movement.hpp"
 #include "cambrian/engine/graph/builders/reduce.hpp"
-#include "cambrian/engine/graph/builders/softmax.hpp"
 
 namespace cambrian {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "cambrian/engine/graph/builders/arithmetic.hpp"
-#include "cambrian/engine/graph/builders/axis_reader.hpp"
+#include "cambrian/engine/graph/builders/convolution.hpp"
 #include "cambrian/engine/graph/builders/movement.hpp"
 #include "cambrian/engine/graph/builders/reduce.hpp"
 #include "cambrian/engine/graph/shape_errors.hpp"

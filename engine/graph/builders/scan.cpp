@@ -1,5 +1,6 @@
 #include "cambrian/engine/graph/builders/scan.hpp"
 
+#include <array>
 #include <utility>
 
 #include "cambrian/engine/core/contract.hpp"
@@ -33,6 +34,15 @@ ScanResult scan(Graph body, std::span<const Var> carries, std::span<const Var> s
         (i < carries.size() ? result.carries : result.stacked).push_back(value);
     }
     return result;
+}
+
+SelectiveScan selective_scan(const SelectiveScanOperands& o, Discretization discretization,
+                             Where where) {
+    const std::array operands{o.u, o.raw_delta, o.log_decay, o.b, o.c, o.skip, o.state};
+    Graph& graph = *o.u.graph;
+    const Var y =
+        graph.add(Op::selective_scan, operands, SelectiveScanAttribute{discretization}, where);
+    return {y, {&graph, ValueId{static_cast<std::uint32_t>(y.id) + 1}}};
 }
 
 }  // namespace cambrian

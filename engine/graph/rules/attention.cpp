@@ -3,12 +3,12 @@
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/graph/attention_sizes.hpp"
+#include "cambrian/engine/graph/builders/activation.hpp"
 #include "cambrian/engine/graph/builders/arithmetic.hpp"
 #include "cambrian/engine/graph/builders/contraction.hpp"
 #include "cambrian/engine/graph/builders/index.hpp"
 #include "cambrian/engine/graph/builders/movement.hpp"
 #include "cambrian/engine/graph/builders/reduce.hpp"
-#include "cambrian/engine/graph/builders/softmax.hpp"
 #include "cambrian/engine/graph/rules/op_rules.hpp"
 
 // Rules and lowerings of attention and attention_gradient.

@@ -1,7 +1,7 @@
-#include "cambrian/engine/graph/builders/order.hpp"
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/graph/builders/index.hpp"
 #include "cambrian/engine/graph/builders/movement.hpp"
+#include "cambrian/engine/graph/builders/reduce.hpp"
 #include "cambrian/engine/graph/rules/op_rules.hpp"
 
 // Rules of running sums, orders and elements by index along an axis.

@@ -6,7 +6,6 @@
 #include "cambrian/engine/graph/builders/movement.hpp"
 #include "cambrian/engine/graph/builders/reduce.hpp"
 #include "cambrian/engine/graph/builders/scan.hpp"
-#include "cambrian/engine/graph/builders/selective_scan.hpp"
 #include "cambrian/engine/graph/rules/op_rules.hpp"
 
 // Rules of selective_scan and of its gradient, and the lowering of the first.
