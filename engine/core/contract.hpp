@@ -22,22 +22,18 @@ namespace detail {
 
 }  // namespace cambrian
 
-#if defined(CAMBRIAN_CONTRACTS)
-/// Precondition of our own code, checked in the dev and sanitizer presets.
+// Every build checks contracts: a broken one is an error, never a wrong number.
+
+/// Precondition of our own code.
 #define CAMBRIAN_EXPECT(condition) \
     ((condition)                   \
          ? void()                  \
          : ::cambrian::detail::contract_failed("expected", #condition, __FILE__, __LINE__))
-/// Postcondition of our own code, checked in the dev and sanitizer presets.
+/// Postcondition of our own code.
 #define CAMBRIAN_ENSURE(condition) \
     ((condition) ? void()          \
                  : ::cambrian::detail::contract_failed("ensured", #condition, __FILE__, __LINE__))
-#else
-#define CAMBRIAN_EXPECT(condition) void()
-#define CAMBRIAN_ENSURE(condition) void()
-#endif
-
-/// Precondition checked in every build, for what would corrupt memory or results.
+/// What holds between them.
 #define CAMBRIAN_ASSERT(condition) \
     ((condition)                   \
          ? void()                  \
