@@ -10,6 +10,7 @@
 #include "cambrian/engine/layers/support/initial.hpp"
 #include "cambrian/engine/layers/support/width.hpp"
 #include "cambrian/engine/network/network_check.hpp"
+#include "cambrian/engine/network/structure_words.hpp"
 
 namespace cambrian {
 
@@ -30,7 +31,6 @@ Network::Network(Blueprint blueprint) : blueprint_(std::move(blueprint)) {
     resolve_layers();
     network_check::links(blueprint_);
     lay_out();
-    structure_key_ = network_check::structure_key(blueprint_);
 }
 
 void Network::resolve_layers() {
@@ -100,25 +100,22 @@ bool Network::can_disable(int slot) const {
     return filled && shape_after(slot).elements() == shape_before(slot).elements();
 }
 
+Hash128 Network::structure_key() const {
+    return StructureWords(StructureWords::Genes::apart).read(blueprint_);
+}
+
 std::vector<std::int32_t> Network::activation_codes() const {
-    std::vector<std::int32_t> codes;
-    const auto add = [&codes](const AnyLayer& layer) {
-        for (const Activation activation : layer.activations())
-            codes.push_back(static_cast<std::int32_t>(activation));
-    };
-    for (const auto& slot : blueprint_.slots) {
-        if (slot) add(slot->layer);
-    }
-    add(blueprint_.head);
+    StructureWords words(StructureWords::Genes::apart);
+    words.add(blueprint_);
+    std::vector<std::int32_t> codes = words.activations();
     if (codes.empty()) codes.push_back(0);
     return codes;
 }
 
 std::vector<std::int32_t> Network::enabled_flags() const {
-    std::vector<std::int32_t> flags;
-    flags.reserve(blueprint_.slots.size());
-    for (const auto& slot : blueprint_.slots) flags.push_back(!slot || slot->enabled ? 1 : 0);
-    return flags;
+    StructureWords words(StructureWords::Genes::apart);
+    words.add(blueprint_);
+    return words.enabled();
 }
 
 std::vector<float> Network::initial_weights(RandomStream& rng) const {

@@ -48,7 +48,7 @@ class Network final : public ForwardModel {
     [[nodiscard]] bool can_disable(int slot) const;
     /// Networks with equal keys share a compiled graph: layer types, shapes, scalar fields and
     /// links, without weights, activations and enabled flags.
-    [[nodiscard]] Hash128 structure_key() const { return structure_key_; }
+    [[nodiscard]] Hash128 structure_key() const;
     [[nodiscard]] std::int64_t input_features() const override { return blueprint_.input_features; }
     /// States of recurrent layers, of backward links and of the slots of a mesh, zero at the start
     /// of an episode or a sequence.
@@ -78,7 +78,6 @@ class Network final : public ForwardModel {
     std::vector<StateSpec> state_;
     std::int64_t weight_count_ = 0;
     std::int64_t activation_count_ = 0;
-    Hash128 structure_key_;
 };
 
 }  // namespace cambrian

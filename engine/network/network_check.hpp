@@ -6,7 +6,6 @@
 #include <string_view>
 #include <vector>
 
-#include "cambrian/engine/core/hash.hpp"
 #include "cambrian/engine/network/blueprint.hpp"
 
 // The parts of building a network. Internal to engine/network.
@@ -51,7 +50,5 @@ void links(const Blueprint& blueprint);
 [[nodiscard]] std::vector<int> carried_outputs(const Blueprint& blueprint);
 /// Slots of a mesh whose input is carried too, since an empty residual after them adds it.
 [[nodiscard]] std::vector<int> carried_inputs(const Blueprint& blueprint);
-
-[[nodiscard]] Hash128 structure_key(const Blueprint& blueprint);
 
 }  // namespace cambrian::network_check

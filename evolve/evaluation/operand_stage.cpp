@@ -18,7 +18,7 @@ bool repeats(std::span<const std::uint32_t> order, std::size_t position) {
 
 std::span<const GenomeStructure> OperandStage::read(std::span<const Genome* const> genomes,
                                                     std::int64_t max_words) {
-    reader_.clear();
+    reader_.clear_genes();
     structures_.resize(genomes.size());
     read_index_.resize(genomes.size());
     read_.clear();

@@ -5,11 +5,11 @@
 #include <vector>
 
 #include "cambrian/engine/core/thread_pool.hpp"
+#include "cambrian/engine/network/structure_words.hpp"
 #include "cambrian/evolve/evaluation/bytecode_batch.hpp"
 #include "cambrian/evolve/evaluation/family.hpp"
 #include "cambrian/evolve/evaluation/genome_groups.hpp"
 #include "cambrian/evolve/evaluation/growing_buffer.hpp"
-#include "cambrian/evolve/genome/structure_reader.hpp"
 
 namespace cambrian::evolve {
 
@@ -63,7 +63,7 @@ class OperandStage {
     Backend& backend_;
     Family family_;
     ThreadPool& threads_;
-    StructureReader reader_;
+    StructureWords reader_{StructureWords::Genes::apart};
     BytecodeBatch shelf_;
     std::vector<GenomeStructure> structures_;  ///< Of every genome.
     std::vector<std::size_t> read_index_;      ///< Of every genome that runs as a graph, in read_.

@@ -7,7 +7,7 @@
 #include "cambrian/engine/graph/passes/passes.hpp"
 #include "cambrian/engine/network/bytecode/bytecode_network.hpp"
 #include "cambrian/engine/network/network.hpp"
-#include "cambrian/evolve/genome/structure_reader.hpp"
+#include "cambrian/engine/network/structure_words.hpp"
 
 namespace cambrian::evolve {
 namespace {
@@ -37,7 +37,7 @@ StructureProgram compile_graph(Backend& backend, const Blueprint& blueprint,
     result.weights = network.weight_count();
     result.activations = network.activation_count();
     result.slots = network.slot_count();
-    StructureReader reader;
+    StructureWords reader(StructureWords::Genes::apart);
     (void)reader.read(blueprint);
     CAMBRIAN_ASSERT(
         (result.activations == 0 || reader.activations() == network.activation_codes()) &&

@@ -6,8 +6,8 @@
 
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/network/structure_words.hpp"
 #include "cambrian/evolve/genome/genome_layout.hpp"
-#include "cambrian/evolve/genome/structure_bytes.hpp"
 
 namespace cambrian::evolve {
 
@@ -80,18 +80,18 @@ void check(const Genome& genome) {
 }
 
 Hash128 content_hash(const Genome& genome) {
-    StructureBytes bytes;
-    bytes.add(genome.blueprint);
-    const auto add_gene = [&bytes](const Gene& gene) {
-        bytes.add(gene.id);
-        bytes.add(gene.born);
+    StructureWords words(StructureWords::Genes::hashed);
+    words.add(genome.blueprint);
+    const auto add_gene = [&words](const Gene& gene) {
+        words.add(gene.id);
+        words.add(gene.born);
     };
     std::for_each(genome.slot_genes.begin(), genome.slot_genes.end(), add_gene);
     std::for_each(genome.link_genes.begin(), genome.link_genes.end(), add_gene);
     add_gene(genome.head_gene);
-    bytes.add(static_cast<std::uint64_t>(genome.weights.size()));
-    bytes.add(hash128(std::as_bytes(std::span(genome.weights))));
-    return bytes.hash();
+    words.add(static_cast<std::uint64_t>(genome.weights.size()));
+    words.add(hash128(std::as_bytes(std::span(genome.weights))));
+    return words.hash();
 }
 
 Genome sample_genome(const Network& network, RandomStream& rng, std::uint64_t birth) {

@@ -5,7 +5,7 @@
 
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/network/network_check.hpp"
-#include "cambrian/evolve/genome/structure_bytes.hpp"
+#include "cambrian/engine/network/structure_words.hpp"
 
 namespace cambrian::evolve {
 
@@ -150,9 +150,9 @@ bool link_before(const Link& a, const Link& b) {
 }
 
 Hash128 structure_hash(const AnyLayer& layer) {
-    StructureBytes bytes;
-    bytes.add(layer);
-    return bytes.hash();
+    StructureWords words(StructureWords::Genes::hashed);
+    words.add(layer);
+    return words.hash();
 }
 
 }  // namespace cambrian::evolve

@@ -1,0 +1,95 @@
+#include "cambrian/engine/network/structure_words.hpp"
+
+#include <cstring>
+#include <tuple>
+#include <type_traits>
+#include <variant>
+
+namespace cambrian {
+
+void StructureWords::add(Hash128 value) {
+    add(value.high);
+    add(value.low);
+}
+
+void StructureWords::add(std::string_view text) {
+    add(static_cast<std::uint64_t>(text.size()));
+    for (std::size_t start = 0; start < text.size(); start += sizeof(std::uint64_t)) {
+        std::uint64_t word = 0;
+        const std::string_view piece = text.substr(start, sizeof word);
+        std::memcpy(&word, piece.data(), piece.size());
+        add(word);
+    }
+}
+
+template <class Value>
+void StructureWords::add_field(const Value& value) {
+    if constexpr (std::is_same_v<Value, Activation>) {
+        if (genes_ == Genes::apart)
+            activations_.push_back(static_cast<std::int32_t>(value));
+        else
+            add(static_cast<std::uint64_t>(value));
+    } else if constexpr (std::is_enum_v<Value>) {
+        add(static_cast<std::uint64_t>(value));
+    } else if constexpr (requires { add(value); }) {
+        add(value);
+    } else {
+        add(static_cast<std::uint64_t>(value.size()));
+        for (const auto& element : value) add_field(element);
+    }
+}
+
+void StructureWords::add(const AnyLayer& layer) {
+    if (genes_ == Genes::apart)
+        add(static_cast<std::uint64_t>(layer.variant().index()));
+    else
+        add(layer.type());
+    std::visit(
+        [this](const auto& concrete) {
+            std::apply([&](const auto&... field) { (add_field(concrete.*field.member), ...); },
+                       std::remove_cvref_t<decltype(concrete)>::fields);
+        },
+        layer.variant());
+}
+
+void StructureWords::add_slot(const std::optional<Slot>& slot) {
+    const bool enabled = !slot || slot->enabled;
+    if (genes_ == Genes::apart) {
+        enabled_.push_back(enabled ? 1 : 0);
+        add(slot.has_value());
+    } else {
+        add(!slot ? 0 : enabled ? 2 : 1);
+    }
+    if (slot) add(slot->layer);
+}
+
+void StructureWords::add(const Blueprint& blueprint) {
+    add(blueprint.input_features);
+    add(blueprint.output_features);
+    add(blueprint.input_shape.rank());
+    for (const std::int64_t extent : blueprint.input_shape.extents()) add(extent);
+    add(static_cast<int>(blueprint.mode));
+    const GridSize& grid = blueprint.grid;
+    for (const int extent : {grid.depth, grid.rows, grid.cols, grid.layers_per_cell}) add(extent);
+    for (const std::optional<Slot>& slot : blueprint.slots) add_slot(slot);
+    add(blueprint.head);
+    add(static_cast<std::uint64_t>(blueprint.links.size()));
+    for (const Link& link : blueprint.links) {
+        add(link.source);
+        add(link.target);
+        add(static_cast<std::uint64_t>(link.kind));
+    }
+}
+
+Hash128 StructureWords::read(const Blueprint& blueprint) {
+    words_.clear();
+    add(blueprint);
+    return hash();
+}
+
+void StructureWords::clear_genes() {
+    activations_.clear();
+    enabled_.clear();
+}
+
+}  // namespace cambrian
