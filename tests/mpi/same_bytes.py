@@ -1,8 +1,9 @@
 """generations.csv and best.cmb do not depend on ranks, shard sizes, exchange or threads."""
 import harness
 
-CASES = [(1, 1, "births", 2), (1, 64, "genomes", 1), (2, 1, "births", 1), (2, 64, "genomes", 1), (2, 0, "births", 2),
-         (3, 0, "genomes", 1), (3, 1, "births", 1), (4, 0, "births", 1), (4, 64, "births", 1), (4, 1, "genomes", 1)]
+# The first few touch everything once.
+CASES = [(4, 1, "genomes", 1), (2, 0, "births", 2), (1, 64, "genomes", 2), (3, 64, "births", 1), (1, 1, "births", 2),
+         (2, 1, "births", 1), (2, 64, "genomes", 1), (3, 0, "genomes", 1), (3, 1, "births", 1), (4, 0, "births", 1)]
 TASKS = {"xor": {"type": "xor"},
          "cart_pole": {"type": "cart_pole", "episodes": 2, "steps": 60, "validation": {"every": 2, "episodes": 4}}}
 
@@ -12,7 +13,7 @@ for name, task in TASKS.items():
     alone = chosen.work / f"{name}-alone"
     harness.run(chosen, 1, ["evolve", experiment, "--quiet", "--set", f"run.directory={alone}"])
     expected = harness.results(alone)
-    for ranks, shard, exchange, threads in CASES[-chosen.cases:]:
+    for ranks, shard, exchange, threads in CASES[:chosen.cases]:
         directory = chosen.work / f"{name}-{ranks}-{shard}-{exchange}-{threads}"
         harness.run(chosen, ranks, ["evolve", experiment, "--quiet", "--set", f"run.directory={directory}",
                                     "--set", f"distributed.shard_size={shard or chr(34) + 'auto' + chr(34)}",
