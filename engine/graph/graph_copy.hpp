@@ -38,6 +38,11 @@ class GraphCopy {
     std::vector<Var> values_;
 };
 
+/// The loop of a scan; null for a node of any other op.
+[[nodiscard]] inline const ScanAttribute* loop_of(const Node& node) {
+    return std::get_if<ScanAttribute>(&node.attributes);
+}
+
 /// The attributes of a scan with its body passed through a pass.
 template <class Pass>
 [[nodiscard]] ScanAttribute with_body(const Node& node, const Pass& pass) {

@@ -1,18 +1,18 @@
 #include "cambrian/engine/cpu/fused/passes.hpp"
 
 #include <algorithm>
+#include <array>
 
 namespace cambrian::cpu {
 
 namespace {
 
-bool is_fold(const Node& node) {
-    return is_fold(node.op);
-}
+/// Their loops cost no more than reading a value back.
+constexpr std::array cheap_ops{Op::add, Op::sub, Op::mul};
 
 /// Whether the elements of a node's result are its operand's, seen in another shape.
 bool is_view(const Graph& body, const Node& node) {
-    return node.op == Op::broadcast || node.op == Op::reshape || node.op == Op::stop_gradient ||
+    return is_movement(node.op) || node.op == Op::stop_gradient ||
            (node.op == Op::cast &&
             body.value(body.operands(node)[0]).type == body.value(ValueId{node.first_result}).type);
 }
@@ -34,7 +34,7 @@ FusedPasses::FusedPasses(const Graph& body, const FusedAxes& axes) {
     again_.resize(static_cast<std::size_t>(passes));
     for (int now = 0; now < passes; ++now) {
         for (const Node& node : body.nodes())
-            if (is_fold(node) && pass[node.first_result] == now)
+            if (is_fold(node.op) && pass[node.first_result] == now)
                 need(body, body.operands(node)[0], now);
         if (now + 1 == passes) need(body, result, now);
     }
@@ -54,7 +54,7 @@ void FusedPasses::find_levels(const Graph& body, const FusedAxes& axes) {
         if (node.op == Op::input) {
             view[value] = next_view;
             level[value] = axes.level(next_view++);
-        } else if (is_fold(node)) {
+        } else if (is_fold(node.op)) {
             folded[root[static_cast<std::size_t>(body.operands(node)[0])]] = true;
             pass[value] = ready[value]++;
             level[value] = Level::row;
@@ -83,20 +83,19 @@ void FusedPasses::need(const Graph& body, ValueId id, int now) {
 
 /// Whether computing a value again costs no more than reading it back.
 bool FusedPasses::is_cheap(const Graph& body, const Node& node) const {
-    if (node.op != Op::add && node.op != Op::sub && node.op != Op::mul) return false;
+    if (std::ranges::find(cheap_ops, node.op) == cheap_ops.end()) return false;
     int full = 0;
     for (const ValueId operand : body.operands(node)) {
         const std::size_t value = root[static_cast<std::size_t>(operand)];
         const Op op = body.producer(ValueId{static_cast<std::uint32_t>(value)}).op;
-        if (level[value] == Level::full && op != Op::input) return false;
+        if (level[value] == Level::full && !is_bound(op)) return false;
         full += level[value] == Level::full ? 1 : 0;
     }
     return full == 1;
 }
 
 bool FusedPasses::is_loop(const Node& node) {
-    return !is_bound(node.op) && node.op != Op::broadcast && node.op != Op::reshape &&
-           node.op != Op::stop_gradient && !is_fold(node);
+    return is_elementwise(node.op) && node.op != Op::stop_gradient;
 }
 
 std::vector<const Node*> FusedPasses::nodes_of(const Graph& body, int now) const {

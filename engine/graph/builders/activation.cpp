@@ -33,24 +33,19 @@ Var gelu(Operand x) {
     return at(half) * at(lifted);
 }
 
+/// In the order of the codes.
+constexpr std::array<Var (*)(Operand), activation_names.size()> activations{
+    [](Operand x) { return x.value; },
+    relu,
+    silu,
+    gelu,
+    [](Operand x) { return tanh(x.value, x.where); },
+    [](Operand x) { return sigmoid(x.value, x.where); }};
+
 }  // namespace
 
 Var activate(Var x, Activation activation, Where where) {
-    switch (activation) {
-        case Activation::identity:
-            return x;
-        case Activation::relu:
-            return relu({x, where});
-        case Activation::silu:
-            return silu({x, where});
-        case Activation::gelu:
-            return gelu({x, where});
-        case Activation::tanh:
-            return tanh(x, where);
-        case Activation::sigmoid:
-            return sigmoid(x, where);
-    }
-    return x;
+    return activations[static_cast<std::size_t>(activation)]({x, where});
 }
 
 Var activate(Var x, Var code, Where where) {

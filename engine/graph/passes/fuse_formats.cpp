@@ -26,8 +26,7 @@ class FormatFusion {
           users_(users_of_values(graph)),
           fusions_(graph.nodes().size()),
           absorbed_(graph.nodes().size(), false) {
-        for (const Node& node : graph.nodes())
-            if (node.op == Op::matmul || node.op == Op::matmul_epilogue) find(node);
+        for (const Node& node : graph.nodes()) find(node);
     }
 
     [[nodiscard]] Graph fused() const {
@@ -37,7 +36,7 @@ class FormatFusion {
             const Node& node = graph_.nodes()[i];
             if (fusions_[i].product != nullptr) {
                 append(fusions_[i], node, result, copy);
-            } else if (node.op == Op::scan) {
+            } else if (loop_of(node) != nullptr) {
                 const auto pass = [&](const Graph& body) {
                     return fuse_formats(body, multiplies_);
                 };
@@ -62,12 +61,15 @@ class FormatFusion {
         return std::get<FormatAttribute>(producer.attributes);
     }
 
+    /// Notes a product of two values that are decoded from one format.
     void find(const Node& product) {
         Fusion fusion{&product, {}};
-        if (product.op == Op::matmul_epilogue)
-            fusion.linear = std::get<MatmulEpilogueAttribute>(product.attributes);
+        if (const auto* epilogue = std::get_if<MatmulEpilogueAttribute>(&product.attributes))
+            fusion.linear = *epilogue;
+        else if (const auto* plain = std::get_if<MatmulAttribute>(&product.attributes))
+            fusion.linear.product = *plain;
         else
-            fusion.linear.product = std::get<MatmulAttribute>(product.attributes);
+            return;
         if (fusion.linear.codes) return;
         const auto left = format_of(graph_.operands(product)[0]);
         const auto right = format_of(graph_.operands(product)[1]);
@@ -102,16 +104,14 @@ class FormatFusion {
 };
 
 bool is_split(const Node& node, const Multiplies& multiplies) {
-    if (node.op != Op::matmul_epilogue) return false;
-    const auto& codes = std::get<MatmulEpilogueAttribute>(node.attributes).codes;
-    return codes && !multiplies(codes->format);
+    const auto* product = std::get_if<MatmulEpilogueAttribute>(&node.attributes);
+    return product != nullptr && product->codes && !multiplies(product->codes->format);
 }
 
 bool needs_split(const Graph& graph, const Multiplies& multiplies) {
     return std::ranges::any_of(graph.nodes(), [&](const Node& node) {
-        return node.op == Op::scan
-                   ? needs_split(*std::get<ScanAttribute>(node.attributes).body, multiplies)
-                   : is_split(node, multiplies);
+        const ScanAttribute* loop = loop_of(node);
+        return loop != nullptr ? needs_split(*loop->body, multiplies) : is_split(node, multiplies);
     });
 }
 
@@ -126,7 +126,7 @@ Graph split_formats(const Graph& graph, const Multiplies& multiplies) {
     Graph result;
     GraphCopy copy(graph, result);
     for (const Node& node : graph.nodes()) {
-        if (node.op == Op::scan) {
+        if (loop_of(node) != nullptr) {
             const auto pass = [&](const Graph& body) { return split_formats(body, multiplies); };
             copy.copy(node, with_body(node, pass));
         } else if (is_split(node, multiplies)) {

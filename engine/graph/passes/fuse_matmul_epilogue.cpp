@@ -85,7 +85,8 @@ class LinearFusion {
         fusions_[position(*last)] = fusion;
     }
 
-    void append(const EpilogueFusion& fusion, const Node& last, Graph& target, GraphCopy& copy) const {
+    void append(const EpilogueFusion& fusion, const Node& last, Graph& target,
+                GraphCopy& copy) const {
         std::vector<Var> operands = copy.operands(*fusion.product);
         if (fusion.bias) operands.push_back(copy.mapped(*fusion.bias));
         if (fusion.code) operands.push_back(copy.mapped(*fusion.code));
@@ -96,8 +97,8 @@ class LinearFusion {
     }
 
     const Graph& graph_;
-    std::vector<ValueUsers> users_;  ///< Of every value.
-    std::vector<EpilogueFusion> fusions_;    ///< By the position of the node that is replaced.
+    std::vector<ValueUsers> users_;        ///< Of every value.
+    std::vector<EpilogueFusion> fusions_;  ///< By the position of the node that is replaced.
     std::vector<bool> absorbed_ = std::vector<bool>(graph_.nodes().size(), false);
 };
 

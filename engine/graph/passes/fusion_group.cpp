@@ -4,6 +4,7 @@
 #include <set>
 
 #include "cambrian/engine/graph/data_checks.hpp"
+#include "cambrian/engine/graph/plan/liveness.hpp"
 
 namespace cambrian {
 namespace {
@@ -88,10 +89,7 @@ bool FusionGroupFinder::is_elementwise(std::size_t index) const {
 
 /// Whether a node alone would be a kernel: not when its result is its operand's memory.
 bool FusionGroupFinder::is_work(std::size_t index) const {
-    const Node& node = graph_.nodes()[index];
-    if (node.op == Op::stop_gradient || node.op == Op::reshape) return false;
-    return node.op != Op::broadcast || graph_.value(graph_.operands(node)[0]).shape.elements() !=
-                                           result(index).shape.elements();
+    return !alias_of(graph_, graph_.nodes()[index]);
 }
 
 bool FusionGroupFinder::has_other_users(std::size_t node, const Growth& growth) const {

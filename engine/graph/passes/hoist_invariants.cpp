@@ -129,7 +129,7 @@ Graph hoist_invariants(const Graph& graph) {
     Graph result;
     GraphCopy copy(graph, result);
     for (const Node& node : graph.nodes()) {
-        if (node.op != Op::scan) {
+        if (loop_of(node) == nullptr) {
             copy.copy(node);
             continue;
         }

@@ -38,12 +38,11 @@ std::optional<AliasOf> alias_of(const Graph& graph, const Node& node) {
     if (node.op == Op::cast && from.type == to.type) return AliasOf{operand, 0};
     if (node.op == Op::broadcast && from.shape.elements() == to.shape.elements())
         return AliasOf{operand, 0};
-    if (node.op == Op::permute &&
-        keeps_order(from.shape, std::get<PermuteAttribute>(node.attributes)))
+    if (const auto* permute = std::get_if<PermuteAttribute>(&node.attributes);
+        permute != nullptr && keeps_order(from.shape, *permute))
         return AliasOf{operand, 0};
-    if (node.op == Op::slice)
-        if (const auto offset =
-                contiguous_offset(from.shape, std::get<SliceAttribute>(node.attributes)))
+    if (const auto* slice = std::get_if<SliceAttribute>(&node.attributes))
+        if (const auto offset = contiguous_offset(from.shape, *slice))
             return AliasOf{operand, *offset};
     return std::nullopt;
 }

@@ -190,10 +190,13 @@ class FusedRowsWriter {
         }
     }
 
+    /// Of the folds: a sum, or else the largest.
+    static bool is_sum(const Node& node) { return node.op == Op::reduce_sum; }
+
     void declare_fold(const Node& node) {
         const std::string& value = names_.name(ValueId{node.first_result});
         const bool real = info(ValueId{node.first_result}).type == ValueType::real;
-        const bool sum = node.op == Op::reduce_sum;
+        const bool sum = is_sum(node);
         // Adding -0 changes nothing, +0 would change -0.
         const std::string_view start =
             sum ? (real ? "uintBitsToFloat(0x80000000U)" : "0")
@@ -205,7 +208,7 @@ class FusedRowsWriter {
     void write_fold(const Node& node) {
         const std::string& x = names_.name(body_.operands(node)[0]);
         const std::string& value = names_.name(ValueId{node.first_result});
-        if (node.op == Op::reduce_sum) {
+        if (is_sum(node)) {
             text_ += fmt::format("            fold_{0} += {1};\n", value, x);
             return;
         }
@@ -222,7 +225,7 @@ class FusedRowsWriter {
     void finish_fold(const Node& node) {
         const std::string& value = names_.name(ValueId{node.first_result});
         const std::string_view type = glsl_type(info(ValueId{node.first_result}).type);
-        if (node.op == Op::reduce_sum)
+        if (is_sum(node))
             text_ += fmt::format("    {0} {1} = row_sum(fold_{1});  // {2}\n", type, value,
                                  cambrian::name(node.op));
         else

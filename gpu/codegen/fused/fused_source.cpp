@@ -27,7 +27,7 @@ constexpr std::size_t push_words = vulkan::Push::first_group;
 
 /// Ops whose result has the elements of its operand.
 bool passes_on(Op op) {
-    return op == Op::broadcast || op == Op::reshape || op == Op::stop_gradient;
+    return is_movement(op) || op == Op::stop_gradient;
 }
 
 }  // namespace
