@@ -1,7 +1,9 @@
-#define VOLK_IMPLEMENTATION
 #include "cambrian/gpu/vulkan/loader.hpp"
 
 #include <dlfcn.h>
+
+#define VOLK_IMPLEMENTATION
+#include <volk.h>
 
 #include "cambrian/engine/core/error.hpp"
 
@@ -24,8 +26,9 @@ void open_loader(const std::string& library) {
     }
     volkInitializeCustom(find);
     if (volkGetInstanceVersion() < VK_API_VERSION_1_1) {
-        throw DeviceError("Vulkan cannot be used (" + library +
-                          " is older than Vulkan 1.1) update the package libvulkan1 and the driver");
+        throw DeviceError(
+            "Vulkan cannot be used (" + library +
+            " is older than Vulkan 1.1) update the package libvulkan1 and the driver");
     }
 }
 
