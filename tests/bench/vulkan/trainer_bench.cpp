@@ -1,11 +1,11 @@
-#include "cambrian/tests/bench/vulkan_parts.hpp"
+#include "cambrian/tests/bench/vulkan/measurements.hpp"
 
 #include <fmt/core.h>
 
 #include <chrono>
 #include <cstdio>
 
-#include "cambrian/tests/bench/whole_trainings.hpp"
+#include "cambrian/tests/bench/engine/whole_trainings.hpp"
 
 namespace cambrian {
 namespace {

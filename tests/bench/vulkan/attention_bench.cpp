@@ -1,4 +1,4 @@
-#include "cambrian/tests/bench/vulkan_parts.hpp"
+#include "cambrian/tests/bench/vulkan/measurements.hpp"
 
 #include <fmt/core.h>
 
@@ -7,7 +7,6 @@
 
 #include "cambrian/engine/graph/builders/builders.hpp"
 #include "cambrian/engine/graph/gradient/gradient.hpp"
-#include "cambrian/tests/bench/vulkan_kernel_bench.hpp"
 
 namespace cambrian {
 namespace {

@@ -27,7 +27,7 @@
 #include "cambrian/gpu/kernels/matmul/tile.hpp"
 #include "cambrian/gpu/vulkan/device.hpp"
 #include "cambrian/gpu/vulkan_backend.hpp"
-#include "cambrian/tests/bench/vulkan_parts.hpp"
+#include "cambrian/tests/bench/vulkan/measurements.hpp"
 
 namespace cambrian {
 namespace {

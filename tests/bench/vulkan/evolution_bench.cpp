@@ -1,4 +1,4 @@
-#include "cambrian/tests/bench/vulkan_parts.hpp"
+#include "cambrian/tests/bench/vulkan/measurements.hpp"
 
 #include <fmt/core.h>
 

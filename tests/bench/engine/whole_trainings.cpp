@@ -1,4 +1,4 @@
-#include "cambrian/tests/bench/whole_trainings.hpp"
+#include "cambrian/tests/bench/engine/whole_trainings.hpp"
 
 #include "cambrian/engine/core/random.hpp"
 

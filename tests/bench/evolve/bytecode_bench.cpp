@@ -29,36 +29,36 @@ std::vector<Genome> grown_genomes() {
     return genomes;
 }
 
-void shelve(benchmark::State& state) {
+void bytecode_of_genomes(benchmark::State& state) {
     const std::vector<Genome> genomes = grown_genomes();
     std::vector<const Genome*> pointers;
     for (const Genome& genome : genomes) pointers.push_back(&genome);
     ThreadPool threads(1);
-    BytecodeBatch shelf;
+    BytecodeBatch batch;
     std::vector<std::int32_t> bytecode;
     std::vector<float> packed;
     double weights = 0.0;
     for (const Genome& genome : genomes) weights += static_cast<double>(genome.weights.size());
     for (auto _ : state) {
-        benchmark::DoNotOptimize(shelf.read(pointers, threads));
+        benchmark::DoNotOptimize(batch.read(pointers, threads));
         if (state.range(0) == 0) continue;
-        const BytecodeCapacity most = shelf.capacity(0).joined(shelf.capacity(1));
+        const BytecodeCapacity most = batch.capacity(0).joined(batch.capacity(1));
         const auto words = static_cast<std::size_t>(most.words);
         const auto width = static_cast<std::size_t>(most.weights);
         bytecode.resize(words * genomes.size());
         packed.resize(width * genomes.size());
         for (std::size_t i = 0; i < genomes.size(); ++i) {
-            shelf.write_bytecode(i, static_cast<std::int64_t>(i * width),
+            batch.write_bytecode(i, static_cast<std::int64_t>(i * width),
                                  std::span(bytecode).subspan(i * words, words));
-            shelf.pack_weights(i, genomes[i].weights, std::span(packed).subspan(i * width, width));
+            batch.pack_weights(i, genomes[i].weights, std::span(packed).subspan(i * width, width));
         }
     }
     state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(population));
     state.counters["weights"] = weights / static_cast<double>(population);
-    state.counters["bytecode_words"] = static_cast<double>(shelf.capacity(0).words);
-    state.counters["packed"] = static_cast<double>(shelf.capacity(0).weights);
+    state.counters["bytecode_words"] = static_cast<double>(batch.capacity(0).words);
+    state.counters["packed"] = static_cast<double>(batch.capacity(0).weights);
 }
-BENCHMARK(shelve)->ArgName("write")->Arg(0)->Arg(1)->Unit(benchmark::kMillisecond);
+BENCHMARK(bytecode_of_genomes)->ArgName("write")->Arg(0)->Arg(1)->Unit(benchmark::kMillisecond);
 
 }  // namespace
 }  // namespace cambrian::evolve

@@ -8,7 +8,7 @@
 #include "cambrian/engine/network/builders/builders.hpp"
 #include "cambrian/engine/train/source.hpp"
 #include "cambrian/engine/train/trainer.hpp"
-#include "cambrian/tests/bench/whole_trainings.hpp"
+#include "cambrian/tests/bench/engine/whole_trainings.hpp"
 
 // Whole trainings: a population in one program beside one network after another, and those of
 // whole_trainings.hpp.
