@@ -136,7 +136,7 @@ void births_of_a_generation(benchmark::State& state) {
     const auto population = static_cast<std::uint64_t>(state.range(0));
     const auto threads = static_cast<int>(state.range(1));
     const Experiment experiment = free_experiment({}, population);
-    const auto backend = make_cpu_backend({});
+    const auto backend = make_cpu_backend({.threads = threads});
     ShardEvaluator shard_evaluator(*backend, experiment);
     std::vector<SharedGenome> parents;
     std::uint64_t round = 0;
