@@ -294,11 +294,9 @@ class Chunk {
 
     /// Runs the bytecode; → the last instruction.
     const BytecodeInstruction& run(const BytecodeInstruction* instruction) const {
-        for (;; ++instruction) {
-            CAMBRIAN_EXPECT(fits(*instruction, run_.capacity));
-            if (instruction->op == BytecodeOp::end) return *instruction;
+        for (; instruction->op != BytecodeOp::end; ++instruction)
             (this->*ops[static_cast<std::size_t>(instruction->op)])(*instruction);
-        }
+        return *instruction;
     }
     [[nodiscard]] float* at(std::int64_t word) const { return run_.memory + word * words_.size(); }
 
@@ -453,9 +451,9 @@ class Chunk {
         &Chunk::project_add, &Chunk::load_state, &Chunk::store_state};
 };
 
-const BytecodeInstruction* instructions(const BytecodeRun& run) {
+const BytecodeInstruction* instructions(const std::int32_t* bytecode) {
     static_assert(sizeof(BytecodeInstruction) == bytecode_instruction_words * sizeof(std::int32_t));
-    return reinterpret_cast<const BytecodeInstruction*>(run.bytecode);
+    return reinterpret_cast<const BytecodeInstruction*>(bytecode);
 }
 
 template <int lanes>
@@ -466,7 +464,7 @@ void run_chunk(const BytecodeRun& run, const float* rows, std::int64_t count, fl
     for (std::int64_t row = 0; row < count; ++row)
         for (std::int64_t i = 0; i < run.inputs; ++i)
             memory[i * count + row] = rows[row * run.inputs + i];
-    const BytecodeInstruction& end = chunk.run(instructions(run));
+    const BytecodeInstruction& end = chunk.run(instructions(run.bytecode));
     CAMBRIAN_EXPECT(end.in == run.outputs);
     const float* const result = chunk.at(end.source);
     for (std::int64_t row = 0; row < count; ++row)
@@ -484,7 +482,7 @@ void run_side_by_side(const BytecodeRun& run, std::int64_t networks, const RowCo
     for (std::int64_t i = 0; i < run.inputs; ++i)
         for (std::int64_t row = 0; row < rows; ++row)
             Words::put(memory, i, row, load<max_lanes>(x.inputs[row * run.inputs + i] + x.column));
-    const BytecodeInstruction& end = chunk.run(instructions(run));
+    const BytecodeInstruction& end = chunk.run(instructions(run.bytecode));
     CAMBRIAN_EXPECT(end.in == run.outputs);
     const float* const result = chunk.at(end.source);
     for (std::int64_t row = 0; row < rows; ++row)
@@ -494,8 +492,16 @@ void run_side_by_side(const BytecodeRun& run, std::int64_t networks, const RowCo
 
 }  // namespace
 
+bool bytecode_fits(const std::int32_t* bytecode, const BytecodeCapacity& capacity) {
+    for (const auto* instruction = instructions(bytecode);; ++instruction) {
+        if (!fits(*instruction, capacity)) return false;
+        if (instruction->op == BytecodeOp::end) return true;
+    }
+}
+
 void run_bytecode(const BytecodeRun& run, const float* rows, std::int64_t count, float* outputs,
                   float* state) {
+    CAMBRIAN_EXPECT(bytecode_fits(run.bytecode, run.capacity));
     for (std::int64_t row = 0; row < count;) {
         const std::int64_t rest = count - row;
         const auto chunk = rest > 4 ? run_chunk<8> : (rest > 1 ? run_chunk<4> : run_chunk<1>);

@@ -2,6 +2,7 @@
 #include <cstring>
 #include <vector>
 
+#include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/cpu/bytecode/rows.hpp"
 #include "cambrian/engine/cpu/lanes/transposed_nodes.hpp"
 #include "cambrian/engine/cpu/lanes/transposed_steps.hpp"
@@ -101,6 +102,7 @@ class SideBySideKernel : public ArrangedKernel {
         const auto* bytecode = frame.at<std::int32_t>(bytecode_);
         std::int64_t used = 0;
         for (std::int64_t i = 0; i < count; ++i, bytecode += bytecode_.stride) {
+            CAMBRIAN_EXPECT(bytecode_fits(bytecode, run_.capacity));
             used += weights_of(bytecode).count;
             if (used > crowd_weights) return std::max<std::int64_t>(1, i);
         }
