@@ -15,7 +15,7 @@ struct CpuOptions {
     std::int64_t memory_limit = 0;  ///< Bytes; 0 = none.
     /// Graph and plan of every program are written there; empty: none.
     std::string dump_directory = {};
-    bool profile = false;  ///< Times every step (Backend::take_profile).
+    bool profile = false;  ///< Times every kernel (Backend::take_profile).
     /// Freed memory, and temporaries before every run, are filled with NaNs, so that results show
     /// a read of what was never written. Slow.
     bool poison = false;

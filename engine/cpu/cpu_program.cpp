@@ -126,11 +126,11 @@ std::vector<std::int64_t> CpuProgram::strides(const std::vector<Port>& ports) {
 }
 
 std::int64_t CpuProgram::block_count(std::int64_t population) const {
-    return compiled_.has_block_steps() ? (population + compiled_.block() - 1) / compiled_.block()
-                                       : 0;
+    return compiled_.has_block_kernels() ? (population + compiled_.block() - 1) / compiled_.block()
+                                         : 0;
 }
 
-// Any thread of the pool may take a block; a single block stays on the caller, and its steps may
+// Any thread of the pool may take a block; a single block stays on the caller, and its kernels may
 // have parts for the others.
 RunBytes CpuProgram::run_bytes(std::int64_t blocks) const {
     const auto threads = static_cast<std::size_t>(resources_->pool.threads());

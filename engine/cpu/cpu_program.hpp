@@ -15,7 +15,7 @@ namespace cambrian::cpu {
 /// What a run takes for its temporaries: the first workers have frames.
 struct RunBytes {
     std::int64_t shared = 0;
-    std::int64_t part = 0;   ///< Of each thread, for the parts of steps.
+    std::int64_t part = 0;   ///< Of each thread, for the parts of kernels.
     std::int64_t frame = 0;  ///< Of each frame.
     std::size_t threads = 0;
     std::size_t frames = 0;
@@ -100,7 +100,7 @@ class CpuProgram : public Program {
     [[nodiscard]] Bound bound(std::int64_t population, const Port& port, const Binding& binding);
     void require_memory(const RunBytes& bytes, std::int64_t population) const;
     void prepare_frames(const RunBytes& bytes);
-    /// Everything before the first step: where it fails, nothing has changed.
+    /// Everything before the first kernel: where it fails, nothing has changed.
     void prepare(std::int64_t population, std::span<const Binding> inputs,
                  std::span<const Binding> outputs);
     void compute(std::int64_t blocks);

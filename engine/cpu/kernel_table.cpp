@@ -46,12 +46,12 @@ Int truncate(float x) {
     return x >= 0x1p31F ? std::numeric_limits<Int>::max() : value;
 }
 
-/// Where the step of an op comes from.
+/// Where the kernel of an op comes from.
 enum class KernelKind : std::uint8_t {
     missing,
     rows,     ///< Lifted scalar functions, by the type of the last operand.
-    factory,  ///< A function that makes the step.
-    placed,   ///< No step: the value is bound or written before a run.
+    factory,  ///< A function that makes the kernel.
+    placed,   ///< No kernel: the value is bound or written before a run.
     lowered,  ///< Replaced by its lowering before a graph is compiled.
 };
 

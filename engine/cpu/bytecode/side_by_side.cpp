@@ -4,8 +4,8 @@
 
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/cpu/bytecode/rows.hpp"
+#include "cambrian/engine/cpu/lanes/transposed_kernels.hpp"
 #include "cambrian/engine/cpu/lanes/transposed_nodes.hpp"
-#include "cambrian/engine/cpu/lanes/transposed_steps.hpp"
 #include "cambrian/engine/network/bytecode/bytecode_table.hpp"
 
 namespace cambrian::cpu {

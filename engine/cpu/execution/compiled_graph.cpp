@@ -66,7 +66,7 @@ CompiledGraph::CompiledGraph(const Graph& graph, const PlanTree& tree, std::int6
     find_phases(graph);
     place_values(graph);
     fill_constants(graph);
-    block_steps_.reserve(graph.nodes().size());
+    block_kernels_.reserve(graph.nodes().size());
     for (const Node& node : graph.nodes()) {
         add_kernel(graph, node);
     }
@@ -231,12 +231,12 @@ void CompiledGraph::add_kernel(const Graph& graph, const Node& node) {
                                 per_individual,
                                 math_,
                                 *this};
-    if (auto step = make_kernel(context)) {
+    if (auto kernel = make_kernel(context)) {
         if (profile_ != nullptr) {
-            step = profile_->timed(std::move(step), graph, node, boundary_.is_body);
+            kernel = profile_->timed(std::move(kernel), graph, node, boundary_.is_body);
         }
-        Entries& phase = in_shared_phase_[node.first_result] ? shared_steps_ : block_steps_;
-        phase.push_back({std::move(step), per_individual});
+        Entries& phase = in_shared_phase_[node.first_result] ? shared_kernels_ : block_kernels_;
+        phase.push_back({std::move(kernel), per_individual});
     }
 }
 
@@ -272,23 +272,23 @@ void CompiledGraph::add_output_copy(const Graph& graph, std::size_t index) {
         return;
     }
     const bool per_individual = target.stride != 0;
-    Entries* phase = in_shared_phase_[index_of(id)]        ? &shared_steps_
-                     : per_individual || boundary_.is_body ? &block_steps_
-                                                           : &once_steps_;
+    Entries* phase = in_shared_phase_[index_of(id)]        ? &shared_kernels_
+                     : per_individual || boundary_.is_body ? &block_kernels_
+                                                           : &once_kernels_;
     if (replaces_shared(graph, index)) {
-        if (phase == &once_steps_) {
+        if (phase == &once_kernels_) {
             const BufferView kept{shared_slot, shared_words_, 0};
             shared_words_ += whole_lines(elements);
-            once_steps_.push_back({make_copy(kept, source, elements, false), false});
+            once_kernels_.push_back({make_copy(kept, source, elements, false), false});
             source = kept;
         }
-        phase = &last_steps_;
+        phase = &last_kernels_;
     }
-    auto step = make_copy(target, source, elements, per_individual);
+    auto kernel = make_copy(target, source, elements, per_individual);
     if (profile_ != nullptr && !boundary_.is_body) {
-        step = profile_->timed_copy(std::move(step), elements);
+        kernel = profile_->timed_copy(std::move(kernel), elements);
     }
-    phase->push_back({std::move(step), per_individual});
+    phase->push_back({std::move(kernel), per_individual});
 }
 
 BufferView CompiledGraph::reserve(std::int64_t elements, bool per_individual) {
@@ -368,7 +368,7 @@ void CompiledGraph::place_frame(Frame& frame, std::byte*& memory, std::byte* sha
 
 void CompiledGraph::run(const Entries& entries, Frame& frame, std::int64_t count) {
     for (const Entry& entry : entries) {
-        entry.step->run(frame, entry.per_individual ? count : 1);
+        entry.kernel->run(frame, entry.per_individual ? count : 1);
     }
 }
 

@@ -27,32 +27,32 @@ struct Boundary {
     bool is_body = false;  ///< The body of a scan: everything runs once for each block.
 };
 
-/// A graph as a flat list of steps with all places decided. Of a program's graph, values that
+/// A graph as a flat list of kernels with all places decided. Of a program's graph, values that
 /// depend on shared values only are computed once before the blocks; the rest block by block.
 class CompiledGraph {
   public:
-    /// @param profile counts what the steps do; null: nobody does.
+    /// @param profile counts what the kernels do; null: nobody does.
     CompiledGraph(const Graph& graph, const PlanTree& tree, std::int64_t block, Boundary boundary,
                   Math math, MemoryAccount& account, Profile* profile);
 
-    /// Bytes of one worker's frame, bodies included, without what parts of steps use.
+    /// Bytes of one worker's frame, bodies included, without what parts of kernels use.
     [[nodiscard]] std::int64_t frame_bytes() const;
-    /// What each thread of a team has for the parts of steps, those of bodies included.
+    /// What each thread of a team has for the parts of kernels, those of bodies included.
     [[nodiscard]] std::int64_t part_bytes() const;
     [[nodiscard]] std::int64_t shared_bytes() const;
-    [[nodiscard]] bool has_block_steps() const { return !block_steps_.empty(); }
+    [[nodiscard]] bool has_block_kernels() const { return !block_kernels_.empty(); }
     [[nodiscard]] std::int64_t block() const { return block_; }
 
     [[nodiscard]] Frame make_frame() const;
     /// Points a frame at its memory and advances `memory` after it.
     void place_frame(Frame& frame, std::byte*& memory, std::byte* shared) const;
 
-    void run_shared(Frame& frame) const { run(shared_steps_, frame, 1); }
-    void run_block(Frame& frame, std::int64_t count) const { run(block_steps_, frame, count); }
+    void run_shared(Frame& frame) const { run(shared_kernels_, frame, 1); }
+    void run_block(Frame& frame, std::int64_t count) const { run(block_kernels_, frame, count); }
     /// What only one block has to do: outputs that all individuals share.
-    void run_once(Frame& frame) const { run(once_steps_, frame, 1); }
+    void run_once(Frame& frame) const { run(once_kernels_, frame, 1); }
     /// After all blocks: new contents of inputs that all individuals share.
-    void run_last(Frame& frame) const { run(last_steps_, frame, 1); }
+    void run_last(Frame& frame) const { run(last_kernels_, frame, 1); }
 
     [[nodiscard]] std::uint32_t input_slot(std::size_t index) const {
         return first_input_slot + static_cast<std::uint32_t>(index);
@@ -61,17 +61,17 @@ class CompiledGraph {
         return input_slot(boundary_.input_strides.size() + index);
     }
 
-    // For the factories of steps, during construction.
+    // For the factories of kernels, during construction.
 
     [[nodiscard]] MemoryAccount& account() const { return *account_; }
-    /// Or null: nobody counts what steps do.
+    /// Or null: nobody counts what kernels do.
     [[nodiscard]] Profile* profile() const { return profile_; }
 
-    /// Private memory of a step that lasts for a run.
+    /// Private memory of a kernel that lasts for a run.
     [[nodiscard]] BufferView reserve(std::int64_t elements, bool per_individual);
-    /// Memory for use inside one step.
+    /// Memory for use inside one kernel.
     [[nodiscard]] BufferView scratch(std::int64_t words);
-    /// Makes sure that each part of a step finds so many words (see for_each_part).
+    /// Makes sure that each part of a kernel finds so many words (see for_each_part).
     void part_scratch(std::int64_t words);
     /// Compiles the body of the next scan; returns its position in a frame's bodies.
     std::size_t add_body(const Graph& body, Boundary boundary);
@@ -81,7 +81,7 @@ class CompiledGraph {
 
   private:
     struct Entry {
-        std::unique_ptr<Kernel> step;
+        std::unique_ptr<Kernel> kernel;
         bool per_individual;
     };
     using Entries = std::vector<Entry>;
@@ -115,14 +115,14 @@ class CompiledGraph {
     std::int64_t part_words_ = 0;
     std::int64_t shared_words_ = 0;
     std::int64_t constant_words_ = 0;
-    std::size_t scans_seen_ = 0;  ///< Scans up to the node a step is being made for.
+    std::size_t scans_seen_ = 0;  ///< Scans up to the node a kernel is being made for.
     Memory constants_;
     std::vector<std::unique_ptr<CompiledGraph>> bodies_;
     std::vector<std::size_t> transposed_slots_;
-    Entries shared_steps_;
-    Entries block_steps_;
-    Entries once_steps_;
-    Entries last_steps_;
+    Entries shared_kernels_;
+    Entries block_kernels_;
+    Entries once_kernels_;
+    Entries last_kernels_;
 };
 
 }  // namespace cambrian::cpu

@@ -21,13 +21,13 @@ struct [[gnu::may_alias]] Word {
 enum Slot : std::uint32_t {
     arena_slot,    ///< Per-individual temporaries of the block.
     private_slot,  ///< What a worker keeps for itself: shared values computed in a block, carries.
-    scratch_slot,  ///< Temporaries inside one step.
+    scratch_slot,  ///< Temporaries inside one kernel.
     shared_slot,   ///< Shared values computed once before the blocks.
     constants_slot,
     first_input_slot,
 };
 
-/// Where a step finds a value: words from `offset` in a slot, one individual every `stride` words
+/// Where a kernel finds a value: words from `offset` in a slot, one individual every `stride` words
 /// (0 for a value that all individuals share).
 struct BufferView {
     std::uint32_t slot = 0;
@@ -40,7 +40,7 @@ struct Frame {
     std::vector<std::byte*> slots;
     std::vector<Frame> bodies;
     std::vector<Frame> transposed;  ///< Of bodies that run transposed.
-    Team team;  ///< For the parts of a step; a scan hands its own on to its body.
+    Team team;  ///< For the parts of a kernel; a scan hands its own on to its body.
     /// In the body of a scan with an alive carry: `alive_words` flags for each individual. Nothing
     /// reads what a body computes for one whose flags are all false. Null: all are alive.
     const std::int32_t* alive = nullptr;
@@ -72,13 +72,13 @@ class Kernel {
 
 class CompiledGraph;
 
-/// What a kernel's factory sees of the node it makes a step for.
+/// What a factory of kernels sees of the node it makes one for.
 struct KernelContext {
     const Graph& graph;
     const Node& node;
     std::span<const BufferView> operands;
     std::span<const BufferView> results;
-    bool per_individual;  ///< Whether the step runs for each individual of a block.
+    bool per_individual;  ///< Whether the kernel runs for each individual of a block.
     Math math;
     CompiledGraph& owner;
 

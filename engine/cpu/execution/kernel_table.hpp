@@ -7,7 +7,7 @@
 
 namespace cambrian::cpu {
 
-/// The step of a node, from the row of its op. Null for what needs none (inputs, constants).
+/// The kernel of a node, from the row of its op. Null for what needs none (inputs, constants).
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(const KernelContext& context);
 
 /// Whether the backend runs an op as it is; any other is replaced by its lowering first. Under

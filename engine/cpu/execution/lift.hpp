@@ -10,7 +10,7 @@
 
 namespace cambrian::cpu {
 
-/// The innermost loop of an elementwise step: view 0 is the result, then the operands.
+/// The innermost loop of an elementwise kernel: view 0 is the result, then the operands.
 using Loop = void (*)(const Pointers& pointers, std::int64_t length, const Nest::Strides& strides);
 
 /// The loops of one scalar function: one for each choice of operands that advance by a word (bit
@@ -98,7 +98,7 @@ constexpr LoopSet lift(Function) {
 [[nodiscard]] Loop pick_loop(const LoopSet& rows, const Nest::Strides& strides,
                              std::size_t operands);
 
-/// An elementwise step over the rows of a scalar function.
+/// An elementwise kernel over the rows of a scalar function.
 [[nodiscard]] std::unique_ptr<Kernel> make_elementwise(const KernelContext& context,
                                                        const LoopSet& rows);
 

@@ -89,7 +89,7 @@ void for_each_row(const Nest& nest, std::int64_t count, const Team& team, Pointe
     });
 }
 
-/// The nest of an elementwise step: view 0 is the result, then the operands.
+/// The nest of an elementwise kernel: view 0 is the result, then the operands.
 [[nodiscard]] Nest elementwise_nest(const KernelContext& context);
 
 }  // namespace cambrian::cpu

@@ -10,18 +10,18 @@
 
 namespace cambrian::cpu {
 
-/// Who may work on one step: all threads of a pool while the caller runs alone, or only the thread
-/// that runs the step, because the others have blocks of their own (no pool).
+/// Who may work on one kernel: all threads of a pool while the caller runs alone, or only the
+/// thread that runs the kernel, because the others have blocks of their own (no pool).
 struct Team {
     ThreadPool* pool = nullptr;
-    /// One piece for each thread, of the words that steps have asked for by
-    /// CompiledGraph::part_scratch; no step finds there what another left.
+    /// One piece for each thread, of the words that kernels have asked for by
+    /// CompiledGraph::part_scratch; no kernel finds there what another left.
     std::span<std::byte* const> scratch;
 };
 
 /// Calls part(index) or part(index, scratch) for every index below `parts`, in any order and at
-/// once on the threads of the team. A step cuts its parts by shapes only, never by threads, so that
-/// its bits are the same on any number of them; one part stays on the caller.
+/// once on the threads of the team. A kernel cuts its parts by shapes only, never by threads, so
+/// that its bits are the same on any number of them; one part stays on the caller.
 template <class Part>
 void for_each_part(const Team& team, std::int64_t parts, const Part& part) {
     const auto run = [&](std::int64_t index, int worker) {

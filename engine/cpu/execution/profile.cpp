@@ -8,7 +8,7 @@ namespace cambrian::cpu {
 
 namespace {
 
-/// Bytes that a step moves: for each individual, and at every call.
+/// Bytes that a kernel moves: for each individual, and at every call.
 struct Traffic {
     std::int64_t own = 0;
     std::int64_t shared = 0;
@@ -21,13 +21,13 @@ struct Traffic {
 
 class TimedKernel : public Kernel {
   public:
-    TimedKernel(std::unique_ptr<Kernel> step, Traffic traffic, Profile::Sum& sum,
+    TimedKernel(std::unique_ptr<Kernel> kernel, Traffic traffic, Profile::Sum& sum,
                 Profile::Sum* outer)
-        : step_(std::move(step)), traffic_(traffic), sum_(&sum), outer_(outer) {}
+        : kernel_(std::move(kernel)), traffic_(traffic), sum_(&sum), outer_(outer) {}
 
     void run(Frame& frame, std::int64_t count) const override {
         const auto start = std::chrono::steady_clock::now();
-        step_->run(frame, count);
+        kernel_->run(frame, count);
         const std::chrono::nanoseconds time = std::chrono::steady_clock::now() - start;
         sum_->calls.fetch_add(1, std::memory_order_relaxed);
         sum_->nanoseconds.fetch_add(time.count(), std::memory_order_relaxed);
@@ -37,7 +37,7 @@ class TimedKernel : public Kernel {
     }
 
   private:
-    std::unique_ptr<Kernel> step_;
+    std::unique_ptr<Kernel> kernel_;
     Traffic traffic_;
     Profile::Sum* sum_;
     Profile::Sum* outer_;
@@ -47,7 +47,7 @@ const std::string scan_name{name(Op::scan)};
 
 }  // namespace
 
-std::unique_ptr<Kernel> Profile::timed(std::unique_ptr<Kernel> step, const Graph& graph,
+std::unique_ptr<Kernel> Profile::timed(std::unique_ptr<Kernel> kernel, const Graph& graph,
                                        const Node& node, bool in_body) {
     Traffic traffic;
     const auto add = [&](ValueId id) {
@@ -58,14 +58,14 @@ std::unique_ptr<Kernel> Profile::timed(std::unique_ptr<Kernel> step, const Graph
     std::string text(name(node.op));
     // All scans are one row: the time of one in the body of another is taken off once.
     if (node.op != Op::scan) text += " " + graph.value(ValueId{node.first_result}).shape.text();
-    return std::make_unique<TimedKernel>(std::move(step), traffic, sum(text),
+    return std::make_unique<TimedKernel>(std::move(kernel), traffic, sum(text),
                                          in_body ? &sum(scan_name) : nullptr);
 }
 
-std::unique_ptr<Kernel> Profile::timed_copy(std::unique_ptr<Kernel> step, std::int64_t elements) {
+std::unique_ptr<Kernel> Profile::timed_copy(std::unique_ptr<Kernel> kernel, std::int64_t elements) {
     Traffic traffic;
     traffic.add(2 * elements, true);
-    return std::make_unique<TimedKernel>(std::move(step), traffic, sum("copy to an output"),
+    return std::make_unique<TimedKernel>(std::move(kernel), traffic, sum("copy to an output"),
                                          nullptr);
 }
 

@@ -11,16 +11,16 @@
 
 namespace cambrian::cpu {
 
-/// Calls, time and traffic of the steps of all programs of a backend, by op and result. Steps are
-/// wrapped when a program is compiled, so a backend without a profile runs them as they are.
+/// Calls, time and traffic of the kernels of all programs of a backend, by op and result. Kernels
+/// are wrapped when a program is compiled, so a backend without a profile runs them as they are.
 class Profile {
   public:
-    /// The step of a node, timed.
-    /// @param in_body whether it is run by a scan, whose own time is what its steps leave.
-    [[nodiscard]] std::unique_ptr<Kernel> timed(std::unique_ptr<Kernel> step, const Graph& graph,
+    /// The kernel of a node, timed.
+    /// @param in_body whether it is run by a scan, whose own time is what its kernels leave.
+    [[nodiscard]] std::unique_ptr<Kernel> timed(std::unique_ptr<Kernel> kernel, const Graph& graph,
                                                 const Node& node, bool in_body);
     /// A copy of so many elements for each individual.
-    [[nodiscard]] std::unique_ptr<Kernel> timed_copy(std::unique_ptr<Kernel> step,
+    [[nodiscard]] std::unique_ptr<Kernel> timed_copy(std::unique_ptr<Kernel> kernel,
                                                      std::int64_t elements);
     /// Since the last call, most expensive first.
     [[nodiscard]] std::vector<KernelTime> take();
@@ -29,7 +29,7 @@ class Profile {
     struct Sum {
         std::atomic<std::int64_t> calls{0};
         std::atomic<std::int64_t> nanoseconds{0};
-        std::atomic<std::int64_t> inner_nanoseconds{0};  ///< Of the steps that a scan ran.
+        std::atomic<std::int64_t> inner_nanoseconds{0};  ///< Of the kernels that a scan ran.
         std::atomic<std::int64_t> bytes{0};
     };
 

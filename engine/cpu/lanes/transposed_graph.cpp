@@ -7,8 +7,8 @@
 
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/cpu/execution/kernel_table.hpp"
+#include "cambrian/engine/cpu/lanes/transposed_kernels.hpp"
 #include "cambrian/engine/cpu/lanes/transposed_nodes.hpp"
-#include "cambrian/engine/cpu/lanes/transposed_steps.hpp"
 
 namespace cambrian::cpu {
 
@@ -61,7 +61,7 @@ void write_words(const Tensor& tensor, Word* words) {
 
 }  // namespace
 
-/// Writes the steps of one graph, node by node.
+/// Writes the kernels of one graph, node by node.
 class TransposedWriter {
   public:
     TransposedWriter(const Graph& graph, const TransposedGraph::Inputs& inputs, Math math)
@@ -80,7 +80,7 @@ class TransposedWriter {
         find_staying_inputs();
     }
 
-    /// False where a node has no step, or a value is too large.
+    /// False where a node has no kernel, or a value is too large.
     bool write(Profile* profile) {
         profile_ = profile;
         if (has_large_values()) return false;
@@ -213,15 +213,15 @@ class TransposedWriter {
         std::vector<ElementRows> results;
         for (std::uint32_t r = 0; r < node.result_count; ++r)
             results.push_back(place_result(ValueId{node.first_result + r}));
-        std::unique_ptr<Kernel> step =
+        std::unique_ptr<Kernel> kernel =
             make_transposed_kernel({graph_, node, results, operands, inputs_.strides, math_});
-        if (!step) return false;
-        if (const auto* arranged = dynamic_cast<const ArrangedKernel*>(step.get())) {
+        if (!kernel) return false;
+        if (const auto* arranged = dynamic_cast<const ArrangedKernel*>(kernel.get())) {
             if (result_.arranged_ != nullptr) return false;
             result_.arranged_ = arranged;
         }
-        if (profile_ != nullptr) step = profile_->timed(std::move(step), graph_, node, true);
-        result_.steps_.push_back(std::move(step));
+        if (profile_ != nullptr) kernel = profile_->timed(std::move(kernel), graph_, node, true);
+        result_.kernels_.push_back(std::move(kernel));
         for (std::uint32_t r = 0; r < node.result_count; ++r)
             rows_[node.first_result + r] = std::move(results[r]);
         return true;
@@ -250,7 +250,7 @@ class TransposedWriter {
         if (direct_output_[index_of(id)] == static_cast<int>(index)) return;
         const ElementRows to =
             consecutive_rows({result_.output_slot(index), 0, false}, elements(id));
-        result_.steps_.push_back(
+        result_.kernels_.push_back(
             make_transposed_elementwise(copy_rows(), to, std::span(&rows_[index_of(id)], 1)));
     }
 

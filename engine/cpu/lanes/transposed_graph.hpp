@@ -28,7 +28,7 @@ class TransposedGraph {
     };
     /// Of a value.
     static constexpr std::int64_t max_elements = 4096;
-    /// Or nothing where it has no step for an op, where individuals share what is computed, or
+    /// Or nothing where it has no kernel for an op, where individuals share what is computed, or
     /// where a value is larger.
     [[nodiscard]] static std::optional<TransposedGraph> make(const Graph& graph,
                                                              const Inputs& inputs, Math math,
@@ -65,14 +65,14 @@ class TransposedGraph {
     /// @param frame has all slots set; nothing after the last word of a slot is written, and up to
     ///     `padding` words are read.
     void run(Frame& frame, std::int64_t count) const {
-        for (const auto& step : steps_) step->run(frame, count);
+        for (const auto& kernel : kernels_) kernel->run(frame, count);
     }
     static constexpr std::int64_t padding = 16;
 
   private:
     friend class TransposedWriter;
 
-    std::vector<std::unique_ptr<Kernel>> steps_;
+    std::vector<std::unique_ptr<Kernel>> kernels_;
     std::int64_t temporaries_ = 0;
     std::size_t inputs_ = 0;
     std::size_t slots_ = 0;

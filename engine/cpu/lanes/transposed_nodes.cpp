@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "cambrian/engine/cpu/execution/kernel_table.hpp"
-#include "cambrian/engine/cpu/lanes/transposed_steps.hpp"
+#include "cambrian/engine/cpu/lanes/transposed_kernels.hpp"
 #include "cambrian/engine/tensor/shape.hpp"
 
 namespace cambrian::cpu {

@@ -25,7 +25,7 @@ struct TransposedNode {
     }
 };
 
-/// A step that does something once for the individuals that are side by side, before it runs and
+/// A kernel that does something once for the individuals that are side by side, before it runs and
 /// whenever some of them leave. Its memory is the frame's scratch slot.
 class ArrangedKernel : public Kernel {
   public:
@@ -41,8 +41,8 @@ class ArrangedKernel : public Kernel {
 /// Frame::individuals.
 [[nodiscard]] bool reads_in_place(Op op, std::size_t operand);
 
-/// The step of a node whose results individuals do not share, or null for an op or a shape that has
-/// none.
+/// The kernel of a node whose results individuals do not share, or null for an op or a shape that
+/// has none.
 [[nodiscard]] std::unique_ptr<Kernel> make_transposed_kernel(const TransposedNode& node);
 
 /// Networks as bytecode (engine/cpu/bytecode), those of one structure side by side.

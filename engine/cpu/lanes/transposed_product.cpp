@@ -5,7 +5,7 @@
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/simd/lanes.hpp"
 #include "cambrian/engine/core/simd/unrolled.hpp"
-#include "cambrian/engine/cpu/lanes/transposed_steps.hpp"
+#include "cambrian/engine/cpu/lanes/transposed_kernels.hpp"
 
 namespace cambrian::cpu {
 

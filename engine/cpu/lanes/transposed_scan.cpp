@@ -7,7 +7,7 @@
 
 #include "cambrian/engine/cpu/execution/compiled_graph.hpp"
 #include "cambrian/engine/cpu/lanes/transposed_graph.hpp"
-#include "cambrian/engine/cpu/lanes/transposed_steps.hpp"
+#include "cambrian/engine/cpu/lanes/transposed_kernels.hpp"
 
 namespace cambrian::cpu {
 

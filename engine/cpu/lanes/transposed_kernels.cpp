@@ -1,4 +1,4 @@
-#include "cambrian/engine/cpu/lanes/transposed_steps.hpp"
+#include "cambrian/engine/cpu/lanes/transposed_kernels.hpp"
 
 #include <algorithm>
 #include <array>

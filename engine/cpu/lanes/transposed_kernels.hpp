@@ -7,7 +7,7 @@
 #include "cambrian/engine/cpu/execution/lift.hpp"
 #include "cambrian/engine/cpu/lanes/transposed_rows.hpp"
 
-// Steps over the rows of transposed values. Results are rows of individuals, never shared.
+// Kernels over the rows of transposed values. Results are rows of individuals, never shared.
 namespace cambrian::cpu {
 
 /// A lifted function of one element of each operand, for every element of the result.
