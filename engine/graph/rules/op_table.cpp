@@ -129,7 +129,7 @@ constexpr OpInfo named(Op op, std::string_view name, OpInfo row) {
     return row;
 }
 
-constexpr std::array<OpInfo, op_count> rows{
+constexpr std::array<OpInfo, op_count> op_rows{
 #define CAMBRIAN_OP(name, ...) named(Op::name, #name, __VA_ARGS__),
 #include "cambrian/engine/graph/op_table.inl"
 };
@@ -142,18 +142,18 @@ constexpr bool is_complete(const OpInfo& row) {
                             !row.shapes.empty() && !row.types.empty() && !row.source.empty();
     return computes && differentiates && documented;
 }
-static_assert(std::ranges::all_of(rows, is_complete),
+static_assert(std::ranges::all_of(op_rows, is_complete),
               "a row of the op table lacks a rule or a text");
 
 }  // namespace
 
 std::span<const OpInfo, op_count> op_table() {
-    return rows;
+    return op_rows;
 }
 
 const OpInfo& op_info(Op op) {
     CAMBRIAN_ASSERT(op < Op::count_);
-    return rows[static_cast<std::size_t>(op)];
+    return op_rows[static_cast<std::size_t>(op)];
 }
 
 std::string_view name(Op op) {
