@@ -208,8 +208,7 @@ void name_features(PhysicalDevice& device) {
 
 /// What only a device of Vulkan 1.2 can be asked.
 void describe_modern(const Instance& instance, PhysicalDevice& device) {
-    const bool has_pci =
-        has_extension(device.handle, VK_EXT_PCI_BUS_INFO_EXTENSION_NAME);
+    const bool has_pci = has_extension(device.handle, VK_EXT_PCI_BUS_INFO_EXTENSION_NAME);
     Properties properties(has_pci);
     vkGetPhysicalDeviceProperties2(device.handle, &properties.core);
     const bool has_cooperative_matrix =

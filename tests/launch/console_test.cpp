@@ -3,8 +3,8 @@
 #include <sstream>
 
 #include "cambrian/engine/core/error.hpp"
-#include "cambrian/launch/devices/device.hpp"
 #include "cambrian/evolve/runs/exit_code.hpp"
+#include "cambrian/launch/devices/device.hpp"
 #include "cambrian/launch/show/console_reporter.hpp"
 #include "cambrian/tests/launch/launch_support.hpp"
 

@@ -26,7 +26,7 @@ using distributed::TrainingResult;
 
 /// Trains, telling of every epoch.
 TrainingResult train_aloud(const TrainingJob& job, Backend& backend, std::ostream& out,
-                     const std::atomic<int>& interrupt, bool resume = false) {
+                           const std::atomic<int>& interrupt, bool resume = false) {
     ConsoleTrainingReporter reporter(out, false, 0.0, job);
     return distributed::run_training(job, backend, reporter, interrupt, resume);
 }

@@ -269,8 +269,8 @@ TEST_F(WarmStart, AResumedTrainingEndsAsIfItHadNeverStopped) {
         from(best_of("train", "first")), "run.directory=" + directory_.file("parts"),
         "training.learning_rate=[0.05, 3.0]", "training.early_stop.patience=3"};
     const Schema schema;
-    const distributed::TrainingJob job = make_training(resolve_training(read_config(config_, sets), schema),
-                                          schema, evolve::standard_tasks());
+    const distributed::TrainingJob job = make_training(
+        resolve_training(read_config(config_, sets), schema), schema, evolve::standard_tasks());
     ASSERT_TRUE(job.keeps_weights());
     const auto backend = make_cpu_backend({});
     const DataSet& data = job.task->learning()->data;

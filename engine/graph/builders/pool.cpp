@@ -107,7 +107,8 @@ Var upsample_nearest(Var x, const PerAxis& factors, Where where) {
         repeated.insert(repeated.end(), {extent, factor});
     }
     // The result has as many elements: its extents fit where this is a shape.
-    const Shape spread_shape = checked(Op::broadcast, x, where, [&] { return window_shape(repeated); });
+    const Shape spread_shape =
+        checked(Op::broadcast, x, where, [&] { return window_shape(repeated); });
     const Var spread = broadcast(reshape(x, window_shape(single), where), spread_shape, where);
     for (int axis = 0; axis < rank; ++axis)
         whole.push_back(x.shape()[axis - rank] * repeats[static_cast<std::size_t>(axis)]);

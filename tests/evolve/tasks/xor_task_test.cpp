@@ -49,7 +49,8 @@ TEST(TaskRegistry, NamesWhatIsWrongAndWhatIsNearest) {
                 AllOf(HasSubstr("\"xro\""), HasSubstr("did you mean \"xor\"?")));
     EXPECT_THAT(error(R"({"typ": "xor"})"), AllOf(HasSubstr("task.type is missing"),
                                                   HasSubstr("cart_pole, dataset, table, xor")));
-    EXPECT_THAT(error(R"({"type": "xor", "episodes": 3})"), HasSubstr("task.episodes is not a key"));
+    EXPECT_THAT(error(R"({"type": "xor", "episodes": 3})"),
+                HasSubstr("task.episodes is not a key"));
 }
 
 TEST(TaskRegistry, NameIsTakenOnce) {
