@@ -44,6 +44,12 @@ bool reevaluates(const Experiment& experiment, const evolve::TaskSignature& sign
     return signature.stochastic;
 }
 
+/// The strategy of a run, before its first generation.
+std::unique_ptr<evolve::Strategy> make_strategy(const Experiment& experiment) {
+    return evolve::make_elite_strategy(experiment.seed, experiment.population,
+                                       experiment.variation.splice.rate);
+}
+
 // Better now than after a generation of failures: no shard is small enough for such a network.
 void check_memory(const Experiment& experiment, std::int64_t limit) {
     if (experiment.distribution.fallback) return;
@@ -100,8 +106,7 @@ void Coordinator::open(Start start) {
     if (!going_on && start != Start::resume) {
         refuse_overwriting(start);
     }
-    strategy_ = evolve::make_elite_strategy(experiment_.seed, experiment_.population,
-                                            experiment_.variation.splice.rate);
+    strategy_ = make_strategy(experiment_);
     GenerationLog::Lengths lengths{};
     const auto accept = [&](Checkpoint&& checkpoint) {
         lengths = checkpoint.logs;
@@ -154,8 +159,7 @@ void Coordinator::restore(Checkpoint&& checkpoint) {
                         "other bits",
                         source, checkpoint.arithmetic, arithmetic_));
     }
-    auto strategy = evolve::make_elite_strategy(experiment_.seed, experiment_.population,
-                                                experiment_.variation.splice.rate);
+    std::unique_ptr<evolve::Strategy> strategy = make_strategy(experiment_);
     strategy->load(checkpoint.strategy);
     if (strategy->generation() != checkpoint.generation) {
         throw InputError(source +

@@ -175,7 +175,7 @@ std::optional<AnyLayer> draw_mamba(LayerDraw& draw, const Shape& /*row*/, int /*
     return layer;
 }
 
-/// How a type is drawn; one row for each.
+/// How a type is drawn that has settings worth drawing; any other is taken as it is by default.
 struct DrawRow {
     std::string_view type;
     Draw draw = nullptr;
@@ -207,8 +207,6 @@ constexpr std::array rows{
     DrawRow{Parallel::name, draw_parallel},
     DrawRow{Mamba::name, draw_mamba},
 };
-static_assert(rows.size() == std::variant_size_v<AnyLayer::Variant>,
-              "a layer type has no way to be drawn");
 
 std::int64_t weights_of(const AnyLayer& layer) {
     std::int64_t count = 0;
@@ -227,8 +225,8 @@ bool LayerDraw::is_allowed(const AnyLayer& layer, const Shape& row) const {
 std::optional<AnyLayer> LayerDraw::of_type(std::string_view type, const Shape& row,
                                            const Shape* preceding, int depth) {
     const auto* const found = std::ranges::find(rows, type, &DrawRow::type);
-    CAMBRIAN_ASSERT(found != rows.end());
-    std::optional<AnyLayer> layer = found->draw(*this, row, depth);
+    std::optional<AnyLayer> layer =
+        found == rows.end() ? default_layer(type) : found->draw(*this, row, depth);
     if (!layer) return std::nullopt;
     try {
         if (adds_preceding_input(*layer)) check_preceding(preceding, row);
