@@ -17,6 +17,8 @@ constexpr std::int64_t word_bytes = sizeof(Word);
 // Temporaries of a block, and what its scans read in every step, stay in the second-level cache.
 constexpr std::int64_t block_words = std::int64_t{48} * 1024;
 constexpr std::int64_t max_individuals = 256;
+// Fewer of a small population for each thread would cost more than the thread gives.
+constexpr std::int64_t min_individuals_of_thread = 32;
 
 /// Words of an individual, such as weights, that every step of a scan reads again; 0 where the body
 /// is so small that it runs transposed, which has blocks of its own.
@@ -126,8 +128,12 @@ std::vector<std::int64_t> CpuProgram::strides(const std::vector<Port>& ports) {
 }
 
 std::int64_t CpuProgram::block_count(std::int64_t population) const {
-    return compiled_.has_block_kernels() ? (population + compiled_.block() - 1) / compiled_.block()
-                                         : 0;
+    if (!compiled_.has_block_kernels()) return 0;
+    const std::int64_t for_all =
+        (population + resources_->pool.threads() - 1) / resources_->pool.threads();
+    const std::int64_t block =
+        std::min(compiled_.block(), std::max(for_all, min_individuals_of_thread));
+    return (population + block - 1) / block;
 }
 
 // Any thread of the pool may take a block; a single block stays on the caller, and its kernels may
@@ -213,9 +219,9 @@ void CpuProgram::bind_frame(Frame& frame, std::int64_t first_individual) const {
 void CpuProgram::run_block(std::int64_t block, int worker) {
     const FloatGuard rules;
     Frame& frame = frames_[static_cast<std::size_t>(worker)];
-    const std::int64_t first = block * compiled_.block();
+    const std::int64_t first = block * block_;
     bind_frame(frame, first);
-    compiled_.run_block(frame, std::min(compiled_.block(), population_ - first));
+    compiled_.run_block(frame, std::min(block_, population_ - first));
     if (block == 0) {
         compiled_.run_once(frame);
     }
@@ -225,7 +231,10 @@ void CpuProgram::prepare(std::int64_t population, std::span<const Binding> input
                          std::span<const Binding> outputs) {
     population_ = population;
     bind(population, inputs, outputs);
-    const RunBytes bytes = run_bytes(block_count(population));
+    const std::int64_t blocks = block_count(population);
+    // Of about the same size: no thread waits for another's last block.
+    block_ = blocks > 0 ? (population + blocks - 1) / blocks : 0;
+    const RunBytes bytes = run_bytes(blocks);
     require_memory(bytes, population);
     prepare_frames(bytes);
 }

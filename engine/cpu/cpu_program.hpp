@@ -94,6 +94,8 @@ class CpuProgram : public Program {
     static std::vector<Port> ports(const Graph& graph, std::span<const ValueId> ids);
     static std::vector<std::int64_t> strides(const std::vector<Port>& ports);
     [[nodiscard]] RunBytes run_bytes(std::int64_t blocks) const;
+    /// As many as its individuals fill, and in a small population as many as there are threads;
+    /// results do not depend on it.
     [[nodiscard]] std::int64_t block_count(std::int64_t population) const;
     void bind(std::int64_t population, std::span<const Binding> inputs,
               std::span<const Binding> outputs);
@@ -119,6 +121,7 @@ class CpuProgram : public Program {
     std::vector<BoundRange> ranges_;  ///< Of this run ...
     std::vector<BoundRange> apart_;   ///< ... and of the last one that was checked.
     std::int64_t population_ = 0;
+    std::int64_t block_ = 0;  ///< Individuals of a block of this run.
 };
 
 }  // namespace cambrian::cpu
