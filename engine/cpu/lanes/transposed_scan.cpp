@@ -23,7 +23,7 @@ constexpr std::int64_t max_columns = 256;
 // After so many steps it is looked who has come to its end.
 constexpr std::int64_t steps_unwatched = 4;
 // Columns are moved together where one in so many has.
-constexpr std::int64_t min_share_that_leaves = 8;
+constexpr std::int64_t min_share_that_leaves = 16;
 
 /// What enters or leaves the body at a step, or what all steps see.
 struct Port {
