@@ -12,9 +12,6 @@
 namespace cambrian::gpu {
 namespace {
 
-constexpr std::int64_t vector_words = 4;
-constexpr std::size_t table_address = 7;
-
 // {extent, strides} of the outer axes, the innermost of them first. The extent of the outermost
 // axis is never read: it may count individuals.
 std::vector<std::uint32_t> outer_axes(const Nest& nest) {

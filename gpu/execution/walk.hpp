@@ -1,12 +1,14 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/tensor/nest.hpp"
 #include "cambrian/gpu/codegen/fused/word_functions.hpp"
 #include "cambrian/gpu/execution/compiled_graph.hpp"
@@ -55,6 +57,17 @@ class Walk {
     /// Made when first needed: most walks need one of the two.
     mutable std::array<const vulkan::Pipeline*, 2> pipelines_{};
 };
+
+/// A count as a word of a push block.
+[[nodiscard]] inline std::uint32_t word(std::int64_t value) {
+    CAMBRIAN_EXPECT(value >= 0 && value <= UINT32_MAX);
+    return static_cast<std::uint32_t>(value);
+}
+
+/// Words of a vector that a wide load fetches.
+inline constexpr std::int64_t vector_words = 4;
+/// The address of a push block that leads to the table of axes, after those of the views.
+inline constexpr std::size_t table_address = 7;
 
 /// Invocations of a workgroup in kernels without shared memory.
 [[nodiscard]] std::uint32_t plain_group_width(const Resources& resources);

@@ -11,7 +11,6 @@ namespace {
 
 constexpr std::int64_t side = 32;
 constexpr std::int64_t thinnest = 8;
-constexpr std::size_t table_address = 7;
 
 class TransposeKernel : public Kernel {
   public:

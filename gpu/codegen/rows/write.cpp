@@ -12,10 +12,6 @@
 namespace cambrian::gpu {
 namespace {
 
-ValueId result_of(const Node& node) {
-    return ValueId{node.first_result};
-}
-
 /// Extents of a result, 1 on every axis along which all operands stand still.
 Shape distinct_part(const std::vector<View>& operands, const Shape& shape) {
     std::array<std::int64_t, Shape::max_rank> extents{};

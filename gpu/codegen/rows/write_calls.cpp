@@ -11,10 +11,6 @@
 namespace cambrian::gpu {
 namespace {
 
-ValueId result_of(const Node& node, std::uint32_t index = 0) {
-    return ValueId{node.first_result + index};
-}
-
 /// Activations that share a function, on an element x with a code: all elements of a layer take
 /// one way, so that neighbours compute side by side.
 struct ActivationGroup {

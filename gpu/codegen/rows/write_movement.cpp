@@ -10,10 +10,6 @@
 namespace cambrian::gpu {
 namespace {
 
-ValueId result_of(const Node& node) {
-    return ValueId{node.first_result};
-}
-
 /// Axes in front of those of one row: 1 where the result has the row axis.
 int row_axes(const RowWriter& writer, const Node& node) {
     return writer.has_rows(result_of(node)) ? 1 : 0;

@@ -9,10 +9,6 @@
 namespace cambrian::gpu {
 namespace {
 
-ValueId result_of(const Node& node) {
-    return ValueId{node.first_result};
-}
-
 /// The view without its axis, as the first element along it, and how far the next one lies.
 struct Reduced {
     View operand;

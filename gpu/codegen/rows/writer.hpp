@@ -140,4 +140,8 @@ class RowWriter {
     int next_ = 0;
 };
 
+[[nodiscard]] inline ValueId result_of(const Node& node, std::uint32_t index = 0) {
+    return ValueId{node.first_result + index};
+}
+
 }  // namespace cambrian::gpu

@@ -27,11 +27,6 @@ enum Tensor : std::size_t {
 };
 constexpr std::uint32_t flag_causal = 1;
 constexpr std::uint32_t flag_valid = 2;
-constexpr std::int64_t vector_words = 4;
-
-std::uint32_t word(std::int64_t value) {
-    return static_cast<std::uint32_t>(value);
-}
 
 /// A tensor that a kernel reads or writes; without elements it has no part in it.
 struct View {

@@ -15,10 +15,6 @@
 namespace cambrian::gpu {
 namespace {
 
-constexpr std::int64_t vector_words = 4;
-constexpr std::size_t table_address = 7;
-constexpr std::size_t max_views = table_address;
-
 /// Rows must be whole vectors, except for a single row; each view is a run or one word along it.
 bool fits_vectors(const FusedAxes& axes) {
     const FusedAxes::Axis& inner = axes.axes().back();
@@ -49,7 +45,7 @@ class FusedElementsKernel : public Kernel {
               static_cast<std::ptrdiff_t>(first_number(*context.attribute<FusedAttribute>().body))),
           // A software device gains nothing from vectors and compiles four times as much for them.
           may_be_wide_(!resources_.device.limits().software && fits_vectors(axes_)) {
-        CAMBRIAN_ASSERT(views_.buffers.size() <= max_views);
+        CAMBRIAN_ASSERT(views_.buffers.size() <= table_address);
         if (axes_.axes().size() > 1 && axes_.positions() > 0)
             table_ = context.owner.table(axes_.table(1));
     }

@@ -13,10 +13,6 @@
 namespace cambrian::gpu {
 namespace {
 
-constexpr std::uint32_t vector_words = 4;
-constexpr std::size_t table_address = 7;
-constexpr std::size_t max_views = table_address;
-
 /// How threads share a row. Follows from the row's length and the number of values kept alone, so
 /// that the order of its sums never depends on the population or the device.
 struct RowTiling {
@@ -30,7 +26,7 @@ struct RowTiling {
     RowTiling(std::int64_t length, int max_kept) {
         constexpr std::uint32_t max_threads = 512;
         const auto words = static_cast<std::uint32_t>(length);
-        width = words % vector_words == 0 ? vector_words : 1;
+        width = words % vector_words == 0 ? std::uint32_t{vector_words} : 1;
         const std::uint32_t all = words / width;
         const auto threads_for = [&](std::uint32_t words_each) {
             const std::uint32_t each = words_each / width;
@@ -82,7 +78,7 @@ class FusedRowsKernel : public Kernel {
           numbers_(pushed_numbers(body)),
           first_number_(static_cast<std::ptrdiff_t>(first_number(body))) {
         CAMBRIAN_EXPECT(resources_.math == Math::fast);
-        CAMBRIAN_ASSERT(views_.buffers.size() <= max_views);
+        CAMBRIAN_ASSERT(views_.buffers.size() <= table_address);
         find_runs(context, body);
         if (axes_.positions() > 0) table_ = context.owner.table(axes_.table(0));
     }

@@ -7,8 +7,6 @@
 namespace cambrian::gpu {
 namespace {
 
-constexpr std::int64_t vector_words = 4;
-
 std::int64_t row_elements(const Shape& shape, std::int64_t rows) {
     return rows == 0 ? 0 : shape.elements() / rows;
 }

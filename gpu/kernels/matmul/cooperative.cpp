@@ -10,8 +10,7 @@ namespace {
 
 // As in shaders/matmul/matmul_cooperative_tiles.glsl.
 constexpr std::uint32_t load_along_k = 1;
-constexpr std::uint32_t load_vectors = 2;
-constexpr std::int64_t vector_codes = 8;
+constexpr std::uint32_t load_code_vectors = 2;
 
 /// A product with an epilogue whose operands are f16 codes, by the device's matrix units.
 class CooperativeMatmulKernel : public Kernel {
@@ -56,7 +55,7 @@ class CooperativeMatmulKernel : public Kernel {
     }
 
     [[nodiscard]] static std::uint32_t load_of(bool along_k, bool aligned) {
-        return (along_k ? load_along_k : 0) | (aligned ? load_vectors : 0);
+        return (along_k ? load_along_k : 0) | (aligned ? load_code_vectors : 0);
     }
 
     Resources& resources_;

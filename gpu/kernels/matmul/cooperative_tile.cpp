@@ -10,11 +10,10 @@ namespace {
 
 constexpr std::uint32_t lanes = 32;
 constexpr std::int64_t vector_bytes = 16;
-constexpr std::int64_t vector_codes = 8;
 
 // Speeds as measured on an H200 with 256 x 784 x 128 for each of 4096 individuals, the fastest
 // as 1. Tiles twice as deep, one at a time, take fewer barriers than two in turns.
-constexpr std::array tiles{
+constexpr std::array code_tiles{
     CooperativeTile{"f16_128x128x64", 128, 128, 64, 64, 64, 1, 1.0},
     CooperativeTile{"f16_128x64x32", 128, 64, 32, 32, 64, 2, 0.87},
     CooperativeTile{"f16_64x128x32", 64, 128, 32, 32, 64, 2, 0.85},
@@ -56,7 +55,7 @@ bool CooperativeTile::fits(const vulkan::DeviceLimits& limits) const {
 }
 
 std::span<const CooperativeTile> cooperative_tiles() {
-    return tiles;
+    return code_tiles;
 }
 
 const CooperativeTile& choose_cooperative_tile(std::int64_t m, std::int64_t n,

@@ -8,6 +8,9 @@
 
 namespace cambrian::gpu {
 
+/// Codes of f16 in a vector.
+inline constexpr std::int64_t vector_codes = 8;
+
 /// How a product of codes is cut into workgroups and subgroups
 /// (shaders/matmul/matmul_cooperative.comp). Every element is summed by one subgroup, 16 k at a
 /// time in their order, whatever the tile, so the choice never changes a bit.

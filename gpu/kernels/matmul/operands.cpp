@@ -6,6 +6,7 @@
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/tensor/nest.hpp"
+#include "cambrian/gpu/execution/walk.hpp"
 
 namespace cambrian::gpu {
 namespace {
@@ -16,8 +17,6 @@ constexpr std::uint32_t flag_transpose_right = 2;
 constexpr std::uint32_t flag_bias = 4;
 constexpr std::uint32_t flag_activation = 8;
 constexpr std::uint32_t flag_aligned_result = 16;
-
-constexpr std::int64_t vector_words = 4;
 
 MatmulEpilogueAttribute attribute_of(const KernelContext& context) {
     return context.node.op == Op::matmul_epilogue
@@ -62,11 +61,6 @@ std::vector<BatchAxis> batch_axes(const Shape& left, const Shape& right, const S
             axes.push_back(axis);
     }
     return axes;
-}
-
-std::uint32_t word(std::int64_t value) {
-    CAMBRIAN_ASSERT(value >= 0 && value <= std::numeric_limits<std::uint32_t>::max());
-    return static_cast<std::uint32_t>(value);
 }
 
 }  // namespace

@@ -48,10 +48,6 @@ struct Pass {
     [[nodiscard]] std::int64_t elements() const { return split.elements(); }
 };
 
-std::uint32_t word(std::int64_t value) {
-    return static_cast<std::uint32_t>(value);
-}
-
 class ReduceKernel : public Kernel {
   public:
     explicit ReduceKernel(const KernelContext& context)

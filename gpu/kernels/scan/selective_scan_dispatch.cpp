@@ -20,10 +20,6 @@ constexpr std::uint32_t flag_starts = 2;
 constexpr std::int64_t turns_of_step = 16;
 constexpr std::int64_t turns_of_step_back = 64;
 
-std::uint32_t word(std::int64_t value) {
-    return static_cast<std::uint32_t>(value);
-}
-
 std::int64_t groups_of_sequence(const SelectiveScanSizes& sizes, const SelectiveScanTile& tile) {
     return (sizes.channels + tile.channels() - 1) / tile.channels();
 }
