@@ -74,7 +74,7 @@ namespace {
 
 constexpr double finalize_seconds = 10.0;
 
-void check(int code, const char* call) {
+void check_start(int code, const char* call) {
     if (code != MPI_SUCCESS) {
         throw Error(
             fmt::format("{} failed (code {}) check the MPI installation with mpirun -n 1 "
@@ -156,10 +156,12 @@ MpiSession::MpiSession(double start_seconds, const std::string& not_started) {
     int provided = 0;
     std::optional<HangGuard> guard(std::in_place, start_seconds, 1, start_complaint(start_seconds),
                                    not_started);
-    check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided), "MPI_Init_thread");
-    check(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
-    check(MPI_Comm_rank(MPI_COMM_WORLD, &rank_), "MPI_Comm_rank");
-    check(MPI_Comm_size(MPI_COMM_WORLD, &size_), "MPI_Comm_size");
+    check_start(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided),
+                "MPI_Init_thread");
+    check_start(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN),
+                "MPI_Comm_set_errhandler");
+    check_start(MPI_Comm_rank(MPI_COMM_WORLD, &rank_), "MPI_Comm_rank");
+    check_start(MPI_Comm_size(MPI_COMM_WORLD, &size_), "MPI_Comm_size");
     const int launched = launched_ranks();
     if (provided < MPI_THREAD_FUNNELED || (launched > 1 && size_ == 1)) {
         guard.emplace(finalize_seconds, 2);
@@ -174,11 +176,12 @@ MpiSession::MpiSession(double start_seconds, const std::string& not_started) {
                               launched));
     }
     MPI_Comm host = MPI_COMM_NULL;
-    check(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &host),
-          "MPI_Comm_split_type");
-    check(MPI_Comm_rank(host, &local_rank_), "MPI_Comm_rank");
-    check(MPI_Comm_size(host, &local_size_), "MPI_Comm_size");
-    check(MPI_Comm_free(&host), "MPI_Comm_free");
+    check_start(
+        MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &host),
+        "MPI_Comm_split_type");
+    check_start(MPI_Comm_rank(host, &local_rank_), "MPI_Comm_rank");
+    check_start(MPI_Comm_size(host, &local_size_), "MPI_Comm_size");
+    check_start(MPI_Comm_free(&host), "MPI_Comm_free");
 }
 
 MpiSession::~MpiSession() {

@@ -26,7 +26,7 @@ constexpr std::size_t min_compressed = 128;  // below, a frame saves nothing
 
 enum class Codec : std::uint8_t { plain, zstd };
 
-struct Entry {
+struct SectionEntry {
     std::string name;
     std::uint64_t stored = 0;
     std::uint64_t plain = 0;
@@ -122,8 +122,8 @@ class Reader {
     std::size_t position_ = 0;
 };
 
-Entry read_entry(Reader& reader) {
-    Entry entry;
+SectionEntry read_entry(Reader& reader) {
+    SectionEntry entry;
     entry.name = reader.text();
     entry.stored = reader.word<std::uint64_t>();
     entry.plain = reader.word<std::uint64_t>();
@@ -135,7 +135,7 @@ Entry read_entry(Reader& reader) {
 }
 
 /// Everything before the first section.
-std::vector<Entry> read_table(Reader& reader, std::uint64_t size, std::string& kind) {
+std::vector<SectionEntry> read_table(Reader& reader, std::uint64_t size, std::string& kind) {
     const auto found = reader.raw(magic.size());
     if (!std::ranges::equal(found, std::as_bytes(std::span(magic))))
         reader.fail("it is not a Cambrian file");
@@ -147,7 +147,7 @@ std::vector<Entry> read_table(Reader& reader, std::uint64_t size, std::string& k
     if (count > max_sections) reader.fail("it has too many sections");
     if (reader.word<std::uint64_t>() != size) reader.fail("its length is not the one it states");
     kind = reader.text();
-    std::vector<Entry> entries;
+    std::vector<SectionEntry> entries;
     for (std::uint32_t i = 0; i < count; ++i) entries.push_back(read_entry(reader));
     const std::uint64_t checksum = hash64(reader.so_far());
     if (reader.word<std::uint64_t>() != checksum) reader.fail("its table is damaged");
@@ -155,14 +155,14 @@ std::vector<Entry> read_table(Reader& reader, std::uint64_t size, std::string& k
 }
 
 /// The stored bytes of a section, which are the right ones.
-std::span<const std::byte> stored_section(Reader& reader, const Entry& entry) {
+std::span<const std::byte> stored_section(Reader& reader, const SectionEntry& entry) {
     const auto stored = reader.raw(entry.stored);
     if (hash64(stored) != entry.checksum)
         reader.fail("section \"" + shortened(entry.name) + "\" is damaged");
     return stored;
 }
 
-std::vector<std::byte> read_section(Reader& reader, const Entry& entry, std::uint64_t most) {
+std::vector<std::byte> read_section(Reader& reader, const SectionEntry& entry, std::uint64_t most) {
     const auto stored = stored_section(reader, entry);
     if (entry.plain > most)
         reader.fail("section \"" + shortened(entry.name) + "\" claims " +
@@ -239,7 +239,7 @@ Container decode(std::span<const std::byte> bytes, std::string_view source, cons
     Reader reader(bytes, source);
     Container container;
     Expansion expansion;
-    for (const Entry& entry : read_table(reader, bytes.size(), container.kind)) {
+    for (const SectionEntry& entry : read_table(reader, bytes.size(), container.kind)) {
         if (entry.codec == Codec::zstd && !expansion.admits(entry.stored, entry.plain))
             reader.fail("section \"" + shortened(entry.name) + "\" of " +
                         std::to_string(entry.stored) + " bytes claims to unpack to " +

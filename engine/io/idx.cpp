@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t magic_bytes = 4;
 constexpr std::size_t extent_bytes = 4;
-constexpr std::size_t longest_header =
+constexpr std::size_t max_header_bytes =
     magic_bytes + extent_bytes * static_cast<std::size_t>(Shape::max_rank);
 
 struct TypeCode {
@@ -115,7 +115,7 @@ StoredTensor decode_plain(std::span<const std::byte> bytes, std::string_view sou
 StoredTensor decode_idx(std::span<const std::byte> bytes, std::string_view source,
                         std::int64_t memory) {
     if (is_gzip(bytes)) {
-        const Header header = header_of(gunzip(bytes, longest_header, source), source);
+        const Header header = header_of(gunzip(bytes, max_header_bytes, source), source);
         check_claim(header, bytes.size(), memory, source);
         // One more than there should be, to notice what is too much.
         return decode_plain(gunzip(bytes, header.bytes + header.data_bytes() + 1, source), source);

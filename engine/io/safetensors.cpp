@@ -17,14 +17,14 @@ namespace {
 using nlohmann::json;
 
 constexpr std::size_t length_bytes = 8;
-constexpr std::uint64_t longest_header = 100'000'000;  // As the format says.
+constexpr std::uint64_t max_header = 100'000'000;  // As the format says.
 /// A list in an entry of the header is deepest.
-constexpr json_text::Limits header_limits{.depth = 3, .length = longest_header};
+constexpr json_text::Limits header_limits{.depth = 3, .length = max_header};
 constexpr std::string_view metadata_key = "__metadata__";
 constexpr std::size_t longest_list = 1000;
 
 /// Where a tensor lies in the data, and what it is.
-struct Entry {
+struct TensorEntry {
     std::string name;
     StoredType type{};
     Shape shape;
@@ -40,7 +40,7 @@ class Decoder {
     Safetensors run() {
         const json header = parse_header();
         Safetensors result;
-        std::vector<Entry> entries;
+        std::vector<TensorEntry> entries;
         for (const auto& [name, value] : header.items()) {
             if (name == metadata_key)
                 result.metadata = metadata(value);
@@ -49,7 +49,7 @@ class Decoder {
         }
         const std::span<const std::byte> data = bytes_.subspan(length_bytes + header_length_);
         require_cover(entries, data.size());
-        for (Entry& found : entries) {
+        for (TensorEntry& found : entries) {
             const auto part = data.subspan(found.begin, found.end - found.begin);
             result.tensors.emplace(
                 std::move(found.name),
@@ -68,9 +68,9 @@ class Decoder {
         if (bytes_.size() < length_bytes) fail("it has less than 8 bytes");
         std::uint64_t length = 0;
         std::memcpy(&length, bytes_.data(), length_bytes);
-        if (length > longest_header || length > bytes_.size() - length_bytes)
+        if (length > max_header || length > bytes_.size() - length_bytes)
             fail("its header of " + std::to_string(length) + " bytes is longer than " +
-                 (length > longest_header ? "any may be" : "the file"));
+                 (length > max_header ? "any may be" : "the file"));
         header_length_ = static_cast<std::size_t>(length);
         const auto* text = reinterpret_cast<const char*>(bytes_.data() + length_bytes);
         const std::string_view json_of_header(text, header_length_);
@@ -92,13 +92,13 @@ class Decoder {
         return result;
     }
 
-    [[nodiscard]] Entry entry(const std::string& name, const json& value) const {
+    [[nodiscard]] TensorEntry entry(const std::string& name, const json& value) const {
         const bool whole = value.is_object() && value.size() == 3 && value.contains("dtype") &&
                            value.contains("shape") && value.contains("data_offsets");
         if (!whole)
             fail("tensor \"" + shortened(name) +
                  "\" does not have dtype, shape and data_offsets alone");
-        Entry result{.name = name, .type = type(name, value["dtype"]), .shape = {}};
+        TensorEntry result{.name = name, .type = type(name, value["dtype"]), .shape = {}};
         result.shape = shape(name, value["shape"], row(result.type));
         const json& offsets = value["data_offsets"];
         if (!offsets.is_array() || offsets.size() != 2)
@@ -154,13 +154,14 @@ class Decoder {
     }
 
     /// Every byte of the data belongs to one tensor.
-    void require_cover(const std::vector<Entry>& entries, std::uint64_t size) const {
-        std::vector<const Entry*> order;
-        for (const Entry& entry : entries) order.push_back(&entry);
-        std::ranges::sort(order, {},
-                          [](const Entry* entry) { return std::tuple(entry->begin, entry->end); });
+    void require_cover(const std::vector<TensorEntry>& entries, std::uint64_t size) const {
+        std::vector<const TensorEntry*> order;
+        for (const TensorEntry& entry : entries) order.push_back(&entry);
+        std::ranges::sort(order, {}, [](const TensorEntry* entry) {
+            return std::tuple(entry->begin, entry->end);
+        });
         std::uint64_t covered = 0;
-        for (const Entry* entry : order) {
+        for (const TensorEntry* entry : order) {
             if (entry->begin != covered)
                 fail("tensor \"" + shortened(entry->name) + "\" starts at byte " +
                      std::to_string(entry->begin) + " of the data and " + std::to_string(covered) +

@@ -92,45 +92,50 @@ std::int64_t integer_quotient(std::int64_t a, std::int64_t b) {
     return a / b;
 }
 
-struct Row {
+struct ElementwiseKernel {
     Op op;
     Kernel kernel;
 };
 
-constexpr std::array rows{
-    Row{Op::neg, exact_unary<[](double x) { return -x; }>},
-    Row{Op::abs, exact_unary<[](double x) { return std::fabs(x); }>},
-    Row{Op::sign, exact_unary<sign_of>},
-    Row{Op::round, exact_unary<[](double x) { return std::nearbyint(x); }>},
-    Row{Op::floor, exact_unary<[](double x) { return std::floor(x); }>},
-#define CAMBRIAN_REAL_FUNCTION(name, ...)                             \
-    Row{Op::name, real_unary<[](double x) { return exact::name(x); }, \
-                             [](float x) { return elementary::name(x); }>},
+constexpr std::array elementwise_kernels{
+    ElementwiseKernel{Op::neg, exact_unary<[](double x) { return -x; }>},
+    ElementwiseKernel{Op::abs, exact_unary<[](double x) { return std::fabs(x); }>},
+    ElementwiseKernel{Op::sign, exact_unary<sign_of>},
+    ElementwiseKernel{Op::round, exact_unary<[](double x) { return std::nearbyint(x); }>},
+    ElementwiseKernel{Op::floor, exact_unary<[](double x) { return std::floor(x); }>},
+#define CAMBRIAN_REAL_FUNCTION(name, ...)                                           \
+    ElementwiseKernel{Op::name, real_unary<[](double x) { return exact::name(x); }, \
+                                           [](float x) { return elementary::name(x); }>},
 #include "cambrian/engine/graph/op_table.inl"
-    Row{Op::is_finite, exact_unary<[](double x) { return std::isfinite(x) ? 1.0 : 0.0; }>},
-    Row{Op::logical_not, exact_unary<[](double x) { return x == 0.0 ? 1.0 : 0.0; }>},
-    Row{Op::add, arithmetic<add, add, add>},
-    Row{Op::sub, arithmetic<sub, sub, sub>},
-    Row{Op::mul, arithmetic<mul, mul, mul>},
-    Row{Op::div,
+    ElementwiseKernel{Op::is_finite,
+                      exact_unary<[](double x) { return std::isfinite(x) ? 1.0 : 0.0; }>},
+    ElementwiseKernel{Op::logical_not, exact_unary<[](double x) { return x == 0.0 ? 1.0 : 0.0; }>},
+    ElementwiseKernel{Op::add, arithmetic<add, add, add>},
+    ElementwiseKernel{Op::sub, arithmetic<sub, sub, sub>},
+    ElementwiseKernel{Op::mul, arithmetic<mul, mul, mul>},
+    ElementwiseKernel{
+        Op::div,
         arithmetic<[](double a, double b) { return a / b; },
                    [](float a, float b) { return elementary::divide(a, b); }, integer_quotient>},
-    Row{Op::pow,
+    ElementwiseKernel{
+        Op::pow,
         arithmetic<[](double a, double b) { return std::pow(a, b); },
                    [](float a, float b) { return elementary::pow(a, b); }, integer_quotient>},
-    Row{Op::min, choice<[](double a, double b) { return a < b ? a : b; }>},
-    Row{Op::max, choice<[](double a, double b) { return b < a ? a : b; }>},
-    Row{Op::less, choice<[](double a, double b) { return a < b; }>},
-    Row{Op::equal, choice<[](double a, double b) { return a == b; }>},
-    Row{Op::logical_and, choice<[](double a, double b) { return a != 0.0 && b != 0.0; }>},
-    Row{Op::logical_or, choice<[](double a, double b) { return a != 0.0 || b != 0.0; }>},
-    Row{Op::select, select},
+    ElementwiseKernel{Op::min, choice<[](double a, double b) { return a < b ? a : b; }>},
+    ElementwiseKernel{Op::max, choice<[](double a, double b) { return b < a ? a : b; }>},
+    ElementwiseKernel{Op::less, choice<[](double a, double b) { return a < b; }>},
+    ElementwiseKernel{Op::equal, choice<[](double a, double b) { return a == b; }>},
+    ElementwiseKernel{Op::logical_and,
+                      choice<[](double a, double b) { return a != 0.0 && b != 0.0; }>},
+    ElementwiseKernel{Op::logical_or,
+                      choice<[](double a, double b) { return a != 0.0 || b != 0.0; }>},
+    ElementwiseKernel{Op::select, select},
 };
 
 }  // namespace
 
 Kernel elementwise_kernel(Op op) {
-    for (const Row& row : rows)
+    for (const ElementwiseKernel& row : elementwise_kernels)
         if (row.op == op) return row.kernel;
     return nullptr;
 }

@@ -9,39 +9,39 @@
 namespace cambrian::reference {
 namespace {
 
-struct Row {
+struct OpKernel {
     Op op;
     Kernel kernel;
 };
 
-constexpr std::array rows{
-    Row{Op::iota, iota},
-    Row{Op::random, random},
-    Row{Op::cast, cast},
-    Row{Op::stop_gradient, copy},
-    Row{Op::reduce_sum, reduce_sum},
-    Row{Op::reduce_max, reduce_max},
-    Row{Op::argmax, argmax},
-    Row{Op::reshape, copy},
-    Row{Op::permute, permute},
-    Row{Op::broadcast, broadcast},
-    Row{Op::slice, slice},
-    Row{Op::pad, pad},
-    Row{Op::concat, concat},
-    Row{Op::matmul, matmul},
-    Row{Op::gather, gather},
-    Row{Op::scatter_add, scatter_add},
-    Row{Op::cumsum, cumsum},
-    Row{Op::sort, sort},
-    Row{Op::flip, flip},
-    Row{Op::take_along_axis, take_along_axis},
-    Row{Op::scatter_add_along_axis, scatter_add_along_axis},
-    Row{Op::im2col, im2col},
-    Row{Op::col2im, col2im},
-    Row{Op::scan, scan},
-    Row{Op::interpret, interpret},
-    Row{Op::encode, encode},
-    Row{Op::decode, decode},
+constexpr std::array op_kernels{
+    OpKernel{Op::iota, iota},
+    OpKernel{Op::random, random},
+    OpKernel{Op::cast, cast},
+    OpKernel{Op::stop_gradient, copy},
+    OpKernel{Op::reduce_sum, reduce_sum},
+    OpKernel{Op::reduce_max, reduce_max},
+    OpKernel{Op::argmax, argmax},
+    OpKernel{Op::reshape, copy},
+    OpKernel{Op::permute, permute},
+    OpKernel{Op::broadcast, broadcast},
+    OpKernel{Op::slice, slice},
+    OpKernel{Op::pad, pad},
+    OpKernel{Op::concat, concat},
+    OpKernel{Op::matmul, matmul},
+    OpKernel{Op::gather, gather},
+    OpKernel{Op::scatter_add, scatter_add},
+    OpKernel{Op::cumsum, cumsum},
+    OpKernel{Op::sort, sort},
+    OpKernel{Op::flip, flip},
+    OpKernel{Op::take_along_axis, take_along_axis},
+    OpKernel{Op::scatter_add_along_axis, scatter_add_along_axis},
+    OpKernel{Op::im2col, im2col},
+    OpKernel{Op::col2im, col2im},
+    OpKernel{Op::scan, scan},
+    OpKernel{Op::interpret, interpret},
+    OpKernel{Op::encode, encode},
+    OpKernel{Op::decode, decode},
 };
 
 Elements constant_elements(const ConstantAttribute& constant, Precision precision) {
@@ -55,7 +55,7 @@ Elements constant_elements(const ConstantAttribute& constant, Precision precisio
 }  // namespace
 
 Kernel kernel(Op op) {
-    for (const Row& row : rows)
+    for (const OpKernel& row : op_kernels)
         if (row.op == op) return row.kernel;
     return elementwise_kernel(op);
 }

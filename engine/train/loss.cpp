@@ -50,7 +50,7 @@ LossTerms terms(const BinaryCrossEntropy&, Var prediction, Var target) {
 }
 
 /// In the order of the variant.
-const std::vector<Kind<Loss>>& kinds() {
+const std::vector<Kind<Loss>>& loss_kinds() {
     static const std::vector<Kind<Loss>> table{
         {"mse", MeanSquaredError{}, "Mean of (y - t)^2."},
         {"mae", MeanAbsoluteError{}, "Mean of |y - t|."},
@@ -63,12 +63,12 @@ const std::vector<Kind<Loss>>& kinds() {
 }  // namespace
 
 std::span<const std::string_view> loss_types() {
-    static const std::vector<std::string_view> names = field_json::names(kinds());
+    static const std::vector<std::string_view> names = field_json::names(loss_kinds());
     return names;
 }
 
 std::string_view name(const Loss& loss) {
-    return kinds()[loss.index()].name;
+    return loss_kinds()[loss.index()].name;
 }
 
 bool wants_classes(const Loss& loss) {
@@ -94,7 +94,7 @@ LossTerms measure(const Loss& loss, Var prediction, Var target) {
 }
 
 Loss loss_from_json(const nlohmann::json& json, std::string_view path) {
-    return field_json::read_kind(json, path, kinds());
+    return field_json::read_kind(json, path, loss_kinds());
 }
 
 nlohmann::ordered_json to_json(const Loss& loss) {
@@ -105,7 +105,7 @@ nlohmann::ordered_json to_json(const Loss& loss) {
 
 nlohmann::ordered_json loss_schema() {
     nlohmann::ordered_json variants;
-    field_json::describe_kinds(variants, kinds());
+    field_json::describe_kinds(variants, loss_kinds());
     return variants;
 }
 

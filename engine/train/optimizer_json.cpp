@@ -10,7 +10,7 @@ namespace {
 
 using field_json::Kind;
 
-const std::vector<Kind<Optimizer>>& kinds() {
+const std::vector<Kind<Optimizer>>& optimizer_kinds() {
     static const std::vector<Kind<Optimizer>> table{
         {"sgd", Sgd{}, "Gradient descent."},
         {"adam", Adam{}, "Adaptive moments (Kingma and Ba, 2015)."},
@@ -30,19 +30,20 @@ bool same_type(const Optimizer& a, const Optimizer& b) {
 }  // namespace
 
 std::span<const std::string_view> optimizer_types() {
-    static const std::vector<std::string_view> names = field_json::names(kinds());
+    static const std::vector<std::string_view> names = field_json::names(optimizer_kinds());
     return names;
 }
 
 std::string_view name(const Optimizer& optimizer) {
-    const auto found = std::ranges::find_if(
-        kinds(), [&](const Kind<Optimizer>& kind) { return same_type(optimizer, kind.defaults); });
-    CAMBRIAN_ASSERT(found != kinds().end());
+    const auto found = std::ranges::find_if(optimizer_kinds(), [&](const Kind<Optimizer>& kind) {
+        return same_type(optimizer, kind.defaults);
+    });
+    CAMBRIAN_ASSERT(found != optimizer_kinds().end());
     return found->name;
 }
 
 Optimizer optimizer_from_json(const nlohmann::json& json, std::string_view path) {
-    return field_json::read_kind(json, path, kinds());
+    return field_json::read_kind(json, path, optimizer_kinds());
 }
 
 nlohmann::ordered_json to_json(const Optimizer& optimizer) {
@@ -53,7 +54,7 @@ nlohmann::ordered_json to_json(const Optimizer& optimizer) {
 
 nlohmann::ordered_json optimizer_schema() {
     nlohmann::ordered_json variants;
-    field_json::describe_kinds(variants, kinds());
+    field_json::describe_kinds(variants, optimizer_kinds());
     return variants;
 }
 

@@ -59,7 +59,7 @@ double factor(const PlateauRate&, const Moment&) {
 }
 
 /// In the order of the variant.
-const std::vector<Kind<RateRule>>& kinds() {
+const std::vector<Kind<RateRule>>& rate_kinds() {
     static const std::vector<Kind<RateRule>> table{
         {"constant", ConstantRate{}, "It stays."},
         {"linear", LinearRate{}, "From 1 to end_factor in a line."},
@@ -73,12 +73,12 @@ const std::vector<Kind<RateRule>>& kinds() {
 }  // namespace
 
 std::span<const std::string_view> schedule_types() {
-    static const std::vector<std::string_view> names = field_json::names(kinds());
+    static const std::vector<std::string_view> names = field_json::names(rate_kinds());
     return names;
 }
 
 std::string_view name(const Schedule& schedule) {
-    return kinds()[schedule.rule.index()].name;
+    return rate_kinds()[schedule.rule.index()].name;
 }
 
 float rate_factor(const Schedule& schedule, double done, double total) {
@@ -128,7 +128,7 @@ void Plateau::report(double loss) {
 
 Schedule schedule_from_json(const nlohmann::json& json, std::string_view path) {
     constexpr auto warm_up = std::get<0>(Schedule::fields);
-    Schedule schedule{.rule = field_json::read_kind(json, path, kinds(), {warm_up.name})};
+    Schedule schedule{.rule = field_json::read_kind(json, path, rate_kinds(), {warm_up.name})};
     if (const nlohmann::json* value = json_read::find(json, warm_up.name))
         field_json::read(schedule.warm_up, *value, json_read::member(path, warm_up.name),
                          warm_up.range);
@@ -144,7 +144,7 @@ nlohmann::ordered_json to_json(const Schedule& schedule) {
 
 nlohmann::ordered_json schedule_schema() {
     nlohmann::ordered_json variants;
-    field_json::describe_kinds(variants, kinds());
+    field_json::describe_kinds(variants, rate_kinds());
     return variants;
 }
 

@@ -25,7 +25,7 @@ using field_json::Kind;
 using Source = std::variant<XorSource, SineSource, SpiralsSource, BlobsSource, DelaySource,
                             CsvSource, IdxSource, SafetensorsSource>;
 
-const std::vector<Kind<Source>>& kinds() {
+const std::vector<Kind<Source>>& source_kinds() {
     static const std::vector<Kind<Source>> table{
         {"xor", XorSource{}, "The four rows of exclusive or."},
         {"sine", SineSource{}, "y = sin(pi cycles x) for x from -1 to 1."},
@@ -147,13 +147,13 @@ void fit_targets(SourceRows& rows, const Loss& loss) {
 }  // namespace
 
 std::span<const std::string_view> source_types() {
-    static const std::vector<std::string_view> names = field_json::names(kinds());
+    static const std::vector<std::string_view> names = field_json::names(source_kinds());
     return names;
 }
 
 SourceRows read_source(const nlohmann::json& json, std::string_view path,
                        const SourceContext& context) {
-    const Source source = field_json::read_kind(json, path, kinds());
+    const Source source = field_json::read_kind(json, path, source_kinds());
     check_named(source, path);
     SourceRows rows = std::visit([&](const auto& kind) { return rows_of(kind, context); }, source);
     check_finite(rows.inputs, "inputs", path);
@@ -162,7 +162,8 @@ SourceRows read_source(const nlohmann::json& json, std::string_view path,
 }
 
 nlohmann::ordered_json source_defaults(std::string_view type) {
-    const Source source = field_json::read_kind(nlohmann::json{{"type", type}}, "source", kinds());
+    const Source source =
+        field_json::read_kind(nlohmann::json{{"type", type}}, "source", source_kinds());
     nlohmann::ordered_json json;
     field_json::write_kind(json, type, source);
     return json;
@@ -170,7 +171,7 @@ nlohmann::ordered_json source_defaults(std::string_view type) {
 
 nlohmann::ordered_json source_schema() {
     nlohmann::ordered_json variants;
-    field_json::describe_kinds(variants, kinds());
+    field_json::describe_kinds(variants, source_kinds());
     return variants;
 }
 

@@ -8,7 +8,7 @@ namespace cambrian::evolve {
 
 namespace {
 
-constexpr std::uint32_t format = 1;
+constexpr std::uint32_t genome_format = 1;
 constexpr std::uint64_t gene_bytes = 24;
 
 void write(ArchiveWriter& writer, const Gene& gene) {
@@ -39,7 +39,7 @@ void read(ArchiveReader& reader, std::vector<Gene>& genes) {
 
 std::vector<std::byte> encode(const Genome& genome) {
     ArchiveWriter writer;
-    writer.write(format);
+    writer.write(genome_format);
     writer.write(genome.blueprint);
     write(writer, genome.slot_genes);
     write(writer, genome.link_genes);
@@ -52,9 +52,9 @@ Genome decode_genome(std::span<const std::byte> bytes, std::string_view source) 
     ArchiveReader reader(bytes, std::string(source));
     std::uint32_t found = 0;
     reader.read(found);
-    if (found != format) {
+    if (found != genome_format) {
         reader.fail("the genome has format " + std::to_string(found) + ", this program reads " +
-                    std::to_string(format));
+                    std::to_string(genome_format));
     }
     Genome genome;
     reader.read(genome.blueprint);

@@ -9,7 +9,7 @@
 namespace cambrian::evolve {
 namespace {
 
-constexpr std::uint32_t format = 1;
+constexpr std::uint32_t preparation_format = 1;
 /// The length of a text and the numbers beside it.
 constexpr std::uint64_t smallest_input = 8 + 3 * 8;
 constexpr std::uint64_t smallest_output = 2 * 8 + 2 * 8;
@@ -46,7 +46,7 @@ const nlohmann::json& list(const nlohmann::json& json, const char* key) {
 
 std::vector<std::byte> encode(const Preparation& preparation) {
     ArchiveWriter writer;
-    writer.write(format);
+    writer.write(preparation_format);
     writer.write(static_cast<std::uint64_t>(preparation.inputs.size()));
     for (const PreparedInput& input : preparation.inputs) {
         writer.write(input.column);
@@ -68,9 +68,9 @@ Preparation decode_preparation(std::span<const std::byte> bytes, std::string_vie
     ArchiveReader reader(bytes, std::string(source));
     std::uint32_t found = 0;
     reader.read(found);
-    if (found != format)
-        reader.fail(
-            fmt::format("its preparation has format {}, this program reads {}", found, format));
+    if (found != preparation_format)
+        reader.fail(fmt::format("its preparation has format {}, this program reads {}", found,
+                                preparation_format));
     Preparation preparation;
     preparation.inputs.resize(reader.read_count(smallest_input));
     for (PreparedInput& input : preparation.inputs) {

@@ -13,7 +13,7 @@ namespace cambrian::evolve {
 
 namespace {
 
-constexpr std::size_t chunk_size = 1024;  // a multiple of four: chunks join to one run of draws
+constexpr std::size_t splice_chunk = 1024;  // a multiple of four: chunks join to one run of draws
 
 /// Weights of one gene: the child's, which start as the fitter parent's, and the other parent's.
 struct Pair {
@@ -33,10 +33,10 @@ double blend(const Pair& pair, double share) {
 
 /// Each weight from the other parent with the given probability. Returns the share that was.
 double choose(RandomStream& rng, const Pair& pair, float probability) {
-    std::array<float, chunk_size> draws;
+    std::array<float, splice_chunk> draws;
     std::size_t taken = 0;
-    for (std::size_t start = 0; start < pair.child.size(); start += chunk_size) {
-        const std::size_t count = std::min(chunk_size, pair.child.size() - start);
+    for (std::size_t start = 0; start < pair.child.size(); start += splice_chunk) {
+        const std::size_t count = std::min(splice_chunk, pair.child.size() - start);
         rng.fill_uniform(std::span(draws).first(count));
         for (std::size_t i = 0; i < count; ++i) {
             const bool take = draws[i] < probability;

@@ -62,7 +62,7 @@ void print_list(std::ostream& out, const std::vector<SchemaKey>& keys, const std
 }
 
 /// "network.layers[2].out" and "network.layers.2.out" are the key "network.layers[].out".
-std::string listed(const std::string& key) {
+std::string schema_key(const std::string& key) {
     std::string result;
     for (std::size_t i = 0; i < key.size(); ++i) {
         const bool opens = key[i] == '[' || (key[i] == '.' && i + 1 < key.size() &&
@@ -112,7 +112,7 @@ int explain_command(const CommandContext& context, const std::string& key, bool 
         print_list(context.out, keys, "", "", schema);
         return exit_done;
     }
-    const std::string wanted = listed(key);
+    const std::string wanted = schema_key(key);
     bool found = false;
     for (const SchemaKey& entry : keys) {
         if (entry.key != wanted) continue;

@@ -36,7 +36,7 @@ class ByteSource : public std::streambuf {
     std::span<const std::byte> rest_;
 };
 
-using Archive = cereal::PortableBinaryInputArchive;
+using InputArchive = cereal::PortableBinaryInputArchive;
 
 /// An archive begins with a byte that says little endian. It is checked before cereal sees it.
 std::span<const std::byte> checked_start(std::span<const std::byte> bytes,
@@ -54,7 +54,7 @@ struct ArchiveReader::State {
     std::string source;
     ByteSource bytes;
     std::istream stream{&bytes};
-    Archive archive{stream, Archive::Options::LittleEndian()};
+    InputArchive archive{stream, InputArchive::Options::LittleEndian()};
     int depth = 0;
 
     State(std::span<const std::byte> data, std::string name)

@@ -30,14 +30,14 @@ class ByteSink : public std::streambuf {
     std::vector<std::byte> bytes_;
 };
 
-using Archive = cereal::PortableBinaryOutputArchive;
+using OutputArchive = cereal::PortableBinaryOutputArchive;
 
 }  // namespace
 
 struct ArchiveWriter::State {
     ByteSink sink;
     std::ostream stream{&sink};
-    Archive archive{stream, Archive::Options::LittleEndian()};
+    OutputArchive archive{stream, OutputArchive::Options::LittleEndian()};
 
     template <class Element>
     void array(std::span<const Element> values) {

@@ -93,7 +93,7 @@ void pack_projection(const BytecodeWeights& weights) {
     pack_matrix(weights.from, weights.in, weights.out, weights.to, block * weights.in);
 }
 
-constexpr std::array<BytecodeOpInfo, bytecode_op_count> rows{
+constexpr std::array<BytecodeOpInfo, bytecode_op_count> table{
     BytecodeOpInfo{.op = BytecodeOp::end,
                    .name = "end",
                    .reads_source = true,
@@ -187,7 +187,7 @@ constexpr std::array<BytecodeOpInfo, bytecode_op_count> rows{
 
 constexpr bool covers_every_op() {
     for (std::size_t i = 0; i < bytecode_op_count; ++i)
-        if (rows[i].op != static_cast<BytecodeOp>(i) || rows[i].weights == nullptr) return false;
+        if (table[i].op != static_cast<BytecodeOp>(i) || table[i].weights == nullptr) return false;
     return true;
 }
 static_assert(covers_every_op(), "an op of bytecode has no row or a row is out of order");
@@ -200,11 +200,11 @@ bool inside(std::int64_t first, std::int64_t count, std::int64_t size) {
 }  // namespace
 
 std::span<const BytecodeOpInfo, bytecode_op_count> bytecode_table() {
-    return rows;
+    return table;
 }
 
 const BytecodeOpInfo& op_info(BytecodeOp op) {
-    return rows[static_cast<std::size_t>(op)];
+    return table[static_cast<std::size_t>(op)];
 }
 
 bool fits(const BytecodeInstruction& instruction, const BytecodeCapacity& capacity) {
