@@ -19,6 +19,20 @@ namespace {
 /// More weights are refused, long before any index could overflow.
 constexpr std::int64_t max_weights = std::int64_t{1} << 40U;
 
+[[noreturn]] void refuse_weights() {
+    throw ShapeError(
+        "the network is too large (more than 2^40 weights) use fewer or narrower layers");
+}
+
+std::int64_t checked_elements(std::span<const ParameterSpec> parameters) {
+    std::int64_t count = 0;
+    for (const ParameterSpec& parameter : parameters) {
+        count += parameter.shape.elements();
+        if (count > max_weights) refuse_weights();
+    }
+    return count;
+}
+
 std::string owner_name(const WeightRange& range, int head) {
     if (range.link >= 0) return "link." + std::to_string(range.link);
     return range.slot == head ? "head" : "slot." + std::to_string(range.slot);
@@ -49,21 +63,37 @@ void Network::resolve_layers() {
 }
 
 void Network::lay_out() {
-    const int head = blueprint_.grid.slots();
-    const auto add = [this](int slot, int link, ParameterSpec parameter) {
-        WeightRange range{.parameter = std::move(parameter), .offset = weight_count_};
-        range.slot = slot;
-        range.link = link;
-        range.count = range.parameter.shape.elements();
-        weight_count_ += range.count;
-        if (weight_count_ > max_weights)
-            throw ShapeError(
-                "the network is too large (more than 2^40 weights) use fewer or "
-                "narrower layers");
-        weights_.push_back(std::move(range));
+    std::vector<ParameterSpec> parameters;
+    const auto count = [&parameters](std::vector<ParameterSpec> specs) {
+        parameters = std::move(specs);
+        return checked_elements(parameters);
     };
+    const auto link_weights = [&](std::size_t link) {
+        return count({network_check::link_parameter(blueprint_, shapes_, blueprint_.links[link])});
+    };
+    lay_out_weights(
+        blueprint_, [&](const AnyLayer& layer) { return count(layer.parameters()); }, link_weights,
+        [&](const WeightBlock& block) {
+            weight_count_ = block.offset;
+            for (ParameterSpec& parameter : parameters) add_range(block, std::move(parameter));
+            if (weight_count_ > max_weights) refuse_weights();
+        });
+    add_state();
+}
+
+void Network::add_range(const WeightBlock& block, ParameterSpec parameter) {
+    WeightRange range{.slot = block.slot,
+                      .link = block.link,
+                      .parameter = std::move(parameter),
+                      .offset = weight_count_};
+    range.count = range.parameter.shape.elements();
+    weight_count_ += range.count;
+    weights_.push_back(std::move(range));
+}
+
+void Network::add_state() {
+    const int head = blueprint_.grid.slots();
     const auto add_layer = [&](int slot, const AnyLayer& layer) {
-        for (ParameterSpec& parameter : layer.parameters()) add(slot, -1, std::move(parameter));
         activation_count_ += static_cast<std::int64_t>(layer.activations().size());
         if (!layer.stateful()) return;
         for (StateSpec& state : layer.state()) {
@@ -77,9 +107,6 @@ void Network::lay_out() {
         if (filled) add_layer(slot, filled->layer);
     }
     add_layer(head, blueprint_.head);
-    for (std::size_t i = 0; i < blueprint_.links.size(); ++i)
-        add(-1, static_cast<int>(i),
-            network_check::link_parameter(blueprint_, shapes_, blueprint_.links[i]));
     for (const int slot : network_check::carried_outputs(blueprint_))
         state_.push_back({.name = "slot." + std::to_string(slot) + ".previous_output",
                           .shape = flat(shape_after(slot))});

@@ -9,6 +9,7 @@
 #include "cambrian/engine/core/random.hpp"
 #include "cambrian/engine/network/blueprint.hpp"
 #include "cambrian/engine/network/forward_model.hpp"
+#include "cambrian/engine/network/weight_layout.hpp"
 
 namespace cambrian {
 
@@ -71,6 +72,8 @@ class Network final : public ForwardModel {
   private:
     void resolve_layers();
     void lay_out();
+    void add_range(const WeightBlock& block, ParameterSpec parameter);
+    void add_state();
 
     Blueprint blueprint_;
     std::vector<WeightRange> weights_;

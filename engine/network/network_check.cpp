@@ -7,6 +7,7 @@
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/layers/chain.hpp"
 #include "cambrian/engine/layers/support/width.hpp"
+#include "cambrian/engine/network/weight_layout.hpp"
 
 namespace cambrian::network_check {
 
@@ -114,8 +115,9 @@ ParameterSpec link_parameter(const Blueprint& blueprint, std::span<const Shape> 
                                     ? blueprint.input_features
                                     : shapes[static_cast<std::size_t>(link.source) + 1].elements();
     const std::int64_t target = shapes[static_cast<std::size_t>(link.target)].elements();
-    if (source == target) return {.name = "gain", .shape = {target}, .initial = Initial::zeros};
-    return {.name = "projection", .shape = {target, source}, .initial = Initial::zeros};
+    return {.name = source == target ? "gain" : "projection",
+            .shape = link_weight_shape(source, target),
+            .initial = Initial::zeros};
 }
 
 std::vector<int> carried_outputs(const Blueprint& blueprint) {

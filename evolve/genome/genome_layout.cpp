@@ -56,25 +56,15 @@ bool keeps_width(std::span<const Shape> shapes, int slot) {
 std::vector<GeneWeights> gene_weights(const Blueprint& blueprint) {
     std::vector<GeneWeights> genes;
     genes.reserve(blueprint.slots.size() + blueprint.links.size() + 1);
-    std::int64_t offset = 0;
-    const auto add = [&genes, &offset](int slot, int link, std::int64_t count) {
-        genes.push_back({.slot = slot, .link = link, .offset = offset, .count = count});
-        offset += count;
-    };
-    for (std::size_t slot = 0; slot < blueprint.slots.size(); ++slot) {
-        if (blueprint.slots[slot]) {
-            add(static_cast<int>(slot), -1, parameter_count(blueprint.slots[slot]->layer));
-        }
-    }
-    add(static_cast<int>(blueprint.slots.size()), -1, parameter_count(blueprint.head));
-    if (!blueprint.links.empty()) {
-        const std::vector<Shape> shapes = chain_shapes(blueprint);
-        for (std::size_t link = 0; link < blueprint.links.size(); ++link) {
-            add(-1, static_cast<int>(link),
-                network_check::link_parameter(blueprint, shapes, blueprint.links[link])
-                    .shape.elements());
-        }
-    }
+    const std::vector<Shape> shapes =
+        blueprint.links.empty() ? std::vector<Shape>() : chain_shapes(blueprint);
+    lay_out_weights(
+        blueprint, parameter_count,
+        [&](std::size_t link) {
+            return network_check::link_parameter(blueprint, shapes, blueprint.links[link])
+                .shape.elements();
+        },
+        [&genes](const WeightBlock& block) { genes.push_back(block); });
     return genes;
 }
 

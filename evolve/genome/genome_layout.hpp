@@ -5,20 +5,15 @@
 #include <string_view>
 #include <vector>
 
+#include "cambrian/engine/network/weight_layout.hpp"
 #include "cambrian/evolve/genome/genome.hpp"
 
 // What variation needs to know about a blueprint without building a Network: building costs many
 // times what the mutation of a small genome costs.
 namespace cambrian::evolve {
 
-/// The weights of one gene: a filled slot, the head, or a link.
-struct GeneWeights {
-    int slot = -1;  ///< Slot index, slots() for the head, -1 for a link.
-    int link = -1;  ///< Index into blueprint.links, or -1.
-    std::int64_t offset = 0;
-    std::int64_t count = 0;
-    bool operator==(const GeneWeights&) const = default;
-};
+/// The weights of one gene.
+using GeneWeights = WeightBlock;
 
 /// Every gene in the order of the weight vector: filled slots, head, links.
 [[nodiscard]] std::vector<GeneWeights> gene_weights(const Blueprint& blueprint);

@@ -7,6 +7,7 @@
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/layers/chain.hpp"
 #include "cambrian/engine/network/bytecode/bytecode_table.hpp"
+#include "cambrian/engine/network/weight_layout.hpp"
 
 namespace cambrian {
 namespace {
@@ -287,24 +288,27 @@ void BytecodeWriter::find_weights(const Blueprint& blueprint) {
     link_weights_.clear();
     backward_.clear();
     if (blueprint.links.empty()) return;
-    std::int64_t next = weight_count(blueprint.head);
-    for (const auto& slot : blueprint.slots)
-        if (slot) next += weight_count(slot->layer);
     const auto output_width = [&](int slot) {
         return slot == input_port
                    ? blueprint.input_features
                    : width_after(blueprint.slots[static_cast<std::size_t>(slot)]->layer);
     };
-    for (const Link& link : blueprint.links) {
+    const auto link_weights = [&](std::size_t index) {
+        const Link& link = blueprint.links[index];
         int before = link.target - 1;
         while (before >= 0 && !blueprint.slots[static_cast<std::size_t>(before)]) --before;
-        const std::int64_t from = output_width(link.source);
-        const std::int64_t to = output_width(before);
-        link_weights_.push_back(std::exchange(next, next + (from == to ? to : from * to)));
+        return link_weight_shape(output_width(link.source), output_width(before)).elements();
+    };
+    lay_out_weights(
+        blueprint, [](const AnyLayer& layer) { return weight_count(layer); }, link_weights,
+        [this](const WeightBlock& block) {
+            if (block.link >= 0) link_weights_.push_back(block.offset);
+        });
+    for (const Link& link : blueprint.links) {
         if (link.kind != LinkKind::backward) continue;
         if (!backward_.empty() && backward_.back().first == link.source) continue;
         backward_.emplace_back(link.source, narrow(state_));
-        state_ += from;
+        state_ += output_width(link.source);
     }
 }
 
