@@ -105,30 +105,15 @@ std::vector<evolve::Evaluation> ShardEvaluator::evaluations(Genomes genomes, con
     try {
         return evaluator_.evaluate(genomes, job.round);
     } catch (const OutOfMemoryError&) {
-        if (!make_fallback_ && genomes.size() <= 1) {
+        if (!make_fallback_) {
             throw;
         }
     }
-    return make_fallback_ ? by_fallback(genomes, job, result) : in_halves(genomes, job, result);
-}
-
-std::vector<evolve::Evaluation> ShardEvaluator::by_fallback(Genomes genomes, const Job& job,
-                                                            JobResult& result) {
     if (!fallback_.evaluator) {
         fallback_ = make_fallback_();
     }
     ++result.cost.fallbacks;
     return fallback_.evaluator->evaluate(genomes, job.round);
-}
-
-std::vector<evolve::Evaluation> ShardEvaluator::in_halves(Genomes genomes, const Job& job,
-                                                          JobResult& result) {
-    ++result.cost.memory_splits;
-    const std::size_t half = genomes.size() / 2;
-    std::vector<evolve::Evaluation> all = evaluations(genomes.first(half), job, result);
-    std::vector<evolve::Evaluation> rest = evaluations(genomes.subspan(half), job, result);
-    std::ranges::move(rest, std::back_inserter(all));
-    return all;
 }
 
 void ShardEvaluator::evaluate(const Job& job, JobResult& result) {

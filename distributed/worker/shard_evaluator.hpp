@@ -60,14 +60,10 @@ class ShardEvaluator {
     void make_children(const Job& job, JobResult& result);
     void evaluate(const Job& job, JobResult& result);
     using Genomes = std::span<const evolve::Genome* const>;
-    /// By the rank's backend; where that one has no memory, by the fallback, or without one in
-    /// parts. Throws OutOfMemoryError when there is none for a single genome.
+    /// By the rank's backend; where that one has no memory for a single genome, by the fallback.
+    /// Throws OutOfMemoryError when there is none.
     [[nodiscard]] std::vector<evolve::Evaluation> evaluations(Genomes genomes, const Job& job,
                                                               JobResult& result);
-    [[nodiscard]] std::vector<evolve::Evaluation> by_fallback(Genomes genomes, const Job& job,
-                                                              JobResult& result);
-    [[nodiscard]] std::vector<evolve::Evaluation> in_halves(Genomes genomes, const Job& job,
-                                                            JobResult& result);
 
     /// Where a rank evaluates what its own backend has no memory for.
     struct Fallback {

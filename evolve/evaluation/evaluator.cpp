@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <iterator>
 #include <optional>
 
 #include "cambrian/engine/core/contract.hpp"
@@ -145,6 +146,7 @@ struct Evaluator::State {
     PopulationRunner runner;
     std::array<PhaseInputs, 3> phases;
     std::array<Layout, 3> layouts;
+    std::uint64_t halvings = 0;  ///< Where memory ran out though the limit left room.
 };
 
 PhaseInputs& Evaluator::State::prepare(const EvaluationRound& round) {
@@ -200,14 +202,23 @@ Evaluator::~Evaluator() = default;
 std::vector<Evaluation> Evaluator::evaluate(std::span<const Genome* const> genomes,
                                             const EvaluationRound& round) {
     if (genomes.empty()) return {};
-    return state_->task.signature().host ? state_->on_host(genomes, round)
-                                         : state_->on_backend(genomes, round);
+    try {
+        return state_->task.signature().host ? state_->on_host(genomes, round)
+                                             : state_->on_backend(genomes, round);
+    } catch (const OutOfMemoryError&) {
+        if (genomes.size() == 1) throw;
+    }
+    ++state_->halvings;
+    const std::size_t half = genomes.size() / 2;
+    std::vector<Evaluation> all = evaluate(genomes.first(half), round);
+    std::ranges::move(evaluate(genomes.subspan(half), round), std::back_inserter(all));
+    return all;
 }
 
 Evaluator::Counters Evaluator::counters() const {
     return {.programs_compiled = state_->runner.programs_compiled(),
             .programs_reused = state_->runner.programs_reused(),
-            .memory_splits = state_->runner.memory_splits()};
+            .memory_splits = state_->runner.memory_splits() + state_->halvings};
 }
 
 }  // namespace cambrian::evolve

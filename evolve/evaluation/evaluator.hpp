@@ -41,7 +41,9 @@ class Evaluator {
     Evaluator(const Evaluator&) = delete;
     Evaluator& operator=(const Evaluator&) = delete;
 
-    /// In the order of the genomes. Throws what the task or the backend throws.
+    /// In the order of the genomes. Where memory runs out they are evaluated in halves, which
+    /// changes no fitness. Throws what the task or the backend throws, OutOfMemoryError where there
+    /// is no memory for one genome.
     [[nodiscard]] std::vector<Evaluation> evaluate(std::span<const Genome* const> genomes,
                                                    const EvaluationRound& round);
 

@@ -161,6 +161,23 @@ TEST(Evaluator, StaysUnderTheMemoryLimit) {
     EXPECT_LE(little->memory().used, limit);
 }
 
+TEST(Evaluator, OvercomesAShortageInHalves) {
+    const auto task = testing::standard_task(R"({"type": "xor"})");
+    const std::vector<Genome> genomes = some_genomes(*task, 30, 3);
+    const auto plenty = make_cpu_backend({});
+    const auto expected = Evaluator(*plenty, *task, 1).evaluate(pointers(genomes), {});
+    for (const int first : {1, 4}) {
+        int asked = 0;
+        // Refused once, and when it is tried again.
+        const auto short_once = make_cpu_backend(
+            {.refuse_memory = [&] { return ++asked == first || asked == first + 1; }});
+        Evaluator evaluator(*short_once, *task, 1);
+        const auto found = evaluator.evaluate(pointers(genomes), {});
+        for (std::size_t i = 0; i < genomes.size(); ++i) expect_same(found[i], expected[i]);
+        EXPECT_EQ(evaluator.counters().memory_splits, 1U);
+    }
+}
+
 TEST(Evaluator, DataThatDoesNotFitIsTheSameErrorEveryTime) {
     const testing::TemporaryFolder folder;
     std::string text = "a,y\n";
