@@ -74,15 +74,6 @@ TEST(OpTable, SaysSomethingOfEveryOp) {
             EXPECT_FALSE(text.empty()) << name(op.op);
 }
 
-TEST(OpTable, HasEveryRule) {
-    for (const OpInfo& row : op_table()) {
-        EXPECT_NE(row.shape, nullptr) << row.name;
-        EXPECT_NE(row.type, nullptr) << row.name;
-        EXPECT_TRUE(!row.differentiable || row.gradient != nullptr || row.lowering != nullptr)
-            << row.name;
-    }
-}
-
 TEST(OpTable, TellsGradientsApart) {
     EXPECT_EQ(gradient_text(op_info(Op::exp)), "rule");
     EXPECT_EQ(gradient_text(op_info(Op::matmul_epilogue)), "through lowering");
