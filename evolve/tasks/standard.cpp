@@ -10,8 +10,10 @@ TaskKind xor_task();
 
 TaskRegistry standard_tasks() {
     TaskRegistry registry;
-    for (const TaskKind& kind : {cart_pole_task(), dataset_task(), table_task(), xor_task()})
-        registry.add(kind);
+    registry.add(cart_pole_task());
+    registry.add(dataset_task());
+    registry.add(table_task());
+    registry.add(xor_task());
     return registry;
 }
 
