@@ -10,7 +10,7 @@
 
 #include "cambrian/distributed/protocol/message.hpp"
 #include "cambrian/distributed/run.hpp"
-#include "cambrian/evolve/runs/append_file.hpp"
+#include "cambrian/evolve/runs/run_file.hpp"
 #include "cambrian/evolve/variation/birth.hpp"
 
 namespace cambrian::distributed {

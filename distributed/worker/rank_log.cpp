@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "cambrian/engine/core/error.hpp"
-#include "cambrian/evolve/runs/own_file.hpp"
+#include "cambrian/evolve/runs/run_file.hpp"
 
 namespace cambrian::distributed {
 

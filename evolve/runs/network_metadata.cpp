@@ -1,4 +1,4 @@
-#include "cambrian/evolve/runs/network_metadata.hpp"
+#include "cambrian/evolve/runs/network_tensors.hpp"
 
 #include <fmt/format.h>
 

@@ -8,7 +8,6 @@
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/core/shortened.hpp"
-#include "cambrian/evolve/runs/network_metadata.hpp"
 
 namespace cambrian::distributed {
 namespace {

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <map>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "cambrian/engine/io/safetensors.hpp"
@@ -25,5 +27,17 @@ namespace cambrian::distributed {
 [[nodiscard]] NetworkFile from_safetensors(const Safetensors& content,
                                            const std::optional<Blueprint>& structure,
                                            std::string_view source);
+
+// What a network is beside its weights; internal to the functions above.
+using Metadata = std::map<std::string, std::string, std::less<>>;
+
+[[nodiscard]] Metadata metadata_of(const NetworkFile& file);
+
+/// Throws InputError when there is no structure, or none that can be built.
+[[nodiscard]] Blueprint blueprint_of(const Metadata& metadata, std::string_view source);
+
+/// Genes and origin of a file that has blueprint and weights. Throws InputError when they do not
+/// belong to its network.
+void restore(NetworkFile& file, const Metadata& metadata, std::string_view source);
 
 }  // namespace cambrian::distributed

@@ -7,8 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "cambrian/evolve/runs/run_lock.hpp"
-#include "cambrian/evolve/runs/status_file.hpp"
+#include "cambrian/evolve/runs/run_status.hpp"
 
 namespace cambrian::distributed {
 

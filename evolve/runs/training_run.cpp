@@ -14,10 +14,10 @@
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/network/observe/observer.hpp"
 #include "cambrian/evolve/evaluation/evaluator.hpp"
-#include "cambrian/evolve/runs/append_file.hpp"
 #include "cambrian/evolve/runs/exit_code.hpp"
 #include "cambrian/evolve/runs/network_file.hpp"
 #include "cambrian/evolve/runs/run_directory.hpp"
+#include "cambrian/evolve/runs/run_file.hpp"
 #include "cambrian/evolve/runs/training_checkpoint.hpp"
 
 namespace cambrian::distributed {

@@ -1,21 +1,25 @@
-#include "cambrian/evolve/runs/status_file.hpp"
+#include "cambrian/evolve/runs/run_status.hpp"
 
 #include <fcntl.h>
 #include <fmt/core.h>
-#include <sys/stat.h>
+#include <sys/file.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
+#include <chrono>
 #include <cmath>
 #include <cstdlib>
+#include <cstring>
 #include <nlohmann/json.hpp>
 #include <system_error>
+#include <thread>
 #include <vector>
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/core/json/json_text.hpp"
 #include "cambrian/engine/io/container.hpp"
-#include "cambrian/evolve/runs/own_file.hpp"
+#include "cambrian/evolve/runs/run_file.hpp"
 
 namespace cambrian::distributed {
 
@@ -25,39 +29,7 @@ using Json = nlohmann::ordered_json;
 namespace {
 
 constexpr std::uint64_t largest_status = std::uint64_t{1} << 20U;
-
-/// 0, or the error number.
-int write_all(int file, std::string_view text) {
-    while (!text.empty()) {
-        const ssize_t count = ::write(file, text.data(), text.size());
-        if (count < 0 && errno != EINTR) {
-            return errno;
-        }
-        text.remove_prefix(count > 0 ? static_cast<std::size_t>(count) : 0);
-    }
-    return 0;
-}
-
-/// Writes a file that was just opened and closes it. 0, or the error number.
-int write_and_close(int file, std::string_view text) {
-    const int error = write_all(file, text);
-    return ::close(file) != 0 && error == 0 ? errno : error;
-}
-
-/// Writes over a file without asking for room on the disk. False where it needs more than it has,
-/// and nothing was touched.
-bool write_over(const fs::path& path, std::string_view text) {
-    constexpr std::uint64_t unit = 512;  // Of st_blocks, on every system.
-    const int file = ::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-    struct stat status {};
-    if (file < 0 || ::fstat(file, &status) != 0 || !S_ISREG(status.st_mode) ||
-        static_cast<std::uint64_t>(status.st_blocks) * unit < text.size()) {
-        ::close(file);
-        return false;
-    }
-    const bool cut = ::ftruncate(file, static_cast<off_t>(text.size())) == 0;
-    return write_and_close(file, text) == 0 && cut;
-}
+constexpr const char* lock_name = "lock";
 
 /// JSON has no infinities.
 Json number(std::optional<double> value) {
@@ -96,33 +68,33 @@ RunStatus status_of(const Json& json) {
     return status;
 }
 
-}  // namespace
-
-void replace_text(const fs::path& path, std::string_view text) {
-    const fs::path temporary = path.string() + ".new";
-    constexpr int flags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
-    const int file = ::open(temporary.c_str(), flags, 0644);
-    int error = file < 0 ? errno : write_and_close(file, text);
-    if (error == ELOOP) {
-        throw InputError(
-            fmt::format("{} cannot be written (it is a symbolic link, which is not followed in a "
-                        "run directory) remove it",
-                        temporary.string()));
-    }
-    if (error == 0 && ::rename(temporary.c_str(), path.c_str()) != 0) {
-        error = errno;
-    }
-    if (error == 0) {
-        return;
-    }
-    // Half a file must not replace a whole one.
-    ::unlink(temporary.c_str());
-    // A limit on the size of files would cut the old one, too.
-    if (error == EFBIG || !write_over(path, text)) {
-        throw InputError(fmt::format("{} cannot be written ({}) check the disk and its permissions",
-                                     path.string(), std::generic_category().message(error)));
-    }
+std::string holder_of(int lock) {
+    std::array<char, 300> text{};
+    const ssize_t length = ::pread(lock, text.data(), text.size() - 1, 0);
+    std::string holder(text.data(), length > 0 ? static_cast<std::size_t>(length) : 0);
+    std::erase_if(holder, [](char c) { return c < ' '; });
+    return holder.empty() ? "another process" : "process " + holder;
 }
+
+std::string host_name() {
+    std::array<char, 256> name{};
+    return ::gethostname(name.data(), name.size() - 1) == 0 ? std::string(name.data()) : "a host";
+}
+
+/// Whether the lock is ours now. Waits a moment for whoever only asks (holder_of_run).
+bool try_lock(int file) {
+    constexpr int attempts = 5;
+    constexpr std::chrono::milliseconds pause{20};
+    for (int i = 0; i < attempts; ++i) {
+        if (::flock(file, LOCK_EX | LOCK_NB) == 0) {
+            return true;
+        }
+        std::this_thread::sleep_for(pause);
+    }
+    return false;
+}
+
+}  // namespace
 
 void write_status_file(const fs::path& path, const RunStatus& status) {
     Json json;
@@ -150,6 +122,49 @@ std::optional<RunStatus> read_status_file(const fs::path& path) {
         throw InputError(fmt::format("{} says no status ({}) restore it, or go on with the run",
                                      path.string(), error.what()));
     }
+}
+
+RunLock::RunLock(const fs::path& directory)
+    : file_(open_own_file(directory / lock_name, O_RDWR | O_CREAT)) {
+    if (!try_lock(file_)) {
+        const std::string holder = holder_of(file_);
+        ::close(file_);
+        throw ConfigError(
+            fmt::format("the run directory {} is in use ({} holds its lock) wait for "
+                        "it or choose another run.directory",
+                        directory.string(), holder));
+    }
+    const std::string owner = fmt::format("{} on {}\n", ::getpid(), host_name());
+    // The words only serve messages; the lock itself is the system's.
+    if (::ftruncate(file_, 0) != 0 || ::pwrite(file_, owner.data(), owner.size(), 0) < 0) {
+        const std::string why = std::strerror(errno);
+        ::close(file_);
+        throw ConfigError(fmt::format("the lock of {} cannot be written ({}) check the disk",
+                                      directory.string(), why));
+    }
+}
+
+RunLock::~RunLock() {
+    ::close(file_);
+}
+
+std::optional<std::string> holder_of_run(const fs::path& directory) {
+    std::error_code missing;
+    if (!fs::exists(directory / lock_name, missing) && !missing) {
+        return std::nullopt;
+    }
+    const int file = open_own_file(directory / lock_name, O_RDONLY);
+    std::optional<std::string> holder;
+    const int error = ::flock(file, LOCK_SH | LOCK_NB) == 0 ? 0 : errno;
+    if (error != 0) {
+        holder = holder_of(file);
+    }
+    ::close(file);
+    if (error != 0 && error != EWOULDBLOCK) {
+        throw InputError(fmt::format("the lock of {} cannot be asked ({}) ask on its host",
+                                     directory.string(), std::strerror(error)));
+    }
+    return holder;
 }
 
 }  // namespace cambrian::distributed

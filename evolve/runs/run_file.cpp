@@ -1,4 +1,4 @@
-#include "cambrian/evolve/runs/append_file.hpp"
+#include "cambrian/evolve/runs/run_file.hpp"
 
 #include <fcntl.h>
 #include <fmt/core.h>
@@ -15,7 +15,6 @@
 #include <utility>
 
 #include "cambrian/engine/core/error.hpp"
-#include "cambrian/evolve/runs/own_file.hpp"
 
 namespace cambrian::distributed {
 
@@ -50,7 +49,90 @@ bool add_prefix(RunningHash& hash, int file, std::uint64_t length) {
     return true;
 }
 
+/// 0, or the error number.
+int write_all(int file, std::string_view text) {
+    while (!text.empty()) {
+        const ssize_t count = ::write(file, text.data(), text.size());
+        if (count < 0 && errno != EINTR) {
+            return errno;
+        }
+        text.remove_prefix(count > 0 ? static_cast<std::size_t>(count) : 0);
+    }
+    return 0;
+}
+
+/// Writes a file that was just opened and closes it. 0, or the error number.
+int write_and_close(int file, std::string_view text) {
+    const int error = write_all(file, text);
+    return ::close(file) != 0 && error == 0 ? errno : error;
+}
+
+/// Writes over a file without asking for room on the disk. False where it needs more than it has,
+/// and nothing was touched.
+bool write_over(const std::filesystem::path& path, std::string_view text) {
+    constexpr std::uint64_t unit = 512;  // Of st_blocks, on every system.
+    const int file = ::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    struct stat status {};
+    if (file < 0 || ::fstat(file, &status) != 0 || !S_ISREG(status.st_mode) ||
+        static_cast<std::uint64_t>(status.st_blocks) * unit < text.size()) {
+        ::close(file);
+        return false;
+    }
+    const bool cut = ::ftruncate(file, static_cast<off_t>(text.size())) == 0;
+    return write_and_close(file, text) == 0 && cut;
+}
+
 }  // namespace
+
+int open_own_file(const std::filesystem::path& path, int flags) {
+    const int file = ::open(path.c_str(), flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0644);
+    if (file < 0 && errno == ELOOP) {
+        throw InputError(fmt::format(
+            "{} cannot be opened (it is a symbolic link, which is not followed in a run directory) "
+            "remove it",
+            path.string()));
+    }
+    struct stat status {};
+    // Nobody reads a pipe that gives ENXIO.
+    const bool other =
+        file < 0 ? errno == ENXIO : ::fstat(file, &status) == 0 && !S_ISREG(status.st_mode);
+    if (other) {
+        ::close(file);
+        throw InputError(
+            fmt::format("{} cannot be opened (it is not a regular file) remove it", path.string()));
+    }
+    if (file < 0) {
+        throw InputError(fmt::format("{} cannot be opened ({}) check the disk and its permissions",
+                                     path.string(), std::generic_category().message(errno)));
+    }
+    return file;
+}
+
+void replace_text(const std::filesystem::path& path, std::string_view text) {
+    const std::filesystem::path temporary = path.string() + ".new";
+    constexpr int flags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
+    const int file = ::open(temporary.c_str(), flags, 0644);
+    int error = file < 0 ? errno : write_and_close(file, text);
+    if (error == ELOOP) {
+        throw InputError(
+            fmt::format("{} cannot be written (it is a symbolic link, which is not followed in a "
+                        "run directory) remove it",
+                        temporary.string()));
+    }
+    if (error == 0 && ::rename(temporary.c_str(), path.c_str()) != 0) {
+        error = errno;
+    }
+    if (error == 0) {
+        return;
+    }
+    // Half a file must not replace a whole one.
+    ::unlink(temporary.c_str());
+    // A limit on the size of files would cut the old one, too.
+    if (error == EFBIG || !write_over(path, text)) {
+        throw InputError(fmt::format("{} cannot be written ({}) check the disk and its permissions",
+                                     path.string(), std::generic_category().message(error)));
+    }
+}
 
 std::uint64_t whole_lines(const std::filesystem::path& path, std::uint64_t length) {
     if (std::error_code ignored; !std::filesystem::is_regular_file(path, ignored)) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+// How a run stands: what its status.json says, and who holds the lock of its directory.
 namespace cambrian::distributed {
 
 /// What status.json of a run directory says, one meaning for each key.
@@ -20,13 +21,26 @@ struct RunStatus {
     std::string reason;               ///< Why it ended.
 };
 
-/// Writes a file anew without waiting for the disk: for what may be lost. A reader sees the old
-/// text or the new one; where there is no room for both, the old one is written over in place.
-/// Throws InputError when the disk refuses that, too, and for a symbolic link.
-void replace_text(const std::filesystem::path& path, std::string_view text);
-
 void write_status_file(const std::filesystem::path& path, const RunStatus& status);
 /// Nothing when there is no such file. Throws InputError when it says no status.
 [[nodiscard]] std::optional<RunStatus> read_status_file(const std::filesystem::path& path);
+
+/// The lock of a run directory, held while it lives; the system frees it when its holder ends.
+class RunLock {
+  public:
+    /// Throws ConfigError naming the holder when another process has it, and where the system
+    /// refuses; InputError for a lock that is no regular file.
+    explicit RunLock(const std::filesystem::path& directory);
+    ~RunLock();
+    RunLock(const RunLock&) = delete;
+    RunLock& operator=(const RunLock&) = delete;
+
+  private:
+    int file_;
+};
+
+/// Who works in a run directory now ("process 71 on node3"); nothing when nobody does. Asks the
+/// lock itself. Throws InputError where it cannot be asked.
+[[nodiscard]] std::optional<std::string> holder_of_run(const std::filesystem::path& directory);
 
 }  // namespace cambrian::distributed

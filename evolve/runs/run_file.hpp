@@ -4,10 +4,23 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "cambrian/engine/core/hash.hpp"
 
+// How files of a run directory are opened, replaced and appended to.
 namespace cambrian::distributed {
+
+/// Opens a file of a run directory and returns its descriptor; O_CREAT makes it readable by all.
+/// Never through a symbolic link, and only a regular file: whoever may write to the directory could
+/// otherwise have us write to any file of ours, or wait for a pipe. Throws InputError saying so,
+/// and with the system's reason where it refuses.
+[[nodiscard]] int open_own_file(const std::filesystem::path& path, int flags);
+
+/// Writes a file anew without waiting for the disk: for what may be lost. A reader sees the old
+/// text or the new one; where there is no room for both, the old one is written over in place.
+/// Throws InputError when the disk refuses that, too, and for a symbolic link.
+void replace_text(const std::filesystem::path& path, std::string_view text);
 
 /// A file that only grows: text is collected, written once a generation, synced at checkpoints.
 class AppendFile {
