@@ -22,7 +22,10 @@ enum class Recipe : std::uint8_t {
     carry,   ///< The parent, unchanged.
     vary,    ///< Splice (with two parents) and mutation.
 };
-[[nodiscard]] std::string_view name(Recipe recipe);
+inline constexpr std::array<std::string_view, 3> recipe_names{"sample", "carry", "vary"};
+[[nodiscard]] constexpr std::string_view name(Recipe recipe) {
+    return recipe_names.at(static_cast<std::size_t>(recipe));
+}
 
 struct Parent {
     BirthId birth = 0;
@@ -78,7 +81,10 @@ enum class Status : std::uint8_t {
     non_finite,  ///< Fitness was NaN or infinite.
     failed,      ///< The evaluation threw on two ranks.
 };
-[[nodiscard]] std::string_view name(Status status);
+inline constexpr std::array<std::string_view, 3> status_names{"ok", "non_finite", "failed"};
+[[nodiscard]] constexpr std::string_view name(Status status) {
+    return status_names.at(static_cast<std::size_t>(status));
+}
 
 /// The fitness of an individual without a valid one: below every valid fitness.
 inline constexpr double worst_fitness = -std::numeric_limits<double>::infinity();

@@ -1,4 +1,4 @@
-#include "cambrian/evolve/tasks/table/settings.hpp"
+#include "cambrian/evolve/tasks/table/table.hpp"
 
 #include <fmt/format.h>
 

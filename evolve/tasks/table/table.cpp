@@ -1,3 +1,5 @@
+#include "cambrian/evolve/tasks/table/table.hpp"
+
 #include <fmt/format.h>
 
 #include <mutex>
@@ -7,10 +9,6 @@
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/core/json/field_json.hpp"
-#include "cambrian/evolve/tasks/table/baselines.hpp"
-#include "cambrian/evolve/tasks/table/data.hpp"
-#include "cambrian/evolve/tasks/table/notes.hpp"
-#include "cambrian/evolve/tasks/table/samples.hpp"
 
 namespace cambrian::evolve {
 namespace {

@@ -1,0 +1,164 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+#include "cambrian/engine/io/csv.hpp"
+#include "cambrian/evolve/genome/preparation.hpp"
+#include "cambrian/evolve/tasks/task.hpp"
+
+// The parts of the table task, in the order of their work: settings, data, samples, what is told
+// of them.
+namespace cambrian::evolve {
+
+enum class TableMode : std::uint8_t { regression, classification };
+enum class TableLoss : std::uint8_t { mse, mae, cross_entropy };
+enum class Normalise : std::uint8_t { none, min_max, mean_deviation };
+inline constexpr std::array<std::string_view, 2> table_mode_names{"regression", "classification"};
+inline constexpr std::array<std::string_view, 3> normalise_names{"none", "min_max",
+                                                                 "mean_deviation"};
+[[nodiscard]] constexpr std::span<const std::string_view> choice_names(TableMode) {
+    return table_mode_names;
+}
+[[nodiscard]] constexpr std::span<const std::string_view> choice_names(Normalise) {
+    return normalise_names;
+}
+
+/// Settings of a `table` task: `fields` are the keys of its config that hold what the member does;
+/// table_settings() reads the others.
+struct TableSettings {
+    TableMode mode = TableMode::regression;
+    TableLoss loss = TableLoss::mse;      ///< Classification: cross_entropy.
+    std::vector<std::string> train;       ///< Paths of CSV files, at least one.
+    std::vector<std::string> validation;  ///< "validation": {"files": [...]}
+    double tail_fraction = 0.0;  ///< "validation": {"tail_fraction": f}, of each train file.
+    std::vector<std::string> test;
+    std::vector<std::string> inputs;   ///< Empty for "all" (with time_offset 0: but the targets).
+    std::vector<std::string> targets;  ///< Classification: one column of class numbers.
+    std::int64_t time_offset = 0;      ///< Row t predicts row t + time_offset.
+    bool difference = false;           ///< Predict the change since row t; needs a time_offset.
+    std::int64_t sequence_length = 0;  ///< Rows of a window; 0: rows are independent, no time.
+    std::int64_t warm_up = 0;          ///< First rows of a window that do not count in the loss.
+    Normalise normalise = Normalise::mean_deviation;
+    MissingValues missing = MissingValues::error;
+    std::int64_t rows_per_evaluation = 0;  ///< Drawn anew for every generation; 0: all rows.
+    std::vector<std::string> baselines;
+    bool chosen_baselines = false;  ///< The config names them; else they are those that fit.
+
+    static constexpr FieldRange rows{0.0, 1e9};
+    static constexpr auto fields = std::tuple{
+        Field{"mode", &TableSettings::mode},
+        Field{"train", &TableSettings::train},
+        Field{"test", &TableSettings::test},
+        Field{"targets", &TableSettings::targets},
+        Field{"time_offset", &TableSettings::time_offset, rows},
+        Field{"difference", &TableSettings::difference},
+        Field{"sequence_length", &TableSettings::sequence_length, rows},
+        Field{"warm_up", &TableSettings::warm_up, rows},
+        Field{"normalise", &TableSettings::normalise},
+        Field{"missing_values", &TableSettings::missing},
+        Field{"rows_per_evaluation", &TableSettings::rows_per_evaluation, rows},
+    };
+};
+
+/// Reads them strictly; relative paths start at the context's folder. Throws ConfigError.
+[[nodiscard]] TableSettings table_settings(const nlohmann::json& settings,
+                                           const TaskContext& context);
+
+/// Consecutive samples of one file: row t as input, row t + time_offset as answer.
+struct Series {
+    std::string path;
+    std::int64_t rows = 0;
+    std::vector<double> inputs;   ///< [rows, inputs], as in the file.
+    std::vector<double> answers;  ///< [rows, targets], as in the file; class indices.
+    std::vector<double> current;  ///< [rows, targets] at row t: what persistence predicts.
+};
+
+/// The data sets of a table task and the constants of its normalisation, taken from the rows that
+/// train.
+struct TableData {
+    std::vector<std::string> input_names;
+    std::vector<double> classes;  ///< Values of the target column, ascending; classification only.
+    std::vector<Series> train;
+    std::vector<Series> validation;
+    std::vector<Series> test;
+    std::vector<Scaling> inputs;
+    /// What a network's output y means: scale · y + shift; with `difference` shift is 0 and the
+    /// answer is the change since row t.
+    std::vector<Scaling> outputs;
+
+    [[nodiscard]] const std::vector<Series>& series(Phase phase) const;
+};
+
+/// Reads every file. Throws InputError naming file and line.
+[[nodiscard]] TableData load_table(const TableSettings& settings);
+
+[[nodiscard]] std::int64_t total_rows(std::span<const Series> series);
+
+/// What a table does to its rows: columns by name, the constants of its normalisation, changes that
+/// are added to the current value, classes.
+[[nodiscard]] Preparation table_preparation(const TableData& data, const TableSettings& settings);
+
+/// The rows of a phase, all series end to end: inputs [rows, inputs], normalised.
+[[nodiscard]] Tensor input_rows(const TableData& data, Phase phase);
+/// Answers [rows, targets] in the units of the file, but for the shift of outputs; class indices
+/// [rows, 1].
+[[nodiscard]] Tensor goal_rows(const TableData& data, const TableSettings& settings, Phase phase);
+/// Rows of a table [rows, width] at indices, shaped [extents..., width].
+[[nodiscard]] Tensor rows_at(const Tensor& table, std::span<const std::int64_t> rows,
+                             std::vector<std::int64_t> extents);
+
+/// What gradients learn from: the same rows in the same parts, with answers in the units of
+/// outputs. Sequences are windows side by side, of which every step counts; rows after the last
+/// whole one are left out. Throws ConfigError for a warm_up.
+[[nodiscard]] Learning table_learning(const TableData& data, const TableSettings& settings);
+
+/// Windows of consecutive rows over the rows of some series laid end to end.
+struct Windows {
+    std::int64_t count = 0;
+    std::vector<std::int64_t> rows;  ///< [count, length]
+    std::vector<bool> counted;       ///< [count, length]: whether a step is part of the loss.
+};
+
+/// Windows in which every row counts exactly once. Each begins `warm_up` rows before the first row
+/// it counts; the first window of a series has nothing before it and counts from its first row; the
+/// last one reaches back over counted rows to be full. A series shorter than a window repeats its
+/// last row, uncounted.
+[[nodiscard]] Windows cover(std::span<const Series> series, std::int64_t length,
+                            std::int64_t warm_up);
+
+/// Uniform draws with repetition among all windows that lie inside one series; → their rows,
+/// [count, length]. Every series has at least `length` rows.
+[[nodiscard]] std::vector<std::int64_t> draw_windows(std::span<const Series> series,
+                                                     std::int64_t length, std::int64_t count,
+                                                     RandomStream& rng);
+
+/// What the user of a table should know of its data before a run, a line each: classes that are no
+/// indices or are missing in a part, columns that are not scaled, targets of different scale, no
+/// baselines.
+[[nodiscard]] std::vector<std::string> table_notes(const TableData& data,
+                                                   const TableSettings& settings);
+
+/// What the fitness is measured in, where the network's outputs are scaled.
+[[nodiscard]] std::optional<LossUnits> table_loss_units(const TableData& data,
+                                                        const TableSettings& settings);
+
+/// What a simple predictor reaches on the rows of a phase, in the units of the file:
+/// - persistence: the loss of answering with the target's value at row t;
+/// - mean: the loss of always answering with the mean of the target over the train rows;
+/// - least_squares: the loss of the linear function of the inputs, with a constant, that fits the
+///   train rows best;
+/// - majority: the accuracy (share of rows) of always naming the commonest class of the train rows;
+/// - frequencies: the cross entropy of always answering with the class frequencies of the train
+///   rows.
+[[nodiscard]] double table_baseline(std::string_view name, const TableData& data, Phase phase,
+                                    TableLoss loss);
+
+}  // namespace cambrian::evolve
