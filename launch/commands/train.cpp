@@ -12,11 +12,10 @@
 #include "cambrian/evolve/runs/exit_code.hpp"
 #include "cambrian/evolve/runs/network_file.hpp"
 #include "cambrian/launch/commands/commands.hpp"
-#include "cambrian/launch/commands/signals.hpp"
 #include "cambrian/launch/config/founder_reader.hpp"
 #include "cambrian/launch/config/training_reader.hpp"
 #include "cambrian/launch/devices/device.hpp"
-#include "cambrian/launch/launcher.hpp"
+#include "cambrian/launch/process.hpp"
 #include "cambrian/launch/show/structure_text.hpp"
 #include "cambrian/launch/show/training_reporter.hpp"
 

@@ -14,9 +14,8 @@
 #include "cambrian/launch/commands/commands.hpp"
 #include "cambrian/launch/config/nearest.hpp"
 #include "cambrian/launch/config/training_reader.hpp"
-#include "cambrian/launch/launcher.hpp"
 #include "cambrian/launch/main.hpp"
-#include "cambrian/launch/standard_descriptors.hpp"
+#include "cambrian/launch/process.hpp"
 
 namespace cambrian::launch {
 namespace {

@@ -13,7 +13,7 @@
 #include <string_view>
 
 #include "cambrian/engine/network/network.hpp"
-#include "cambrian/launch/launcher.hpp"
+#include "cambrian/launch/process.hpp"
 #include "cambrian/launch/show/result_text.hpp"
 #include "cambrian/launch/show/structure_text.hpp"
 
