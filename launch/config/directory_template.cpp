@@ -1,4 +1,4 @@
-#include "cambrian/launch/config/directory_template.hpp"
+#include "cambrian/launch/config/experiment_reader.hpp"
 
 #include <fmt/format.h>
 

@@ -11,9 +11,8 @@
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/core/json/field_json.hpp"
 #include "cambrian/engine/core/shortened.hpp"
-#include "cambrian/launch/config/directory_template.hpp"
-#include "cambrian/launch/config/error_origin.hpp"
 #include "cambrian/launch/config/founder_reader.hpp"
+#include "cambrian/launch/config/schema_validator.hpp"
 
 namespace cambrian::launch {
 namespace {

@@ -9,8 +9,8 @@
 #include "cambrian/engine/io/safetensors.hpp"
 #include "cambrian/evolve/runs/network_file.hpp"
 #include "cambrian/evolve/runs/network_tensors.hpp"
-#include "cambrian/launch/config/error_origin.hpp"
 #include "cambrian/launch/config/network_task.hpp"
+#include "cambrian/launch/config/schema_validator.hpp"
 
 namespace cambrian::launch {
 namespace {

@@ -3,11 +3,19 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "cambrian/engine/io/safetensors.hpp"
 #include "cambrian/engine/network/network.hpp"
 
+// What a conversion does to tensors: their names, and what becomes of weights that a type rounds.
 namespace cambrian::launch {
+
+/// Applies rules "from=to" in order to the names of tensors. `from` is a whole name or the parts
+/// before a dot ("fc1" fits "fc1.weight"); an empty one fits every name and puts `to` before it, an
+/// empty `to` takes the parts away. Throws ConfigError for a rule that fits nothing or makes two
+/// tensors share a name; `source` names the file.
+void rename(Safetensors& content, std::span<const std::string> rules, std::string_view source);
 
 /// What becomes of weights that are stored by a type without scales.
 struct RoundingLoss {
