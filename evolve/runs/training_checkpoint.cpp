@@ -12,7 +12,8 @@ namespace {
 constexpr const char* kind = "training";
 
 /// An identity is a config; the state has as many numbers as the network and its optimiser.
-constexpr std::array<WantedSection, 2> sections{{{"about", std::uint64_t{32} << 20U}, {"state"}}};
+constexpr std::array<WantedSection, 2> training_sections{
+    {{"about", std::uint64_t{32} << 20U}, {"state"}}};
 
 }  // namespace
 
@@ -33,7 +34,7 @@ void write_training_checkpoint(const std::filesystem::path& path,
 }
 
 TrainingCheckpoint read_training_checkpoint(const std::filesystem::path& path) {
-    const Container container = decode_container(read_file(path), path.string(), sections);
+    const Container container = decode_container(read_file(path), path.string(), training_sections);
     if (container.kind != kind)
         throw InputError(path.string() + " holds no training (it is a " + container.kind +
                          " file) give the directory of a training");

@@ -11,6 +11,7 @@
 #include "cambrian/launch/config/founder_reader.hpp"
 #include "cambrian/launch/config/nearest.hpp"
 #include "cambrian/launch/config/training_reader.hpp"
+#include "cambrian/launch/show/run_text.hpp"
 #include "cambrian/launch/show/structure_text.hpp"
 
 namespace cambrian::launch {

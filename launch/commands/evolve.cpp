@@ -16,14 +16,13 @@
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/evolve/runs/exit_code.hpp"
 #include "cambrian/launch/commands/commands.hpp"
-#include "cambrian/launch/commands/dry_run.hpp"
 #include "cambrian/launch/config/experiment_reader.hpp"
 #include "cambrian/launch/config/founder_reader.hpp"
 #include "cambrian/launch/config/training_reader.hpp"
 #include "cambrian/launch/devices/device.hpp"
 #include "cambrian/launch/process.hpp"
 #include "cambrian/launch/show/console_reporter.hpp"
-#include "cambrian/launch/show/result_text.hpp"
+#include "cambrian/launch/show/run_text.hpp"
 
 namespace cambrian::launch {
 namespace {

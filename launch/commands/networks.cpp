@@ -16,7 +16,6 @@
 #include "cambrian/launch/commands/output_file.hpp"
 #include "cambrian/launch/config/schema.hpp"
 #include "cambrian/launch/convert/network_preparation.hpp"
-#include "cambrian/launch/show/structure_dot.hpp"
 #include "cambrian/launch/show/structure_text.hpp"
 
 namespace cambrian::launch {

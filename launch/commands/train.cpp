@@ -16,8 +16,9 @@
 #include "cambrian/launch/config/training_reader.hpp"
 #include "cambrian/launch/devices/device.hpp"
 #include "cambrian/launch/process.hpp"
+#include "cambrian/launch/show/console_reporter.hpp"
+#include "cambrian/launch/show/run_text.hpp"
 #include "cambrian/launch/show/structure_text.hpp"
-#include "cambrian/launch/show/training_reporter.hpp"
 
 namespace cambrian::launch {
 namespace {

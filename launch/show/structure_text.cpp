@@ -83,39 +83,6 @@ std::string structure_table(const Network& network) {
     return text + table_line(with_counts({"total", "", "", "", "", ""}, report.total));
 }
 
-std::string notes_text(const std::vector<std::string>& notes) {
-    std::string text;
-    for (const std::string& note : notes) text += fmt::format("  note        {}\n", note);
-    return text;
-}
-
-std::string notes_text(const evolve::Task& task) {
-    return notes_text(task.notes());
-}
-
-std::string summary_text(const distributed::Experiment& experiment) {
-    const Network network(experiment.variation.founder);
-    std::string text = fmt::format("  task        {}\n", experiment.task->type());
-    text += notes_text(*experiment.task);
-    text += fmt::format("  population  {}, seed {}\n", experiment.population.size, experiment.seed);
-    text += fmt::format("  network     {}\n", structure_line(network));
-    const distributed::StopSettings never;
-    const distributed::StopSettings& stop = experiment.stop;
-    std::string end;
-    const auto add = [&](const std::string& part) { end += (end.empty() ? "" : ", or ") + part; };
-    if (stop.generations != never.generations) add(fmt::format("{} generations", stop.generations));
-    if (stop.fitness != never.fitness) add(fmt::format("fitness {:.6g}", stop.fitness));
-    if (stop.evaluations != never.evaluations) add(fmt::format("{} evaluations", stop.evaluations));
-    if (stop.seconds != never.seconds) add(fmt::format("{:.6g} seconds", stop.seconds));
-    text += fmt::format("  ends after  {}\n", end.empty() ? "an interrupt" : end);
-    text += fmt::format("  directory   {}\n", experiment.directory.string());
-    return text + notes_text(experiment);
-}
-
-std::string notes_text(const distributed::Experiment& experiment) {
-    return notes_text(experiment.notes);
-}
-
 Json network_json(const distributed::NetworkFile& file) {
     const evolve::Genome& genome = file.genome;
     const auto gene = [](const evolve::Gene& g) {

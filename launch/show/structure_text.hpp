@@ -2,7 +2,6 @@
 
 #include <string>
 
-#include "cambrian/distributed/experiment.hpp"
 #include "cambrian/engine/network/network.hpp"
 #include "cambrian/evolve/runs/network_file.hpp"
 #include "cambrian/launch/json.hpp"
@@ -19,16 +18,10 @@ namespace cambrian::launch {
 /// (summary.hpp).
 [[nodiscard]] std::string structure_table(const Network& network);
 
-/// A line for each thing that the user of a task should know of its data.
-[[nodiscard]] std::string notes_text(const evolve::Task& task);
-
-/// Task, population, network and end of an experiment, in a few lines.
-[[nodiscard]] std::string summary_text(const distributed::Experiment& experiment);
-
-/// A line for each note.
-[[nodiscard]] std::string notes_text(const std::vector<std::string>& notes);
-/// A line for each of its notes.
-[[nodiscard]] std::string notes_text(const distributed::Experiment& experiment);
+/// The network as a graphviz graph: cells as clusters with their slots, the layers of containers
+/// inside theirs, the chain with the shapes that flow along it, links with their parameters, dashed
+/// slots that are disabled. Empty slots are shown where the grid is small.
+[[nodiscard]] std::string graphviz_text(const Network& network, const std::string& title);
 
 /// Everything that a network file says but its weights.
 [[nodiscard]] Json network_json(const distributed::NetworkFile& file);

@@ -1,4 +1,4 @@
-#include "cambrian/launch/show/structure_dot.hpp"
+#include "cambrian/launch/show/structure_text.hpp"
 
 #include <gmock/gmock.h>
 

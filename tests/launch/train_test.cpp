@@ -15,7 +15,7 @@
 #include "cambrian/evolve/runs/network_file.hpp"
 #include "cambrian/launch/config/schema_validator.hpp"
 #include "cambrian/launch/config/training_reader.hpp"
-#include "cambrian/launch/show/training_reporter.hpp"
+#include "cambrian/launch/show/console_reporter.hpp"
 #include "cambrian/tests/launch/launch_support.hpp"
 
 namespace cambrian::launch {

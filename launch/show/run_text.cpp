@@ -1,0 +1,245 @@
+#include "cambrian/launch/show/run_text.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "cambrian/engine/graph/passes/passes.hpp"
+#include "cambrian/launch/show/structure_text.hpp"
+
+namespace cambrian::launch {
+
+std::string notes_text(const std::vector<std::string>& notes) {
+    std::string text;
+    for (const std::string& note : notes) text += fmt::format("  note        {}\n", note);
+    return text;
+}
+
+std::string notes_text(const evolve::Task& task) {
+    return notes_text(task.notes());
+}
+
+std::string notes_text(const distributed::Experiment& experiment) {
+    return notes_text(experiment.notes);
+}
+
+std::string summary_text(const distributed::Experiment& experiment) {
+    const Network network(experiment.variation.founder);
+    std::string text = fmt::format("  task        {}\n", experiment.task->type());
+    text += notes_text(*experiment.task);
+    text += fmt::format("  population  {}, seed {}\n", experiment.population.size, experiment.seed);
+    text += fmt::format("  network     {}\n", structure_line(network));
+    const distributed::StopSettings never;
+    const distributed::StopSettings& stop = experiment.stop;
+    std::string end;
+    const auto add = [&](const std::string& part) { end += (end.empty() ? "" : ", or ") + part; };
+    if (stop.generations != never.generations) add(fmt::format("{} generations", stop.generations));
+    if (stop.fitness != never.fitness) add(fmt::format("fitness {:.6g}", stop.fitness));
+    if (stop.evaluations != never.evaluations) add(fmt::format("{} evaluations", stop.evaluations));
+    if (stop.seconds != never.seconds) add(fmt::format("{:.6g} seconds", stop.seconds));
+    text += fmt::format("  ends after  {}\n", end.empty() ? "an interrupt" : end);
+    text += fmt::format("  directory   {}\n", experiment.directory.string());
+    return text + notes_text(experiment);
+}
+
+namespace {
+
+struct Cost {
+    std::int64_t shared = 0;     ///< Bytes of data and draws.
+    std::int64_t temporary = 0;  ///< Bytes of temporaries of one run.
+};
+
+std::vector<Var> inputs(Graph& graph, const std::vector<Tensor>& tensors, const char* prefix) {
+    std::vector<Var> result;
+    for (const Tensor& tensor : tensors)
+        result.push_back(
+            graph.input(fmt::format("{}.{}", prefix, result.size()), tensor.type, tensor.shape));
+    return result;
+}
+
+std::int64_t bytes(const std::vector<Tensor>& tensors) {
+    constexpr std::int64_t word = 4;
+    std::int64_t total = 0;
+    for (const Tensor& tensor : tensors) total += tensor.shape.elements() * word;
+    return total;
+}
+
+/// Compiles the objective of the starting structure, as an evaluation does.
+Cost cost(const distributed::Experiment& experiment, Backend& backend, std::int64_t individuals) {
+    const evolve::Task& task = *experiment.task;
+    const Network network(experiment.variation.founder);
+    const std::vector<Tensor> data = task.data(evolve::Phase::train);
+    const std::vector<Tensor> draws = task.draws(evolve::Phase::train, experiment.seed, 0);
+    const auto at_least_one = [](std::int64_t count) { return std::max<std::int64_t>(1, count); };
+    Graph graph;
+    const NetworkOperands operands{
+        graph.input("weights", ValueType::real, Shape{network.weight_count()}),
+        graph.input("activations", ValueType::integer,
+                    Shape{at_least_one(network.activation_count())}),
+        graph.input("enabled", ValueType::boolean, Shape{at_least_one(network.slot_count())})};
+    const std::vector<Var> data_inputs = inputs(graph, data, "data");
+    const std::vector<Var> draw_inputs = inputs(graph, draws, "draws");
+    graph.output(
+        task.build({graph, network, operands, data_inputs, draw_inputs}, evolve::Phase::train)
+            .fitness);
+    constexpr std::array<std::size_t, 3> per_individual{0, 1, 2};
+    const auto program = backend.compile(eliminate_dead_code(vmap(graph, per_individual)));
+    return {bytes(data) + bytes(draws), program->peak_bytes(individuals)};
+}
+
+std::string size_text(std::int64_t count) {
+    constexpr double kibi = 1024.0;
+    const auto value = static_cast<double>(count);
+    if (value < 10 * kibi) return fmt::format("{} B", count);
+    if (value < 10 * kibi * kibi) return fmt::format("{:.1f} KiB", value / kibi);
+    if (value < 10 * kibi * kibi * kibi) return fmt::format("{:.1f} MiB", value / kibi / kibi);
+    return fmt::format("{:.1f} GiB", value / kibi / kibi / kibi);
+}
+
+}  // namespace
+
+std::string dry_run_text(const distributed::Experiment& experiment, Backend& backend, int ranks) {
+    const Network network(experiment.variation.founder);
+    std::string text = experiment.name + "\n" + summary_text(experiment);
+    text += structure_table(network);
+
+    const std::uint64_t population = experiment.population.size;
+    const std::uint64_t fixed = experiment.distribution.shard_size;
+    const std::uint64_t automatic =
+        std::max<std::uint64_t>(1, population / (2 * static_cast<std::uint64_t>(ranks)));
+    const std::uint64_t shard = std::min(population, fixed == 0 ? automatic : fixed);
+    text += fmt::format("  ranks       {} (start more with mpirun or launch/mpi)\n", ranks);
+    text += fmt::format("  backend     {}\n", backend.describe().text());
+    text += fmt::format("  shards      {} individuals{}\n", shard,
+                        fixed == 0 ? " at most, smaller toward the end of a generation" : "");
+    if (experiment.task->signature().host) {
+        text += "  memory      chosen by the task (it is evaluated on the host)\n";
+        return text;
+    }
+    const Cost of_shard = cost(experiment, backend, static_cast<std::int64_t>(shard));
+    text +=
+        fmt::format("  memory      {} of temporaries for a shard, {} of data, {} of weights",
+                    size_text(of_shard.temporary), size_text(of_shard.shared),
+                    size_text(4 * network.weight_count() * static_cast<std::int64_t>(population)));
+    const std::int64_t limit = backend.memory().limit;
+    text += limit > 0 ? fmt::format(" (limit {})\n", size_text(limit)) : std::string("\n");
+    return text;
+}
+
+namespace {
+
+using evolve::Phase;
+constexpr std::array phases{Phase::train, Phase::validation, Phase::test};
+
+/// One row of the table of losses: a value for each phase that has one.
+using Row = std::array<std::optional<double>, phases.size()>;
+
+std::vector<std::pair<std::string, Row>> baseline_rows(const evolve::Task& task) {
+    std::vector<std::pair<std::string, Row>> rows;
+    const evolve::TaskSignature signature = task.signature();
+    const std::array<bool, phases.size()> present{true, signature.validates, signature.tests};
+    for (std::size_t i = 0; i < phases.size(); ++i) {
+        if (!present[i]) continue;
+        for (const auto& [name, loss] : task.baselines(phases[i])) {
+            auto row = rows.begin();
+            while (row != rows.end() && row->first != name) ++row;
+            if (row == rows.end()) row = rows.insert(rows.end(), {name, Row{}});
+            row->second[i] = loss;
+        }
+    }
+    return rows;
+}
+
+std::string table_line(const std::string& name, const std::array<std::string, 3>& cells) {
+    return fmt::format("  {:<16} {:>14} {:>14} {:>14}\n", name, cells[0], cells[1], cells[2]);
+}
+
+std::string loss_table(const evolve::Task& task, const distributed::RunResult& result) {
+    std::vector<std::pair<std::string, Row>> rows = baseline_rows(task);
+    const std::optional<evolve::LossUnits> units = task.loss_units();
+    if (rows.empty() && !units) return "";
+    Row network;
+    if (result.best_fitness) network[0] = -*result.best_fitness;
+    if (result.best_validated) network[1] = -*result.best_validated;
+    if (result.best_tested) network[2] = -*result.best_tested;
+    rows.insert(rows.begin(), {"network", network});
+    if (units && units->factor) {
+        for (std::optional<double>& loss : network)
+            if (loss) loss = *loss / *units->factor;
+        rows.emplace_back("network, scaled", network);
+    }
+    std::string text = table_line("loss", {"train", "validation", "test"});
+    for (const auto& [name, row] : rows) {
+        std::array<std::string, 3> cells;
+        for (std::size_t i = 0; i < row.size(); ++i)
+            cells[i] = row[i] ? fmt::format("{:.6g}", *row[i]) : "-";
+        text += table_line(name, cells);
+    }
+    if (units)
+        text += fmt::format("  ({}{})\n", units->name,
+                            units->factor ? "; scaled: of the network's outputs" : "");
+    if (task.signature().stochastic)
+        text += "  (train: the network on the rows of one generation, the others on all)\n";
+    return text;
+}
+
+std::string reason_text(const distributed::RunResult& result) {
+    static const std::map<distributed::StopReason, std::string> texts{
+        {distributed::StopReason::generations, "all generations are done"},
+        {distributed::StopReason::fitness, "the fitness is reached"},
+        {distributed::StopReason::evaluations, "all evaluations are spent"},
+        {distributed::StopReason::seconds, "the time is up"},
+        {distributed::StopReason::interrupted, "interrupted, with a checkpoint"}};
+    return texts.at(result.reason);
+}
+
+}  // namespace
+
+std::string unsolved_text(const distributed::Experiment& experiment,
+                          const distributed::RunResult& result) {
+    const bool validates = experiment.task->signature().validates;
+    const std::optional<double> reached = validates ? result.best_validated : result.best_fitness;
+    return fmt::format("not solved: {} {} was asked for, {} was reached",
+                       validates ? "validated fitness" : "fitness", experiment.stop.fitness,
+                       reached ? fmt::format("{:.9g}", *reached) : std::string("none"));
+}
+
+std::string result_text(const distributed::Experiment& experiment,
+                        const distributed::RunResult& result) {
+    const std::string directory = experiment.directory.string();
+    if (result.last.evaluations == 0)
+        return fmt::format("{} before the first generation\n  go on:  cambrian resume {}\n",
+                           reason_text(result), directory);
+    std::string text =
+        fmt::format("{} after {} generations and {} evaluations\n", reason_text(result),
+                    result.last.generation + 1, result.last.evaluations);
+    if (!result.best_fitness) {
+        text +=
+            "  no individual had a valid fitness (their outputs are not finite): look at the "
+            "data, the loss and mutation.weight_power\n";
+        if (!result.solved.value_or(true)) text += unsolved_text(experiment, result) + '\n';
+        return text;
+    }
+    text += fmt::format("  best fitness {:.6g}", *result.best_fitness);
+    if (result.best_validated) text += fmt::format(", validated {:.6g}", *result.best_validated);
+    if (result.best_tested) text += fmt::format(", tested {:.6g}", *result.best_tested);
+    text += '\n';
+    text += loss_table(*experiment.task, result);
+    text += fmt::format("  {}/best.cmb, generations.csv, timings.csv, config.json\n", directory);
+    if (result.reason == distributed::StopReason::interrupted) {
+        text += fmt::format("  go on:  cambrian resume {}\n", directory);
+        return text;
+    }
+    text += fmt::format("  look:   cambrian inspect {}/best.cmb\n", directory);
+    text += fmt::format("  test:   cambrian evaluate {}/best.cmb\n", directory);
+    if (!result.solved.value_or(true)) text += unsolved_text(experiment, result) + '\n';
+    return text;
+}
+
+}  // namespace cambrian::launch
