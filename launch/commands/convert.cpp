@@ -15,7 +15,7 @@
 #include "cambrian/evolve/runs/network_tensors.hpp"
 #include "cambrian/launch/commands/commands.hpp"
 #include "cambrian/launch/commands/output_file.hpp"
-#include "cambrian/launch/config/founder_reader.hpp"
+#include "cambrian/launch/config/network_reader.hpp"
 #include "cambrian/launch/config/training_reader.hpp"
 #include "cambrian/launch/convert/tensor_conversion.hpp"
 #include "cambrian/launch/show/structure_text.hpp"

@@ -10,8 +10,7 @@
 #include "cambrian/evolve/evaluation/evaluator.hpp"
 #include "cambrian/evolve/runs/exit_code.hpp"
 #include "cambrian/launch/commands/commands.hpp"
-#include "cambrian/launch/config/founder_reader.hpp"
-#include "cambrian/launch/config/network_task.hpp"
+#include "cambrian/launch/config/network_reader.hpp"
 #include "cambrian/launch/convert/network_preparation.hpp"
 #include "cambrian/launch/devices/device.hpp"
 

@@ -23,7 +23,6 @@
 #include "cambrian/launch/config/config_file.hpp"
 #include "cambrian/launch/config/experiment_reader.hpp"
 #include "cambrian/launch/convert/network_preparation.hpp"
-#include "cambrian/launch/convert/prepared_rows.hpp"
 #include "cambrian/launch/devices/device.hpp"
 
 namespace cambrian::launch {

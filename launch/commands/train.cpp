@@ -12,7 +12,7 @@
 #include "cambrian/evolve/runs/exit_code.hpp"
 #include "cambrian/evolve/runs/network_file.hpp"
 #include "cambrian/launch/commands/commands.hpp"
-#include "cambrian/launch/config/founder_reader.hpp"
+#include "cambrian/launch/config/network_reader.hpp"
 #include "cambrian/launch/config/training_reader.hpp"
 #include "cambrian/launch/devices/device.hpp"
 #include "cambrian/launch/process.hpp"

@@ -11,7 +11,7 @@
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/core/json/field_json.hpp"
 #include "cambrian/engine/core/shortened.hpp"
-#include "cambrian/launch/config/founder_reader.hpp"
+#include "cambrian/launch/config/network_reader.hpp"
 #include "cambrian/launch/config/schema_validator.hpp"
 
 namespace cambrian::launch {

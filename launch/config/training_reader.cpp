@@ -7,7 +7,7 @@
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/core/json/field_json.hpp"
-#include "cambrian/launch/config/founder_reader.hpp"
+#include "cambrian/launch/config/network_reader.hpp"
 
 namespace cambrian::launch {
 namespace {

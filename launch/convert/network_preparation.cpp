@@ -8,8 +8,6 @@
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/core/json/json_text.hpp"
-#include "cambrian/launch/config/network_task.hpp"
-#include "cambrian/launch/convert/prepared_rows.hpp"
 
 namespace cambrian::launch {
 namespace {

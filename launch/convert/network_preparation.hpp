@@ -1,13 +1,16 @@
 #pragma once
 
+#include <iosfwd>
 #include <optional>
 #include <span>
 #include <string>
-#include <string_view>
+#include <vector>
 
+#include "cambrian/engine/io/csv.hpp"
 #include "cambrian/evolve/genome/preparation.hpp"
-#include "cambrian/launch/config/network_task.hpp"
+#include "cambrian/launch/config/network_reader.hpp"
 
+// How the network of a file wants its rows, and such rows.
 namespace cambrian::launch {
 
 /// How rows of data reach the network of a file: as the file says. A file of a table or a data set
@@ -30,5 +33,26 @@ namespace cambrian::launch {
 /// Preparation of a network file for people, a few lines: columns with what happens to them,
 /// outputs, classes.
 [[nodiscard]] std::string preparation_text(const evolve::Preparation& preparation);
+
+/// Rows of a CSV file for one network.
+struct PreparedRows {
+    NumberTable table;  ///< The inputs' columns, then those that changes are added to.
+    std::vector<std::string> ignored;  ///< Columns of the file that the network has no use for.
+    std::vector<float> inputs;         ///< [rows, inputs], as the network sees them.
+};
+
+/// Reads them: columns by name in any order, or all columns in theirs where inputs have no names.
+/// Throws InputError for missing columns, naming all of them, or another number of columns.
+[[nodiscard]] PreparedRows read_rows(const std::string& path,
+                                     const evolve::Preparation& preparation);
+
+/// A CSV table of answers in the units of the data, then the label of the class where there are
+/// classes.
+/// @param outputs of the network, [rows, outputs].
+void write_answers(std::ostream& out, std::span<const float> outputs, const PreparedRows& rows,
+                   const evolve::Preparation& preparation);
+
+/// "a, b, c", at most as many names as a message should have, without control bytes.
+[[nodiscard]] std::string listed(std::span<const std::string> names);
 
 }  // namespace cambrian::launch

@@ -1,4 +1,4 @@
-#include "cambrian/launch/convert/prepared_rows.hpp"
+#include "cambrian/launch/convert/network_preparation.hpp"
 
 #include <fmt/format.h>
 
