@@ -1,4 +1,4 @@
-#include "cambrian/distributed/communicator/mpi_communicator.hpp"
+#include "cambrian/distributed/communicator/mpi_session.hpp"
 
 #include "cambrian/engine/core/error.hpp"
 

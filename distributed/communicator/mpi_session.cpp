@@ -19,7 +19,6 @@
 #include <string>
 #include <utility>
 
-#include "cambrian/distributed/communicator/mpi_communicator.hpp"
 #include "cambrian/engine/core/error.hpp"
 
 #if defined(CAMBRIAN_HAS_MPI)

@@ -9,6 +9,9 @@ namespace cambrian::distributed {
 /// Whether this build speaks MPI.
 [[nodiscard]] bool mpi_available();
 
+/// This rank's end of MPI's world; MPI must be initialised. Throws Error without MPI in the build.
+[[nodiscard]] Communicator make_mpi_communicator();
+
 /// Owns MPI_Init and MPI_Finalize. Ignores SIGPIPE (a dead peer must not kill us) and guards both
 /// with a timer (SIGALRM), because they can hang after a peer died.
 class MpiSession {

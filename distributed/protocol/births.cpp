@@ -1,4 +1,4 @@
-#include "cambrian/distributed/protocol/births.hpp"
+#include "cambrian/distributed/protocol/message_blocks.hpp"
 
 #include <utility>
 

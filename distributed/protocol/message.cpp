@@ -2,8 +2,7 @@
 
 #include <optional>
 
-#include "cambrian/distributed/protocol/births.hpp"
-#include "cambrian/distributed/protocol/outcomes.hpp"
+#include "cambrian/distributed/protocol/message_blocks.hpp"
 
 namespace cambrian::distributed {
 

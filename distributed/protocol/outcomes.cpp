@@ -1,4 +1,4 @@
-#include "cambrian/distributed/protocol/outcomes.hpp"
+#include "cambrian/distributed/protocol/message_blocks.hpp"
 
 #include <algorithm>
 #include <array>

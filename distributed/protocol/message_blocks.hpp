@@ -5,10 +5,13 @@
 #include <span>
 #include <vector>
 
+#include "cambrian/distributed/protocol/message.hpp"
+#include "cambrian/engine/core/thread_pool.hpp"
 #include "cambrian/engine/network/archive/archive.hpp"
 #include "cambrian/evolve/variation/birth.hpp"
 
-// Internal to messages: parents and births as blocks of words. Readers throw InputError.
+// Internal to messages: parents and births as blocks of words, and what a shard gave and took.
+// Readers throw InputError.
 namespace cambrian::distributed::detail {
 
 /// Each parent's place in the list is not written: it is the order.
@@ -23,5 +26,13 @@ void write_births(ArchiveWriter& archive, std::span<const evolve::Birth> births,
 using ParentList = std::optional<std::span<const evolve::Parent>>;
 void read_births(ArchiveReader& archive, std::vector<evolve::Birth>& births,
                  const ParentList& list);
+
+/// In blocks, which the threads of the reader share.
+void write_outcomes(ArchiveWriter& archive, std::span<const evolve::Outcome> outcomes);
+void read_outcomes(ArchiveReader& archive, std::vector<evolve::Outcome>& outcomes,
+                   ThreadPool& threads);
+
+void write_cost(ArchiveWriter& archive, const ShardCost& cost);
+void read_cost(ArchiveReader& archive, ShardCost& cost);
 
 }  // namespace cambrian::distributed::detail
