@@ -6,6 +6,7 @@
 // Inlined always: a loop over one of these becomes vector code only when no call is left in it.
 #define CAMBRIAN_ELEMENTARY(name) [[gnu::always_inline]] inline float name
 #define CAMBRIAN_CALL(name) name
+#define CAMBRIAN_CODEC(type, name) [[gnu::always_inline]] inline type name
 #define CAMBRIAN_PRECISE
 
 /// Our own elementwise functions: the same bits on every device and in scalar and vector code,
@@ -25,6 +26,17 @@ using uint = std::uint32_t;
 
 }  // namespace cambrian::elementary
 
+/// Codes of the formats that numbers are stored in: encode_<format> and decode_<format>, the same
+/// bits on every device.
+namespace cambrian::number_formats {
+
+using namespace elementary;
+
+#include "cambrian/engine/core/number_formats.inl"
+
+}  // namespace cambrian::number_formats
+
 #undef CAMBRIAN_ELEMENTARY
 #undef CAMBRIAN_CALL
+#undef CAMBRIAN_CODEC
 #undef CAMBRIAN_PRECISE

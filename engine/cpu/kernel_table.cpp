@@ -9,7 +9,7 @@
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/cpu/execution/lift.hpp"
 #include "cambrian/engine/cpu/kernels/lift_vectors.hpp"
-#include "cambrian/engine/graph/data_checks.hpp"
+#include "cambrian/engine/graph/graph_errors.hpp"
 
 namespace cambrian::cpu {
 

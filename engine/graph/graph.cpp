@@ -6,7 +6,7 @@
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/graph/batch_axes.hpp"
-#include "cambrian/engine/graph/shape_errors.hpp"
+#include "cambrian/engine/graph/graph_errors.hpp"
 
 namespace cambrian {
 

@@ -3,7 +3,7 @@
 #include <array>
 #include <cstdint>
 
-#include "cambrian/engine/core/number_formats.hpp"
+#include "cambrian/engine/core/elementary.hpp"
 #include "cambrian/engine/graph/op.hpp"
 
 namespace cambrian {

@@ -39,7 +39,7 @@ struct WindowGeometry {
 };
 
 /// The geometry of a window over the last axes of a tensor. Throws the reason of a rule (see
-/// shape_errors.hpp) when the window is not valid or has no place in them.
+/// graph_errors.hpp) when the window is not valid or has no place in them.
 [[nodiscard]] WindowGeometry window_geometry(const Window& window,
                                              std::span<const std::int64_t> extents);
 

@@ -7,7 +7,7 @@
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/core/hash.hpp"
-#include "cambrian/engine/core/shortened.hpp"
+#include "cambrian/engine/core/message_text.hpp"
 #include "cambrian/engine/io/compression.hpp"
 
 // Layout, little endian: magic (8 bytes), version (u32), sections (u32), total length (u64), kind

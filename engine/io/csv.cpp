@@ -15,8 +15,7 @@
 #include <unordered_set>
 
 #include "cambrian/engine/core/error.hpp"
-#include "cambrian/engine/core/nearest.hpp"
-#include "cambrian/engine/core/shortened.hpp"
+#include "cambrian/engine/core/message_text.hpp"
 
 namespace cambrian {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/core/json/json_text.hpp"
-#include "cambrian/engine/core/shortened.hpp"
+#include "cambrian/engine/core/message_text.hpp"
 #include "cambrian/engine/io/container.hpp"
 
 namespace cambrian {

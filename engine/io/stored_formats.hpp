@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <limits>
 
-#include "cambrian/engine/core/number_formats.hpp"
+#include "cambrian/engine/core/elementary.hpp"
 
 /// Codes of the formats that files alone have; those that the graph computes with too are in
 /// number_formats. Formats with a sign limit what lies beyond their largest, infinities too.

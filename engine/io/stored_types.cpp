@@ -5,8 +5,8 @@
 #include <limits>
 #include <type_traits>
 
+#include "cambrian/engine/core/elementary.hpp"
 #include "cambrian/engine/core/error.hpp"
-#include "cambrian/engine/core/number_formats.hpp"
 #include "cambrian/engine/io/safetensors.hpp"
 #include "cambrian/engine/io/stored_formats.hpp"
 

@@ -1,6 +1,6 @@
 #include "cambrian/engine/core/elementary.hpp"
 #include "cambrian/engine/core/error.hpp"
-#include "cambrian/engine/graph/data_checks.hpp"
+#include "cambrian/engine/graph/graph_errors.hpp"
 #include "cambrian/engine/reference/kernels.hpp"
 
 namespace cambrian::reference {

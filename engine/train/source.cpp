@@ -12,8 +12,8 @@
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/core/json/kinds.hpp"
+#include "cambrian/engine/core/message_text.hpp"
 #include "cambrian/engine/core/random.hpp"
-#include "cambrian/engine/core/shortened.hpp"
 #include "cambrian/engine/io/csv.hpp"
 #include "cambrian/engine/train/source_kinds.hpp"
 

@@ -9,7 +9,7 @@
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/core/json/json_text.hpp"
-#include "cambrian/engine/core/shortened.hpp"
+#include "cambrian/engine/core/message_text.hpp"
 
 namespace cambrian::distributed {
 namespace {

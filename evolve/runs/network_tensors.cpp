@@ -7,7 +7,7 @@
 #include <map>
 
 #include "cambrian/engine/core/error.hpp"
-#include "cambrian/engine/core/shortened.hpp"
+#include "cambrian/engine/core/message_text.hpp"
 
 namespace cambrian::distributed {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "cambrian/engine/backend/run_checks.hpp"
 #include "cambrian/engine/core/contract.hpp"
-#include "cambrian/engine/graph/data_checks.hpp"
+#include "cambrian/engine/graph/graph_errors.hpp"
 
 namespace cambrian::gpu {
 

@@ -10,7 +10,7 @@
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/core/json/field_json.hpp"
-#include "cambrian/engine/core/shortened.hpp"
+#include "cambrian/engine/core/message_text.hpp"
 #include "cambrian/launch/config/network_reader.hpp"
 #include "cambrian/launch/config/schema_validator.hpp"
 

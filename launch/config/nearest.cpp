@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "cambrian/engine/core/nearest.hpp"
+#include "cambrian/engine/core/message_text.hpp"
 
 namespace cambrian::launch {
 namespace {

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cambrian/engine/core/contract.hpp"
-#include "cambrian/engine/core/shortened.hpp"
+#include "cambrian/engine/core/message_text.hpp"
 #include "cambrian/launch/config/nearest.hpp"
 
 namespace cambrian::launch {

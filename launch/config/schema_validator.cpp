@@ -7,8 +7,7 @@
 #include <regex>
 
 #include "cambrian/engine/core/error.hpp"
-#include "cambrian/engine/core/nearest.hpp"
-#include "cambrian/engine/core/shortened.hpp"
+#include "cambrian/engine/core/message_text.hpp"
 #include "cambrian/launch/config/nearest.hpp"
 
 namespace cambrian::launch {

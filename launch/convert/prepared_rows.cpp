@@ -8,7 +8,7 @@
 #include <set>
 
 #include "cambrian/engine/core/error.hpp"
-#include "cambrian/engine/core/nearest.hpp"
+#include "cambrian/engine/core/message_text.hpp"
 
 namespace cambrian::launch {
 namespace {

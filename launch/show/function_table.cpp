@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "cambrian/engine/graph/builders/builders.hpp"
-#include "cambrian/engine/graph/data_checks.hpp"
+#include "cambrian/engine/graph/graph_errors.hpp"
 #include "cambrian/engine/train/optimizer.hpp"
 
 namespace cambrian::launch {

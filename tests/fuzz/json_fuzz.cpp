@@ -2,7 +2,7 @@
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/core/json/json_text.hpp"
-#include "cambrian/engine/core/shortened.hpp"
+#include "cambrian/engine/core/message_text.hpp"
 #include "cambrian/tests/fuzz/fuzz.hpp"
 
 // Any text is either refused with a reason that can be shown, or a value that is the same after

@@ -8,7 +8,7 @@
 
 #include "cambrian/engine/core/json/json_text.hpp"
 #include "cambrian/engine/core/json/kinds.hpp"
-#include "cambrian/engine/core/nearest.hpp"
+#include "cambrian/engine/core/message_text.hpp"
 
 namespace cambrian::field_json {
 

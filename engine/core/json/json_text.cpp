@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "cambrian/engine/core/error.hpp"
-#include "cambrian/engine/core/shortened.hpp"
+#include "cambrian/engine/core/message_text.hpp"
 
 namespace cambrian::json_text {
 

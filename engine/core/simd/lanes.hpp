@@ -2,6 +2,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
+#include <utility>
 
 // The one place that knows kinds of processors: everybody else writes with the types and functions
 // below. Where the compiler may use AVX2 and FMA, they are its instructions; elsewhere the same
@@ -341,5 +343,15 @@ inline bool has_wide_vectors() {
 }
 
 #endif
+
+/// Calls body(index) for every constant index below `count`. An array that is only indexed by them
+/// stays in registers; in a loop the compiler writes it to memory at every step.
+template <std::size_t count, class Body>
+[[gnu::always_inline]] inline void unrolled(const Body& body) {
+    [&]<std::size_t... index>(std::index_sequence<index...>) __attribute__((always_inline)) {
+        (body(std::integral_constant<std::size_t, index>{}), ...);
+    }
+    (std::make_index_sequence<count>{});
+}
 
 }  // namespace cambrian::cpu

@@ -7,7 +7,7 @@
 
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/elementary.hpp"
-#include "cambrian/engine/core/simd/unrolled.hpp"
+#include "cambrian/engine/core/simd/lanes.hpp"
 #include "cambrian/engine/cpu/kernels/activate.hpp"
 #include "cambrian/engine/network/bytecode/bytecode_table.hpp"
 
@@ -505,10 +505,10 @@ void run_bytecode(const BytecodeRun& run, const float* rows, std::int64_t count,
     for (std::int64_t row = 0; row < count;) {
         const std::int64_t rest = count - row;
         const auto chunk = rest > 4 ? run_chunk<8> : (rest > 1 ? run_chunk<4> : run_chunk<1>);
-        const std::int64_t lanes = std::min(rest, rest > 4 ? max_lanes : std::int64_t{4});
-        chunk(run, rows + row * run.inputs, lanes, outputs + row * run.outputs,
+        const std::int64_t taken = std::min(rest, rest > 4 ? max_lanes : std::int64_t{4});
+        chunk(run, rows + row * run.inputs, taken, outputs + row * run.outputs,
               state + row * run.capacity.state);
-        row += lanes;
+        row += taken;
     }
 }
 

@@ -4,7 +4,6 @@
 #include <array>
 
 #include "cambrian/engine/core/simd/lanes.hpp"
-#include "cambrian/engine/core/simd/unrolled.hpp"
 
 namespace cambrian::cpu {
 

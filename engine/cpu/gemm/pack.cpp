@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "cambrian/engine/core/simd/lanes.hpp"
-#include "cambrian/engine/core/simd/unrolled.hpp"
 #include "cambrian/engine/cpu/gemm/tile.hpp"
 
 namespace cambrian::cpu {

@@ -3,7 +3,6 @@
 #include <cstddef>
 
 #include "cambrian/engine/core/simd/lanes.hpp"
-#include "cambrian/engine/core/simd/unrolled.hpp"
 
 namespace cambrian::cpu {
 

@@ -4,7 +4,6 @@
 
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/simd/lanes.hpp"
-#include "cambrian/engine/core/simd/unrolled.hpp"
 #include "cambrian/engine/cpu/lanes/transposed_kernels.hpp"
 
 namespace cambrian::cpu {

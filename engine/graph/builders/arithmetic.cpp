@@ -3,7 +3,7 @@
 #include <array>
 #include <string>
 
-#include "cambrian/engine/graph/shape_errors.hpp"
+#include "cambrian/engine/graph/graph_errors.hpp"
 
 namespace cambrian {
 namespace {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "cambrian/engine/core/contract.hpp"
-#include "cambrian/engine/graph/shape_errors.hpp"
+#include "cambrian/engine/graph/graph_errors.hpp"
 
 namespace cambrian {
 namespace {

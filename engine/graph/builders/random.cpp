@@ -7,7 +7,7 @@
 
 #include "cambrian/engine/graph/builders/movement.hpp"
 #include "cambrian/engine/graph/builders/reduce.hpp"
-#include "cambrian/engine/graph/shape_errors.hpp"
+#include "cambrian/engine/graph/graph_errors.hpp"
 
 namespace cambrian {
 namespace {

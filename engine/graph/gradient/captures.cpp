@@ -1,11 +1,11 @@
-#include "cambrian/engine/graph/gradient/captures.hpp"
+#include "cambrian/engine/graph/gradient/gradient.hpp"
 
 #include <algorithm>
 #include <memory>
 #include <utility>
 
 #include "cambrian/engine/core/error.hpp"
-#include "cambrian/engine/core/nearest.hpp"
+#include "cambrian/engine/core/message_text.hpp"
 #include "cambrian/engine/graph/gradient/gradient.hpp"
 #include "cambrian/engine/graph/graph_copy.hpp"
 #include "cambrian/engine/graph/passes/passes.hpp"

@@ -3,8 +3,8 @@
 #include <optional>
 
 #include "cambrian/engine/graph/graph_copy.hpp"
+#include "cambrian/engine/graph/passes/fusion_group.hpp"
 #include "cambrian/engine/graph/passes/passes.hpp"
-#include "cambrian/engine/graph/passes/value_users.hpp"
 #include "cambrian/engine/graph/rules/op_rules.hpp"
 
 namespace cambrian {

@@ -2,8 +2,8 @@
 #include <utility>
 
 #include "cambrian/engine/graph/graph_copy.hpp"
+#include "cambrian/engine/graph/passes/fusion_group.hpp"
 #include "cambrian/engine/graph/passes/passes.hpp"
-#include "cambrian/engine/graph/passes/value_users.hpp"
 
 namespace cambrian {
 namespace {

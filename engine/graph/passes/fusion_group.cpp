@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "cambrian/engine/graph/data_checks.hpp"
+#include "cambrian/engine/graph/graph_errors.hpp"
 #include "cambrian/engine/graph/plan/liveness.hpp"
 
 namespace cambrian {
@@ -191,6 +191,18 @@ std::optional<FusionGroup> FusionGroupFinder::find(std::size_t root) const {
 
 void FusionGroupFinder::claim(const FusionGroup& region) {
     for (const std::size_t node : region.nodes) claimed_[node] = true;
+}
+
+std::vector<ValueUsers> users_of_values(const Graph& graph) {
+    std::vector<ValueUsers> users(graph.value_count());
+    for (const Node& node : graph.nodes())
+        for (const ValueId id : graph.operands(node)) {
+            ValueUsers& of = users[static_cast<std::size_t>(id)];
+            ++of.count;
+            of.last = &node;
+        }
+    for (const ValueId id : graph.outputs()) ++users[static_cast<std::size_t>(id)].count;
+    return users;
 }
 
 }  // namespace cambrian

@@ -1,9 +1,11 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <vector>
 
+#include "cambrian/engine/graph/graph.hpp"
 #include "cambrian/engine/graph/passes/passes.hpp"
 
 // Internal to engine/graph.
@@ -51,5 +53,14 @@ class FusionGroupFinder {
     std::vector<bool> is_output_;                  ///< Of values.
     std::vector<bool> claimed_;                    ///< Of nodes.
 };
+
+/// Who reads a value.
+struct ValueUsers {
+    std::size_t count = 0;       ///< Operands, and outputs of the graph.
+    const Node* last = nullptr;  ///< Of the nodes; lives as long as the graph.
+};
+
+/// The users of every value of a graph.
+[[nodiscard]] std::vector<ValueUsers> users_of_values(const Graph& graph);
 
 }  // namespace cambrian

@@ -3,8 +3,8 @@
 #include "cambrian/engine/graph/builders/arithmetic.hpp"
 #include "cambrian/engine/graph/builders/movement.hpp"
 #include "cambrian/engine/graph/builders/reduce.hpp"
-#include "cambrian/engine/graph/data_checks.hpp"
 #include "cambrian/engine/graph/graph_copy.hpp"
+#include "cambrian/engine/graph/graph_errors.hpp"
 #include "cambrian/engine/graph/passes/passes.hpp"
 
 namespace cambrian {

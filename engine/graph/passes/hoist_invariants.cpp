@@ -1,7 +1,7 @@
 #include <algorithm>
 
-#include "cambrian/engine/graph/data_checks.hpp"
 #include "cambrian/engine/graph/graph_copy.hpp"
+#include "cambrian/engine/graph/graph_errors.hpp"
 #include "cambrian/engine/graph/passes/passes.hpp"
 #include "cambrian/engine/graph/plan/liveness.hpp"
 

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "cambrian/engine/graph/plan/in_place.hpp"
+#include "cambrian/engine/graph/plan/liveness.hpp"
 #include "cambrian/engine/graph/plan/plan.hpp"
 
 // Checks a plan against the graph alone: lifetimes are counted anew from the placements, not taken

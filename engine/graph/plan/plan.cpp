@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "cambrian/engine/core/contract.hpp"
-#include "cambrian/engine/graph/plan/in_place.hpp"
+#include "cambrian/engine/graph/plan/liveness.hpp"
 
 namespace cambrian {
 namespace {

@@ -6,8 +6,8 @@
 #include "cambrian/engine/graph/builders/activation.hpp"
 #include "cambrian/engine/graph/builders/arithmetic.hpp"
 #include "cambrian/engine/graph/builders/contraction.hpp"
-#include "cambrian/engine/graph/data_checks.hpp"
 #include "cambrian/engine/graph/graph_copy.hpp"
+#include "cambrian/engine/graph/graph_errors.hpp"
 #include "cambrian/engine/graph/number_format.hpp"
 #include "cambrian/engine/graph/rules/op_rules.hpp"
 

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "cambrian/engine/graph/graph.hpp"
+#include "cambrian/engine/graph/graph_errors.hpp"
 #include "cambrian/engine/graph/rules/gradient_context.hpp"
-#include "cambrian/engine/graph/shape_errors.hpp"
 
 // The functions the rows of the op table point to. Internal to engine/graph.
 namespace cambrian {

@@ -6,7 +6,7 @@
 
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/graph/builders/builders.hpp"
-#include "cambrian/engine/graph/gradient/captures.hpp"
+#include "cambrian/engine/graph/gradient/gradient.hpp"
 #include "cambrian/engine/network/observe/summary.hpp"
 #include "cambrian/engine/network/watched_network.hpp"
 

@@ -10,8 +10,7 @@
 
 #include "cambrian/engine/core/json/field_json.hpp"
 #include "cambrian/engine/core/json/json_text.hpp"
-#include "cambrian/engine/core/nearest.hpp"
-#include "cambrian/engine/core/shortened.hpp"
+#include "cambrian/engine/core/message_text.hpp"
 
 namespace cambrian::evolve {
 namespace {

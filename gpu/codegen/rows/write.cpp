@@ -2,7 +2,7 @@
 #include <array>
 
 #include "cambrian/engine/core/contract.hpp"
-#include "cambrian/engine/graph/data_checks.hpp"
+#include "cambrian/engine/graph/graph_errors.hpp"
 #include "cambrian/gpu/codegen/fused/expressions.hpp"
 #include "cambrian/gpu/codegen/rows/ops.hpp"
 #include "cambrian/gpu/codegen/rows/writer.hpp"

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cambrian/engine/core/error.hpp"
-#include "cambrian/engine/core/shortened.hpp"
+#include "cambrian/engine/core/message_text.hpp"
 
 namespace cambrian {
 namespace {

@@ -1,4 +1,4 @@
-#include "cambrian/engine/graph/gradient/captures.hpp"
+#include "cambrian/engine/graph/gradient/gradient.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

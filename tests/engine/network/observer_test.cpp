@@ -9,7 +9,6 @@
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/cpu/cpu_backend.hpp"
-#include "cambrian/engine/graph/gradient/captures.hpp"
 #include "cambrian/engine/graph/gradient/gradient.hpp"
 #include "cambrian/engine/network/watched_network.hpp"
 #include "cambrian/engine/reference/reference.hpp"

@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "cambrian/engine/backend/named_buffers.hpp"
-#include "cambrian/engine/graph/gradient/captures.hpp"
 #include "cambrian/engine/graph/gradient/gradient.hpp"
 #include "cambrian/engine/train/optimizer.hpp"
 

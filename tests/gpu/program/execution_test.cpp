@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "cambrian/engine/cpu/cpu_backend.hpp"
-#include "cambrian/engine/graph/gradient/captures.hpp"
+#include "cambrian/engine/graph/gradient/gradient.hpp"
 #include "cambrian/tests/engine/backend/memory_support.hpp"
 #include "cambrian/tests/engine/train/training_support.hpp"
 #include "cambrian/tests/gpu/support/program_support.hpp"

@@ -36,4 +36,16 @@ auto checked(Op op, Var x, std::source_location where, Rule rule) {
 /// Throws the reason unless the shape has the axis.
 void check_axis(const Shape& shape, int axis);
 
+/// What an InputError says of an integer divisor of zero, on every backend.
+inline constexpr std::string_view division_by_zero =
+    "integer division by zero (a divisor of div is 0) replace zeros before dividing";
+
+/// Whether the elements of a node's divisor must be looked at: a division of integers by anything
+/// but a number other than 0. Such a node is no part of a fusion group.
+[[nodiscard]] bool may_divide_by_zero(const Graph& graph, const Node& node);
+
+/// Whether a node, or one in the body of a scan, may report a data error at run time. What such an
+/// op checks is its second operand.
+[[nodiscard]] bool may_fail(const Graph& graph, const Node& node);
+
 }  // namespace cambrian

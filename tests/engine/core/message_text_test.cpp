@@ -1,4 +1,4 @@
-#include "cambrian/engine/core/nearest.hpp"
+#include "cambrian/engine/core/message_text.hpp"
 
 #include <gtest/gtest.h>
 
@@ -32,10 +32,10 @@ TEST(NearestName, TellsNothingAboutStrangers) {
 }
 
 TEST(Nearest, SuggestsForAMessage) {
-    const std::vector<std::string> names{"layers", "grid"};
-    EXPECT_EQ(nearest_hint("gird", names), "did you mean \"grid\"?");
-    EXPECT_EQ(nearest_hint("zebra", names), "use one of these");
-    EXPECT_EQ(joined(names), "layers, grid");
+    const std::vector<std::string> candidates{"layers", "grid"};
+    EXPECT_EQ(nearest_hint("gird", candidates), "did you mean \"grid\"?");
+    EXPECT_EQ(nearest_hint("zebra", candidates), "use one of these");
+    EXPECT_EQ(joined(candidates), "layers, grid");
     EXPECT_EQ(joined(std::vector<std::string>{}), "");
 }
 
