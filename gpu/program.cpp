@@ -5,8 +5,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "cambrian/engine/backend/retry.hpp"
-#include "cambrian/engine/backend/run_checks.hpp"
+#include "cambrian/engine/backend/for_backends.hpp"
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/core/host_memory.hpp"

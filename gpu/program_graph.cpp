@@ -2,7 +2,7 @@
 
 #include <fmt/core.h>
 
-#include "cambrian/engine/backend/program_dump.hpp"
+#include "cambrian/engine/backend/for_backends.hpp"
 #include "cambrian/engine/graph/passes/passes.hpp"
 #include "cambrian/engine/reference/reference.hpp"
 

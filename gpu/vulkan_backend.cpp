@@ -6,7 +6,7 @@
 #include <type_traits>
 
 #include "cambrian/engine/backend/backend.hpp"
-#include "cambrian/engine/backend/retry.hpp"
+#include "cambrian/engine/backend/for_backends.hpp"
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/gpu/codegen/rows/row_source.hpp"
 #include "cambrian/gpu/codegen/shader_compiler.hpp"

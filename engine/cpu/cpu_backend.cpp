@@ -6,8 +6,7 @@
 #include <string>
 
 #include "cambrian/engine/backend/backend.hpp"
-#include "cambrian/engine/backend/program_dump.hpp"
-#include "cambrian/engine/backend/retry.hpp"
+#include "cambrian/engine/backend/for_backends.hpp"
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/core/simd/float_guard.hpp"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "cambrian/engine/backend/retry.hpp"
+#include "cambrian/engine/backend/for_backends.hpp"
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/core/simd/float_guard.hpp"

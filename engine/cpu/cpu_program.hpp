@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include "cambrian/engine/backend/run_checks.hpp"
+#include "cambrian/engine/backend/for_backends.hpp"
 #include "cambrian/engine/core/thread_pool.hpp"
 #include "cambrian/engine/cpu/cpu_backend.hpp"
 #include "cambrian/engine/cpu/execution/compiled_graph.hpp"

@@ -246,4 +246,28 @@ bool Parallel::operator==(const Parallel& other) const {
            gate.layer == other.gate.layer && top_k == other.top_k;
 }
 
+std::size_t OptionalLayer::size() const {
+    return layer.size();
+}
+
+bool OptionalLayer::empty() const {
+    return layer.empty();
+}
+
+std::vector<AnyLayer>::const_iterator OptionalLayer::begin() const {
+    return layer.begin();
+}
+
+std::vector<AnyLayer>::const_iterator OptionalLayer::end() const {
+    return layer.end();
+}
+
+std::vector<AnyLayer>::iterator OptionalLayer::begin() {
+    return layer.begin();
+}
+
+std::vector<AnyLayer>::iterator OptionalLayer::end() {
+    return layer.end();
+}
+
 }  // namespace cambrian

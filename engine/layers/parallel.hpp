@@ -1,9 +1,25 @@
 #pragma once
 
-#include "cambrian/engine/layers/optional_layer.hpp"
+#include <cstddef>
+#include <vector>
+
 #include "cambrian/engine/layers/support/layer.hpp"
 
 namespace cambrian {
+
+class AnyLayer;
+
+/// A layer or none, as a field: a list of at most one.
+struct OptionalLayer {
+    std::vector<AnyLayer> layer;
+
+    [[nodiscard]] std::size_t size() const;
+    [[nodiscard]] bool empty() const;
+    [[nodiscard]] std::vector<AnyLayer>::const_iterator begin() const;
+    [[nodiscard]] std::vector<AnyLayer>::const_iterator end() const;
+    [[nodiscard]] std::vector<AnyLayer>::iterator begin();
+    [[nodiscard]] std::vector<AnyLayer>::iterator end();
+};
 
 /// Layers side by side on the same input, whose outputs are combined.
 /// Combines by `concat` along the first axis of their rows, `grid_scatter` element after element,

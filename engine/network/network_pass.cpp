@@ -7,7 +7,6 @@
 #include "cambrian/engine/layers/support/width.hpp"
 #include "cambrian/engine/network/network.hpp"
 #include "cambrian/engine/network/network_check.hpp"
-#include "cambrian/engine/network/watched_network.hpp"
 
 // The network as a graph.
 namespace cambrian {

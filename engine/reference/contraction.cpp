@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "cambrian/engine/backend/run_checks.hpp"
+#include "cambrian/engine/backend/for_backends.hpp"
 #include "cambrian/engine/core/random.hpp"
 #include "cambrian/engine/reference/kernels.hpp"
 

@@ -12,11 +12,29 @@
 
 #include "cambrian/engine/core/json/field.hpp"
 #include "cambrian/engine/tensor/tensor.hpp"
-#include "cambrian/engine/train/data_set.hpp"
 #include "cambrian/engine/train/loss.hpp"
 
 // Where samples come from: files, or formulas.
 namespace cambrian {
+
+/// Examples on the host: what a network sees and what it should answer, one row each.
+struct Samples {
+    Tensor inputs;   ///< [rows, features], or [rows, time, features] of sequences.
+    Tensor targets;  ///< [rows, (time,) outputs] numbers, or [rows, (time)] class indices. Without
+                     ///< the axis of time beside sequences: of their last step.
+
+    [[nodiscard]] std::int64_t rows() const {
+        return inputs.shape.rank() == 0 ? 0 : inputs.shape[0];
+    }
+};
+
+/// What training learns from and what it is watched with.
+struct DataSet {
+    Samples train;
+    Samples validation;  ///< May be without rows, like the next.
+    Samples test;
+    std::int64_t outputs = 0;  ///< Values that a network answers: numbers, or logits of classes.
+};
 
 /// Rows as a source gives them.
 struct SourceRows {

@@ -13,7 +13,7 @@
 #include "cambrian/engine/backend/backend.hpp"
 #include "cambrian/engine/network/network.hpp"
 #include "cambrian/engine/network/observe/observer.hpp"
-#include "cambrian/engine/train/data_set.hpp"
+#include "cambrian/engine/train/source.hpp"
 #include "cambrian/engine/train/training_settings.hpp"
 
 namespace cambrian {

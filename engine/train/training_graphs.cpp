@@ -10,7 +10,7 @@
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/graph/gradient/gradient.hpp"
 #include "cambrian/engine/graph/passes/passes.hpp"
-#include "cambrian/engine/network/watched_network.hpp"
+#include "cambrian/engine/network/network.hpp"
 #include "cambrian/engine/reference/reference.hpp"
 
 namespace cambrian::training_graphs {

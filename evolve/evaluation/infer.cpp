@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "cambrian/engine/core/error.hpp"
-#include "cambrian/engine/network/watched_network.hpp"
+#include "cambrian/engine/network/network.hpp"
 #include "cambrian/evolve/evaluation/evaluator.hpp"
 #include "cambrian/evolve/evaluation/host_population.hpp"
 #include "cambrian/evolve/evaluation/observe.hpp"

@@ -1,17 +1,32 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
+#include "cambrian/engine/backend/backend.hpp"
 #include "cambrian/engine/core/thread_pool.hpp"
 #include "cambrian/engine/network/structure_words.hpp"
 #include "cambrian/evolve/evaluation/bytecode_batch.hpp"
 #include "cambrian/evolve/evaluation/family.hpp"
 #include "cambrian/evolve/evaluation/genome_groups.hpp"
-#include "cambrian/evolve/evaluation/growing_buffer.hpp"
 
 namespace cambrian::evolve {
+
+/// A buffer that only grows, geometrically, so that steady work allocates nothing.
+class GrowingBuffer {
+  public:
+    explicit GrowingBuffer(ValueType type) : type_(type) {}
+    /// Room for that many elements; what it held is lost when it grows.
+    Buffer& hold(Backend& backend, std::int64_t elements);
+    [[nodiscard]] Buffer* get() const { return buffer_.get(); }
+    [[nodiscard]] ValueType type() const { return type_; }
+
+  private:
+    ValueType type_;
+    std::unique_ptr<Buffer> buffer_;
+};
 
 /// What programs read of each genome, taken apart on the host and put on the backend: weights,
 /// activations and enabled flags for graphs, packed weights and bytecodes for the interpreted

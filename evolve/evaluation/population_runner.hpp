@@ -7,7 +7,6 @@
 #include "cambrian/engine/backend/backend.hpp"
 #include "cambrian/engine/core/thread_pool.hpp"
 #include "cambrian/evolve/evaluation/genome_groups.hpp"
-#include "cambrian/evolve/evaluation/growing_buffer.hpp"
 #include "cambrian/evolve/evaluation/operand_stage.hpp"
 #include "cambrian/evolve/evaluation/program_cache.hpp"
 #include "cambrian/evolve/genome/genome.hpp"

@@ -1,6 +1,13 @@
 #include "cambrian/evolve/evaluation/program_cache.hpp"
 
+#include <algorithm>
+#include <array>
+
 #include "cambrian/engine/core/contract.hpp"
+#include "cambrian/engine/graph/passes/passes.hpp"
+#include "cambrian/engine/network/bytecode/bytecode.hpp"
+#include "cambrian/engine/network/network.hpp"
+#include "cambrian/engine/network/structure_words.hpp"
 
 namespace cambrian::evolve {
 
@@ -30,6 +37,71 @@ void ProgramCache::forget_oldest() {
     bytes_ -= recent_.back().program.bytes;
     positions_.erase(recent_.back().key);
     recent_.pop_back();
+}
+
+namespace {
+
+std::int64_t at_least_one(std::int64_t count) {
+    return std::max<std::int64_t>(1, count);
+}
+
+/// Compiles a graph over a population; some of its inputs are operands that each network has.
+void finish(Backend& backend, const Graph& graph, std::span<const std::size_t> operands,
+            StructureProgram& result) {
+    const Graph population = eliminate_dead_code(vmap(graph, operands));
+    for (const ValueId id : population.outputs()) {
+        const ValueInfo& info = population.value(id);
+        result.per_individual = result.per_individual && info.per_individual;
+        result.outputs.push_back({.type = info.type, .elements = info.shape.elements()});
+    }
+    result.program = backend.compile(population);
+}
+
+}  // namespace
+
+StructureProgram compile_graph(Backend& backend, const Blueprint& blueprint,
+                               const BuildOutputs& build) {
+    const Network network(blueprint);
+    StructureProgram result;
+    result.weights = network.weight_count();
+    result.activations = network.activation_count();
+    result.slots = network.slot_count();
+    StructureWords reader(StructureWords::Genes::apart);
+    (void)reader.read(blueprint);
+    CAMBRIAN_ASSERT(
+        (result.activations == 0 || reader.activations() == network.activation_codes()) &&
+        reader.enabled() == network.enabled_flags());
+
+    Graph graph;
+    const NetworkOperands operands{
+        .weights = graph.input("weights", ValueType::real, Shape{result.weights}),
+        .activations =
+            graph.input("activations", ValueType::integer, Shape{at_least_one(result.activations)}),
+        .enabled = graph.input("enabled", ValueType::boolean, Shape{at_least_one(result.slots)})};
+    for (const Var output : build(graph, network, operands)) graph.output(output);
+    constexpr std::array<std::size_t, 3> inputs{0, 1, 2};
+    finish(backend, graph, inputs, result);
+    return result;
+}
+
+StructureProgram compile_interpreter(Backend& backend, const Blueprint& blueprint,
+                                     const BytecodeCapacity& capacity, std::int64_t pool,
+                                     const BuildOutputs& build) {
+    const BytecodeNetwork network(blueprint.input_features, blueprint.output_features, capacity);
+    StructureProgram result;
+    result.interpreted = true;
+    result.weights = pool;
+    result.activations = capacity.words;
+
+    Graph graph;
+    const Var weights = graph.input("weights", ValueType::real, Shape{pool});
+    const Var bytecode = graph.input("bytecode", ValueType::integer, Shape{capacity.words});
+    const NetworkOperands operands{
+        .weights = weights, .activations = bytecode, .enabled = bytecode};
+    for (const Var output : build(graph, network, operands)) graph.output(output);
+    constexpr std::array<std::size_t, 1> inputs{1};
+    finish(backend, graph, inputs, result);
+    return result;
 }
 
 }  // namespace cambrian::evolve

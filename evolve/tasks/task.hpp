@@ -15,8 +15,8 @@
 #include "cambrian/engine/core/json/field.hpp"
 #include "cambrian/engine/core/random.hpp"
 #include "cambrian/engine/network/network.hpp"
-#include "cambrian/engine/train/data_set.hpp"
 #include "cambrian/engine/train/loss.hpp"
+#include "cambrian/engine/train/source.hpp"
 #include "cambrian/evolve/genome/preparation.hpp"
 
 namespace cambrian::evolve {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "cambrian/engine/backend/run_checks.hpp"
+#include "cambrian/engine/backend/for_backends.hpp"
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/graph/graph_errors.hpp"
 

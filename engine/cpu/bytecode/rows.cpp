@@ -8,7 +8,7 @@
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/elementary.hpp"
 #include "cambrian/engine/core/simd/lanes.hpp"
-#include "cambrian/engine/cpu/kernels/activate.hpp"
+#include "cambrian/engine/cpu/kernels/rows.hpp"
 #include "cambrian/engine/network/bytecode/bytecode_table.hpp"
 
 namespace cambrian::cpu {

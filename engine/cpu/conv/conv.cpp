@@ -1,8 +1,7 @@
 #include <algorithm>
 
-#include "cambrian/engine/cpu/conv/plane.hpp"
 #include "cambrian/engine/cpu/conv/tile.hpp"
-#include "cambrian/engine/cpu/conv/window_planes.hpp"
+#include "cambrian/engine/cpu/conv/window_taps.hpp"
 #include "cambrian/engine/cpu/execution/compiled_graph.hpp"
 #include "cambrian/engine/cpu/execution/kernel_table.hpp"
 #include "cambrian/engine/cpu/gemm/gemm.hpp"

@@ -1,4 +1,4 @@
-#include "cambrian/engine/cpu/conv/plane.hpp"
+#include "cambrian/engine/cpu/conv/tile.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "cambrian/engine/cpu/conv/window_planes.hpp"
+#include "cambrian/engine/cpu/conv/window_taps.hpp"
 
 #include <algorithm>
 

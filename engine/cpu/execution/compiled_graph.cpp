@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "cambrian/engine/core/contract.hpp"
-#include "cambrian/engine/cpu/execution/copy.hpp"
 #include "cambrian/engine/cpu/execution/kernel_table.hpp"
+#include "cambrian/engine/cpu/execution/nest.hpp"
 
 namespace cambrian::cpu {
 

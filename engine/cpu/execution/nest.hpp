@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <span>
+#include <vector>
 
 #include "cambrian/engine/cpu/execution/kernel.hpp"
 #include "cambrian/engine/tensor/nest.hpp"
@@ -91,5 +93,31 @@ void for_each_row(const Nest& nest, std::int64_t count, const Team& team, Pointe
 
 /// The nest of an elementwise kernel: view 0 is the result, then the operands.
 [[nodiscard]] Nest elementwise_nest(const KernelContext& context);
+
+/// A strided copy from view 1 to view 0 of a nest.
+struct Copy {
+    Nest nest;
+    BufferView result;
+    BufferView operand;
+};
+
+/// Copies words, after zeroing `zeroed_elements` words of each individual at `zeroed`.
+class CopyKernel : public Kernel {
+  public:
+    explicit CopyKernel(std::vector<Copy> copies, const BufferView& zeroed = {},
+                        std::int64_t zeroed_elements = 0)
+        : copies_(std::move(copies)), zeroed_(zeroed), zeroed_elements_(zeroed_elements) {}
+
+    void run(Frame& frame, std::int64_t count) const override;
+
+  private:
+    std::vector<Copy> copies_;
+    BufferView zeroed_;
+    std::int64_t zeroed_elements_;
+};
+
+/// A copy of `elements` consecutive words for each individual.
+[[nodiscard]] std::unique_ptr<Kernel> make_copy(const BufferView& result, const BufferView& operand,
+                                                std::int64_t elements, bool per_individual);
 
 }  // namespace cambrian::cpu

@@ -6,10 +6,8 @@
 
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/cpu/execution/kernel_table.hpp"
-#include "cambrian/engine/cpu/fused/passes.hpp"
 #include "cambrian/engine/cpu/fused/places.hpp"
-#include "cambrian/engine/cpu/kernels/pair_rows.hpp"
-#include "cambrian/engine/cpu/kernels/row_fold.hpp"
+#include "cambrian/engine/cpu/kernels/rows.hpp"
 
 namespace cambrian::cpu {
 

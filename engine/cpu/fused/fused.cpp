@@ -3,7 +3,7 @@
 #include "cambrian/engine/cpu/execution/compiled_graph.hpp"
 #include "cambrian/engine/cpu/execution/kernel_table.hpp"
 #include "cambrian/engine/cpu/fused/code.hpp"
-#include "cambrian/engine/cpu/kernels/activate.hpp"
+#include "cambrian/engine/cpu/kernels/rows.hpp"
 
 namespace cambrian::cpu {
 

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "cambrian/engine/core/simd/lanes.hpp"
-#include "cambrian/engine/cpu/gemm/finish.hpp"
 
 namespace cambrian::cpu {
 

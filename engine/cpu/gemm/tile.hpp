@@ -2,6 +2,8 @@
 
 #include <cstdint>
 
+#include "cambrian/engine/core/simd/lanes.hpp"
+
 namespace cambrian::cpu {
 
 /// A tile of C from one block of k: every element is one chain of multiply_add from 0 over
@@ -55,5 +57,20 @@ struct GemmRows {
 
     void run(std::int64_t products) const;
 };
+
+/// Stores or adds one vector of a row, of which the first `count` lanes are in C.
+[[gnu::always_inline]] inline void finish(const GemmTile& tile, float* to, FloatVector sum,
+                                          std::int64_t count) {
+    FloatVector result = repeated(tile.factor) * sum;
+    if (tile.adds) {
+        const FloatVector old = count < lanes ? load_masked(to, lane_mask(count)) : load(to);
+        result = old + result;
+    }
+    if (count < lanes) {
+        store_first(to, result, count);
+    } else {
+        store(to, result);
+    }
+}
 
 }  // namespace cambrian::cpu

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "cambrian/engine/core/simd/lanes.hpp"
-#include "cambrian/engine/cpu/gemm/finish.hpp"
 #include "cambrian/engine/cpu/gemm/tile.hpp"
 
 // Kernels for a B that lies transposed: squares of it are turned in registers.

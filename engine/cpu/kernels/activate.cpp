@@ -1,4 +1,4 @@
-#include "cambrian/engine/cpu/kernels/activate.hpp"
+#include "cambrian/engine/cpu/kernels/rows.hpp"
 
 #include "cambrian/engine/core/elementary.hpp"
 #include "cambrian/engine/cpu/execution/kernel_table.hpp"

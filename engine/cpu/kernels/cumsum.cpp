@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "cambrian/engine/cpu/execution/kernel_table.hpp"
-#include "cambrian/engine/cpu/kernels/add.hpp"
+#include "cambrian/engine/cpu/kernels/rows.hpp"
 #include "cambrian/engine/tensor/shape.hpp"
 
 namespace cambrian::cpu {

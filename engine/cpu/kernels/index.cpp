@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "cambrian/engine/backend/run_checks.hpp"
+#include "cambrian/engine/backend/for_backends.hpp"
 #include "cambrian/engine/core/random.hpp"
 #include "cambrian/engine/cpu/execution/kernel_table.hpp"
 

@@ -1,8 +1,8 @@
 #include <algorithm>
 
-#include "cambrian/engine/backend/run_checks.hpp"
+#include "cambrian/engine/backend/for_backends.hpp"
 #include "cambrian/engine/cpu/execution/kernel_table.hpp"
-#include "cambrian/engine/cpu/kernels/add.hpp"
+#include "cambrian/engine/cpu/kernels/rows.hpp"
 #include "cambrian/engine/tensor/shape.hpp"
 
 namespace cambrian::cpu {

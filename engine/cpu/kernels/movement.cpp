@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "cambrian/engine/cpu/execution/copy.hpp"
 #include "cambrian/engine/cpu/execution/kernel_table.hpp"
+#include "cambrian/engine/cpu/execution/nest.hpp"
 
 namespace cambrian::cpu {
 

@@ -1,4 +1,4 @@
-#include "cambrian/engine/cpu/kernels/pair_rows.hpp"
+#include "cambrian/engine/cpu/kernels/rows.hpp"
 
 #include <array>
 

@@ -2,8 +2,7 @@
 #include <array>
 
 #include "cambrian/engine/cpu/execution/kernel_table.hpp"
-#include "cambrian/engine/cpu/kernels/add.hpp"
-#include "cambrian/engine/cpu/kernels/row_fold.hpp"
+#include "cambrian/engine/cpu/kernels/rows.hpp"
 #include "cambrian/engine/tensor/shape.hpp"
 
 namespace cambrian::cpu {

@@ -1,10 +1,9 @@
-#include "cambrian/engine/cpu/kernels/row_fold.hpp"
+#include "cambrian/engine/cpu/kernels/rows.hpp"
 
 #include <array>
 #include <cstddef>
 
 #include "cambrian/engine/core/simd/lanes.hpp"
-#include "cambrian/engine/cpu/kernels/add.hpp"
 
 namespace cambrian::cpu {
 

@@ -2,8 +2,8 @@
 #include <vector>
 
 #include "cambrian/engine/cpu/execution/compiled_graph.hpp"
-#include "cambrian/engine/cpu/execution/copy.hpp"
 #include "cambrian/engine/cpu/execution/kernel_table.hpp"
+#include "cambrian/engine/cpu/execution/nest.hpp"
 #include "cambrian/engine/cpu/lanes/transposed_scan.hpp"
 
 namespace cambrian::cpu {

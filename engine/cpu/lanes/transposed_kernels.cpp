@@ -6,8 +6,7 @@
 #include <vector>
 
 #include "cambrian/engine/core/contract.hpp"
-#include "cambrian/engine/cpu/kernels/activate.hpp"
-#include "cambrian/engine/cpu/kernels/add.hpp"
+#include "cambrian/engine/cpu/kernels/rows.hpp"
 
 namespace cambrian::cpu {
 

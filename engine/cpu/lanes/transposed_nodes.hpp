@@ -4,7 +4,7 @@
 #include <span>
 
 #include "cambrian/engine/cpu/execution/kernel.hpp"
-#include "cambrian/engine/cpu/lanes/transposed_rows.hpp"
+#include "cambrian/engine/cpu/lanes/transposed_kernels.hpp"
 
 namespace cambrian::cpu {
 

@@ -1,4 +1,4 @@
-#include "cambrian/engine/cpu/lanes/transposed_rows.hpp"
+#include "cambrian/engine/cpu/lanes/transposed_kernels.hpp"
 
 #include <algorithm>
 #include <array>

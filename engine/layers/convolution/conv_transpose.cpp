@@ -1,6 +1,6 @@
 #include "cambrian/engine/layers/convolution/conv_transpose.hpp"
 
-#include "cambrian/engine/layers/support/kernel.hpp"
+#include "cambrian/engine/layers/convolution/windows.hpp"
 
 namespace cambrian {
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "cambrian/engine/layers/convolution/pool.hpp"
+#include "cambrian/engine/layers/convolution/windows.hpp"
 
 namespace cambrian {
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "cambrian/engine/layers/support/recurrent.hpp"
+#include "cambrian/engine/layers/support/initial.hpp"
 #include "cambrian/engine/layers/support/width.hpp"
 
 namespace cambrian {

@@ -2,6 +2,8 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
+#include <utility>
 
 #include "cambrian/engine/core/random.hpp"
 #include "cambrian/engine/layers/support/layer.hpp"
@@ -18,5 +20,15 @@ namespace cambrian {
                                   float uniform);
 /// All elements; draws only where they start random.
 void fill_initial(const ParameterSpec& parameter, RandomStream& rng, std::span<float> values);
+
+/// The spec of a matrix of a recurrent layer.
+[[nodiscard]] inline ParameterSpec recurrent_weight(std::string name, std::int64_t rows,
+                                                    std::int64_t columns) {
+    return {.name = std::move(name),
+            .shape = {rows, columns},
+            .initial = Initial::weight,
+            .fan_in = columns,
+            .activation = Activation::tanh};
+}
 
 }  // namespace cambrian

@@ -9,7 +9,6 @@
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/layers/chain.hpp"
 #include "cambrian/engine/layers/support/width.hpp"
-#include "cambrian/engine/network/builders/random_softmax.hpp"
 
 namespace cambrian {
 

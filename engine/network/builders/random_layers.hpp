@@ -71,4 +71,9 @@ class LayerDraw {
 /// Types that have a row in the table of draws: all of them, which a test holds.
 [[nodiscard]] std::vector<std::string_view> drawn_types();
 
+// Softmax layers drawn for rows. Internal to engine/network.
+
+/// A softmax of any variant whose fields suit the row.
+[[nodiscard]] std::optional<AnyLayer> draw_softmax(LayerDraw& draw, const Shape& row, int depth);
+
 }  // namespace cambrian

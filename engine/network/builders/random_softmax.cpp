@@ -1,4 +1,4 @@
-#include "cambrian/engine/network/builders/random_softmax.hpp"
+#include "cambrian/engine/network/builders/random_layers.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "cambrian/engine/network/bytecode/bytecode_network.hpp"
+#include "cambrian/engine/network/bytecode/bytecode.hpp"
 
 #include <array>
 

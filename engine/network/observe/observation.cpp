@@ -7,8 +7,8 @@
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/graph/builders/builders.hpp"
 #include "cambrian/engine/graph/gradient/gradient.hpp"
+#include "cambrian/engine/network/network.hpp"
 #include "cambrian/engine/network/observe/summary.hpp"
-#include "cambrian/engine/network/watched_network.hpp"
 
 namespace cambrian {
 

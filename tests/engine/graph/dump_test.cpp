@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "cambrian/engine/backend/program_dump.hpp"
+#include "cambrian/engine/backend/for_backends.hpp"
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/cpu/cpu_backend.hpp"
 #include "cambrian/engine/graph/builders/builders.hpp"

@@ -10,7 +10,7 @@
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/cpu/cpu_backend.hpp"
 #include "cambrian/engine/graph/gradient/gradient.hpp"
-#include "cambrian/engine/network/watched_network.hpp"
+#include "cambrian/engine/network/network.hpp"
 #include "cambrian/engine/reference/reference.hpp"
 #include "cambrian/tests/support/network_passes.hpp"
 #include "cambrian/tests/support/network_run.hpp"

@@ -8,7 +8,6 @@
 #include <set>
 
 #include "cambrian/engine/cpu/cpu_backend.hpp"
-#include "cambrian/engine/network/bytecode/bytecode_network.hpp"
 #include "cambrian/engine/network/bytecode/bytecode_table.hpp"
 #include "cambrian/engine/reference/reference.hpp"
 #include "cambrian/evolve/variation/mutation.hpp"

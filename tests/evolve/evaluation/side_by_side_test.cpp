@@ -7,7 +7,7 @@
 
 #include "cambrian/engine/cpu/cpu_backend.hpp"
 #include "cambrian/engine/graph/passes/passes.hpp"
-#include "cambrian/engine/network/bytecode/bytecode_network.hpp"
+#include "cambrian/engine/network/bytecode/bytecode.hpp"
 #include "cambrian/engine/network/bytecode/bytecode_table.hpp"
 #include "cambrian/engine/reference/reference.hpp"
 #include "cambrian/evolve/evaluation/evaluator.hpp"

@@ -14,7 +14,6 @@
 #include "cambrian/engine/graph/builders/builders.hpp"
 #include "cambrian/engine/graph/passes/passes.hpp"
 #include "cambrian/engine/network/bytecode/bytecode.hpp"
-#include "cambrian/engine/network/bytecode/bytecode_network.hpp"
 #include "cambrian/evolve/tasks/task.hpp"
 
 namespace cambrian::test {

@@ -8,7 +8,6 @@
 
 #include "cambrian/engine/cpu/cpu_backend.hpp"
 #include "cambrian/engine/network/bytecode/bytecode.hpp"
-#include "cambrian/engine/network/bytecode/bytecode_network.hpp"
 #include "cambrian/tests/engine/support/random_graph.hpp"
 #include "cambrian/tests/gpu/codegen/rollout_support.hpp"
 #include "cambrian/tests/support/vulkan_device.hpp"

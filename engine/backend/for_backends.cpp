@@ -1,10 +1,12 @@
-#include "cambrian/engine/backend/run_checks.hpp"
+#include "cambrian/engine/backend/for_backends.hpp"
 
 #include <fmt/format.h>
 #include <algorithm>
+#include <fstream>
 
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/graph/plan/plan.hpp"
 
 namespace cambrian {
 namespace {
@@ -39,6 +41,28 @@ std::string index_message(Op op, std::int64_t index, std::int64_t rows) {
 
 void fail_index(Op op, std::int64_t index, std::int64_t rows) {
     throw InputError(index_message(op, index, rows));
+}
+
+namespace {
+
+void write(const std::string& path, const std::string& text) {
+    std::ofstream file(path);
+    file << text;
+    if (!file.flush())
+        throw InputError("cannot write " + path +
+                         " (the system refused it) name a directory that exists and can be "
+                         "written");
+}
+
+}  // namespace
+
+void write_program_dump(const std::string& directory, std::int64_t number, const Graph& graph,
+                        const std::string& summary) {
+    if (directory.empty()) return;
+    const std::string path = directory + "/program-" + std::to_string(number);
+    write(path + ".txt", dump(graph) + "\n" + summary + "\n");
+    write(path + ".plan.txt", dump_plan(graph));
+    write(path + ".dot", dump_dot(graph));
 }
 
 }  // namespace cambrian
