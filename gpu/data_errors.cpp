@@ -1,11 +1,11 @@
-#include "cambrian/gpu/data_errors.hpp"
+#include "cambrian/gpu/program.hpp"
 
 #include <algorithm>
 #include <cstring>
 #include <utility>
 
 #include "cambrian/engine/core/error.hpp"
-#include "cambrian/gpu/execution/status_checks.hpp"
+#include "cambrian/gpu/execution/compiled_graph.hpp"
 
 namespace cambrian::gpu {
 

@@ -9,7 +9,6 @@
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/core/host_memory.hpp"
-#include "cambrian/gpu/program_graph.hpp"
 
 namespace cambrian::gpu {
 

@@ -1,16 +1,51 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <vector>
 
-#include "cambrian/gpu/data_errors.hpp"
+#include "cambrian/gpu/buffer.hpp"
 #include "cambrian/gpu/execution/compiled_graph.hpp"
 #include "cambrian/gpu/vulkan/recorder.hpp"
 
 namespace cambrian::gpu {
+
+/// The status words of a program: zeros until a kernel finds a data error, then until the error has
+/// been thrown. They stay over runs, so no error is lost when a later run is asked about first.
+struct StatusWords {
+    StatusWords(Transfer& transfer, std::vector<StatusSite> status_sites);
+
+    std::vector<StatusSite> sites;
+    Memory memory;
+    vulkan::Ticket thrown_at = 0;  ///< Copies made by submissions up to here tell old news.
+};
+
+/// Copies of status words that nobody has looked at yet.
+class DataErrors {
+  public:
+    explicit DataErrors(Transfer& transfer) : transfer_(transfer) {}
+
+    /// A run copies its status words to `host`.
+    void expect(vulkan::Ticket ticket, std::shared_ptr<StatusWords> words,
+                std::shared_ptr<const Readback> readback, const std::byte* host);
+    /// Throws InputError for the first error in copies that are there already.
+    void check();
+
+  private:
+    struct Copy {
+        vulkan::Ticket ticket = 0;
+        std::shared_ptr<StatusWords> words;
+        std::shared_ptr<const Readback> readback;
+        const std::byte* host = nullptr;
+    };
+    void check(const Copy& copy);
+
+    Transfer& transfer_;
+    std::vector<Copy> copies_;
+};
 
 /// Temporaries that all programs of a backend use in turn; grown to the largest need.
 class Scratch {
@@ -111,5 +146,13 @@ class GpuProgram : public Program {
     std::vector<std::unique_ptr<Recording>> recordings_;
     std::int64_t runs_ = 0;
 };
+
+/// A graph as it is compiled: through the passes that the options and the kernels ask for.
+[[nodiscard]] Graph run_passes(const Graph& graph, const Resources& resources);
+
+/// Writes graph, plan and the bytes it needs into the dump directory, if there is one. Throws
+/// InputError when a file cannot be written.
+void write_dump(const Graph& graph, const CompiledGraph& compiled, const Resources& resources,
+                std::int64_t number);
 
 }  // namespace cambrian::gpu

@@ -1,4 +1,4 @@
-#include "cambrian/gpu/program_graph.hpp"
+#include "cambrian/gpu/program.hpp"
 
 #include <fmt/core.h>
 

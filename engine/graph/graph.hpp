@@ -64,7 +64,7 @@ class Graph {
     /// of the value's type, shape and, over a population, batch axis.
     void update(Var input, Var value, std::source_location where = std::source_location::current());
 
-    /// Names a value, so that it can be asked for after a run (captures.hpp). A name alone costs
+    /// Names a value, so that it can be asked for after a run (gradient.hpp). A name alone costs
     /// nothing: it keeps no node alive and stops no fusion. Throws ShapeError when another value of
     /// this graph has the name.
     void capture(std::string_view name, Var value,

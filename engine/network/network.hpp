@@ -84,7 +84,7 @@ class Network final : public ForwardModel {
     std::int64_t activation_count_ = 0;
 };
 
-/// A network whose passes name what its slots and its head give, as captures (captures.hpp) of the
+/// A network whose passes name what its slots and its head give, as captures (gradient.hpp) of the
 /// graph or the scan's body that they write into; nodes and results are those of the network. A
 /// graph takes one pass of a prefix.
 class WatchedNetwork final : public ForwardModel {

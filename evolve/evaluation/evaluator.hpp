@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cambrian/engine/backend/backend.hpp"
+#include "cambrian/engine/network/observe/observation.hpp"
 #include "cambrian/evolve/evaluation/family.hpp"
 #include "cambrian/evolve/genome/genome.hpp"
 #include "cambrian/evolve/tasks/task.hpp"
@@ -70,5 +71,11 @@ class Evaluator {
 [[nodiscard]] std::optional<double> accuracy(Backend& backend, const Task& task,
                                              const Genome& genome, std::uint64_t seed,
                                              const EvaluationRound& round);
+
+/// What the slots of one network give over rows, as `infer` runs them (evaluator.hpp): one
+/// observation for each slot and the head.
+[[nodiscard]] std::vector<Observation> observe(Backend& backend, const Genome& genome,
+                                               std::span<const float> inputs, std::int64_t batch,
+                                               std::int64_t time);
 
 }  // namespace cambrian::evolve

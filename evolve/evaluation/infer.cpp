@@ -6,7 +6,6 @@
 #include "cambrian/engine/network/network.hpp"
 #include "cambrian/evolve/evaluation/evaluator.hpp"
 #include "cambrian/evolve/evaluation/host_population.hpp"
-#include "cambrian/evolve/evaluation/observe.hpp"
 
 namespace cambrian::evolve {
 namespace {

@@ -5,9 +5,8 @@
 #include <utility>
 
 #include "cambrian/engine/core/contract.hpp"
-#include "cambrian/gpu/execution/status_checks.hpp"
+#include "cambrian/gpu/execution/kernel.hpp"
 #include "cambrian/gpu/execution/transfer.hpp"
-#include "cambrian/gpu/execution/view_copy.hpp"
 
 namespace cambrian::gpu {
 

@@ -1,4 +1,4 @@
-#include "cambrian/gpu/execution/status_checks.hpp"
+#include "cambrian/gpu/execution/compiled_graph.hpp"
 
 #include <algorithm>
 #include <array>

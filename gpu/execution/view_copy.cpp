@@ -1,4 +1,4 @@
-#include "cambrian/gpu/execution/view_copy.hpp"
+#include "cambrian/gpu/execution/kernel.hpp"
 
 #include <array>
 

@@ -10,7 +10,7 @@
 
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/tensor/nest.hpp"
-#include "cambrian/gpu/codegen/fused/word_functions.hpp"
+#include "cambrian/gpu/codegen/fused/expressions.hpp"
 #include "cambrian/gpu/execution/compiled_graph.hpp"
 #include "cambrian/gpu/execution/kernel.hpp"
 
@@ -26,7 +26,7 @@ class Walk {
         std::int64_t elements = 0;  ///< Of one individual, from there on, that may be touched.
     };
 
-    /// @param function of the words of the operands (codegen/word_functions.hpp).
+    /// @param function of the words of the operands (codegen/fused/expressions.hpp).
     Walk(CompiledGraph& owner, bool per_individual, const Nest& nest, std::vector<View> views,
          std::string_view name, WordFunction function);
 

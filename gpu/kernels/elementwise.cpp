@@ -1,7 +1,7 @@
 #include <vector>
 
 #include "cambrian/engine/graph/graph_errors.hpp"
-#include "cambrian/gpu/codegen/fused/word_functions.hpp"
+#include "cambrian/gpu/codegen/fused/expressions.hpp"
 #include "cambrian/gpu/execution/walk.hpp"
 #include "cambrian/gpu/kernels/kernel_table.hpp"
 

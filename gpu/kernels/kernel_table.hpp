@@ -2,6 +2,8 @@
 
 #include <memory>
 
+#include "cambrian/engine/tensor/nest.hpp"
+#include "cambrian/gpu/execution/compiled_graph.hpp"
 #include "cambrian/gpu/execution/kernel.hpp"
 
 // The factories that rows of the kernel table name.
@@ -51,5 +53,27 @@ std::unique_ptr<Kernel> make_scan(const KernelContext& context);
 std::unique_ptr<Kernel> make_interpret(const KernelContext& context);
 std::unique_ptr<Kernel> make_selective_scan(const KernelContext& context);
 std::unique_ptr<Kernel> make_selective_scan_gradient(const KernelContext& context);
+
+/// A copy from the node's operand to its result over a nest (views: result, operand) whose inner
+/// axes differ: through tiles in shared memory. Null where the nest is no such copy, or too thin
+/// for tiles.
+[[nodiscard]] std::unique_ptr<Kernel> make_transpose(const KernelContext& context,
+                                                     const Nest& nest);
+
+/// The kernel of a fusion group that reduces rows, which needs fast math: one workgroup for each
+/// row, or for several short ones.
+[[nodiscard]] std::unique_ptr<Kernel> make_fused_rows(const KernelContext& context);
+
+/// Sums of the columns of a real matrix [length, columns]; without rows they are zeros.
+struct ColumnSums {
+    BufferView operand;
+    BufferView result;
+    std::int64_t length = 0;
+    std::int64_t columns = 0;
+};
+/// A part of a kernel that stores what is to be added up. The order of a sum depends on the
+/// shape alone.
+[[nodiscard]] std::unique_ptr<Kernel> make_column_sums(CompiledGraph& owner, bool per_individual,
+                                                       const ColumnSums& sums);
 
 }  // namespace cambrian::gpu

@@ -2,10 +2,9 @@
 #include <variant>
 #include <vector>
 
-#include "cambrian/gpu/codegen/fused/word_functions.hpp"
+#include "cambrian/gpu/codegen/fused/expressions.hpp"
 #include "cambrian/gpu/execution/walk.hpp"
 #include "cambrian/gpu/kernels/kernel_table.hpp"
-#include "cambrian/gpu/kernels/transpose.hpp"
 
 namespace cambrian::gpu {
 namespace {

@@ -1,4 +1,4 @@
-#include "cambrian/gpu/kernels/transpose.hpp"
+#include "cambrian/gpu/kernels/kernel_table.hpp"
 
 #include <algorithm>
 #include <array>

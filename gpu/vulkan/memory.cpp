@@ -9,7 +9,6 @@
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/gpu/vulkan/address_book.hpp"
 #include "cambrian/gpu/vulkan/device.hpp"
-#include "cambrian/gpu/vulkan/slab.hpp"
 
 namespace cambrian::vulkan {
 

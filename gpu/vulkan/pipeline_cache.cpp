@@ -1,4 +1,4 @@
-#include "cambrian/gpu/vulkan/pipeline_cache.hpp"
+#include "cambrian/gpu/vulkan/pipeline.hpp"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "cambrian/gpu/vulkan/slab.hpp"
+#include "cambrian/gpu/vulkan/memory.hpp"
 
 #include <bit>
 #include <iterator>

@@ -1,6 +1,6 @@
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 #include <unistd.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <filesystem>
@@ -16,7 +16,6 @@
 #include "cambrian/engine/io/container.hpp"
 #include "cambrian/engine/network/observe/observer.hpp"
 #include "cambrian/evolve/evaluation/evaluator.hpp"
-#include "cambrian/evolve/evaluation/observe.hpp"
 #include "cambrian/evolve/runs/exit_code.hpp"
 #include "cambrian/launch/commands/commands.hpp"
 #include "cambrian/launch/commands/output_file.hpp"

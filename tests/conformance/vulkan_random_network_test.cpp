@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cambrian/engine/cpu/cpu_backend.hpp"
-#include "cambrian/engine/network/builders/random_network.hpp"
+#include "cambrian/engine/network/builders/builders.hpp"
 #include "cambrian/tests/support/network_passes.hpp"
 #include "cambrian/tests/support/vulkan_device.hpp"
 

@@ -1,4 +1,4 @@
-#include "cambrian/engine/cpu/execution/memory_pool.hpp"
+#include "cambrian/engine/cpu/execution/memory.hpp"
 
 #include <sys/mman.h>
 

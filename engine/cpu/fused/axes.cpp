@@ -1,4 +1,4 @@
-#include "cambrian/engine/cpu/fused/axes.hpp"
+#include "cambrian/engine/cpu/fused/code.hpp"
 
 #include <algorithm>
 

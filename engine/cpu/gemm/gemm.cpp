@@ -4,7 +4,6 @@
 #include <array>
 
 #include "cambrian/engine/core/simd/lanes.hpp"
-#include "cambrian/engine/cpu/gemm/pack.hpp"
 #include "cambrian/engine/cpu/gemm/tile.hpp"
 
 namespace cambrian::cpu {

@@ -1,9 +1,8 @@
-#include "cambrian/engine/cpu/gemm/pack.hpp"
+#include "cambrian/engine/cpu/gemm/tile.hpp"
 
 #include <algorithm>
 
 #include "cambrian/engine/core/simd/lanes.hpp"
-#include "cambrian/engine/cpu/gemm/tile.hpp"
 
 namespace cambrian::cpu {
 

@@ -1,4 +1,7 @@
+#include <array>
+#include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/cpu/execution/lift.hpp"
+#include "cambrian/engine/cpu/execution/nest.hpp"
 
 namespace cambrian::cpu {
 
@@ -49,6 +52,16 @@ class ElementwiseKernel : public Kernel {
 
 std::unique_ptr<Kernel> make_elementwise(const KernelContext& context, const LoopSet& rows) {
     return std::make_unique<ElementwiseKernel>(context, rows);
+}
+
+Nest elementwise_nest(const KernelContext& context) {
+    const std::size_t views = context.operands.size() + 1;
+    CAMBRIAN_ASSERT(views <= Nest::max_views);
+    std::array<NestView, Nest::max_views> all;
+    all[0] = {context.result().shape, context.results[0].stride};
+    for (std::size_t view = 1; view < views; ++view)
+        all[view] = {context.operand(view - 1).shape, context.operands[view - 1].stride};
+    return elementwise_nest(std::span(all).first(views), context.per_individual);
 }
 
 }  // namespace cambrian::cpu

@@ -10,7 +10,6 @@
 #include "cambrian/engine/graph/builders/losses.hpp"
 #include "cambrian/engine/graph/builders/movement.hpp"
 #include "cambrian/engine/graph/builders/norms.hpp"
-#include "cambrian/engine/graph/builders/pool.hpp"
 #include "cambrian/engine/graph/builders/random.hpp"
 #include "cambrian/engine/graph/builders/reduce.hpp"
 #include "cambrian/engine/graph/builders/scan.hpp"

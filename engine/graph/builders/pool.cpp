@@ -1,4 +1,4 @@
-#include "cambrian/engine/graph/builders/pool.hpp"
+#include "cambrian/engine/graph/builders/convolution.hpp"
 
 #include <algorithm>
 #include <array>
@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "cambrian/engine/graph/builders/arithmetic.hpp"
-#include "cambrian/engine/graph/builders/convolution.hpp"
 #include "cambrian/engine/graph/builders/movement.hpp"
 #include "cambrian/engine/graph/builders/reduce.hpp"
 #include "cambrian/engine/graph/graph_errors.hpp"

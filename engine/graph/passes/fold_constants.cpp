@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "cambrian/engine/graph/graph_copy.hpp"
-#include "cambrian/engine/graph/passes/identities.hpp"
 #include "cambrian/engine/graph/passes/passes.hpp"
 
 namespace cambrian {

@@ -1,4 +1,4 @@
-#include "cambrian/engine/graph/passes/identities.hpp"
+#include "cambrian/engine/graph/passes/passes.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "cambrian/engine/network/builders/random_network.hpp"
+#include "cambrian/engine/network/builders/builders.hpp"
 
 #include <algorithm>
 #include <numeric>

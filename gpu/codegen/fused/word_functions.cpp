@@ -1,4 +1,4 @@
-#include "cambrian/gpu/codegen/fused/word_functions.hpp"
+#include "cambrian/gpu/codegen/fused/expressions.hpp"
 
 #include <fmt/format.h>
 
@@ -10,7 +10,6 @@
 
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
-#include "cambrian/gpu/codegen/fused/expressions.hpp"
 #include "cambrian/gpu/codegen/shader_texts.hpp"
 
 namespace cambrian::gpu {

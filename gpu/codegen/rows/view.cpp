@@ -1,4 +1,4 @@
-#include "cambrian/gpu/codegen/rows/view.hpp"
+#include "cambrian/gpu/codegen/rows/writer.hpp"
 
 #include <algorithm>
 

@@ -1,4 +1,3 @@
-#include "cambrian/gpu/kernels/fused/fused.hpp"
 #include "cambrian/gpu/kernels/kernel_table.hpp"
 
 #include <algorithm>

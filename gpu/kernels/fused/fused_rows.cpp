@@ -7,8 +7,8 @@
 #include "cambrian/gpu/codegen/shader_compiler.hpp"
 #include "cambrian/gpu/execution/compiled_graph.hpp"
 #include "cambrian/gpu/execution/walk.hpp"
-#include "cambrian/gpu/kernels/fused/fused.hpp"
 #include "cambrian/gpu/kernels/fused/fused_axes.hpp"
+#include "cambrian/gpu/kernels/kernel_table.hpp"
 
 namespace cambrian::gpu {
 namespace {

@@ -2,8 +2,8 @@
 
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/gpu/kernels/kernel_table.hpp"
-#include "cambrian/gpu/kernels/matmul/cooperative_tile.hpp"
 #include "cambrian/gpu/kernels/matmul/operands.hpp"
+#include "cambrian/gpu/kernels/matmul/tile_choice.hpp"
 
 namespace cambrian::gpu {
 namespace {

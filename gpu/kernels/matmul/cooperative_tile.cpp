@@ -1,9 +1,7 @@
-#include "cambrian/gpu/kernels/matmul/cooperative_tile.hpp"
+#include "cambrian/gpu/kernels/matmul/tile_choice.hpp"
 
 #include <algorithm>
 #include <array>
-
-#include "cambrian/gpu/kernels/matmul/tile_choice.hpp"
 
 namespace cambrian::gpu {
 namespace {

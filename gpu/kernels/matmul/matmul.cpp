@@ -5,7 +5,7 @@
 #include "cambrian/gpu/execution/walk.hpp"
 #include "cambrian/gpu/kernels/kernel_table.hpp"
 #include "cambrian/gpu/kernels/matmul/operands.hpp"
-#include "cambrian/gpu/kernels/matmul/tile.hpp"
+#include "cambrian/gpu/kernels/matmul/tile_choice.hpp"
 
 namespace cambrian::gpu {
 namespace {

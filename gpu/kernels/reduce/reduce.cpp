@@ -1,4 +1,3 @@
-#include "cambrian/gpu/kernels/reduce/reduce.hpp"
 #include "cambrian/gpu/kernels/kernel_table.hpp"
 
 #include <algorithm>

@@ -9,7 +9,6 @@
 #include "cambrian/gpu/codegen/shader_compiler.hpp"
 #include "cambrian/gpu/execution/compiled_graph.hpp"
 #include "cambrian/gpu/execution/walk.hpp"
-#include "cambrian/gpu/kernels/scan/row_table.hpp"
 
 namespace cambrian::gpu {
 namespace {

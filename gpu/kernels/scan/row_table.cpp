@@ -1,4 +1,4 @@
-#include "cambrian/gpu/kernels/scan/row_table.hpp"
+#include "cambrian/gpu/kernels/scan/row_kernel.hpp"
 
 #include <algorithm>
 #include <array>

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "cambrian/gpu/execution/compiled_graph.hpp"
-#include "cambrian/gpu/execution/view_copy.hpp"
+#include "cambrian/gpu/execution/kernel.hpp"
 #include "cambrian/gpu/kernels/kernel_table.hpp"
 #include "cambrian/gpu/kernels/scan/row_kernel.hpp"
 

@@ -1,7 +1,6 @@
 #include <vector>
 
 #include "cambrian/gpu/kernels/kernel_table.hpp"
-#include "cambrian/gpu/kernels/reduce/reduce.hpp"
 #include "cambrian/gpu/kernels/scan/selective_scan_dispatch.hpp"
 
 namespace cambrian::gpu {

@@ -1,4 +1,4 @@
-#include "cambrian/engine/cpu/execution/memory_pool.hpp"
+#include "cambrian/engine/cpu/execution/memory.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "cambrian/engine/core/host_memory.hpp"
-#include "cambrian/engine/cpu/execution/memory.hpp"
 
 namespace cambrian::cpu {
 namespace {

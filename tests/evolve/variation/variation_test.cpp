@@ -13,7 +13,7 @@
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/cpu/cpu_backend.hpp"
 #include "cambrian/engine/layers/layer_json.hpp"
-#include "cambrian/engine/network/builders/random_network.hpp"
+#include "cambrian/engine/network/builders/builders.hpp"
 #include "cambrian/tests/evolve/support/genome_support.hpp"
 #include "cambrian/tests/support/network_passes.hpp"
 

@@ -12,7 +12,7 @@
 #include "cambrian/engine/graph/builders/builders.hpp"
 #include "cambrian/engine/graph/number_format.hpp"
 #include "cambrian/engine/reference/reference.hpp"
-#include "cambrian/gpu/kernels/matmul/cooperative_tile.hpp"
+#include "cambrian/gpu/kernels/matmul/tile_choice.hpp"
 #include "cambrian/tests/engine/support/random_graph.hpp"
 #include "cambrian/tests/support/vulkan_device.hpp"
 

@@ -5,7 +5,6 @@
 
 #include "cambrian/engine/graph/builders/builders.hpp"
 #include "cambrian/gpu/codegen/fused/expressions.hpp"
-#include "cambrian/gpu/codegen/fused/word_functions.hpp"
 #include "cambrian/tests/gpu/support/word_support.hpp"
 #include "cambrian/tests/support/op_types.hpp"
 

@@ -11,7 +11,6 @@
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/gpu/codegen/shader_compiler.hpp"
-#include "cambrian/gpu/vulkan/pipeline_cache.hpp"
 #include "cambrian/tests/support/vulkan_device.hpp"
 
 namespace cambrian::vulkan {
