@@ -39,7 +39,7 @@ struct VulkanOptions {
     /// what the device can.
     std::int64_t max_turns = 0;
     /// For measurements and tests: the tile that every matrix product uses, by its name in the
-    /// table of kernels/matmul_tile.cpp ("64x64x16"); empty: chosen by shape. No result depends on
+    /// table of kernels/matmul/tile.cpp ("64x64x16"); empty: chosen by shape. No result depends on
     /// it.
     std::string matmul_tile;
     /// Every message of the validation layer; without it the first one is an error.

@@ -81,6 +81,6 @@ function(cambrian_module name)
     $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/configs/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
   target_link_libraries(cambrian_${name} PUBLIC ${arg_PUBLIC}
     PRIVATE ${arg_PRIVATE} $<BUILD_INTERFACE:cambrian_warnings> $<BUILD_INTERFACE:cambrian_arithmetic>)
-  cambrian_batch(cambrian_${name} 8 "${arg_ALONE}")
+  cambrian_batch(cambrian_${name} 12 "${arg_ALONE}")
   set_property(GLOBAL APPEND PROPERTY CAMBRIAN_MODULES cambrian_${name})
 endfunction()

@@ -7,7 +7,7 @@
 #include "cambrian/distributed/protocol/handshake.hpp"
 #include "cambrian/engine/core/error.hpp"
 
-// The coordinator's ears: what workers say. dispatcher_orders.cpp holds what they are told.
+// The coordinator's ears: what workers say. scheduler_orders.cpp holds what they are told.
 namespace cambrian::distributed {
 
 namespace {

@@ -93,7 +93,7 @@ std::vector<Part> parts_of(const Network& network, const evolve::Preparation& pr
 }
 
 /// What the rows were read as, where it may surprise.
-std::string notes_text(const PreparedRows& rows, const std::vector<Part>& parts,
+std::string prepared_notes(const PreparedRows& rows, const std::vector<Part>& parts,
                        const evolve::Preparation& preparation) {
     std::string text;
     if (!rows.ignored.empty()) text += fmt::format("columns ignored: {}\n", listed(rows.ignored));
@@ -130,7 +130,7 @@ int infer_command(const CommandContext& context, const InferOptions& options) {
     const auto backend = make_backend(device_settings(engine_section(engine_keys), RankPlace{}));
     const std::vector<Part> parts =
         parts_of(Network(network.genome.blueprint), preparation, rows.table.rows);
-    context.err << notes_text(rows, parts, preparation);
+    context.err << prepared_notes(rows, parts, preparation);
     std::vector<float> outputs;
     // Beside the answers, which other programs may read from standard output.
     ConsoleObserver console([&](const std::string& line) { context.err << line << '\n'; });

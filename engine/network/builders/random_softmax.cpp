@@ -57,7 +57,7 @@ struct FillRow {
     std::string_view variant;
     Fill fill = nullptr;
 };
-constexpr std::array rows{
+constexpr std::array fill_rows{
     FillRow{"standard", fill_nothing}, FillRow{"temperature", fill_nothing},
     FillRow{"grid", fill_grid},        FillRow{"hierarchical", fill_levels},
     FillRow{"gumbel", fill_hard},      FillRow{"masked", fill_mask},
@@ -73,8 +73,8 @@ std::optional<AnyLayer> draw_softmax(LayerDraw& draw, const Shape& row, int /*de
     Softmax layer{.features = draw.vector_width(row),
                   .temperature = 0.5F + 1.5F * draw.rng().uniform()};
     layer.variant = variants[static_cast<std::size_t>(index)].name;
-    const auto* const found = std::ranges::find(rows, layer.variant, &FillRow::variant);
-    CAMBRIAN_ASSERT(found != rows.end());
+    const auto* const found = std::ranges::find(fill_rows, layer.variant, &FillRow::variant);
+    CAMBRIAN_ASSERT(found != fill_rows.end());
     found->fill(draw, layer);
     return layer;
 }

@@ -38,7 +38,7 @@ struct RowSite {
     }
 };
 
-/// One row of the table of row_ops.cpp.
+/// One row of the table of ops.cpp.
 struct RowOp {
     Op op = Op::count_;
     RowSplit (*split)(const RowSite& site) = nullptr;
