@@ -231,8 +231,9 @@ int ThreadPool::threads() const {
 
 void ThreadPool::for_each(std::int64_t items, const Body& body) {
     const bool alone = state_->threads == 1 || items <= 1;
-    std::vector<Share> shares(alone ? 1 : static_cast<std::size_t>(state_->threads));
-    Batch batch(body, shares, items);
+    Share own;
+    std::vector<Share> of_all(alone ? 0 : static_cast<std::size_t>(state_->threads));
+    Batch batch(body, alone ? std::span(&own, 1) : std::span(of_all), items);
     if (alone) {
         batch.run(0);
     } else {
