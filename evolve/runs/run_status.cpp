@@ -2,9 +2,9 @@
 
 #include <fcntl.h>
 #include <fmt/core.h>
-#include <nlohmann/json.hpp>
 #include <sys/file.h>
 #include <unistd.h>
+#include <nlohmann/json.hpp>
 
 #include <array>
 #include <cerrno>

@@ -94,7 +94,7 @@ std::vector<Part> parts_of(const Network& network, const evolve::Preparation& pr
 
 /// What the rows were read as, where it may surprise.
 std::string prepared_notes(const PreparedRows& rows, const std::vector<Part>& parts,
-                       const evolve::Preparation& preparation) {
+                           const evolve::Preparation& preparation) {
     std::string text;
     if (!rows.ignored.empty()) text += fmt::format("columns ignored: {}\n", listed(rows.ignored));
     if (preparation.sequence_rows == 0 || parts.front().time == 0) return text;
