@@ -161,8 +161,15 @@ struct ThreadPool::State {
             if (stopping.load(std::memory_order_relaxed)) {
                 return;
             }
-            while (Batch* batch = enter()) {
+            for (bool alone = false; !alone;) {
+                Batch* batch = enter();
+                if (batch == nullptr) {
+                    break;
+                }
                 batch->run(worker);
+                // A batch stays until its helpers have left. A call that comes now changes the
+                // generation.
+                alone = calls.load(std::memory_order_acquire) == 1;
                 leave(*batch);
             }
         }
@@ -180,26 +187,36 @@ struct ThreadPool::State {
         return nullptr;
     }
 
+    /// The batch may end at once. The lock is left to callers who sleep: one who spins takes it
+    /// next.
     void leave(Batch& batch) {
-        // The caller may return, and the batch end, as soon as the lock is free again.
-        const std::scoped_lock lock(mutex);
-        batch.helpers.fetch_sub(1, std::memory_order_release);
-        done.notify_all();
+        batch.helpers.fetch_sub(1);
+        if (sleeping.load() > 0) {
+            const std::scoped_lock lock(mutex);
+            done.notify_all();
+        }
     }
 
     void run(Batch& batch) {
         {
             const std::scoped_lock lock(mutex);
             batches.push_back(&batch);
+            calls.fetch_add(1, std::memory_order_release);
             generation.fetch_add(1, std::memory_order_release);
         }
         start.notify_all();
         batch.run(0);
-        const auto finished = [&] { return batch.helpers.load(std::memory_order_acquire) == 0; };
+        // All items are taken by now, so nobody enters any more.
+        const auto finished = [&] { return batch.helpers.load() == 0; };
         static_cast<void>(spin_until(may_spin, finished));
         std::unique_lock lock(mutex);
         std::erase(batches, &batch);
-        done.wait(lock, finished);
+        calls.fetch_sub(1, std::memory_order_release);
+        if (!finished()) {
+            sleeping.fetch_add(1);
+            done.wait(lock, finished);
+            sleeping.fetch_sub(1);
+        }
     }
 
     int threads;
@@ -209,7 +226,9 @@ struct ThreadPool::State {
     std::condition_variable done;
     std::atomic<std::uint64_t> generation{0};
     std::atomic<bool> stopping{false};
-    std::vector<Batch*> batches;  ///< Calls under way, guarded by the mutex.
+    std::atomic<int> calls{0};     ///< Batches under way.
+    std::atomic<int> sleeping{0};  ///< Callers who may wait for their helpers under the lock.
+    std::vector<Batch*> batches;   ///< Calls under way, guarded by the mutex.
     std::vector<std::thread> workers;
 };
 
