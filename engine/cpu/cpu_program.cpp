@@ -7,6 +7,7 @@
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/core/simd/float_guard.hpp"
+#include "cambrian/engine/core/simd/lanes.hpp"
 #include "cambrian/engine/cpu/lanes/transposed_scan.hpp"
 
 namespace cambrian::cpu {
@@ -40,6 +41,14 @@ std::int64_t block_size(const PlanTree& tree, const Graph& graph) {
     const std::int64_t words = tree.words_per_individual + words_read_again(graph);
     return std::clamp(block_words / std::max<std::int64_t>(1, words), std::int64_t{1},
                       max_individuals);
+}
+
+/// Blocks of about the same size, so that no thread waits for another's last one, and of full
+/// vectors where that moves less than a sixteenth of a block.
+std::int64_t even_block(std::int64_t population, std::int64_t blocks, std::int64_t largest) {
+    const std::int64_t even = (population + blocks - 1) / blocks;
+    if (even < 16 * lanes) return even;
+    return std::min(largest, (even + lanes - 1) / lanes * lanes);
 }
 
 }  // namespace
@@ -232,8 +241,7 @@ void CpuProgram::prepare(std::int64_t population, std::span<const Binding> input
     population_ = population;
     bind(population, inputs, outputs);
     const std::int64_t blocks = block_count(population);
-    // Of about the same size: no thread waits for another's last block.
-    block_ = blocks > 0 ? (population + blocks - 1) / blocks : 0;
+    block_ = blocks > 0 ? even_block(population, blocks, compiled_.block()) : 0;
     const RunBytes bytes = run_bytes(blocks);
     require_memory(bytes, population);
     prepare_frames(bytes);
@@ -260,7 +268,7 @@ void CpuProgram::run(std::int64_t population, std::span<const Binding> inputs,
     CAMBRIAN_ASSERT(population >= 1);
     retry_once([&] { prepare(population, inputs, outputs); }, [this] { resources_->trim(); });
     try {
-        compute(block_count(population));
+        compute(block_ > 0 ? (population + block_ - 1) / block_ : 0);
     } catch (const std::bad_alloc&) {
         throw OutOfMemoryError(
             "cannot run " + std::to_string(population) +

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "cambrian/engine/core/simd/lanes.hpp"
 #include "cambrian/engine/cpu/execution/compiled_graph.hpp"
 #include "cambrian/engine/cpu/lanes/transposed_graph.hpp"
 #include "cambrian/engine/cpu/lanes/transposed_kernels.hpp"
@@ -23,7 +24,7 @@ constexpr std::int64_t max_columns = 256;
 // After so many steps it is looked who has come to its end.
 constexpr std::int64_t steps_unwatched = 4;
 // Columns are moved together where one in so many has.
-constexpr std::int64_t min_share_that_leaves = 16;
+constexpr std::int64_t min_share_that_leaves = 8;
 
 /// What enters or leaves the body at a step, or what all steps see.
 struct Port {
@@ -102,7 +103,9 @@ class TransposedScanKernel : public Kernel {
                 body.slots[body_.input_slot(i)] = bytes(place(frame, inputs_[i], first));
         const std::int64_t fitting = body_.fitting(body, std::min(left, max_group_));
         const std::int64_t groups = (left + fitting - 1) / fitting;
-        return (left + groups - 1) / groups;
+        const std::int64_t even = (left + groups - 1) / groups;
+        // Full vectors, where there is room for them.
+        return std::min(fitting, (even + lanes - 1) / lanes * lanes);
     }
 
     void run_group(Frame& frame, Frame& body, std::int64_t first, std::int64_t count) const {
