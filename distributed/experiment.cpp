@@ -28,6 +28,25 @@ Hash128 data_hash(const evolve::Task& task) {
 
 }  // namespace
 
+bool Experiment::reevaluates() const {
+    switch (reevaluate) {
+        case Reevaluate::always:
+            return true;
+        case Reevaluate::never:
+            return false;
+        case Reevaluate::automatic:
+            break;
+    }
+    return task->signature().stochastic;
+}
+
+std::unique_ptr<evolve::Strategy> make_strategy(const Experiment& experiment) {
+    return experiment.strategies.make(experiment.strategy,
+                                      {.seed = experiment.seed,
+                                       .population = experiment.population,
+                                       .splice_rate = experiment.variation.splice.rate});
+}
+
 std::string run_identity(const Experiment& experiment) {
     nlohmann::json identity = nlohmann::json::parse(experiment.identity_json, nullptr, false);
     if (!identity.is_object()) {

@@ -93,6 +93,8 @@ struct Experiment {
     std::filesystem::path directory;
     std::uint64_t seed = 1;
     StopSettings stop;
+    evolve::StrategyRegistry strategies = evolve::standard_strategies();
+    std::string strategy = "elite";  ///< Of the registry.
     evolve::PopulationSettings population;
     Reevaluate reevaluate = Reevaluate::automatic;
     std::shared_ptr<const evolve::Task> task;
@@ -105,7 +107,13 @@ struct Experiment {
     std::vector<std::string> notes;  ///< What somebody should know at the start.
     std::string identity_json;  ///< The identity keys, compact and sorted: equal text, equal run.
     std::string resolved_json;  ///< The whole resolved config, for config.json.
+
+    /// Whether births that are carried over are evaluated again.
+    [[nodiscard]] bool reevaluates() const;
 };
+
+/// The strategy of a run before its first generation.
+[[nodiscard]] std::unique_ptr<evolve::Strategy> make_strategy(const Experiment& experiment);
 
 /// What a resume and every rank must share: the identity keys, and under "content" the hashes of
 /// what they name, the task's data, the founder and the initial network, which files may have

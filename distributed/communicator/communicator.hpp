@@ -15,14 +15,15 @@ enum class MessageKind : std::uint32_t {
     handshake,  ///< worker → coordinator: version, identity hash, arithmetic fingerprint, host,
                 ///< threads.
     request,    ///< worker → coordinator: I have room for a shard (results ride along).
-    shard,      ///< coordinator → worker: births to evaluate.
-    genome_request,   ///< worker → coordinator: parents missing from my cache, by hash.
-    genomes,          ///< coordinator → worker: genomes by hash.
+    shard,      ///< coordinator → worker: births to evaluate, and what led to them.
+    genome_request,   ///< any rank → any rank: genomes that I lack, by birth.
+    genomes,          ///< The answer.
     heartbeat,        ///< worker → coordinator: my lease lives.
     shard_failed,     ///< worker → coordinator: the shard threw; its text.
     stop,             ///< coordinator → worker: the run is over.
     initial_request,  ///< worker → coordinator: which network does the run start from?
     initial,          ///< coordinator → worker: that network.
+    record,           ///< No message: an entry of a journal.
 };
 
 struct Message {

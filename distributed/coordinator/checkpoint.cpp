@@ -8,7 +8,6 @@
 #include <string>
 #include <utility>
 
-#include "cambrian/distributed/protocol/message.hpp"
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/core/json/json_text.hpp"
 #include "cambrian/engine/core/message_text.hpp"
@@ -35,6 +34,83 @@ std::optional<double> read_optional(ArchiveReader& archive) {
     archive.read(value);
     return present ? std::optional<double>(value) : std::nullopt;
 }
+
+std::vector<std::byte> encode_state(const Checkpoint& checkpoint) {
+    ArchiveWriter archive;
+    archive.write(checkpoint_format);
+    archive.write(checkpoint.identity_json);
+    archive.write(checkpoint.arithmetic);
+    archive.write(checkpoint.generation);
+    archive.write(checkpoint.elapsed_seconds);
+    for (std::uint64_t length : checkpoint.logs) {
+        archive.write(length);
+    }
+    for (const Hash128& checksum : checkpoint.checksums) {
+        archive.write(checksum);
+    }
+    archive.write(checkpoint.last.has_value());
+    if (checkpoint.last) {
+        write_report(archive, *checkpoint.last);
+    }
+    write_champion(archive, checkpoint.champion);
+    return archive.take();
+}
+
+void decode_state(ArchiveReader& archive, Checkpoint& checkpoint) {
+    static_cast<void>(archive.read_format("checkpoint", checkpoint_format, checkpoint_format));
+    archive.read(checkpoint.identity_json);
+    archive.read(checkpoint.arithmetic);
+    archive.read(checkpoint.generation);
+    archive.read(checkpoint.elapsed_seconds);
+    for (std::uint64_t& length : checkpoint.logs) {
+        archive.read(length);
+    }
+    for (Hash128& checksum : checkpoint.checksums) {
+        archive.read(checksum);
+    }
+    bool present = false;
+    archive.read(present);
+    if (present) {
+        checkpoint.last = read_report(archive);
+    }
+    checkpoint.champion = read_champion(archive);
+    archive.finish();
+}
+
+std::vector<std::byte> encode_genomes(const Checkpoint& checkpoint) {
+    ArchiveWriter archive;
+    archive.write(static_cast<std::uint64_t>(checkpoint.genomes.size()));
+    for (const auto& [origin, genome] : checkpoint.genomes) {
+        archive.write(origin);
+        archive.write(std::span<const std::byte>(evolve::encode(*genome)));
+    }
+    return archive.take();
+}
+
+SharedGenome decode_shared(std::span<const std::byte> bytes, const std::string& source) {
+    return std::make_shared<const evolve::Genome>(evolve::decode_genome(bytes, source));
+}
+
+void decode_genomes(ArchiveReader& archive, Checkpoint& checkpoint, const std::string& source) {
+    const std::uint64_t count = archive.read_count(16);
+    for (std::uint64_t i = 0; i < count; ++i) {
+        evolve::BirthId origin = 0;
+        std::vector<std::byte> bytes;
+        archive.read(origin);
+        archive.read(bytes);
+        if (!checkpoint.genomes.emplace(origin, decode_shared(bytes, source)).second) {
+            archive.fail(fmt::format("it has two genomes of birth {}", origin));
+        }
+    }
+    archive.finish();
+}
+
+std::string value_text(const nlohmann::json& flat, const std::string& key) {
+    const auto at = flat.find(key);
+    return at == flat.end() ? "nothing" : json_text::shown(*at);
+}
+
+}  // namespace
 
 void write_report(ArchiveWriter& archive, const GenerationReport& report) {
     archive.write(report.generation);
@@ -64,122 +140,37 @@ GenerationReport read_report(ArchiveReader& archive) {
     return report;
 }
 
-std::vector<std::byte> encode_state(const Checkpoint& checkpoint) {
-    ArchiveWriter archive;
-    archive.write(checkpoint_format);
-    archive.write(checkpoint.identity_json);
-    archive.write(checkpoint.arithmetic);
-    archive.write(checkpoint.generation);
-    archive.write(checkpoint.elapsed_seconds);
-    for (std::uint64_t length : checkpoint.logs) {
-        archive.write(length);
+void write_champion(ArchiveWriter& archive, const std::optional<Champion>& champion) {
+    archive.write(champion.has_value());
+    if (champion) {
+        archive.write(champion->generation);
+        archive.write(champion->birth);
+        archive.write(champion->origin);
+        archive.write(champion->fitness);
+        write_optional(archive, champion->validated);
     }
-    for (const Hash128& checksum : checkpoint.checksums) {
-        archive.write(checksum);
-    }
-    archive.write(checkpoint.last.has_value());
-    if (checkpoint.last) {
-        write_report(archive, *checkpoint.last);
-    }
-    archive.write(checkpoint.champion.has_value());
-    if (checkpoint.champion) {
-        archive.write(checkpoint.champion->generation);
-        archive.write(checkpoint.champion->birth);
-        archive.write(checkpoint.champion->fitness);
-        write_optional(archive, checkpoint.champion->validated);
-    }
-    return archive.take();
 }
 
-void decode_state(ArchiveReader& archive, Checkpoint& checkpoint) {
-    static_cast<void>(archive.read_format("checkpoint", checkpoint_format, checkpoint_format));
-    archive.read(checkpoint.identity_json);
-    archive.read(checkpoint.arithmetic);
-    archive.read(checkpoint.generation);
-    archive.read(checkpoint.elapsed_seconds);
-    for (std::uint64_t& length : checkpoint.logs) {
-        archive.read(length);
-    }
-    for (Hash128& checksum : checkpoint.checksums) {
-        archive.read(checksum);
-    }
+std::optional<Champion> read_champion(ArchiveReader& archive) {
     bool present = false;
     archive.read(present);
-    if (present) {
-        checkpoint.last = read_report(archive);
+    if (!present) {
+        return std::nullopt;
     }
-    archive.read(present);
-    if (present) {
-        Champion& champion = checkpoint.champion.emplace();
-        archive.read(champion.generation);
-        archive.read(champion.birth);
-        archive.read(champion.fitness);
-        champion.validated = read_optional(archive);
-    }
-    archive.finish();
+    Champion champion;
+    archive.read(champion.generation);
+    archive.read(champion.birth);
+    archive.read(champion.origin);
+    archive.read(champion.fitness);
+    champion.validated = read_optional(archive);
+    return champion;
 }
-
-std::vector<std::byte> encode_parent_pool(const Checkpoint& checkpoint) {
-    ArchiveWriter archive;
-    archive.write(static_cast<std::uint64_t>(checkpoint.parent_pool.size()));
-    for (const ParentPoolMember& member : checkpoint.parent_pool) {
-        write_outcome(archive, member.outcome);
-    }
-    // Members often share a genome: each is stored once, in the order of its first member.
-    std::set<Hash128> stored;
-    std::vector<const evolve::Genome*> genomes;
-    for (const ParentPoolMember& member : checkpoint.parent_pool) {
-        if (stored.insert(member.outcome.genome).second) {
-            genomes.push_back(member.genome.get());
-        }
-    }
-    archive.write(static_cast<std::uint64_t>(genomes.size()));
-    for (const evolve::Genome* genome : genomes) {
-        archive.write(std::span<const std::byte>(evolve::encode(*genome)));
-    }
-    return archive.take();
-}
-
-SharedGenome decode_shared(std::span<const std::byte> bytes, const std::string& source) {
-    return std::make_shared<const evolve::Genome>(evolve::decode_genome(bytes, source));
-}
-
-void decode_parent_pool(ArchiveReader& archive, Checkpoint& checkpoint, const std::string& source) {
-    const std::uint64_t members = archive.read_count(smallest_outcome);
-    checkpoint.parent_pool.reserve(members);
-    for (std::uint64_t i = 0; i < members; ++i) {
-        checkpoint.parent_pool.push_back({read_outcome(archive), nullptr});
-    }
-    GenomeStore genomes;
-    const std::uint64_t count = archive.read_count(8);
-    for (std::uint64_t i = 0; i < count; ++i) {
-        std::vector<std::byte> bytes;
-        archive.read(bytes);
-        SharedGenome genome = decode_shared(bytes, source);
-        const Hash128 hash = evolve::content_hash(*genome);
-        genomes.add(hash, std::move(genome));
-    }
-    archive.finish();
-    for (ParentPoolMember& member : checkpoint.parent_pool) {
-        member.genome = genomes.find(member.outcome.genome);
-        if (!member.genome) {
-            archive.fail(fmt::format("the genome of birth {} is not in it", member.outcome.id));
-        }
-    }
-}
-
-std::string value_text(const nlohmann::json& flat, const std::string& key) {
-    const auto at = flat.find(key);
-    return at == flat.end() ? "nothing" : json_text::shown(*at);
-}
-
-}  // namespace
 
 std::vector<std::byte> encode(const Checkpoint& checkpoint) {
     Container container{"checkpoint", {}};
     container.add("state", encode_state(checkpoint));
     container.add("strategy", checkpoint.strategy);
-    container.add("living", encode_parent_pool(checkpoint));
+    container.add("living", encode_genomes(checkpoint));
     if (checkpoint.champion) {
         container.add("champion", evolve::encode(*checkpoint.champion->genome));
     }
@@ -200,8 +191,8 @@ Checkpoint decode_checkpoint(std::span<const std::byte> bytes, std::string_view 
     decode_state(state, checkpoint);
     const std::span<const std::byte> strategy = container.section("strategy");
     checkpoint.strategy.assign(strategy.begin(), strategy.end());
-    ArchiveReader parent_pool(container.section("living"), name);
-    decode_parent_pool(parent_pool, checkpoint, name);
+    ArchiveReader genomes(container.section("living"), name);
+    decode_genomes(genomes, checkpoint, name);
     if (checkpoint.champion) {
         checkpoint.champion->genome = decode_shared(container.section("champion"), name);
     }

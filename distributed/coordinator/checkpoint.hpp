@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -9,27 +10,25 @@
 
 #include "cambrian/distributed/coordinator/generation_log.hpp"
 #include "cambrian/distributed/run.hpp"
-#include "cambrian/distributed/worker/genome_store.hpp"
+#include "cambrian/distributed/generation/genome_pool.hpp"
+#include "cambrian/distributed/generation/round.hpp"
+#include "cambrian/engine/network/archive/archive.hpp"
 #include "cambrian/evolve/variation/birth.hpp"
 
 namespace cambrian::distributed {
 
-/// 2: checksums of the logs, whose columns are others than before: format 1 is not gone on with.
-inline constexpr std::uint32_t checkpoint_format = 2;
+/// 3: members by the births that made them, and a journal beside it: older formats are not gone on
+/// with.
+inline constexpr std::uint32_t checkpoint_format = 3;
 
 /// The best network of a run so far.
 struct Champion {
     SharedGenome genome;
     std::uint64_t generation = 0;
     evolve::BirthId birth = 0;
+    evolve::BirthId origin = 0;  ///< The birth that made its genome.
     double fitness = evolve::worst_fitness;
     std::optional<double> validated;
-};
-
-/// A member of the parent pool: its outcome names its genome.
-struct ParentPoolMember {
-    evolve::Outcome outcome;
-    SharedGenome genome;
 };
 
 /// Everything a run needs to go on after its last completed generation.
@@ -38,7 +37,7 @@ struct Checkpoint {
     std::string arithmetic;        ///< See arithmetic_of().
     std::uint64_t generation = 0;  ///< The next one.
     std::vector<std::byte> strategy;
-    std::vector<ParentPoolMember> parent_pool;
+    std::map<evolve::BirthId, SharedGenome> genomes;  ///< Of all members, by origin.
     std::optional<Champion> champion;
     std::optional<GenerationReport> last;
     double elapsed_seconds = 0.0;
@@ -46,8 +45,15 @@ struct Checkpoint {
     GenerationLog::Checksums checksums{};
 };
 
+/// The line of a generation, in checkpoints and journals.
+void write_report(ArchiveWriter& archive, const GenerationReport& report);
+[[nodiscard]] GenerationReport read_report(ArchiveReader& archive);
+/// A champion without its genome.
+void write_champion(ArchiveWriter& archive, const std::optional<Champion>& champion);
+[[nodiscard]] std::optional<Champion> read_champion(ArchiveReader& archive);
+
 [[nodiscard]] std::vector<std::byte> encode(const Checkpoint& checkpoint);
-/// Throws InputError naming `source`; every genome is checked against its hash.
+/// Throws InputError naming `source`.
 [[nodiscard]] Checkpoint decode_checkpoint(std::span<const std::byte> bytes,
                                            std::string_view source);
 

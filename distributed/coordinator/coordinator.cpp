@@ -32,24 +32,6 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-bool reevaluates(const Experiment& experiment, const evolve::TaskSignature& signature) {
-    switch (experiment.reevaluate) {
-        case Reevaluate::always:
-            return true;
-        case Reevaluate::never:
-            return false;
-        case Reevaluate::automatic:
-            break;
-    }
-    return signature.stochastic;
-}
-
-/// The strategy of a run, before its first generation.
-std::unique_ptr<evolve::Strategy> make_strategy(const Experiment& experiment) {
-    return evolve::make_elite_strategy(experiment.seed, experiment.population,
-                                       experiment.variation.splice.rate);
-}
-
 // Better now than after a generation of failures: no shard is small enough for such a network.
 void check_memory(const Experiment& experiment, std::int64_t limit) {
     if (experiment.distribution.fallback) return;
@@ -71,14 +53,14 @@ Coordinator::Coordinator(Communicator& communicator, Backend& backend, const Exp
       reporter_(reporter),
       interrupt_(interrupt),
       signature_(experiment.task->signature()),
-      reevaluate_(reevaluates(experiment, signature_)),
       fingerprint_(backend.describe().text()),
       arithmetic_(arithmetic_of(backend)),
       identity_(run_identity(experiment)),
-      scheduler_(communicator, backend, experiment, reporter, interrupt),
+      scheduler_(communicator, backend, experiment, ancestry_, reporter, interrupt),
       memory_limit_(backend.memory().limit),
-      parent_pool_(scheduler_.genome_maker(), scheduler_.threads()),
-      writer_(writer_room) {}
+      writer_(writer_room) {
+    ancestry_.begin(scheduler_.follower().round()->strategy, {});
+}
 
 RunResult Coordinator::run(Start start) {
     check_memory(experiment_, memory_limit_);
@@ -86,7 +68,7 @@ RunResult Coordinator::run(Start start) {
         open(start);
         write_status("running", std::nullopt, "");
         scheduler_.gather();
-        reporter_.started(experiment_, scheduler_.rank_lines(), strategy_->generation());
+        reporter_.started(experiment_, scheduler_.rank_lines(), strategy().generation());
         scheduler_.warn_of_sharing();
         return result(loop());
     } catch (const std::exception& error) {
@@ -106,11 +88,10 @@ void Coordinator::open(Start start) {
     if (!going_on && start != Start::resume) {
         refuse_overwriting(start);
     }
-    strategy_ = make_strategy(experiment_);
     GenerationLog::Lengths lengths{};
-    const auto accept = [&](Checkpoint&& checkpoint) {
-        lengths = checkpoint.logs;
-        restore(std::move(checkpoint));
+    const auto accept = [&](Checkpoint&& checkpoint, std::span<const JournalEntry> committed) {
+        lengths = committed.empty() ? checkpoint.logs : committed.back().logs;
+        restore(std::move(checkpoint), committed);
     };
     const bool found = going_on && directory_->load_newest(accept, [this](const std::string& text) {
         reporter_.warning(text);
@@ -128,7 +109,9 @@ void Coordinator::open(Start start) {
     directory_->write_config(experiment_.resolved_json, fingerprint_);
     log_ = std::make_unique<GenerationLog>(directory_->path(), lengths, last_,
                                            experiment_.log.individuals);
-    checkpoint_generation_ = strategy_->generation();
+    journal_ = found ? Journal::go_on(directory_->path(), checkpoint_read_, committed_)
+                     : Journal(directory_->path(), 0);
+    checkpoint_generation_ = strategy().generation();
 }
 
 void Coordinator::refuse_overwriting(Start start) const {
@@ -149,7 +132,7 @@ void Coordinator::refuse_overwriting(Start start) const {
     }
 }
 
-void Coordinator::restore(Checkpoint&& checkpoint) {
+void Coordinator::restore(Checkpoint&& checkpoint, std::span<const JournalEntry> committed) {
     const std::string source = experiment_.directory.string();
     check_identity(checkpoint.identity_json, identity_, source);
     if (!experiment_.distribution.mixed && checkpoint.arithmetic != arithmetic_) {
@@ -159,26 +142,71 @@ void Coordinator::restore(Checkpoint&& checkpoint) {
                         "other bits",
                         source, checkpoint.arithmetic, arithmetic_));
     }
-    std::unique_ptr<evolve::Strategy> strategy = make_strategy(experiment_);
-    strategy->load(checkpoint.strategy);
-    if (strategy->generation() != checkpoint.generation) {
-        throw InputError(source +
-                         " holds a checkpoint that contradicts itself (its generations "
-                         "differ) use an older one");
+    const auto refuse = [&](const std::string& why) {
+        throw InputError(fmt::format(
+            "{} holds a checkpoint that contradicts itself ({}) use an older one", source, why));
+    };
+    const SharedStrategy start = make_strategy(experiment_)->load(checkpoint.strategy);
+    if (start->generation() != checkpoint.generation) {
+        refuse("its generations differ");
     }
-    ParentPool parent_pool(scheduler_.genome_maker(), scheduler_.threads());
-    if (const auto missing =
-            parent_pool.restore(strategy->parent_pool(), std::move(checkpoint.parent_pool))) {
-        throw InputError(
-            fmt::format("{} holds a checkpoint that contradicts itself (member {} "
-                        "is missing) use an older one",
-                        source, *missing));
+    PoolGenomes genomes;
+    for (const evolve::Member& member : start->parent_pool()) {
+        const auto at = checkpoint.genomes.find(member.origin);
+        if (at == checkpoint.genomes.end()) {
+            refuse(fmt::format("member {} is missing", member.birth));
+        }
+        genomes.push_back(at->second);
     }
-    strategy_ = std::move(strategy);
-    parent_pool_ = std::move(parent_pool);
-    champion_ = std::move(checkpoint.champion);
-    last_ = checkpoint.last;
-    elapsed_before_ = checkpoint.elapsed_seconds;
+    Ancestry ancestry;
+    ancestry.begin(start, genomes);
+    std::size_t followed = 0;
+    for (const JournalEntry& entry : committed) {
+        // A journal of another run may lie there under the same name.
+        if (entry.digest != evolve::digest(*ancestry.last())) {
+            break;
+        }
+        ancestry.add(entry.decision);
+        ++followed;
+    }
+    committed = committed.first(followed);
+    const SharedStrategy end = ancestry.last();
+    std::optional<Champion> champion = std::move(checkpoint.champion);
+    std::vector<evolve::BirthId> origins;
+    for (const evolve::Member& member : end->parent_pool()) {
+        origins.push_back(member.origin);
+    }
+    if (!committed.empty()) {
+        const SharedGenome known = champion ? champion->genome : nullptr;
+        const bool same = champion && committed.back().champion &&
+                          champion->origin == committed.back().champion->origin;
+        champion = committed.back().champion;
+        if (champion && same) {
+            champion->genome = known;
+        } else if (champion) {
+            origins.push_back(champion->origin);
+        }
+    }
+    Ancestry::Genomes made = ancestry.make(origins, scheduler_.variation(),
+                                           scheduler_.genome_memory(), scheduler_.threads());
+    if (champion && !champion->genome) {
+        champion->genome = made.at(champion->origin);
+    }
+    Follower& follower = scheduler_.follower();
+    follower.load(end->save(), std::vector<std::uint32_t>(end->parent_pool().size(), 0));
+    genomes.clear();
+    for (std::size_t place = 0; place < end->parent_pool().size(); ++place) {
+        genomes.push_back(made.at(end->parent_pool()[place].origin));
+        follower.fill(place, genomes.back());
+    }
+    ancestry_.begin(end, genomes);
+    checkpoint_read_ = checkpoint.generation;
+    committed_ = committed.size();
+    champion_ = std::move(champion);
+    champion_on_disk_ = committed.empty();
+    last_ = committed.empty() ? checkpoint.last : std::optional(committed.back().report);
+    elapsed_before_ =
+        committed.empty() ? checkpoint.elapsed_seconds : committed.back().elapsed_seconds;
 }
 
 StopReason Coordinator::loop() {
@@ -191,15 +219,17 @@ StopReason Coordinator::loop() {
                 return *reason;
             }
         }
-        if (interrupt_.load() != 0 || !advance()) {
+        if (interrupt_.load() != 0 || !advance() || !checkpoint_when_due()) {
             return StopReason::interrupted;
         }
-        checkpoint_when_due();
     }
 }
 
 RunResult Coordinator::result(StopReason reason) {
-    checkpoint();
+    if (!checkpoint()) {
+        // The journal has all that the checkpoint would.
+        reason = StopReason::interrupted;
+    }
     drain();
     // Not before the checkpoint: a run that goes on from it must not see this validation.
     if (reason != StopReason::interrupted) {
@@ -223,8 +253,8 @@ RunResult Coordinator::result(StopReason reason) {
         if (tested && tested->failure) {
             std::rethrow_exception(tested->failure);
         }
-        if (tested && tested->outcomes.front().status == evolve::Status::ok) {
-            result.best_tested = tested->outcomes.front().fitness;
+        if (tested && tested->scores.scores.valid(0)) {
+            result.best_tested = tested->scores.scores.fitness.front();
         }
     }
     scheduler_.set_farewell(fmt::format("the run has ended ({})", name(reason)));
@@ -260,53 +290,60 @@ std::optional<StopReason> Coordinator::reached(const GenerationReport& report) c
     return std::nullopt;
 }
 
-void Coordinator::checkpoint_when_due() {
+bool Coordinator::checkpoint_when_due() {
     if (seconds_since(last_status_) >= status_seconds) {
         write_status("running", std::nullopt, "");
         last_status_ = Clock::now();
     }
     const CheckpointSettings& settings = experiment_.checkpoint;
     const double waited = seconds_since(last_checkpoint_);
-    const std::uint64_t generations = strategy_->generation() - checkpoint_generation_;
+    const std::uint64_t generations = strategy().generation() - checkpoint_generation_;
     const bool by_count = settings.every > 0 && generations >= settings.every &&
                           waited * checkpoint_share >= checkpoint_cost_.load() &&
                           !checkpoint_running_.load();
-    if (by_count || waited >= settings.seconds) {
-        checkpoint();
-    }
+    return !(by_count || waited >= settings.seconds) || checkpoint();
 }
 
-void Coordinator::checkpoint() {
+bool Coordinator::checkpoint() {
+    const Clock::time_point gathering = Clock::now();
+    if (!scheduler_.gather_parents()) {
+        return false;
+    }
+    const double gathered = seconds_since(gathering);
+    const SharedStrategy strategy = scheduler_.follower().round()->strategy;
+    const PoolGenomes& genomes = *scheduler_.follower().parents();
     const auto saved = std::make_shared<Checkpoint>();
     Checkpoint& state = *saved;
     state.identity_json = identity_;
     state.arithmetic = arithmetic_;
-    state.generation = strategy_->generation();
-    state.strategy = strategy_->save();
-    const SharedGenomes genomes = parent_pool_.genomes();
-    for (std::size_t place = 0; place < parent_pool_.size(); ++place) {
-        state.parent_pool.push_back({parent_pool_[place].outcome, (*genomes)[place]});
+    state.generation = strategy->generation();
+    state.strategy = strategy->save();
+    for (std::size_t place = 0; place < genomes.size(); ++place) {
+        state.genomes.emplace(strategy->parent_pool()[place].origin, genomes[place]);
     }
     state.champion = champion_;
     state.last = last_;
     state.elapsed_seconds = elapsed();
+    ancestry_.begin(strategy, genomes);
     checkpoint_generation_ = state.generation;
     last_checkpoint_ = Clock::now();
     checkpoint_running_ = true;
     const bool news = !std::exchange(champion_on_disk_, true);
-    write([this, saved, news] {
+    write([this, saved, news, gathered] {
         const Clock::time_point start = Clock::now();
         // The lines it counts must be there before it is.
         log_->sync();
         saved->logs = log_->lengths();
         saved->checksums = log_->checksums();
         directory_->save(*saved);
+        journal_ = Journal(directory_->path(), saved->generation);
         if (news) {
             write_best(saved->champion);
         }
-        checkpoint_cost_ = seconds_since(start);
+        checkpoint_cost_ = gathered + seconds_since(start);
         checkpoint_running_ = false;
     });
+    return true;
 }
 
 void Coordinator::write(WriterThread::Task task) {
@@ -340,11 +377,11 @@ std::optional<bool> Coordinator::solved() const {
 }
 
 void Coordinator::write_status(const char* state, std::optional<int> exit_code,
-                               std::string_view reason, std::optional<double> tested) const {
+                               std::string_view reason, std::optional<double> tested) {
     RunStatus status;
     status.state = state;
     status.exit_code = exit_code;
-    status.generation = strategy_->generation();
+    status.generation = strategy().generation();
     if (champion_) {
         status.best = champion_->fitness;
         status.validated = champion_->validated;

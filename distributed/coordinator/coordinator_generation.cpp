@@ -13,15 +13,11 @@ namespace cambrian::distributed {
 
 namespace {
 
-bool valid(const evolve::Outcome& outcome) {
-    return outcome.status == evolve::Status::ok;
-}
-
-/// Index of the fittest valid outcome, the earlier of equals; nothing when none is valid.
-std::optional<std::size_t> fittest(std::span<const evolve::Outcome> outcomes) {
-    std::optional<std::size_t> best;
-    for (std::size_t i = 0; i < outcomes.size(); ++i) {
-        if (valid(outcomes[i]) && (!best || outcomes[i].fitness > outcomes[*best].fitness)) {
+/// The fittest valid position, the first of equals; nothing when none is valid.
+std::optional<std::uint64_t> fittest(const evolve::Scores& scores) {
+    std::optional<std::uint64_t> best;
+    for (std::uint64_t i = 0; i < scores.size(); ++i) {
+        if (scores.valid(i) && (!best || scores.fitness[i] > scores.fitness[*best])) {
             best = i;
         }
     }
@@ -45,8 +41,7 @@ bool better(const Champion& challenger, const std::optional<Champion>& champion)
 bool Coordinator::advance() {
     Generation generation;
     generation.begun = Clock::now();
-    generation.number = strategy_->generation();
-    generation.births = strategy_->ask(scheduler_.threads());
+    generation.round = scheduler_.follower().round();
     if (!evaluate(generation)) {
         return false;
     }
@@ -55,140 +50,136 @@ bool Coordinator::advance() {
     if (!judge_champion(generation, report)) {
         return false;
     }
-    strategy_->tell(generation.results.outcomes);
-    parent_pool_.succeed(strategy_->parent_pool(), generation.births, generation.results);
-    commit(std::move(generation), report);
+    evolve::Decision decision =
+        generation.round->strategy->decide(generation.results.scores, scheduler_.threads());
+    commit(std::move(generation), std::move(decision), report);
     return true;
 }
 
 bool Coordinator::evaluate(Generation& generation) {
-    std::vector<std::size_t> places;
-    places.reserve(generation.births.size());
-    for (std::size_t i = 0; i < generation.births.size(); ++i) {
-        if (generation.births[i].recipe != evolve::Recipe::carry || reevaluate_) {
-            places.push_back(i);
-        }
-    }
-    if (places.size() < generation.births.size()) {
-        return evaluate_some(generation, places);
-    }
-    auto results = scheduler_.evaluate(generation.number, generation.births, parent_pool_);
-    if (results) {
-        generation.results = std::move(*results);
-    }
-    return results.has_value();
-}
-
-bool Coordinator::evaluate_some(Generation& generation, std::span<const std::size_t> places) {
-    std::vector<evolve::Birth> pending;
-    pending.reserve(places.size());
-    for (std::size_t place : places) {
-        pending.push_back(generation.births[place]);
-    }
-    auto some = scheduler_.evaluate(generation.number, pending, parent_pool_);
-    if (!some) {
+    auto results = scheduler_.evaluate();
+    if (!results) {
         return false;
     }
-    GenerationResults& all = generation.results = GenerationResults(generation.births.size());
-    std::size_t next = 0;
-    for (std::size_t i = 0; i < generation.births.size(); ++i) {
-        if (next < places.size() && places[next] == i) {
-            all.outcomes[i] = std::move(some->outcomes[next]);
-            all.genomes[i] = std::move(some->genomes[next]);
-            all.ranks[i] = some->ranks[next];
-            ++next;
-            continue;
-        }
-        const evolve::Birth& birth = generation.births[i];
-        evolve::Outcome& outcome = all.outcomes[i];
-        outcome = parent_pool_[birth.parents.front().member].outcome;
-        outcome.id = birth.id;
-        outcome.evaluations = 0;
-        outcome.env_steps = 0;
-        outcome.retries = 0;
-    }
+    generation.results = std::move(*results);
+    generation.evaluators = evaluators(*generation.round, generation.results.holders);
+    score_carried(generation);
     return true;
 }
 
+void Coordinator::score_carried(Generation& generation) const {
+    const evolve::Strategy& strategy = *generation.round->strategy;
+    evolve::Scores& scores = generation.results.scores;
+    for (std::uint64_t position = 0; position < scores.size(); ++position) {
+        if (generation.evaluators[position] == nobody) {
+            scores.fitness[position] = strategy.birth(position).parents.front().fitness;
+            scores.status[position] = evolve::Status::ok;
+        }
+    }
+}
+
 void Coordinator::refuse_total_failure(const Generation& generation) const {
-    const bool all_failed = std::all_of(
-        generation.results.outcomes.begin(), generation.results.outcomes.end(),
-        [](const evolve::Outcome& outcome) { return outcome.status == evolve::Status::failed; });
+    const bool all_failed =
+        std::ranges::all_of(generation.results.scores.status, [](evolve::Status status) {
+            return status == evolve::Status::failed;
+        });
     if (all_failed) {
         throw Error(
             fmt::format("no individual of generation {} could be evaluated (the warnings "
                         "above say why) mend the task",
-                        generation.number));
+                        generation.round->generation()));
     }
 }
 
-SharedGenome Coordinator::genome_of(const Generation& generation, std::size_t index) {
-    const GenerationResults& results = generation.results;
-    return scheduler_.genome_maker().genome_of(generation.births[index], results.outcomes[index],
-                                               results.genomes[index], results.ranks[index],
-                                               *parent_pool_.genomes());
+std::optional<SharedGenome> Coordinator::genome_of(const Generation& generation,
+                                                   std::uint64_t position) {
+    return scheduler_.genome_of(position, generation.evaluators[position]);
 }
 
-GenerationReport Coordinator::summarise(const Generation& generation) const {
+Champion Coordinator::challenger_of(const Generation& generation, std::uint64_t position,
+                                    std::optional<double> validated) const {
+    const evolve::Strategy& strategy = *generation.round->strategy;
+    const evolve::Birth birth = strategy.birth(position);
+    const evolve::BirthId origin =
+        birth.recipe == evolve::Recipe::carry
+            ? strategy.parent_pool()[index_of(birth.parents.front().place)].origin
+            : birth.id;
+    return {nullptr,   strategy.generation(), birth.id,
+            origin,    generation.results.scores.fitness[position], validated};
+}
+
+GenerationReport Coordinator::summarise(const Generation& generation) {
+    const GenerationResults& results = generation.results;
     GenerationReport report;
-    report.generation = generation.number;
-    report.evaluations = last_ ? last_->evaluations : 0;
-    report.env_steps = last_ ? last_->env_steps : 0;
+    report.generation = generation.round->generation();
+    report.evaluations = (last_ ? last_->evaluations : 0) + generation.round->order.size();
+    report.env_steps = (last_ ? last_->env_steps : 0) + results.env_steps;
+    report.retries = results.retries;
     report.best = report.mean = report.worst = evolve::worst_fitness;
     double sum = 0.0;
     std::uint64_t count = 0;
-    for (const evolve::Outcome& outcome : generation.results.outcomes) {
-        report.evaluations += outcome.evaluations;
-        report.env_steps += outcome.env_steps;
-        report.retries += outcome.retries;
-        if (!valid(outcome)) {
+    for (std::uint64_t position = 0; position < results.scores.size(); ++position) {
+        if (!results.scores.valid(position)) {
             ++report.invalid;
             continue;
         }
-        report.worst = count == 0 ? outcome.fitness : std::min(report.worst, outcome.fitness);
-        sum += outcome.fitness;
+        const double fitness = results.scores.fitness[position];
+        report.worst = count == 0 ? fitness : std::min(report.worst, fitness);
+        sum += fitness;
         ++count;
     }
-    if (const auto best = fittest(generation.results.outcomes)) {
-        report.best = generation.results.outcomes[*best].fitness;
-        report.parameters = generation.results.outcomes[*best].parameters;
+    if (const auto best = fittest(results.scores)) {
+        report.best = results.scores.fitness[*best];
         report.mean = sum / static_cast<double>(count);
+        report.parameters = parameters_of(generation, *best);
     }
     return report;
 }
 
+std::uint64_t Coordinator::parameters_of(const Generation& generation, std::uint64_t position) {
+    const evolve::BirthId origin = challenger_of(generation, position, std::nullopt).origin;
+    if (fittest_parameters_ > 0 && origin == fittest_origin_) {
+        return fittest_parameters_;
+    }
+    fittest_origin_ = origin;
+    const auto at = std::ranges::find(generation.results.bests, position,
+                                      &GenerationResults::Best::position);
+    if (at != generation.results.bests.end()) {
+        fittest_parameters_ = at->parameters;
+    } else if (const auto genome = genome_of(generation, position)) {
+        fittest_parameters_ = (*genome)->weights.size();
+    }
+    return fittest_parameters_;
+}
+
 bool Coordinator::judge_initial(const Generation& generation) {
     const auto& initial = experiment_.variation.initial;
-    const evolve::Outcome& outcome = generation.results.outcomes.front();
-    if (!signature_.validates || !initial || !initial->keeps_weights || !valid(outcome)) {
+    if (!signature_.validates || !initial || !initial->keeps_weights ||
+        !generation.results.scores.valid(0)) {
         return true;
     }
     GenerationReport apart;
-    const SharedGenome genome = genome_of(generation, 0);
-    if (!validate(genome, apart)) {
-        return false;
-    }
-    challenge({genome, generation.number, outcome.id, outcome.fitness, apart.validated});
-    return true;
+    const auto genome = genome_of(generation, 0);
+    return genome && validate(*genome, apart) && challenge(generation, 0, apart.validated);
 }
 
 bool Coordinator::judge_champion(const Generation& generation, GenerationReport& report) {
-    if (generation.number == 0 && !judge_initial(generation)) {
+    if (report.generation == 0 && !judge_initial(generation)) {
         return false;
     }
-    const auto best = fittest(generation.results.outcomes);
+    const auto best = fittest(generation.results.scores);
     if (!best) {
         return true;
     }
-    const evolve::Outcome& outcome = generation.results.outcomes[*best];
     const std::uint64_t every = experiment_.validation.every;
-    const bool due = every > 0 && (generation.number + 1) % every == 0;
-    const SharedGenome genome = genome_of(generation, *best);
-    if (signature_.validates && due && !validate(genome, report)) {
-        return false;
+    const bool due = every > 0 && (report.generation + 1) % every == 0;
+    if (signature_.validates && due) {
+        const auto genome = genome_of(generation, *best);
+        if (!genome || !validate(*genome, report)) {
+            return false;
+        }
     }
-    challenge({genome, generation.number, outcome.id, outcome.fitness, report.validated});
-    return true;
+    return challenge(generation, *best, report.validated);
 }
 
 bool Coordinator::validate(const SharedGenome& genome, GenerationReport& report) {
@@ -200,29 +191,45 @@ bool Coordinator::validate(const SharedGenome& genome, GenerationReport& report)
     if (judged->failure) {
         std::rethrow_exception(judged->failure);
     }
-    if (valid(judged->outcomes.front())) {
-        report.validated = judged->outcomes.front().fitness;
+    if (judged->scores.scores.valid(0)) {
+        report.validated = judged->scores.scores.fitness.front();
     }
     return true;
 }
 
-void Coordinator::challenge(Champion challenger) {
-    if (better(challenger, champion_)) {
-        champion_ = std::move(challenger);
-        champion_on_disk_ = false;
+bool Coordinator::challenge(const Generation& generation, std::uint64_t position,
+                            std::optional<double> validated) {
+    Champion challenger = challenger_of(generation, position, validated);
+    if (!better(challenger, champion_)) {
+        return true;
     }
+    const auto genome = genome_of(generation, position);
+    if (!genome) {
+        return false;
+    }
+    challenger.genome = *genome;
+    champion_ = std::move(challenger);
+    champion_on_disk_ = false;
+    return true;
 }
 
 bool Coordinator::judge_last() {
-    if (!signature_.validates || !last_ || last_->validated || strategy_->parent_pool().empty()) {
+    const std::span<const evolve::Member> pool = strategy().parent_pool();
+    if (!signature_.validates || !last_ || last_->validated || pool.empty()) {
         return true;
     }
-    const evolve::Member& best = strategy_->parent_pool().front();
-    const SharedGenome genome = parent_pool_.genomes()->front();
+    const auto place = std::ranges::max_element(pool, {}, &evolve::Member::fitness) - pool.begin();
+    const evolve::Member& best = pool[static_cast<std::size_t>(place)];
+    const SharedGenome genome = scheduler_.follower().parent(static_cast<std::size_t>(place));
     if (!validate(genome, *last_)) {
         return false;
     }
-    challenge({genome, last_->generation, best.birth, best.fitness, last_->validated});
+    const Champion challenger{genome,      last_->generation, best.birth,
+                              best.origin, best.fitness,      last_->validated};
+    if (better(challenger, champion_)) {
+        champion_ = challenger;
+        champion_on_disk_ = false;
+    }
     const bool news = !std::exchange(champion_on_disk_, true);
     write([this, news] {
         log_->amend(*last_);
@@ -235,7 +242,15 @@ bool Coordinator::judge_last() {
     return true;
 }
 
-void Coordinator::commit(Generation&& generation, GenerationReport report) {
+void Coordinator::commit(Generation&& generation, evolve::Decision decision,
+                         GenerationReport report) {
+    Record record{report.generation, std::move(decision), generation.results.holders};
+    JournalEntry entry;
+    entry.generation = record.generation;
+    entry.digest = generation.round->digest;
+    entry.decision = record.decision;
+    ancestry_.add(record.decision);
+    scheduler_.follow(std::move(record));
     report.seconds = std::chrono::duration<double>(Clock::now() - generation.begun).count();
     report.elapsed_seconds = elapsed();
     const std::vector<RankSeconds> ranks = scheduler_.take_seconds();
@@ -245,11 +260,20 @@ void Coordinator::commit(Generation&& generation, GenerationReport report) {
         report.vary_seconds += share * rank.cost.vary;
         report.wait_seconds += share * rank.cost.wait;
     }
-    // With the generation go retired genomes, so that they are freed over there too.
-    generation.retired = parent_pool_.take_retired();
-    const auto done = std::make_shared<const Generation>(std::move(generation));
-    write([this, done, report, ranks] {
-        log_->append(report, done->births, done->results.outcomes, ranks);
+    entry.report = report;
+    entry.champion = champion_;
+    if (entry.champion) {
+        entry.champion->genome = nullptr;
+    }
+    entry.elapsed_seconds = report.elapsed_seconds;
+    const auto columns = std::make_shared<const GenerationColumns>(GenerationColumns{
+        std::move(generation.round), std::move(generation.results.scores),
+        std::move(generation.results.details), std::move(generation.evaluators)});
+    write([this, columns, entry = std::move(entry), ranks]() mutable {
+        log_->append(entry.report, *columns, ranks);
+        entry.logs = log_->lengths();
+        entry.checksums = log_->checksums();
+        journal_->append(entry);
     });
     last_ = report;
     reporter_.generation_done(report);

@@ -6,6 +6,7 @@
 #include <system_error>
 #include <utility>
 
+#include "cambrian/distributed/coordinator/journal.hpp"
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/io/container.hpp"
 #include "cambrian/engine/network/archive/archive.hpp"
@@ -48,7 +49,18 @@ void EvolutionDirectory::make_logs() const {
         other ? "remove it, or choose another run.directory" : "check the permissions of the run"));
 }
 
-bool EvolutionDirectory::load_newest(const std::function<void(Checkpoint&&)>& accept,
+/// An entry whose lines are no longer there counts as little as one that was never written.
+std::vector<JournalEntry> EvolutionDirectory::committed_after(const Checkpoint& checkpoint) const {
+    std::vector<JournalEntry> entries = Journal::read(path(), checkpoint.generation);
+    while (!entries.empty() &&
+           (GenerationLog::shorter(path(), entries.back().logs) ||
+            GenerationLog::changed(path(), entries.back().logs, entries.back().checksums))) {
+        entries.pop_back();
+    }
+    return entries;
+}
+
+bool EvolutionDirectory::load_newest(const Accept& accept,
                                      const std::function<void(const std::string&)>& warn) {
     std::vector<OlderCheckpoint> candidates = older_checkpoints(path());
     if (is_there(path() / newest_checkpoint)) {
@@ -69,7 +81,8 @@ bool EvolutionDirectory::load_newest(const std::function<void(Checkpoint&&)>& ac
                 throw ChangedLog(changed_text(path() / *log));
             }
             const std::uint64_t generation = checkpoint.generation;
-            accept(std::move(checkpoint));
+            const std::vector<JournalEntry> entries = committed_after(checkpoint);
+            accept(std::move(checkpoint), entries);
             if (candidate.path.filename() == newest_checkpoint) {
                 newest_ = generation;
             }
@@ -109,6 +122,9 @@ void EvolutionDirectory::save(const Checkpoint& checkpoint) {
     for (std::size_t i = keep_ - 1; i < past.size(); ++i) {
         fs::remove(past[i].path);
     }
+    const std::size_t kept = std::min<std::size_t>(past.size(), keep_ - 1);
+    Journal::remove_before(path(),
+                           kept == 0 ? checkpoint.generation : past[kept - 1].generation);
 }
 
 }  // namespace cambrian::distributed

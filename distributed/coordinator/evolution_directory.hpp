@@ -4,9 +4,12 @@
 #include <filesystem>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "cambrian/distributed/coordinator/checkpoint.hpp"
+#include "cambrian/distributed/coordinator/journal.hpp"
 #include "cambrian/evolve/runs/run_directory.hpp"
 
 namespace cambrian::distributed {
@@ -20,16 +23,21 @@ class EvolutionDirectory : public RunDirectory {
     /// Makes the folder of the ranks' logs. Throws ConfigError where the system refuses.
     void make_logs() const;
 
-    /// Tries the checkpoints, newest first, until `accept` throws no InputError; says of each that
+    /// Tries the checkpoints, newest first, each with the generations that were committed after it,
+    /// until `accept` throws no InputError; says of each that
     /// was refused through `warn`, and puts it aside. Nothing when there is no checkpoint at all;
     /// throws InputError when there are some but none is sound, and when the lines that it counts
     /// were changed.
-    [[nodiscard]] bool load_newest(const std::function<void(Checkpoint&&)>& accept,
+    using Accept =
+        std::function<void(Checkpoint&& checkpoint, std::span<const JournalEntry> committed)>;
+    [[nodiscard]] bool load_newest(const Accept& accept,
                                    const std::function<void(const std::string&)>& warn);
     /// The newest checkpoint becomes checkpoint-<generation>.cmb; the oldest beyond `keep` go.
     void save(const Checkpoint& checkpoint);
 
   private:
+    [[nodiscard]] std::vector<JournalEntry> committed_after(const Checkpoint& checkpoint) const;
+
     std::uint64_t keep_;
     std::optional<std::uint64_t> newest_;  ///< Generation of checkpoint.cmb.
 };

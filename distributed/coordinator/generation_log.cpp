@@ -19,7 +19,7 @@ constexpr const char* generations_header =
     "generation,evaluations,best,mean,worst,validated,parameters,env_steps,redrawn,"
     "invalid\n";
 constexpr const char* individuals_header =
-    "generation,id,recipe,parents,status,fitness,evaluations,env_steps,parameters,redrawn,genome\n";
+    "generation,id,recipe,parents,status,fitness,evaluations,env_steps,parameters,redrawn,origin\n";
 constexpr const char* timings_header =
     "generation,rank,evaluate,vary,wait,communicate,compiled,splits,fallbacks\n";
 
@@ -30,18 +30,31 @@ void append_generation(std::string& text, const GenerationReport& report) {
                    report.parameters, report.env_steps, report.retries, report.invalid);
 }
 
-void append_individual(std::string& text, std::uint64_t generation, const evolve::Birth& birth,
-                       const evolve::Outcome& outcome) {
+/// What was carried over was not evaluated again, and has no details: they are in an earlier line.
+void append_individual(std::string& text, const GenerationColumns& columns, std::size_t position) {
+    const evolve::Strategy& strategy = *columns.round->strategy;
+    const evolve::Birth birth = strategy.birth(position);
     auto at = std::back_inserter(text);
-    fmt::format_to(at, "{},{},{},", generation, birth.id, name(birth.recipe));
+    fmt::format_to(at, "{},{},{},", strategy.generation(), birth.id, name(birth.recipe));
     const char* separator = "";
     for (const evolve::Parent& parent : birth.parents) {
         fmt::format_to(at, "{}{}", separator, parent.birth);
         separator = ";";
     }
-    fmt::format_to(at, ",{},{},{},{},{},{},{}\n", name(outcome.status), outcome.fitness,
-                   outcome.evaluations, outcome.env_steps, outcome.parameters, outcome.retries,
-                   outcome.genome.hex());
+    fmt::format_to(at, ",{},{},", name(columns.scores.status[position]),
+                   columns.scores.fitness[position]);
+    if (columns.evaluators[position] == nobody) {
+        fmt::format_to(at, "0,0,,0,");
+    } else if (columns.details.parameters.empty()) {
+        fmt::format_to(at, "1,,,,");
+    } else {
+        fmt::format_to(at, "1,{},{},{},", columns.details.env_steps[position],
+                       columns.details.parameters[position], columns.details.retries[position]);
+    }
+    const bool carried = birth.recipe == evolve::Recipe::carry;
+    fmt::format_to(at, "{}\n",
+                   carried ? strategy.parent_pool()[index_of(birth.parents.front().place)].origin
+                           : birth.id);
 }
 
 }  // namespace
@@ -75,16 +88,14 @@ GenerationLog::GenerationLog(const std::filesystem::path& directory, const Lengt
     }
 }
 
-void GenerationLog::append(const GenerationReport& report, std::span<const evolve::Birth> births,
-                           std::span<const evolve::Outcome> outcomes,
+void GenerationLog::append(const GenerationReport& report, const GenerationColumns& columns,
                            std::span<const RankSeconds> seconds) {
-    CAMBRIAN_EXPECT(births.size() == outcomes.size());
     last_line_ = generations_.length();
     before_last_line_ = generations_.checksum();
     append_generation(generations_.pending(), report);
     if (logged_ == LoggedIndividuals::all) {
-        for (std::size_t i = 0; i < births.size(); ++i) {
-            append_individual(individuals_->pending(), report.generation, births[i], outcomes[i]);
+        for (std::size_t position = 0; position < columns.scores.size(); ++position) {
+            append_individual(individuals_->pending(), columns, position);
         }
         individuals_->flush();
     }

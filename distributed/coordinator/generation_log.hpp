@@ -8,7 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "cambrian/distributed/protocol/message.hpp"
+#include "cambrian/distributed/generation/round.hpp"
+#include "cambrian/distributed/generation/shard_scores.hpp"
 #include "cambrian/distributed/run.hpp"
 #include "cambrian/evolve/runs/run_file.hpp"
 #include "cambrian/evolve/variation/birth.hpp"
@@ -19,6 +20,14 @@ namespace cambrian::distributed {
 struct RankSeconds {
     int rank = 0;
     ShardCost cost;
+};
+
+/// The individuals of a generation, by position.
+struct GenerationColumns {
+    SharedRound round;
+    evolve::Scores scores;
+    BirthDetails details;
+    std::vector<std::uint32_t> evaluators;  ///< Rank, or nobody.
 };
 
 /// generations.csv, individuals.csv and timings.csv of a run directory. The first two depend on the
@@ -41,8 +50,8 @@ class GenerationLog {
                   LoggedIndividuals individuals = LoggedIndividuals::all);
 
     /// Appends one generation and hands it to the system.
-    void append(const GenerationReport& report, std::span<const evolve::Birth> births,
-                std::span<const evolve::Outcome> outcomes, std::span<const RankSeconds> seconds);
+    void append(const GenerationReport& report, const GenerationColumns& columns,
+                std::span<const RankSeconds> seconds);
     /// Writes the line of the last generation again.
     void amend(const GenerationReport& report);
     /// Makes everything appended survive a power cut.

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "cambrian/engine/core/contract.hpp"
 
@@ -13,33 +12,40 @@ LeaseTable::LeaseTable(std::size_t items, std::uint64_t first_shard, std::size_t
 
 std::optional<Shard> LeaseTable::issue(int rank, const ShardLimits& limits, Time deadline) {
     CAMBRIAN_EXPECT(limits.ranks >= 1 && limits.smallest >= 1);
-    if (auto items = next_returned(rank, limits.ranks)) {
-        return hold(std::move(*items), rank, deadline);
+    if (const auto items = next_returned(rank, limits.ranks)) {
+        return hold(*items, rank, deadline);
     }
-    std::vector<std::size_t> items = next_fresh(limits);
-    if (items.empty()) {
-        return std::nullopt;
-    }
-    return hold(std::move(items), rank, deadline);
+    const OrderRange items = next_fresh(limits);
+    return items.size() == 0 ? std::nullopt : std::optional(hold(items, rank, deadline));
 }
 
-std::optional<std::vector<std::size_t>> LeaseTable::next_returned(int rank, std::size_t ranks) {
+OrderRange LeaseTable::unfinished(OrderRange items) const {
+    while (items.begin < items.end && accepted_[items.begin] != 0) {
+        ++items.begin;
+    }
+    std::size_t end = items.begin;
+    while (end < items.end && accepted_[end] == 0) {
+        ++end;
+    }
+    return {items.begin, end};
+}
+
+std::optional<OrderRange> LeaseTable::next_returned(int rank, std::size_t ranks) {
     for (auto entry = returned_.begin(); entry != returned_.end();) {
-        std::erase_if(entry->items, [&](std::size_t item) { return accepted_[item] != 0; });
-        if (entry->items.empty()) {
+        const OrderRange items = unfinished(entry->items);
+        if (items.size() == 0) {
             entry = returned_.erase(entry);
         } else if (entry->avoid == rank && ranks > 1) {
             ++entry;
         } else {
-            std::vector<std::size_t> items = std::move(entry->items);
-            returned_.erase(entry);
+            entry->items.begin = items.end;  // What is left of it comes next.
             return items;
         }
     }
     return std::nullopt;
 }
 
-std::vector<std::size_t> LeaseTable::next_fresh(const ShardLimits& limits) {
+OrderRange LeaseTable::next_fresh(const ShardLimits& limits) {
     const std::size_t remaining = items() - next_item_;
     std::size_t count = shard_size_;
     if (count == 0) {
@@ -55,15 +61,14 @@ std::vector<std::size_t> LeaseTable::next_fresh(const ShardLimits& limits) {
         count = std::max({guided, std::min(limits.smallest, fair), std::size_t{1}});
         count = std::min(count, std::max(limits.largest, std::size_t{1}));
     }
-    std::vector<std::size_t> taken(std::min(count, remaining));
-    std::iota(taken.begin(), taken.end(), next_item_);
-    next_item_ += taken.size();
-    return taken;
+    const std::size_t begin = next_item_;
+    next_item_ += std::min(count, remaining);
+    return {begin, next_item_};
 }
 
-Shard LeaseTable::hold(std::vector<std::size_t> items, int rank, Time deadline) {
+Shard LeaseTable::hold(OrderRange items, int rank, Time deadline) {
     const std::uint64_t id = next_shard_++;
-    const auto [at, added] = held_.emplace(id, Held{{id, std::move(items)}, rank, deadline, true});
+    const auto [at, added] = held_.emplace(id, Held{{id, items}, rank, deadline, true});
     CAMBRIAN_ENSURE(added);
     return at->second.shard;
 }
@@ -116,19 +121,17 @@ int LeaseTable::holder(std::uint64_t shard) const {
     return at->second.rank;
 }
 
-bool LeaseTable::accept(std::size_t item) {
-    if (accepted_.at(item) != 0) {
+bool LeaseTable::accept(std::uint64_t shard) {
+    const auto at = held_.find(shard);
+    CAMBRIAN_ASSERT(at != held_.end());
+    at->second.leased = false;
+    const OrderRange items = at->second.shard.items;
+    if (unfinished(items) != items) {
         return false;
     }
-    accepted_[item] = 1;
-    ++accepted_count_;
+    std::fill_n(accepted_.begin() + static_cast<std::ptrdiff_t>(items.begin), items.size(), 1);
+    accepted_count_ += items.size();
     return true;
-}
-
-void LeaseTable::close(std::uint64_t shard) {
-    if (const auto at = held_.find(shard); at != held_.end()) {
-        at->second.leased = false;
-    }
 }
 
 std::vector<std::size_t> LeaseTable::fail(std::uint64_t shard) {
@@ -138,15 +141,18 @@ std::vector<std::size_t> LeaseTable::fail(std::uint64_t shard) {
         return {};
     }
     at->second.leased = false;
+    const OrderRange items = at->second.shard.items;
     std::vector<std::size_t> lost;
-    for (std::size_t item : at->second.shard.items) {
+    for (std::size_t item = items.begin; item < items.end; ++item) {
         if (accepted_[item] != 0) {
             continue;
         }
         if (++failures_[item] >= 2) {
+            accepted_[item] = 1;
+            ++accepted_count_;
             lost.push_back(item);
         } else {
-            returned_.push_back({{item}, at->second.rank});
+            returned_.push_back({{item, item + 1}, at->second.rank});
         }
     }
     return lost;

@@ -8,12 +8,14 @@
 #include <optional>
 #include <vector>
 
+#include "cambrian/distributed/generation/follower.hpp"
+
 namespace cambrian::distributed {
 
-/// Items of a generation that one rank evaluates together.
+/// A range of the items of a generation that one rank evaluates together.
 struct Shard {
     std::uint64_t id = 0;
-    std::vector<std::size_t> items;  ///< Ascending.
+    OrderRange items;
 };
 
 /// How large a guided shard may be.
@@ -57,12 +59,11 @@ class LeaseTable {
     [[nodiscard]] bool busy(int rank) const;
     /// The rank that was given a shard of this table.
     [[nodiscard]] int holder(std::uint64_t shard) const;
-    /// Marks an item as evaluated; false when it was before.
-    bool accept(std::size_t item);
-    /// The holder answered: the shard needs no lease any more.
-    void close(std::uint64_t shard);
+    /// The holder answered: the shard needs no lease any more, and its items are evaluated. False,
+    /// and nothing of the answer counts, where some of them were before.
+    bool accept(std::uint64_t shard);
     /// The shard threw on its holder: its items come back one by one. Returns the items that failed
-    /// for the second time; they are not issued again.
+    /// for the second time; they are not issued again, and count as evaluated.
     std::vector<std::size_t> fail(std::uint64_t shard);
 
     [[nodiscard]] std::size_t items() const { return accepted_.size(); }
@@ -79,15 +80,16 @@ class LeaseTable {
         bool leased = true;
     };
     struct Returned {
-        std::vector<std::size_t> items;
+        OrderRange items;
         std::optional<int> avoid;  ///< The rank on which they failed.
     };
 
     void take_back(Held& held);
-    Shard hold(std::vector<std::size_t> items, int rank, Time deadline);
-    [[nodiscard]] std::optional<std::vector<std::size_t>> next_returned(int rank,
-                                                                        std::size_t ranks);
-    [[nodiscard]] std::vector<std::size_t> next_fresh(const ShardLimits& limits);
+    Shard hold(OrderRange items, int rank, Time deadline);
+    [[nodiscard]] std::optional<OrderRange> next_returned(int rank, std::size_t ranks);
+    /// The first of the items, and those after it, that nobody has evaluated.
+    [[nodiscard]] OrderRange unfinished(OrderRange items) const;
+    [[nodiscard]] OrderRange next_fresh(const ShardLimits& limits);
 
     std::size_t shard_size_;
     std::uint64_t next_shard_;

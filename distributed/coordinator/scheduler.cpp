@@ -9,7 +9,6 @@
 #include <string>
 #include <utility>
 
-#include "cambrian/distributed/protocol/blocks.hpp"
 #include "cambrian/distributed/protocol/handshake.hpp"
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
@@ -30,8 +29,6 @@ constexpr double longest_shard_seconds = 0.1;
 constexpr double shortest_shard_seconds = 0.001;
 /// The same for a GPU, which gets its share in one piece where that is not too long.
 constexpr double longest_gpu_shard_seconds = 1.0;
-/// Births or outcomes that a thread copies at once.
-constexpr std::size_t block_of_births = 1024;
 /// Births in a shard while nobody knows how long one takes.
 constexpr std::size_t first_shard = 16;
 constexpr double longest_gather_seconds = 10.0;
@@ -44,7 +41,8 @@ double seconds_between(std::chrono::steady_clock::time_point from,
 }  // namespace
 
 Scheduler::Scheduler(Communicator& communicator, Backend& backend, const Experiment& experiment,
-                     Reporter& reporter, const std::atomic<int>& interrupt)
+                     const Ancestry& ancestry, Reporter& reporter,
+                     const std::atomic<int>& interrupt)
     : communicator_(communicator),
       experiment_(experiment),
       reporter_(reporter),
@@ -54,8 +52,11 @@ Scheduler::Scheduler(Communicator& communicator, Backend& backend, const Experim
       seconds_(peers_.size()),
       shard_evaluator_(backend, experiment),
       threads_(backend.threads()),
-      last_progress_(Clock::now()),
-      variation_(experiment.seed, experiment.variation) {
+      ancestry_(ancestry),
+      follower_(make_strategy(experiment),
+                {experiment.reevaluates(), static_cast<std::uint32_t>(communicator.size())},
+                shard_evaluator_.variation(), shard_evaluator_.genomes(), threads_),
+      last_progress_(Clock::now()) {
     CAMBRIAN_EXPECT(communicator.rank() == own_rank);
     if (communicator.size() > 1) {
         compute_ = std::make_unique<ComputeThread>(shard_evaluator_);
@@ -129,45 +130,54 @@ std::string Scheduler::title(int rank) {
                             : fmt::format("rank {}", rank);
 }
 
-std::optional<GenerationResults> Scheduler::evaluate(std::uint64_t generation,
-                                                     std::span<const evolve::Birth> births,
-                                                     ParentPool& parent_pool) {
+std::optional<GenerationResults> Scheduler::evaluate() {
+    const Round& round = *follower_.round();
     const auto shard_size = static_cast<std::size_t>(experiment_.distribution.shard_size);
-    round_.emplace(Round{generation, births, parent_pool,
-                         LeaseTable(births.size(), next_shard_, shard_size),
-                         GenerationResults(births.size())});
+    progress_.emplace(Progress{LeaseTable(round.order.size(), next_shard_, shard_size),
+                               {},
+                               std::vector<std::uint32_t>(round.order.size(), 0),
+                               {},
+                               0});
+    progress_->results.scores = evolve::Scores(round.strategy->births());
     if (compute_) {
         work_with_others();
     } else {
         work_inline();
     }
-    next_shard_ = round_->leases.next_shard();
-    const bool done = round_->leases.done();
-    GenerationResults results = std::move(round_->results);
-    round_.reset();
-    if (!done) {
-        return std::nullopt;
+    next_shard_ = progress_->leases.next_shard();
+    const bool done = progress_->leases.done();
+    GenerationResults results = std::move(progress_->results);
+    const bool made_here = experiment_.distribution.exchange == Exchange::genomes;
+    for (std::size_t item = 0; item < progress_->ranks.size(); ++item) {
+        const std::uint32_t rank = made_here ? 0 : progress_->ranks[item];
+        if (results.holders.empty() || results.holders.back().rank != rank) {
+            results.holders.push_back({0, rank});
+        }
+        results.holders.back().end = static_cast<std::uint32_t>(item + 1);
     }
-    return results;
+    progress_.reset();
+    return done ? std::optional(std::move(results)) : std::nullopt;
 }
 
 void Scheduler::work_inline() {
-    while (!round_->leases.done() && !interrupted()) {
+    while (!progress_->leases.done() && !interrupted()) {
         const auto shard =
-            round_->leases.issue(own_rank, limits(own_rank), Clock::time_point::max());
+            progress_->leases.issue(own_rank, limits(own_rank), Clock::time_point::max());
         CAMBRIAN_ASSERT(shard.has_value());
+        if (!bring_parents(shard->items)) {
+            return;
+        }
         take_result(shard_evaluator_.work(job_of(*shard)));
+        retired_ = nullptr;
         report_progress();
     }
 }
 
 void Scheduler::work_with_others() {
-    for (int rank = 1; rank < communicator_.size(); ++rank) {
-        take_stock(rank);
-    }
-    while (!round_->leases.done() && !interrupted()) {
+    while (!progress_->leases.done() && !interrupted()) {
         feed_workers();
         feed_own_thread();
+        retired_ = nullptr;
         serve(compute_->in_flight() > 0 ? busy_patience : idle_patience);
         take_own_results();
         watch_leases();
@@ -175,33 +185,15 @@ void Scheduler::work_with_others() {
     }
 }
 
-void Scheduler::take_stock(int rank) {
-    Peer& worker = peer(rank);
-    const ParentPool& parent_pool = round_->parent_pool;
-    const std::vector<char> had =
-        std::exchange(worker.has, std::vector<char>(parent_pool.size(), 0));
-    worker.can_make.assign(parent_pool.size(), 0);
-    for (std::size_t place = 0; place < parent_pool.size(); ++place) {
-        const ParentPool::Member& member = parent_pool[place];
-        const evolve::Parents& parents = member.birth.parents;
-        const bool had_parents =
-            std::all_of(parents.begin(), parents.end(), [&](const evolve::Parent& parent) {
-                return parent.member < had.size() && had[parent.member] != 0;
-            });
-        if (member.birth.recipe == evolve::Recipe::carry) {
-            worker.has[place] = !parents.empty() && had_parents ? 1 : 0;
-        } else if (member.rank == rank && experiment_.distribution.exchange != Exchange::genomes) {
-            worker.has[place] = 1;
-            worker.survivors.push_back(member.outcome.genome);
-        } else {
-            worker.can_make[place] = had_parents ? 1 : 0;
-        }
-    }
+void Scheduler::follow(Record record) {
+    former_digest_ = follower_.round()->digest;
+    retired_ = follower_.apply(record);
+    last_record_ = std::move(record);
 }
 
 std::optional<JobResult> Scheduler::evaluate_alone(SharedGenome genome,
                                                    const evolve::EvaluationRound& round) {
-    Job job{0, round, {evolve::Birth{}}, nullptr, {{std::move(genome), 0}}};
+    Job job{0, round, nullptr, {}, nullptr, {{std::move(genome), 0}}};
     if (!compute_) {
         return shard_evaluator_.work(job);
     }
@@ -232,7 +224,7 @@ bool Scheduler::has_gpu(int rank) const {
 }
 
 bool Scheduler::has_room(int rank) const {
-    return !has_gpu(rank) || !round_->leases.busy(rank);
+    return !has_gpu(rank) || !progress_->leases.busy(rank);
 }
 
 double Scheduler::share_of(int rank) const {
@@ -270,7 +262,7 @@ ShardLimits Scheduler::limits(int rank) const {
     limits.share = share_of(rank);
     const Speed& speed = peers_[static_cast<std::size_t>(rank)].speed;
     if (!speed.known()) {
-        limits.largest = limits.whole ? round_->leases.items() : first_shard;
+        limits.largest = limits.whole ? progress_->leases.items() : first_shard;
         return limits;
     }
     const auto births_in = [&](double seconds) {
@@ -296,19 +288,23 @@ Scheduler::Clock::time_point Scheduler::lease_end() const {
 }
 
 Job Scheduler::job_of(const Shard& shard) {
-    Job job{shard.id, {evolve::Phase::train, round_->generation}, {}, {}, {}};
-    job.parents = round_->parent_pool.genomes();
-    job.births.resize(shard.items.size());
-    for_each_index(threads_, shard.items.size(), block_of_births,
-                   [&](std::size_t i) { job.births[i] = round_->births[shard.items[i]]; });
+    const SharedRound& round = follower_.round();
+    Job job{shard.id,    {evolve::Phase::train, round->generation()},
+            round,       shard.items,
+            follower_.parents(), {}};
+    if (!progress_->children.empty()) {
+        const auto first = progress_->children.begin();
+        job.children.assign(first + static_cast<std::ptrdiff_t>(shard.items.begin),
+                            first + static_cast<std::ptrdiff_t>(shard.items.end));
+    }
     return job;
 }
 
 void Scheduler::feed_own_thread() {
     while (compute_->in_flight() < shards_in_flight && has_room(own_rank)) {
         const auto shard =
-            round_->leases.issue(own_rank, limits(own_rank), Clock::time_point::max());
-        if (!shard) {
+            progress_->leases.issue(own_rank, limits(own_rank), Clock::time_point::max());
+        if (!shard || !bring_parents(shard->items)) {
             return;
         }
         compute_->submit(job_of(*shard));
@@ -330,94 +326,124 @@ void Scheduler::take_result(JobResult result) {
         return;
     }
     seconds_[own_rank] += result.cost;
-    note_speed(own_rank, result.cost, result.outcomes.size());
-    deliver(own_rank, result.shard, std::move(result.outcomes), std::move(result.genomes));
+    note_speed(own_rank, result.cost, result.births.size());
+    if (result.round == follower_.round()) {
+        follower_.keep(result.births, result.genomes);
+        static_cast<void>(deliver(own_rank, result.shard, result.scores));
+    }
 }
 
 void Scheduler::report_progress() {
     const Clock::time_point now = Clock::now();
     if (seconds_between(last_progress_, now) >= 0.1) {
         last_progress_ = now;
-        reporter_.progressed(round_->generation, round_->leases.accepted(), round_->leases.items());
+        reporter_.progressed(follower_.round()->generation(), progress_->leases.accepted(),
+                             progress_->leases.items());
     }
 }
 
-void Scheduler::deliver(int rank, std::uint64_t shard, std::vector<evolve::Outcome>&& outcomes,
-                        std::vector<SharedGenome>&& genomes) {
-    const Shard* issued = round_ ? round_->leases.find(shard) : nullptr;
-    if (issued == nullptr) {
-        return;  // Of a generation that others have finished.
-    }
+void Scheduler::check_scores(int rank, const Shard& shard, const ShardScores& scores) const {
     const auto refuse = [&](std::string_view why) {
         throw InputError(
-            fmt::format("the outcomes of shard {} from rank {} are refused ({}) check "
+            fmt::format("the scores of shard {} from rank {} are refused ({}) check "
                         "that every rank runs the same program",
-                        shard, rank, why));
+                        shard.id, rank, why));
     };
-    if (round_->leases.holder(shard) != rank || outcomes.size() != issued->items.size()) {
+    const std::size_t births = shard.items.size();
+    if (progress_->leases.holder(shard.id) != rank || scores.scores.fitness.size() != births ||
+        scores.scores.status.size() != births) {
         refuse("the rank was given another shard");
     }
-    for (std::size_t i = 0; i < outcomes.size(); ++i) {
-        const bool valid = outcomes[i].status == evolve::Status::ok;
-        if (outcomes[i].id != round_->births[issued->items[i]].id) {
-            refuse("they belong to other births");
+    const bool details = experiment_.log.individuals == LoggedIndividuals::all;
+    for (const std::size_t column :
+         {scores.details.env_steps.size(), scores.details.parameters.size(),
+          scores.details.retries.size()}) {
+        if (column != (details ? births : 0)) {
+            refuse("its columns differ in length");
         }
-        const double fitness = outcomes[i].fitness;
-        if (valid ? !std::isfinite(fitness) : fitness != evolve::worst_fitness) {
+    }
+    for (std::size_t i = 0; i < births; ++i) {
+        const double fitness = scores.scores.fitness[i];
+        if (scores.scores.valid(i) ? !std::isfinite(fitness) : fitness != evolve::worst_fitness) {
             refuse("a fitness contradicts its status");
         }
     }
-    round_->leases.close(shard);
-    const std::vector<std::size_t>& items = issued->items;
-    std::vector<char> wanted(items.size());
-    std::transform(items.begin(), items.end(), wanted.begin(),
-                   [this](std::size_t item) { return round_->leases.accept(item) ? 1 : 0; });
-    GenerationResults& results = round_->results;
-    for_each_index(threads_, items.size(), block_of_births, [&](std::size_t i) {
-        if (wanted[i] == 0) {
-            return;
-        }
-        results.outcomes[items[i]] = std::move(outcomes[i]);
-        results.outcomes[items[i]].evaluations = 1;
-        results.ranks[items[i]] = rank;
-        if (!genomes.empty()) {
-            results.genomes[items[i]] = std::move(genomes[i]);
-        }
-    });
 }
 
-void Scheduler::warn_of_failure(evolve::BirthId id, const std::string& text) {
+bool Scheduler::deliver(int rank, std::uint64_t shard, const ShardScores& scores) {
+    const Shard* issued = progress_ ? progress_->leases.find(shard) : nullptr;
+    if (issued == nullptr) {
+        return false;  // Of a generation that others have finished.
+    }
+    check_scores(rank, *issued, scores);
+    if (!progress_->leases.accept(shard)) {
+        return false;
+    }
+    std::fill_n(progress_->ranks.begin() + static_cast<std::ptrdiff_t>(issued->items.begin),
+                issued->items.size(), static_cast<std::uint32_t>(rank));
+    note_scores(issued->items, scores);
+    return true;
+}
+
+void Scheduler::note_scores(OrderRange items, const ShardScores& shard) {
+    const Round& round = *follower_.round();
+    GenerationResults& results = progress_->results;
+    results.env_steps += shard.env_steps;
+    results.retries += shard.retries;
+    const bool details = !shard.details.parameters.empty();
+    if (details && results.details.parameters.empty()) {
+        results.details.env_steps.resize(results.scores.size());
+        results.details.parameters.resize(results.scores.size());
+        results.details.retries.resize(results.scores.size());
+    }
+    std::optional<std::uint32_t> best;
+    for (std::size_t i = 0; i < items.size(); ++i) {
+        const std::uint32_t position = round.order[items.begin + i];
+        results.scores.fitness[position] = shard.scores.fitness[i];
+        results.scores.status[position] = shard.scores.status[i];
+        if (details) {
+            results.details.env_steps[position] = shard.details.env_steps[i];
+            results.details.parameters[position] = shard.details.parameters[i];
+            results.details.retries[position] = shard.details.retries[i];
+        }
+        const double fitness = shard.scores.fitness[i];
+        if (shard.scores.valid(i) &&
+            (!best || fitness > results.scores.fitness[*best] ||
+             (fitness == results.scores.fitness[*best] && position < *best))) {
+            best = position;
+        }
+    }
+    if (best) {
+        results.bests.push_back({*best, shard.parameters_of_best});
+    }
+}
+
+void Scheduler::warn_of_failure(std::uint32_t position, const std::string& text) {
     // A cause that all share would fill the console; generations.csv counts them.
     constexpr std::uint64_t max_warnings = 3;
-    ++round_->failures;
-    if (round_->failures <= max_warnings) {
+    const Round& round = *follower_.round();
+    ++progress_->failures;
+    if (progress_->failures <= max_warnings) {
         reporter_.warning(fmt::format(
-            "birth {} of generation {} cannot be evaluated ({}) it gets the worst fitness", id,
-            round_->generation, text));
-    } else if (round_->failures == max_warnings + 1) {
+            "birth {} of generation {} cannot be evaluated ({}) it gets the worst fitness",
+            round.strategy->first_birth() + position, round.generation(), text));
+    } else if (progress_->failures == max_warnings + 1) {
         reporter_.warning(fmt::format(
             "more births of generation {} cannot be evaluated (after {} they are only counted) see "
             "the column invalid of generations.csv",
-            round_->generation, max_warnings));
+            round.generation(), max_warnings));
     }
 }
 
 void Scheduler::fail_shard(int rank, std::uint64_t shard, const std::string& text) {
-    const Shard* issued = round_ ? round_->leases.find(shard) : nullptr;
-    if (issued == nullptr || round_->leases.holder(shard) != rank) {
+    const Shard* issued = progress_ ? progress_->leases.find(shard) : nullptr;
+    if (issued == nullptr || progress_->leases.holder(shard) != rank) {
         return;
     }
-    for (std::size_t item : round_->leases.fail(shard)) {
-        const evolve::BirthId id = round_->births[item].id;
-        if (round_->leases.accept(item)) {
-            evolve::Outcome& outcome = round_->results.outcomes[item];
-            outcome = evolve::Outcome{};
-            outcome.id = id;
-            outcome.status = evolve::Status::failed;
-            round_->results.genomes[item] = nullptr;
-            round_->results.ranks[item] = rank;
-            warn_of_failure(id, text);
-        }
+    // The scores of what failed twice are the worst already, with which all begin.
+    for (std::size_t item : progress_->leases.fail(shard)) {
+        progress_->ranks[item] = static_cast<std::uint32_t>(rank);
+        warn_of_failure(follower_.round()->order[item], text);
     }
 }
 

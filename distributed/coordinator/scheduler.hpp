@@ -12,8 +12,9 @@
 #include "cambrian/distributed/communicator/communicator.hpp"
 #include "cambrian/distributed/coordinator/generation_log.hpp"
 #include "cambrian/distributed/coordinator/lease_table.hpp"
-#include "cambrian/distributed/coordinator/parent_pool.hpp"
 #include "cambrian/distributed/experiment.hpp"
+#include "cambrian/distributed/generation/ancestry.hpp"
+#include "cambrian/distributed/generation/follower.hpp"
 #include "cambrian/distributed/protocol/message.hpp"
 #include "cambrian/distributed/run.hpp"
 #include "cambrian/distributed/worker/compute_thread.hpp"
@@ -22,12 +23,28 @@
 
 namespace cambrian::distributed {
 
+/// What a generation came to, but for births that were carried over without an evaluation.
+struct GenerationResults {
+    /// The fittest of a shard.
+    struct Best {
+        std::uint32_t position = 0;
+        std::uint64_t parameters = 0;
+    };
+    evolve::Scores scores;  ///< By position.
+    std::vector<HolderRange> holders;
+    std::vector<Best> bests;  ///< Of every shard with a valid score.
+    std::uint64_t env_steps = 0;
+    std::uint64_t retries = 0;
+    BirthDetails details;  ///< By position; empty columns where nobody wants them.
+};
+
 /// The coordinator's hands: gives births to workers and to its own compute thread, watches leases,
 /// and collects outcomes. Tells the workers to stop when it is destroyed.
 class Scheduler {
   public:
+    /// @param ancestry makes what no rank has any more.
     Scheduler(Communicator& communicator, Backend& backend, const Experiment& experiment,
-              Reporter& reporter, const std::atomic<int>& interrupt);
+              const Ancestry& ancestry, Reporter& reporter, const std::atomic<int>& interrupt);
     ~Scheduler();
     Scheduler(const Scheduler&) = delete;
     Scheduler& operator=(const Scheduler&) = delete;
@@ -39,11 +56,17 @@ class Scheduler {
     /// Warns where ranks of one host use the same GPU.
     void warn_of_sharing();
 
-    /// What becomes of the births, by their places; nothing when interrupted. `parent_pool` holds
-    /// the parents they name, and the successors of those of the call before.
-    [[nodiscard]] std::optional<GenerationResults> evaluate(std::uint64_t generation,
-                                                            std::span<const evolve::Birth> births,
-                                                            ParentPool& parent_pool);
+    /// The round under way, with the genomes that are here.
+    [[nodiscard]] Follower& follower() { return follower_; }
+    /// What becomes of its births; nothing when interrupted.
+    [[nodiscard]] std::optional<GenerationResults> evaluate();
+    /// The next round, here and with the next orders everywhere.
+    void follow(Record record);
+    /// The genome of a position of the round, which this rank evaluated; nothing when interrupted.
+    [[nodiscard]] std::optional<SharedGenome> genome_of(std::uint64_t position,
+                                                        std::uint32_t evaluator);
+    /// Brings the genomes of all parents of the round here. False when interrupted.
+    [[nodiscard]] bool gather_parents();
     /// Evaluates one genome on this rank; nothing when interrupted.
     [[nodiscard]] std::optional<JobResult> evaluate_alone(SharedGenome genome,
                                                           const evolve::EvaluationRound& round);
@@ -53,8 +76,10 @@ class Scheduler {
     [[nodiscard]] std::vector<RankSeconds> take_seconds();
     /// Of the coordinator's thread, beside those that work on shards.
     [[nodiscard]] ThreadPool& threads() { return threads_; }
-    /// What this rank makes genomes with, beside its shards. They die before the scheduler.
-    [[nodiscard]] GenomeMaker genome_maker() { return {&variation_, &shard_evaluator_.genomes()}; }
+    [[nodiscard]] GenomePool& genome_memory() { return shard_evaluator_.genomes(); }
+    [[nodiscard]] const evolve::Variation& variation() const {
+        return shard_evaluator_.variation();
+    }
     /// What the workers' logs will say of the end.
     void set_farewell(std::string reason) { farewell_ = std::move(reason); }
 
@@ -78,30 +103,16 @@ class Scheduler {
         std::uint64_t damaged = 0;  ///< Messages that could not be read.
         Handshake handshake;
         Clock::time_point heard;
-        std::vector<char> has;           ///< ParentPool genomes it was sent or made, by place.
-        std::vector<char> can_make;      ///< Those whose parents it has.
-        std::vector<Hash128> survivors;  ///< Of what it made, to be told with the next shard.
+        Hash128 digest;  ///< Of the round it follows.
     };
     /// The generation in progress.
-    struct Round {
-        std::uint64_t generation = 0;
-        std::span<const evolve::Birth> births;
-        ParentPool& parent_pool;
+    struct Progress {
         LeaseTable leases;
         GenerationResults results;
-        std::uint64_t failures = 0;  ///< Births that could not be evaluated.
+        std::vector<std::uint32_t> ranks;    ///< Who evaluated each item.
+        std::vector<ReadyChild> children;    ///< By item, where they are made here for others.
+        std::uint64_t failures = 0;          ///< Births that could not be evaluated.
     };
-    /// An order that is not written yet: what goes into it by place in the parent pool.
-    struct Draft {
-        int rank = 0;
-        Shard shard;
-        std::vector<Hash128> survivors;
-        std::vector<std::uint32_t> parents;
-        std::vector<std::uint32_t> recipes;  ///< Of `parents`, those that travel as recipes,
-        std::vector<std::uint32_t> genomes;  ///< and those that travel as bytes.
-    };
-    /// Bytes of genomes of the parent pool by place, those that orders need.
-    using EncodedGenomes = std::vector<std::vector<std::byte>>;
 
     [[nodiscard]] bool interrupted() const { return interrupt_.load() != 0; }
     [[nodiscard]] Peer& peer(int rank) { return peers_[static_cast<std::size_t>(rank)]; }
@@ -120,20 +131,20 @@ class Scheduler {
 
     void work_inline();
     void work_with_others();
-    /// Finds out what a rank has of what lives, and what it can make.
-    void take_stock(int rank);
     [[nodiscard]] Job job_of(const Shard& shard);
     void feed_own_thread();
     void feed_workers();
-    /// The next order for a rank that wants one.
-    [[nodiscard]] std::optional<Draft> next_draft(int rank);
-    [[nodiscard]] Draft draft_of(int rank, Shard shard);
-    /// Writes orders on all threads and sends them.
-    void send_orders(std::vector<Draft>& drafts);
-    [[nodiscard]] EncodedGenomes encode_for(std::span<const Draft> drafts);
-    [[nodiscard]] ShardOrder order_of(const Draft& draft, const EncodedGenomes& encoded) const;
-    /// Makes the children of a shard here.
-    void make_children(const Shard& shard);
+    /// The next shard for a rank that wants one.
+    [[nodiscard]] std::optional<Shard> next_shard(int rank);
+    [[nodiscard]] ShardOrder order_of(int rank, const Shard& shard);
+    /// Makes the children of a shard here. False when interrupted.
+    [[nodiscard]] bool make_children(const Shard& shard);
+    /// Parents that are not here come here. False when interrupted.
+    [[nodiscard]] bool bring_parents(OrderRange births);
+    [[nodiscard]] bool bring(std::span<const std::uint32_t> places);
+    /// The genomes of these births, from other ranks or made again. False when interrupted.
+    [[nodiscard]] bool fetch(std::span<const evolve::BirthId> origins,
+                             std::span<const std::uint32_t> holders, Ancestry::Genomes& genomes);
     void take_own_results();
     void take_result(JobResult result);
 
@@ -145,10 +156,13 @@ class Scheduler {
     void take_failure(int rank, const ShardFailure& failure);
     void answer(int rank, const GenomeRequest& request);
     void watch_leases();
-    void deliver(int rank, std::uint64_t shard, std::vector<evolve::Outcome>&& outcomes,
-                 std::vector<SharedGenome>&& genomes);
+    void take_genomes(int rank, const GenomeReply& reply);
+    /// False where the answer does not count.
+    bool deliver(int rank, std::uint64_t shard, const ShardScores& scores);
+    void check_scores(int rank, const Shard& shard, const ShardScores& scores) const;
+    void note_scores(OrderRange items, const ShardScores& scores);
     /// Says why a birth failed; of many in one generation only the first few.
-    void warn_of_failure(evolve::BirthId id, const std::string& text);
+    void warn_of_failure(std::uint32_t position, const std::string& text);
     void fail_shard(int rank, std::uint64_t shard, const std::string& text);
     void report_progress();
     void note_speed(int rank, const ShardCost& cost, std::size_t births);
@@ -162,11 +176,16 @@ class Scheduler {
     std::vector<ShardCost> seconds_;
     ShardEvaluator shard_evaluator_;  ///< Before whatever holds genomes that it made.
     ThreadPool& threads_;
-    std::optional<Round> round_;
+    const Ancestry& ancestry_;
+    Follower follower_;
+    std::optional<Record> last_record_;  ///< That led to the round under way,
+    Hash128 former_digest_;              ///< from this one.
+    std::shared_ptr<const void> retired_;  ///< Freed once others have work.
+    Ancestry::Genomes fetched_;            ///< Null until they come.
+    std::optional<Progress> progress_;
     std::uint64_t next_shard_ = 1;
     Clock::time_point last_progress_;
     std::string farewell_ = "the run has ended";
-    evolve::Variation variation_;
     std::unique_ptr<ComputeThread> compute_;  ///< None with one rank, which works on its own.
 };
 

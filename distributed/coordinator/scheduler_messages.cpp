@@ -55,12 +55,12 @@ void Scheduler::dispatch(const Message& message) {
             welcome(rank, decode_message<Handshake>(message.payload, source));
             return;
         case MessageKind::request:
-            take_request(rank, decode_request(message.payload, source, threads_));
+            take_request(rank, decode_message<Request>(message.payload, source));
             return;
         case MessageKind::heartbeat:
             for (std::uint64_t shard : decode_message<Heartbeat>(message.payload, source).shards) {
-                if (round_) {
-                    round_->leases.renew(rank, shard, lease_end());
+                if (progress_) {
+                    progress_->leases.renew(rank, shard, lease_end());
                 }
             }
             send(communicator_, rank, Heartbeat{});
@@ -79,10 +79,13 @@ void Scheduler::dispatch(const Message& message) {
                 InitialReply{initial ? evolve::encode(initial->genome) : std::vector<std::byte>{}});
             return;
         }
-        case MessageKind::shard:
         case MessageKind::genomes:
+            take_genomes(rank, decode_message<GenomeReply>(message.payload, source));
+            return;
+        case MessageKind::shard:
         case MessageKind::stop:
         case MessageKind::initial:
+        case MessageKind::record:
             break;
     }
     throw InputError(
@@ -100,11 +103,11 @@ void Scheduler::welcome(int rank, Handshake handshake) {
 void Scheduler::take_request(int rank, Request request) {
     Peer& worker = peer(rank);
     worker.room = std::min(worker.room + std::min(request.room, largest_room), largest_room);
-    for (ShardResult& result : request.results) {
-        const std::size_t births = result.outcomes.size();
-        deliver(rank, result.shard, std::move(result.outcomes), {});
+    worker.digest = request.digest;
+    for (const ShardResult& result : request.results) {
+        static_cast<void>(deliver(rank, result.shard, result.scores));
         seconds_[static_cast<std::size_t>(rank)] += result.cost;
-        note_speed(rank, result.cost, births);
+        note_speed(rank, result.cost, result.scores.scores.size());
     }
 }
 
@@ -114,23 +117,37 @@ void Scheduler::take_failure(int rank, const ShardFailure& failure) {
         return;
     }
     peer(rank).left = true;
-    if (round_) {
-        round_->leases.withdraw(rank);
+    if (progress_) {
+        progress_->leases.withdraw(rank);
     }
     reporter_.warning(
         fmt::format("{} leaves the run ({}) its shards go to others", title(rank), failure.text));
 }
 
 void Scheduler::answer(int rank, const GenomeRequest& request) {
+    // What no rank has is made once more, all of it at once.
+    std::vector<evolve::BirthId> lost;
+    for (const evolve::BirthId origin : request.origins) {
+        if (!follower_.find(origin)) {
+            lost.push_back(origin);
+        }
+    }
+    Ancestry::Genomes made;
+    try {
+        made = ancestry_.make(lost, variation(), genome_memory(), threads_);
+    } catch (const InputError&) {
+        // Births of a round that is over; whoever asks is told so.
+    }
     GenomeReply reply;
     std::size_t bytes = 0;
-    for (Hash128 hash : request.hashes) {
-        const auto place = round_ ? round_->parent_pool.find(hash) : std::nullopt;
-        if (!place) {
-            reply.gone.push_back(hash);
+    for (const evolve::BirthId origin : request.origins) {
+        const auto at = made.find(origin);
+        const SharedGenome genome = at != made.end() ? at->second : follower_.find(origin);
+        if (!genome) {
+            reply.gone.push_back(origin);
             continue;
         }
-        reply.genomes.push_back({hash, evolve::encode(*(*round_->parent_pool.genomes())[*place])});
+        reply.genomes.push_back({origin, evolve::encode(*genome)});
         bytes += reply.genomes.back().bytes.size();
         if (bytes > reply_bytes) {
             send(communicator_, rank, std::exchange(reply, {}));
@@ -138,6 +155,18 @@ void Scheduler::answer(int rank, const GenomeRequest& request) {
         }
     }
     send(communicator_, rank, reply);
+}
+
+void Scheduler::take_genomes(int rank, const GenomeReply& reply) {
+    for (const NamedGenome& named : reply.genomes) {
+        if (const auto at = fetched_.find(named.origin); at != fetched_.end() && !at->second) {
+            at->second = std::make_shared<const evolve::Genome>(
+                evolve::decode_genome(named.bytes, title(rank)));
+        }
+    }
+    for (const evolve::BirthId origin : reply.gone) {
+        fetched_.erase(origin);
+    }
 }
 
 void Scheduler::watch_leases() {
@@ -150,7 +179,7 @@ void Scheduler::watch_leases() {
                             title(rank), experiment_.distribution.lease_seconds));
         }
     };
-    for (const LeaseTable::Lapse& lapse : round_->leases.expire(now)) {
+    for (const LeaseTable::Lapse& lapse : progress_->leases.expire(now)) {
         fall_silent(lapse.rank);
     }
     for (int rank = 1; rank < communicator_.size(); ++rank) {

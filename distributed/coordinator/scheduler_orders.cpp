@@ -1,165 +1,191 @@
 #include <algorithm>
-#include <limits>
-#include <numeric>
+#include <chrono>
+#include <iterator>
+#include <map>
 #include <utility>
 
 #include "cambrian/distributed/coordinator/scheduler.hpp"
-#include "cambrian/distributed/protocol/blocks.hpp"
+#include "cambrian/distributed/generation/blocks.hpp"
 #include "cambrian/engine/core/contract.hpp"
 
-// The coordinator's voice: orders, drafted one after the other and written side by side.
+// The coordinator's voice: orders, and the genomes that it needs for them.
 namespace cambrian::distributed {
 
 namespace {
 
-constexpr std::uint32_t nowhere = std::numeric_limits<std::uint32_t>::max();
-
-/// Where each place of the parent pool is in a list of some of them.
-std::vector<std::uint32_t> inverse(std::span<const std::uint32_t> places, std::size_t parent_pool) {
-    std::vector<std::uint32_t> at(parent_pool, nowhere);
-    for (std::size_t i = 0; i < places.size(); ++i) {
-        at[places[i]] = static_cast<std::uint32_t>(i);
-    }
-    return at;
-}
+/// How long another rank may take to hand over genomes, as a share of a lease.
+constexpr double fetching_share = 0.25;
+constexpr std::chrono::microseconds fetching_patience{200};
 
 }  // namespace
 
 void Scheduler::feed_workers() {
-    std::vector<Draft> drafts;
     for (int rank = 1; rank < communicator_.size(); ++rank) {
-        while (auto draft = next_draft(rank)) {
-            drafts.push_back(std::move(*draft));
-            if (drafts.size() >= static_cast<std::size_t>(threads_.threads())) {
-                send_orders(drafts);
+        while (const auto shard = next_shard(rank)) {
+            if (experiment_.distribution.exchange == Exchange::genomes && !make_children(*shard)) {
+                return;
             }
+            send(communicator_, rank, order_of(rank, *shard));
         }
     }
-    send_orders(drafts);
 }
 
-std::optional<Scheduler::Draft> Scheduler::next_draft(int rank) {
+std::optional<Shard> Scheduler::next_shard(int rank) {
     Peer& worker = peer(rank);
     if (!serving(worker) || worker.room == 0 || !has_room(rank)) {
         return std::nullopt;
     }
-    auto shard = round_->leases.issue(rank, limits(rank), lease_end());
-    if (!shard) {
-        return std::nullopt;
+    const auto shard = progress_->leases.issue(rank, limits(rank), lease_end());
+    if (shard) {
+        --worker.room;
     }
-    --worker.room;
-    return draft_of(rank, std::move(*shard));
+    return shard;
 }
 
-Scheduler::Draft Scheduler::draft_of(int rank, Shard shard) {
-    Peer& worker = peer(rank);
-    Draft draft{rank, std::move(shard), std::exchange(worker.survivors, {}), {}, {}, {}};
-    std::vector<char> named(round_->parent_pool.size(), 0);
-    for (std::size_t item : draft.shard.items) {
-        for (const evolve::Parent& parent : round_->births[item].parents) {
-            if (std::exchange(named.at(parent.member), 1) == 0) {
-                draft.parents.push_back(parent.member);
-            }
-        }
-    }
-    if (experiment_.distribution.exchange == Exchange::genomes) {
-        return draft;
-    }
-    // Who has all of one generation can make all of the next.
-    if (2 * draft.parents.size() > named.size()) {
-        draft.parents.resize(named.size());
-        std::iota(draft.parents.begin(), draft.parents.end(), 0U);
-    }
-    for (std::uint32_t place : draft.parents) {
-        if (std::exchange(worker.has[place], 1) == 0) {
-            (worker.can_make[place] != 0 ? draft.recipes : draft.genomes).push_back(place);
-        }
-    }
-    return draft;
-}
-
-void Scheduler::send_orders(std::vector<Draft>& drafts) {
-    if (experiment_.distribution.exchange == Exchange::genomes) {
-        for (const Draft& draft : drafts) {
-            make_children(draft.shard);
-        }
-    }
-    const EncodedGenomes encoded = encode_for(drafts);
-    std::vector<std::vector<std::byte>> orders(drafts.size());
-    for_each_index(threads_, drafts.size(), 1, [&](std::size_t i) {
-        orders[i] = encode_message(order_of(drafts[i], encoded));
-    });
-    for (std::size_t i = 0; i < drafts.size(); ++i) {
-        communicator_.send(drafts[i].rank, ShardOrder::kind, std::move(orders[i]));
-    }
-    drafts.clear();
-}
-
-Scheduler::EncodedGenomes Scheduler::encode_for(std::span<const Draft> drafts) {
-    std::vector<std::uint32_t> places;
-    for (const Draft& draft : drafts) {
-        places.insert(places.end(), draft.genomes.begin(), draft.genomes.end());
-    }
-    if (places.empty()) {
-        return {};
-    }
-    std::sort(places.begin(), places.end());
-    places.erase(std::unique(places.begin(), places.end()), places.end());
-    const SharedGenomes genomes = round_->parent_pool.genomes();
-    EncodedGenomes encoded(genomes->size());
-    for_each_index(threads_, places.size(), block_of_genomes, [&](std::size_t i) {
-        encoded[places[i]] = evolve::encode(*(*genomes)[places[i]]);
-    });
-    return encoded;
-}
-
-ShardOrder Scheduler::order_of(const Draft& draft, const EncodedGenomes& encoded) const {
-    const ParentPool& parent_pool = round_->parent_pool;
+ShardOrder Scheduler::order_of(int rank, const Shard& shard) {
+    const Round& round = *follower_.round();
     ShardOrder order;
-    order.shard = draft.shard.id;
-    order.generation = round_->generation;
-    order.survivors = draft.survivors;
-    order.parents.reserve(draft.parents.size());
-    for (std::uint32_t place : draft.parents) {
-        order.parents.push_back(parent_pool.parent(place));
-    }
-    for (std::uint32_t place : draft.recipes) {
-        order.recipes.push_back(parent_pool[place].birth);
-    }
-    for (std::uint32_t place : draft.genomes) {
-        order.genomes.push_back(encoded[place]);
-    }
-    const std::vector<std::uint32_t> at = inverse(draft.parents, parent_pool.size());
-    order.births.reserve(draft.shard.items.size());
-    for (std::size_t item : draft.shard.items) {
-        evolve::Birth& birth = order.births.emplace_back(round_->births[item]);
-        birth.parents.clear();
-        for (evolve::Parent parent : round_->births[item].parents) {
-            parent.member = at[parent.member];
-            birth.parents.push_back(parent);
+    order.digest = round.digest;
+    order.shard = shard.id;
+    order.begin = shard.items.begin;
+    order.end = shard.items.end;
+    Peer& worker = peer(rank);
+    if (worker.digest != round.digest) {
+        if (last_record_ && worker.digest == former_digest_) {
+            order.record = last_record_;
+        } else {
+            order.state = RoundState{round.strategy->save(), round.holders};
         }
-        if (experiment_.distribution.exchange == Exchange::genomes) {
-            const GenerationResults& results = round_->results;
-            order.children.push_back(
-                {evolve::encode(*results.genomes[item]), results.outcomes[item].retries});
+        worker.digest = round.digest;
+    }
+    for (int other = 1; other < communicator_.size(); ++other) {
+        if (!serving(peer(other))) {
+            order.absent.push_back(static_cast<std::uint32_t>(other));
+        }
+    }
+    if (experiment_.distribution.exchange == Exchange::genomes) {
+        for (std::size_t item = shard.items.begin; item < shard.items.end; ++item) {
+            const ReadyChild& child = progress_->children[item];
+            order.children.push_back({evolve::encode(*child.genome), child.retries});
         }
     }
     return order;
 }
 
-void Scheduler::make_children(const Shard& shard) {
-    const SharedGenomes parents = round_->parent_pool.genomes();
-    GenerationResults& results = round_->results;
+bool Scheduler::make_children(const Shard& shard) {
+    if (!bring_parents(shard.items)) {
+        return false;
+    }
+    const Round& round = *follower_.round();
+    std::vector<ReadyChild>& children = progress_->children;
+    children.resize(round.order.size());
+    const PoolGenomes& parents = *follower_.parents();
     for_each_index(threads_, shard.items.size(), block_of_genomes, [&](std::size_t i) {
-        const std::size_t item = shard.items[i];
-        if (results.genomes[item]) {
-            return;  // The shard came back from another rank.
+        const std::size_t item = shard.items.begin + i;
+        if (!children[item].genome) {  // Else the shard came back from another rank.
+            Child child = make_child(variation(), round.strategy->birth(round.order[item]), parents,
+                                     genome_memory());
+            children[item] = {std::move(child.genome), child.retries};
         }
-        const evolve::Birth& birth = round_->births[item];
-        Child child = make_child(variation_, birth, *parents, shard_evaluator_.genomes());
-        results.outcomes[item].retries = child.retries;
-        results.genomes[item] = std::move(child.genome);
     });
+    std::vector<SharedGenome> genomes;
+    for (std::size_t item = shard.items.begin; item < shard.items.end; ++item) {
+        genomes.push_back(children[item].genome);
+    }
+    follower_.keep(shard.items, genomes);
+    return true;
+}
+
+bool Scheduler::bring_parents(OrderRange births) {
+    return bring(follower_.missing_parents(births, evolve::Parents::most * births.size()));
+}
+
+bool Scheduler::gather_parents() {
+    std::vector<std::uint32_t> missing;
+    for (std::uint32_t place = 0; place < follower_.parents()->size(); ++place) {
+        if (!follower_.parent(place)) {
+            missing.push_back(place);
+        }
+    }
+    return bring(missing);
+}
+
+bool Scheduler::bring(std::span<const std::uint32_t> places) {
+    const Round& round = *follower_.round();
+    std::vector<evolve::BirthId> origins;
+    std::vector<std::uint32_t> holders;
+    for (const std::uint32_t place : places) {
+        origins.push_back(round.strategy->parent_pool()[place].origin);
+        holders.push_back(round.holders[place]);
+    }
+    Ancestry::Genomes genomes;
+    if (!fetch(origins, holders, genomes)) {
+        return false;
+    }
+    for (std::size_t i = 0; i < places.size(); ++i) {
+        follower_.fill(places[i], genomes.at(origins[i]));
+    }
+    return true;
+}
+
+std::optional<SharedGenome> Scheduler::genome_of(std::uint64_t position,
+                                                  std::uint32_t evaluator) {
+    if (SharedGenome made = follower_.child(position)) {
+        return made;
+    }
+    const Round& round = *follower_.round();
+    const evolve::Birth birth = round.strategy->birth(position);
+    evolve::BirthId origin = birth.id;
+    std::uint32_t holder = evaluator;
+    if (birth.recipe == evolve::Recipe::carry) {
+        const std::size_t place = index_of(birth.parents.front().place);
+        if (follower_.parent(place)) {
+            return follower_.parent(place);
+        }
+        origin = round.strategy->parent_pool()[place].origin;
+        holder = round.holders[place];
+    }
+    Ancestry::Genomes genomes;
+    if (!fetch(std::span(&origin, 1), std::span(&holder, 1), genomes)) {
+        return std::nullopt;
+    }
+    return genomes.at(origin);
+}
+
+bool Scheduler::fetch(std::span<const evolve::BirthId> origins,
+                      std::span<const std::uint32_t> holders, Ancestry::Genomes& genomes) {
+    std::map<int, GenomeRequest> requests;
+    fetched_.clear();
+    for (std::size_t i = 0; i < origins.size(); ++i) {
+        const int holder = static_cast<int>(holders[i]);
+        if (holder != 0 && serving(peer(holder))) {
+            requests[holder].origins.push_back(origins[i]);
+            fetched_.emplace(origins[i], nullptr);
+        }
+    }
+    for (const auto& [rank, request] : requests) {
+        send(communicator_, rank, request);
+    }
+    const Clock::time_point end =
+        Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(
+                           fetching_share * experiment_.distribution.lease_seconds));
+    const auto waiting = [&] {
+        return std::ranges::any_of(fetched_, [](const auto& entry) { return !entry.second; });
+    };
+    while (waiting() && Clock::now() < end) {
+        if (interrupted()) {
+            return false;
+        }
+        serve(fetching_patience);
+    }
+    genomes = std::exchange(fetched_, {});
+    std::erase_if(genomes, [](const auto& entry) { return !entry.second; });
+    std::vector<evolve::BirthId> lost;
+    std::ranges::copy_if(origins, std::back_inserter(lost), [&](evolve::BirthId origin) {
+        return !genomes.contains(origin);
+    });
+    genomes.merge(ancestry_.make(lost, variation(), genome_memory(), threads_));
+    return true;
 }
 
 }  // namespace cambrian::distributed

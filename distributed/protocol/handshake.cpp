@@ -3,12 +3,14 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <string>
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/core/thread_pool.hpp"
 #include "cambrian/engine/core/version.hpp"
+#include "cambrian/evolve/variation/variation.hpp"
 
 namespace cambrian::distributed {
 
@@ -19,6 +21,28 @@ std::string host_name() {
     return gethostname(text.data(), text.size() - 1) == 0 ? text.data() : "unknown";
 }
 
+/// Children of founders, by every operator that has a rate. A rank whose build or memory makes
+/// others is found before it does harm.
+Hash128 digest_of(const evolve::Variation& variation) {
+    constexpr std::int64_t most_weights = std::int64_t{1} << 22U;
+    const std::int64_t weights = Network(variation.settings().founder).weight_count();
+    const auto children = static_cast<std::uint64_t>(
+        std::clamp<std::int64_t>(most_weights / std::max<std::int64_t>(weights, 1), 2, 64));
+    Hasher hasher;
+    for (std::uint64_t id = 0; id < children; ++id) {
+        const evolve::Genome first =
+            variation.materialise({2 * id, evolve::Recipe::sample, {}}, {}).genome;
+        const evolve::Genome second =
+            variation.materialise({2 * id + 1, evolve::Recipe::sample, {}}, {}).genome;
+        const evolve::Birth birth{children * 2 + id,
+                                  evolve::Recipe::vary,
+                                  {{2 * id, 1.0, {}}, {2 * id + 1, 0.5, {}}}};
+        const std::array<const evolve::Genome*, 2> parents{&first, &second};
+        hasher.add(evolve::content_hash(variation.materialise(birth, parents).genome));
+    }
+    return hasher.hash128();
+}
+
 }  // namespace
 
 Handshake introduce(const Experiment& experiment, const Backend& backend) {
@@ -26,6 +50,7 @@ Handshake introduce(const Experiment& experiment, const Backend& backend) {
     handshake.version = fmt::format("{}.{}.{}", CAMBRIAN_VERSION_MAJOR, CAMBRIAN_VERSION_MINOR,
                                     CAMBRIAN_VERSION_PATCH);
     handshake.identity = Hasher().add(run_identity(experiment)).hash128();
+    handshake.variation = digest_of(evolve::Variation(experiment.seed, experiment.variation));
     handshake.arithmetic = arithmetic_of(backend);
     handshake.fingerprint = backend.describe().text();
     handshake.host = host_name();
@@ -56,6 +81,12 @@ void check_same(const Handshake& own, const Handshake& other, int rank, bool mix
         throw ConfigError(
             fmt::format("{} has another experiment than rank 0 (their configs, environments or "
                         "data files differ) give all ranks the same config and data",
+                        who));
+    }
+    if (other.variation != own.variation) {
+        throw ConfigError(
+            fmt::format("{} makes other children than rank 0 (its build, its processor or its "
+                        "memory differs) run without that host",
                         who));
     }
     if (!mixed && other.arithmetic != own.arithmetic) {

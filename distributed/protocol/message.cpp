@@ -2,7 +2,7 @@
 
 #include <optional>
 
-#include "cambrian/distributed/protocol/message_blocks.hpp"
+#include "cambrian/engine/core/little_endian.hpp"
 
 namespace cambrian::distributed {
 
@@ -10,32 +10,96 @@ namespace detail {
 
 namespace {
 
-void write_all(ArchiveWriter& archive, const std::vector<std::vector<std::byte>>& blocks) {
-    archive.write(static_cast<std::uint64_t>(blocks.size()));
-    for (const std::vector<std::byte>& block : blocks) {
-        archive.write(std::span<const std::byte>(block));
+/// Numbers as one block: an archive takes long over single values.
+template <class Number>
+void write_all(ArchiveWriter& archive, std::span<const Number> numbers) {
+    std::vector<std::byte> bytes(numbers.size() * sizeof(Number));
+    std::byte* at = bytes.data();
+    for (const Number number : numbers) {
+        little_endian::put(at, number);
+    }
+    archive.write(std::span<const std::byte>(bytes));
+}
+
+template <class Number>
+void read_all(ArchiveReader& archive, std::vector<Number>& numbers) {
+    std::vector<std::byte> bytes;
+    archive.read(bytes);
+    if (bytes.size() % sizeof(Number) != 0) {
+        archive.fail("a list of numbers ends within one");
+    }
+    numbers.resize(bytes.size() / sizeof(Number));
+    const std::byte* at = bytes.data();
+    for (Number& number : numbers) {
+        number = little_endian::get<Number>(at);
     }
 }
 
-void read_all(ArchiveReader& archive, std::vector<std::vector<std::byte>>& blocks) {
-    blocks.resize(archive.read_count(8));
-    for (std::vector<std::byte>& block : blocks) {
-        archive.read(block);
+template <class Part>
+void write_optional(ArchiveWriter& archive, const std::optional<Part>& part) {
+    archive.write(part.has_value());
+    if (part) {
+        write(archive, *part);
     }
 }
 
-void write_all(ArchiveWriter& archive, const std::vector<Hash128>& hashes) {
-    archive.write(static_cast<std::uint64_t>(hashes.size()));
-    for (Hash128 hash : hashes) {
-        archive.write(hash);
+template <class Part>
+void read_optional(ArchiveReader& archive, std::optional<Part>& part) {
+    bool present = false;
+    archive.read(present);
+    if (present) {
+        read(archive, part.emplace());
     }
 }
 
-void read_all(ArchiveReader& archive, std::vector<Hash128>& hashes) {
-    hashes.resize(archive.read_count(16));
-    for (Hash128& hash : hashes) {
-        archive.read(hash);
+void write_scores(ArchiveWriter& archive, const ShardScores& shard) {
+    archive.write(std::span<const double>(shard.scores.fitness));
+    archive.write(std::as_bytes(std::span(shard.scores.status)));
+    archive.write(shard.env_steps);
+    archive.write(shard.retries);
+    archive.write(shard.parameters_of_best);
+    write_all<std::uint64_t>(archive, shard.details.env_steps);
+    write_all<std::uint64_t>(archive, shard.details.parameters);
+    write_all<std::uint32_t>(archive, shard.details.retries);
+}
+
+void read_scores(ArchiveReader& archive, ShardScores& shard) {
+    archive.read(shard.scores.fitness);
+    std::vector<std::byte> status;
+    archive.read(status);
+    shard.scores.status.resize(status.size());
+    for (std::size_t i = 0; i < status.size(); ++i) {
+        shard.scores.status[i] = static_cast<evolve::Status>(status[i]);
+        if (shard.scores.status[i] > evolve::Status::failed) {
+            archive.fail("a birth has an unknown status");
+        }
     }
+    archive.read(shard.env_steps);
+    archive.read(shard.retries);
+    archive.read(shard.parameters_of_best);
+    read_all(archive, shard.details.env_steps);
+    read_all(archive, shard.details.parameters);
+    read_all(archive, shard.details.retries);
+}
+
+void write_cost(ArchiveWriter& archive, const ShardCost& cost) {
+    archive.write(cost.evaluate);
+    archive.write(cost.vary);
+    archive.write(cost.wait);
+    archive.write(cost.communicate);
+    archive.write(cost.programs_compiled);
+    archive.write(cost.memory_splits);
+    archive.write(cost.fallbacks);
+}
+
+void read_cost(ArchiveReader& archive, ShardCost& cost) {
+    archive.read(cost.evaluate);
+    archive.read(cost.vary);
+    archive.read(cost.wait);
+    archive.read(cost.communicate);
+    archive.read(cost.programs_compiled);
+    archive.read(cost.memory_splits);
+    archive.read(cost.fallbacks);
 }
 
 }  // namespace
@@ -43,6 +107,7 @@ void read_all(ArchiveReader& archive, std::vector<Hash128>& hashes) {
 void write(ArchiveWriter& archive, const Handshake& message) {
     archive.write(message.version);
     archive.write(message.identity);
+    archive.write(message.variation);
     archive.write(message.arithmetic);
     archive.write(message.fingerprint);
     archive.write(message.host);
@@ -53,6 +118,7 @@ void write(ArchiveWriter& archive, const Handshake& message) {
 void read(ArchiveReader& archive, Handshake& message) {
     archive.read(message.version);
     archive.read(message.identity);
+    archive.read(message.variation);
     archive.read(message.arithmetic);
     archive.read(message.fingerprint);
     archive.read(message.host);
@@ -60,102 +126,128 @@ void read(ArchiveReader& archive, Handshake& message) {
     archive.read(message.processors);
 }
 
+void write(ArchiveWriter& archive, const RoundState& state) {
+    archive.write(std::span<const std::byte>(state.strategy));
+    write_all<std::uint32_t>(archive, state.holders);
+}
+
+void read(ArchiveReader& archive, RoundState& state) {
+    archive.read(state.strategy);
+    read_all(archive, state.holders);
+}
+
+void write(ArchiveWriter& archive, const Record& record) {
+    archive.write(record.generation);
+    archive.write(std::span<const std::byte>(record.decision));
+    archive.write(static_cast<std::uint64_t>(record.holders.size()));
+    for (const HolderRange& range : record.holders) {
+        archive.write(range.end);
+        archive.write(range.rank);
+    }
+}
+
+void read(ArchiveReader& archive, Record& record) {
+    archive.read(record.generation);
+    archive.read(record.decision);
+    record.holders.resize(archive.read_count(8));
+    for (HolderRange& range : record.holders) {
+        archive.read(range.end);
+        archive.read(range.rank);
+    }
+}
+
 void write(ArchiveWriter& archive, const Request& message) {
     archive.write(message.room);
+    archive.write(message.generation);
+    archive.write(message.digest);
     archive.write(static_cast<std::uint64_t>(message.results.size()));
     for (const ShardResult& result : message.results) {
         archive.write(result.shard);
-        write_outcomes(archive, result.outcomes);
+        write_scores(archive, result.scores);
         write_cost(archive, result.cost);
     }
 }
 
-void read(ArchiveReader& archive, Request& message, ThreadPool& threads) {
+void read(ArchiveReader& archive, Request& message) {
     archive.read(message.room);
+    archive.read(message.generation);
+    archive.read(message.digest);
     message.results.resize(archive.read_count(48));
     for (ShardResult& result : message.results) {
         archive.read(result.shard);
-        read_outcomes(archive, result.outcomes, threads);
+        read_scores(archive, result.scores);
         read_cost(archive, result.cost);
     }
 }
 
-void read(ArchiveReader& archive, Request& message) {
-    ThreadPool alone(1);
-    read(archive, message, alone);
-}
-
 void write(ArchiveWriter& archive, const ShardOrder& message) {
+    write_optional(archive, message.record);
+    write_optional(archive, message.state);
+    archive.write(message.digest);
     archive.write(message.shard);
-    archive.write(message.generation);
-    write_parents(archive, message.parents);
-    write_births(archive, message.births, ParentsAs::places);
-    write_births(archive, message.recipes, ParentsAs::themselves);
+    archive.write(message.begin);
+    archive.write(message.end);
+    write_all<std::uint32_t>(archive, message.absent);
     archive.write(static_cast<std::uint64_t>(message.children.size()));
     for (const ShippedGenome& child : message.children) {
         archive.write(std::span<const std::byte>(child.bytes));
         archive.write(child.retries);
     }
-    write_all(archive, message.genomes);
-    write_all(archive, message.survivors);
 }
 
 void read(ArchiveReader& archive, ShardOrder& message) {
+    read_optional(archive, message.record);
+    read_optional(archive, message.state);
+    archive.read(message.digest);
     archive.read(message.shard);
-    archive.read(message.generation);
-    read_parents(archive, message.parents);
-    read_births(archive, message.births, message.parents);
-    read_births(archive, message.recipes, std::nullopt);
+    archive.read(message.begin);
+    archive.read(message.end);
+    if (message.begin > message.end) {
+        archive.fail("a shard ends before it begins");
+    }
+    read_all(archive, message.absent);
     message.children.resize(archive.read_count(12));
     for (ShippedGenome& child : message.children) {
         archive.read(child.bytes);
         archive.read(child.retries);
     }
-    if (!message.children.empty() && message.children.size() != message.births.size()) {
+    if (!message.children.empty() && message.children.size() != message.end - message.begin) {
         archive.fail("a shard has another number of children than births");
     }
-    read_all(archive, message.genomes);
-    read_all(archive, message.survivors);
 }
 
 void write(ArchiveWriter& archive, const GenomeRequest& message) {
-    write_all(archive, message.hashes);
+    write_all<std::uint64_t>(archive, message.origins);
 }
 
 void read(ArchiveReader& archive, GenomeRequest& message) {
-    read_all(archive, message.hashes);
+    read_all(archive, message.origins);
 }
 
 void write(ArchiveWriter& archive, const GenomeReply& message) {
     archive.write(static_cast<std::uint64_t>(message.genomes.size()));
     for (const NamedGenome& genome : message.genomes) {
-        archive.write(genome.hash);
+        archive.write(genome.origin);
         archive.write(std::span<const std::byte>(genome.bytes));
     }
-    write_all(archive, message.gone);
+    write_all<std::uint64_t>(archive, message.gone);
 }
 
 void read(ArchiveReader& archive, GenomeReply& message) {
-    message.genomes.resize(archive.read_count(24));
+    message.genomes.resize(archive.read_count(16));
     for (NamedGenome& genome : message.genomes) {
-        archive.read(genome.hash);
+        archive.read(genome.origin);
         archive.read(genome.bytes);
     }
     read_all(archive, message.gone);
 }
 
 void write(ArchiveWriter& archive, const Heartbeat& message) {
-    archive.write(static_cast<std::uint64_t>(message.shards.size()));
-    for (std::uint64_t shard : message.shards) {
-        archive.write(shard);
-    }
+    write_all<std::uint64_t>(archive, message.shards);
 }
 
 void read(ArchiveReader& archive, Heartbeat& message) {
-    message.shards.resize(archive.read_count(8));
-    for (std::uint64_t& shard : message.shards) {
-        archive.read(shard);
-    }
+    read_all(archive, message.shards);
 }
 
 void write(ArchiveWriter& archive, const ShardFailure& message) {
@@ -191,14 +283,5 @@ void read(ArchiveReader& archive, InitialReply& message) {
 }
 
 }  // namespace detail
-
-Request decode_request(std::span<const std::byte> payload, std::string_view source,
-                       ThreadPool& threads) {
-    ArchiveReader archive(detail::unseal(Request::kind, payload, source), std::string(source));
-    Request request;
-    detail::read(archive, request, threads);
-    archive.finish();
-    return request;
-}
 
 }  // namespace cambrian::distributed

@@ -2,14 +2,16 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "cambrian/distributed/communicator/communicator.hpp"
+#include "cambrian/distributed/generation/round.hpp"
+#include "cambrian/distributed/generation/shard_scores.hpp"
 #include "cambrian/engine/core/hash.hpp"
-#include "cambrian/engine/core/thread_pool.hpp"
 #include "cambrian/engine/network/archive/archive.hpp"
 #include "cambrian/evolve/variation/birth.hpp"
 
@@ -17,25 +19,12 @@
 // XXH3-64 checksum in front of a cereal body, read within bounds.
 namespace cambrian::distributed {
 
-/// What one shard took of a rank.
-struct ShardCost {
-    double evaluate = 0.0;     ///< Seconds.
-    double vary = 0.0;         ///< Seconds of building children: splice, mutation, hashing.
-    double wait = 0.0;         ///< Seconds idle before the shard.
-    double communicate = 0.0;  ///< Seconds of encoding, decoding and handing over messages.
-    std::uint64_t programs_compiled = 0;
-    std::uint64_t memory_splits = 0;  ///< Parts beyond the first, where memory did not hold all.
-    std::uint64_t fallbacks = 0;  ///< Shards that another backend evaluated, for want of memory.
-
-    ShardCost& operator+=(const ShardCost& other);
-    bool operator==(const ShardCost&) const = default;
-};
-
 /// The first words of a worker: the coordinator checks that both run the same thing.
 struct Handshake {
     static constexpr MessageKind kind = MessageKind::handshake;
     std::string version;
     Hash128 identity;         ///< Hash of run_identity().
+    Hash128 variation;        ///< Of some children, made here: equal on all ranks.
     std::string arithmetic;   ///< What equal results need, see arithmetic_of().
     std::string fingerprint;  ///< Of the backend, to show.
     std::string host;
@@ -44,10 +33,10 @@ struct Handshake {
     bool operator==(const Handshake&) const = default;
 };
 
-/// Outcomes of one shard.
+/// What became of one shard.
 struct ShardResult {
     std::uint64_t shard = 0;
-    std::vector<evolve::Outcome> outcomes;
+    ShardScores scores;
     ShardCost cost;
     bool operator==(const ShardResult&) const = default;
 };
@@ -55,9 +44,18 @@ struct ShardResult {
 /// Room for shards, with the results that are ready.
 struct Request {
     static constexpr MessageKind kind = MessageKind::request;
-    std::uint32_t room = 0;  ///< Further shards the worker can hold.
+    std::uint32_t room = 0;        ///< Further shards the worker can hold.
+    std::uint64_t generation = 0;  ///< The round it follows,
+    Hash128 digest;                ///< and that round's state.
     std::vector<ShardResult> results;
     bool operator==(const Request&) const = default;
+};
+
+/// A round in full, for a rank that cannot follow by the last record.
+struct RoundState {
+    std::vector<std::byte> strategy;
+    std::vector<std::uint32_t> holders;
+    bool operator==(const RoundState&) const = default;
 };
 
 /// A child that travels whole.
@@ -67,42 +65,38 @@ struct ShippedGenome {
     bool operator==(const ShippedGenome&) const = default;
 };
 
-/// Births to evaluate. What a worker has travels as a name, what it can make itself as a recipe,
-/// and only the rest as bytes.
+/// A range of births to evaluate, after what the worker lacks to know them.
 struct ShardOrder {
     static constexpr MessageKind kind = MessageKind::shard;
+    std::optional<Record> record;     ///< Of the round before,
+    std::optional<RoundState> state;  ///< or the whole round.
+    Hash128 digest;                   ///< Of the round that the births are of.
     std::uint64_t shard = 0;
-    std::uint64_t generation = 0;
-    /// Each once: all that the births name, and where that is most of the parent pool, all of it.
-    std::vector<evolve::Parent> parents;
-    std::vector<evolve::Birth> births;  ///< Parent::member is a place in `parents`.
-    /// How some of `parents` were born, in their order: this worker has what they were made of.
-    std::vector<evolve::Birth> recipes;
-    std::vector<std::vector<std::byte>> genomes;  ///< Of the parents that it can get nowhere else.
+    std::uint64_t begin = 0;  ///< In Round::order.
+    std::uint64_t end = 0;
+    std::vector<std::uint32_t> absent;    ///< Ranks that answer nobody.
     std::vector<ShippedGenome> children;  ///< One for each birth, or none: the worker makes them.
-    std::vector<Hash128> survivors;  ///< Children of this worker that live, where not told before.
     bool operator==(const ShardOrder&) const = default;
 };
 
-/// Parents that a worker lacks against expectation, as when they fell out of its cache.
+/// Genomes that a rank lacks, by the births that made them; to whoever has them.
 struct GenomeRequest {
     static constexpr MessageKind kind = MessageKind::genome_request;
-    std::vector<Hash128> hashes;
+    std::vector<evolve::BirthId> origins;
     bool operator==(const GenomeRequest&) const = default;
 };
 
-/// A genome with the hash it was asked for by: whoever asked can tell when it is another one.
 struct NamedGenome {
-    Hash128 hash;
+    evolve::BirthId origin = 0;
     std::vector<std::byte> bytes;
     bool operator==(const NamedGenome&) const = default;
 };
 
-/// The answer to a GenomeRequest, or to a part of it: every hash is in one of the two.
+/// The answer to a GenomeRequest, or to a part of it: every origin is in one of the two.
 struct GenomeReply {
     static constexpr MessageKind kind = MessageKind::genomes;
     std::vector<NamedGenome> genomes;
-    std::vector<Hash128> gone;  ///< No longer in the pool: whatever needs them is out of date.
+    std::vector<evolve::BirthId> gone;  ///< Not here.
     bool operator==(const GenomeReply&) const = default;
 };
 
@@ -143,7 +137,14 @@ struct InitialReply {
 };
 
 namespace detail {
+/// Also in journals.
+void write(ArchiveWriter& archive, const Record& record);
+void read(ArchiveReader& archive, Record& record);
+void write(ArchiveWriter& archive, const RoundState& state);
+void read(ArchiveReader& archive, RoundState& state);
 [[nodiscard]] std::vector<std::byte> seal(MessageKind kind, std::span<const std::byte> body);
+/// Bytes of the frame that others may follow; nothing where it is not whole.
+[[nodiscard]] std::optional<std::size_t> frame_length(std::span<const std::byte> bytes);
 /// Body of a frame; throws InputError.
 [[nodiscard]] std::span<const std::byte> unseal(MessageKind kind,
                                                 std::span<const std::byte> payload,
@@ -160,7 +161,6 @@ void write(ArchiveWriter& archive, const InitialRequest& message);
 void write(ArchiveWriter& archive, const InitialReply& message);
 void read(ArchiveReader& archive, Handshake& message);
 void read(ArchiveReader& archive, Request& message);
-void read(ArchiveReader& archive, Request& message, ThreadPool& threads);
 void read(ArchiveReader& archive, ShardOrder& message);
 void read(ArchiveReader& archive, GenomeRequest& message);
 void read(ArchiveReader& archive, GenomeReply& message);
@@ -170,12 +170,6 @@ void read(ArchiveReader& archive, Stop& message);
 void read(ArchiveReader& archive, InitialRequest& message);
 void read(ArchiveReader& archive, InitialReply& message);
 }  // namespace detail
-
-/// Outcomes in archives, also for checkpoints. read_outcome throws InputError.
-void write_outcome(ArchiveWriter& archive, const evolve::Outcome& outcome);
-[[nodiscard]] evolve::Outcome read_outcome(ArchiveReader& archive);
-/// The least bytes an outcome takes in an archive.
-inline constexpr std::uint64_t smallest_outcome = 80;
 
 template <typename T>
 [[nodiscard]] std::vector<std::byte> encode_message(const T& message) {
@@ -193,10 +187,6 @@ template <typename T>
     archive.finish();
     return message;
 }
-
-/// decode_message<Request> on several threads, for one with many outcomes.
-[[nodiscard]] Request decode_request(std::span<const std::byte> payload, std::string_view source,
-                                     ThreadPool& threads);
 
 template <typename T>
 void send(Communicator& communicator, int to, const T& message) {

@@ -2,113 +2,103 @@
 
 #include <fmt/core.h>
 
+#include <memory>
 #include <utility>
 
 #include "cambrian/engine/core/error.hpp"
 
 namespace cambrian::distributed {
 
-namespace {
-
-std::vector<std::uint64_t> numbers_of(const std::vector<PendingShard>& shards) {
-    std::vector<std::uint64_t> numbers;
-    for (const PendingShard& shard : shards) {
-        numbers.push_back(shard.order.shard);
-    }
-    return numbers;
-}
-
-}  // namespace
-
-void PendingShard::fill(Hash128 hash, const SharedGenome& genome) {
-    if (const auto at = missing.find(hash); at != missing.end()) {
-        for (std::uint32_t place : at->second) {
-            (*parents)[place] = genome;
+void PendingShards::add(ShardOrder order, std::span<const std::uint32_t> missing,
+                        const Round& round, const std::function<int(std::uint32_t place)>& whom,
+                        Time deadline) {
+    for (const std::uint32_t place : missing) {
+        const evolve::BirthId origin = round.strategy->parent_pool()[place].origin;
+        if (asked_.emplace(origin, Asked{place, deadline}).second) {
+            unsaid_[whom(place)].origins.push_back(origin);
         }
-        missing.erase(at);
     }
+    shards_.push_back({std::move(order), {missing.begin(), missing.end()}});
 }
 
-PendingShard& PendingShards::add(ShardOrder order) {
-    PendingShard& shard = shards_.emplace_back();
-    shard.order = std::move(order);
-    return shard;
+PendingShards::Requests PendingShards::take_requests() {
+    return std::exchange(unsaid_, {});
 }
 
-void PendingShards::fill(Hash128 hash, const SharedGenome& genome) {
+std::uint32_t PendingShards::place_of(evolve::BirthId origin) const {
+    const auto at = asked_.find(origin);
+    if (at == asked_.end()) {
+        throw InputError(fmt::format(
+            "an answer about the genome of birth {} is refused (nobody asked for it) check that "
+            "every rank runs the same program",
+            origin));
+    }
+    return at->second.place;
+}
+
+void PendingShards::fill(std::uint32_t place) {
+    std::erase_if(asked_, [place](const auto& entry) { return entry.second.place == place; });
     for (PendingShard& shard : shards_) {
-        shard.fill(hash, genome);
+        shard.missing.erase(place);
     }
 }
 
-GenomeRequest PendingShards::request_for(const PendingShard& shard) {
-    GenomeRequest request;
-    for (const auto& [hash, places] : shard.missing) {
-        request.hashes.push_back(hash);
-        asked_.insert(hash);
-    }
-    return request;
+void PendingShards::ask_instead(evolve::BirthId origin, int rank, Time deadline) {
+    asked_.at(origin).deadline = deadline;
+    unsaid_[rank].origins.push_back(origin);
 }
 
-void PendingShards::check_answer(const GenomeReply& reply) {
-    std::vector<Hash128> hashes = reply.gone;
-    for (const NamedGenome& genome : reply.genomes) {
-        hashes.push_back(genome.hash);
-    }
-    // A refused answer answers nothing.
-    auto left = asked_;
-    for (Hash128 hash : hashes) {
-        const auto at = left.find(hash);
-        if (at == left.end()) {
-            throw InputError(fmt::format(
-                "genomes from the coordinator are refused (nobody asked for {}) check that every "
-                "rank runs the same program",
-                hash.hex()));
+std::vector<evolve::BirthId> PendingShards::overdue(Time now) const {
+    std::vector<evolve::BirthId> late;
+    for (const auto& [origin, asked] : asked_) {
+        if (asked.deadline < now) {
+            late.push_back(origin);
         }
-        left.erase(at);
     }
-    asked_ = std::move(left);
+    return late;
 }
 
-std::vector<PendingShard> PendingShards::take(
-    const std::function<bool(const PendingShard&)>& wanted) {
-    std::vector<PendingShard> taken;
+std::vector<ShardOrder> PendingShards::take_complete() {
+    std::vector<ShardOrder> complete;
     for (auto at = shards_.begin(); at != shards_.end();) {
-        if (wanted(*at)) {
-            taken.push_back(std::move(*at));
+        if (at->missing.empty()) {
+            complete.push_back(std::move(at->order));
             at = shards_.erase(at);
         } else {
             ++at;
         }
     }
-    return taken;
+    return complete;
 }
 
-std::vector<PendingShard> PendingShards::take_complete() {
-    return take([](const PendingShard& shard) { return shard.missing.empty(); });
-}
-
-std::vector<std::uint64_t> PendingShards::give_up(Hash128 missing) {
-    return numbers_of(
-        take([&](const PendingShard& shard) { return shard.missing.contains(missing); }));
+std::vector<std::uint64_t> PendingShards::give_up(evolve::BirthId origin) {
+    const std::uint32_t place = place_of(origin);
+    asked_.erase(origin);
+    std::vector<std::uint64_t> given_up;
+    std::erase_if(shards_, [&](const PendingShard& shard) {
+        if (!shard.missing.contains(place)) {
+            return false;
+        }
+        given_up.push_back(shard.order.shard);
+        return true;
+    });
+    return given_up;
 }
 
 std::vector<std::uint64_t> PendingShards::give_up_all() {
-    return numbers_of(take([](const PendingShard&) { return true; }));
+    std::vector<std::uint64_t> given_up;
+    for (const PendingShard& shard : std::exchange(shards_, {})) {
+        given_up.push_back(shard.order.shard);
+    }
+    asked_.clear();
+    unsaid_.clear();
+    return given_up;
 }
 
-GenomeAnswer read_answer(const NamedGenome& named) {
+GenomeAnswer read_answer(const NamedGenome& named, std::string_view source) {
     try {
-        auto genome = std::make_shared<const evolve::Genome>(
-            evolve::decode_genome(named.bytes, "the coordinator"));
-        const Hash128 content = evolve::content_hash(*genome);
-        if (content == named.hash) {
-            return {std::move(genome), {}};
-        }
-        return {nullptr, fmt::format("a genome from the coordinator is refused (its content is {}, "
-                                     "it was asked for as {}) check that every rank runs the same "
-                                     "program",
-                                     content.hex(), named.hash.hex())};
+        return {std::make_shared<const evolve::Genome>(evolve::decode_genome(named.bytes, source)),
+                {}};
     } catch (const InputError& error) {
         return {nullptr, error.what()};
     }

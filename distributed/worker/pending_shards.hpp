@@ -1,56 +1,64 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <list>
-#include <memory>
+#include <map>
 #include <set>
+#include <span>
 #include <string>
 #include <unordered_map>
-#include <unordered_set>
 #include <vector>
 
+#include "cambrian/distributed/generation/follower.hpp"
 #include "cambrian/distributed/protocol/message.hpp"
-#include "cambrian/distributed/worker/genome_store.hpp"
 
 namespace cambrian::distributed {
 
 /// A shard whose parents are not all on this rank yet.
 struct PendingShard {
     ShardOrder order;
-    std::shared_ptr<std::vector<SharedGenome>> parents =
-        std::make_shared<std::vector<SharedGenome>>();
-    /// Places of parents, by what belongs there.
-    std::unordered_map<Hash128, std::set<std::uint32_t>, Hash128Hasher> missing;
-
-    void fill(Hash128 hash, const SharedGenome& genome);
+    std::set<std::uint32_t> missing;  ///< Places of parents.
 };
 
-/// The shards of a worker that wait for genomes, and what the coordinator was asked for.
+/// The shards of one round that wait for genomes, and who was asked for what. Says what to ask; the
+/// worker asks.
 class PendingShards {
   public:
-    PendingShard& add(ShardOrder order);
-    /// Forgets the one that was added last.
-    void drop_last() { shards_.pop_back(); }
-    void fill(Hash128 hash, const SharedGenome& genome);
+    using Time = std::chrono::steady_clock::time_point;
+    /// What a rank is asked for.
+    using Requests = std::map<int, GenomeRequest>;
 
-    /// What to ask for, so that a shard is complete; remembered until it is answered.
-    [[nodiscard]] GenomeRequest request_for(const PendingShard& shard);
-    /// Throws InputError where the answer names what was not asked for.
-    void check_answer(const GenomeReply& reply);
+    /// A shard that lacks parents. @param ask the rank that has the parent at a place.
+    void add(ShardOrder order, std::span<const std::uint32_t> missing, const Round& round,
+             const std::function<int(std::uint32_t place)>& whom, Time deadline);
+    /// What has not been said yet, to be sent now.
+    [[nodiscard]] Requests take_requests();
+
+    /// An answer of a rank names an origin: its place. Throws InputError where nobody asked for it.
+    [[nodiscard]] std::uint32_t place_of(evolve::BirthId origin) const;
+    void fill(std::uint32_t place);
+    /// Asks another rank for what one lacks, or did not give in time.
+    void ask_instead(evolve::BirthId origin, int rank, Time deadline);
+    [[nodiscard]] std::vector<evolve::BirthId> overdue(Time now) const;
 
     /// Takes out the shards that miss nothing any more, in the order they came.
-    [[nodiscard]] std::vector<PendingShard> take_complete();
-    /// Takes out those that can not become complete without a genome; → their numbers.
-    [[nodiscard]] std::vector<std::uint64_t> give_up(Hash128 missing);
+    [[nodiscard]] std::vector<ShardOrder> take_complete();
+    /// Takes out those that cannot become complete without an origin; → their numbers.
+    [[nodiscard]] std::vector<std::uint64_t> give_up(evolve::BirthId origin);
+    /// The round is over. → The numbers of those that waited.
     [[nodiscard]] std::vector<std::uint64_t> give_up_all();
 
   private:
-    [[nodiscard]] std::vector<PendingShard> take(
-        const std::function<bool(const PendingShard&)>& wanted);
+    struct Asked {
+        std::uint32_t place = 0;
+        Time deadline;
+    };
 
     std::list<PendingShard> shards_;
-    std::unordered_multiset<Hash128, Hash128Hasher> asked_;
+    std::unordered_map<evolve::BirthId, Asked> asked_;
+    Requests unsaid_;
 };
 
 /// What was read of an answer: a genome, or the problem with it.
@@ -58,7 +66,6 @@ struct GenomeAnswer {
     SharedGenome genome;
     std::string problem;
 };
-/// Reads a genome and checks that it is what it is named.
-[[nodiscard]] GenomeAnswer read_answer(const NamedGenome& named);
+[[nodiscard]] GenomeAnswer read_answer(const NamedGenome& named, std::string_view source);
 
 }  // namespace cambrian::distributed

@@ -4,6 +4,8 @@
 #include <chrono>
 #include <cmath>
 #include <iterator>
+#include <numeric>
+#include <optional>
 #include <utility>
 
 #include "cambrian/engine/core/contract.hpp"
@@ -20,6 +22,24 @@ constexpr std::size_t births_at_once = 32;
 /// Memory of retired genomes that waits to be used again.
 constexpr std::uint64_t spare_bytes = std::uint64_t{64} << 20U;
 
+/// Index of the fittest, of equals the one with the lowest position; nothing where none is valid.
+std::optional<std::size_t> fittest(const evolve::Scores& scores, const Job& job) {
+    const auto position = [&](std::size_t index) {
+        return job.round ? job.round->order[job.births.begin + index] : index;
+    };
+    std::optional<std::size_t> best;
+    for (std::size_t i = 0; i < scores.size(); ++i) {
+        if (!scores.valid(i)) {
+            continue;
+        }
+        if (!best || scores.fitness[i] > scores.fitness[*best] ||
+            (scores.fitness[i] == scores.fitness[*best] && position(i) < position(*best))) {
+            best = i;
+        }
+    }
+    return best;
+}
+
 double seconds_since(Clock::time_point start) {
     return std::chrono::duration<double>(Clock::now() - start).count();
 }
@@ -31,6 +51,7 @@ ShardEvaluator::ShardEvaluator(Backend& backend, const Experiment& experiment)
       variation_(experiment.seed, experiment.variation),
       evaluator_(backend, *experiment.task, experiment.seed,
                  evolve::family_of(experiment.family, experiment.variation.mutation)),
+      details_(experiment.log.individuals == LoggedIndividuals::all),
       threads_(backend.threads()) {
     if (!experiment.distribution.fallback) {
         return;
@@ -47,6 +68,8 @@ ShardEvaluator::ShardEvaluator(Backend& backend, const Experiment& experiment)
 JobResult ShardEvaluator::work(const Job& job) {
     JobResult result;
     result.shard = job.shard;
+    result.round = job.round;
+    result.births = job.births;
     try {
         const Clock::time_point start = Clock::now();
         make_children(job, result);
@@ -59,51 +82,51 @@ JobResult ShardEvaluator::work(const Job& job) {
         result.cost.memory_splits += after.memory_splits - before.memory_splits;
         result.cost.evaluate = seconds_since(built);
     } catch (...) {
-        result.outcomes.clear();
+        result.scores = {};
         result.genomes.clear();
         result.failure = std::current_exception();
     }
     return result;
 }
 
-SharedGenome ShardEvaluator::child_of(const Job& job, std::size_t index, GenomePool::Blank& blank,
-                                      evolve::Outcome& outcome) const {
+ReadyChild ShardEvaluator::child_of(const Job& job, std::size_t index,
+                                    GenomePool::Blank& blank) const {
     if (!job.children.empty()) {
-        outcome.retries = job.children[index].retries;
-        outcome.genome = evolve::content_hash(*job.children[index].genome);
-        return job.children[index].genome;
+        return job.children[index];
     }
-    const evolve::Birth& birth = job.births[index];
+    const evolve::Birth birth =
+        job.round->strategy->birth(job.round->order[job.births.begin + index]);
     Child child = make_child(variation_, birth, *job.parents, blank);
-    outcome.retries = child.retries;
-    outcome.genome = birth.recipe == evolve::Recipe::carry ? birth.parents.front().genome
-                                                           : evolve::content_hash(*child.genome);
-    return std::move(child.genome);
+    return {std::move(child.genome), child.retries};
 }
 
 void ShardEvaluator::make_children(const Job& job, JobResult& result) {
-    const std::size_t count = job.births.size();
-    result.outcomes.resize(count);
+    const std::size_t count = job.size();
+    CAMBRIAN_EXPECT(job.children.empty() || job.children.size() == count);
     result.genomes.resize(count);
+    std::vector<std::uint32_t> retries(count);
     const auto make = [&](std::int64_t block, int) {
         const std::size_t first = static_cast<std::size_t>(block) * births_at_once;
         const std::size_t end = std::min(first + births_at_once, count);
         std::vector<GenomePool::Blank> blanks = genomes_.take(end - first);
         for (std::size_t i = first; i < end; ++i) {
-            evolve::Outcome& outcome = result.outcomes[i];
-            outcome.id = job.births[i].id;
-            result.genomes[i] = child_of(job, i, blanks[i - first], outcome);
-            outcome.parameters = result.genomes[i]->weights.size();
+            ReadyChild child = child_of(job, i, blanks[i - first]);
+            result.genomes[i] = std::move(child.genome);
+            retries[i] = child.retries;
         }
     };
     threads_.for_each(static_cast<std::int64_t>((count + births_at_once - 1) / births_at_once),
                       make);
+    result.scores.retries = std::accumulate(retries.begin(), retries.end(), std::uint64_t{0});
+    if (details_) {
+        result.scores.details.retries = std::move(retries);
+    }
 }
 
 std::vector<evolve::Evaluation> ShardEvaluator::evaluations(Genomes genomes, const Job& job,
                                                             JobResult& result) {
     try {
-        return evaluator_.evaluate(genomes, job.round);
+        return evaluator_.evaluate(genomes, job.evaluation);
     } catch (const OutOfMemoryError&) {
         if (!make_fallback_) {
             throw;
@@ -113,7 +136,7 @@ std::vector<evolve::Evaluation> ShardEvaluator::evaluations(Genomes genomes, con
         fallback_ = make_fallback_();
     }
     ++result.cost.fallbacks;
-    return fallback_.evaluator->evaluate(genomes, job.round);
+    return fallback_.evaluator->evaluate(genomes, job.evaluation);
 }
 
 void ShardEvaluator::evaluate(const Job& job, JobResult& result) {
@@ -122,16 +145,23 @@ void ShardEvaluator::evaluate(const Job& job, JobResult& result) {
     for (const SharedGenome& genome : result.genomes) {
         genomes.push_back(genome.get());
     }
-    std::vector<evolve::Evaluation> evaluations = this->evaluations(genomes, job, result);
+    const std::vector<evolve::Evaluation> evaluations = this->evaluations(genomes, job, result);
     CAMBRIAN_ASSERT(evaluations.size() == genomes.size());
+    ShardScores& shard = result.scores;
+    evolve::Scores& scores = shard.scores = evolve::Scores(evaluations.size());
     for (std::size_t i = 0; i < evaluations.size(); ++i) {
-        evolve::Outcome& outcome = result.outcomes[i];
         const double fitness = evaluations[i].fitness;
         const bool valid = evaluations[i].status == evolve::Status::ok && std::isfinite(fitness);
-        outcome.status = valid ? evolve::Status::ok : evolve::Status::non_finite;
-        outcome.fitness = valid ? fitness : evolve::worst_fitness;
-        outcome.per_sample = std::move(evaluations[i].per_sample);
-        outcome.env_steps = evaluations[i].env_steps;
+        scores.status[i] = valid ? evolve::Status::ok : evolve::Status::non_finite;
+        scores.fitness[i] = valid ? fitness : evolve::worst_fitness;
+        shard.env_steps += evaluations[i].env_steps;
+        if (details_) {
+            shard.details.env_steps.push_back(evaluations[i].env_steps);
+            shard.details.parameters.push_back(genomes[i]->weights.size());
+        }
+    }
+    if (const auto best = fittest(scores, job)) {
+        shard.parameters_of_best = genomes[*best]->weights.size();
     }
 }
 

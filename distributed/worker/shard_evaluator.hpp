@@ -10,9 +10,10 @@
 #include <vector>
 
 #include "cambrian/distributed/experiment.hpp"
-#include "cambrian/distributed/protocol/message.hpp"
-#include "cambrian/distributed/worker/genome_pool.hpp"
-#include "cambrian/distributed/worker/genome_store.hpp"
+#include "cambrian/distributed/generation/follower.hpp"
+#include "cambrian/distributed/generation/genome_pool.hpp"
+#include "cambrian/distributed/generation/round.hpp"
+#include "cambrian/distributed/generation/shard_scores.hpp"
 #include "cambrian/engine/core/thread_pool.hpp"
 #include "cambrian/evolve/evaluation/evaluator.hpp"
 #include "cambrian/evolve/variation/variation.hpp"
@@ -28,16 +29,21 @@ struct ReadyChild {
 /// A shard ready to be worked on.
 struct Job {
     std::uint64_t shard = 0;
-    evolve::EvaluationRound round;
-    std::vector<evolve::Birth> births;
-    SharedGenomes parents;             ///< Parent::member is a place here.
+    evolve::EvaluationRound evaluation;
+    SharedRound round;  ///< Of its births; null where all there is are children.
+    OrderRange births;
+    std::shared_ptr<const PoolGenomes> parents;  ///< Of the round.
     std::vector<ReadyChild> children;  ///< One for each birth, or none: they are made here.
+
+    [[nodiscard]] std::size_t size() const { return round ? births.size() : children.size(); }
 };
 
-/// What became of a job: outcomes and genomes in the order of its births, or what it threw.
+/// What became of a job: scores and genomes in the order of its births, or what it threw.
 struct JobResult {
     std::uint64_t shard = 0;
-    std::vector<evolve::Outcome> outcomes;
+    SharedRound round;
+    OrderRange births;
+    ShardScores scores;
     std::vector<SharedGenome> genomes;
     ShardCost cost;
     std::exception_ptr failure;
@@ -53,10 +59,11 @@ class ShardEvaluator {
     [[nodiscard]] JobResult work(const Job& job);
     /// Where the memory of its children comes from and goes to.
     [[nodiscard]] GenomePool& genomes() { return genomes_; }
+    [[nodiscard]] const evolve::Variation& variation() const { return variation_; }
 
   private:
-    [[nodiscard]] SharedGenome child_of(const Job& job, std::size_t index, GenomePool::Blank& blank,
-                                        evolve::Outcome& outcome) const;
+    [[nodiscard]] ReadyChild child_of(const Job& job, std::size_t index,
+                                      GenomePool::Blank& blank) const;
     void make_children(const Job& job, JobResult& result);
     void evaluate(const Job& job, JobResult& result);
     using Genomes = std::span<const evolve::Genome* const>;
@@ -75,6 +82,7 @@ class ShardEvaluator {
     std::function<Fallback()> make_fallback_;  ///< Null: there is none.
     Fallback fallback_;                        ///< Made when it is needed first.
     evolve::Evaluator evaluator_;
+    bool details_;  ///< Whether somebody wants the columns of BirthDetails.
     ThreadPool& threads_;
 };
 

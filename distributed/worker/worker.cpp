@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <exception>
 #include <optional>
@@ -11,7 +10,7 @@
 #include <string>
 #include <utility>
 
-#include "cambrian/distributed/protocol/blocks.hpp"
+#include "cambrian/distributed/generation/blocks.hpp"
 #include "cambrian/distributed/protocol/handshake.hpp"
 #include "cambrian/distributed/protocol/message.hpp"
 #include "cambrian/distributed/run.hpp"
@@ -36,8 +35,11 @@ constexpr double farewell_seconds = 5.0;
 constexpr microseconds busy_patience{200};
 constexpr microseconds idle_patience{50'000};
 
-/// A worker asks this often whether the coordinator lives.
+/// A worker asks this often whether the coordinator lives, and waits as long for another worker.
 constexpr double heartbeats_in_a_lease = 4.0;
+constexpr double most_remakes = 1e9;
+/// Genomes in one message, until they are so many bytes.
+constexpr std::size_t reply_bytes = std::size_t{64} << 20U;
 
 double seconds(Clock::duration duration) {
     return std::chrono::duration<double>(duration).count();
@@ -55,8 +57,10 @@ class Worker {
           log_(experiment.directory, communicator.rank()),
           shard_evaluator_(backend, experiment),
           threads_(backend.threads()),
-          variation_(experiment.seed, experiment.variation),
-          cache_(limits.cache_bytes),
+          follower_(make_strategy(experiment),
+                    {experiment.reevaluates(), static_cast<std::uint32_t>(communicator.size())},
+                    shard_evaluator_.variation(), shard_evaluator_.genomes(), threads_),
+          remakes_per_birth_(limits.remaking_share > 0.0 ? most_remakes : 0.0),
           compute_(shard_evaluator_) {}
 
     /// Into this rank's log: whoever starts a job only sees what the coordinator says.
@@ -70,8 +74,6 @@ class Worker {
             const bool busy = compute_.in_flight() > 0;
             if (auto message = communicator_.receive(busy ? busy_patience : idle_patience)) {
                 const Clock::time_point start = Clock::now();
-                silence_ = 0.0;
-                heard_ = true;
                 handle(*message);
                 communicate_ += seconds(Clock::now() - start);
             }
@@ -81,15 +83,10 @@ class Worker {
     }
 
   private:
-    /// How to make the parent at a place.
-    struct Recipe {
-        std::size_t place = 0;
-        evolve::Birth birth;  ///< Parent::member is a place among the ingredients.
-        std::array<SharedGenome, evolve::Parents::most> ingredients;
-    };
-
     void ask(std::uint32_t room, std::vector<ShardResult> results) {
-        send(communicator_, coordinator_rank, Request{room, std::move(results)});
+        const SharedRound& round = follower_.round();
+        send(communicator_, coordinator_rank,
+             Request{room, round->generation(), round->digest, std::move(results)});
     }
 
     void report_results() {
@@ -102,17 +99,25 @@ class Worker {
                 report_failure(*result);
                 continue;
             }
-            for (std::size_t i = 0; i < result->genomes.size(); ++i) {
-                made_.add(result->outcomes[i].genome, std::move(result->genomes[i]));
+            if (result->round == follower_.round()) {
+                follower_.keep(result->births, result->genomes);
             }
-            evaluated_ += result->outcomes.size();
+            const std::size_t births = result->genomes.size();
+            evaluated_ += births;
+            note_speed(result->cost, births);
             result->cost.communicate = std::exchange(communicate_, 0.0);
-            ready.push_back({result->shard, std::move(result->outcomes), result->cost});
+            ready.push_back({result->shard, std::move(result->scores), result->cost});
         }
         if (room > 0) {
             const Clock::time_point start = Clock::now();
             ask(room, std::move(ready));
             communicate_ += seconds(Clock::now() - start);
+        }
+    }
+
+    void note_speed(const ShardCost& cost, std::size_t births) {
+        if (births > 0 && cost.vary > 0.0) {
+            remakes_per_birth_ = limits_.remaking_share * cost.evaluate / cost.vary;
         }
     }
 
@@ -127,10 +132,6 @@ class Worker {
     }
 
     void handle(const Message& message) {
-        if (message.source != coordinator_rank) {
-            log_.line(fmt::format("ignored a message from rank {}", message.source));
-            return;
-        }
         try {
             dispatch(message);
         } catch (const InputError& error) {
@@ -138,22 +139,33 @@ class Worker {
             if (message.kind == MessageKind::shard) {
                 ask(1, {});
             }
-            // What it answers is unknown, so nobody who waits can count on an answer.
-            if (message.kind == MessageKind::genomes) {
-                give_back(pending_.give_up_all(), error.what());
-            }
         }
     }
 
     void dispatch(const Message& message) {
-        constexpr std::string_view source = "the coordinator";
+        const std::string source = message.source == coordinator_rank
+                                       ? std::string("the coordinator")
+                                       : fmt::format("rank {}", message.source);
+        switch (message.kind) {
+            case MessageKind::genome_request:
+                answer(message.source, decode_message<GenomeRequest>(message.payload, source));
+                return;
+            case MessageKind::genomes:
+                take_genomes(message.source, decode_message<GenomeReply>(message.payload, source));
+                return;
+            default:
+                break;
+        }
+        if (message.source != coordinator_rank) {
+            log_.line(fmt::format("ignored a message from {}", source));
+            return;
+        }
+        silence_ = 0.0;
+        heard_ = true;
         switch (message.kind) {
             case MessageKind::shard:
                 log_.begin();
                 take_shard(decode_message<ShardOrder>(message.payload, source));
-                return;
-            case MessageKind::genomes:
-                take_genomes(decode_message<GenomeReply>(message.payload, source));
                 return;
             case MessageKind::stop: {
                 const Stop stop = decode_message<Stop>(message.payload, source);
@@ -166,168 +178,143 @@ class Worker {
             }
             case MessageKind::heartbeat:
                 return;
-            case MessageKind::handshake:
-            case MessageKind::request:
-            case MessageKind::genome_request:
-            case MessageKind::shard_failed:
-            case MessageKind::initial_request:
-            case MessageKind::initial:
-                break;
-        }
-        log_.line(fmt::format("ignored a message of kind {}", static_cast<unsigned>(message.kind)));
-    }
-
-    /// Genomes of an order, for whichever shards wait for them and for later ones. Each is read,
-    /// checked and named by its content on one of all threads.
-    void learn(std::span<const std::vector<std::byte>> genomes) {
-        std::vector<std::pair<Hash128, SharedGenome>> learnt(genomes.size());
-        for_each_index(threads_, genomes.size(), 1, [&](std::size_t index) {
-            auto genome = std::make_shared<const evolve::Genome>(
-                evolve::decode_genome(genomes[index], "the coordinator"));
-            learnt[index] = {evolve::content_hash(*genome), std::move(genome)};
-        });
-        for (auto& [hash, genome] : learnt) {
-            keep(hash, std::move(genome));
+            default:
+                log_.line(fmt::format("ignored a message of kind {}",
+                                      static_cast<unsigned>(message.kind)));
         }
     }
 
-    void keep(Hash128 hash, SharedGenome genome) {
-        pending_.fill(hash, genome);
-        cache_.add(hash, std::move(genome));
+    /// Genomes that another rank lacks, from what lies here.
+    void answer(int rank, const GenomeRequest& request) {
+        GenomeReply reply;
+        std::size_t bytes = 0;
+        for (const evolve::BirthId origin : request.origins) {
+            const SharedGenome genome = follower_.find(origin);
+            if (!genome) {
+                reply.gone.push_back(origin);
+                continue;
+            }
+            reply.genomes.push_back({origin, evolve::encode(*genome)});
+            bytes += reply.genomes.back().bytes.size();
+            if (bytes > reply_bytes) {
+                send(communicator_, rank, std::exchange(reply, {}));
+                bytes = 0;
+            }
+        }
+        send(communicator_, rank, reply);
     }
 
     void take_shard(ShardOrder order) {
-        GenomeStore retired;
-        if (std::exchange(generation_, order.generation) != order.generation) {
-            retired = begin_generation(order.survivors);
+        std::shared_ptr<const void> retired;
+        if (order.digest != follower_.round()->digest) {
+            retired = follow(order);
         }
-        accept_shard(std::move(order));
+        if (order.digest != follower_.round()->digest) {
+            if (order.state) {
+                throw Error(
+                    "this rank comes to another state of the run than the coordinator (its build "
+                    "or its memory differs) run without this host");
+            }
+            ask(order.shard == 0 ? 0 : 1, {});  // It will be told the whole state.
+            return;
+        }
+        if (order.shard != 0) {
+            accept_shard(std::move(order));
+        }
         // Only now, when the compute thread has something to do, are retired genomes freed.
     }
 
-    /// Keeps the survivors among this rank's children; the others are returned.
-    GenomeStore begin_generation(std::span<const Hash128> survivors) {
-        cache_.begin_generation();
-        for (Hash128 hash : survivors) {
-            if (SharedGenome genome = made_.find(hash)) {
-                cache_.add(hash, std::move(genome));
-            }
+    /// Moves to the round of an order.
+    std::shared_ptr<const void> follow(ShardOrder& order) {
+        give_back(pending_.give_up_all(), {});
+        if (order.state) {
+            return follower_.load(order.state->strategy, std::move(order.state->holders));
         }
-        return std::exchange(made_, GenomeStore{});
-    }
-
-    /// Looks up the parents of a shard, once each, and makes what it can; the rest is missing.
-    void find_parents(PendingShard& pending) {
-        const std::vector<evolve::Parent>& wanted = pending.order.parents;
-        std::vector<SharedGenome>& parents = *pending.parents;
-        parents.resize(wanted.size());
-        for (std::size_t place = 0; place < wanted.size(); ++place) {
-            parents[place] = cache_.find(wanted[place].genome);
+        if (order.record && order.record->generation == follower_.round()->generation()) {
+            return follower_.apply(*order.record);
         }
-        make_parents(pending.order, parents);
-        // Those that no birth names are here to be parents' parents, and never asked for.
-        for (const evolve::Birth& birth : pending.order.births) {
-            for (const evolve::Parent& parent : birth.parents) {
-                if (!parents[parent.member]) {
-                    pending.missing[parent.genome].insert(parent.member);
-                }
-            }
-        }
-    }
-
-    /// Makes parents once more, as they were made elsewhere, from what is still here.
-    void make_parents(const ShardOrder& order, std::vector<SharedGenome>& parents) {
-        std::vector<Recipe> recipes;
-        recipes.reserve(order.recipes.size());
-        std::size_t place = 0;
-        for (const evolve::Birth& birth : order.recipes) {
-            while (place < parents.size() && order.parents[place].birth != birth.id) {
-                ++place;
-            }
-            if (place == parents.size()) {
-                throw InputError(fmt::format(
-                    "a shard from the coordinator is refused (its recipe {} is of none of its "
-                    "parents) check that every rank runs the same program",
-                    birth.id));
-            }
-            if (Recipe recipe{place, birth, {}}; !parents[place] && find_ingredients(recipe)) {
-                recipes.push_back(std::move(recipe));
-            }
-            ++place;  // Two recipes of one parent would be made at the same time.
-        }
-        for_each_index(threads_, recipes.size(), block_of_genomes, [&](std::size_t i) {
-            const Recipe& recipe = recipes[i];
-            SharedGenome genome =
-                make_child(variation_, recipe.birth, recipe.ingredients, shard_evaluator_.genomes())
-                    .genome;
-            // Where it is another one, the coordinator is asked, and finds out who is wrong.
-            if (evolve::content_hash(*genome) == order.parents[recipe.place].genome) {
-                parents[recipe.place] = std::move(genome);
-            }
-        });
-        for (const Recipe& recipe : recipes) {
-            if (parents[recipe.place]) {
-                cache_.add(order.parents[recipe.place].genome, parents[recipe.place]);
-            }
-        }
-    }
-
-    bool find_ingredients(Recipe& recipe) {
-        const evolve::Parents named = std::exchange(recipe.birth.parents, {});
-        for (evolve::Parent parent : named) {
-            SharedGenome genome = cache_.find(parent.genome);
-            if (!genome) {
-                return false;
-            }
-            parent.member = static_cast<std::uint32_t>(recipe.birth.parents.size());
-            recipe.ingredients[parent.member] = std::move(genome);
-            recipe.birth.parents.push_back(parent);
-        }
-        return true;
+        return nullptr;
     }
 
     void accept_shard(ShardOrder order) {
+        const OrderRange births{order.begin, order.end};
+        if (births.end > follower_.round()->order.size() || births.size() == 0) {
+            throw InputError(
+                "a shard from the coordinator is refused (it names births that are not in the "
+                "generation) check that every rank runs the same program");
+        }
+        held_.insert(order.shard);
         if (!order.children.empty()) {
-            begin(std::move(order), nullptr);
+            begin(std::move(order));
             return;
         }
-        PendingShard& pending = pending_.add(std::move(order));
-        try {
-            find_parents(pending);
-            learn(std::exchange(pending.order.genomes, {}));
-        } catch (...) {
-            pending_.drop_last();
-            throw;
+        const double affordable = remakes_per_birth_ * static_cast<double>(births.size());
+        const std::vector<std::uint32_t> missing = follower_.missing_parents(
+            births, static_cast<std::size_t>(std::min(affordable, most_remakes)));
+        if (missing.empty()) {
+            begin(std::move(order));
+            return;
         }
-        held_.insert(pending.order.shard);
-        if (!pending.missing.empty()) {
-            send(communicator_, coordinator_rank, pending_.request_for(pending));
-        }
-        begin_complete();
+        const std::set<std::uint32_t> absent(order.absent.begin(), order.absent.end());
+        const auto whom = [&](std::uint32_t place) {
+            const std::uint32_t holder = follower_.round()->holders[place];
+            const bool silent =
+                absent.contains(holder) || static_cast<int>(holder) == communicator_.rank();
+            return silent ? coordinator_rank : static_cast<int>(holder);
+        };
+        pending_.add(std::move(order), missing, *follower_.round(), whom, deadline());
+        send_requests();
     }
 
-    void take_genomes(const GenomeReply& reply) {
-        pending_.check_answer(reply);
+    void send_requests() {
+        for (const auto& [rank, request] : pending_.take_requests()) {
+            send(communicator_, rank, request);
+        }
+    }
+
+    [[nodiscard]] Clock::time_point deadline() const {
+        return Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                                  std::chrono::duration<double>(
+                                      experiment_.distribution.lease_seconds /
+                                      heartbeats_in_a_lease));
+    }
+
+    void take_genomes(int rank, const GenomeReply& reply) {
+        std::vector<std::uint32_t> places;
+        for (const NamedGenome& named : reply.genomes) {
+            places.push_back(pending_.place_of(named.origin));
+        }
         std::vector<GenomeAnswer> answers(reply.genomes.size());
-        for_each_index(threads_, answers.size(), 1, [&](std::size_t index) {
-            answers[index] = read_answer(reply.genomes[index]);
+        for_each_index(threads_, answers.size(), 1, [&](std::size_t i) {
+            answers[i] = read_answer(reply.genomes[i], fmt::format("rank {}", rank));
         });
         for (std::size_t i = 0; i < answers.size(); ++i) {
-            const Hash128 hash = reply.genomes[i].hash;
             if (answers[i].genome) {
-                keep(hash, std::move(answers[i].genome));
+                follower_.fill(places[i], std::move(answers[i].genome));
+                pending_.fill(places[i]);
             } else {
-                give_back(pending_.give_up(hash), answers[i].problem);
+                lack(reply.genomes[i].origin, rank, answers[i].problem);
             }
         }
+        for (const evolve::BirthId origin : reply.gone) {
+            static_cast<void>(pending_.place_of(origin));
+            lack(origin, rank, {});
+        }
         begin_complete();
-        for (Hash128 hash : reply.gone) {
-            give_back(pending_.give_up(hash), {});
+        send_requests();
+    }
+
+    /// A rank did not give a genome: the coordinator can get it. Where it cannot, the wait is over.
+    /// @param problem told to the coordinator; empty where there was no answer at all.
+    void lack(evolve::BirthId origin, int rank, const std::string& problem) {
+        if (rank != coordinator_rank) {
+            pending_.ask_instead(origin, coordinator_rank, Clock::time_point::max());
+        } else {
+            give_back(pending_.give_up(origin), problem);
         }
     }
 
     /// Makes room where the wait of shards has ended.
-    /// @param problem told to the coordinator; empty where their generation is over.
     void give_back(const std::vector<std::uint64_t>& shards, const std::string& problem) {
         for (std::uint64_t shard : shards) {
             held_.erase(shard);
@@ -340,23 +327,33 @@ class Worker {
     }
 
     void begin_complete() {
-        for (PendingShard& shard : pending_.take_complete()) {
-            begin(std::move(shard.order), std::move(shard.parents));
+        for (ShardOrder& order : pending_.take_complete()) {
+            begin(std::move(order));
         }
     }
 
-    void begin(ShardOrder&& order, SharedGenomes parents) {
-        Job job{order.shard, {evolve::Phase::train, order.generation}, {}, {}, {}};
-        job.births = std::move(order.births);
-        job.parents = std::move(parents);
+    void begin(ShardOrder&& order) {
+        Job job{order.shard,
+                {evolve::Phase::train, follower_.round()->generation()},
+                follower_.round(),
+                {order.begin, order.end},
+                follower_.parents(),
+                {}};
         job.children.resize(order.children.size());
         for_each_index(threads_, order.children.size(), 1, [&](std::size_t i) {
             job.children[i] = {std::make_shared<const evolve::Genome>(evolve::decode_genome(
                                    order.children[i].bytes, "the coordinator")),
                                order.children[i].retries};
         });
-        held_.insert(order.shard);
         compute_.submit(std::move(job));
+    }
+
+    /// What another worker does not give in time, the coordinator is asked for.
+    void watch_requests() {
+        for (const evolve::BirthId origin : pending_.overdue(Clock::now())) {
+            pending_.ask_instead(origin, coordinator_rank, Clock::time_point::max());
+        }
+        send_requests();
     }
 
     void keep_time() {
@@ -372,6 +369,7 @@ class Worker {
             send(communicator_, coordinator_rank, Heartbeat{{held_.begin(), held_.end()}});
         }
         check_silence();
+        watch_requests();
         if (interrupt_.load() != 0) {
             farewell_ += passed;
             stopped_ = stopped_ || farewell_ > farewell_seconds;
@@ -404,13 +402,11 @@ class Worker {
     RankLog log_;
     ShardEvaluator shard_evaluator_;  ///< Before whatever holds genomes that it made.
     ThreadPool& threads_;
-    evolve::Variation variation_;
-    GenomeCache cache_;  ///< ParentPool genomes that this rank was sent or made.
-    GenomeStore made_;   ///< Children of this generation; who of them lives is known at its end.
+    Follower follower_;
     PendingShards pending_;
     std::set<std::uint64_t> held_;  ///< Shards on this rank: waiting or with the compute thread.
-    std::uint64_t generation_ = 0;  ///< Of the last shard.
     std::uint64_t evaluated_ = 0;
+    double remakes_per_birth_;  ///< That take a small share of its evaluation.
     double communicate_ = 0.0;
     double silence_ = 0.0;
     double since_heartbeat_ = 0.0;

@@ -10,7 +10,9 @@
 namespace cambrian::distributed {
 
 struct WorkerLimits {
-    std::uint64_t cache_bytes = std::uint64_t{256} << 20U;  ///< Of parents.
+    /// Parents are made once more as long as that takes less than this share of the evaluation of
+    /// their children; else they travel.
+    double remaking_share = 0.05;
     double first_contact_seconds = 120.0;  ///< Patience before the coordinator's first word.
     double silence_seconds = 1.0;          ///< Least patience after it, which is one lease.
 };

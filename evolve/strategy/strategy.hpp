@@ -2,44 +2,68 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
 #include <span>
+#include <string>
+#include <string_view>
 #include <tuple>
 #include <vector>
 
+#include "cambrian/engine/core/hash.hpp"
 #include "cambrian/engine/core/json/field.hpp"
 #include "cambrian/engine/core/thread_pool.hpp"
+#include "cambrian/evolve/strategy/scores.hpp"
 #include "cambrian/evolve/variation/birth.hpp"
 
 namespace cambrian::evolve {
 
-/// A member that may become a parent: the coordinator keeps its genome.
+/// A member of a population that may become a parent.
 struct Member {
     BirthId birth = 0;
+    BirthId origin = 0;  ///< The birth that made its genome: another one where it was carried over.
     double fitness = worst_fitness;
-    Hash128 genome;
     bool operator==(const Member&) const = default;
 };
 
-/// Decides who is born. Generational: ask() gives a whole generation, tell() takes all its outcomes
-/// in id order. Holds no genomes and no random state: draws come from (seed, birth id).
+/// What a strategy decided about a generation, in its own words: small, and all that other ranks
+/// need to follow.
+using Decision = std::vector<std::byte>;
+
+/// Who is born next: a state between two generations, which never changes. Every rank of a run
+/// holds an equal one. Scores become a decision once, on one rank; the decision becomes the next
+/// state on every rank. Holds no genomes and no random state: draws come from (seed, birth id).
 class Strategy {
   public:
     virtual ~Strategy() = default;
-    /// The births of the next generation, in id order: a function of what was told, made on any
-    /// number of threads.
-    [[nodiscard]] virtual std::vector<Birth> ask(ThreadPool& threads) const = 0;
-    /// The same on the caller's thread.
-    [[nodiscard]] std::vector<Birth> ask() const;
-    virtual void tell(std::span<const Outcome> outcomes) = 0;
-    /// Members that ask() may name as parents, best first; Parent::member is a place here.
-    [[nodiscard]] virtual std::span<const Member> parent_pool() const = 0;
-    /// Number of the generation that ask() gives next, from 0.
+    /// Number of the generation whose births it gives, from 0.
     [[nodiscard]] virtual std::uint64_t generation() const = 0;
-    /// State for a checkpoint, and back. load throws InputError.
+    /// How many are born. Their ids are first_birth() + position.
+    [[nodiscard]] virtual std::uint64_t births() const = 0;
+    [[nodiscard]] virtual BirthId first_birth() const = 0;
+    /// One of them: a function of this state alone, for any thread of any rank.
+    [[nodiscard]] virtual Birth birth(std::uint64_t position) const = 0;
+    /// Members that births may name as parents; Parent::place is a place here.
+    [[nodiscard]] virtual std::span<const Member> parent_pool() const = 0;
+
+    /// What follows from the scores of all births, in the order of their positions. May be dear,
+    /// and may use the mathematics of the machine: it is called on one rank.
+    [[nodiscard]] virtual Decision decide(const Scores& scores, ThreadPool& threads) const = 0;
+    /// The state after a decision about this one. Cheap, and the same bits on every machine. Throws
+    /// InputError for bytes that are no decision about this state.
+    [[nodiscard]] virtual std::unique_ptr<Strategy> apply(
+        std::span<const std::byte> decision) const = 0;
+
+    /// This state in bytes, and the state that such bytes hold, which must be of a strategy with
+    /// equal settings: else load throws InputError.
     [[nodiscard]] virtual std::vector<std::byte> save() const = 0;
-    virtual void load(std::span<const std::byte> bytes) = 0;
+    [[nodiscard]] virtual std::unique_ptr<Strategy> load(
+        std::span<const std::byte> bytes) const = 0;
 };
+
+/// Names a state: ranks whose digests are equal give equal births.
+[[nodiscard]] Hash128 digest(const Strategy& strategy);
 
 struct PopulationSettings {
     std::uint64_t size = 256;
@@ -54,12 +78,35 @@ struct PopulationSettings {
 /// How many are carried over: ⌈fraction · size⌉, at least one.
 [[nodiscard]] std::uint64_t elite_count(const PopulationSettings& settings);
 
+/// What every strategy is made from.
+struct StrategyContext {
+    std::uint64_t seed = 1;
+    PopulationSettings population;
+    float splice_rate = 0.0F;
+};
+
+/// Strategies by `strategy.type`, passed by value: a program adds its own.
+class StrategyRegistry {
+  public:
+    using Factory = std::function<std::unique_ptr<Strategy>(const StrategyContext& context)>;
+    /// Throws ConfigError when the name is taken.
+    void add(std::string name, Factory factory);
+    /// A run before its first generation. Throws ConfigError naming the nearest type.
+    [[nodiscard]] std::unique_ptr<Strategy> make(std::string_view type,
+                                                 const StrategyContext& context) const;
+    [[nodiscard]] std::vector<std::string> names() const;
+
+  private:
+    std::map<std::string, Factory, std::less<>> factories_;
+};
+
+/// The strategies that come with Cambrian: elite.
+[[nodiscard]] StrategyRegistry standard_strategies();
+
 /// Truncation selection with elites: the best ⌈fraction·size⌉ are carried over (ties: lower id) and
 /// are the parents of the rest; a child takes one uniform elite, or with the splice rate two
-/// different ones, the fitter first. Outcomes that are not ok are never carried and never parents;
-/// a generation without an ok outcome is followed by fresh founders.
-[[nodiscard]] std::unique_ptr<Strategy> make_elite_strategy(std::uint64_t seed,
-                                                            const PopulationSettings& settings,
-                                                            float splice_rate);
+/// different ones, the fitter first. Births that are not ok are never carried and never parents;
+/// a generation without an ok birth is followed by fresh founders.
+[[nodiscard]] std::unique_ptr<Strategy> make_elite_strategy(const StrategyContext& context);
 
 }  // namespace cambrian::evolve

@@ -7,10 +7,8 @@
 #include <initializer_list>
 #include <limits>
 #include <string_view>
-#include <vector>
 
 #include "cambrian/engine/core/contract.hpp"
-#include "cambrian/engine/core/hash.hpp"
 
 namespace cambrian::evolve {
 
@@ -27,11 +25,16 @@ inline constexpr std::array<std::string_view, 3> recipe_names{"sample", "carry",
     return recipe_names.at(static_cast<std::size_t>(recipe));
 }
 
+/// A place in Strategy::parent_pool().
+enum class PoolPlace : std::uint32_t {};
+[[nodiscard]] constexpr std::size_t index_of(PoolPlace place) {
+    return static_cast<std::size_t>(place);
+}
+
 struct Parent {
     BirthId birth = 0;
-    Hash128 genome;  ///< Content hash: what the genome is.
     double fitness = 0.0;
-    std::uint32_t member = 0;  ///< Place in Strategy::parent_pool().
+    PoolPlace place{};
     bool operator==(const Parent&) const = default;
 };
 
@@ -88,21 +91,5 @@ inline constexpr std::array<std::string_view, 3> status_names{"ok", "non_finite"
 
 /// The fitness of an individual without a valid one: below every valid fitness.
 inline constexpr double worst_fitness = -std::numeric_limits<double>::infinity();
-
-/// What became of a birth. Fitness is maximised.
-struct Outcome {
-    BirthId id = 0;
-    Status status = Status::ok;
-    double fitness = worst_fitness;
-    std::vector<double> objectives;
-    std::vector<double> behaviour;
-    std::vector<double> per_sample;
-    std::uint64_t evaluations = 1;  ///< Fitness evaluations spent (0 for a carried outcome).
-    std::uint64_t env_steps = 0;
-    std::uint64_t parameters = 0;
-    std::uint32_t retries = 0;
-    Hash128 genome;
-    bool operator==(const Outcome&) const = default;
-};
 
 }  // namespace cambrian::evolve

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -7,10 +8,28 @@
 #include <span>
 #include <vector>
 
-#include "cambrian/distributed/worker/genome_store.hpp"
+#include "cambrian/evolve/genome/genome.hpp"
 #include "cambrian/evolve/variation/variation.hpp"
 
 namespace cambrian::distributed {
+
+using SharedGenome = std::shared_ptr<const evolve::Genome>;
+
+/// The genomes of a birth's parents, which are at Parent::place of a list.
+class ParentGenomes {
+  public:
+    ParentGenomes(const evolve::Birth& birth, std::span<const SharedGenome> list);
+    [[nodiscard]] std::span<const evolve::Genome* const> span() const {
+        return std::span(genomes_).first(count_);
+    }
+
+  private:
+    std::array<const evolve::Genome*, evolve::Parents::most> genomes_{};
+    std::size_t count_;
+};
+
+/// Bytes a genome takes in memory, roughly.
+[[nodiscard]] std::uint64_t footprint(const evolve::Genome& genome);
 
 /// Genomes whose memory is used again: what the last owner drops is written over by a later child,
 /// so that a steady population allocates next to nothing. Any thread may take and drop. Outlives
@@ -49,7 +68,7 @@ struct Child {
     SharedGenome genome;
     std::uint32_t retries = 0;  ///< Structural draws that had no valid outcome.
 };
-/// The child of a birth whose parents are at Parent::member of a list, written over a blank. Every
+/// The child of a birth whose parents are at Parent::place of a list, written over a blank. Every
 /// rank makes its genomes here, and every rank makes the same. A carry is its parent.
 [[nodiscard]] Child make_child(const evolve::Variation& variation, const evolve::Birth& birth,
                                std::span<const SharedGenome> parents, GenomePool::Blank& blank);

@@ -10,6 +10,8 @@ namespace cambrian::distributed {
 
 /// Genomes that a thread takes at once: a few tens of microseconds.
 inline constexpr std::size_t block_of_genomes = 32;
+/// Births that a thread draws at once.
+inline constexpr std::size_t block_of_births = 1024;
 
 /// Calls body(index) for every index below `count`, a thread taking `block` of them at once.
 template <class Body>

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "cambrian/distributed/generation/genome_pool.hpp"
+#include "cambrian/distributed/generation/round.hpp"
+#include "cambrian/engine/core/thread_pool.hpp"
+
+namespace cambrian::distributed {
+
+/// The way from a generation whose genomes are all known to a later one: whatever was born on it
+/// can be made again, without a single evaluation.
+class Ancestry {
+  public:
+    using Genomes = std::unordered_map<evolve::BirthId, SharedGenome>;
+
+    /// Begins anew. @param genomes of all members, by place.
+    void begin(SharedStrategy strategy, std::span<const SharedGenome> genomes);
+    /// The next step. Throws InputError where the decision is about another state.
+    void add(std::span<const std::byte> decision);
+    [[nodiscard]] const SharedStrategy& last() const { return states_.back(); }
+
+    /// The genomes that these births made, of any generation on the way. Throws InputError for one
+    /// that was not born on it.
+    [[nodiscard]] Genomes make(std::span<const evolve::BirthId> origins,
+                               const evolve::Variation& variation, GenomePool& memory,
+                               ThreadPool& threads) const;
+
+  private:
+    using Needed = std::vector<std::vector<std::uint64_t>>;  ///< Positions, by state.
+    [[nodiscard]] Needed ancestors_of(std::span<const evolve::BirthId> origins) const;
+
+    std::vector<SharedStrategy> states_;
+    Genomes known_;
+};
+
+}  // namespace cambrian::distributed

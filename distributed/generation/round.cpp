@@ -1,0 +1,114 @@
+#include "cambrian/distributed/generation/round.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "cambrian/distributed/generation/blocks.hpp"
+#include "cambrian/engine/core/contract.hpp"
+#include "cambrian/engine/core/error.hpp"
+
+namespace cambrian::distributed {
+
+namespace {
+
+[[noreturn]] void refuse(const Record& record, const std::string& why) {
+    throw InputError(fmt::format(
+        "the record of generation {} is refused ({}) check that every rank runs the same program",
+        record.generation, why));
+}
+
+/// By position: the rank that has the first parent (0 for founders), or nobody where the birth is
+/// not evaluated.
+std::vector<std::uint32_t> ranks_of_parents(const Round& round, bool reevaluate,
+                                            ThreadPool& threads) {
+    std::vector<std::uint32_t> ranks(round.strategy->births());
+    for_each_index(threads, ranks.size(), block_of_births, [&](std::size_t position) {
+        const evolve::Birth birth = round.strategy->birth(position);
+        if (birth.recipe == evolve::Recipe::carry && !reevaluate) {
+            ranks[position] = nobody;
+        } else if (!birth.parents.empty()) {
+            ranks[position] = round.holders.at(index_of(birth.parents.front().place));
+        }
+    });
+    return ranks;
+}
+
+/// Positions sorted by rank, those of one rank as they were.
+std::vector<std::uint32_t> sorted_positions(std::span<const std::uint32_t> ranks) {
+    std::uint32_t most = 0;
+    for (const std::uint32_t rank : ranks) {
+        most = rank == nobody ? most : std::max(most, rank);
+    }
+    std::vector<std::size_t> next(std::size_t{most} + 2, 0);
+    for (const std::uint32_t rank : ranks) {
+        if (rank != nobody) {
+            ++next[rank + 1];
+        }
+    }
+    for (std::size_t rank = 1; rank < next.size(); ++rank) {
+        next[rank] += next[rank - 1];
+    }
+    std::vector<std::uint32_t> order(next.back());
+    for (std::size_t position = 0; position < ranks.size(); ++position) {
+        if (ranks[position] != nobody) {
+            order[next[ranks[position]]++] = static_cast<std::uint32_t>(position);
+        }
+    }
+    return order;
+}
+
+}  // namespace
+
+SharedRound make_round(SharedStrategy strategy, std::vector<std::uint32_t> holders, bool reevaluate,
+                       ThreadPool& threads) {
+    CAMBRIAN_EXPECT(holders.size() == strategy->parent_pool().size());
+    const auto round = std::make_shared<Round>();
+    round->digest = evolve::digest(*strategy);
+    round->strategy = std::move(strategy);
+    round->holders = std::move(holders);
+    round->order = sorted_positions(ranks_of_parents(*round, reevaluate, threads));
+    return round;
+}
+
+std::vector<std::uint32_t> evaluators(const Round& round, std::span<const HolderRange> holders) {
+    std::vector<std::uint32_t> ranks(round.strategy->births(), nobody);
+    std::size_t index = 0;
+    for (const HolderRange& range : holders) {
+        for (; index < range.end; ++index) {
+            ranks[round.order.at(index)] = range.rank;
+        }
+    }
+    return ranks;
+}
+
+SharedRound next_round(const Round& round, const Record& record, bool reevaluate,
+                       ThreadPool& threads) {
+    if (record.generation != round.generation()) {
+        refuse(record, fmt::format("generation {} is under way", round.generation()));
+    }
+    const std::size_t end = record.holders.empty() ? 0 : record.holders.back().end;
+    if (end != round.order.size() ||
+        !std::ranges::is_sorted(record.holders, {}, &HolderRange::end)) {
+        refuse(record, "its ranks are those of other births");
+    }
+    const std::vector<std::uint32_t> ranks = evaluators(round, record.holders);
+    SharedStrategy next = round.strategy->apply(record.decision);
+    const std::span<const evolve::Member> pool = next->parent_pool();
+    std::vector<std::uint32_t> holders(pool.size());
+    for (std::size_t place = 0; place < pool.size(); ++place) {
+        const std::uint64_t position = pool[place].birth - round.strategy->first_birth();
+        if (position >= ranks.size()) {
+            refuse(record, "a survivor is of another generation");
+        }
+        holders[place] = ranks[position];
+        if (holders[place] == nobody) {
+            const evolve::Birth birth = round.strategy->birth(position);
+            holders[place] = round.holders.at(index_of(birth.parents.front().place));
+        }
+    }
+    return make_round(std::move(next), std::move(holders), reevaluate, threads);
+}
+
+}  // namespace cambrian::distributed

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "cambrian/engine/core/hash.hpp"
+#include "cambrian/engine/core/thread_pool.hpp"
+#include "cambrian/evolve/strategy/strategy.hpp"
+
+namespace cambrian::distributed {
+
+/// The ranks that evaluated a generation, by ranges of Round::order: up to `end` it was `rank`.
+struct HolderRange {
+    std::uint32_t end = 0;
+    std::uint32_t rank = 0;
+    bool operator==(const HolderRange&) const = default;
+};
+
+/// What a generation came to: all that ranks must hear to follow a run.
+struct Record {
+    std::uint64_t generation = 0;
+    evolve::Decision decision;
+    std::vector<HolderRange> holders;
+    bool operator==(const Record&) const = default;
+};
+
+using SharedStrategy = std::shared_ptr<const evolve::Strategy>;
+
+/// A generation before it is evaluated, the same on every rank: who is born, in which order births
+/// are handed out, and who has the genomes of their parents. Never changes.
+struct Round {
+    SharedStrategy strategy;
+    Hash128 digest;                     ///< Of the strategy.
+    std::vector<std::uint32_t> holders; ///< By place in the parent pool: a rank that has its genome.
+    /// The positions that are evaluated, those together whose first parents one rank has, so that
+    /// children are made where their parents lie. An order is a range of it.
+    std::vector<std::uint32_t> order;
+
+    [[nodiscard]] std::uint64_t generation() const { return strategy->generation(); }
+};
+using SharedRound = std::shared_ptr<const Round>;
+
+/// @param reevaluate whether births that are carried over are evaluated, too.
+[[nodiscard]] SharedRound make_round(SharedStrategy strategy, std::vector<std::uint32_t> holders,
+                                     bool reevaluate, ThreadPool& threads);
+
+/// The round after a record of this one. Throws InputError where the record is of another one.
+[[nodiscard]] SharedRound next_round(const Round& round, const Record& record, bool reevaluate,
+                                     ThreadPool& threads);
+
+/// Who evaluated each position of a round; nobody: the position was carried over.
+inline constexpr std::uint32_t nobody = 0xFFFFFFFFU;
+[[nodiscard]] std::vector<std::uint32_t> evaluators(const Round& round,
+                                                    std::span<const HolderRange> holders);
+
+}  // namespace cambrian::distributed
