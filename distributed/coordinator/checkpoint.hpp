@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "cambrian/distributed/coordinator/generation_log.hpp"
-#include "cambrian/distributed/run.hpp"
 #include "cambrian/distributed/generation/genome_pool.hpp"
 #include "cambrian/distributed/generation/round.hpp"
+#include "cambrian/distributed/run.hpp"
 #include "cambrian/engine/network/archive/archive.hpp"
 #include "cambrian/evolve/variation/birth.hpp"
 

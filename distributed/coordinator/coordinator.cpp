@@ -111,6 +111,7 @@ void Coordinator::open(Start start) {
                                            experiment_.log.individuals);
     journal_ = found ? Journal::go_on(directory_->path(), checkpoint_read_, committed_)
                      : Journal(directory_->path(), 0);
+    begun_ = found;
     checkpoint_generation_ = strategy().generation();
 }
 
@@ -304,6 +305,18 @@ bool Coordinator::checkpoint_when_due() {
     return !(by_count || waited >= settings.seconds) || checkpoint();
 }
 
+Checkpoint Coordinator::state_of(const evolve::Strategy& strategy) const {
+    Checkpoint state;
+    state.identity_json = identity_;
+    state.arithmetic = arithmetic_;
+    state.generation = strategy.generation();
+    state.strategy = strategy.save();
+    state.champion = champion_;
+    state.last = last_;
+    state.elapsed_seconds = elapsed();
+    return state;
+}
+
 bool Coordinator::checkpoint() {
     const Clock::time_point gathering = Clock::now();
     if (!scheduler_.gather_parents()) {
@@ -312,18 +325,12 @@ bool Coordinator::checkpoint() {
     const double gathered = seconds_since(gathering);
     const SharedStrategy strategy = scheduler_.follower().round()->strategy;
     const PoolGenomes& genomes = *scheduler_.follower().parents();
-    const auto saved = std::make_shared<Checkpoint>();
+    const auto saved = std::make_shared<Checkpoint>(state_of(*strategy));
     Checkpoint& state = *saved;
-    state.identity_json = identity_;
-    state.arithmetic = arithmetic_;
-    state.generation = strategy->generation();
-    state.strategy = strategy->save();
     for (std::size_t place = 0; place < genomes.size(); ++place) {
         state.genomes.emplace(strategy->parent_pool()[place].origin, genomes[place]);
     }
-    state.champion = champion_;
-    state.last = last_;
-    state.elapsed_seconds = elapsed();
+    begun_ = true;
     ancestry_.begin(strategy, genomes);
     checkpoint_generation_ = state.generation;
     last_checkpoint_ = Clock::now();

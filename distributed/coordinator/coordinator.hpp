@@ -60,8 +60,7 @@ class Coordinator {
                                          std::optional<double> validated) const;
     [[nodiscard]] GenerationReport summarise(const Generation& generation);
     /// Weights of the fittest.
-    [[nodiscard]] std::uint64_t parameters_of(const Generation& generation,
-                                              std::uint64_t position);
+    [[nodiscard]] std::uint64_t parameters_of(const Generation& generation, std::uint64_t position);
     /// False when interrupted.
     /// Validates the network that a run starts from: a champion must be better than it.
     [[nodiscard]] bool judge_initial(const Generation& generation);
@@ -76,7 +75,9 @@ class Coordinator {
     /// A better one becomes the champion; its genome is fetched only then. False when interrupted.
     [[nodiscard]] bool challenge(const Generation& generation, std::uint64_t position,
                                  std::optional<double> validated);
-    [[nodiscard]] const evolve::Strategy& strategy() { return *scheduler_.follower().round()->strategy; }
+    [[nodiscard]] const evolve::Strategy& strategy() {
+        return *scheduler_.follower().round()->strategy;
+    }
 
     /// Why the run ends after a generation.
     [[nodiscard]] std::optional<StopReason> reached(const GenerationReport& report) const;
@@ -84,6 +85,8 @@ class Coordinator {
 
     /// False when interrupted.
     [[nodiscard]] bool checkpoint_when_due();
+    /// The state that a checkpoint of a round without its genomes notes.
+    [[nodiscard]] Checkpoint state_of(const evolve::Strategy& strategy) const;
     /// Hands the state to the writer, which makes it survive a power cut. False when interrupted
     /// before it was together.
     [[nodiscard]] bool checkpoint();
@@ -113,6 +116,7 @@ class Coordinator {
     std::unique_ptr<EvolutionDirectory> directory_;
     std::unique_ptr<GenerationLog> log_;
     std::optional<Journal> journal_;
+    bool begun_ = false;                 ///< There is a checkpoint that the journal follows.
     std::uint64_t checkpoint_read_ = 0;  ///< Generation of the one that the run goes on from,
     std::size_t committed_ = 0;          ///< and what was committed after it.
     std::optional<Champion> champion_;

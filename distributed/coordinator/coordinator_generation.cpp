@@ -80,9 +80,8 @@ void Coordinator::score_carried(Generation& generation) const {
 
 void Coordinator::refuse_total_failure(const Generation& generation) const {
     const bool all_failed =
-        std::ranges::all_of(generation.results.scores.status, [](evolve::Status status) {
-            return status == evolve::Status::failed;
-        });
+        std::ranges::all_of(generation.results.scores.status,
+                            [](evolve::Status status) { return status == evolve::Status::failed; });
     if (all_failed) {
         throw Error(
             fmt::format("no individual of generation {} could be evaluated (the warnings "
@@ -104,8 +103,12 @@ Champion Coordinator::challenger_of(const Generation& generation, std::uint64_t 
         birth.recipe == evolve::Recipe::carry
             ? strategy.parent_pool()[index_of(birth.parents.front().place)].origin
             : birth.id;
-    return {nullptr,   strategy.generation(), birth.id,
-            origin,    generation.results.scores.fitness[position], validated};
+    return {nullptr,
+            strategy.generation(),
+            birth.id,
+            origin,
+            generation.results.scores.fitness[position],
+            validated};
 }
 
 GenerationReport Coordinator::summarise(const Generation& generation) {
@@ -142,8 +145,8 @@ std::uint64_t Coordinator::parameters_of(const Generation& generation, std::uint
         return fittest_parameters_;
     }
     fittest_origin_ = origin;
-    const auto at = std::ranges::find(generation.results.bests, position,
-                                      &GenerationResults::Best::position);
+    const auto at =
+        std::ranges::find(generation.results.bests, position, &GenerationResults::Best::position);
     if (at != generation.results.bests.end()) {
         fittest_parameters_ = at->parameters;
     } else if (const auto genome = genome_of(generation, position)) {
@@ -244,6 +247,12 @@ bool Coordinator::judge_last() {
 
 void Coordinator::commit(Generation&& generation, evolve::Decision decision,
                          GenerationReport report) {
+    // What the journal of a new run follows: nothing is kept of one that never came so far.
+    std::shared_ptr<Checkpoint> start;
+    if (!std::exchange(begun_, true)) {
+        start = std::make_shared<Checkpoint>(state_of(*generation.round->strategy));
+        start->champion.reset();
+    }
     Record record{report.generation, std::move(decision), generation.results.holders};
     JournalEntry entry;
     entry.generation = record.generation;
@@ -266,10 +275,15 @@ void Coordinator::commit(Generation&& generation, evolve::Decision decision,
         entry.champion->genome = nullptr;
     }
     entry.elapsed_seconds = report.elapsed_seconds;
-    const auto columns = std::make_shared<const GenerationColumns>(GenerationColumns{
-        std::move(generation.round), std::move(generation.results.scores),
-        std::move(generation.results.details), std::move(generation.evaluators)});
-    write([this, columns, entry = std::move(entry), ranks]() mutable {
+    const auto columns = std::make_shared<const GenerationColumns>(
+        GenerationColumns{std::move(generation.round), std::move(generation.results.scores),
+                          std::move(generation.results.details), std::move(generation.evaluators)});
+    write([this, columns, entry = std::move(entry), ranks, start]() mutable {
+        if (start) {
+            start->logs = log_->lengths();
+            start->checksums = log_->checksums();
+            directory_->save(*start);
+        }
         log_->append(entry.report, *columns, ranks);
         entry.logs = log_->lengths();
         entry.checksums = log_->checksums();

@@ -123,8 +123,7 @@ void EvolutionDirectory::save(const Checkpoint& checkpoint) {
         fs::remove(past[i].path);
     }
     const std::size_t kept = std::min<std::size_t>(past.size(), keep_ - 1);
-    Journal::remove_before(path(),
-                           kept == 0 ? checkpoint.generation : past[kept - 1].generation);
+    Journal::remove_before(path(), kept == 0 ? checkpoint.generation : past[kept - 1].generation);
 }
 
 }  // namespace cambrian::distributed

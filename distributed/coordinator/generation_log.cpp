@@ -52,9 +52,9 @@ void append_individual(std::string& text, const GenerationColumns& columns, std:
                        columns.details.parameters[position], columns.details.retries[position]);
     }
     const bool carried = birth.recipe == evolve::Recipe::carry;
-    fmt::format_to(at, "{}\n",
-                   carried ? strategy.parent_pool()[index_of(birth.parents.front().place)].origin
-                           : birth.id);
+    fmt::format_to(
+        at, "{}\n",
+        carried ? strategy.parent_pool()[index_of(birth.parents.front().place)].origin : birth.id);
 }
 
 }  // namespace

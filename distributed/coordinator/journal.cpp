@@ -35,14 +35,13 @@ std::optional<std::uint64_t> generation_of(const fs::path& path) {
     if (!name.starts_with(prefix) || !name.ends_with(suffix)) {
         return std::nullopt;
     }
-    const std::string_view digits = std::string_view(name).substr(
-        prefix.size(), name.size() - prefix.size() - suffix.size());
+    const std::string_view digits =
+        std::string_view(name).substr(prefix.size(), name.size() - prefix.size() - suffix.size());
     std::uint64_t generation = 0;
     const auto [end, error] =
         std::from_chars(digits.data(), digits.data() + digits.size(), generation);
-    return error == std::errc() && end == digits.data() + digits.size()
-               ? std::optional(generation)
-               : std::nullopt;
+    return error == std::errc() && end == digits.data() + digits.size() ? std::optional(generation)
+                                                                        : std::nullopt;
 }
 
 std::vector<fs::path> journals(const fs::path& directory) {

@@ -289,15 +289,12 @@ Scheduler::Clock::time_point Scheduler::lease_end() const {
 
 Job Scheduler::job_of(const Shard& shard) {
     const SharedRound& round = follower_.round();
-    Job job{shard.id,    {evolve::Phase::train, round->generation()},
-            round,       shard.items,
-            follower_.parents(), {}};
-    if (!progress_->children.empty()) {
-        const auto first = progress_->children.begin();
-        job.children.assign(first + static_cast<std::ptrdiff_t>(shard.items.begin),
-                            first + static_cast<std::ptrdiff_t>(shard.items.end));
-    }
-    return job;
+    return {shard.id,
+            {evolve::Phase::train, round->generation()},
+            round,
+            shard.items,
+            follower_.parents(),
+            {}};
 }
 
 void Scheduler::feed_own_thread() {

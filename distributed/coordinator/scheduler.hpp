@@ -109,9 +109,9 @@ class Scheduler {
     struct Progress {
         LeaseTable leases;
         GenerationResults results;
-        std::vector<std::uint32_t> ranks;    ///< Who evaluated each item.
-        std::vector<ReadyChild> children;    ///< By item, where they are made here for others.
-        std::uint64_t failures = 0;          ///< Births that could not be evaluated.
+        std::vector<std::uint32_t> ranks;  ///< Who evaluated each item.
+        std::vector<ReadyChild> children;  ///< By item, where they are made here for others.
+        std::uint64_t failures = 0;        ///< Births that could not be evaluated.
     };
 
     [[nodiscard]] bool interrupted() const { return interrupt_.load() != 0; }
@@ -178,8 +178,8 @@ class Scheduler {
     ThreadPool& threads_;
     const Ancestry& ancestry_;
     Follower follower_;
-    std::optional<Record> last_record_;  ///< That led to the round under way,
-    Hash128 former_digest_;              ///< from this one.
+    std::optional<Record> last_record_;    ///< That led to the round under way,
+    Hash128 former_digest_;                ///< from this one.
     std::shared_ptr<const void> retired_;  ///< Freed once others have work.
     Ancestry::Genomes fetched_;            ///< Null until they come.
     std::optional<Progress> progress_;

@@ -128,8 +128,7 @@ bool Scheduler::bring(std::span<const std::uint32_t> places) {
     return true;
 }
 
-std::optional<SharedGenome> Scheduler::genome_of(std::uint64_t position,
-                                                  std::uint32_t evaluator) {
+std::optional<SharedGenome> Scheduler::genome_of(std::uint64_t position, std::uint32_t evaluator) {
     if (SharedGenome made = follower_.child(position)) {
         return made;
     }
@@ -181,9 +180,8 @@ bool Scheduler::fetch(std::span<const evolve::BirthId> origins,
     genomes = std::exchange(fetched_, {});
     std::erase_if(genomes, [](const auto& entry) { return !entry.second; });
     std::vector<evolve::BirthId> lost;
-    std::ranges::copy_if(origins, std::back_inserter(lost), [&](evolve::BirthId origin) {
-        return !genomes.contains(origin);
-    });
+    std::ranges::copy_if(origins, std::back_inserter(lost),
+                         [&](evolve::BirthId origin) { return !genomes.contains(origin); });
     genomes.merge(ancestry_.make(lost, variation(), genome_memory(), threads_));
     return true;
 }

@@ -82,7 +82,7 @@ class Follower {
     ThreadPool& threads_;
     SharedRound round_;
     std::shared_ptr<PoolGenomes> pool_;
-    Former former_;  ///< Null before the first record, and after a jump.
+    Former former_;         ///< Null before the first record, and after a jump.
     PoolGenomes children_;  ///< By position, those that were made here; empty before the first.
     Places places_;         ///< Of origins in both pools; made when they are needed.
     Places former_places_;

@@ -33,8 +33,9 @@ using SharedStrategy = std::shared_ptr<const evolve::Strategy>;
 /// are handed out, and who has the genomes of their parents. Never changes.
 struct Round {
     SharedStrategy strategy;
-    Hash128 digest;                     ///< Of the strategy.
-    std::vector<std::uint32_t> holders; ///< By place in the parent pool: a rank that has its genome.
+    Hash128 digest;  ///< Of the strategy.
+    std::vector<std::uint32_t>
+        holders;  ///< By place in the parent pool: a rank that has its genome.
     /// The positions that are evaluated, those together whose first parents one rank has, so that
     /// children are made where their parents lie. An order is a range of it.
     std::vector<std::uint32_t> order;

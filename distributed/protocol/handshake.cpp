@@ -34,9 +34,8 @@ Hash128 digest_of(const evolve::Variation& variation) {
             variation.materialise({2 * id, evolve::Recipe::sample, {}}, {}).genome;
         const evolve::Genome second =
             variation.materialise({2 * id + 1, evolve::Recipe::sample, {}}, {}).genome;
-        const evolve::Birth birth{children * 2 + id,
-                                  evolve::Recipe::vary,
-                                  {{2 * id, 1.0, {}}, {2 * id + 1, 0.5, {}}}};
+        const evolve::Birth birth{
+            children * 2 + id, evolve::Recipe::vary, {{2 * id, 1.0, {}}, {2 * id + 1, 0.5, {}}}};
         const std::array<const evolve::Genome*, 2> parents{&first, &second};
         hasher.add(evolve::content_hash(variation.materialise(birth, parents).genome));
     }

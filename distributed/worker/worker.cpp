@@ -211,9 +211,11 @@ class Worker {
         }
         if (order.digest != follower_.round()->digest) {
             if (order.state) {
-                throw Error(
+                const std::string text =
                     "this rank comes to another state of the run than the coordinator (its build "
-                    "or its memory differs) run without this host");
+                    "or its memory differs) run without this host";
+                send(communicator_, coordinator_rank, ShardFailure{order.shard, text, true});
+                throw Error(text);
             }
             ask(order.shard == 0 ? 0 : 1, {});  // It will be told the whole state.
             return;
@@ -273,10 +275,9 @@ class Worker {
     }
 
     [[nodiscard]] Clock::time_point deadline() const {
-        return Clock::now() + std::chrono::duration_cast<Clock::duration>(
-                                  std::chrono::duration<double>(
-                                      experiment_.distribution.lease_seconds /
-                                      heartbeats_in_a_lease));
+        return Clock::now() +
+               std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(
+                   experiment_.distribution.lease_seconds / heartbeats_in_a_lease));
     }
 
     void take_genomes(int rank, const GenomeReply& reply) {
@@ -333,12 +334,9 @@ class Worker {
     }
 
     void begin(ShardOrder&& order) {
-        Job job{order.shard,
-                {evolve::Phase::train, follower_.round()->generation()},
-                follower_.round(),
-                {order.begin, order.end},
-                follower_.parents(),
-                {}};
+        Job job{order.shard,         {evolve::Phase::train, follower_.round()->generation()},
+                follower_.round(),   {order.begin, order.end},
+                follower_.parents(), {}};
         job.children.resize(order.children.size());
         for_each_index(threads_, order.children.size(), 1, [&](std::size_t i) {
             job.children[i] = {std::make_shared<const evolve::Genome>(evolve::decode_genome(

@@ -45,15 +45,19 @@ TEST(FileVersions, CheckpointsAreRefusedByTheirNumberOrRead) {
     const auto read = [](const char* file) {
         return distributed::decode_checkpoint(read_file(golden(file)), file);
     };
-    EXPECT_THAT([&] { static_cast<void>(read("checkpoint_1.cmb")); },
-                ThrowsMessage<OtherVersionError>(
-                    "checkpoint_1.cmb holds a checkpoint of format 1 (an older version of Cambrian "
-                    "wrote it, this one reads 2) use that version, or make it anew"));
-    const distributed::Checkpoint second = read("checkpoint_2.cmb");
-    EXPECT_EQ(second.generation, 2U);
-    EXPECT_EQ(second.parent_pool.size(), 2U);
-    EXPECT_EQ(second.last->evaluations, 6U);
-    EXPECT_TRUE(second.champion.has_value());
+    for (const int format : {1, 2}) {
+        const std::string file = fmt::format("checkpoint_{}.cmb", format);
+        EXPECT_THAT([&] { static_cast<void>(read(file.c_str())); },
+                    ThrowsMessage<OtherVersionError>(fmt::format(
+                        "{} holds a checkpoint of format {} (an older version of Cambrian wrote "
+                        "it, this one reads 3) use that version, or make it anew",
+                        file, format)));
+    }
+    const distributed::Checkpoint third = read("checkpoint_3.cmb");
+    EXPECT_EQ(third.generation, 2U);
+    EXPECT_EQ(third.genomes.size(), 2U);
+    EXPECT_EQ(third.last->evaluations, 6U);
+    EXPECT_TRUE(third.champion.has_value());
 }
 
 TEST(FileVersions, TrainingsAreRefusedByTheirNumberOrRead) {
@@ -120,7 +124,7 @@ TEST(FileVersions, ANewerOneIsRefusedByItsNumber) {
         ThrowsMessage<OtherVersionError>(newer("network")));
     EXPECT_THAT(
         [] {
-            static_cast<void>(distributed::decode_checkpoint(of_format("checkpoint_2.cmb", format),
+            static_cast<void>(distributed::decode_checkpoint(of_format("checkpoint_3.cmb", format),
                                                              "checkpoint"));
         },
         ThrowsMessage<OtherVersionError>(newer("checkpoint")));

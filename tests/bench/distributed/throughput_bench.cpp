@@ -109,45 +109,36 @@ Experiment free_experiment(const std::filesystem::path& directory, std::uint64_t
     return experiment;
 }
 
-/// Births of one generation from parents of the generation before.
-Job births(const std::vector<SharedGenome>& parents, std::uint64_t count, std::uint64_t round) {
-    Job job{round, {evolve::Phase::train, round}, {}, {}, {}};
-    job.parents = std::make_shared<const std::vector<SharedGenome>>(parents);
-    RandomStream rng(random_key(1, "bench"), round);
-    const auto choices = static_cast<std::uint32_t>(parents.size());
-    for (std::uint64_t i = 0; i < count; ++i) {
-        evolve::Birth& birth = job.births.emplace_back();
-        birth.id = round * count + i;
-        if (parents.empty()) continue;
-        birth.recipe = evolve::Recipe::vary;
-        const std::size_t wanted = rng.chance(0.25F) ? 2 : 1;
-        for (std::size_t parent = 0; parent < wanted; ++parent) {
-            birth.parents.push_back({.birth = 0,
-                                     .genome = {},
-                                     .fitness = 2.0 - static_cast<double>(parent),
-                                     .member = rng.index(choices)});
-        }
-    }
-    return job;
-}
-
-/// Children of a 20th generation: splice, mutation, hash, and the pool their memory comes from.
+/// Children of a 20th generation: splice, mutation, and the pool their memory comes from.
 void births_of_a_generation(benchmark::State& state) {
     const auto population = static_cast<std::uint64_t>(state.range(0));
     const auto threads = static_cast<int>(state.range(1));
     const Experiment experiment = free_experiment({}, population);
     const auto backend = make_cpu_backend({.threads = threads});
     ShardEvaluator shard_evaluator(*backend, experiment);
-    std::vector<SharedGenome> parents;
-    std::uint64_t round = 0;
+    Follower follower(make_strategy(experiment), {true, 1}, shard_evaluator.variation(),
+                      shard_evaluator.genomes(), backend->threads());
     const auto next = [&] {
-        const Job job = births(parents, population, round++);
-        JobResult result = shard_evaluator.work(job);
-        result.genomes.resize(population / 4);
-        parents = std::move(result.genomes);
+        const SharedRound round = follower.round();
+        const OrderRange all{0, round->order.size()};
+        const JobResult result = shard_evaluator.work({round->generation(),
+                                                       {evolve::Phase::train, round->generation()},
+                                                       round,
+                                                       all,
+                                                       follower.parents(),
+                                                       {}});
+        follower.keep(all, result.genomes);
+        evolve::Scores scores(population);
+        for (std::size_t i = 0; i < all.end; ++i) {
+            scores.fitness[round->order[i]] = result.scores.scores.fitness[i];
+            scores.status[round->order[i]] = result.scores.scores.status[i];
+        }
+        follower.apply({round->generation(),
+                        round->strategy->decide(scores, backend->threads()),
+                        {{static_cast<std::uint32_t>(all.end), 0}}});
         return result.cost.vary;
     };
-    while (round < 20) next();
+    while (follower.round()->generation() < 20) next();
     for (auto _ : state) state.SetIterationTime(next());
     state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(population));
 }

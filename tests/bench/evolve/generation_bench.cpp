@@ -9,11 +9,11 @@
 #include "cambrian/evolve/strategy/strategy.hpp"
 #include "cambrian/evolve/variation/variation.hpp"
 
-// Whole generations with the default mutation rates: ask, vary, hash, evaluate, tell.
+// Whole generations with the default mutation rates: vary, evaluate, decide, apply.
 namespace cambrian::evolve {
 namespace {
 
-using Members = std::unordered_map<Hash128, Genome, Hash128Hasher>;
+using Members = std::unordered_map<BirthId, Genome>;
 
 /// A run without ranks and files.
 class Loop {
@@ -23,37 +23,40 @@ class Loop {
         : backend_(make_cpu_backend({.threads = threads})),
           variation_(1, settings(task, network)),
           evaluator_(*backend_, task, 1, family),
-          strategy_(make_elite_strategy(1, {.size = size}, variation_.settings().splice.rate)) {}
+          strategy_(make_elite_strategy({1, {.size = size}, variation_.settings().splice.rate})) {}
 
     void generation() {
-        const std::vector<Birth> births = strategy_->ask();
+        const std::uint64_t births = strategy_->births();
+        const std::span<const Member> pool = strategy_->parent_pool();
         std::vector<Genome> genomes;
         std::vector<const Genome*> pointers;
-        genomes.reserve(births.size());
-        for (const Birth& birth : births) {
+        genomes.reserve(births);
+        for (std::uint64_t position = 0; position < births; ++position) {
+            const Birth birth = strategy_->birth(position);
             std::vector<const Genome*> parents;
             for (const Parent& parent : birth.parents)
-                parents.push_back(&members_.at(parent.genome));
+                parents.push_back(&members_.at(pool[index_of(parent.place)].origin));
             genomes.push_back(variation_.materialise(birth, parents).genome);
             pointers.push_back(&genomes.back());
         }
         const auto start = std::chrono::steady_clock::now();
         const auto evaluations = evaluator_.evaluate(pointers, {.round = round_++});
         seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-        std::vector<Outcome> outcomes(births.size());
-        Members members;
-        for (std::size_t i = 0; i < births.size(); ++i) {
-            outcomes[i].id = births[i].id;
-            outcomes[i].fitness = evaluations[i].fitness;
-            outcomes[i].genome = content_hash(genomes[i]);
+        Scores scores(births);
+        for (std::uint64_t i = 0; i < births; ++i) {
+            scores.fitness[i] = evaluations[i].fitness;
+            scores.status[i] = evaluations[i].status;
             steps_ += evaluations[i].env_steps;
         }
-        strategy_->tell(outcomes);
-        for (std::size_t i = 0; i < births.size(); ++i)
-            members.emplace(outcomes[i].genome, std::move(genomes[i]));
-        members_.clear();
+        const BirthId first = strategy_->first_birth();
+        strategy_ = strategy_->apply(strategy_->decide(scores, backend_->threads()));
+        Members next;
         for (const Member& member : strategy_->parent_pool())
-            members_.insert(members.extract(member.genome));
+            if (member.origin >= first)
+                next.emplace(member.origin, std::move(genomes[member.origin - first]));
+            else
+                next.insert(members_.extract(member.origin));
+        members_ = std::move(next);
     }
 
     /// Spent in evaluation.

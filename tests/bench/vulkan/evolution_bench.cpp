@@ -41,7 +41,7 @@ class Evolution {
           variation_(1, settings()),
           evaluator_(*backend_, *task_, 1, family),
           strategy_(
-              make_elite_strategy(1, {.size = population}, variation_.settings().splice.rate)) {}
+              make_elite_strategy({1, {.size = population}, variation_.settings().splice.rate})) {}
 
     Parts generation() {
         Parts parts;
@@ -52,23 +52,23 @@ class Evolution {
             start = now;
             return seconds * 1e3;
         };
-        const std::vector<Birth> births = strategy_->ask();
-        parts.rest += lap();
-        genomes_.resize(births.size());
-        outcomes_.assign(births.size(), {});
-        for_each(births.size(), [&](std::size_t i) { make_child(births[i], i); });
+        genomes_.resize(strategy_->births());
+        for_each(genomes_.size(), [&](std::size_t i) { make_child(i); });
         parts.vary = lap();
         pointers_.clear();
         for (const Genome& genome : genomes_) pointers_.push_back(&genome);
         const auto evaluations = evaluator_.evaluate(pointers_, {.round = round_++});
         parts.evaluate = lap();
         steps_ = 0.0;
-        for (std::size_t i = 0; i < births.size(); ++i) {
-            outcomes_[i].fitness = evaluations[i].fitness;
+        Scores scores(genomes_.size());
+        for (std::size_t i = 0; i < genomes_.size(); ++i) {
+            scores.fitness[i] = evaluations[i].fitness;
+            scores.status[i] = evaluations[i].status;
             steps_ += static_cast<double>(evaluations[i].env_steps);
         }
-        strategy_->tell(outcomes_);
-        keep_parents();
+        const BirthId first = strategy_->first_birth();
+        strategy_ = strategy_->apply(strategy_->decide(scores, threads_));
+        keep_parents(first);
         parts.rest += lap();
         return parts;
     }
@@ -103,27 +103,23 @@ class Evolution {
         });
     }
 
-    void make_child(const Birth& birth, std::size_t i) {
+    void make_child(std::size_t i) {
+        const Birth birth = strategy_->birth(i);
         std::vector<const Genome*> parents;
         for (const Parent& parent : birth.parents)
-            parents.push_back(&parent_pool_.at(parent.genome));
+            parents.push_back(
+                &members_.at(strategy_->parent_pool()[index_of(parent.place)].origin));
         static_cast<void>(variation_.materialise(birth, parents, genomes_[i]));
-        outcomes_[i].id = birth.id;
-        outcomes_[i].genome = content_hash(genomes_[i]);
     }
 
-    void keep_parents() {
-        std::unordered_map<Hash128, Genome, Hash128Hasher> next;
-        std::unordered_map<Hash128, std::size_t, Hash128Hasher> born;
-        for (std::size_t i = 0; i < outcomes_.size(); ++i) born.emplace(outcomes_[i].genome, i);
-        for (const Member& member : strategy_->parent_pool()) {
-            const auto found = born.find(member.genome);
-            if (found != born.end())
-                next.emplace(member.genome, std::move(genomes_[found->second]));
+    void keep_parents(BirthId first) {
+        std::unordered_map<BirthId, Genome> next;
+        for (const Member& member : strategy_->parent_pool())
+            if (member.origin >= first)
+                next.emplace(member.origin, std::move(genomes_[member.origin - first]));
             else
-                next.insert(parent_pool_.extract(member.genome));
-        }
-        parent_pool_ = std::move(next);
+                next.insert(members_.extract(member.origin));
+        members_ = std::move(next);
     }
 
     std::unique_ptr<Task> task_;
@@ -132,9 +128,8 @@ class Evolution {
     Variation variation_;
     Evaluator evaluator_;
     std::unique_ptr<Strategy> strategy_;
-    std::unordered_map<Hash128, Genome, Hash128Hasher> parent_pool_;
+    std::unordered_map<BirthId, Genome> members_;
     std::vector<Genome> genomes_;
-    std::vector<Outcome> outcomes_;
     std::vector<const Genome*> pointers_;
     std::uint64_t round_ = 0;
     double steps_ = 0.0;

@@ -14,7 +14,6 @@
 #include "cambrian/distributed/coordinator/checkpoint.hpp"
 #include "cambrian/distributed/coordinator/evolution_directory.hpp"
 #include "cambrian/distributed/coordinator/generation_log.hpp"
-#include "cambrian/distributed/worker/genome_store.hpp"
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/tests/distributed/support/run_support.hpp"
 
@@ -24,57 +23,6 @@ namespace {
 using std::chrono::milliseconds;
 using testing::HasSubstr;
 using testing::ThrowsMessage;
-
-SharedGenome genome_of(std::size_t weights) {
-    auto genome = std::make_shared<evolve::Genome>();
-    genome->weights.resize(weights);
-    return genome;
-}
-
-TEST(GenomeCache, DropsTheLeastRecentlyUsed) {
-    const std::uint64_t each = footprint(*genome_of(100));
-    GenomeCache cache(2 * each);
-    cache.add({0, 1}, genome_of(100));
-    cache.add({0, 2}, genome_of(100));
-    EXPECT_NE(cache.find({0, 1}), nullptr);
-    cache.add({0, 3}, genome_of(100));
-    EXPECT_EQ(cache.find({0, 2}), nullptr);
-    EXPECT_NE(cache.find({0, 1}), nullptr);
-    EXPECT_NE(cache.find({0, 3}), nullptr);
-    EXPECT_EQ(cache.bytes(), 2 * each);
-}
-
-TEST(GenomeCache, ForgetsWhatGenerationsDidNotUse) {
-    GenomeCache cache(std::uint64_t{1} << 30U);
-    cache.add({1, 1}, genome_of(10));
-    for (std::uint64_t generation = 0; generation < 1000; ++generation) {
-        cache.begin_generation();
-        ASSERT_NE(cache.find({1, 1}), nullptr);
-        cache.add({2, generation}, genome_of(10));
-        EXPECT_LE(cache.size(), GenomeCache::kept_generations + 2);
-    }
-    EXPECT_EQ(cache.bytes(), cache.size() * footprint(*genome_of(10)));
-    EXPECT_NE(cache.find({2, 999 - GenomeCache::kept_generations}), nullptr);
-    EXPECT_EQ(cache.find({2, 998 - GenomeCache::kept_generations}), nullptr);
-}
-
-TEST(GenomeCache, LeavesOutWhatIsLargerThanItself) {
-    GenomeCache cache(footprint(*genome_of(10)));
-    cache.add({0, 1}, genome_of(10));
-    cache.add({0, 2}, genome_of(1000));
-    EXPECT_EQ(cache.size(), 1U);
-    EXPECT_NE(cache.find({0, 1}), nullptr);
-}
-
-TEST(GenomeStore, FindsWhatWasAdded) {
-    GenomeStore store;
-    EXPECT_EQ(store.find({0, 1}), nullptr);
-    const SharedGenome genome = genome_of(1);
-    store.add({0, 1}, genome);
-    EXPECT_EQ(store.find({0, 1}), genome);
-    EXPECT_EQ(store.find({0, 2}), nullptr);
-    EXPECT_EQ(store.size(), 1U);
-}
 
 TEST(RecordedNetwork, DeliversInOrderAndRecords) {
     RecordedNetwork network(2);

@@ -74,17 +74,46 @@ TEST(Determinism, SeedChangesTheResult) {
               spread_run(other, {}, place.path() / "b"));
 }
 
-TEST(Determinism, ParentsOutsideTheCacheAreAskedFor) {
+/// Messages of a kind between some ranks.
+std::ptrdiff_t messages(const Launched& launched, MessageKind kind, bool among_workers) {
+    return std::ranges::count_if(launched.records, [&](const RecordedNetwork::Record& record) {
+        return record.kind == kind && (record.source != 0 && record.target != 0) == among_workers;
+    });
+}
+
+TEST(Determinism, ParentsTravelBetweenWorkersOrAreMadeOnceMore) {
     const TemporaryDirectory place;
     Experiment experiment = xor_experiment({});
-    const std::string expected = spread_run(experiment, {}, place.path() / "alone");
-    experiment.directory = place.path() / "forgetful";
+    experiment.stop.generations = 20;
     experiment.distribution.shard_size = 2;
-    const Launched launched = launch(experiment, {.ranks = 3, .cache_bytes = 0});
+    const std::string expected = spread_run(experiment, {}, place.path() / "alone");
+    experiment.directory = place.path() / "fetched";
+    const Launched fetched = launch(experiment, {.ranks = 4, .remaking_share = 0.0});
     EXPECT_EQ(expected, results_of(experiment.directory));
-    EXPECT_TRUE(
-        std::any_of(launched.records.begin(), launched.records.end(),
-                    [](const auto& record) { return record.kind == MessageKind::genome_request; }));
+    EXPECT_GT(messages(fetched, MessageKind::genomes, true), 0);
+    experiment.directory = place.path() / "remade";
+    const Launched remade = launch(experiment, {.ranks = 4, .remaking_share = 1e6});
+    EXPECT_EQ(expected, results_of(experiment.directory));
+    EXPECT_LT(messages(remade, MessageKind::genomes, true),
+              messages(fetched, MessageKind::genomes, true));
+}
+
+TEST(Determinism, OrdersAndScoresAreSmall) {
+    const TemporaryDirectory place;
+    Experiment experiment = xor_experiment(place.path() / "run");
+    experiment.log.individuals = LoggedIndividuals::none;
+    experiment.population.size = 4000;
+    experiment.stop.generations = 4;
+    const Launched launched = launch(experiment, {.ranks = 2});
+    std::size_t orders = 0;
+    std::size_t scores = 0;
+    for (const RecordedNetwork::Record& record : launched.records) {
+        orders += record.kind == MessageKind::shard ? record.bytes : 0;
+        scores += record.kind == MessageKind::request ? record.bytes : 0;
+    }
+    const std::size_t individuals = 4000 * 4;
+    EXPECT_LT(orders, 9 * individuals);
+    EXPECT_LT(scores, 9 * individuals + 64'000);
 }
 
 TEST(Determinism, MoreRanksThanIndividualsAreLegal) {
@@ -103,15 +132,6 @@ TEST(Determinism, WorkersShareTheWork) {
     EXPECT_GT(launched.evaluated_by_workers, 0U);
     EXPECT_EQ(launched.reporter.ranks.size(), 3U);
     EXPECT_THAT(text_of(experiment.directory / "timings.csv"), HasSubstr("\n0,2,"));
-}
-
-TEST(Determinism, GenomesOfWorkersAreNotSentBack) {
-    const TemporaryDirectory place;
-    const Experiment experiment = xor_experiment(place.path() / "run");
-    const Launched launched = launch(experiment, {.ranks = 2});
-    for (const RecordedNetwork::Record& record : launched.records) {
-        EXPECT_TRUE(record.source != 1 || record.kind != MessageKind::genomes);
-    }
 }
 
 TEST(Run, WritesTheDocumentedColumns) {

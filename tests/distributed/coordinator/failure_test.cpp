@@ -182,7 +182,7 @@ TEST(Impostor, HostileMessagesAreReportedAndSurvived) {
 void babble(Communicator& communicator, const Handshake& handshake, std::uint32_t seed) {
     std::minstd_rand random(seed);
     send(communicator, 0, handshake);
-    send(communicator, 0, Request{4, {}});
+    send(communicator, 0, Request{4, 0, {}, {}});
     for (int i = 0; i < 400; ++i) {
         const auto kind = static_cast<MessageKind>(1 + random() % 7);
         std::vector<std::byte> body(random() % 200);
@@ -213,10 +213,10 @@ TEST(Impostor, NoiseInSoundFramesChangesNoByte) {
     }
 }
 
-/// Answers the first shard of founders with outcomes changed by `change`, then hears the stop.
+/// Answers shards of founders with scores changed by `change`, until it hears the stop.
 void answer_falsely(Communicator& communicator, const Handshake& handshake,
-                    const std::function<void(evolve::Outcome&)>& change) {
-    send(communicator, 0, Request{1, {}});
+                    const std::function<void(ShardScores&)>& change) {
+    send(communicator, 0, Request{1, 0, {}, {}});
     send(communicator, 0, handshake);
     for (;;) {
         const auto message = communicator.receive(std::chrono::seconds(1));
@@ -227,44 +227,53 @@ void answer_falsely(Communicator& communicator, const Handshake& handshake,
             continue;
         }
         const auto order = decode_message<ShardOrder>(message->payload, "the coordinator");
-        ShardResult result{order.shard, {}, {}};
-        for (const evolve::Birth& birth : order.births) {
-            evolve::Outcome& outcome = result.outcomes.emplace_back();
-            outcome.id = birth.id;
-            outcome.fitness = 1e6;
-            outcome.parameters = 17;
-            change(outcome);
-        }
-        send(communicator, 0, Request{0, {result}});
+        ShardResult result{
+            order.shard, {evolve::Scores(order.end - order.begin), 0, 0, 17, {}}, {}};
+        std::ranges::fill(result.scores.scores.fitness, 1e6);
+        std::ranges::fill(result.scores.scores.status, evolve::Status::ok);
+        const std::size_t births = order.end - order.begin;
+        result.scores.details = {std::vector<std::uint64_t>(births),
+                                 std::vector<std::uint64_t>(births),
+                                 std::vector<std::uint32_t>(births)};
+        change(result.scores);
+        send(communicator, 0, Request{0, 0, {}, {result}});
     }
 }
 
-TEST(Impostor, FalseGenomeHashNamesRankAndBirth) {
+TEST(Impostor, ThatMakesOtherChildrenIsRefusedByRank) {
     const TemporaryDirectory place;
     const Experiment experiment = xor_experiment(place.path() / "run");
-    const auto play = [](Communicator& communicator, const Handshake& handshake) {
-        answer_falsely(communicator, handshake, [](evolve::Outcome& outcome) {
-            outcome.genome = {1, 2};
-        });
+    const auto play = [](Communicator& communicator, Handshake handshake) {
+        handshake.variation.low ^= 1U;
+        send(communicator, 0, handshake);
     };
     EXPECT_THAT([&] { static_cast<void>(run_with_impostor(experiment, play)); },
-                ThrowsMessage<Error>(HasSubstr("rank 1 made another child of birth 0")));
+                ThrowsMessage<ConfigError>(
+                    testing::AllOf(HasSubstr("rank 1 on"), HasSubstr("makes other children"))));
 }
 
-TEST(Impostor, FalseOutcomesAreRefusedAndDoneAgain) {
+TEST(Impostor, FalseScoresAreRefusedAndDoneAgain) {
     const TemporaryDirectory place;
     Experiment experiment = xor_experiment(place.path() / "whole");
     static_cast<void>(launch(experiment, {}));
     const std::string expected = results_of(experiment.directory);
-    experiment.directory = place.path() / "run";
     experiment.distribution.lease_seconds = 0.2;
-    const auto play = [](Communicator& communicator, const Handshake& handshake) {
-        answer_falsely(communicator, handshake,
-                       [](evolve::Outcome& outcome) { outcome.id += 1000; });
-    };
-    const std::vector<std::string> warnings = run_with_impostor(experiment, play);
-    EXPECT_THAT(warnings, testing::Contains(HasSubstr("belong to other births")));
-    EXPECT_EQ(expected, results_of(experiment.directory));
+    const std::vector<std::pair<std::function<void(ShardScores&)>, std::string>> lies{
+        {[](ShardScores& shard) { shard.scores.fitness.pop_back(); }, "another shard"},
+        {[](ShardScores& shard) { shard.scores.status[0] = evolve::Status::failed; },
+         "contradicts its status"},
+        {[](ShardScores& shard) { shard.scores.fitness[0] = std::nan(""); },
+         "contradicts its status"},
+        {[](ShardScores& shard) { shard.details.parameters.clear(); }, "differ in length"}};
+    for (std::size_t lie = 0; lie < lies.size(); ++lie) {
+        experiment.directory = place.path() / std::to_string(lie);
+        const auto play = [&](Communicator& communicator, const Handshake& handshake) {
+            answer_falsely(communicator, handshake, lies[lie].first);
+        };
+        EXPECT_THAT(run_with_impostor(experiment, play),
+                    testing::Contains(HasSubstr(lies[lie].second)));
+        EXPECT_EQ(expected, results_of(experiment.directory));
+    }
 }
 
 TEST(Impostor, LosesTheDeviceAndLeavesTheRestToOthers) {
@@ -274,7 +283,7 @@ TEST(Impostor, LosesTheDeviceAndLeavesTheRestToOthers) {
     const std::string expected = results_of(experiment.directory);
     experiment.directory = place.path() / "run";
     const auto play = [](Communicator& communicator, const Handshake& handshake) {
-        send(communicator, 0, Request{1, {}});
+        send(communicator, 0, Request{1, 0, {}, {}});
         send(communicator, 0, handshake);
         const auto message = communicator.receive(std::chrono::seconds(10));
         ASSERT_TRUE(message && message->kind == MessageKind::shard);

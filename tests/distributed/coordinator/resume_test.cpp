@@ -1,8 +1,11 @@
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <fstream>
 #include <random>
+#include <thread>
 
 #include "cambrian/distributed/coordinator/checkpoint.hpp"
 #include "cambrian/distributed/coordinator/evolution_directory.hpp"
@@ -166,10 +169,71 @@ TEST(Resume, LostResultsAreNamed) {
     EXPECT_THROW(static_cast<void>(launch(experiment, {.start = Start::resume})), InputError);
     EvolutionDirectory directory(experiment.directory, 3);
     std::string warning;
-    EXPECT_THROW(static_cast<void>(directory.load_newest(
-                     [](Checkpoint&&) {}, [&](const std::string& text) { warning = text; })),
-                 InputError);
+    EXPECT_THROW(
+        static_cast<void>(directory.load_newest([](Checkpoint&&, std::span<const JournalEntry>) {},
+                                                [&](const std::string& text) { warning = text; })),
+        InputError);
     EXPECT_THAT(warning, HasSubstr("individuals.csv is shorter"));
+}
+
+TEST(Resume, WhatWasCommittedIsNotEvaluatedAgain) {
+    const TemporaryDirectory place;
+    for (Experiment experiment : {xor_experiment({}), cart_pole_experiment({})}) {
+        const fs::path own = place.path() / experiment.name;
+        experiment.stop.generations = 7;
+        const std::string expected = uninterrupted(experiment, own / "whole");
+        for (const std::uint64_t every : {0U, 3U}) {
+            experiment.checkpoint.every = every;
+            experiment.directory = own / fmt::format("every-{}", every);
+            // A copy of the directory is what a kill leaves there.
+            const auto copy = [&](std::uint64_t generation) {
+                return own / fmt::format("killed-{}-{}", every, generation);
+            };
+            Launch settings{.ranks = 2};
+            settings.on_generation = [&](RecordedNetwork&, const GenerationReport& report) {
+                std::this_thread::sleep_for(std::chrono::milliseconds(20));  // The writer's.
+                fs::copy(experiment.directory, copy(report.generation),
+                         fs::copy_options::recursive);
+            };
+            static_cast<void>(launch(experiment, settings));
+            for (std::uint64_t generation = 0; generation < 7; ++generation) {
+                experiment.directory = copy(generation);
+                const Launched launched = launch(experiment, {.ranks = 3, .start = Start::resume});
+                EXPECT_THAT(launched.reporter.warnings,
+                            testing::ElementsAre(HasSubstr("ended without a word")));
+                EXPECT_LE(launched.reporter.first_generation, generation + 1);
+                EXPECT_GE(launched.reporter.first_generation + 1, generation + 1);
+                EXPECT_EQ(expected, results_of(experiment.directory)) << generation;
+            }
+        }
+    }
+}
+
+TEST(Resume, JournalOfAnotherRunIsNotFollowed) {
+    const TemporaryDirectory place;
+    Experiment experiment = xor_experiment({});
+    const std::string expected = uninterrupted(experiment, place.path() / "whole");
+    Experiment other = xor_experiment(place.path() / "other");
+    other.seed = 8;
+    other.checkpoint.every = 0;
+    Launch settings{};
+    settings.on_generation = [&](RecordedNetwork&, const GenerationReport& report) {
+        if (report.generation == 5) {
+            std::this_thread::sleep_for(std::chrono::milliseconds(20));
+            fs::copy(other.directory, place.path() / "copy", fs::copy_options::recursive);
+        }
+    };
+    static_cast<void>(launch(other, settings));
+    experiment.directory = place.path() / "run";
+    const std::uint64_t end = experiment.stop.generations;
+    experiment.stop.generations = 0;
+    static_cast<void>(launch(experiment, {}));
+    ASSERT_GT(fs::file_size(place.path() / "copy" / "journal-0.cmb"), 0U);
+    fs::copy_file(place.path() / "copy" / "journal-0.cmb", experiment.directory / "journal-0.cmb",
+                  fs::copy_options::overwrite_existing);
+    experiment.stop.generations = end;
+    static_cast<void>(launch(experiment, {.start = Start::resume}));
+    EXPECT_EQ(expected, results_of(experiment.directory));
 }
 
 TEST(Resume, DamagedNewestCheckpointFallsBackToTheOneBefore) {
@@ -195,7 +259,8 @@ TEST(Resume, DamagedNewestCheckpointFallsBackToTheOneBefore) {
         const Launched launched = launch(experiment, {.start = Start::resume});
         EXPECT_THAT(launched.reporter.warnings,
                     testing::ElementsAre(HasSubstr("trying an older checkpoint")));
-        EXPECT_EQ(launched.reporter.first_generation, 3U);
+        // The journal has what the damaged one had.
+        EXPECT_EQ(launched.reporter.first_generation, 4U);
         EXPECT_EQ(expected, results_of(experiment.directory));
     }
 }

@@ -148,7 +148,7 @@ Launched launch(const Experiment& experiment, const Launch& settings) {
     const std::atomic<int>& interrupt = settings.interrupt ? *settings.interrupt : quiet;
     const CpuOptions options{.threads = settings.threads, .math = Math::fast};
     WorkerLimits limits;
-    limits.cache_bytes = settings.cache_bytes;
+    limits.remaking_share = settings.remaking_share;
     limits.silence_seconds = 1.0;
     std::mutex mutex;
     std::vector<std::thread> workers;

@@ -59,7 +59,7 @@ struct Launch {
     Start start = Start::fresh;
     std::function<void(RecordedNetwork&, const GenerationReport&)> on_generation{};
     std::atomic<int>* interrupt = nullptr;
-    std::uint64_t cache_bytes = std::uint64_t{64} << 20U;  ///< Of each worker.
+    double remaking_share = 0.05;  ///< Of each worker, see WorkerLimits.
 };
 
 struct Launched {

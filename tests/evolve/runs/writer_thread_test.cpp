@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "cambrian/distributed/worker/genome_pool.hpp"
+#include "cambrian/distributed/generation/genome_pool.hpp"
 
 namespace cambrian::distributed {
 namespace {

@@ -1,9 +1,12 @@
 #include "cambrian/evolve/strategy/strategy.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cmath>
+#include <algorithm>
 #include <limits>
+#include <map>
+#include <memory>
 #include <set>
 
 #include "cambrian/engine/core/error.hpp"
@@ -11,54 +14,65 @@
 namespace cambrian::evolve {
 namespace {
 
-constexpr PopulationSettings settings{.size = 12, .elite_fraction = 0.25};
+using Shared = std::shared_ptr<const Strategy>;
 
-std::unique_ptr<Strategy> strategy(std::uint64_t seed = 1, float splice_rate = 0.5F) {
-    return make_elite_strategy(seed, settings, splice_rate);
+Shared make(const StrategyContext& context) {
+    return standard_strategies().make("elite", context);
+}
+
+Shared strategy(std::uint64_t seed = 1, float splice_rate = 0.5F) {
+    return make({seed, {.size = 12, .elite_fraction = 0.25}, splice_rate});
+}
+
+std::vector<Birth> births_of(const Strategy& subject) {
+    std::vector<Birth> births;
+    for (std::uint64_t position = 0; position < subject.births(); ++position) {
+        births.push_back(subject.birth(position));
+    }
+    return births;
 }
 
 /// Fitness by a fixed hash of the id, so that ranks are mixed and repeatable.
-std::vector<Outcome> outcomes(const std::vector<Birth>& births) {
-    std::vector<Outcome> result;
-    for (const Birth& birth : births) {
-        Outcome outcome;
-        outcome.id = birth.id;
-        outcome.fitness = static_cast<double>((birth.id * 7919) % 101);
-        outcome.genome = {birth.id, 1};
-        result.push_back(outcome);
+Scores scores_of(const Strategy& subject) {
+    Scores scores(subject.births());
+    for (std::uint64_t position = 0; position < subject.births(); ++position) {
+        scores.fitness[position] =
+            static_cast<double>(((subject.first_birth() + position) * 7919) % 101);
+        scores.status[position] = Status::ok;
     }
-    return result;
+    return scores;
 }
 
-void advance(Strategy& subject, int generations) {
+Decision decide(const Strategy& subject, const Scores& scores) {
+    ThreadPool threads(2);
+    return subject.decide(scores, threads);
+}
+
+Shared after(const Shared& subject, const Scores& scores) {
+    return subject->apply(decide(*subject, scores));
+}
+
+Shared advanced(Shared subject, int generations) {
     for (int i = 0; i < generations; ++i) {
-        subject.tell(outcomes(subject.ask()));
+        subject = after(subject, scores_of(*subject));
     }
-}
-
-TEST(EliteStrategy, AsksTheSameOnManyThreads) {
-    const auto subject = make_elite_strategy(1, {.size = 5000, .elite_fraction = 0.1}, 0.5F);
-    advance(*subject, 2);
-    ThreadPool threads(3);
-    EXPECT_EQ(subject->ask(threads), subject->ask());
+    return subject;
 }
 
 TEST(EliteStrategy, NamesParentsByTheirPlace) {
-    const auto subject = strategy();
-    advance(*subject, 2);
-    for (const Birth& birth : subject->ask()) {
+    const Shared subject = advanced(strategy(), 2);
+    for (const Birth& birth : births_of(*subject)) {
         for (const Parent& parent : birth.parents) {
-            const Member& member = subject->parent_pool()[parent.member];
+            const Member& member = subject->parent_pool()[index_of(parent.place)];
             EXPECT_EQ(parent.birth, member.birth);
-            EXPECT_EQ(parent.genome, member.genome);
             EXPECT_EQ(parent.fitness, member.fitness);
         }
     }
 }
 
 TEST(EliteStrategy, StartsWithFounders) {
-    const auto subject = strategy();
-    const std::vector<Birth> births = subject->ask();
+    const Shared subject = strategy();
+    const std::vector<Birth> births = births_of(*subject);
     ASSERT_EQ(births.size(), 12U);
     for (std::size_t i = 0; i < births.size(); ++i) {
         EXPECT_EQ(births[i].id, i);
@@ -69,13 +83,12 @@ TEST(EliteStrategy, StartsWithFounders) {
 }
 
 TEST(EliteStrategy, CarriesTheBestAndVariesOnlyThem) {
-    const auto subject = strategy();
-    advance(*subject, 1);
+    const Shared subject = advanced(strategy(), 1);
     const auto parent_pool = subject->parent_pool();
     ASSERT_EQ(parent_pool.size(), 3U);
     EXPECT_GE(parent_pool[0].fitness, parent_pool[1].fitness);
     EXPECT_GE(parent_pool[1].fitness, parent_pool[2].fitness);
-    const std::vector<Birth> births = subject->ask();
+    const std::vector<Birth> births = births_of(*subject);
     std::set<std::size_t> parent_counts;
     for (std::size_t i = 0; i < births.size(); ++i) {
         EXPECT_EQ(births[i].id, 12 + i);
@@ -100,9 +113,8 @@ TEST(EliteStrategy, CarriesTheBestAndVariesOnlyThem) {
 
 TEST(EliteStrategy, SpliceRateDecidesTheNumberOfParents) {
     for (const float rate : {0.0F, 1.0F}) {
-        const auto subject = strategy(3, rate);
-        advance(*subject, 1);
-        for (const Birth& birth : subject->ask()) {
+        const Shared subject = advanced(strategy(3, rate), 1);
+        for (const Birth& birth : births_of(*subject)) {
             if (birth.recipe == Recipe::vary) {
                 EXPECT_EQ(birth.parents.size(), rate > 0.5F ? 2U : 1U);
             }
@@ -111,98 +123,114 @@ TEST(EliteStrategy, SpliceRateDecidesTheNumberOfParents) {
 }
 
 TEST(EliteStrategy, TiesGoToTheLowerId) {
-    const auto subject = strategy();
-    std::vector<Outcome> equal = outcomes(subject->ask());
-    for (Outcome& outcome : equal) {
-        outcome.fitness = -1.0;
-    }
-    subject->tell(equal);
+    Scores equal = scores_of(*strategy());
+    std::ranges::fill(equal.fitness, -1.0);
+    const Shared subject = after(strategy(), equal);
     EXPECT_EQ(subject->parent_pool()[0].birth, 0U);
     EXPECT_EQ(subject->parent_pool()[2].birth, 2U);
 }
 
-TEST(EliteStrategy, FailedAndNanOutcomesAreNeverParents) {
-    const auto subject = strategy();
-    std::vector<Outcome> mixed = outcomes(subject->ask());
-    for (Outcome& outcome : mixed) {
-        outcome.status = Status::failed;
-        outcome.fitness = 1e9;
-    }
-    mixed[4].status = Status::ok;
-    mixed[4].fitness = std::numeric_limits<double>::quiet_NaN();
-    mixed[5].status = Status::ok;
-    mixed[5].fitness = -5.0;
-    subject->tell(mixed);
+TEST(EliteStrategy, FailedAndNanScoresAreNeverParents) {
+    Scores mixed(12);
+    std::ranges::fill(mixed.fitness, 1e9);
+    mixed.status[4] = Status::ok;
+    mixed.fitness[4] = std::numeric_limits<double>::quiet_NaN();
+    mixed.status[5] = Status::ok;
+    mixed.fitness[5] = -5.0;
+    const Shared subject = after(strategy(), mixed);
     ASSERT_EQ(subject->parent_pool().size(), 1U);
     EXPECT_EQ(subject->parent_pool()[0].birth, 5U);
-    const std::vector<Birth> births = subject->ask();
+    const std::vector<Birth> births = births_of(*subject);
     EXPECT_EQ(births[0].recipe, Recipe::carry);
     EXPECT_EQ(births[1].recipe, Recipe::vary);
     EXPECT_EQ(births[1].parents.size(), 1U);
 }
 
-TEST(EliteStrategy, WithoutAnyValidOutcomeStartsAfresh) {
-    const auto subject = strategy();
-    std::vector<Outcome> failed = outcomes(subject->ask());
-    for (Outcome& outcome : failed) {
-        outcome.status = Status::non_finite;
+TEST(EliteStrategy, WithoutAnyValidScoreStartsAfresh) {
+    const Shared subject = after(strategy(), Scores(12));
+    EXPECT_EQ(subject->birth(0).id, 12U);
+    EXPECT_EQ(subject->birth(0).recipe, Recipe::sample);
+}
+
+TEST(EliteStrategy, MembersRememberTheBirthThatMadeThem) {
+    Shared subject = strategy();
+    std::map<BirthId, BirthId> origins;
+    for (int generation = 0; generation < 4; ++generation) {
+        for (const Birth& birth : births_of(*subject)) {
+            origins[birth.id] =
+                birth.recipe == Recipe::carry ? origins.at(birth.parents.front().birth) : birth.id;
+        }
+        subject = after(subject, scores_of(*subject));
+        for (const Member& member : subject->parent_pool()) {
+            EXPECT_EQ(member.origin, origins.at(member.birth));
+        }
     }
-    subject->tell(failed);
-    const std::vector<Birth> births = subject->ask();
-    EXPECT_EQ(births.front().id, 12U);
-    EXPECT_EQ(births.front().recipe, Recipe::sample);
 }
 
 TEST(EliteStrategy, KeepsAtLeastOneAndAtMostAll) {
-    const auto lone = make_elite_strategy(1, {.size = 4, .elite_fraction = 0.0}, 1.0F);
-    advance(*lone, 2);
-    EXPECT_EQ(lone->parent_pool().size(), 1U);
-    const auto all = make_elite_strategy(1, {.size = 4, .elite_fraction = 7.0}, 1.0F);
-    advance(*all, 2);
-    EXPECT_EQ(all->parent_pool().size(), 4U);
-    const auto exact = make_elite_strategy(1, {.size = 100, .elite_fraction = 0.07}, 1.0F);
-    advance(*exact, 1);
-    EXPECT_EQ(exact->parent_pool().size(), 7U);
+    EXPECT_EQ(advanced(make({1, {4, 0.0}, 1.0F}), 2)->parent_pool().size(), 1U);
+    EXPECT_EQ(advanced(make({1, {4, 7.0}, 1.0F}), 2)->parent_pool().size(), 4U);
+    EXPECT_EQ(advanced(make({1, {100, 0.07}, 1.0F}), 1)->parent_pool().size(), 7U);
 }
 
 TEST(EliteStrategy, IsAFunctionOfTheSeed) {
-    const auto first = strategy(5);
-    const auto second = strategy(5);
-    const auto other = strategy(6);
-    advance(*first, 3);
-    advance(*second, 3);
-    advance(*other, 3);
-    EXPECT_EQ(first->ask(), second->ask());
-    EXPECT_EQ(first->ask(), first->ask());
-    EXPECT_NE(first->ask(), other->ask());
+    const Shared first = advanced(strategy(5), 3);
+    const Shared second = advanced(strategy(5), 3);
+    const Shared other = advanced(strategy(6), 3);
+    EXPECT_EQ(births_of(*first), births_of(*second));
+    EXPECT_EQ(digest(*first), digest(*second));
+    EXPECT_NE(births_of(*first), births_of(*other));
+    EXPECT_NE(digest(*first), digest(*other));
+    EXPECT_NE(digest(*first), digest(*advanced(first, 1)));
 }
 
 TEST(EliteStrategy, ContinuesFromSavedBytes) {
-    const auto first = strategy(5);
-    advance(*first, 3);
-    const auto second = strategy(5);
-    second->load(first->save());
+    const Shared first = advanced(strategy(5), 3);
+    const Shared second = strategy(5)->load(first->save());
     EXPECT_EQ(second->generation(), 3U);
-    EXPECT_EQ(second->save(), first->save());
-    advance(*first, 2);
-    advance(*second, 2);
-    EXPECT_EQ(first->ask(), second->ask());
+    EXPECT_EQ(digest(*second), digest(*first));
+    EXPECT_EQ(births_of(*advanced(first, 2)), births_of(*advanced(second, 2)));
 }
 
 TEST(EliteStrategy, RefusesForeignAndDamagedBytes) {
-    const auto first = strategy(5);
-    advance(*first, 3);
-    const std::vector<std::byte> bytes = first->save();
-    EXPECT_THROW(strategy(6)->load(bytes), InputError);
-    EXPECT_THROW(strategy(5, 0.1F)->load(bytes), InputError);
-    EXPECT_THROW(make_elite_strategy(5, {.size = 13}, 0.5F)->load(bytes), InputError);
+    const std::vector<std::byte> bytes = advanced(strategy(5), 3)->save();
+    EXPECT_THROW(static_cast<void>(strategy(6)->load(bytes)), InputError);
+    EXPECT_THROW(static_cast<void>(strategy(5, 0.1F)->load(bytes)), InputError);
+    EXPECT_THROW(static_cast<void>(make({5, {.size = 13}, 0.5F})->load(bytes)), InputError);
     for (std::size_t length = 0; length < bytes.size(); ++length) {
-        EXPECT_THROW(strategy(5)->load(std::span(bytes).first(length)), InputError);
+        EXPECT_THROW(static_cast<void>(strategy(5)->load(std::span(bytes).first(length))),
+                     InputError);
     }
-    const auto second = strategy(5);
-    const std::vector<std::byte> before = second->save();
-    EXPECT_THROW(second->load(std::span(bytes).first(bytes.size() - 1)), InputError);
-    EXPECT_EQ(second->save(), before);
+}
+
+TEST(EliteStrategy, RefusesDecisionsAboutOtherStates) {
+    const Shared subject = advanced(strategy(), 2);
+    const Decision sound = decide(*subject, scores_of(*subject));
+    EXPECT_NO_THROW(static_cast<void>(subject->apply(sound)));
+    for (std::size_t length = 1; length < sound.size(); ++length) {
+        if (length % 12 != 0) {
+            EXPECT_THROW(static_cast<void>(subject->apply(std::span(sound).first(length))),
+                         InputError);
+        }
+    }
+    Decision twice = sound;
+    twice.insert(twice.end(), sound.begin(), sound.end());
+    EXPECT_THROW(static_cast<void>(subject->apply(twice)), InputError);
+    Decision outside = sound;
+    outside[0] = std::byte{200};
+    EXPECT_THROW(static_cast<void>(subject->apply(outside)), InputError);
+    Decision disorder(sound.begin() + 12, sound.end());
+    disorder.insert(disorder.end(), sound.begin(), sound.begin() + 12);
+    EXPECT_THROW(static_cast<void>(subject->apply(disorder)), InputError);
+}
+
+TEST(StrategyRegistry, NamesTheNearestType) {
+    EXPECT_THAT([] { static_cast<void>(standard_strategies().make("elit", {})); },
+                testing::ThrowsMessage<ConfigError>(testing::HasSubstr("\"elite\"")));
+    StrategyRegistry registry = standard_strategies();
+    EXPECT_THROW(registry.add("elite", make_elite_strategy), ConfigError);
+    registry.add("mine", make_elite_strategy);
+    EXPECT_EQ(registry.names(), (std::vector<std::string>{"elite", "mine"}));
 }
 
 }  // namespace

@@ -70,7 +70,7 @@ VariationSettings lively(bool time, Blueprint start = mixed_blueprint()) {
 Birth vary(BirthId id, std::vector<double> fitness) {
     Birth birth{.id = id, .recipe = Recipe::vary, .parents = {}};
     for (const double value : fitness) {
-        birth.parents.push_back({.birth = 0, .genome = {}, .fitness = value});
+        birth.parents.push_back({.birth = 0, .fitness = value});
     }
     return birth;
 }

@@ -1,0 +1,223 @@
+#include "cambrian/distributed/generation/follower.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+
+#include "cambrian/distributed/generation/ancestry.hpp"
+#include "cambrian/engine/core/error.hpp"
+#include "cambrian/tests/distributed/support/run_support.hpp"
+
+// What ranks know of a run without a message between them: rounds, genomes, and the way back.
+namespace cambrian::distributed {
+namespace {
+
+using testing::HasSubstr;
+using testing::ThrowsMessage;
+
+class FollowerTest : public testing::Test {
+  protected:
+    static constexpr std::uint32_t ranks = 3;
+
+    FollowerTest() {
+        for (std::uint32_t rank = 0; rank < ranks; ++rank) {
+            followers.push_back(std::make_unique<Follower>(make_strategy(experiment),
+                                                           Follower::Settings{false, ranks},
+                                                           variation, memory, threads));
+        }
+        all = std::make_unique<Follower>(make_strategy(experiment),
+                                         Follower::Settings{false, 1}, variation, memory, threads);
+        ancestry.begin(all->round()->strategy, {});
+    }
+
+    /// Children of a range, made where they are evaluated. `fill` brings what is missing.
+    static void make(Follower& follower, OrderRange births, const evolve::Variation& variation,
+                     GenomePool& memory) {
+        const Round& round = *follower.round();
+        std::vector<SharedGenome> children;
+        for (std::size_t i = births.begin; i < births.end; ++i) {
+            children.push_back(make_child(variation, round.strategy->birth(round.order[i]),
+                                          *follower.parents(), memory)
+                                   .genome);
+        }
+        follower.keep(births, children);
+    }
+
+    /// One generation, cut in three; → how many parents had to travel.
+    std::size_t advance(std::size_t remakes) {
+        const Round& round = *followers[0]->round();
+        const auto size = static_cast<std::uint32_t>(round.order.size());
+        Record record{round.generation(), {}, {{size / 3, 2}, {size / 2, 0}, {size, 1}}};
+        std::size_t travelled = 0;
+        std::uint32_t begin = 0;
+        for (const HolderRange& range : record.holders) {
+            Follower& follower = *followers[range.rank];
+            const OrderRange births{begin, range.end};
+            for (const std::uint32_t place : follower.missing_parents(births, remakes)) {
+                const evolve::BirthId origin = round.strategy->parent_pool()[place].origin;
+                SharedGenome genome = followers[round.holders[place]]->find(origin);
+                EXPECT_TRUE(genome) << "its holder lacks birth " << origin;
+                follower.fill(place, std::move(genome));
+                ++travelled;
+            }
+            make(follower, births, variation, memory);
+            begin = range.end;
+        }
+        EXPECT_TRUE(all->missing_parents({0, size}, 0).empty());
+        make(*all, {0, size}, variation, memory);
+        evolve::Scores scores(round.strategy->births());
+        for (std::uint64_t i = 0; i < scores.size(); ++i) {
+            scores.fitness[i] = static_cast<double>((round.strategy->birth(i).id * 7919) % 101);
+            scores.status[i] = evolve::Status::ok;
+        }
+        record.decision = round.strategy->decide(scores, threads);
+        ancestry.add(record.decision);
+        for (auto& follower : followers) {
+            static_cast<void>(follower->apply(record));
+        }
+        record.holders = {{size, 0}};
+        static_cast<void>(all->apply(record));
+        return travelled;
+    }
+
+    Experiment experiment = [] {
+        Experiment made = xor_experiment({});
+        made.population.size = 60;
+        return made;
+    }();
+    const evolve::Variation variation{experiment.seed, experiment.variation};
+    ThreadPool threads{2};
+    GenomePool memory{std::uint64_t{1} << 20U};
+    Ancestry ancestry;
+    std::unique_ptr<Follower> all;
+    std::vector<std::unique_ptr<Follower>> followers;
+};
+
+TEST_F(FollowerTest, GenomesLieWhereTheRecordSays) {
+    for (int generation = 0; generation < 8; ++generation) {
+        static_cast<void>(advance(0));
+        const Round& round = *followers[0]->round();
+        for (std::size_t place = 0; place < round.holders.size(); ++place) {
+            const SharedGenome genome = followers[round.holders[place]]->parent(place);
+            ASSERT_TRUE(genome);
+            EXPECT_EQ(*genome, *all->parent(place));
+        }
+        for (const auto& follower : followers) {
+            EXPECT_EQ(follower->round()->digest, all->round()->digest);
+            EXPECT_EQ(follower->round()->order, round.order);
+        }
+    }
+}
+
+TEST_F(FollowerTest, WhatIsMadeOnceMoreNeedsNotTravel) {
+    for (int generation = 0; generation < 3; ++generation) {
+        static_cast<void>(advance(0));
+    }
+    std::size_t fetched = 0;
+    std::size_t remade = 0;
+    for (int generation = 0; generation < 4; ++generation) {
+        fetched += advance(0);
+        remade += advance(1000);
+    }
+    EXPECT_GT(fetched, 0U);
+    EXPECT_LT(remade, fetched);
+}
+
+TEST_F(FollowerTest, OrderKeepsTogetherWhoseParentsLieTogether) {
+    static_cast<void>(advance(0));
+    const Round& round = *followers[0]->round();
+    std::vector<std::uint32_t> ranks_in_order;
+    std::vector<std::uint32_t> positions = round.order;
+    for (const std::uint32_t position : round.order) {
+        const evolve::Birth birth = round.strategy->birth(position);
+        EXPECT_NE(birth.recipe, evolve::Recipe::carry);
+        ranks_in_order.push_back(round.holders[index_of(birth.parents.front().place)]);
+    }
+    EXPECT_TRUE(std::ranges::is_sorted(ranks_in_order));
+    std::ranges::sort(positions);
+    EXPECT_EQ(std::ranges::adjacent_find(positions), positions.end());
+    EXPECT_EQ(positions.size(), 60U - round.strategy->parent_pool().size());
+}
+
+TEST_F(FollowerTest, JumpsToAStateAndKeepsWhatLives) {
+    static_cast<void>(advance(0));
+    Follower late(make_strategy(experiment), {false, ranks}, variation, memory, threads);
+    const Round& first = *all->round();
+    late.load(first.strategy->save(), std::vector(first.holders));
+    EXPECT_EQ(late.round()->digest, first.digest);
+    for (std::uint32_t place = 0; place < first.holders.size(); ++place) {
+        late.fill(place, all->parent(place));
+    }
+    static_cast<void>(advance(0));
+    const Round& second = *all->round();
+    late.load(second.strategy->save(), std::vector(second.holders));
+    std::size_t kept = 0;
+    for (std::size_t place = 0; place < second.holders.size(); ++place) {
+        const bool carried = second.strategy->parent_pool()[place].origin < 60;
+        EXPECT_EQ(late.parent(place) != nullptr, carried);
+        kept += carried ? 1 : 0;
+    }
+    EXPECT_GT(kept, 0U);
+}
+
+TEST_F(FollowerTest, RefusesRecordsOfOtherRoundsAndOtherRanks) {
+    const auto size = static_cast<std::uint32_t>(all->round()->order.size());
+    const auto expect_refusal = [&](const Record& record, const char* why) {
+        EXPECT_THAT([&] { static_cast<void>(followers[1]->apply(record)); },
+                    ThrowsMessage<InputError>(HasSubstr(why)));
+        EXPECT_EQ(followers[1]->round()->generation(), 0U);
+    };
+    expect_refusal({1, {}, {{size, 0}}}, "generation 0 is under way");
+    expect_refusal({0, {}, {{size, ranks}}}, "rank 3 of 3");
+    expect_refusal({0, {}, {{size - 1, 0}}}, "other births");
+    expect_refusal({0, {}, {{size, 0}, {2, 0}, {size, 1}}}, "other births");
+    expect_refusal({0, {std::byte{1}}, {{size, 0}}}, "the decision has 1 bytes");
+}
+
+TEST_F(FollowerTest, AncestryMakesWhateverWasBornOnTheWay) {
+    std::map<evolve::BirthId, evolve::Genome> born;
+    for (int generation = 0; generation < 6; ++generation) {
+        static_cast<void>(advance(0));
+        const std::span<const evolve::Member> members = all->round()->strategy->parent_pool();
+        for (std::size_t place = 0; place < members.size(); ++place) {
+            born.emplace(members[place].origin, *all->parent(place));
+        }
+    }
+    std::vector<evolve::BirthId> origins;
+    for (const auto& [origin, genome] : born) {
+        origins.push_back(origin);
+    }
+    const Ancestry::Genomes made = ancestry.make(origins, variation, memory, threads);
+    ASSERT_EQ(made.size(), born.size());
+    for (const auto& [origin, genome] : made) {
+        EXPECT_EQ(*genome, born.at(origin)) << origin;
+    }
+    EXPECT_THAT(
+        [&] {
+            static_cast<void>(
+                ancestry.make(std::vector<evolve::BirthId>{1'000'000}, variation, memory, threads));
+        },
+        ThrowsMessage<InputError>(HasSubstr("birth 1000000 cannot be made again")));
+}
+
+TEST_F(FollowerTest, AncestryBeginsAnywhere) {
+    static_cast<void>(advance(0));
+    static_cast<void>(advance(0));
+    ancestry.begin(all->round()->strategy, *all->parents());
+    static_cast<void>(advance(0));
+    static_cast<void>(advance(0));
+    const std::span<const evolve::Member> members = all->round()->strategy->parent_pool();
+    std::vector<evolve::BirthId> origins;
+    for (const evolve::Member& member : members) {
+        origins.push_back(member.origin);
+    }
+    const Ancestry::Genomes made = ancestry.make(origins, variation, memory, threads);
+    for (std::size_t place = 0; place < members.size(); ++place) {
+        EXPECT_EQ(*made.at(members[place].origin), *all->parent(place));
+    }
+}
+
+}  // namespace
+}  // namespace cambrian::distributed

@@ -1,0 +1,276 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <thread>
+
+#include "cambrian/distributed/protocol/message.hpp"
+#include "cambrian/distributed/worker/pending_shards.hpp"
+#include "cambrian/distributed/worker/worker.hpp"
+#include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/cpu/cpu_backend.hpp"
+#include "cambrian/evolve/variation/variation.hpp"
+#include "cambrian/tests/distributed/support/run_support.hpp"
+
+// What a worker does with orders and with answers to its requests, sound and unsound ones.
+namespace cambrian::distributed {
+namespace {
+
+using testing::HasSubstr;
+
+evolve::Genome founder(const Experiment& experiment, evolve::BirthId id) {
+    const evolve::Variation variation(experiment.seed, experiment.variation);
+    return variation.materialise({id, evolve::Recipe::sample, {}}, {}).genome;
+}
+
+/// The round after the founders, of whom rank 0 or another one has all.
+SharedRound second_round(const Experiment& experiment, std::uint32_t holder) {
+    ThreadPool threads(1);
+    const SharedStrategy founders = make_strategy(experiment);
+    evolve::Scores scores(founders->births());
+    for (std::size_t i = 0; i < scores.size(); ++i) {
+        scores.fitness[i] = static_cast<double>(i);
+        scores.status[i] = evolve::Status::ok;
+    }
+    SharedStrategy second = founders->apply(founders->decide(scores, threads));
+    const std::size_t members = second->parent_pool().size();
+    return make_round(std::move(second), std::vector<std::uint32_t>(members, holder), false,
+                      threads);
+}
+
+/// The first birth of a round, for a rank that knows nothing of it.
+ShardOrder order_of(const Round& round, std::uint64_t shard) {
+    ShardOrder order;
+    order.state = RoundState{round.strategy->save(), round.holders};
+    order.digest = round.digest;
+    order.shard = shard;
+    order.end = 1;
+    return order;
+}
+
+/// A worker in a thread of its own; the test plays rank 0.
+class PlayedCoordinator {
+  public:
+    explicit PlayedCoordinator(const Experiment& experiment)
+        : communicator_(network_.communicator(0)),
+          third_(network_.communicator(2)),
+          worker_([this, &experiment] {
+              Communicator communicator = network_.communicator(1);
+              const auto backend = make_cpu_backend({});
+              const std::atomic<int> interrupt{0};
+              try {
+                  static_cast<void>(run_worker(communicator, *backend, experiment, interrupt));
+              } catch (const Error& error) {
+                  failure_ = error.what();
+              }
+          }) {}
+    ~PlayedCoordinator() { static_cast<void>(end()); }
+    /// What the worker threw.
+    std::string end() {
+        if (worker_.joinable()) {
+            say(Stop{"the test has ended"});
+            worker_.join();
+        }
+        return failure_;
+    }
+
+    template <typename T>
+    void say(const T& message) {
+        send(communicator_, 1, message);
+    }
+    void say(MessageKind kind, std::vector<std::byte> payload) {
+        communicator_.send(1, kind, std::move(payload));
+    }
+    void say_as_third(const GenomeReply& message) { send(third_, 1, message); }
+    /// The next message of a kind; empty after ten seconds without one.
+    template <typename T>
+    std::optional<T> hear() {
+        return hear<T>(communicator_);
+    }
+    /// The same for rank 2.
+    template <typename T>
+    std::optional<T> third_hears() {
+        return hear<T>(third_);
+    }
+
+  private:
+    template <typename T>
+    std::optional<T> hear(Communicator& communicator) {
+        const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+        while (std::chrono::steady_clock::now() < end)
+            if (const auto message = communicator.receive(std::chrono::milliseconds(100));
+                message && message->kind == T::kind)
+                return decode_message<T>(message->payload, "rank 1");
+        return std::nullopt;
+    }
+
+    RecordedNetwork network_{3};
+    Communicator communicator_;
+    Communicator third_;
+    std::string failure_;
+    std::thread worker_;
+};
+
+class WorkerTest : public testing::Test {
+  protected:
+    WorkerTest() { experiment_.distribution.lease_seconds = 4.0; }
+
+    /// The answer to a request.
+    GenomeReply answer_to(const GenomeRequest& request) {
+        GenomeReply reply;
+        for (const evolve::BirthId origin : request.origins) {
+            reply.genomes.push_back({origin, evolve::encode(founder(experiment_, origin))});
+        }
+        return reply;
+    }
+    /// A shard waits for its parents when the request comes back.
+    GenomeRequest begin(PlayedCoordinator& coordinator) {
+        EXPECT_TRUE(coordinator.hear<Request>());  // The first one asks for work.
+        coordinator.say(order_of(*round_, 1));
+        const auto request = coordinator.hear<GenomeRequest>();
+        EXPECT_TRUE(request);
+        return request.value_or(GenomeRequest{});
+    }
+    void expect_result(PlayedCoordinator& coordinator, std::uint64_t shard) {
+        const auto request = coordinator.hear<Request>();
+        ASSERT_TRUE(request);
+        EXPECT_EQ(request->digest, round_->digest);
+        ASSERT_EQ(request->results.size(), 1U);
+        EXPECT_EQ(request->results[0].shard, shard);
+        EXPECT_TRUE(request->results[0].scores.scores.valid(0));
+    }
+
+    TemporaryDirectory place_;
+    Experiment experiment_ = xor_experiment(place_.path() / "run");
+    SharedRound round_ = second_round(experiment_, 0);
+};
+
+TEST_F(WorkerTest, TheRightGenomesBeginTheShard) {
+    PlayedCoordinator coordinator(experiment_);
+    coordinator.say(answer_to(begin(coordinator)));
+    expect_result(coordinator, 1);
+}
+
+TEST_F(WorkerTest, ADamagedGenomeFailsTheShard) {
+    PlayedCoordinator coordinator(experiment_);
+    GenomeReply reply = answer_to(begin(coordinator));
+    reply.genomes[0].bytes.resize(reply.genomes[0].bytes.size() / 2);
+    coordinator.say(reply);
+    const auto failure = coordinator.hear<ShardFailure>();
+    ASSERT_TRUE(failure);
+    EXPECT_EQ(failure->shard, 1U);
+    EXPECT_THAT(failure->text, HasSubstr("rank 0"));
+    EXPECT_FALSE(failure->leaving);
+    EXPECT_EQ(coordinator.hear<Request>()->room, 1U);
+    // It has room again, and asks once more.
+    coordinator.say(order_of(*round_, 2));
+    coordinator.say(answer_to(*coordinator.hear<GenomeRequest>()));
+    expect_result(coordinator, 2);
+}
+
+TEST_F(WorkerTest, AnswersThatNobodyCanUseAreIgnored) {
+    PlayedCoordinator coordinator(experiment_);
+    const GenomeReply right = answer_to(begin(coordinator));
+    coordinator.say(answer_to(GenomeRequest{{0}}));  // Nobody asked for the worst founder.
+    coordinator.say(MessageKind::genomes, std::vector<std::byte>(64, std::byte{0x5A}));
+    coordinator.say(right);
+    expect_result(coordinator, 1);
+}
+
+TEST_F(WorkerTest, AGenomeThatIsGoneEndsTheWaitWithoutAFailure) {
+    PlayedCoordinator coordinator(experiment_);
+    coordinator.say(GenomeReply{{}, begin(coordinator).origins});
+    const auto request = coordinator.hear<Request>();
+    ASSERT_TRUE(request);
+    EXPECT_EQ(request->room, 1U);
+    EXPECT_TRUE(request->results.empty());
+}
+
+TEST_F(WorkerTest, AsksTheRankThatHasTheGenome) {
+    round_ = second_round(experiment_, 2);
+    PlayedCoordinator coordinator(experiment_);
+    ASSERT_TRUE(coordinator.hear<Request>());
+    coordinator.say(order_of(*round_, 1));
+    coordinator.say_as_third(answer_to(*coordinator.third_hears<GenomeRequest>()));
+    expect_result(coordinator, 1);
+}
+
+TEST_F(WorkerTest, AsksTheCoordinatorForWhatAnotherRankDoesNotGive) {
+    round_ = second_round(experiment_, 2);
+    for (const bool silent : {true, false}) {
+        PlayedCoordinator coordinator(experiment_);
+        ASSERT_TRUE(coordinator.hear<Request>());
+        coordinator.say(order_of(*round_, 1));
+        const auto asked = coordinator.third_hears<GenomeRequest>();
+        ASSERT_TRUE(asked);
+        if (!silent) {
+            coordinator.say_as_third(GenomeReply{{}, asked->origins});
+        }
+        const auto again = coordinator.hear<GenomeRequest>();  // After a quarter of a lease.
+        ASSERT_TRUE(again);
+        EXPECT_THAT(again->origins, testing::UnorderedElementsAreArray(asked->origins));
+        coordinator.say(answer_to(*again));
+        expect_result(coordinator, 1);
+    }
+}
+
+TEST_F(WorkerTest, DoesNotAskARankThatAnswersNobody) {
+    round_ = second_round(experiment_, 2);
+    PlayedCoordinator coordinator(experiment_);
+    ASSERT_TRUE(coordinator.hear<Request>());
+    ShardOrder order = order_of(*round_, 1);
+    order.absent = {2};
+    coordinator.say(order);
+    coordinator.say(answer_to(*coordinator.hear<GenomeRequest>()));
+    expect_result(coordinator, 1);
+}
+
+TEST_F(WorkerTest, GivesWhatItMadeToWhoeverAsks) {
+    PlayedCoordinator coordinator(experiment_);
+    ThreadPool threads(1);
+    ASSERT_TRUE(coordinator.hear<Request>());
+    ShardOrder order;
+    order.digest = make_round(make_strategy(experiment_), {}, false, threads)->digest;
+    order.shard = 1;
+    order.end = 3;
+    coordinator.say(order);
+    ASSERT_TRUE(coordinator.hear<Request>());
+    coordinator.say(GenomeRequest{{2, 7}});
+    const auto reply = coordinator.hear<GenomeReply>();
+    ASSERT_TRUE(reply);
+    ASSERT_EQ(reply->genomes.size(), 1U);
+    EXPECT_EQ(reply->genomes[0], (NamedGenome{2, evolve::encode(founder(experiment_, 2))}));
+    EXPECT_EQ(reply->gone, std::vector<evolve::BirthId>{7});
+}
+
+TEST_F(WorkerTest, AsksForTheStateOfARoundItDoesNotKnow) {
+    PlayedCoordinator coordinator(experiment_);
+    ASSERT_TRUE(coordinator.hear<Request>());
+    ShardOrder order = order_of(*round_, 1);
+    order.state.reset();
+    coordinator.say(order);
+    const auto request = coordinator.hear<Request>();
+    ASSERT_TRUE(request);
+    EXPECT_EQ(request->room, 1U);
+    EXPECT_NE(request->digest, round_->digest);
+    coordinator.say(order_of(*round_, 2));
+    coordinator.say(answer_to(*coordinator.hear<GenomeRequest>()));
+    expect_result(coordinator, 2);
+}
+
+TEST_F(WorkerTest, LeavesWhenItComesToAnotherState) {
+    PlayedCoordinator coordinator(experiment_);
+    ASSERT_TRUE(coordinator.hear<Request>());
+    ShardOrder order = order_of(*round_, 1);
+    order.digest.low ^= 1U;
+    coordinator.say(order);
+    const auto failure = coordinator.hear<ShardFailure>();
+    ASSERT_TRUE(failure);
+    EXPECT_TRUE(failure->leaving);
+    EXPECT_THAT(coordinator.end(), HasSubstr("another state of the run"));
+}
+
+}  // namespace
+}  // namespace cambrian::distributed
