@@ -29,7 +29,7 @@ evolve/genome evolve/variation evolve/strategy evolve/tasks evolve/tasks/environ
 evolve/tasks/table evolve/tasks/host evolve/evaluation evolve/runs
 """.split()
 DISTRIBUTED = """
-distributed/communicator distributed distributed/protocol distributed/worker distributed/coordinator
+distributed/communicator distributed distributed/generation distributed/protocol distributed/worker distributed/coordinator
 """.split()
 LAUNCH = """
 launch launch/config launch/devices launch/convert launch/show launch/commands launch/program

@@ -1,4 +1,6 @@
 """A device that is not there, or too small, ends a run with exit code 2 or 4 and leaves its checkpoint as it was."""
+import shutil
+
 import harness
 
 chosen = harness.options(__doc__, faulty_loader="")
@@ -8,9 +10,18 @@ alone = chosen.work / "alone"
 harness.run(chosen, 1, ["evolve", experiment, "--quiet", "--set", f"run.directory={alone}"])
 expected = harness.results(alone)
 
+begun = chosen.work / "begun"
+harness.run(chosen, 1, ["evolve", experiment, "--quiet", "--set", f"run.directory={begun}", "--set", "run.stop.generations=4"])
+checkpoint = (begun / "checkpoint.cmb").read_bytes()
 directory = chosen.work / "run"
-harness.run(chosen, 1, ["evolve", experiment, "--quiet", "--set", f"run.directory={directory}", "--set", "run.stop.generations=4"])
-checkpoint = (directory / "checkpoint.cmb").read_bytes()
+
+
+def begin_again():
+    """What was committed before an error stays: each error meets the same run."""
+    shutil.rmtree(directory, ignore_errors=True)
+    shutil.copytree(begun, directory)
+
+
 NO_DRIVER = {"VK_ICD_FILENAMES": "/nonexistent", "VK_DRIVER_FILES": "/nonexistent"}
 CASES = [([], NO_DRIVER, 4, "no driver is installed"),
          (["--set", "engine.device=local_rank"], {}, 4, "there is no GPU"),
@@ -24,6 +35,7 @@ if chosen.faulty_loader:
                            "CAMBRIAN_FAULT_RESULT": "-4"}, 4, "the Vulkan device is lost"))
 for ranks in (1, 2):
     for extra, environment, code, message in CASES:
+        begin_again()
         text = harness.run(chosen, ranks, ["resume", directory, "--quiet", "--set", "run.stop.generations=8", *extra],
                            expect=code, **environment)
         if message not in text:
@@ -31,6 +43,7 @@ for ranks in (1, 2):
         if (directory / "checkpoint.cmb").read_bytes() != checkpoint:
             harness.fail(f"{ranks} ranks, {extra}: the checkpoint has changed")
 # Less memory than the population needs: it is evaluated in parts, and nothing else changes.
+begin_again()
 harness.run(chosen, 1, ["resume", directory, "--quiet", "--set", "run.stop.generations=8", "--set", "engine.memory_limit=64KiB"])
 harness.same(expected, directory, "a run resumed after errors of its device, with little memory")
 print(f"{2 * len(CASES)} errors of devices left the checkpoint as it was")
