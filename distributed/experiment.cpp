@@ -41,10 +41,14 @@ bool Experiment::reevaluates() const {
 }
 
 std::unique_ptr<evolve::Strategy> make_strategy(const Experiment& experiment) {
-    return experiment.strategies.make(experiment.strategy,
-                                      {.seed = experiment.seed,
-                                       .population = experiment.population,
-                                       .splice_rate = experiment.variation.splice.rate});
+    evolve::StrategyContext context{.seed = experiment.seed,
+                                    .population = experiment.population,
+                                    .splice_rate = experiment.variation.splice.rate,
+                                    .islands = experiment.islands};
+    for (const evolve::IslandVariation& island : experiment.variation.islands) {
+        context.splice_rates.push_back(island.splice.rate);
+    }
+    return experiment.strategies.make(experiment.strategy, context);
 }
 
 std::string run_identity(const Experiment& experiment) {

@@ -96,6 +96,7 @@ struct Experiment {
     evolve::StrategyRegistry strategies = evolve::standard_strategies();
     std::string strategy = "elite";  ///< Of the registry.
     evolve::PopulationSettings population;
+    evolve::IslandSettings islands;
     Reevaluate reevaluate = Reevaluate::automatic;
     std::shared_ptr<const evolve::Task> task;
     evolve::VariationSettings variation;

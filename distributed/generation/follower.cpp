@@ -130,7 +130,11 @@ std::vector<std::uint32_t> Follower::missing_parents(OrderRange births, std::siz
         if ((*pool_)[place]) {
             continue;
         }
-        if (const auto recipe = recipe_of(members[place]); recipe && recipes.size() < remakes) {
+        // Another island may have the same genome.
+        if (SharedGenome here = find(members[place].origin)) {
+            (*pool_)[place] = std::move(here);
+        } else if (const auto recipe = recipe_of(members[place]);
+                   recipe && recipes.size() < remakes) {
             recipes.emplace_back(place, *recipe);
         } else {
             missing.push_back(place);

@@ -12,20 +12,23 @@ namespace cambrian::distributed {
 void PendingShards::add(ShardOrder order, std::span<const std::uint32_t> missing,
                         const Round& round, const std::function<int(std::uint32_t place)>& whom,
                         Time deadline) {
+    PendingShard& shard = shards_.emplace_back(PendingShard{std::move(order), {}});
     for (const std::uint32_t place : missing) {
         const evolve::BirthId origin = round.strategy->parent_pool()[place].origin;
-        if (asked_.emplace(origin, Asked{place, deadline}).second) {
+        shard.missing.insert(origin);
+        const auto [asked, added] = asked_.try_emplace(origin, Asked{{}, deadline});
+        asked->second.places.insert(place);
+        if (added) {
             unsaid_[whom(place)].origins.push_back(origin);
         }
     }
-    shards_.push_back({std::move(order), {missing.begin(), missing.end()}});
 }
 
 PendingShards::Requests PendingShards::take_requests() {
     return std::exchange(unsaid_, {});
 }
 
-std::uint32_t PendingShards::place_of(evolve::BirthId origin) const {
+const std::set<std::uint32_t>& PendingShards::places_of(evolve::BirthId origin) const {
     const auto at = asked_.find(origin);
     if (at == asked_.end()) {
         throw InputError(fmt::format(
@@ -33,13 +36,13 @@ std::uint32_t PendingShards::place_of(evolve::BirthId origin) const {
             "every rank runs the same program",
             origin));
     }
-    return at->second.place;
+    return at->second.places;
 }
 
-void PendingShards::fill(std::uint32_t place) {
-    std::erase_if(asked_, [place](const auto& entry) { return entry.second.place == place; });
+void PendingShards::fill(evolve::BirthId origin) {
+    asked_.erase(origin);
     for (PendingShard& shard : shards_) {
-        shard.missing.erase(place);
+        shard.missing.erase(origin);
     }
 }
 
@@ -72,11 +75,10 @@ std::vector<ShardOrder> PendingShards::take_complete() {
 }
 
 std::vector<std::uint64_t> PendingShards::give_up(evolve::BirthId origin) {
-    const std::uint32_t place = place_of(origin);
     asked_.erase(origin);
     std::vector<std::uint64_t> given_up;
     std::erase_if(shards_, [&](const PendingShard& shard) {
-        if (!shard.missing.contains(place)) {
+        if (!shard.missing.contains(origin)) {
             return false;
         }
         given_up.push_back(shard.order.shard);

@@ -19,7 +19,7 @@ namespace cambrian::distributed {
 /// A shard whose parents are not all on this rank yet.
 struct PendingShard {
     ShardOrder order;
-    std::set<std::uint32_t> missing;  ///< Places of parents.
+    std::set<evolve::BirthId> missing;  ///< Origins of parents.
 };
 
 /// The shards of one round that wait for genomes, and who was asked for what. Says what to ask; the
@@ -36,9 +36,11 @@ class PendingShards {
     /// What has not been said yet, to be sent now.
     [[nodiscard]] Requests take_requests();
 
-    /// An answer of a rank names an origin: its place. Throws InputError where nobody asked for it.
-    [[nodiscard]] std::uint32_t place_of(evolve::BirthId origin) const;
-    void fill(std::uint32_t place);
+    /// An answer of a rank names an origin: its places in the parent pool, for islands may share a
+    /// genome. Throws InputError where nobody asked for it.
+    [[nodiscard]] const std::set<std::uint32_t>& places_of(evolve::BirthId origin) const;
+    /// The genome is here.
+    void fill(evolve::BirthId origin);
     /// Asks another rank for what one lacks, or did not give in time.
     void ask_instead(evolve::BirthId origin, int rank, Time deadline);
     [[nodiscard]] std::vector<evolve::BirthId> overdue(Time now) const;
@@ -52,7 +54,7 @@ class PendingShards {
 
   private:
     struct Asked {
-        std::uint32_t place = 0;
+        std::set<std::uint32_t> places;
         Time deadline;
     };
 

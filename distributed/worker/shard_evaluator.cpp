@@ -50,7 +50,7 @@ ShardEvaluator::ShardEvaluator(Backend& backend, const Experiment& experiment)
     : genomes_(spare_bytes),
       variation_(experiment.seed, experiment.variation),
       evaluator_(backend, *experiment.task, experiment.seed,
-                 evolve::family_of(experiment.family, experiment.variation.mutation)),
+                 evolve::family_of(experiment.family, experiment.variation)),
       details_(experiment.log.individuals == LoggedIndividuals::all),
       threads_(backend.threads()) {
     if (!experiment.distribution.fallback) {
@@ -60,7 +60,7 @@ ShardEvaluator::ShardEvaluator(Backend& backend, const Experiment& experiment)
         Fallback made{experiment.distribution.fallback(), nullptr};
         made.evaluator = std::make_unique<evolve::Evaluator>(
             *made.backend, *experiment.task, experiment.seed,
-            evolve::family_of(experiment.family, experiment.variation.mutation));
+            evolve::family_of(experiment.family, experiment.variation));
         return made;
     };
 }

@@ -281,9 +281,8 @@ class Worker {
     }
 
     void take_genomes(int rank, const GenomeReply& reply) {
-        std::vector<std::uint32_t> places;
         for (const NamedGenome& named : reply.genomes) {
-            places.push_back(pending_.place_of(named.origin));
+            static_cast<void>(pending_.places_of(named.origin));
         }
         std::vector<GenomeAnswer> answers(reply.genomes.size());
         for_each_index(threads_, answers.size(), 1, [&](std::size_t i) {
@@ -291,14 +290,16 @@ class Worker {
         });
         for (std::size_t i = 0; i < answers.size(); ++i) {
             if (answers[i].genome) {
-                follower_.fill(places[i], std::move(answers[i].genome));
-                pending_.fill(places[i]);
+                for (const std::uint32_t place : pending_.places_of(reply.genomes[i].origin)) {
+                    follower_.fill(place, answers[i].genome);
+                }
+                pending_.fill(reply.genomes[i].origin);
             } else {
                 lack(reply.genomes[i].origin, rank, answers[i].problem);
             }
         }
         for (const evolve::BirthId origin : reply.gone) {
-            static_cast<void>(pending_.place_of(origin));
+            static_cast<void>(pending_.places_of(origin));
             lack(origin, rank, {});
         }
         begin_complete();

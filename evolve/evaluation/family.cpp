@@ -1,5 +1,7 @@
 #include "cambrian/evolve/evaluation/family.hpp"
 
+#include <algorithm>
+
 namespace cambrian::evolve {
 namespace {
 
@@ -14,6 +16,15 @@ bool makes_structures(const MutationSettings& mutation) {
 Family family_of(FamilyChoice choice, const MutationSettings& mutation) {
     const bool interpreted = choice == FamilyChoice::interpreted ||
                              (choice == FamilyChoice::automatic && makes_structures(mutation));
+    return interpreted ? Family::interpreted : Family::graph;
+}
+
+Family family_of(FamilyChoice choice, const VariationSettings& variation) {
+    const bool interpreted =
+        family_of(choice, variation.mutation) == Family::interpreted ||
+        std::ranges::any_of(variation.islands, [choice](const IslandVariation& island) {
+            return family_of(choice, island.mutation) == Family::interpreted;
+        });
     return interpreted ? Family::interpreted : Family::graph;
 }
 

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "cambrian/evolve/variation/mutation.hpp"
+#include "cambrian/evolve/variation/variation.hpp"
 
 namespace cambrian::evolve {
 
@@ -29,5 +30,7 @@ inline constexpr std::array<std::string_view, 3> family_choice_names{"auto", "gr
 
 /// A function of the config only, so that all ranks of a run choose alike.
 [[nodiscard]] Family family_of(FamilyChoice choice, const MutationSettings& mutation);
+/// The same for a run whose islands may differ.
+[[nodiscard]] Family family_of(FamilyChoice choice, const VariationSettings& variation);
 
 }  // namespace cambrian::evolve

@@ -16,7 +16,7 @@ namespace cambrian::evolve {
 
 namespace {
 
-constexpr std::uint32_t format = 2;
+constexpr std::uint32_t elite_format = 2;
 constexpr std::size_t member_bytes = 24;
 /// A decision is the survivors, best first: position and fitness of each.
 constexpr std::size_t survivor_bytes = 12;
@@ -28,11 +28,6 @@ constexpr std::size_t survivor_bytes = 12;
         generation, why));
 }
 
-/// Fitter first; ties go to the lower id.
-bool before(const Member& a, const Member& b) {
-    return a.fitness != b.fitness ? a.fitness > b.fitness : a.birth < b.birth;
-}
-
 class EliteStrategy final : public Strategy {
   public:
     explicit EliteStrategy(const StrategyContext& context)
@@ -40,30 +35,39 @@ class EliteStrategy final : public Strategy {
           size_(context.population.size),
           elites_(elite_count(context.population)),
           splice_rate_(context.splice_rate),
-          select_key_(random_key(context.seed, "select")) {
+          island_(context.island),
+          ids_{context.ids.offset, context.ids.stride == 0 ? size_ : context.ids.stride},
+          select_key_(random_key(context.seed, "select", context.island)) {
         CAMBRIAN_ASSERT(size_ > 0 && size_ <= std::numeric_limits<std::uint32_t>::max());
     }
 
     [[nodiscard]] std::uint64_t generation() const override { return generation_; }
     [[nodiscard]] std::uint64_t births() const override { return size_; }
-    [[nodiscard]] BirthId first_birth() const override { return generation_ * size_; }
+    [[nodiscard]] BirthId first_birth() const override {
+        return generation_ * ids_.stride + ids_.offset;
+    }
     [[nodiscard]] std::span<const Member> parent_pool() const override { return parent_pool_; }
 
     [[nodiscard]] Birth birth(std::uint64_t position) const override {
         CAMBRIAN_EXPECT(position < size_);
         const BirthId id = first_birth() + position;
         if (parent_pool_.empty()) {
-            return {.id = id, .recipe = Recipe::sample, .parents = {}};
+            return {.id = id, .recipe = Recipe::sample, .parents = {}, .island = island_};
         }
         if (position < parent_pool_.size()) {
-            return {.id = id, .recipe = Recipe::carry, .parents = {parent(position)}};
+            return {.id = id,
+                    .recipe = Recipe::carry,
+                    .parents = {parent(position)},
+                    .island = island_};
         }
-        return {.id = id, .recipe = Recipe::vary, .parents = select(id)};
+        return {.id = id, .recipe = Recipe::vary, .parents = select(id), .island = island_};
     }
 
     [[nodiscard]] Decision decide(const Scores& scores, ThreadPool& threads) const override;
     [[nodiscard]] std::unique_ptr<Strategy> apply(
         std::span<const std::byte> decision) const override;
+    [[nodiscard]] std::unique_ptr<Strategy> receive(std::span<const Member> immigrants,
+                                                    bool extinct) const override;
     [[nodiscard]] std::vector<std::byte> save() const override;
     [[nodiscard]] std::unique_ptr<Strategy> load(std::span<const std::byte> bytes) const override;
 
@@ -100,6 +104,8 @@ class EliteStrategy final : public Strategy {
     std::uint64_t size_;
     std::uint64_t elites_;
     float splice_rate_;
+    std::uint32_t island_;
+    IdSpace ids_;
     RandomKey select_key_;
     std::uint64_t generation_ = 0;
     std::vector<Member> parent_pool_;  // best first; empty before the first valid score
@@ -117,8 +123,8 @@ Decision EliteStrategy::decide(const Scores& scores, ThreadPool&) const {
     }
     const std::size_t kept = std::min<std::size_t>(members.size(), elites_);
     const auto end = members.begin() + static_cast<std::ptrdiff_t>(kept);
-    std::nth_element(members.begin(), end, members.end(), before);
-    std::sort(members.begin(), end, before);
+    std::nth_element(members.begin(), end, members.end(), fitter);
+    std::sort(members.begin(), end, fitter);
     Decision decision(kept * survivor_bytes);
     std::byte* at = decision.data();
     for (std::size_t place = 0; place < kept; ++place) {
@@ -150,13 +156,36 @@ std::unique_ptr<Strategy> EliteStrategy::apply(std::span<const std::byte> decisi
     return next;
 }
 
+std::unique_ptr<Strategy> EliteStrategy::receive(std::span<const Member> immigrants,
+                                                 bool extinct) const {
+    auto next = std::make_unique<EliteStrategy>(*this);
+    std::vector<Member>& pool = next->parent_pool_;
+    pool.resize(extinct ? 0 : pool.size());
+    std::vector<Member> sorted(immigrants.begin(), immigrants.end());
+    std::sort(sorted.begin(), sorted.end(), fitter);
+    std::vector<Member> arrived;  // Each genome once: a champion that migrates often fills no pool.
+    for (const Member& member : sorted) {
+        const auto same = [&](const Member& other) { return other.origin == member.origin; };
+        if (arrived.size() < elites_ && std::ranges::none_of(pool, same) &&
+            std::ranges::none_of(arrived, same)) {
+            arrived.push_back(member);
+        }
+    }
+    pool.resize(std::min<std::size_t>(pool.size(), elites_ - arrived.size()));
+    pool.insert(pool.end(), arrived.begin(), arrived.end());
+    std::sort(pool.begin(), pool.end(), fitter);
+    return next;
+}
+
 std::vector<std::byte> EliteStrategy::save() const {
     ArchiveWriter writer;
-    writer.write(format);
+    writer.write(elite_format);
     writer.write(seed_);
     writer.write(size_);
     writer.write(elites_);
     writer.write(splice_rate_);
+    writer.write(ids_.offset);
+    writer.write(ids_.stride);
     writer.write(generation_);
     std::vector<std::byte> members(parent_pool_.size() * member_bytes);
     std::byte* at = members.data();
@@ -173,11 +202,11 @@ std::vector<std::byte> EliteStrategy::save() const {
 void EliteStrategy::check_pool() const {
     for (std::size_t place = 0; place < parent_pool_.size(); ++place) {
         const Member& member = parent_pool_[place];
-        const bool last = generation_ > 0 && member.birth / size_ == generation_ - 1;
+        const bool last = generation_ > 0 && member.birth / ids_.stride == generation_ - 1;
         if (!last || member.origin > member.birth || std::isnan(member.fitness)) {
             refuse(generation_ - 1, fmt::format("member {} is of another one", place));
         }
-        if (place > 0 && !before(parent_pool_[place - 1], member)) {
+        if (place > 0 && !fitter(parent_pool_[place - 1], member)) {
             refuse(generation_ - 1, fmt::format("member {} is out of order", place));
         }
     }
@@ -187,16 +216,18 @@ std::unique_ptr<Strategy> EliteStrategy::load(std::span<const std::byte> bytes) 
     ArchiveReader reader(bytes, "strategy of the checkpoint");
     std::uint32_t found = 0;
     reader.read(found);
-    if (found != format) {
-        reader.fail(fmt::format("it has format {}, this program reads {}", found, format));
+    if (found != elite_format) {
+        reader.fail(fmt::format("it has format {}, this program reads {}", found, elite_format));
     }
     auto other = std::make_unique<EliteStrategy>(*this);
     reader.read(other->seed_);
     reader.read(other->size_);
     reader.read(other->elites_);
     reader.read(other->splice_rate_);
+    reader.read(other->ids_.offset);
+    reader.read(other->ids_.stride);
     if (other->seed_ != seed_ || other->size_ != size_ || other->elites_ != elites_ ||
-        other->splice_rate_ != splice_rate_) {
+        other->splice_rate_ != splice_rate_ || other->ids_ != ids_) {
         reader.fail("it was saved with another seed, population or splice rate");
     }
     reader.read(other->generation_);

@@ -14,6 +14,12 @@ Hash128 digest(const Strategy& strategy) {
     return hash128(strategy.save());
 }
 
+std::unique_ptr<Strategy> Strategy::receive(std::span<const Member>, bool) const {
+    throw ConfigError(
+        "this strategy takes no migrants (it defines no receive()) set islands.count to 1, or "
+        "islands.every and islands.extinction_every to 0");
+}
+
 void StrategyRegistry::add(std::string name, Factory factory) {
     CAMBRIAN_ASSERT(factory != nullptr);
     const auto [position, added] = factories_.try_emplace(std::move(name), std::move(factory));
@@ -31,7 +37,8 @@ std::unique_ptr<Strategy> StrategyRegistry::make(std::string_view type,
         throw ConfigError(fmt::format("strategy.type is \"{}\" (known: {}) {}", type,
                                       joined(names()), nearest_hint(std::string(type), names())));
     }
-    return found->second(context);
+    return context.islands.count == 1 ? found->second(context)
+                                      : make_islands(found->second, context);
 }
 
 std::vector<std::string> StrategyRegistry::names() const {

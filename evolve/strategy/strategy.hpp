@@ -14,6 +14,7 @@
 #include "cambrian/engine/core/hash.hpp"
 #include "cambrian/engine/core/json/field.hpp"
 #include "cambrian/engine/core/thread_pool.hpp"
+#include "cambrian/evolve/strategy/islands.hpp"
 #include "cambrian/evolve/strategy/scores.hpp"
 #include "cambrian/evolve/variation/birth.hpp"
 
@@ -26,6 +27,11 @@ struct Member {
     double fitness = worst_fitness;
     bool operator==(const Member&) const = default;
 };
+
+/// The fitter first; of equals the one with the lower id.
+[[nodiscard]] inline bool fitter(const Member& a, const Member& b) {
+    return a.fitness != b.fitness ? a.fitness > b.fitness : a.birth < b.birth;
+}
 
 /// What a strategy decided about a generation, in its own words: small, and all that other ranks
 /// need to follow.
@@ -55,6 +61,11 @@ class Strategy {
     [[nodiscard]] virtual std::unique_ptr<Strategy> apply(
         std::span<const std::byte> decision) const = 0;
 
+    /// The same generation with parents from other islands, who take the places of the worst of its
+    /// own, or of all where these have died out. Throws ConfigError where a strategy takes none.
+    [[nodiscard]] virtual std::unique_ptr<Strategy> receive(std::span<const Member> immigrants,
+                                                            bool extinct) const;
+
     /// This state in bytes, and the state that such bytes hold, which must be of a strategy with
     /// equal settings: else load throws InputError.
     [[nodiscard]] virtual std::vector<std::byte> save() const = 0;
@@ -78,11 +89,23 @@ struct PopulationSettings {
 /// How many are carried over: ⌈fraction · size⌉, at least one.
 [[nodiscard]] std::uint64_t elite_count(const PopulationSettings& settings);
 
+/// Which births are a strategy's: of `stride` in a generation those from `offset` on.
+struct IdSpace {
+    std::uint64_t offset = 0;
+    std::uint64_t stride = 0;  ///< 0: as many as there are births.
+    bool operator==(const IdSpace&) const = default;
+};
+
 /// What every strategy is made from.
 struct StrategyContext {
     std::uint64_t seed = 1;
-    PopulationSettings population;
+    PopulationSettings population{};
     float splice_rate = 0.0F;
+    IslandSettings islands{};
+    std::vector<float> splice_rates{};  ///< Of each island; empty: `splice_rate` of all.
+    // Of one island.
+    std::uint32_t island = 0;
+    IdSpace ids{};
 };
 
 /// Strategies by `strategy.type`, passed by value: a program adds its own.
@@ -91,7 +114,8 @@ class StrategyRegistry {
     using Factory = std::function<std::unique_ptr<Strategy>(const StrategyContext& context)>;
     /// Throws ConfigError when the name is taken.
     void add(std::string name, Factory factory);
-    /// A run before its first generation. Throws ConfigError naming the nearest type.
+    /// A run before its first generation, on one island or on many. Throws ConfigError naming the
+    /// nearest type.
     [[nodiscard]] std::unique_ptr<Strategy> make(std::string_view type,
                                                  const StrategyContext& context) const;
     [[nodiscard]] std::vector<std::string> names() const;
@@ -99,6 +123,11 @@ class StrategyRegistry {
   private:
     std::map<std::string, Factory, std::less<>> factories_;
 };
+
+/// A strategy on each of several islands, which exchange parents by IslandSettings. A decision is
+/// those of all; migration follows from it on every rank.
+[[nodiscard]] std::unique_ptr<Strategy> make_islands(const StrategyRegistry::Factory& factory,
+                                                     const StrategyContext& context);
 
 /// The strategies that come with Cambrian: elite.
 [[nodiscard]] StrategyRegistry standard_strategies();

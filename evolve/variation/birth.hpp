@@ -76,6 +76,7 @@ struct Birth {
     BirthId id = 0;
     Recipe recipe = Recipe::sample;
     Parents parents;  ///< Two for a splice, fitter first.
+    std::uint32_t island = 0;
     bool operator==(const Birth&) const = default;
 };
 

@@ -80,12 +80,21 @@ std::uint32_t Variation::materialise(const Birth& birth, std::span<const Genome*
         return 0;
     }
     CAMBRIAN_ASSERT(birth.recipe == Recipe::vary && !parents.empty() && parents.size() <= 2);
-    start(child, splice_key_, settings_.splice, birth, parents);
+    start(child, splice_key_, splice_of(birth), birth, parents);
     RandomStream rng(mutate_key_, birth.id);
     MutationResult result =
-        mutate(rng, settings_.mutation, settings_.limits, std::move(child), birth.id);
+        mutate(rng, mutation_of(birth), settings_.limits, std::move(child), birth.id);
     child = std::move(result.genome);
     return result.retries;
+}
+
+const MutationSettings& Variation::mutation_of(const Birth& birth) const {
+    return settings_.islands.empty() ? settings_.mutation
+                                     : settings_.islands.at(birth.island).mutation;
+}
+
+const SpliceSettings& Variation::splice_of(const Birth& birth) const {
+    return settings_.islands.empty() ? settings_.splice : settings_.islands.at(birth.island).splice;
 }
 
 /// Of an initial network with its weights, birth 0 is that very network: no generation is worse.

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "cambrian/evolve/variation/birth.hpp"
 #include "cambrian/evolve/variation/mutation.hpp"
@@ -21,6 +22,12 @@ struct InitialNetwork {
 /// Names what founders are made of: structure and genes, and the weights where they are kept.
 [[nodiscard]] Hash128 content_hash(const InitialNetwork& initial);
 
+/// How the children of one island differ from their parents.
+struct IslandVariation {
+    MutationSettings mutation;
+    SpliceSettings splice;
+};
+
 /// Everything identity-relevant about variation in a run.
 struct VariationSettings {
     Blueprint founder;
@@ -29,6 +36,7 @@ struct VariationSettings {
     SpliceSettings splice;
     /// Of structure `founder`; null: founders have fresh weights and the genes of their slots.
     std::shared_ptr<const InitialNetwork> initial = nullptr;
+    std::vector<IslandVariation> islands{};  ///< By Birth::island; empty: all as above.
 };
 
 struct Offspring {
@@ -54,6 +62,8 @@ class Variation {
 
   private:
     void found(const Birth& birth, Genome& child) const;
+    [[nodiscard]] const MutationSettings& mutation_of(const Birth& birth) const;
+    [[nodiscard]] const SpliceSettings& splice_of(const Birth& birth) const;
 
     VariationSettings settings_;
     std::shared_ptr<const Network> founder_;  // built once, shared by copies

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "cambrian/evolve/strategy/strategy.hpp"
 #include "cambrian/evolve/tasks/task.hpp"
 #include "cambrian/evolve/variation/splice.hpp"
 
@@ -16,6 +17,7 @@ struct CommandContext {
     const evolve::TaskRegistry& tasks;
     std::ostream& out;
     std::ostream& err;
+    const evolve::StrategyRegistry& strategies;
 };
 
 /// Of evolve, train and resume.

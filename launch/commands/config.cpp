@@ -140,7 +140,8 @@ int validate_command(const CommandContext& context, const std::string& config,
         if (!both) return exit_done;
     }
     const ResolvedConfig resolved = resolve_evolution(document, schema);
-    const distributed::Experiment experiment = make_experiment(resolved, schema, context.tasks);
+    const distributed::Experiment experiment =
+        make_experiment(resolved, schema, context.tasks, context.strategies);
     context.out << fmt::format("valid{}: {}\n", both ? " for evolution" : "", config)
                 << founder_text(resolved) << summary_text(experiment);
     return exit_done;

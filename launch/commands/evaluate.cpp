@@ -81,9 +81,8 @@ int evaluate_command(const CommandContext& context, const EvaluateOptions& optio
     DeviceSettings settings = device_settings(config.effective->at("engine"), RankPlace{});
     require_backend_for(settings, options.dump, options.profile);
     const auto backend = make_backend(settings);
-    evolve::Evaluator evaluator(
-        *backend, *task, experiment.seed,
-        evolve::family_of(experiment.family, experiment.variation.mutation));
+    evolve::Evaluator evaluator(*backend, *task, experiment.seed,
+                                evolve::family_of(experiment.family, experiment.variation));
     const std::array<const evolve::Genome*, 1> genomes{&network.genome};
     const evolve::EvaluationRound round{phase, unseen_round};
     evolve::Evaluation result = evaluator.evaluate(genomes, round).front();

@@ -63,8 +63,9 @@ int show(const CommandContext& context, const RunOptions& options) {
         return exit_done;
     }
     const auto task = make_task(job.config, context.tasks);
-    const distributed::Experiment experiment = make_experiment(
-        job.config, schema, task, make_founder(job.config, *task, resumed(options)));
+    const distributed::Experiment experiment =
+        make_experiment(job.config, schema, task, make_founder(job.config, *task, resumed(options)),
+                        Purpose::evolve, context.strategies);
     const RankPlace place{launcher_local_rank(), launcher_local_size()};
     const DeviceSettings settings = device_settings(job.config.effective->at("engine"), place);
     const auto backend = make_backend(settings);
@@ -210,7 +211,8 @@ int run_rank(const Rank& rank) {
         find_founder(job, options, *task, rank.communicator, rank.interrupt);
     if (!founder) return ended_worker(rank);
     distributed::Experiment experiment =
-        make_experiment(job.config, rank.schema, task, *std::move(founder));
+        make_experiment(job.config, rank.schema, task, *std::move(founder), Purpose::evolve,
+                        rank.context.strategies);
     if (options.require_solved) require_solved(experiment.stop);
     if (rank.coordinates() && options.proceed)
         check_same_run(experiment.directory, job.config, rank.schema);

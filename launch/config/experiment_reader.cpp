@@ -74,6 +74,47 @@ void settle_insertion(const ResolvedConfig& config, Purpose purpose,
     }
 }
 
+/// Throws ConfigError where nobody would be born on an island.
+void check_births(const evolve::PopulationSettings& settings, std::uint64_t islands) {
+    if (evolve::elite_count(settings) < settings.size) return;
+    throw ConfigError(fmt::format(
+        "population.size {}{} with population.elite_fraction {} carries every individual over (no "
+        "child would ever be born) use a larger population{}{}",
+        settings.size, islands > 1 ? " of an island" : "", settings.elite_fraction,
+        settings.size > 1 ? " or a smaller fraction" : "", islands > 1 ? " or fewer islands" : ""));
+}
+
+/// Settings of a section with those of an island in their place.
+template <class Settings>
+Settings on_island(const Settings& common, const Json& island, const char* name,
+                   const std::string& path) {
+    Settings own = common;
+    if (const auto found = island.find(name); found != island.end())
+        field_json::read_fields(own, nlohmann::json(*found), json_read::member(path, name));
+    return own;
+}
+
+void read_islands(const ResolvedConfig& config, distributed::Experiment& experiment) {
+    const Json& json = *config.effective;
+    experiment.islands = section<evolve::IslandSettings>(json, "islands", {"overrides"});
+    for (const std::uint64_t size :
+         evolve::island_sizes(experiment.islands, experiment.population.size))
+        check_births({size, experiment.population.elite_fraction}, experiment.islands.count);
+    const Json& overrides = json.at("islands").at("overrides");
+    if (overrides.empty()) return;
+    if (overrides.size() != experiment.islands.count)
+        throw ConfigError(fmt::format(
+            "{}: islands.overrides has {} entries (islands.count is {}) give each island one, {{}} "
+            "for an island like all",
+            config.origins.of("islands.overrides"), overrides.size(), experiment.islands.count));
+    for (std::size_t i = 0; i < overrides.size(); ++i) {
+        const std::string path = fmt::format("islands.overrides[{}]", i);
+        experiment.variation.islands.push_back(
+            {on_island(experiment.variation.mutation, overrides[i], "mutation", path),
+             on_island(experiment.variation.splice, overrides[i], "splice", path)});
+    }
+}
+
 distributed::DistributionSettings distribution_settings(const Json& config) {
     auto result = section<distributed::DistributionSettings>(config, "distributed",
                                                              {"shard_size", "start_seconds"});
@@ -98,12 +139,7 @@ fs::path base_directory(const Json& config, const fs::path& config_directory) {
 
 evolve::PopulationSettings population_settings(const Json& config) {
     const auto settings = section<evolve::PopulationSettings>(config, "population", {"reevaluate"});
-    if (evolve::elite_count(settings) == settings.size)
-        throw ConfigError(
-            fmt::format("population.size {} with population.elite_fraction {} carries every "
-                        "individual over (no child would ever be born) use a larger population{}",
-                        settings.size, settings.elite_fraction,
-                        settings.size > 1 ? " or a smaller fraction" : ""));
+    check_births(settings, 1);
     return settings;
 }
 
@@ -167,16 +203,21 @@ std::shared_ptr<const evolve::Task> make_task(const ResolvedConfig& config,
 }
 
 distributed::Experiment make_experiment(const ResolvedConfig& config, const Schema& schema,
-                                        const evolve::TaskRegistry& tasks) {
+                                        const evolve::TaskRegistry& tasks,
+                                        const evolve::StrategyRegistry& strategies) {
     const std::shared_ptr<const evolve::Task> task = make_task(config, tasks);
-    return make_experiment(config, schema, task, make_founder(config, *task));
+    return make_experiment(config, schema, task, make_founder(config, *task), Purpose::evolve,
+                           strategies);
 }
 
 distributed::Experiment make_experiment(const ResolvedConfig& config, const Schema& schema,
                                         std::shared_ptr<const evolve::Task> task, Founder founder,
-                                        Purpose purpose) {
+                                        Purpose purpose,
+                                        const evolve::StrategyRegistry& strategies) {
     const Json& json = *config.effective;
     distributed::Experiment experiment;
+    experiment.strategies = strategies;
+    experiment.strategy = json.at("strategy").at("type").get<std::string>();
     const Json& run = json.at("run");
     experiment.name = run.at("name").get<std::string>();
     experiment.directory = run.at("directory").get<std::string>();
@@ -194,6 +235,8 @@ distributed::Experiment make_experiment(const ResolvedConfig& config, const Sche
     settle_insertion(config, purpose, experiment);
     experiment.notes.insert(experiment.notes.end(), founder.notes.begin(), founder.notes.end());
     experiment.variation.splice = section<evolve::SpliceSettings>(json, "splice");
+    read_islands(config, experiment);
+    if (purpose == Purpose::evolve) static_cast<void>(distributed::make_strategy(experiment));
     read_key(experiment.family, json, "engine", "family");
     if (const Json& task_section = json.at("task"); task_section.contains("validation"))
         experiment.validation.every = task_section["validation"].at("every").get<std::uint64_t>();

@@ -36,16 +36,15 @@ struct Founder;
 /// What an experiment is made for; only evolution changes networks.
 enum class Purpose : std::uint8_t { evolve, evaluate };
 /// All of an experiment of a task and of what it starts from. Throws ConfigError.
-[[nodiscard]] distributed::Experiment make_experiment(const ResolvedConfig& config,
-                                                      const Schema& schema,
-                                                      std::shared_ptr<const evolve::Task> task,
-                                                      Founder founder,
-                                                      Purpose purpose = Purpose::evolve);
+[[nodiscard]] distributed::Experiment make_experiment(
+    const ResolvedConfig& config, const Schema& schema, std::shared_ptr<const evolve::Task> task,
+    Founder founder, Purpose purpose = Purpose::evolve,
+    const evolve::StrategyRegistry& strategies = evolve::standard_strategies());
 /// Makes the task (reads its data) and the starting network, and checks that they fit. Throws
 /// ConfigError, ShapeError or InputError.
-[[nodiscard]] distributed::Experiment make_experiment(const ResolvedConfig& config,
-                                                      const Schema& schema,
-                                                      const evolve::TaskRegistry& tasks);
+[[nodiscard]] distributed::Experiment make_experiment(
+    const ResolvedConfig& config, const Schema& schema, const evolve::TaskRegistry& tasks,
+    const evolve::StrategyRegistry& strategies = evolve::standard_strategies());
 
 /// run.directory with each key in braces replaced by its value: {name} and {seed} are those of run,
 /// others are written in full, {population.size}. A slash in a value becomes a dash: a value is a

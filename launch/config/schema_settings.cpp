@@ -52,6 +52,8 @@ Json said(const evolve::TaskRegistry& tasks) {
                                           {"mixed", initially(experiment.distribution.mixed)}};
     properties["population"] = section<evolve::PopulationSettings>();
     properties["population"]["properties"]["reevaluate"] = initially(experiment.reevaluate);
+    properties["strategy"]["properties"]["type"] = initially(experiment.strategy);
+    properties["islands"] = section<evolve::IslandSettings>();
     properties["task"]["x-variants"] = tasks.schema();
     properties["training"] = training_section();
     properties["splice"] = section<evolve::SpliceSettings>();

@@ -362,10 +362,10 @@ class CommandLine {
 }  // namespace
 
 int run_program(const std::vector<std::string>& arguments, const evolve::TaskRegistry& tasks,
-                std::ostream& out, std::ostream& err) {
+                std::ostream& out, std::ostream& err, const evolve::StrategyRegistry& strategies) {
     int code = exit_failed;
     try {
-        CommandLine command_line({tasks, out, err});
+        CommandLine command_line({tasks, out, err, strategies});
         code = command_line.run(arguments);
         // A full disk may only be told now.
         if (!out.flush() && launcher_rank() == 0)
@@ -388,7 +388,7 @@ int run_program(const std::vector<std::string>& arguments, const evolve::TaskReg
 
 namespace cambrian {
 
-int main(int argc, char** argv, evolve::TaskRegistry tasks) {
+int main(int argc, char** argv, evolve::TaskRegistry tasks, evolve::StrategyRegistry strategies) {
     try {
         launch::open_standard_descriptors();
     } catch (const Error& error) {
@@ -396,7 +396,7 @@ int main(int argc, char** argv, evolve::TaskRegistry tasks) {
         return exit_failed;
     }
     const std::vector<std::string> arguments(argv + std::min(argc, 1), argv + argc);
-    return launch::run_program(arguments, tasks, std::cout, std::cerr);
+    return launch::run_program(arguments, tasks, std::cout, std::cerr, strategies);
 }
 
 }  // namespace cambrian

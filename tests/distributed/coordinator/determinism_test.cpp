@@ -66,6 +66,27 @@ TEST(Determinism, CallbackIsTheSameHoweverItIsSpread) {
     expect_one_result(callback_experiment({}, sum_task()));
 }
 
+TEST(Determinism, IslandsAreTheSameHoweverTheyAreSpread) {
+    Experiment experiment = xor_experiment({});
+    experiment.population.size = 48;
+    experiment.islands = {.count = 4,
+                          .topology = evolve::Topology::torus,
+                          .every = 2,
+                          .migrants = 2,
+                          .extinction_every = 3,
+                          .sizes = {6, 12, 10, 20}};
+    expect_one_result(experiment);
+    experiment.islands = {.count = 3,
+                          .topology = evolve::Topology::random,
+                          .every = 1,
+                          .choice = evolve::Migrants::random};
+    experiment.variation.islands.assign(
+        3, {experiment.variation.mutation, experiment.variation.splice});
+    experiment.variation.islands[1].mutation.weight_power = 1.0F;
+    experiment.variation.islands[2].splice.rate = 1.0F;
+    expect_one_result(experiment);
+}
+
 TEST(Determinism, SeedChangesTheResult) {
     const TemporaryDirectory place;
     Experiment other = xor_experiment({});

@@ -1,0 +1,227 @@
+#include "cambrian/evolve/strategy/islands.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "cambrian/engine/core/contract.hpp"
+#include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/core/random.hpp"
+#include "cambrian/engine/network/archive/archive.hpp"
+#include "cambrian/evolve/strategy/strategy.hpp"
+
+namespace cambrian::evolve {
+
+namespace {
+
+constexpr std::uint32_t islands_format = 1;
+
+using Island = std::shared_ptr<const Strategy>;
+
+/// Parts one after another, each with its length.
+std::vector<std::byte> in_one(const std::vector<std::vector<std::byte>>& parts) {
+    ArchiveWriter writer;
+    writer.write(islands_format);
+    for (const std::vector<std::byte>& part : parts) {
+        writer.write(std::span<const std::byte>(part));
+    }
+    return writer.take();
+}
+
+std::vector<std::vector<std::byte>> apart(std::span<const std::byte> bytes, std::size_t count,
+                                          const std::string& source) {
+    ArchiveReader reader(bytes, source);
+    std::uint32_t found = 0;
+    reader.read(found);
+    if (found != islands_format) {
+        reader.fail(fmt::format("it has format {}, this program reads {}", found, islands_format));
+    }
+    std::vector<std::vector<std::byte>> parts(count);
+    for (std::vector<std::byte>& part : parts) {
+        reader.read(part);
+    }
+    reader.finish();
+    return parts;
+}
+
+class Islands final : public Strategy {
+  public:
+    Islands(std::uint64_t seed, IslandSettings settings, std::vector<Island> islands)
+        : seed_(seed), settings_(std::move(settings)), islands_(std::move(islands)) {
+        for (const Island& island : islands_) {
+            first_position_.push_back(births_);
+            first_place_.push_back(static_cast<std::uint32_t>(pool_.size()));
+            births_ += island->births();
+            pool_.insert(pool_.end(), island->parent_pool().begin(), island->parent_pool().end());
+        }
+    }
+
+    [[nodiscard]] std::uint64_t generation() const override {
+        return islands_.front()->generation();
+    }
+    [[nodiscard]] std::uint64_t births() const override { return births_; }
+    [[nodiscard]] BirthId first_birth() const override { return islands_.front()->first_birth(); }
+    [[nodiscard]] std::span<const Member> parent_pool() const override { return pool_; }
+
+    [[nodiscard]] Birth birth(std::uint64_t position) const override {
+        CAMBRIAN_EXPECT(position < births_);
+        const auto after = std::ranges::upper_bound(first_position_, position);
+        const auto island = static_cast<std::size_t>(after - first_position_.begin()) - 1;
+        Birth birth = islands_[island]->birth(position - first_position_[island]);
+        birth.island = static_cast<std::uint32_t>(island);
+        Parents parents;
+        for (Parent parent : birth.parents) {
+            parent.place = static_cast<PoolPlace>(static_cast<std::uint32_t>(parent.place) +
+                                                  first_place_[island]);
+            parents.push_back(parent);
+        }
+        birth.parents = parents;
+        return birth;
+    }
+
+    [[nodiscard]] Decision decide(const Scores& scores, ThreadPool& threads) const override {
+        CAMBRIAN_ASSERT(scores.size() == births_);
+        std::vector<Decision> decisions;
+        for (std::size_t i = 0; i < islands_.size(); ++i) {
+            const auto begin = static_cast<std::ptrdiff_t>(first_position_[i]);
+            const auto end = begin + static_cast<std::ptrdiff_t>(islands_[i]->births());
+            Scores own;
+            own.fitness.assign(scores.fitness.begin() + begin, scores.fitness.begin() + end);
+            own.status.assign(scores.status.begin() + begin, scores.status.begin() + end);
+            decisions.push_back(islands_[i]->decide(own, threads));
+        }
+        return in_one(decisions);
+    }
+
+    [[nodiscard]] std::unique_ptr<Strategy> apply(
+        std::span<const std::byte> decision) const override {
+        const auto decisions = apart(decision, islands_.size(), "the decision of the islands");
+        std::vector<Island> next;
+        for (std::size_t i = 0; i < islands_.size(); ++i) {
+            next.push_back(islands_[i]->apply(decisions[i]));
+        }
+        if (due(settings_.every)) {
+            next = migrated(next);
+        }
+        if (due(settings_.extinction_every)) {
+            next = repopulated(next);
+        }
+        return std::make_unique<Islands>(seed_, settings_, std::move(next));
+    }
+
+    [[nodiscard]] std::vector<std::byte> save() const override {
+        std::vector<std::vector<std::byte>> states;
+        for (const Island& island : islands_) {
+            states.push_back(island->save());
+        }
+        return in_one(states);
+    }
+
+    [[nodiscard]] std::unique_ptr<Strategy> load(std::span<const std::byte> bytes) const override {
+        const auto states = apart(bytes, islands_.size(), "islands of the checkpoint");
+        std::vector<Island> loaded;
+        for (std::size_t i = 0; i < islands_.size(); ++i) {
+            loaded.push_back(islands_[i]->load(states[i]));
+            if (loaded[i]->generation() != loaded[0]->generation()) {
+                throw InputError(
+                    "the islands of the checkpoint are in different generations (it is damaged) "
+                    "use an older one");
+            }
+        }
+        return std::make_unique<Islands>(seed_, settings_, std::move(loaded));
+    }
+
+  private:
+    /// Whether something that happens so often follows this generation.
+    [[nodiscard]] bool due(std::uint64_t every) const {
+        return every > 0 && islands_.size() > 1 && (generation() + 1) % every == 0;
+    }
+
+    /// Who leaves for other islands, as copies.
+    [[nodiscard]] std::vector<Member> emigrants(const Strategy& island, std::size_t number) const {
+        const std::span<const Member> pool = island.parent_pool();
+        std::vector<Member> chosen(pool.begin(), pool.end());
+        const std::size_t count = std::min<std::size_t>(settings_.migrants, chosen.size());
+        if (settings_.choice == Migrants::best) {
+            std::ranges::sort(chosen, fitter);
+        } else {
+            RandomStream rng(random_key(seed_, "emigrate", number), generation());
+            for (std::size_t i = 0; i < count; ++i) {
+                const auto left = static_cast<std::uint32_t>(chosen.size() - i);
+                std::swap(chosen[i], chosen[i + rng.index(left)]);
+            }
+        }
+        chosen.resize(count);
+        return chosen;
+    }
+
+    [[nodiscard]] std::vector<Island> migrated(const std::vector<Island>& from) const {
+        std::vector<std::vector<Member>> leaving;
+        for (std::size_t i = 0; i < from.size(); ++i) {
+            leaving.push_back(emigrants(*from[i], i));
+        }
+        std::vector<Island> next;
+        for (std::size_t i = 0; i < from.size(); ++i) {
+            std::vector<Member> arriving;
+            for (const std::uint64_t other : neighbours(settings_, i, generation(), seed_)) {
+                arriving.insert(arriving.end(), leaving[other].begin(), leaving[other].end());
+            }
+            next.push_back(arriving.empty() ? from[i] : Island(from[i]->receive(arriving, false)));
+        }
+        return next;
+    }
+
+    /// The island whose best is worst dies out; the best of the others take its place.
+    [[nodiscard]] std::vector<Island> repopulated(std::vector<Island> islands) const {
+        const auto best = [](const Island& island) {
+            double fitness = worst_fitness;
+            for (const Member& member : island->parent_pool()) {
+                fitness = std::max(fitness, member.fitness);
+            }
+            return fitness;
+        };
+        const auto dying = std::ranges::min_element(islands, {}, best);
+        std::vector<Member> others;
+        for (auto island = islands.begin(); island != islands.end(); ++island) {
+            if (island != dying) {
+                const std::span<const Member> pool = (*island)->parent_pool();
+                others.insert(others.end(), pool.begin(), pool.end());
+            }
+        }
+        std::ranges::sort(others, fitter);
+        *dying = (*dying)->receive(others, true);
+        return islands;
+    }
+
+    std::uint64_t seed_;
+    IslandSettings settings_;
+    std::vector<Island> islands_;
+    std::vector<std::uint64_t> first_position_;
+    std::vector<std::uint32_t> first_place_;
+    std::uint64_t births_ = 0;
+    std::vector<Member> pool_;
+};
+
+}  // namespace
+
+std::unique_ptr<Strategy> make_islands(const StrategyRegistry::Factory& factory,
+                                       const StrategyContext& context) {
+    const std::vector<std::uint64_t> sizes = island_sizes(context.islands, context.population.size);
+    std::vector<Island> islands;
+    StrategyContext own = context;
+    own.islands = {};
+    own.ids = {0, context.population.size};
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+        own.island = static_cast<std::uint32_t>(i);
+        own.population.size = sizes[i];
+        if (!context.splice_rates.empty()) {
+            own.splice_rate = context.splice_rates.at(i);
+        }
+        islands.push_back(factory(own));
+        own.ids.offset += sizes[i];
+    }
+    return std::make_unique<Islands>(context.seed, context.islands, std::move(islands));
+}
+
+}  // namespace cambrian::evolve
