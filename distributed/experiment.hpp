@@ -41,12 +41,20 @@ inline constexpr std::array<std::string_view, 3> reevaluate_names{"auto", "alway
     return reevaluate_names;
 }
 
+/// Whether another rank goes on where the coordinator dies.
+enum class Takeover : std::uint8_t { automatic, never };
+inline constexpr std::array<std::string_view, 2> takeover_names{"auto", "never"};
+[[nodiscard]] constexpr std::span<const std::string_view> choice_names(Takeover) {
+    return takeover_names;
+}
+
 // The tables `fields` are the keys of the sections of a config, see engine/core/json/field.hpp.
 
 struct DistributionSettings {
     Exchange exchange = Exchange::births;
     std::uint64_t shard_size = 0;  ///< 0 = auto.
     double lease_seconds = 60.0;
+    Takeover takeover = Takeover::automatic;
     bool mixed = false;  ///< Ranks with different arithmetic fingerprints are allowed.
     /// Makes the backend that evaluates what the rank's own has no memory for; null: it fails.
     std::function<std::unique_ptr<Backend>()> fallback;
@@ -55,6 +63,7 @@ struct DistributionSettings {
     static constexpr auto fields = std::tuple{
         Field{"exchange", &DistributionSettings::exchange},
         Field{"lease_seconds", &DistributionSettings::lease_seconds},
+        Field{"takeover", &DistributionSettings::takeover},
     };
 };
 

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -63,22 +64,44 @@ enum class Start : std::uint8_t {
     resume,   ///< A checkpoint must exist.
 };
 
-/// Runs the experiment on rank 0: strategy, shards, leases, checkpoints, run directory; evaluates
-/// shards too, on a thread of its own. `interrupt` becomes non-zero when a signal asks to end.
-/// Throws ConfigError, InputError or DeviceError; whatever happens, what was committed stays.
+/// Who coordinates a run, and since when: every takeover begins an epoch.
+struct Reign {
+    std::uint64_t epoch = 0;
+    int rank = 0;
+    std::vector<int> dead{};  ///< Who coordinated before.
+    bool operator==(const Reign&) const = default;
+};
+
+/// Runs the experiment on the rank that coordinates: strategy, shards, leases, journal,
+/// checkpoints, run directory; evaluates shards too, on a thread of its own. `interrupt` becomes
+/// non-zero when a signal asks to end. Throws ConfigError, InputError or DeviceError; whatever
+/// happens, what was committed stays.
 [[nodiscard]] RunResult run_coordinator(Communicator& communicator, Backend& backend,
                                         const Experiment& experiment, Start start,
-                                        Reporter& reporter, const std::atomic<int>& interrupt);
+                                        Reporter& reporter, const std::atomic<int>& interrupt,
+                                        const Reign& reign = {});
 
 /// The coordinator has been silent for so long that it must be dead.
 class CoordinatorLost : public Error {
   public:
-    using Error::Error;
+    CoordinatorLost(const std::string& text, std::optional<Reign> known)
+        : Error(text), former(known) {}
+
+    std::optional<Reign> former;  ///< Nothing where it never spoke.
 };
 
 /// Serves shards until told to stop, or until the coordinator has been silent for a lease (then
 /// throws CoordinatorLost). Returns the number of individuals evaluated.
 std::uint64_t run_worker(Communicator& communicator, Backend& backend, const Experiment& experiment,
                          const std::atomic<int>& interrupt);
+
+struct WorkerLimits;
+/// One rank of a run to its end, whatever becomes of the others: rank 0 coordinates first, and
+/// where the coordinator dies, another rank does, from the journal. Throws CoordinatorLost where
+/// the experiment wants no takeover.
+/// @param coordinate calls run_coordinator when it is this rank's turn.
+void run_rank(Communicator& communicator, Backend& backend, const Experiment& experiment,
+              Start start, const std::atomic<int>& interrupt, const WorkerLimits& limits,
+              const std::function<void(Start start, const Reign& reign)>& coordinate);
 
 }  // namespace cambrian::distributed

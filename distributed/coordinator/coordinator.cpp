@@ -5,10 +5,14 @@
 #include <algorithm>
 #include <cmath>
 #include <exception>
+#include <thread>
 #include <utility>
 
+#include "cambrian/distributed/coordinator/succession.hpp"
 #include "cambrian/distributed/protocol/handshake.hpp"
 #include "cambrian/distributed/protocol/initial_network.hpp"
+#include "cambrian/distributed/worker/rank_log.hpp"
+#include "cambrian/distributed/worker/worker.hpp"
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/evolve/runs/exit_code.hpp"
@@ -25,6 +29,8 @@ constexpr double checkpoint_share = 0.1;
 constexpr double status_seconds = 1.0;
 /// Generations that may wait to be written.
 constexpr std::size_t writer_room = 2;
+/// How long the lock of a dead coordinator may be in the hands of ranks that only try it.
+constexpr std::chrono::seconds longest_contest{5};
 /// While rank 0 waits for the writer, it looks this often for words of the workers.
 constexpr std::chrono::milliseconds writer_patience{2};
 
@@ -48,7 +54,7 @@ void check_memory(const Experiment& experiment, std::int64_t limit) {
 }  // namespace
 
 Coordinator::Coordinator(Communicator& communicator, Backend& backend, const Experiment& experiment,
-                         Reporter& reporter, const std::atomic<int>& interrupt)
+                         Reporter& reporter, const std::atomic<int>& interrupt, const Reign& reign)
     : experiment_(experiment),
       reporter_(reporter),
       interrupt_(interrupt),
@@ -56,8 +62,10 @@ Coordinator::Coordinator(Communicator& communicator, Backend& backend, const Exp
       fingerprint_(backend.describe().text()),
       arithmetic_(arithmetic_of(backend)),
       identity_(run_identity(experiment)),
-      scheduler_(communicator, backend, experiment, ancestry_, reporter, interrupt),
+      scheduler_(communicator, backend, experiment, ancestry_, reporter, interrupt, reign),
       memory_limit_(backend.memory().limit),
+      own_rank_(static_cast<std::uint32_t>(communicator.rank())),
+      reign_(reign),
       writer_(writer_room) {
     ancestry_.begin(scheduler_.follower().round()->strategy, {});
 }
@@ -78,8 +86,7 @@ RunResult Coordinator::run(Start start) {
 }
 
 void Coordinator::open(Start start) {
-    directory_ =
-        std::make_unique<EvolutionDirectory>(experiment_.directory, experiment_.checkpoint.keep);
+    directory_ = own_directory();
     const std::string place = directory_->path().string();
     if (const auto line = directory_->unfinished("generations")) {
         reporter_.warning(*line);
@@ -102,6 +109,7 @@ void Coordinator::open(Start start) {
                         "first one) start it with 'cambrian evolve CONFIG --continue'",
                         place));
     }
+    begin_reign();
     directory_->make_logs();
     if (const auto& initial = experiment_.variation.initial) {
         write_initial(directory_->path(), initial->genome);
@@ -113,6 +121,31 @@ void Coordinator::open(Start start) {
                      : Journal(directory_->path(), 0);
     begun_ = found;
     checkpoint_generation_ = strategy().generation();
+}
+
+std::unique_ptr<EvolutionDirectory> Coordinator::own_directory() const {
+    const Clock::time_point end = Clock::now() + longest_contest;
+    for (;;) {
+        try {
+            return std::make_unique<EvolutionDirectory>(experiment_.directory,
+                                                        experiment_.checkpoint.keep);
+        } catch (const ConfigError&) {
+            // After a death others try the lock, too, and let go of it at once.
+            if (reign_.epoch == 0 || Clock::now() > end) {
+                throw;
+            }
+            std::this_thread::sleep_for(writer_patience);
+        }
+    }
+}
+
+void Coordinator::begin_reign() {
+    if (reign_.epoch == 0) {
+        const auto former = read_reign(directory_->path());
+        reign_.epoch = former ? former->epoch + 1 : 1;
+        write_reign(directory_->path(), reign_);
+    }
+    scheduler_.set_reign(reign_);
 }
 
 void Coordinator::refuse_overwriting(Start start) const {
@@ -194,7 +227,7 @@ void Coordinator::restore(Checkpoint&& checkpoint, std::span<const JournalEntry>
         champion->genome = made.at(champion->origin);
     }
     Follower& follower = scheduler_.follower();
-    follower.load(end->save(), std::vector<std::uint32_t>(end->parent_pool().size(), 0));
+    follower.load(end->save(), std::vector<std::uint32_t>(end->parent_pool().size(), own_rank_));
     genomes.clear();
     for (std::size_t place = 0; place < end->parent_pool().size(); ++place) {
         genomes.push_back(made.at(end->parent_pool()[place].origin));
@@ -435,8 +468,35 @@ std::string_view name(StopReason reason) {
 
 RunResult run_coordinator(Communicator& communicator, Backend& backend,
                           const Experiment& experiment, Start start, Reporter& reporter,
-                          const std::atomic<int>& interrupt) {
-    return Coordinator(communicator, backend, experiment, reporter, interrupt).run(start);
+                          const std::atomic<int>& interrupt, const Reign& reign) {
+    return Coordinator(communicator, backend, experiment, reporter, interrupt, reign).run(start);
+}
+
+void run_rank(Communicator& communicator, Backend& backend, const Experiment& experiment,
+              Start start, const std::atomic<int>& interrupt, const WorkerLimits& limits,
+              const std::function<void(Start start, const Reign& reign)>& coordinate) {
+    Reign reign;
+    for (; communicator.rank() != reign.rank; start = Start::resume) {
+        try {
+            run_worker(communicator, backend, experiment, interrupt, limits, reign);
+            return;
+        } catch (const CoordinatorLost& lost) {
+            if (!lost.former || experiment.distribution.takeover == Takeover::never) {
+                throw;
+            }
+            reign = *lost.former;
+        }
+        RankLog log(experiment.directory, communicator.rank());
+        log.begin();
+        const auto next = await_successor(experiment.directory, communicator, reign, interrupt,
+                                          [&](const std::string& text) { log.line(text); });
+        if (!next) {
+            return;
+        }
+        reign = *next;
+        log.line(fmt::format("rank {} coordinates, epoch {}", reign.rank, reign.epoch));
+    }
+    coordinate(start, reign);
 }
 
 }  // namespace cambrian::distributed

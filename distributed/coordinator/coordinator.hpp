@@ -26,7 +26,7 @@ namespace cambrian::distributed {
 class Coordinator {
   public:
     Coordinator(Communicator& communicator, Backend& backend, const Experiment& experiment,
-                Reporter& reporter, const std::atomic<int>& interrupt);
+                Reporter& reporter, const std::atomic<int>& interrupt, const Reign& reign);
 
     [[nodiscard]] RunResult run(Start start);
 
@@ -42,6 +42,9 @@ class Coordinator {
     };
 
     void open(Start start);
+    /// The directory, locked. Throws ConfigError where another run has it.
+    [[nodiscard]] std::unique_ptr<EvolutionDirectory> own_directory() const;
+    void begin_reign();
     /// Throws ConfigError when a run from the start would lose what an earlier one left.
     void refuse_overwriting(Start start) const;
     void restore(Checkpoint&& checkpoint, std::span<const JournalEntry> committed);
@@ -113,6 +116,8 @@ class Coordinator {
     Scheduler scheduler_;  ///< Before the directory: whatever fails there stops the workers.
     Ancestry ancestry_;    ///< Its genomes die before the scheduler.
     const std::int64_t memory_limit_;
+    const std::uint32_t own_rank_;
+    Reign reign_;
     std::unique_ptr<EvolutionDirectory> directory_;
     std::unique_ptr<GenerationLog> log_;
     std::optional<Journal> journal_;

@@ -19,7 +19,6 @@ namespace {
 
 using std::chrono::microseconds;
 
-constexpr int own_rank = 0;
 constexpr std::size_t shards_in_flight = 2;
 constexpr microseconds busy_patience{200};
 constexpr microseconds idle_patience{10'000};
@@ -42,8 +41,10 @@ double seconds_between(std::chrono::steady_clock::time_point from,
 
 Scheduler::Scheduler(Communicator& communicator, Backend& backend, const Experiment& experiment,
                      const Ancestry& ancestry, Reporter& reporter,
-                     const std::atomic<int>& interrupt)
+                     const std::atomic<int>& interrupt, const Reign& reign)
     : communicator_(communicator),
+      own_rank_(communicator.rank()),
+      reign_(reign),
       experiment_(experiment),
       reporter_(reporter),
       interrupt_(interrupt),
@@ -57,16 +58,23 @@ Scheduler::Scheduler(Communicator& communicator, Backend& backend, const Experim
                 {experiment.reevaluates(), static_cast<std::uint32_t>(communicator.size())},
                 shard_evaluator_.variation(), shard_evaluator_.genomes(), threads_),
       last_progress_(Clock::now()) {
-    CAMBRIAN_EXPECT(communicator.rank() == own_rank);
+    Peer& own = peer(own_rank_);
+    own.known = true;
+    own.silent = true;  // Nothing is sent to it.
+    for (const int rank : reign.dead) {
+        if (rank >= 0 && rank < communicator.size()) {
+            peer(rank).left = true;
+        }
+    }
     if (communicator.size() > 1) {
         compute_ = std::make_unique<ComputeThread>(shard_evaluator_);
     }
 }
 
 Scheduler::~Scheduler() {
-    for (int rank = 1; rank < communicator_.size(); ++rank) {
+    for (int rank = 0; rank < communicator_.size(); ++rank) {
         // A silent one may only have been suspended, and must not wait for its own watchdog then.
-        if (peer(rank).left) {
+        if (peer(rank).left || rank == own_rank_) {
             continue;
         }
         try {
@@ -81,7 +89,7 @@ void Scheduler::gather() {
     const double limit = std::min(experiment_.distribution.lease_seconds, longest_gather_seconds);
     const Clock::time_point start = Clock::now();
     const auto missing = [this] {
-        return std::count_if(peers_.begin() + 1, peers_.end(),
+        return std::count_if(peers_.begin(), peers_.end(),
                              [](const Peer& entry) { return !entry.known && !entry.left; });
     };
     while (missing() > 0 && !interrupted() && seconds_between(start, Clock::now()) < limit) {
@@ -98,9 +106,9 @@ void Scheduler::gather() {
 std::vector<std::string> Scheduler::rank_lines() const {
     std::vector<std::string> lines;
     for (std::size_t rank = 0; rank < peers_.size(); ++rank) {
-        const Handshake& handshake = rank == 0 ? handshake_ : peers_[rank].handshake;
+        const Handshake& handshake = is_own(rank) ? handshake_ : peers_[rank].handshake;
         const std::string device = handshake.device.empty() ? "" : ", device " + handshake.device;
-        lines.push_back(rank == 0 || peers_[rank].known
+        lines.push_back(peers_[rank].known
                             ? fmt::format("rank {} on {}: {}, {} processors{}", rank,
                                           handshake.host, handshake.fingerprint,
                                           handshake.processors, device)
@@ -113,7 +121,7 @@ std::vector<std::string> Scheduler::rank_lines() const {
 void Scheduler::warn_of_sharing() {
     std::map<std::pair<std::string, std::string>, std::vector<std::size_t>> users;
     for (std::size_t rank = 0; rank < peers_.size(); ++rank) {
-        const Handshake& handshake = rank == 0 ? handshake_ : peers_[rank].handshake;
+        const Handshake& handshake = is_own(rank) ? handshake_ : peers_[rank].handshake;
         if (!handshake.device.empty()) users[{handshake.host, handshake.device}].push_back(rank);
     }
     for (const auto& [place, ranks] : users) {
@@ -135,7 +143,7 @@ std::optional<GenerationResults> Scheduler::evaluate() {
     const auto shard_size = static_cast<std::size_t>(experiment_.distribution.shard_size);
     progress_.emplace(Progress{LeaseTable(round.order.size(), next_shard_, shard_size),
                                {},
-                               std::vector<std::uint32_t>(round.order.size(), 0),
+                               std::vector<std::uint32_t>(round.order.size(), 0U),
                                {},
                                0});
     progress_->results.scores = evolve::Scores(round.strategy->births());
@@ -149,7 +157,8 @@ std::optional<GenerationResults> Scheduler::evaluate() {
     GenerationResults results = std::move(progress_->results);
     const bool made_here = experiment_.distribution.exchange == Exchange::genomes;
     for (std::size_t item = 0; item < progress_->ranks.size(); ++item) {
-        const std::uint32_t rank = made_here ? 0 : progress_->ranks[item];
+        const std::uint32_t rank =
+            made_here ? static_cast<std::uint32_t>(own_rank_) : progress_->ranks[item];
         if (results.holders.empty() || results.holders.back().rank != rank) {
             results.holders.push_back({0, rank});
         }
@@ -162,7 +171,7 @@ std::optional<GenerationResults> Scheduler::evaluate() {
 void Scheduler::work_inline() {
     while (!progress_->leases.done() && !interrupted()) {
         const auto shard =
-            progress_->leases.issue(own_rank, limits(own_rank), Clock::time_point::max());
+            progress_->leases.issue(own_rank_, limits(own_rank_), Clock::time_point::max());
         CAMBRIAN_ASSERT(shard.has_value());
         if (!bring_parents(shard->items)) {
             return;
@@ -219,7 +228,7 @@ std::vector<RankSeconds> Scheduler::take_seconds() {
 
 bool Scheduler::has_gpu(int rank) const {
     const Handshake& handshake =
-        rank == own_rank ? handshake_ : peers_[static_cast<std::size_t>(rank)].handshake;
+        rank == own_rank_ ? handshake_ : peers_[static_cast<std::size_t>(rank)].handshake;
     return !handshake.device.empty();
 }
 
@@ -244,7 +253,7 @@ double Scheduler::share_of(int rank) const {
     };
     double all = weight(rank);
     for (int other = 0; other < communicator_.size(); ++other) {
-        const bool serves = other == own_rank || serving(peers_[static_cast<std::size_t>(other)]);
+        const bool serves = other == own_rank_ || serving(peers_[static_cast<std::size_t>(other)]);
         // What is left is not for a GPU that has its share already.
         if (other != rank && serves && has_room(other)) {
             all += weight(other);
@@ -298,9 +307,9 @@ Job Scheduler::job_of(const Shard& shard) {
 }
 
 void Scheduler::feed_own_thread() {
-    while (compute_->in_flight() < shards_in_flight && has_room(own_rank)) {
+    while (compute_->in_flight() < shards_in_flight && has_room(own_rank_)) {
         const auto shard =
-            progress_->leases.issue(own_rank, limits(own_rank), Clock::time_point::max());
+            progress_->leases.issue(own_rank_, limits(own_rank_), Clock::time_point::max());
         if (!shard || !bring_parents(shard->items)) {
             return;
         }
@@ -319,14 +328,14 @@ void Scheduler::take_result(JobResult result) {
         if (rank_lost(result.failure)) {
             std::rethrow_exception(result.failure);
         }
-        fail_shard(own_rank, result.shard, describe(result.failure));
+        fail_shard(own_rank_, result.shard, describe(result.failure));
         return;
     }
-    seconds_[own_rank] += result.cost;
-    note_speed(own_rank, result.cost, result.births.size());
+    seconds_[static_cast<std::size_t>(own_rank_)] += result.cost;
+    note_speed(own_rank_, result.cost, result.births.size());
     if (result.round == follower_.round()) {
         follower_.keep(result.births, result.genomes);
-        static_cast<void>(deliver(own_rank, result.shard, result.scores));
+        static_cast<void>(deliver(own_rank_, result.shard, result.scores));
     }
 }
 

@@ -44,7 +44,8 @@ class Scheduler {
   public:
     /// @param ancestry makes what no rank has any more.
     Scheduler(Communicator& communicator, Backend& backend, const Experiment& experiment,
-              const Ancestry& ancestry, Reporter& reporter, const std::atomic<int>& interrupt);
+              const Ancestry& ancestry, Reporter& reporter, const std::atomic<int>& interrupt,
+              const Reign& reign);
     ~Scheduler();
     Scheduler(const Scheduler&) = delete;
     Scheduler& operator=(const Scheduler&) = delete;
@@ -80,6 +81,8 @@ class Scheduler {
     [[nodiscard]] const evolve::Variation& variation() const {
         return shard_evaluator_.variation();
     }
+    /// What orders say of who coordinates.
+    void set_reign(const Reign& reign) { reign_ = reign; }
     /// What the workers' logs will say of the end.
     void set_farewell(std::string reason) { farewell_ = std::move(reason); }
 
@@ -167,7 +170,13 @@ class Scheduler {
     void report_progress();
     void note_speed(int rank, const ShardCost& cost, std::size_t births);
 
+    [[nodiscard]] bool is_own(std::size_t rank) const {
+        return rank == static_cast<std::size_t>(own_rank_);
+    }
+
     Communicator& communicator_;
+    int own_rank_;
+    Reign reign_;
     const Experiment& experiment_;
     Reporter& reporter_;
     const std::atomic<int>& interrupt_;

@@ -24,13 +24,15 @@ void Scheduler::serve(microseconds patience) {
     while (auto message = communicator_.receive(patience)) {
         const Clock::time_point start = Clock::now();
         handle(*message);
-        seconds_[0].communicate += std::chrono::duration<double>(Clock::now() - start).count();
+        seconds_[static_cast<std::size_t>(own_rank_)].communicate +=
+            std::chrono::duration<double>(Clock::now() - start).count();
         patience = microseconds{0};
     }
 }
 
 void Scheduler::handle(const Message& message) {
-    if (message.source <= 0 || message.source >= communicator_.size()) {
+    if (message.source < 0 || message.source == own_rank_ ||
+        message.source >= communicator_.size()) {
         return;
     }
     Peer& worker = peer(message.source);
@@ -63,7 +65,7 @@ void Scheduler::dispatch(const Message& message) {
                     progress_->leases.renew(rank, shard, lease_end());
                 }
             }
-            send(communicator_, rank, Heartbeat{});
+            send(communicator_, rank, Heartbeat{{}, reign_.epoch});
             return;
         case MessageKind::shard_failed:
             take_failure(rank, decode_message<ShardFailure>(message.payload, source));
@@ -182,7 +184,7 @@ void Scheduler::watch_leases() {
     for (const LeaseTable::Lapse& lapse : progress_->leases.expire(now)) {
         fall_silent(lapse.rank);
     }
-    for (int rank = 1; rank < communicator_.size(); ++rank) {
+    for (int rank = 0; rank < communicator_.size(); ++rank) {
         const double silence = std::chrono::duration<double>(now - peer(rank).heard).count();
         if (serving(peer(rank)) && silence > experiment_.distribution.lease_seconds) {
             fall_silent(rank);

@@ -20,7 +20,7 @@ constexpr std::chrono::microseconds fetching_patience{200};
 }  // namespace
 
 void Scheduler::feed_workers() {
-    for (int rank = 1; rank < communicator_.size(); ++rank) {
+    for (int rank = 0; rank < communicator_.size(); ++rank) {
         while (const auto shard = next_shard(rank)) {
             if (experiment_.distribution.exchange == Exchange::genomes && !make_children(*shard)) {
                 return;
@@ -46,6 +46,7 @@ ShardOrder Scheduler::order_of(int rank, const Shard& shard) {
     const Round& round = *follower_.round();
     ShardOrder order;
     order.digest = round.digest;
+    order.epoch = reign_.epoch;
     order.shard = shard.id;
     order.begin = shard.items.begin;
     order.end = shard.items.end;
@@ -58,8 +59,8 @@ ShardOrder Scheduler::order_of(int rank, const Shard& shard) {
         }
         worker.digest = round.digest;
     }
-    for (int other = 1; other < communicator_.size(); ++other) {
-        if (!serving(peer(other))) {
+    for (int other = 0; other < communicator_.size(); ++other) {
+        if (other != own_rank_ && !serving(peer(other))) {
             order.absent.push_back(static_cast<std::uint32_t>(other));
         }
     }
@@ -157,7 +158,7 @@ bool Scheduler::fetch(std::span<const evolve::BirthId> origins,
     fetched_.clear();
     for (std::size_t i = 0; i < origins.size(); ++i) {
         const int holder = static_cast<int>(holders[i]);
-        if (holder != 0 && serving(peer(holder))) {
+        if (holder != own_rank_ && serving(peer(holder))) {
             requests[holder].origins.push_back(origins[i]);
             fetched_.emplace(origins[i], nullptr);
         }

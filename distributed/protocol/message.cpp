@@ -184,6 +184,7 @@ void write(ArchiveWriter& archive, const ShardOrder& message) {
     write_optional(archive, message.record);
     write_optional(archive, message.state);
     archive.write(message.digest);
+    archive.write(message.epoch);
     archive.write(message.shard);
     archive.write(message.begin);
     archive.write(message.end);
@@ -199,6 +200,7 @@ void read(ArchiveReader& archive, ShardOrder& message) {
     read_optional(archive, message.record);
     read_optional(archive, message.state);
     archive.read(message.digest);
+    archive.read(message.epoch);
     archive.read(message.shard);
     archive.read(message.begin);
     archive.read(message.end);
@@ -244,10 +246,12 @@ void read(ArchiveReader& archive, GenomeReply& message) {
 
 void write(ArchiveWriter& archive, const Heartbeat& message) {
     write_all<std::uint64_t>(archive, message.shards);
+    archive.write(message.epoch);
 }
 
 void read(ArchiveReader& archive, Heartbeat& message) {
     read_all(archive, message.shards);
+    archive.read(message.epoch);
 }
 
 void write(ArchiveWriter& archive, const ShardFailure& message) {

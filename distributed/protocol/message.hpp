@@ -71,6 +71,7 @@ struct ShardOrder {
     std::optional<Record> record;     ///< Of the round before,
     std::optional<RoundState> state;  ///< or the whole round.
     Hash128 digest;                   ///< Of the round that the births are of.
+    std::uint64_t epoch = 0;          ///< Of the coordinator, see Reign.
     std::uint64_t shard = 0;
     std::uint64_t begin = 0;  ///< In Round::order.
     std::uint64_t end = 0;
@@ -104,6 +105,7 @@ struct GenomeReply {
 struct Heartbeat {
     static constexpr MessageKind kind = MessageKind::heartbeat;
     std::vector<std::uint64_t> shards;
+    std::uint64_t epoch = 0;  ///< Of the coordinator, in its echo.
     bool operator==(const Heartbeat&) const = default;
 };
 

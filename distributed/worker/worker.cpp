@@ -27,7 +27,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::microseconds;
 
-constexpr int coordinator_rank = 0;
 constexpr std::uint32_t shards_in_flight = 2;
 /// How long a worker that was told to end by a signal waits for the coordinator's stop.
 constexpr double farewell_seconds = 5.0;
@@ -48,11 +47,12 @@ double seconds(Clock::duration duration) {
 class Worker {
   public:
     Worker(Communicator& communicator, Backend& backend, const Experiment& experiment,
-           const std::atomic<int>& interrupt, const WorkerLimits& limits)
+           const std::atomic<int>& interrupt, const WorkerLimits& limits, const Reign& reign)
         : communicator_(communicator),
           experiment_(experiment),
           interrupt_(interrupt),
           limits_(limits),
+          reign_(reign),
           handshake_(introduce(experiment, backend)),
           log_(experiment.directory, communicator.rank()),
           shard_evaluator_(backend, experiment),
@@ -67,7 +67,7 @@ class Worker {
     void note(std::string_view text) { log_.line(text); }
 
     std::uint64_t run() {
-        send(communicator_, coordinator_rank, handshake_);
+        send(communicator_, reign_.rank, handshake_);
         ask(shards_in_flight, {});
         while (!stopped_) {
             report_results();
@@ -85,7 +85,7 @@ class Worker {
   private:
     void ask(std::uint32_t room, std::vector<ShardResult> results) {
         const SharedRound& round = follower_.round();
-        send(communicator_, coordinator_rank,
+        send(communicator_, reign_.rank,
              Request{room, round->generation(), round->digest, std::move(results)});
     }
 
@@ -125,7 +125,7 @@ class Worker {
         const std::string text = describe(result.failure);
         const bool leaving = rank_lost(result.failure);
         log_.line(fmt::format("shard {} failed: {}", result.shard, text));
-        send(communicator_, coordinator_rank, ShardFailure{result.shard, text, leaving});
+        send(communicator_, reign_.rank, ShardFailure{result.shard, text, leaving});
         if (leaving) {
             std::rethrow_exception(result.failure);
         }
@@ -143,7 +143,7 @@ class Worker {
     }
 
     void dispatch(const Message& message) {
-        const std::string source = message.source == coordinator_rank
+        const std::string source = message.source == reign_.rank
                                        ? std::string("the coordinator")
                                        : fmt::format("rank {}", message.source);
         switch (message.kind) {
@@ -156,7 +156,7 @@ class Worker {
             default:
                 break;
         }
-        if (message.source != coordinator_rank) {
+        if (message.source != reign_.rank) {
             log_.line(fmt::format("ignored a message from {}", source));
             return;
         }
@@ -177,6 +177,7 @@ class Worker {
                 return;
             }
             case MessageKind::heartbeat:
+                reign_.epoch = decode_message<Heartbeat>(message.payload, source).epoch;
                 return;
             default:
                 log_.line(fmt::format("ignored a message of kind {}",
@@ -205,6 +206,7 @@ class Worker {
     }
 
     void take_shard(ShardOrder order) {
+        reign_.epoch = order.epoch;
         std::shared_ptr<const void> retired;
         if (order.digest != follower_.round()->digest) {
             retired = follow(order);
@@ -214,7 +216,7 @@ class Worker {
                 const std::string text =
                     "this rank comes to another state of the run than the coordinator (its build "
                     "or its memory differs) run without this host";
-                send(communicator_, coordinator_rank, ShardFailure{order.shard, text, true});
+                send(communicator_, reign_.rank, ShardFailure{order.shard, text, true});
                 throw Error(text);
             }
             ask(order.shard == 0 ? 0 : 1, {});  // It will be told the whole state.
@@ -262,7 +264,7 @@ class Worker {
             const std::uint32_t holder = follower_.round()->holders[place];
             const bool silent =
                 absent.contains(holder) || static_cast<int>(holder) == communicator_.rank();
-            return silent ? coordinator_rank : static_cast<int>(holder);
+            return silent ? reign_.rank : static_cast<int>(holder);
         };
         pending_.add(std::move(order), missing, *follower_.round(), whom, deadline());
         send_requests();
@@ -309,8 +311,8 @@ class Worker {
     /// A rank did not give a genome: the coordinator can get it. Where it cannot, the wait is over.
     /// @param problem told to the coordinator; empty where there was no answer at all.
     void lack(evolve::BirthId origin, int rank, const std::string& problem) {
-        if (rank != coordinator_rank) {
-            pending_.ask_instead(origin, coordinator_rank, Clock::time_point::max());
+        if (rank != reign_.rank) {
+            pending_.ask_instead(origin, reign_.rank, Clock::time_point::max());
         } else {
             give_back(pending_.give_up(origin), problem);
         }
@@ -322,7 +324,7 @@ class Worker {
             held_.erase(shard);
             if (!problem.empty()) {
                 log_.line(fmt::format("shard {} failed: {}", shard, problem));
-                send(communicator_, coordinator_rank, ShardFailure{shard, problem, false});
+                send(communicator_, reign_.rank, ShardFailure{shard, problem, false});
             }
             ask(1, {});
         }
@@ -350,7 +352,7 @@ class Worker {
     /// What another worker does not give in time, the coordinator is asked for.
     void watch_requests() {
         for (const evolve::BirthId origin : pending_.overdue(Clock::now())) {
-            pending_.ask_instead(origin, coordinator_rank, Clock::time_point::max());
+            pending_.ask_instead(origin, reign_.rank, Clock::time_point::max());
         }
         send_requests();
     }
@@ -365,7 +367,7 @@ class Worker {
         since_heartbeat_ += passed;
         if (since_heartbeat_ >= lease / heartbeats_in_a_lease) {
             since_heartbeat_ = 0.0;
-            send(communicator_, coordinator_rank, Heartbeat{{held_.begin(), held_.end()}});
+            send(communicator_, reign_.rank, Heartbeat{{held_.begin(), held_.end()}, 0});
         }
         check_silence();
         watch_requests();
@@ -380,16 +382,18 @@ class Worker {
         const double lease = experiment_.distribution.lease_seconds;
         if (heard_ && silence_ > std::max(limits_.silence_seconds, lease)) {
             throw CoordinatorLost(
-                fmt::format("the coordinator has been silent for a lease, {:.3g} seconds (rank 0 "
+                fmt::format("the coordinator has been silent for a lease, {:.3g} seconds (it "
                             "died or is stuck; distributed.lease_seconds is {:g}) resume the run "
                             "from its last checkpoint",
-                            silence_, lease));
+                            silence_, lease),
+                reign_);
         }
         if (!heard_ && silence_ > limits_.first_contact_seconds) {
             throw CoordinatorLost(
-                fmt::format("the coordinator has not spoken for {:.3g} seconds (rank 0 died or is "
+                fmt::format("the coordinator has not spoken for {:.3g} seconds (it died or is "
                             "slow to begin) resume the run, or start it again",
-                            silence_));
+                            silence_),
+                std::nullopt);
         }
     }
 
@@ -397,6 +401,7 @@ class Worker {
     const Experiment& experiment_;
     const std::atomic<int>& interrupt_;
     WorkerLimits limits_;
+    Reign reign_;  ///< Of the coordinator; its epoch is known from its first order on.
     Handshake handshake_;
     RankLog log_;
     ShardEvaluator shard_evaluator_;  ///< Before whatever holds genomes that it made.
@@ -419,10 +424,11 @@ class Worker {
 }  // namespace
 
 std::uint64_t run_worker(Communicator& communicator, Backend& backend, const Experiment& experiment,
-                         const std::atomic<int>& interrupt, const WorkerLimits& limits) {
+                         const std::atomic<int>& interrupt, const WorkerLimits& limits,
+                         const Reign& reign) {
     std::optional<Worker> worker;
     try {
-        worker.emplace(communicator, backend, experiment, interrupt, limits);
+        worker.emplace(communicator, backend, experiment, interrupt, limits, reign);
     } catch (const Error& error) {
         decline(communicator, error.what());
         throw;

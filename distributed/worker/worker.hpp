@@ -5,6 +5,7 @@
 
 #include "cambrian/distributed/communicator/communicator.hpp"
 #include "cambrian/distributed/experiment.hpp"
+#include "cambrian/distributed/run.hpp"
 #include "cambrian/engine/backend/backend.hpp"
 
 namespace cambrian::distributed {
@@ -17,8 +18,9 @@ struct WorkerLimits {
     double silence_seconds = 1.0;          ///< Least patience after it, which is one lease.
 };
 
-/// run_worker with limits of its own.
+/// run_worker with limits of its own, for a coordinator that may be another rank than 0.
 std::uint64_t run_worker(Communicator& communicator, Backend& backend, const Experiment& experiment,
-                         const std::atomic<int>& interrupt, const WorkerLimits& limits);
+                         const std::atomic<int>& interrupt, const WorkerLimits& limits,
+                         const Reign& reign = {});
 
 }  // namespace cambrian::distributed

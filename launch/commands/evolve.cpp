@@ -170,6 +170,7 @@ struct Rank {
     distributed::Communicator& communicator;
     RankPlace place;
     const std::atomic<int>& interrupt;
+    bool& coordinating;  ///< At last; at first it is rank 0.
 
     [[nodiscard]] bool coordinates() const { return communicator.rank() == 0; }
     [[nodiscard]] const Json& engine_section() const { return job.config.effective->at("engine"); }
@@ -179,19 +180,20 @@ int ended_worker(const Rank& rank) {
     return rank.interrupt.load() == 0 ? exit_done : exit_interrupted;
 }
 
-/// What rank 0 says and does; the exit code.
+/// What the rank that coordinates says and does; the exit code.
 int coordinate(const Rank& rank, const Engine& engine, const distributed::Experiment& experiment,
-               FirstWord& first_word) {
+               distributed::Start start, const distributed::Reign& reign) {
     const RunOptions& options = rank.options;
     std::ostream& out = rank.context.out;
     if (!options.quiet) out << start_text(rank.job);
     if (const std::string threads = threads_note(engine.settings, rank.place); !threads.empty())
         out << "warning: " << threads << '\n';
     ConsoleReporter reporter(out, console_settings(options.quiet, experiment.log.interval));
-    first_word.given();
-    const distributed::RunResult result =
-        distributed::run_coordinator(rank.communicator, *engine.backend, experiment,
-                                     start_of(options), reporter, rank.interrupt);
+    if (!reign.dead.empty())
+        reporter.warning(fmt::format("rank {} coordinates from now on (rank {} died)", reign.rank,
+                                     reign.dead.back()));
+    const distributed::RunResult result = distributed::run_coordinator(
+        rank.communicator, *engine.backend, experiment, start, reporter, rank.interrupt, reign);
     reporter.finished(experiment, result);
     if (options.profile) out << profile_text(*engine.backend);
     if (result.reason == distributed::StopReason::interrupted) return exit_interrupted;
@@ -221,9 +223,15 @@ int run_rank(const Rank& rank) {
     experiment.distribution.device = engine.settings.device_text();
     experiment.distribution.fallback =
         fallback_of(rank.engine_section(), engine.settings, rank.place);
-    if (rank.coordinates()) return coordinate(rank, engine, experiment, first_word);
-    distributed::run_worker(rank.communicator, *engine.backend, experiment, rank.interrupt);
-    return ended_worker(rank);
+    first_word.given();
+    std::optional<int> code;
+    distributed::run_rank(rank.communicator, *engine.backend, experiment, start_of(options),
+                          rank.interrupt, distributed::WorkerLimits{},
+                          [&](distributed::Start start, const distributed::Reign& reign) {
+                              rank.coordinating = true;
+                              code = coordinate(rank, engine, experiment, start, reign);
+                          });
+    return code ? *code : ended_worker(rank);
 }
 
 /// A config as it was read, or why it cannot be.
@@ -259,18 +267,20 @@ int run_job(const CommandContext& context, const RunOptions& options) {
     if (session.rank() == 0) record_start();
     // A job that is wrong ends on every rank; only the coordinator says why, and ends them all.
     int code = exit_failed;
+    bool coordinating = session.rank() == 0;
     try {
         if (read.failure) std::rethrow_exception(read.failure);
         distributed::Communicator communicator = session.communicator();
         code = run_rank({context, options, schema, read.job, communicator,
-                         RankPlace{session.local_rank(), session.local_size()}, signals.flag()});
+                         RankPlace{session.local_rank(), session.local_size()}, signals.flag(),
+                         coordinating});
     } catch (const distributed::CoordinatorLost& error) {
         // Rank 0 cannot say it; one of the others is enough.
         if (session.rank() == 1) context.err << "cambrian: error: " << error.what() << std::endl;
     } catch (...) {
         const Failure failure = failure_of(std::current_exception());
         code = failure.exit_code;
-        if (session.rank() == 0) {
+        if (coordinating) {
             context.out << std::flush;
             context.err << "cambrian: error: " << failure.text << std::endl;
             record_exit_code(code);
@@ -278,7 +288,7 @@ int run_job(const CommandContext& context, const RunOptions& options) {
         }
     }
     session.set_exit_code(code);
-    if (session.rank() == 0) record_exit_code(code);
+    if (coordinating) record_exit_code(code);
     return code;
 }
 
@@ -287,7 +297,9 @@ int run_alone(const CommandContext& context, const RunOptions& options) {
     const SignalGuard signals;
     const Schema schema(context.tasks);
     const Job job = read_job(options, schema);
-    return run_rank({context, options, schema, job, communicator, RankPlace{}, signals.flag()});
+    bool coordinating = true;
+    return run_rank(
+        {context, options, schema, job, communicator, RankPlace{}, signals.flag(), coordinating});
 }
 
 }  // namespace

@@ -58,9 +58,9 @@ text = end_of(job, 8, "a signal to a job whose run has ended")
 if job.returncode != 0:
     harness.fail(f"a job whose run has ended must return its exit code, not {job.returncode}\n{text}")
 
-# Without rank 0 the workers leave after a lease, and say why.
+# Without rank 0 the workers leave after a lease where nobody is to take over, and say why.
 directory = chosen.work / "coordinator"
-job = begun(3, directory, "--set", "run.stop.generations=100000")
+job = begun(3, directory, "--set", "run.stop.generations=100000", "--set", "distributed.takeover=never")
 os.kill(harness.ranks_of(job, chosen.program)[0], signal.SIGKILL)
 killed = time.monotonic()
 text = end_of(job, 60, "rank 0 was killed")

@@ -1,0 +1,109 @@
+#include "cambrian/distributed/coordinator/succession.hpp"
+
+#include <fmt/core.h>
+
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <utility>
+#include <vector>
+
+#include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/io/container.hpp"
+#include "cambrian/evolve/runs/run_file.hpp"
+#include "cambrian/evolve/runs/run_status.hpp"
+
+namespace cambrian::distributed {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr const char* reign_name = "coordinator.json";
+/// Between the tries of two ranks: longer than it takes to note that one has succeeded.
+constexpr std::chrono::milliseconds turn{150};
+constexpr std::chrono::milliseconds patience{25};
+
+/// Takes the reign where the lock is free and nobody has taken it before.
+std::optional<Reign> try_to_follow(const fs::path& directory, const Reign& former, int rank) {
+    try {
+        const RunLock lock(directory);
+        if (const auto other = read_reign(directory); other && other->epoch > former.epoch) {
+            return other;
+        }
+        Reign own{former.epoch + 1, rank, former.dead};
+        own.dead.push_back(former.rank);
+        write_reign(directory, own);
+        return own;
+    } catch (const ConfigError&) {
+        return std::nullopt;  // Held by another process.
+    }
+}
+
+}  // namespace
+
+void write_reign(const fs::path& directory, const Reign& reign) {
+    replace_text(
+        directory / reign_name,
+        nlohmann::json{{"epoch", reign.epoch}, {"rank", reign.rank}, {"dead", reign.dead}}.dump() +
+            "\n");
+}
+
+std::optional<Reign> read_reign(const fs::path& directory) {
+    std::vector<std::byte> bytes;
+    try {
+        bytes = read_file(directory / reign_name);
+    } catch (const InputError&) {
+        return std::nullopt;
+    }
+    const std::string text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    const nlohmann::json json = nlohmann::json::parse(text, nullptr, false);
+    if (!json.is_object() || !json.contains("epoch") || !json.contains("rank") ||
+        !json["epoch"].is_number_unsigned() || !json["rank"].is_number_unsigned()) {
+        return std::nullopt;
+    }
+    Reign reign{json["epoch"].get<std::uint64_t>(), json["rank"].get<int>(), {}};
+    if (const auto dead = json.find("dead"); dead != json.end() && dead->is_array()) {
+        for (const nlohmann::json& rank : *dead) {
+            if (rank.is_number_unsigned()) {
+                reign.dead.push_back(rank.get<int>());
+            }
+        }
+    }
+    return reign;
+}
+
+std::optional<Reign> await_successor(const fs::path& directory, Communicator& communicator,
+                                     const Reign& former, const std::atomic<int>& interrupt,
+                                     const std::function<void(const std::string&)>& say) {
+    const int size = communicator.size();
+    const int place = (communicator.rank() - former.rank - 1 + size) % size;
+    Clock::time_point next = Clock::now() + place * turn;
+    bool said = false;
+    while (interrupt.load() == 0) {
+        if (const auto reign = read_reign(directory);
+            reign && reign->epoch > former.epoch && reign->rank < size && reign->rank >= 0) {
+            return reign;
+        }
+        if (Clock::now() >= next) {
+            if (const auto reign = try_to_follow(directory, former, communicator.rank())) {
+                return reign;
+            }
+            if (!std::exchange(said, true)) {
+                say(fmt::format(
+                    "rank {} is silent, and still holds {} (it is stopped, or its host was cut "
+                    "off) the run waits for it: end its process to have another rank go on",
+                    former.rank, directory.string()));
+            }
+            next = Clock::now() + size * turn;
+        }
+        if (const auto message = communicator.receive(patience);
+            message && message->source == former.rank) {
+            return former;
+        }
+    }
+    return std::nullopt;
+}
+
+}  // namespace cambrian::distributed

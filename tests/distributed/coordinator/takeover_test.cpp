@@ -1,0 +1,212 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <fstream>
+#include <mutex>
+#include <thread>
+
+#include "cambrian/distributed/coordinator/succession.hpp"
+#include "cambrian/distributed/worker/worker.hpp"
+#include "cambrian/engine/cpu/cpu_backend.hpp"
+#include "cambrian/evolve/runs/run_status.hpp"
+#include "cambrian/tests/distributed/support/run_support.hpp"
+
+// Another rank goes on where the coordinator dies.
+namespace cambrian::distributed {
+namespace {
+
+using testing::HasSubstr;
+
+class Killed : public std::runtime_error {
+  public:
+    using std::runtime_error::runtime_error;
+};
+
+/// A job whose coordinators die: in the order of `deaths`, each after that generation.
+struct DyingJob {
+    int ranks = 3;
+    std::vector<std::uint64_t> deaths;
+};
+
+struct Ended {
+    std::vector<int> coordinators;  ///< In their order.
+    std::vector<std::string> errors;
+    std::optional<RunResult> result;
+    double longest_pause = 0.0;  ///< Between two generations.
+};
+
+Ended run(const Experiment& experiment, const DyingJob& job) {
+    RecordedNetwork network(job.ranks);
+    std::mutex mutex;
+    Ended ended;
+    std::atomic<int> interrupt{0};
+    auto last = std::chrono::steady_clock::now();
+    const auto coordinate = [&](int rank, Communicator& communicator, Backend& backend, Start start,
+                                const Reign& reign) {
+        RecordingReporter reporter;
+        std::size_t death = 0;
+        {
+            const std::lock_guard lock(mutex);
+            death = ended.coordinators.size();
+            ended.coordinators.push_back(rank);
+        }
+        reporter.on_generation = [&](const GenerationReport& report) {
+            const auto now = std::chrono::steady_clock::now();
+            const std::chrono::duration<double> pause = now - std::exchange(last, now);
+            ended.longest_pause = std::max(ended.longest_pause, pause.count());
+            if (death < job.deaths.size() && report.generation == job.deaths[death]) {
+                network.silence(rank);
+                throw Killed("killed");
+            }
+        };
+        const RunResult result =
+            run_coordinator(communicator, backend, experiment, start, reporter, interrupt, reign);
+        const std::lock_guard lock(mutex);
+        ended.result = result;
+    };
+    std::vector<std::jthread> ranks;
+    for (int rank = 0; rank < job.ranks; ++rank) {
+        ranks.emplace_back([&, rank] {
+            const auto backend = make_cpu_backend({.threads = 1});
+            Communicator communicator = network.communicator(rank);
+            WorkerLimits limits;
+            limits.silence_seconds = 0.2;
+            try {
+                run_rank(communicator, *backend, experiment, Start::fresh, interrupt, limits,
+                         [&](Start start, const Reign& reign) {
+                             coordinate(rank, communicator, *backend, start, reign);
+                         });
+            } catch (const Killed&) {
+                // Its death leaves the lock, as that of a process does.
+            } catch (const std::exception& error) {
+                const std::lock_guard lock(mutex);
+                ended.errors.emplace_back(error.what());
+            }
+        });
+    }
+    ranks.clear();
+    return ended;
+}
+
+std::string unbroken(Experiment experiment, const std::filesystem::path& directory) {
+    experiment.directory = directory;
+    static_cast<void>(launch(experiment, {}));
+    return results_of(directory);
+}
+
+TEST(Takeover, DeadCoordinatorsAreFollowedAndNoByteChanges) {
+    const TemporaryDirectory place;
+    int number = 0;
+    for (Experiment experiment : {xor_experiment({}), cart_pole_experiment({})}) {
+        experiment.stop.generations = 8;
+        experiment.distribution.lease_seconds = 0.4;
+        const std::string expected =
+            unbroken(experiment, place.path() / (experiment.name + "-whole"));
+        for (const DyingJob& job : {DyingJob{3, {0}}, DyingJob{3, {4}}, DyingJob{4, {2, 3}},
+                                    DyingJob{4, {1, 3, 6}}, DyingJob{2, {3}}}) {
+            experiment.directory = place.path() / std::to_string(++number);
+            const Ended ended = run(experiment, job);
+            EXPECT_EQ(ended.coordinators.size(), job.deaths.size() + 1);
+            EXPECT_THAT(ended.errors, testing::IsEmpty());
+            ASSERT_TRUE(ended.result);
+            EXPECT_EQ(ended.result->reason, StopReason::generations);
+            EXPECT_EQ(expected, results_of(experiment.directory));
+            EXPECT_LT(ended.longest_pause, 0.4 + 2.0);
+            EXPECT_EQ(read_reign(experiment.directory)->epoch, job.deaths.size() + 1);
+        }
+    }
+}
+
+TEST(Takeover, LastRankGoesOnAlone) {
+    const TemporaryDirectory place;
+    Experiment experiment = xor_experiment(place.path() / "run");
+    experiment.distribution.lease_seconds = 0.3;
+    const Ended ended = run(experiment, {3, {1, 3}});
+    EXPECT_EQ(ended.coordinators.size(), 3U);
+    EXPECT_EQ(unbroken(experiment, place.path() / "whole"), results_of(experiment.directory));
+}
+
+TEST(Takeover, IsLeftWhereItIsNotWanted) {
+    const TemporaryDirectory place;
+    Experiment experiment = xor_experiment(place.path() / "run");
+    experiment.distribution.lease_seconds = 0.3;
+    experiment.distribution.takeover = Takeover::never;
+    const Ended ended = run(experiment, {3, {2}});
+    EXPECT_EQ(ended.coordinators, std::vector<int>{0});
+    EXPECT_EQ(ended.errors.size(), 2U);
+    EXPECT_THAT(ended.errors, testing::Each(HasSubstr("the coordinator has been silent")));
+}
+
+TEST(Succession, WaitsWhileTheLockIsHeldAndSaysSo) {
+    const TemporaryDirectory place;
+    RecordedNetwork network(3);
+    const Reign former{4, 0, {}};
+    std::optional<RunLock> lock(std::in_place, place.path());
+    write_reign(place.path(), former);
+    std::atomic<int> interrupt{0};
+    std::vector<std::string> said;
+    std::optional<Reign> next;
+    std::jthread waiting([&] {
+        Communicator communicator = network.communicator(2);
+        next = await_successor(place.path(), communicator, former, interrupt,
+                               [&](const std::string& text) { said.push_back(text); });
+    });
+    std::this_thread::sleep_for(std::chrono::milliseconds(800));
+    lock.reset();
+    waiting.join();
+    ASSERT_TRUE(next);
+    EXPECT_EQ(*next, (Reign{5, 2, {0}}));
+    EXPECT_THAT(said, testing::ElementsAre(HasSubstr("rank 0 is silent, and still holds")));
+}
+
+TEST(Succession, CoordinatorThatSpeaksAgainGoesOn) {
+    const TemporaryDirectory place;
+    RecordedNetwork network(2);
+    const RunLock lock(place.path());
+    const Reign former{4, 0, {}};
+    write_reign(place.path(), former);
+    std::atomic<int> interrupt{0};
+    network.communicator(0).send(1, MessageKind::heartbeat, {});
+    Communicator communicator = network.communicator(1);
+    EXPECT_EQ(await_successor(place.path(), communicator, former, interrupt, [](const auto&) {}),
+              former);
+}
+
+TEST(Succession, OnlyOneFollows) {
+    const TemporaryDirectory place;
+    for (std::uint64_t epoch = 1; epoch < 20; ++epoch) {
+        RecordedNetwork network(5);
+        const Reign former{epoch, 0, {}};
+        write_reign(place.path(), former);
+        std::atomic<int> interrupt{0};
+        std::mutex mutex;
+        std::vector<Reign> chosen;
+        std::vector<std::jthread> ranks;
+        for (int rank = 1; rank < 5; ++rank) {
+            ranks.emplace_back([&, rank] {
+                Communicator communicator = network.communicator(rank);
+                const auto next = await_successor(place.path(), communicator, former, interrupt,
+                                                  [](const auto&) {});
+                const std::lock_guard lock(mutex);
+                chosen.push_back(next.value());
+            });
+        }
+        ranks.clear();
+        EXPECT_THAT(chosen, testing::Each(chosen.front()));
+        EXPECT_EQ(chosen.front().epoch, epoch + 1);
+    }
+}
+
+TEST(Succession, WhatTheDirectorySaysMayBeNonsense) {
+    const TemporaryDirectory place;
+    EXPECT_EQ(read_reign(place.path()), std::nullopt);
+    for (const char* text : {"", "{", "[]", R"({"epoch": -1, "rank": 0})", R"({"rank": 1})",
+                             R"({"epoch": "x", "rank": 0})"}) {
+        std::ofstream(place.path() / "coordinator.json") << text;
+        EXPECT_EQ(read_reign(place.path()), std::nullopt) << text;
+    }
+}
+
+}  // namespace
+}  // namespace cambrian::distributed

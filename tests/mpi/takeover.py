@@ -1,0 +1,51 @@
+"""Ranks killed with SIGKILL at random moments, rank 0 among them: the run goes on while one is left, with the same bytes."""
+import os
+import random
+import signal
+import time
+
+import harness
+
+LEASE = 1.5
+
+chosen = harness.options(__doc__, kills=20, seed=3, generations=150)
+experiment, expected, duration = harness.unbroken_cart_pole(chosen, "takeover", chosen.generations)
+draw = random.Random(chosen.seed)
+kills, of_coordinators, attempts, longest = 0, 0, 0, 0.0
+while kills < chosen.kills or of_coordinators == 0:
+    attempts += 1
+    if attempts > 4 * chosen.kills + 4:
+        harness.fail("most runs ended before a rank could be killed")
+    ranks = draw.choice([2, 3, 4])
+    directory = chosen.work / f"run-{attempts}"
+    job = harness.start(chosen, ranks, ["evolve", experiment, "--quiet", "--set", f"run.directory={directory}",
+                                        "--set", f"distributed.lease_seconds={LEASE}"])
+    log = directory / "generations.csv"
+    harness.wait_until(lambda: (log.exists() and log.read_text().count("\n") > 1) or job.poll() is not None, 60,
+                       "the first generation")
+    # Rank 0 first, or any; one rank at least stays.
+    for kill in range(draw.randint(1, ranks - 1)):
+        time.sleep(draw.uniform(0.0, 0.3) * duration + (1.2 * LEASE if kill > 0 else 0.0))
+        alive = harness.ranks_of(job, chosen.program)
+        if len(alive) < 2 or job.poll() is not None:
+            break
+        victim = 0 if 0 in alive and draw.random() < 0.6 else draw.choice(sorted(alive))
+        os.kill(alive[victim], signal.SIGKILL)
+        kills += 1
+        of_coordinators += victim == 0
+        # The next generation comes within a lease and two seconds.
+        lines, killed = log.read_text().count("\n"), time.monotonic()
+        state = lambda: harness.json.loads((directory / "status.json").read_text())["state"]
+        harness.wait_until(lambda: log.read_text().count("\n") > lines + 1 or state() == "done", LEASE + 20,
+                           f"a generation after the death of rank {victim} of {ranks}")
+        longest = max(longest, time.monotonic() - killed)
+    try:
+        text, _ = job.communicate(timeout=120)
+    except harness.subprocess.TimeoutExpired:
+        harness.kill_group(job)
+        harness.fail(f"run {attempts}: no end within 120 s after ranks were killed")
+    if job.returncode != 0:
+        harness.fail(f"run {attempts}: exit code {job.returncode} after ranks were killed\n{text}")
+    harness.same(expected, directory, f"run {attempts}, {ranks} ranks")
+print(f"{kills} killed ranks, {of_coordinators} of them rank 0, in {attempts} runs changed no byte; "
+      f"the longest pause was {longest:.1f} s with a lease of {LEASE} s")
