@@ -87,10 +87,10 @@ void check_births(const evolve::PopulationSettings& settings, std::uint64_t isla
 /// Settings of a section with those of an island in their place.
 template <class Settings>
 Settings on_island(const Settings& common, const Json& island, const char* name,
-                   const std::string& path) {
+                   const std::string& path, const std::vector<std::string_view>& others = {}) {
     Settings own = common;
     if (const auto found = island.find(name); found != island.end())
-        field_json::read_fields(own, nlohmann::json(*found), json_read::member(path, name));
+        field_json::read_fields(own, nlohmann::json(*found), json_read::member(path, name), others);
     return own;
 }
 
@@ -109,9 +109,17 @@ void read_islands(const ResolvedConfig& config, distributed::Experiment& experim
             config.origins.of("islands.overrides"), overrides.size(), experiment.islands.count));
     for (std::size_t i = 0; i < overrides.size(); ++i) {
         const std::string path = fmt::format("islands.overrides[{}]", i);
-        experiment.variation.islands.push_back(
-            {on_island(experiment.variation.mutation, overrides[i], "mutation", path),
-             on_island(experiment.variation.splice, overrides[i], "splice", path)});
+        evolve::IslandVariation& island = experiment.variation.islands.emplace_back();
+        constexpr const char* insertion = "layer_insert_rate";
+        island.mutation = on_island(experiment.variation.mutation, overrides[i], "mutation", path,
+                                    {insertion});
+        island.splice = on_island(experiment.variation.splice, overrides[i], "splice", path);
+        const bool mesh = experiment.variation.founder.mode == NetworkMode::mesh;
+        if (const auto own = overrides[i].find("mutation");
+            own != overrides[i].end() && own->contains(insertion) && !mesh)
+            field_json::read(island.mutation.layer_insert_rate,
+                             nlohmann::json(own->at(insertion)),
+                             json_read::member(path + ".mutation", insertion), from_zero_to_one);
     }
 }
 

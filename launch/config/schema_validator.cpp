@@ -194,6 +194,8 @@ Json normalised(const Schema& schema, const Json& reference, const Json& value) 
         return result;
     }
     if (!value.is_object() || node.value("type", "") != "object") return value;
+    // What is other than elsewhere has no defaults of its own.
+    if (node.value("x-partial", false)) return value;
     const Schema::Keys keys = schema.keys(reference, value);
     Json result = Json::object();
     for (const auto& [name, child] : keys.properties) {

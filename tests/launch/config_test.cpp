@@ -374,6 +374,46 @@ distributed::Experiment experiment(const Json& json, const std::vector<std::stri
     return make_experiment(resolved(json, overrides), Schema(), evolve::standard_tasks());
 }
 
+TEST(Experiment, IslandsHaveSettingsOfTheirOwn) {
+    const Json json = Json::parse(R"({"task": {"type": "xor"}, "population": {"size": 90},
+        "islands": {"count": 3, "topology": "star", "sizes": [20, 30, 40], "overrides": [{},
+            {"mutation": {"weight_power": 0.5, "layer_insert_rate": 0.25}},
+            {"splice": {"rate": 0.75, "mode": "uniform"}}]}})");
+    const distributed::Experiment made = experiment(json, {});
+    EXPECT_EQ(made.islands.topology, evolve::Topology::star);
+    const evolve::MutationSettings& common = made.variation.mutation;
+    ASSERT_EQ(made.variation.islands.size(), 3U);
+    EXPECT_EQ(made.variation.islands[0].mutation.weight_power, common.weight_power);
+    EXPECT_EQ(made.variation.islands[1].mutation.weight_power, 0.5F);
+    EXPECT_EQ(made.variation.islands[1].mutation.layer_insert_rate, 0.25F);
+    EXPECT_EQ(made.variation.islands[1].mutation.link_add_rate, common.link_add_rate);
+    EXPECT_EQ(made.variation.islands[2].splice.rate, 0.75F);
+    EXPECT_EQ(made.variation.islands[2].mutation.layer_insert_rate, common.layer_insert_rate);
+    const auto strategy = distributed::make_strategy(made);
+    EXPECT_EQ(strategy->births(), 90U);
+    EXPECT_EQ(strategy->birth(19).island, 0U);
+    EXPECT_EQ(strategy->birth(50).island, 2U);
+}
+
+TEST(Experiment, WrongIslandsAndStrategiesAreExplained) {
+    const Json json = Json::parse(R"({"task": {"type": "xor"}, "population": {"size": 90}})");
+    const auto text = [&](const std::vector<std::string>& overrides) {
+        return failure<ConfigError>([&] { (void)experiment(json, overrides); });
+    };
+    EXPECT_THAT(text({"strategy.type=elit"}),
+                testing::AllOf(testing::HasSubstr("strategy.type is \"elit\""),
+                               testing::HasSubstr("\"elite\"")));
+    EXPECT_THAT(text({"islands.count=100"}), testing::HasSubstr("islands.count is 100"));
+    EXPECT_THAT(text({"islands.count=50"}),
+                testing::HasSubstr("of an island with population.elite_fraction 0.25 carries"));
+    EXPECT_THAT(text({"islands.count=2", "islands.sizes=[1, 2]"}),
+                testing::HasSubstr("islands.sizes has 2 sizes of 3 individuals"));
+    EXPECT_THAT(text({"islands.count=2", "islands.overrides=[{}]"}),
+                testing::HasSubstr("islands.overrides has 1 entries"));
+    EXPECT_THAT(text({"islands.count=2", R"(islands.overrides=[{}, {"mutation": {"wieght": 1}}])"}),
+                testing::HasSubstr("islands.overrides[1].mutation"));
+}
+
 TEST(Experiment, AMeshGetsNoLayersInserted) {
     const Json mesh = Json::parse(R"({"task": {"type": "cart_pole"}, "network": {"mode": "mesh",
         "layers": [{"type": "dense", "out": 4}, {"type": "dense"}],

@@ -1,0 +1,67 @@
+"""Runs over TCP between several hosts: the same bytes, also with a host cut off for a while and with ranks killed."""
+import os
+import random
+import signal
+import time
+
+import harness
+import virtual_hosts
+
+LEASE = 2.0
+
+chosen = harness.options(__doc__, cuts=2, kills=2, seconds=3.0, seed=4, generations=80)
+draw = random.Random(chosen.seed)
+HOSTS = 3
+
+
+def begin(hosts, directory, ranks):
+    command = [chosen.launcher, *hosts.flags, "-n", str(ranks), chosen.program, "evolve", str(experiment), "--quiet",
+               "--set", f"run.directory={directory}", "--set", f"distributed.lease_seconds={LEASE}"]
+    job = harness.subprocess.Popen(command, stdout=harness.subprocess.PIPE, stderr=harness.subprocess.STDOUT, text=True,
+                                   start_new_session=True)
+    log = directory / "generations.csv"
+    harness.wait_until(lambda: (log.exists() and log.read_text().count("\n") > 2) or job.poll() is not None, 60,
+                       "the first generations")
+    return job
+
+
+def end(job, directory, what):
+    try:
+        text, _ = job.communicate(timeout=180)
+    except harness.subprocess.TimeoutExpired:
+        harness.kill_group(job)
+        harness.fail(f"{what}: no end within 180 s")
+    if job.returncode != 0:
+        harness.fail(f"{what}: exit code {job.returncode}\n{text}")
+    harness.same(expected, directory, what)
+
+
+experiment, expected, duration = harness.unbroken_cart_pole(chosen, "hosts", chosen.generations)
+with virtual_hosts.VirtualHosts(HOSTS, chosen.work / "hosts") as hosts:
+    job = begin(hosts, chosen.work / "quiet", 6)
+    end(job, chosen.work / "quiet", "six ranks on three hosts")
+    for cut in range(chosen.cuts):
+        directory = chosen.work / f"cut-{cut}"
+        job = begin(hosts, directory, draw.choice([3, 6]))
+        time.sleep(draw.uniform(0.0, 0.5) * duration)
+        host = draw.choice(range(2, HOSTS + 1))  # mpirun's own host is not one of them; rank 0 is on the first.
+        hosts.cut_off(host)
+        time.sleep(draw.uniform(0.3, 1.0) * chosen.seconds)
+        hosts.bring_back(host)
+        end(job, directory, f"host {host} cut off")
+    kills, of_coordinators = 0, 0
+    for attempt in range(4 * chosen.kills):
+        if kills >= chosen.kills:
+            break
+        directory = chosen.work / f"kill-{attempt}"
+        job = begin(hosts, directory, draw.choice([3, 6]))
+        time.sleep(draw.uniform(0.0, 0.4) * duration)
+        alive = harness.ranks_of(job, chosen.program)
+        if len(alive) > 1 and job.poll() is None:
+            victim = 0 if draw.random() < 0.5 and 0 in alive else draw.choice(sorted(alive))
+            os.kill(alive[victim], signal.SIGKILL)
+            kills += 1
+            of_coordinators += victim == 0
+        end(job, directory, f"a rank of {len(alive)} killed")
+print(f"three hosts, {chosen.cuts} cuts of up to {chosen.seconds:g} s, {kills} killed ranks ({of_coordinators} of them rank 0): "
+      "the same bytes")
