@@ -17,8 +17,8 @@ namespace cambrian {
 ///         tasks.add("mine", [](const auto&, const auto&) { return make_my_task(); });
 ///         return cambrian::main(argc, argv, tasks);
 ///     }
-int main(int argc, char** argv, evolve::TaskRegistry tasks,
-         evolve::StrategyRegistry strategies = evolve::standard_strategies());
+int main(int argc, char** argv, const evolve::TaskRegistry& tasks,
+         const evolve::StrategyRegistry& strategies = evolve::standard_strategies());
 
 namespace launch {
 

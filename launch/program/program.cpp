@@ -388,7 +388,8 @@ int run_program(const std::vector<std::string>& arguments, const evolve::TaskReg
 
 namespace cambrian {
 
-int main(int argc, char** argv, evolve::TaskRegistry tasks, evolve::StrategyRegistry strategies) {
+int main(int argc, char** argv, const evolve::TaskRegistry& tasks,
+         const evolve::StrategyRegistry& strategies) {
     try {
         launch::open_standard_descriptors();
     } catch (const Error& error) {
