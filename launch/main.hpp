@@ -16,7 +16,7 @@ namespace cambrian {
 ///         tasks.add("mine", [](const auto&, const auto&) { return make_my_task(); });
 ///         return cambrian::main(argc, argv, tasks);
 ///     }
-int main(int argc, char** argv, evolve::TaskRegistry tasks);
+int main(int argc, char** argv, const evolve::TaskRegistry& tasks);
 
 namespace launch {
 

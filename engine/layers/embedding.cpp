@@ -12,7 +12,7 @@ std::optional<Sequential> Embedding::fitted(const Shape& in, const Shape& out) {
     Sequential result;
     result.layers.emplace_back(std::move(winner));
     result.layers.emplace_back(table);
-    result.layers.emplace_back(*std::move(last));
+    result.layers.emplace_back(*last);
     return result;
 }
 

@@ -19,8 +19,8 @@ std::optional<Sequential> Sequential::fitted(const Shape& in, const Shape& out) 
     if (!first || !second) return std::nullopt;
     first->activation = Activation::tanh;
     Sequential result;
-    result.layers.emplace_back(*std::move(first));
-    result.layers.emplace_back(*std::move(second));
+    result.layers.emplace_back(*first);
+    result.layers.emplace_back(*second);
     return result;
 }
 

@@ -54,10 +54,12 @@ SourceRows rows_of(const SpiralsSource& source, const SourceContext& context) {
     RandomStream stream = stream_of(context);
     SourceRows result{Tensor(ValueType::real, Shape{source.rows, 2}),
                       Tensor(ValueType::integer, Shape{source.rows}), 2};
-    const double each = std::max<double>(1.0, static_cast<double>((source.rows + 1) / 2));
+    const std::int64_t of_an_arm = (source.rows + 1) / 2;
+    const double each = std::max<double>(1.0, static_cast<double>(of_an_arm));
     for (std::size_t row = 0; row < result.targets.elements.size(); ++row) {
         const std::size_t arm = row % 2;
-        const double share = (static_cast<double>(row / 2) + 0.5) / each;
+        const std::size_t step = row / 2;
+        const double share = (static_cast<double>(step) + 0.5) / each;
         const double angle = 2.0 * std::numbers::pi * source.turns * share;
         const double turned = angle + (arm == 0 ? 0.0 : std::numbers::pi);
         result.inputs.elements[2 * row] = share * cosine(turned) + noise(stream, source.noise);

@@ -101,10 +101,9 @@ void TaskRegistry::add(std::string name, Factory factory, std::vector<std::strin
     add(TaskKind{std::move(name), {}, std::move(checked), nullptr});
 }
 
-void TaskRegistry::add(TaskKind kind) {
+void TaskRegistry::add(const TaskKind& kind) {
     CAMBRIAN_ASSERT(kind.make != nullptr);
-    std::string name = kind.name;
-    const auto [position, added] = kinds_.try_emplace(std::move(name), std::move(kind));
+    const auto [position, added] = kinds_.try_emplace(kind.name, kind);
     if (!added)
         throw ConfigError(fmt::format(
             "task type \"{}\" is registered twice (the name is taken) choose another name",

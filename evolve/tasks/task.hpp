@@ -168,7 +168,7 @@ class TaskRegistry {
     /// Throws ConfigError when the name is taken.
     void add(std::string name, Factory factory, std::vector<std::string> keys = {});
     /// A task whose keys `cambrian explain` lists, and which are checked before it is made.
-    void add(TaskKind kind);
+    void add(const TaskKind& kind);
     /// Makes the task of settings["type"]. Throws ConfigError naming the nearest type or key, or
     /// what the factory throws.
     [[nodiscard]] std::unique_ptr<Task> make(const nlohmann::json& settings,

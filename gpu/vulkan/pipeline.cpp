@@ -57,7 +57,7 @@ Pipeline::~Pipeline() {
     device_.functions().vkDestroyPipeline(device_.handle(), pipeline_, nullptr);
 }
 
-PipelineLibrary::PipelineLibrary(Device& device, std::string cache_directory)
+PipelineLibrary::PipelineLibrary(Device& device, const std::string& cache_directory)
     : device_(device), cache_(device, cache_directory) {}
 
 PipelineLibrary::~PipelineLibrary() = default;

@@ -80,7 +80,7 @@ class Pipeline {
 class PipelineLibrary {
   public:
     /// @param cache_directory empty: nothing is kept.
-    PipelineLibrary(Device& device, std::string cache_directory);
+    PipelineLibrary(Device& device, const std::string& cache_directory);
     ~PipelineLibrary();
 
     /// @param name for messages; equal code and constants give the same pipeline.

@@ -88,7 +88,7 @@ Json read_extended(const fs::path& path, std::vector<fs::path>& chain, Origins& 
 }
 
 /// The parts of "a.b[2].c" and of "a.b.2.c".
-std::vector<std::string> key_parts(std::string key) {
+std::vector<std::string> key_parts(std::string_view key) {
     std::string plain;
     for (const char c : key)
         if (c == '[')

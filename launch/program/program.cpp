@@ -388,7 +388,7 @@ int run_program(const std::vector<std::string>& arguments, const evolve::TaskReg
 
 namespace cambrian {
 
-int main(int argc, char** argv, evolve::TaskRegistry tasks) {
+int main(int argc, char** argv, const evolve::TaskRegistry& tasks) {
     try {
         launch::open_standard_descriptors();
     } catch (const Error& error) {

@@ -64,7 +64,6 @@ class ConsoleReporter final : public distributed::Reporter {
     std::optional<distributed::GenerationReport> held_;       ///< Not printed yet.
     std::optional<distributed::GenerationReport> validated_;  ///< The same, the last validated one.
     std::optional<std::uint64_t> evaluations_before_;
-    double first_seconds_ = 0.0;  ///< Of this process, for mean rates.
     std::uint64_t generations_ = 0;
     double mean_seconds_ = 0.0;
     double mean_evaluations_ = 0.0;

@@ -203,7 +203,7 @@ class SideBySideKernel : public ArrangedKernel {
             from[lane] = weights_of_network(frame, column) + range.first + distance;
         }
         for (std::int64_t i = 0; i < range.count; ++i)
-            for (std::int64_t lane = 0; lane < max_lanes; ++lane) *to++ = from[lane][i];
+            for (const auto* const lane : from) *to++ = lane[i];
     }
 
     void copy_state(const Frame& frame, std::int64_t count) const {

@@ -46,7 +46,8 @@ std::size_t MemoryPool::class_of(std::int64_t bytes) {
     if (whole < smallest_power) return static_cast<std::size_t>(whole / boundary);
     const std::int64_t power = power_below(whole);
     const int doublings = std::countr_zero(static_cast<std::uint64_t>(power / smallest_power));
-    return static_cast<std::size_t>(parts * (1 + doublings) + (whole - power) / (power / parts));
+    const std::int64_t part = std::max<std::int64_t>(1, power / parts);
+    return static_cast<std::size_t>(parts * (1 + doublings) + (whole - power) / part);
 }
 
 std::int64_t MemoryPool::max_pooled() const {

@@ -31,8 +31,8 @@ Shape one_per_row(const Shape& shape) {
 
 /// A region while it grows.
 struct FusionGroupFinder::Growth {
-    Growth(std::size_t root_node, ValueInfo root_info, bool with_reductions)
-        : root(root_node), info(std::move(root_info)), reductions(with_reductions) {}
+    Growth(std::size_t root_node, const ValueInfo& root_info, bool with_reductions)
+        : root(root_node), info(root_info), reductions(with_reductions) {}
 
     std::size_t root;
     ValueInfo info;            ///< Of the root.

@@ -35,7 +35,7 @@ bool has_bytecode(const AnyLayer& layer) {
 // The weights of a layer without its parameter specs: building those costs more than a bytecode.
 template <class L>
 std::int64_t weight_count(const L&) {
-    CAMBRIAN_ASSERT(!"a layer with a form in bytecode");
+    CAMBRIAN_ASSERT(false && "a layer with a form in bytecode");
     return 0;
 }
 std::int64_t weight_count(const AnyLayer& layer);
@@ -145,7 +145,7 @@ class BytecodeLayers {
   private:
     template <class L>
     std::int32_t write(const L&, std::int32_t) {
-        CAMBRIAN_ASSERT(!"a layer with a form in bytecode");
+        CAMBRIAN_ASSERT(false && "a layer with a form in bytecode");
         return 0;
     }
     std::int32_t write(const Dense& dense, std::int32_t input) {

@@ -197,7 +197,7 @@ TEST(Capture, GradientsAreOfRealValuesThatHaveNames) {
     const Var x = graph.input("x", ValueType::real, {});
     static_cast<void>(graph.input("count", ValueType::integer, {}));
     const auto ask = [&](const std::string& name) {
-        return [&graph, x, name] { capture_gradients(x * x, std::vector<std::string>{name}); };
+        return [x, name] { capture_gradients(x * x, std::vector<std::string>{name}); };
     };
     EXPECT_THAT(ask("count"), ThrowsMessage<ShapeError>(HasSubstr("it is integer")));
     EXPECT_THAT(ask("y"), ThrowsMessage<ShapeError>(HasSubstr("no value is named 'y'")));
