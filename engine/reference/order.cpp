@@ -27,8 +27,7 @@ void cumsum(const Call& call) {
     for_each_run(view, [&](std::size_t o, std::size_t i) {
         double total = 0.0;
         for (std::size_t step = 0; step < view.extent; ++step) {
-            // NOLINTNEXTLINE(clang-analyzer-core.NullDereference): captured from a structured
-            // binding.
+            // NOLINTNEXTLINE(clang-analyzer-core.NullDereference): a structured binding.
             const std::size_t k = reverse ? view.extent - 1 - step : step;
             const double x = call.operand()[view.position(o, k, i)];
             double& result = call.result()[view.position(o, k, i)];

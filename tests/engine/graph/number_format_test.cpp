@@ -113,6 +113,7 @@ TEST(NumberFormats, DecodedSmallFloatsAreSignFractionAndExponent) {
         const NumberFormatRow& format = row(kind);
         const std::uint32_t sign = 1U << (format.bits - 1U);
         for_each_code(format, [&](std::uint32_t code) {
+            // NOLINTNEXTLINE(clang-analyzer-core.NullDereference): a structured binding.
             const int field = static_cast<int>((code & (sign - 1U)) >> fraction_bits);
             const std::uint32_t fraction = code & ((1U << fraction_bits) - 1U);
             const bool last = field == static_cast<int>((sign - 1U) >> fraction_bits);
