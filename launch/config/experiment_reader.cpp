@@ -111,14 +111,13 @@ void read_islands(const ResolvedConfig& config, distributed::Experiment& experim
         const std::string path = fmt::format("islands.overrides[{}]", i);
         evolve::IslandVariation& island = experiment.variation.islands.emplace_back();
         constexpr const char* insertion = "layer_insert_rate";
-        island.mutation = on_island(experiment.variation.mutation, overrides[i], "mutation", path,
-                                    {insertion});
+        island.mutation =
+            on_island(experiment.variation.mutation, overrides[i], "mutation", path, {insertion});
         island.splice = on_island(experiment.variation.splice, overrides[i], "splice", path);
         const bool mesh = experiment.variation.founder.mode == NetworkMode::mesh;
         if (const auto own = overrides[i].find("mutation");
             own != overrides[i].end() && own->contains(insertion) && !mesh)
-            field_json::read(island.mutation.layer_insert_rate,
-                             nlohmann::json(own->at(insertion)),
+            field_json::read(island.mutation.layer_insert_rate, nlohmann::json(own->at(insertion)),
                              json_read::member(path + ".mutation", insertion), from_zero_to_one);
     }
 }

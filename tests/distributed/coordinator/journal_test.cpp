@@ -17,7 +17,8 @@ JournalEntry entry(std::uint64_t generation) {
     JournalEntry result;
     result.generation = generation;
     result.digest = {generation, 1};
-    result.decision = {std::byte{1}, std::byte{2}, std::byte{static_cast<unsigned char>(generation)}};
+    result.decision = {std::byte{1}, std::byte{2},
+                       std::byte{static_cast<unsigned char>(generation)}};
     result.report.generation = generation;
     result.report.best = 0.5;
     result.report.validated = 0.25;

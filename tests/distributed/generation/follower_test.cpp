@@ -27,8 +27,8 @@ class FollowerTest : public testing::Test {
                                                            Follower::Settings{false, ranks},
                                                            variation, memory, threads));
         }
-        all = std::make_unique<Follower>(make_strategy(experiment),
-                                         Follower::Settings{false, 1}, variation, memory, threads);
+        all = std::make_unique<Follower>(make_strategy(experiment), Follower::Settings{false, 1},
+                                         variation, memory, threads);
         ancestry.begin(all->round()->strategy, {});
     }
 
