@@ -26,8 +26,8 @@
 // What the coordinator does besides evaluation. Ranks are threads that take turns: while the
 // coordinator works no worker does, so its time is its own. In nanoseconds of processor time of its
 // thread for each child of the population, which do not depend on who else uses the machine:
-// `close` from the last outcome to the line in the log (tell, survivors, commit),
-// `first` from there to the first order (ask, stock, order), `orders` the further ones,
+// `close` from the last scores to the line in the log (decide, apply, commit),
+// `first` from there to the first order, `orders` the further ones,
 // `outcomes` the reading of what workers answer, and `waited` the sum of these, when workers wait.
 // `own` is what it does while they work: its own job, and the survivors that others made. `wall` is
 // all of this by the clock; of one rank, which has nobody to talk to, a generation without the
@@ -137,7 +137,7 @@ class TurnNetwork {
             if (rank_ == 0) {
                 network_.send_order(to, kind, std::move(payload));
             } else {
-                network_.answer(rank_, kind, std::move(payload));
+                network_.answer(rank_, to, kind, std::move(payload));
             }
         }
         std::optional<Message> receive(std::chrono::microseconds patience) override {
@@ -199,8 +199,13 @@ class TurnNetwork {
         arrived_.notify_all();
     }
 
-    void answer(int rank, MessageKind kind, std::vector<std::byte> payload) {
+    void answer(int rank, int to, MessageKind kind, std::vector<std::byte> payload) {
         const std::lock_guard lock(mutex_);
+        if (to != 0) {
+            boxes_[static_cast<std::size_t>(to)].push_back({rank, kind, std::move(payload)});
+            arrived_.notify_all();
+            return;
+        }
         int& owed = owed_[static_cast<std::size_t>(rank)];
         owed -= kind == MessageKind::request && owed > 0 ? 1 : 0;
         questions_ += kind == MessageKind::genome_request ? 1 : 0;

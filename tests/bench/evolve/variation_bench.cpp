@@ -26,7 +26,7 @@ void materialise(benchmark::State& state, const Blueprint& founder, std::size_t 
     const std::vector<const Genome*> genomes{&first, &second};
     Birth birth{.id = 0, .recipe = Recipe::vary, .parents = {}};
     for (std::size_t i = 0; i < parents; ++i) {
-        birth.parents.push_back({.birth = i, .genome = {}, .fitness = 1.0});
+        birth.parents.push_back({.birth = i, .fitness = 1.0});
     }
     for (auto iteration : state) {
         ++birth.id;
