@@ -258,8 +258,8 @@ void Coordinator::commit(Generation&& generation, evolve::Decision decision,
     entry.generation = record.generation;
     entry.digest = generation.round->digest;
     entry.decision = record.decision;
-    ancestry_.add(record.decision);
     scheduler_.follow(std::move(record));
+    ancestry_.add(scheduler_.follower().round()->strategy);
     report.seconds = std::chrono::duration<double>(Clock::now() - generation.begun).count();
     report.elapsed_seconds = elapsed();
     const std::vector<RankSeconds> ranks = scheduler_.take_seconds();

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <span>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "cambrian/distributed/generation/genome_pool.hpp"
@@ -21,6 +22,8 @@ class Ancestry {
     void begin(SharedStrategy strategy, std::span<const SharedGenome> genomes);
     /// The next step. Throws InputError where the decision is about another state.
     void add(std::span<const std::byte> decision);
+    /// The same where the state is known already.
+    void add(SharedStrategy next) { states_.push_back(std::move(next)); }
     [[nodiscard]] const SharedStrategy& last() const { return states_.back(); }
 
     /// The genomes that these births made, of any generation on the way. Throws InputError for one

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "cambrian/distributed/generation/blocks.hpp"
@@ -24,12 +25,16 @@ namespace {
 std::vector<std::uint32_t> ranks_of_parents(const Round& round, bool reevaluate,
                                             ThreadPool& threads) {
     std::vector<std::uint32_t> ranks(round.strategy->births());
+    // Where one rank has all there is no need to draw who the parents are.
+    const bool several = std::ranges::adjacent_find(round.holders, std::ranges::not_equal_to()) !=
+                         round.holders.end();
     for_each_index(threads, ranks.size(), block_of_births, [&](std::size_t position) {
-        const evolve::Birth birth = round.strategy->birth(position);
-        if (birth.recipe == evolve::Recipe::carry && !reevaluate) {
+        if (!reevaluate && round.strategy->carries(position)) {
             ranks[position] = nobody;
-        } else if (!birth.parents.empty()) {
-            ranks[position] = round.holders.at(index_of(birth.parents.front().place));
+        } else if (several) {
+            const evolve::Parents parents = round.strategy->birth(position).parents;
+            ranks[position] =
+                parents.empty() ? 0 : round.holders.at(index_of(parents.front().place));
         }
     });
     return ranks;

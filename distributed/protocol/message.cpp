@@ -52,8 +52,30 @@ void read_optional(ArchiveReader& archive, std::optional<Part>& part) {
     }
 }
 
+void write_reals(ArchiveWriter& archive, std::span<const double> values) {
+    std::vector<std::byte> bytes(values.size() * sizeof(double));
+    std::byte* at = bytes.data();
+    for (const double value : values) {
+        little_endian::put(at, value);
+    }
+    archive.write(std::span<const std::byte>(bytes));
+}
+
+void read_reals(ArchiveReader& archive, std::vector<double>& values) {
+    std::vector<std::byte> bytes;
+    archive.read(bytes);
+    if (bytes.size() % sizeof(double) != 0) {
+        archive.fail("a list of numbers ends within one");
+    }
+    values.resize(bytes.size() / sizeof(double));
+    const std::byte* at = bytes.data();
+    for (double& value : values) {
+        value = little_endian::get_double(at);
+    }
+}
+
 void write_scores(ArchiveWriter& archive, const ShardScores& shard) {
-    archive.write(std::span<const double>(shard.scores.fitness));
+    write_reals(archive, shard.scores.fitness);
     archive.write(std::as_bytes(std::span(shard.scores.status)));
     archive.write(shard.env_steps);
     archive.write(shard.retries);
@@ -64,7 +86,7 @@ void write_scores(ArchiveWriter& archive, const ShardScores& shard) {
 }
 
 void read_scores(ArchiveReader& archive, ShardScores& shard) {
-    archive.read(shard.scores.fitness);
+    read_reals(archive, shard.scores.fitness);
     std::vector<std::byte> status;
     archive.read(status);
     shard.scores.status.resize(status.size());

@@ -63,6 +63,10 @@ class EliteStrategy final : public Strategy {
         return {.id = id, .recipe = Recipe::vary, .parents = select(id), .island = island_};
     }
 
+    [[nodiscard]] bool carries(std::uint64_t position) const override {
+        return position < parent_pool_.size();
+    }
+
     [[nodiscard]] Decision decide(const Scores& scores, ThreadPool& threads) const override;
     [[nodiscard]] std::unique_ptr<Strategy> apply(
         std::span<const std::byte> decision) const override;

@@ -66,8 +66,7 @@ class Islands final : public Strategy {
 
     [[nodiscard]] Birth birth(std::uint64_t position) const override {
         CAMBRIAN_EXPECT(position < births_);
-        const auto after = std::ranges::upper_bound(first_position_, position);
-        const auto island = static_cast<std::size_t>(after - first_position_.begin()) - 1;
+        const std::size_t island = island_of(position);
         Birth birth = islands_[island]->birth(position - first_position_[island]);
         birth.island = static_cast<std::uint32_t>(island);
         Parents parents;
@@ -78,6 +77,11 @@ class Islands final : public Strategy {
         }
         birth.parents = parents;
         return birth;
+    }
+
+    [[nodiscard]] bool carries(std::uint64_t position) const override {
+        const std::size_t island = island_of(position);
+        return islands_[island]->carries(position - first_position_[island]);
     }
 
     [[nodiscard]] Decision decide(const Scores& scores, ThreadPool& threads) const override {
@@ -133,6 +137,10 @@ class Islands final : public Strategy {
     }
 
   private:
+    [[nodiscard]] std::size_t island_of(std::uint64_t position) const {
+        const auto after = std::ranges::upper_bound(first_position_, position);
+        return static_cast<std::size_t>(after - first_position_.begin()) - 1;
+    }
     /// Whether something that happens so often follows this generation.
     [[nodiscard]] bool due(std::uint64_t every) const {
         return every > 0 && islands_.size() > 1 && (generation() + 1) % every == 0;

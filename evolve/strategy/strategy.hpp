@@ -50,6 +50,10 @@ class Strategy {
     [[nodiscard]] virtual BirthId first_birth() const = 0;
     /// One of them: a function of this state alone, for any thread of any rank.
     [[nodiscard]] virtual Birth birth(std::uint64_t position) const = 0;
+    /// Whether a birth only carries its parent over.
+    [[nodiscard]] virtual bool carries(std::uint64_t position) const {
+        return birth(position).recipe == Recipe::carry;
+    }
     /// Members that births may name as parents; Parent::place is a place here.
     [[nodiscard]] virtual std::span<const Member> parent_pool() const = 0;
 
