@@ -2,6 +2,7 @@
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 NETWORK = "10.78.0"
@@ -67,7 +68,14 @@ class VirtualHosts:
         ip("link", "set", name(host), "down")
 
     def bring_back(self, host):
+        """Returns once the host can be reached: a bridge takes a while to learn of it."""
         ip("link", "set", name(host), "up")
+        knock = ["ip", "netns", "exec", name(host), "timeout", "1", "bash", "-c", f"exec 3<>/dev/tcp/{NETWORK}.254/1"]
+        for _ in range(60):
+            if "refused" in subprocess.run(knock, check=False, stderr=subprocess.PIPE, text=True).stderr:
+                return
+            time.sleep(0.1)
+        raise RuntimeError(f"host {host} does not come back")
 
     def __enter__(self):
         return self
