@@ -87,8 +87,8 @@ std::vector<std::byte> encode_genomes(const Checkpoint& checkpoint) {
     return archive.take();
 }
 
-SharedGenome decode_shared(std::span<const std::byte> bytes, const std::string& source) {
-    return std::make_shared<const evolve::Genome>(evolve::decode_genome(bytes, source));
+SharedIndividual decode_shared(std::span<const std::byte> bytes, const std::string& source) {
+    return std::make_shared<const evolve::Individual>(evolve::decode_genome(bytes, source));
 }
 
 void decode_genomes(ArchiveReader& archive, Checkpoint& checkpoint, const std::string& source) {

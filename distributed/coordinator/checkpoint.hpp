@@ -23,7 +23,7 @@ inline constexpr std::uint32_t checkpoint_format = 3;
 
 /// The best network of a run so far.
 struct Champion {
-    SharedGenome genome;
+    SharedIndividual genome;
     std::uint64_t generation = 0;
     evolve::BirthId birth = 0;
     evolve::BirthId origin = 0;  ///< The birth that made its genome.
@@ -37,7 +37,7 @@ struct Checkpoint {
     std::string arithmetic;        ///< See arithmetic_of().
     std::uint64_t generation = 0;  ///< The next one.
     std::vector<std::byte> strategy;
-    std::map<evolve::BirthId, SharedGenome> genomes;  ///< Of all members, by origin.
+    std::map<evolve::BirthId, SharedIndividual> genomes;  ///< Of all members, by origin.
     std::optional<Champion> champion;
     std::optional<GenerationReport> last;
     double elapsed_seconds = 0.0;

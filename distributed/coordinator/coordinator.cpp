@@ -211,7 +211,7 @@ void Coordinator::restore(Checkpoint&& checkpoint, std::span<const JournalEntry>
         origins.push_back(member.origin);
     }
     if (!committed.empty()) {
-        const SharedGenome known = champion ? champion->genome : nullptr;
+        const SharedIndividual known = champion ? champion->genome : nullptr;
         const bool same = champion && committed.back().champion &&
                           champion->origin == committed.back().champion->origin;
         champion = committed.back().champion;
@@ -402,10 +402,10 @@ void Coordinator::drain() {
 
 void Coordinator::write_best(const std::optional<Champion>& champion) const {
     if (champion) {
-        write_network(
-            directory_->path() / "best.cmb",
-            {*champion->genome, experiment_.identity_json, champion->generation, champion->birth,
-             champion->fitness, champion->validated, experiment_.task->preparation()});
+        write_network(directory_->path() / "best.cmb",
+                      {evolve::genome_of(*champion->genome), experiment_.identity_json,
+                       champion->generation, champion->birth, champion->fitness,
+                       champion->validated, experiment_.task->preparation()});
     }
 }
 

@@ -56,8 +56,8 @@ class Coordinator {
     [[nodiscard]] bool evaluate(Generation& generation);
     void score_carried(Generation& generation) const;
     void refuse_total_failure(const Generation& generation) const;
-    [[nodiscard]] std::optional<SharedGenome> genome_of(const Generation& generation,
-                                                        std::uint64_t position);
+    [[nodiscard]] std::optional<SharedIndividual> genome_of(const Generation& generation,
+                                                            std::uint64_t position);
     /// The champion that a position would be, without its genome.
     [[nodiscard]] Champion challenger_of(const Generation& generation, std::uint64_t position,
                                          std::optional<double> validated) const;
@@ -74,7 +74,7 @@ class Coordinator {
     /// False when interrupted.
     [[nodiscard]] bool judge_last();
     /// Sets `report.validated`. False when interrupted.
-    [[nodiscard]] bool validate(const SharedGenome& genome, GenerationReport& report);
+    [[nodiscard]] bool validate(const SharedIndividual& genome, GenerationReport& report);
     /// A better one becomes the champion; its genome is fetched only then. False when interrupted.
     [[nodiscard]] bool challenge(const Generation& generation, std::uint64_t position,
                                  std::optional<double> validated);

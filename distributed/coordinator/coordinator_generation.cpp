@@ -90,8 +90,8 @@ void Coordinator::refuse_total_failure(const Generation& generation) const {
     }
 }
 
-std::optional<SharedGenome> Coordinator::genome_of(const Generation& generation,
-                                                   std::uint64_t position) {
+std::optional<SharedIndividual> Coordinator::genome_of(const Generation& generation,
+                                                       std::uint64_t position) {
     return scheduler_.genome_of(position, generation.evaluators[position]);
 }
 
@@ -185,7 +185,7 @@ bool Coordinator::judge_champion(const Generation& generation, GenerationReport&
     return challenge(generation, *best, report.validated);
 }
 
-bool Coordinator::validate(const SharedGenome& genome, GenerationReport& report) {
+bool Coordinator::validate(const SharedIndividual& genome, GenerationReport& report) {
     const auto judged =
         scheduler_.evaluate_alone(genome, {evolve::Phase::validation, report.generation});
     if (!judged) {
@@ -223,7 +223,7 @@ bool Coordinator::judge_last() {
     }
     const auto place = std::ranges::max_element(pool, {}, &evolve::Member::fitness) - pool.begin();
     const evolve::Member& best = pool[static_cast<std::size_t>(place)];
-    const SharedGenome genome = scheduler_.follower().parent(static_cast<std::size_t>(place));
+    const SharedIndividual genome = scheduler_.follower().parent(static_cast<std::size_t>(place));
     if (!validate(genome, *last_)) {
         return false;
     }

@@ -200,7 +200,7 @@ void Scheduler::follow(Record record) {
     last_record_ = std::move(record);
 }
 
-std::optional<JobResult> Scheduler::evaluate_alone(SharedGenome genome,
+std::optional<JobResult> Scheduler::evaluate_alone(SharedIndividual genome,
                                                    const evolve::EvaluationRound& round) {
     Job job{0, round, nullptr, {}, nullptr, {{std::move(genome), 0}}};
     if (!compute_) {

@@ -64,12 +64,12 @@ class Scheduler {
     /// The next round, here and with the next orders everywhere.
     void follow(Record record);
     /// The genome of a position of the round, which this rank evaluated; nothing when interrupted.
-    [[nodiscard]] std::optional<SharedGenome> genome_of(std::uint64_t position,
-                                                        std::uint32_t evaluator);
+    [[nodiscard]] std::optional<SharedIndividual> genome_of(std::uint64_t position,
+                                                            std::uint32_t evaluator);
     /// Brings the genomes of all parents of the round here. False when interrupted.
     [[nodiscard]] bool gather_parents();
     /// Evaluates one genome on this rank; nothing when interrupted.
-    [[nodiscard]] std::optional<JobResult> evaluate_alone(SharedGenome genome,
+    [[nodiscard]] std::optional<JobResult> evaluate_alone(SharedIndividual genome,
                                                           const evolve::EvaluationRound& round);
     /// Answers what workers have said, so that they do not take a wait of this rank for its end.
     void listen() { serve(std::chrono::microseconds{0}); }

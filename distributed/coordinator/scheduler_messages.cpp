@@ -144,7 +144,7 @@ void Scheduler::answer(int rank, const GenomeRequest& request) {
     std::size_t bytes = 0;
     for (const evolve::BirthId origin : request.origins) {
         const auto at = made.find(origin);
-        const SharedGenome genome = at != made.end() ? at->second : follower_.find(origin);
+        const SharedIndividual genome = at != made.end() ? at->second : follower_.find(origin);
         if (!genome) {
             reply.gone.push_back(origin);
             continue;
@@ -162,7 +162,7 @@ void Scheduler::answer(int rank, const GenomeRequest& request) {
 void Scheduler::take_genomes(int rank, const GenomeReply& reply) {
     for (const NamedGenome& named : reply.genomes) {
         if (const auto at = fetched_.find(named.origin); at != fetched_.end() && !at->second) {
-            at->second = std::make_shared<const evolve::Genome>(
+            at->second = std::make_shared<const evolve::Individual>(
                 evolve::decode_genome(named.bytes, title(rank)));
         }
     }

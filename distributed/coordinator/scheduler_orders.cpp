@@ -89,7 +89,7 @@ bool Scheduler::make_children(const Shard& shard) {
             children[item] = {std::move(child.genome), child.retries};
         }
     });
-    std::vector<SharedGenome> genomes;
+    std::vector<SharedIndividual> genomes;
     for (std::size_t item = shard.items.begin; item < shard.items.end; ++item) {
         genomes.push_back(children[item].genome);
     }
@@ -129,8 +129,9 @@ bool Scheduler::bring(std::span<const std::uint32_t> places) {
     return true;
 }
 
-std::optional<SharedGenome> Scheduler::genome_of(std::uint64_t position, std::uint32_t evaluator) {
-    if (SharedGenome made = follower_.child(position)) {
+std::optional<SharedIndividual> Scheduler::genome_of(std::uint64_t position,
+                                                     std::uint32_t evaluator) {
+    if (SharedIndividual made = follower_.child(position)) {
         return made;
     }
     const Round& round = *follower_.round();

@@ -26,7 +26,7 @@ std::vector<evolve::BirthId> origins_of(const evolve::Strategy& strategy,
 
 }  // namespace
 
-void Ancestry::begin(SharedStrategy strategy, std::span<const SharedGenome> genomes) {
+void Ancestry::begin(SharedStrategy strategy, std::span<const SharedIndividual> genomes) {
     const std::span<const evolve::Member> members = strategy->parent_pool();
     CAMBRIAN_EXPECT(genomes.size() == members.size());
     known_.clear();
@@ -83,10 +83,10 @@ Ancestry::Genomes Ancestry::make(std::span<const evolve::BirthId> origins,
     for (std::size_t step = 0; step < states_.size(); ++step) {
         const evolve::Strategy& strategy = *states_[step];
         const std::vector<std::uint64_t>& positions = needed[step];
-        std::vector<SharedGenome> children(positions.size());
+        std::vector<SharedIndividual> children(positions.size());
         for_each_index(threads, positions.size(), block_of_genomes, [&](std::size_t i) {
             evolve::Birth birth = strategy.birth(positions[i]);
-            std::array<SharedGenome, evolve::Parents::most> parents;
+            std::array<SharedIndividual, evolve::Parents::most> parents;
             evolve::Parents named;
             for (evolve::Parent parent : birth.parents) {
                 const std::size_t place = named.size();

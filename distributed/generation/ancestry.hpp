@@ -16,10 +16,10 @@ namespace cambrian::distributed {
 /// can be made again, without a single evaluation.
 class Ancestry {
   public:
-    using Genomes = std::unordered_map<evolve::BirthId, SharedGenome>;
+    using Genomes = std::unordered_map<evolve::BirthId, SharedIndividual>;
 
     /// Begins anew. @param genomes of all members, by place.
-    void begin(SharedStrategy strategy, std::span<const SharedGenome> genomes);
+    void begin(SharedStrategy strategy, std::span<const SharedIndividual> genomes);
     /// The next step. Throws InputError where the decision is about another state.
     void add(std::span<const std::byte> decision);
     /// The same where the state is known already.

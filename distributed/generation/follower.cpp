@@ -131,7 +131,7 @@ std::vector<std::uint32_t> Follower::missing_parents(OrderRange births, std::siz
             continue;
         }
         // Another island may have the same genome.
-        if (SharedGenome here = find(members[place].origin)) {
+        if (SharedIndividual here = find(members[place].origin)) {
             (*pool_)[place] = std::move(here);
         } else if (const auto recipe = recipe_of(members[place]);
                    recipe && recipes.size() < remakes) {
@@ -161,14 +161,14 @@ std::optional<evolve::Birth> Follower::recipe_of(const evolve::Member& member) c
     return here ? std::optional(birth) : std::nullopt;
 }
 
-void Follower::fill(std::size_t place, SharedGenome genome) {
+void Follower::fill(std::size_t place, SharedIndividual genome) {
     CAMBRIAN_EXPECT(genome != nullptr);
     if (!pool_->at(place)) {
         (*pool_)[place] = std::move(genome);
     }
 }
 
-void Follower::keep(OrderRange births, std::span<const SharedGenome> children) {
+void Follower::keep(OrderRange births, std::span<const SharedIndividual> children) {
     CAMBRIAN_EXPECT(births.size() == children.size() && births.end <= round_->order.size());
     children_.resize(round_->strategy->births());
     for (std::size_t i = 0; i < children.size(); ++i) {
@@ -176,12 +176,12 @@ void Follower::keep(OrderRange births, std::span<const SharedGenome> children) {
     }
 }
 
-SharedGenome Follower::child(std::uint64_t position) const {
+SharedIndividual Follower::child(std::uint64_t position) const {
     return position < children_.size() ? children_[position] : nullptr;
 }
 
-SharedGenome Follower::find(evolve::BirthId origin) {
-    if (SharedGenome made = child(origin - round_->strategy->first_birth())) {
+SharedIndividual Follower::find(evolve::BirthId origin) {
+    if (SharedIndividual made = child(origin - round_->strategy->first_birth())) {
         return made;
     }
     if (places_.empty()) {

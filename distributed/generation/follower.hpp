@@ -16,7 +16,7 @@
 namespace cambrian::distributed {
 
 /// Genomes by place in a parent pool; null where they are not here.
-using PoolGenomes = std::vector<SharedGenome>;
+using PoolGenomes = std::vector<SharedIndividual>;
 
 /// A range of Round::order.
 struct OrderRange {
@@ -41,7 +41,9 @@ class Follower {
     [[nodiscard]] const SharedRound& round() const { return round_; }
     /// The parents of this round. Places that a job reads are filled before it begins.
     [[nodiscard]] std::shared_ptr<const PoolGenomes> parents() const { return pool_; }
-    [[nodiscard]] const SharedGenome& parent(std::size_t place) const { return (*pool_)[place]; }
+    [[nodiscard]] const SharedIndividual& parent(std::size_t place) const {
+        return (*pool_)[place];
+    }
 
     /// The next round. Returns genomes that nobody needs any more, to be freed where nobody waits.
     /// Throws InputError, and stays where it is, for a record of another round.
@@ -55,14 +57,14 @@ class Follower {
     /// are made once more, as they were made elsewhere, where what they were made of is here.
     [[nodiscard]] std::vector<std::uint32_t> missing_parents(OrderRange births,
                                                              std::size_t remakes);
-    void fill(std::size_t place, SharedGenome genome);
+    void fill(std::size_t place, SharedIndividual genome);
 
     /// Keeps the children of a shard, until it is known who of them lives.
-    void keep(OrderRange births, std::span<const SharedGenome> children);
+    void keep(OrderRange births, std::span<const SharedIndividual> children);
     /// The genome that a birth made; null where it is not here.
-    [[nodiscard]] SharedGenome find(evolve::BirthId origin);
+    [[nodiscard]] SharedIndividual find(evolve::BirthId origin);
     /// The child of a position of this round that was made here; null for others.
-    [[nodiscard]] SharedGenome child(std::uint64_t position) const;
+    [[nodiscard]] SharedIndividual child(std::uint64_t position) const;
 
   private:
     struct Former {

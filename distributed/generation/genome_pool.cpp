@@ -6,7 +6,7 @@
 
 namespace cambrian::distributed {
 
-ParentGenomes::ParentGenomes(const evolve::Birth& birth, std::span<const SharedGenome> list)
+ParentGenomes::ParentGenomes(const evolve::Birth& birth, std::span<const SharedIndividual> list)
     : count_(birth.parents.size()) {
     for (std::size_t i = 0; i < count_; ++i) {
         const std::size_t place = index_of(birth.parents[i].place);
@@ -15,12 +15,8 @@ ParentGenomes::ParentGenomes(const evolve::Birth& birth, std::span<const SharedG
     }
 }
 
-std::uint64_t footprint(const evolve::Genome& genome) {
-    constexpr std::uint64_t slot_bytes = sizeof(std::optional<Slot>) + sizeof(evolve::Gene);
-    constexpr std::uint64_t link_bytes = sizeof(Link) + sizeof(evolve::Gene);
-    return sizeof(evolve::Genome) + genome.weights.capacity() * sizeof(float) +
-           genome.blueprint.slots.capacity() * slot_bytes +
-           genome.blueprint.links.capacity() * link_bytes;
+std::uint64_t footprint(const evolve::Individual& individual) {
+    return sizeof(evolve::Individual) + individual.weights.capacity() * sizeof(float);
 }
 
 GenomePool::~GenomePool() {
@@ -39,12 +35,13 @@ std::vector<GenomePool::Blank> GenomePool::take(std::size_t count) {
         outstanding_ += count;
     }
     while (taken.size() < count) {
-        taken.emplace_back(std::make_unique<evolve::Genome>().release(), Return{this});
+        taken.emplace_back(std::make_unique<evolve::Individual>().release(), Return{this});
     }
     return taken;
 }
 
-void GenomePool::give_back(std::unique_ptr<evolve::Genome> genome) {
+void GenomePool::give_back(std::unique_ptr<evolve::Individual> genome) {
+    genome->structure.reset();  // others may be the last to need it
     const std::uint64_t bytes = footprint(*genome);
     const std::lock_guard lock(mutex_);
     --outstanding_;
@@ -55,7 +52,7 @@ void GenomePool::give_back(std::unique_ptr<evolve::Genome> genome) {
 }
 
 Child make_child(const evolve::Variation& variation, const evolve::Birth& birth,
-                 std::span<const SharedGenome> parents, GenomePool::Blank& blank) {
+                 std::span<const SharedIndividual> parents, GenomePool::Blank& blank) {
     if (birth.recipe == evolve::Recipe::carry) {
         return {parents[index_of(birth.parents.front().place)]};
     }
@@ -66,7 +63,7 @@ Child make_child(const evolve::Variation& variation, const evolve::Birth& birth,
 }
 
 Child make_child(const evolve::Variation& variation, const evolve::Birth& birth,
-                 std::span<const SharedGenome> parents, GenomePool& pool) {
+                 std::span<const SharedIndividual> parents, GenomePool& pool) {
     return make_child(variation, birth, parents, pool.take(1).front());
 }
 

@@ -99,8 +99,9 @@ std::vector<std::uint64_t> PendingShards::give_up_all() {
 
 GenomeAnswer read_answer(const NamedGenome& named, std::string_view source) {
     try {
-        return {std::make_shared<const evolve::Genome>(evolve::decode_genome(named.bytes, source)),
-                {}};
+        return {
+            std::make_shared<const evolve::Individual>(evolve::decode_genome(named.bytes, source)),
+            {}};
     } catch (const InputError& error) {
         return {nullptr, error.what()};
     }

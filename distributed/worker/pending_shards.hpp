@@ -65,7 +65,7 @@ class PendingShards {
 
 /// What was read of an answer: a genome, or the problem with it.
 struct GenomeAnswer {
-    SharedGenome genome;
+    SharedIndividual genome;
     std::string problem;
 };
 [[nodiscard]] GenomeAnswer read_answer(const NamedGenome& named, std::string_view source);

@@ -140,9 +140,9 @@ std::vector<evolve::Evaluation> ShardEvaluator::evaluations(Genomes genomes, con
 }
 
 void ShardEvaluator::evaluate(const Job& job, JobResult& result) {
-    std::vector<const evolve::Genome*> genomes;
+    std::vector<const evolve::Individual*> genomes;
     genomes.reserve(result.genomes.size());
-    for (const SharedGenome& genome : result.genomes) {
+    for (const SharedIndividual& genome : result.genomes) {
         genomes.push_back(genome.get());
     }
     const std::vector<evolve::Evaluation> evaluations = this->evaluations(genomes, job, result);

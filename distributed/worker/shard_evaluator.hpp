@@ -22,7 +22,7 @@ namespace cambrian::distributed {
 
 /// A child that was made elsewhere.
 struct ReadyChild {
-    SharedGenome genome;
+    SharedIndividual genome;
     std::uint32_t retries = 0;
 };
 
@@ -44,7 +44,7 @@ struct JobResult {
     SharedRound round;
     OrderRange births;
     ShardScores scores;
-    std::vector<SharedGenome> genomes;
+    std::vector<SharedIndividual> genomes;
     ShardCost cost;
     std::exception_ptr failure;
 };
@@ -66,7 +66,7 @@ class ShardEvaluator {
                                       GenomePool::Blank& blank) const;
     void make_children(const Job& job, JobResult& result);
     void evaluate(const Job& job, JobResult& result);
-    using Genomes = std::span<const evolve::Genome* const>;
+    using Genomes = std::span<const evolve::Individual* const>;
     /// By the rank's backend; where that one has no memory for a single genome, by the fallback.
     /// Throws OutOfMemoryError when there is none.
     [[nodiscard]] std::vector<evolve::Evaluation> evaluations(Genomes genomes, const Job& job,

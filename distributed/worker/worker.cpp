@@ -190,7 +190,7 @@ class Worker {
         GenomeReply reply;
         std::size_t bytes = 0;
         for (const evolve::BirthId origin : request.origins) {
-            const SharedGenome genome = follower_.find(origin);
+            const SharedIndividual genome = follower_.find(origin);
             if (!genome) {
                 reply.gone.push_back(origin);
                 continue;
@@ -342,7 +342,7 @@ class Worker {
                 follower_.parents(), {}};
         job.children.resize(order.children.size());
         for_each_index(threads_, order.children.size(), 1, [&](std::size_t i) {
-            job.children[i] = {std::make_shared<const evolve::Genome>(evolve::decode_genome(
+            job.children[i] = {std::make_shared<const evolve::Individual>(evolve::decode_genome(
                                    order.children[i].bytes, "the coordinator")),
                                order.children[i].retries};
         });

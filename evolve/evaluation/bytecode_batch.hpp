@@ -4,13 +4,12 @@
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include "cambrian/engine/core/hash.hpp"
 #include "cambrian/engine/core/thread_pool.hpp"
 #include "cambrian/engine/network/bytecode/bytecode.hpp"
-#include "cambrian/evolve/genome/genome.hpp"
+#include "cambrian/evolve/genome/structure.hpp"
 
 namespace cambrian::evolve {
 
@@ -32,9 +31,10 @@ class BytecodeBatch {
     ///     of it takes time in every step; elsewhere few programs are worth more.
     explicit BytecodeBatch(bool state_apart = false) : state_apart_(state_apart) {}
 
-    /// Writes the bytecodes of genomes, in place of those before; → one entry each, or nothing for
-    /// a network that has no bytecode form or is too large to interpret. Valid until the next call.
-    std::span<const std::optional<Entry>> read(std::span<const Genome* const> genomes,
+    /// Takes the bytecodes of individuals, in place of those before; → one entry each, or nothing
+    /// for a network that has no bytecode form or is too large to interpret. Valid until the next
+    /// call, while the individuals live.
+    std::span<const std::optional<Entry>> read(std::span<const Individual* const> individuals,
                                                ThreadPool& threads);
     /// What every network of a class fits, now and before.
     [[nodiscard]] const BytecodeCapacity& capacity(std::size_t size_class) const {
@@ -50,28 +50,15 @@ class BytecodeBatch {
                       std::span<float> packed) const;
 
   private:
-    struct Place {
-        std::size_t words = 0;
-        std::size_t packings = 0;
-    };
-    /// Some neighbours among the genomes, which one thread reads.
-    struct Part {
-        BytecodeWriter writer;
-        std::vector<std::int32_t> words;
-        std::vector<BytecodePacking> packings;
-        std::vector<Place> ends;  ///< Of each genome.
-        std::array<BytecodeCapacity, class_count> capacities;
-    };
-    /// Of the part of a network: where its words and packings begin, and where they end.
-    [[nodiscard]] std::pair<Place, Place> places_of(std::size_t index) const;
-    void read_part(Part& part, std::span<const Genome* const> genomes,
-                   std::span<std::optional<Entry>> entries) const;
-    std::optional<Entry> read_genome(Part& part, const Blueprint& blueprint) const;
+    using Capacities = std::array<BytecodeCapacity, class_count>;
+    [[nodiscard]] std::optional<Entry> entry_of(const Structure::BytecodeForm& form,
+                                                Capacities& capacities) const;
 
     bool state_apart_;
-    std::vector<Part> parts_;
+    std::vector<Capacities> parts_;  ///< Of neighbours that one thread reads.
+    std::vector<const Structure::BytecodeForm*> forms_;
     std::vector<std::optional<Entry>> entries_;
-    std::array<BytecodeCapacity, class_count> capacities_;
+    Capacities capacities_;
 };
 
 }  // namespace cambrian::evolve

@@ -135,9 +135,9 @@ struct Evaluator::State {
         : backend(used_backend), task(used_task), seed(used_seed), runner(used_backend, family) {}
 
     PhaseInputs& prepare(const EvaluationRound& round);
-    std::vector<Evaluation> on_backend(std::span<const Genome* const> genomes,
+    std::vector<Evaluation> on_backend(std::span<const Individual* const> individuals,
                                        const EvaluationRound& round);
-    std::vector<Evaluation> on_host(std::span<const Genome* const> genomes,
+    std::vector<Evaluation> on_host(std::span<const Individual* const> individuals,
                                     const EvaluationRound& round);
 
     Backend& backend;
@@ -159,7 +159,7 @@ PhaseInputs& Evaluator::State::prepare(const EvaluationRound& round) {
     return inputs;
 }
 
-std::vector<Evaluation> Evaluator::State::on_backend(std::span<const Genome* const> genomes,
+std::vector<Evaluation> Evaluator::State::on_backend(std::span<const Individual* const> individuals,
                                                      const EvaluationRound& round) {
     const PhaseInputs& inputs = prepare(round);
     std::vector<Binding> shared;
@@ -179,17 +179,17 @@ std::vector<Evaluation> Evaluator::State::on_backend(std::span<const Genome* con
                                layout);
     };
     const auto& outputs = runner.run(
-        genomes,
+        individuals,
         {.variant = static_cast<std::int64_t>(round.phase), .build = build, .shared = shared});
-    return evaluations_from(outputs, layout, genomes.size(), runner.threads());
+    return evaluations_from(outputs, layout, individuals.size(), runner.threads());
 }
 
-std::vector<Evaluation> Evaluator::State::on_host(std::span<const Genome* const> genomes,
+std::vector<Evaluation> Evaluator::State::on_host(std::span<const Individual* const> individuals,
                                                   const EvaluationRound& round) {
-    HostPopulation population(backend, runner, task.signature(), genomes);
+    HostPopulation population(backend, runner, task.signature(), individuals);
     const std::vector<double> fitness = task.evaluate(population, round.phase, seed, round.round);
-    CAMBRIAN_ASSERT(fitness.size() == genomes.size());
-    std::vector<Evaluation> result(genomes.size());
+    CAMBRIAN_ASSERT(fitness.size() == individuals.size());
+    std::vector<Evaluation> result(individuals.size());
     for (std::size_t i = 0; i < result.size(); ++i) judge(result[i], fitness[i]);
     return result;
 }
@@ -199,20 +199,29 @@ Evaluator::Evaluator(Backend& backend, const Task& task, std::uint64_t seed, Fam
 
 Evaluator::~Evaluator() = default;
 
-std::vector<Evaluation> Evaluator::evaluate(std::span<const Genome* const> genomes,
+std::vector<Evaluation> Evaluator::evaluate(std::span<const Individual* const> individuals,
                                             const EvaluationRound& round) {
-    if (genomes.empty()) return {};
+    if (individuals.empty()) return {};
     try {
-        return state_->task.signature().host ? state_->on_host(genomes, round)
-                                             : state_->on_backend(genomes, round);
+        return state_->task.signature().host ? state_->on_host(individuals, round)
+                                             : state_->on_backend(individuals, round);
     } catch (const OutOfMemoryError&) {
-        if (genomes.size() == 1) throw;
+        if (individuals.size() == 1) throw;
     }
     ++state_->halvings;
-    const std::size_t half = genomes.size() / 2;
-    std::vector<Evaluation> all = evaluate(genomes.first(half), round);
-    std::ranges::move(evaluate(genomes.subspan(half), round), std::back_inserter(all));
+    const std::size_t half = individuals.size() / 2;
+    std::vector<Evaluation> all = evaluate(individuals.first(half), round);
+    std::ranges::move(evaluate(individuals.subspan(half), round), std::back_inserter(all));
     return all;
+}
+
+std::vector<Evaluation> Evaluator::evaluate(std::span<const Genome* const> genomes,
+                                            const EvaluationRound& round) {
+    std::vector<Individual> individuals;
+    std::vector<const Individual*> pointers;
+    individuals.reserve(genomes.size());
+    for (const Genome* genome : genomes) pointers.push_back(&individuals.emplace_back(*genome));
+    return evaluate(pointers, round);
 }
 
 Evaluator::Counters Evaluator::counters() const {

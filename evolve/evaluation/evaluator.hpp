@@ -9,7 +9,7 @@
 #include "cambrian/engine/backend/backend.hpp"
 #include "cambrian/engine/network/observe/observation.hpp"
 #include "cambrian/evolve/evaluation/family.hpp"
-#include "cambrian/evolve/genome/genome.hpp"
+#include "cambrian/evolve/genome/structure.hpp"
 #include "cambrian/evolve/tasks/task.hpp"
 #include "cambrian/evolve/variation/birth.hpp"
 
@@ -42,9 +42,12 @@ class Evaluator {
     Evaluator(const Evaluator&) = delete;
     Evaluator& operator=(const Evaluator&) = delete;
 
-    /// In the order of the genomes. Where memory runs out they are evaluated in halves, which
+    /// In the order of the individuals. Where memory runs out they are evaluated in halves, which
     /// changes no fitness. Throws what the task or the backend throws, OutOfMemoryError where there
-    /// is no memory for one genome.
+    /// is no memory for one of them.
+    [[nodiscard]] std::vector<Evaluation> evaluate(std::span<const Individual* const> individuals,
+                                                   const EvaluationRound& round);
+    /// The same for genomes by themselves.
     [[nodiscard]] std::vector<Evaluation> evaluate(std::span<const Genome* const> genomes,
                                                    const EvaluationRound& round);
 

@@ -16,11 +16,11 @@ constexpr std::int64_t first_batch_variant = 16;
 
 HostPopulation::HostPopulation(Backend& backend, PopulationRunner& runner,
                                const TaskSignature& signature,
-                               std::span<const Genome* const> genomes)
+                               std::span<const Individual* const> individuals)
     : backend_(backend),
       runner_(runner),
       observations_(signature.observations),
-      genomes_(genomes) {}
+      individuals_(individuals) {}
 
 std::vector<float> HostPopulation::outputs(std::span<const float> inputs, std::int64_t batch) {
     if (batch < 1 || static_cast<std::int64_t>(inputs.size()) != batch * observations_)
@@ -37,7 +37,7 @@ std::vector<float> HostPopulation::outputs(std::span<const float> inputs, std::i
     };
     const std::array<Binding, 1> shared{{{inputs_.get(), 0}}};
     return runner_
-        .run(genomes_,
+        .run(individuals_,
              {.variant = first_batch_variant + batch, .build = build, .shared = shared})[0]
         .reals;
 }

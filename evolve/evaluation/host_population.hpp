@@ -13,9 +13,9 @@ class HostPopulation final : public Population {
   public:
     /// Everything must outlive the population.
     HostPopulation(Backend& backend, PopulationRunner& runner, const TaskSignature& signature,
-                   std::span<const Genome* const> genomes);
+                   std::span<const Individual* const> individuals);
 
-    [[nodiscard]] std::size_t size() const override { return genomes_.size(); }
+    [[nodiscard]] std::size_t size() const override { return individuals_.size(); }
     [[nodiscard]] std::vector<float> outputs(std::span<const float> inputs,
                                              std::int64_t batch) override;
 
@@ -23,7 +23,7 @@ class HostPopulation final : public Population {
     Backend& backend_;
     PopulationRunner& runner_;
     std::int64_t observations_;
-    std::span<const Genome* const> genomes_;
+    std::span<const Individual* const> individuals_;
     GrowingBuffer inputs_{ValueType::real};
 };
 

@@ -9,26 +9,23 @@ namespace {
 
 constexpr std::int64_t min_pool = 1024;
 
-/// Whether a position holds the genome of the one before it.
+/// Whether a position holds the individual of the one before it.
 bool repeats(std::span<const std::uint32_t> order, std::size_t position) {
     return position > 0 && order[position] == order[position - 1];
 }
 
 }  // namespace
 
-std::span<const GenomeStructure> OperandStage::read(std::span<const Genome* const> genomes,
+std::span<const GenomeStructure> OperandStage::read(std::span<const Individual* const> individuals,
                                                     std::int64_t max_words) {
-    reader_.clear_genes();
-    structures_.resize(genomes.size());
-    read_index_.resize(genomes.size());
-    read_.clear();
+    structures_.resize(individuals.size());
     const bool interpreted = family_ == Family::interpreted;
     const auto entries =
-        shelf_.read(interpreted ? genomes : std::span<const Genome* const>{}, threads_);
+        shelf_.read(interpreted ? individuals : std::span<const Individual* const>{}, threads_);
     std::int64_t packed = 0;
-    for (std::size_t i = 0; i < genomes.size(); ++i) {
+    for (std::size_t i = 0; i < individuals.size(); ++i) {
         if (!interpreted || !entries[i]) {
-            read_graph(i, genomes[i]->blueprint);
+            structures_[i] = {.hash = individuals[i]->structure->graph().hash};
             continue;
         }
         const BytecodeBatch::Entry& entry = *entries[i];
@@ -38,7 +35,6 @@ std::span<const GenomeStructure> OperandStage::read(std::span<const Genome* cons
                           .cost = entry.cost};
         packed += entry.cost;
     }
-    read_.push_back(end_of_read());
     // Also where no network has weights, or memory room for one: what programs share is never
     // empty.
     if (packed > pool_ || pool_ == 0)
@@ -46,29 +42,18 @@ std::span<const GenomeStructure> OperandStage::read(std::span<const Genome* cons
     return structures_;
 }
 
-void OperandStage::read_graph(std::size_t genome, const Blueprint& blueprint) {
-    read_index_[genome] = read_.size();
-    read_.push_back(end_of_read());
-    structures_[genome] = {.hash = reader_.read(blueprint)};
-}
-
-OperandStage::Place OperandStage::end_of_read() const {
-    return {.weights = 0,
-            .activations = static_cast<std::int64_t>(reader_.activations().size()),
-            .enabled = static_cast<std::int64_t>(reader_.enabled().size())};
-}
-
-std::int64_t OperandStage::words(const Genome& genome, const GenomeStructure& structure) const {
+std::int64_t OperandStage::words(const Individual& individual,
+                                 const GenomeStructure& structure) const {
     if (structure.size_class == as_graph)
-        return static_cast<std::int64_t>(genome.weights.size() + 2 * genome.blueprint.slots.size() +
-                                         8);
+        return static_cast<std::int64_t>(individual.weights.size() +
+                                         2 * individual.blueprint().slots.size() + 8);
     return structure.cost + shelf_.capacity(structure.size_class).words;
 }
 
-void OperandStage::upload(std::span<const Genome* const> genomes,
+void OperandStage::upload(std::span<const Individual* const> individuals,
                           std::span<const std::uint32_t> order) {
-    place(genomes, order);
-    write_bytecodes(genomes, order);
+    place(individuals, order);
+    write_bytecodes(individuals, order);
     pool_ = std::max(pool_, end_of_bytecodes_.weights);
     Buffer& buffer = weight_buffer_.hold(
         backend_, bytecodes_ > 0 ? std::max(pool_, weight_words_) : weight_words_);
@@ -78,7 +63,7 @@ void OperandStage::upload(std::span<const Genome* const> genomes,
                             static_cast<std::size_t>(end_of_bytecodes_.weights)));
     for (std::size_t position = bytecodes_; position < order.size(); ++position)
         backend_.upload(buffer, places_[position].weights,
-                        std::span<const float>(genomes[order[position]]->weights));
+                        std::span<const float>(individuals[order[position]]->weights));
     const std::int64_t bytecode_words = end_of_bytecodes_.activations;
     Buffer& words = activation_buffer_.hold(
         backend_, bytecode_words + static_cast<std::int64_t>(activations_.size()));
@@ -92,46 +77,46 @@ void OperandStage::upload(std::span<const Genome* const> genomes,
                     std::span<const std::int32_t>(enabled_));
 }
 
-/// Gives every genome its place and collects what the reader holds of graphs.
-void OperandStage::place(std::span<const Genome* const> genomes,
+/// Gives everyone a place and collects what graphs read of structures.
+void OperandStage::place(std::span<const Individual* const> individuals,
                          std::span<const std::uint32_t> order) {
     places_.clear();
     activations_.clear();
     enabled_.clear();
     Place next;
     bytecodes_ = 0;
-    for (const std::uint32_t genome : order) {
-        const std::size_t size_class = structures_[genome].size_class;
+    for (const std::uint32_t index : order) {
+        const std::size_t size_class = structures_[index].size_class;
         if (size_class == as_graph) break;
         if (repeats(order, bytecodes_)) next.weights = places_.back().weights;
         places_.push_back(next);
-        next.weights += structures_[genome].cost;
+        next.weights += structures_[index].cost;
         next.activations += shelf_.capacity(size_class).words;
         ++bytecodes_;
     }
     end_of_bytecodes_ = next;
-    for (const std::uint32_t genome : order.subspan(bytecodes_)) {
-        CAMBRIAN_ASSERT(structures_[genome].size_class == as_graph);
+    for (const std::uint32_t index : order.subspan(bytecodes_)) {
+        CAMBRIAN_ASSERT(structures_[index].size_class == as_graph);
         next.activations =
             end_of_bytecodes_.activations + static_cast<std::int64_t>(activations_.size());
         next.enabled = static_cast<std::int64_t>(enabled_.size());
         places_.push_back(next);
-        next.weights += static_cast<std::int64_t>(genomes[genome]->weights.size());
-        place_graph(read_[read_index_[genome]], read_[read_index_[genome] + 1]);
+        next.weights += static_cast<std::int64_t>(individuals[index]->weights.size());
+        place_graph(individuals[index]->structure->graph());
     }
     weight_words_ = next.weights;
 }
 
-void OperandStage::place_graph(const Place& from, const Place& to) {
-    activations_.insert(activations_.end(), reader_.activations().begin() + from.activations,
-                        reader_.activations().begin() + to.activations);
-    if (from.activations == to.activations) activations_.push_back(0);
-    enabled_.insert(enabled_.end(), reader_.enabled().begin() + from.enabled,
-                    reader_.enabled().begin() + to.enabled);
-    if (from.enabled == to.enabled) enabled_.push_back(0);
+void OperandStage::place_graph(const Structure::GraphForm& form) {
+    const auto append = [](std::vector<std::int32_t>& all, const std::vector<std::int32_t>& some) {
+        all.insert(all.end(), some.begin(), some.end());
+        if (some.empty()) all.push_back(0);
+    };
+    append(activations_, form.activations);
+    append(enabled_, form.enabled);
 }
 
-void OperandStage::write_bytecodes(std::span<const Genome* const> genomes,
+void OperandStage::write_bytecodes(std::span<const Individual* const> individuals,
                                    std::span<const std::uint32_t> order) {
     if (bytecodes_ == 0) return;
     const auto words = static_cast<std::size_t>(end_of_bytecodes_.activations);
@@ -143,12 +128,12 @@ void OperandStage::write_bytecodes(std::span<const Genome* const> genomes,
     threads_.for_each(static_cast<std::int64_t>(items), [&](std::int64_t item, int) {
         const std::size_t first = static_cast<std::size_t>(item) * at_once;
         for (std::size_t i = first; i < std::min(first + at_once, bytecodes_); ++i)
-            write_bytecode(*genomes[order[i]], order, i);
+            write_bytecode(*individuals[order[i]], order, i);
     });
 }
 
-void OperandStage::write_bytecode(const Genome& genome, std::span<const std::uint32_t> order,
-                                  std::size_t position) {
+void OperandStage::write_bytecode(const Individual& individual,
+                                  std::span<const std::uint32_t> order, std::size_t position) {
     const std::uint32_t index = order[position];
     const GenomeStructure& structure = structures_[index];
     const Place& place = places_[position];
@@ -158,7 +143,7 @@ void OperandStage::write_bytecode(const Genome& genome, std::span<const std::uin
             .subspan(static_cast<std::size_t>(place.activations),
                      static_cast<std::size_t>(shelf_.capacity(structure.size_class).words)));
     if (repeats(order, position)) return;
-    shelf_.pack_weights(index, genome.weights,
+    shelf_.pack_weights(index, individual.weights,
                         std::span(packed_).subspan(static_cast<std::size_t>(place.weights),
                                                    static_cast<std::size_t>(structure.cost)));
 }

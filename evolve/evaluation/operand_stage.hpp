@@ -7,7 +7,6 @@
 
 #include "cambrian/engine/backend/backend.hpp"
 #include "cambrian/engine/core/thread_pool.hpp"
-#include "cambrian/engine/network/structure_words.hpp"
 #include "cambrian/evolve/evaluation/bytecode_batch.hpp"
 #include "cambrian/evolve/evaluation/family.hpp"
 #include "cambrian/evolve/evaluation/genome_groups.hpp"
@@ -41,7 +40,7 @@ class OperandStage {
 
     /// Takes genomes apart; → one structure each. Valid until the next call.
     /// @param max_words of operands that uploads will bring, unless a single genome has more.
-    std::span<const GenomeStructure> read(std::span<const Genome* const> genomes,
+    std::span<const GenomeStructure> read(std::span<const Individual* const> individuals,
                                           std::int64_t max_words);
     /// What the bytecodes of a class need, now and before.
     [[nodiscard]] const BytecodeCapacity& capacity(std::size_t size_class) const {
@@ -50,12 +49,14 @@ class OperandStage {
     /// Words of packed weights that all interpreted networks of an upload share: enough for those
     /// read, now and before.
     [[nodiscard]] std::int64_t pool() const { return pool_; }
-    /// Words of the operands of a genome of those read on the backend.
-    [[nodiscard]] std::int64_t words(const Genome& genome, const GenomeStructure& structure) const;
+    /// Words of the operands of one of those read on the backend.
+    [[nodiscard]] std::int64_t words(const Individual& individual,
+                                     const GenomeStructure& structure) const;
 
     /// Puts some genomes of those read on the backend, in this order, interpreted ones first. One
     /// that is repeated at once has its weights there once.
-    void upload(std::span<const Genome* const> genomes, std::span<const std::uint32_t> order);
+    void upload(std::span<const Individual* const> individuals,
+                std::span<const std::uint32_t> order);
     /// Appends the operands from the one at a position of that order on.
     void bind(std::size_t position, bool interpreted, std::vector<Binding>& bindings) const;
 
@@ -66,23 +67,19 @@ class OperandStage {
         std::int64_t activations = 0;
         std::int64_t enabled = 0;
     };
-    void read_graph(std::size_t genome, const Blueprint& blueprint);
-    void place(std::span<const Genome* const> genomes, std::span<const std::uint32_t> order);
-    void place_graph(const Place& from, const Place& to);
-    void write_bytecodes(std::span<const Genome* const> genomes,
+    void place(std::span<const Individual* const> individuals,
+               std::span<const std::uint32_t> order);
+    void place_graph(const Structure::GraphForm& form);
+    void write_bytecodes(std::span<const Individual* const> individuals,
                          std::span<const std::uint32_t> order);
-    void write_bytecode(const Genome& genome, std::span<const std::uint32_t> order,
+    void write_bytecode(const Individual& individual, std::span<const std::uint32_t> order,
                         std::size_t position);
-    [[nodiscard]] Place end_of_read() const;
 
     Backend& backend_;
     Family family_;
     ThreadPool& threads_;
-    StructureWords reader_{StructureWords::Genes::apart};
     BytecodeBatch shelf_;
-    std::vector<GenomeStructure> structures_;  ///< Of every genome.
-    std::vector<std::size_t> read_index_;      ///< Of every genome that runs as a graph, in read_.
-    std::vector<Place> read_;                  ///< Where the operands in the reader begin; the end.
+    std::vector<GenomeStructure> structures_;  ///< Of every individual.
     std::vector<Place> places_;                ///< Of every position of a wave.
     std::size_t bytecodes_ = 0;                ///< Positions of a wave before the first graph.
     std::int64_t pool_ = 0;                    ///< Only grows.

@@ -36,19 +36,19 @@ Hash128 key_of(const BytecodeCapacity& capacity, std::int64_t pool) {
 PopulationRunner::PopulationRunner(Backend& backend, Family family)
     : backend_(backend), cache_(max_programs, share_of_memory(backend)), stage_(backend, family) {}
 
-const std::vector<PopulationOutput>& PopulationRunner::run(std::span<const Genome* const> genomes,
-                                                           const PopulationRequest& request) {
+const std::vector<PopulationOutput>& PopulationRunner::run(
+    std::span<const Individual* const> individuals, const PopulationRequest& request) {
     outputs_.clear();
-    if (genomes.empty()) return outputs_;
-    groups_.arrange(stage_.read(genomes, max_operand_words(backend_)), backend_.lockstep());
+    if (individuals.empty()) return outputs_;
+    groups_.arrange(stage_.read(individuals, max_operand_words(backend_)), backend_.lockstep());
     prepare_outputs(
-        program_for(*genomes[groups_.order()[0]], groups_.group_at(0).structure, request),
-        genomes.size());
+        program_for(*individuals[groups_.order()[0]], groups_.group_at(0).structure, request),
+        individuals.size());
     const std::size_t positions = groups_.order().size();
     for (std::size_t begin = 0; begin < positions;) {
-        const std::size_t end = wave_end(genomes, begin);
-        stage_.upload(genomes, groups_.order().subspan(begin, end - begin));
-        run_wave(genomes, begin, end, request);
+        const std::size_t end = wave_end(individuals, begin);
+        stage_.upload(individuals, groups_.order().subspan(begin, end - begin));
+        run_wave(individuals, begin, end, request);
         collect(begin, end);
         if (end < positions) ++splits_;
         begin = end;
@@ -56,7 +56,7 @@ const std::vector<PopulationOutput>& PopulationRunner::run(std::span<const Genom
     return outputs_;
 }
 
-StructureProgram& PopulationRunner::program_for(const Genome& genome,
+StructureProgram& PopulationRunner::program_for(const Individual& individual,
                                                 const GenomeStructure& structure,
                                                 const PopulationRequest& request) {
     const bool graph = structure.size_class == as_graph;
@@ -69,9 +69,9 @@ StructureProgram& PopulationRunner::program_for(const Genome& genome,
         return *found;
     }
     ++compiled_;
-    return cache_.insert(key, graph ? compile_graph(backend_, genome.blueprint, request.build)
-                                    : compile_interpreter(backend_, genome.blueprint, capacity,
-                                                          stage_.pool(), request.build));
+    return cache_.insert(key, graph ? compile_graph(backend_, individual.blueprint(), request.build)
+                                    : compile_interpreter(backend_, individual.blueprint(),
+                                                          capacity, stage_.pool(), request.build));
 }
 
 void PopulationRunner::prepare_outputs(const StructureProgram& program, std::size_t networks) {
@@ -91,7 +91,7 @@ void PopulationRunner::prepare_outputs(const StructureProgram& program, std::siz
     }
 }
 
-std::size_t PopulationRunner::wave_end(std::span<const Genome* const> genomes,
+std::size_t PopulationRunner::wave_end(std::span<const Individual* const> individuals,
                                        std::size_t begin) const {
     const std::int64_t room = max_operand_words(backend_);
     std::int64_t output_elements = 0;
@@ -99,38 +99,38 @@ std::size_t PopulationRunner::wave_end(std::span<const Genome* const> genomes,
     std::int64_t words = 0;
     std::size_t end = begin;
     for (; end < groups_.order().size(); ++end) {
-        const Genome& genome = *genomes[groups_.order()[end]];
-        words += stage_.words(genome, groups_.group_at(end).structure) + output_elements;
+        const Individual& individual = *individuals[groups_.order()[end]];
+        words += stage_.words(individual, groups_.group_at(end).structure) + output_elements;
         if (words > room && end > begin) break;
     }
     return end;
 }
 
-void PopulationRunner::run_wave(std::span<const Genome* const> genomes, std::size_t begin,
+void PopulationRunner::run_wave(std::span<const Individual* const> individuals, std::size_t begin,
                                 std::size_t end, const PopulationRequest& request) {
     for (std::size_t i = 0; i < outputs_.size(); ++i)
         output_buffers_[i].hold(backend_,
                                 static_cast<std::int64_t>(end - begin) * outputs_[i].elements);
     for (std::size_t position = begin; position < end;) {
         const std::size_t last = std::min(end, groups_.end_of_program(position));
-        StructureProgram& program = program_for(*genomes[groups_.order()[position]],
+        StructureProgram& program = program_for(*individuals[groups_.order()[position]],
                                                 groups_.group_at(position).structure, request);
-        check_group(program, genomes, position, last);
+        check_group(program, individuals, position, last);
         run_group(program, begin, position, last, request.shared);
         position = last;
     }
 }
 
 void PopulationRunner::check_group(const StructureProgram& program,
-                                   std::span<const Genome* const> genomes, std::size_t begin,
-                                   std::size_t end) const {
+                                   std::span<const Individual* const> individuals,
+                                   std::size_t begin, std::size_t end) const {
     CAMBRIAN_ASSERT(program.outputs.size() == outputs_.size());
     for (std::size_t i = 0; i < outputs_.size(); ++i)
         CAMBRIAN_ASSERT(program.outputs[i].elements == outputs_[i].elements &&
                         program.outputs[i].type == outputs_[i].type);
     if (program.interpreted) return;
     for (const std::uint32_t genome : groups_.order().subspan(begin, end - begin))
-        CAMBRIAN_ASSERT(static_cast<std::int64_t>(genomes[genome]->weights.size()) ==
+        CAMBRIAN_ASSERT(static_cast<std::int64_t>(individuals[genome]->weights.size()) ==
                         program.weights);
 }
 

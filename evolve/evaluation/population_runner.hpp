@@ -9,7 +9,7 @@
 #include "cambrian/evolve/evaluation/genome_groups.hpp"
 #include "cambrian/evolve/evaluation/operand_stage.hpp"
 #include "cambrian/evolve/evaluation/program_cache.hpp"
-#include "cambrian/evolve/genome/genome.hpp"
+#include "cambrian/evolve/genome/structure.hpp"
 
 namespace cambrian::evolve {
 
@@ -20,7 +20,7 @@ struct PopulationRequest {
     std::span<const Binding> shared;
 };
 
-/// One output for every network, in the order of the genomes.
+/// One output for every network, in the order of the individuals.
 struct PopulationOutput {
     ValueType type = ValueType::real;
     std::int64_t elements = 0;           ///< Of one network.
@@ -34,12 +34,12 @@ struct PopulationOutput {
 /// results do not depend on the others. Outputs must have the same sizes for every structure.
 class PopulationRunner {
   public:
-    /// @param threads that take genomes apart, the caller included.
+    /// @param threads that take individuals apart, the caller included.
     PopulationRunner(Backend& backend, Family family);
 
     /// The result stays valid until the next run.
-    [[nodiscard]] const std::vector<PopulationOutput>& run(std::span<const Genome* const> genomes,
-                                                           const PopulationRequest& request);
+    [[nodiscard]] const std::vector<PopulationOutput>& run(
+        std::span<const Individual* const> individuals, const PopulationRequest& request);
 
     [[nodiscard]] ThreadPool& threads() { return backend_.threads(); }
     [[nodiscard]] std::uint64_t programs_compiled() const { return compiled_; }
@@ -48,15 +48,16 @@ class PopulationRunner {
     [[nodiscard]] std::uint64_t memory_splits() const { return splits_; }
 
   private:
-    StructureProgram& program_for(const Genome& genome, const GenomeStructure& structure,
+    StructureProgram& program_for(const Individual& individual, const GenomeStructure& structure,
                                   const PopulationRequest& request);
     void prepare_outputs(const StructureProgram& program, std::size_t networks);
-    [[nodiscard]] std::size_t wave_end(std::span<const Genome* const> genomes,
+    [[nodiscard]] std::size_t wave_end(std::span<const Individual* const> individuals,
                                        std::size_t begin) const;
-    void run_wave(std::span<const Genome* const> genomes, std::size_t begin, std::size_t end,
-                  const PopulationRequest& request);
-    void check_group(const StructureProgram& program, std::span<const Genome* const> genomes,
-                     std::size_t begin, std::size_t end) const;
+    void run_wave(std::span<const Individual* const> individuals, std::size_t begin,
+                  std::size_t end, const PopulationRequest& request);
+    void check_group(const StructureProgram& program,
+                     std::span<const Individual* const> individuals, std::size_t begin,
+                     std::size_t end) const;
     void run_group(StructureProgram& program, std::size_t wave, std::size_t begin, std::size_t end,
                    std::span<const Binding> shared);
     void collect(std::size_t begin, std::size_t end);

@@ -3,6 +3,7 @@
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/network/archive/archive.hpp"
 #include "cambrian/evolve/genome/genome.hpp"
+#include "cambrian/evolve/genome/structure.hpp"
 
 namespace cambrian::evolve {
 
@@ -35,17 +36,25 @@ void read(ArchiveReader& reader, std::vector<Gene>& genes) {
     }
 }
 
-}  // namespace
-
-std::vector<std::byte> encode(const Genome& genome) {
+std::vector<std::byte> encode(const Genome& genome, std::span<const float> weights) {
     ArchiveWriter writer;
     writer.write(genome_format);
     writer.write(genome.blueprint);
     write(writer, genome.slot_genes);
     write(writer, genome.link_genes);
     write(writer, genome.head_gene);
-    writer.write(std::span<const float>(genome.weights));
+    writer.write(weights);
     return writer.take();
+}
+
+}  // namespace
+
+std::vector<std::byte> encode(const Genome& genome) {
+    return encode(genome, genome.weights);
+}
+
+std::vector<std::byte> encode(const Individual& individual) {
+    return encode(individual.structure->genome(), individual.weights);
 }
 
 Genome decode_genome(std::span<const std::byte> bytes, std::string_view source) {

@@ -16,21 +16,17 @@ constexpr int draws_per_hit = 8;
 constexpr std::size_t chunk_size = 1024;  // a multiple of four: chunks join to one run of draws
 using Chunk = std::array<float, chunk_size>;
 
-/// Applies hits to a genome; a draw without a valid outcome is counted and drawn again.
+/// Applies hits to a child; a draw without a valid outcome is counted and drawn again.
 class Variator {
   public:
     Variator(RandomStream& rng, const MutationSettings& settings, const GenomeLimits& limits,
-             Genome genome, std::uint64_t birth)
-        : rng_(rng),
-          settings_(settings),
-          limits_(limits),
-          birth_(birth),
-          result_{.genome = std::move(genome)} {}
+             Individual& child, std::uint64_t birth)
+        : rng_(rng), settings_(settings), limits_(limits), child_(child), birth_(birth) {}
 
     /// One draw for the genome.
     void per_genome(float rate, Mutation mutation) {
         if (rng_.chance(rate)) {
-            apply([&] { return draw(mutation); }, mutation);
+            apply([&](const Genome& genome) { return draw(mutation, genome); }, mutation);
         }
     }
 
@@ -38,39 +34,41 @@ class Variator {
     template <class Gene, class Change>
     void per_gene(float rate, const std::vector<Gene>& genes, Mutation mutation,
                   const Change& change) {
+        const SharedStructure owner = child_.structure;  // of the genes
         for (const Gene& gene : genes) {
             if (rng_.chance(rate)) {
-                apply([&] { return change(result_.genome, gene); }, mutation);
+                apply([&](const Genome& genome) { return change(genome, gene); }, mutation);
             }
         }
     }
 
-    [[nodiscard]] Genome& genome() { return result_.genome; }
-    [[nodiscard]] MutationResult take() { return std::move(result_); }
+    [[nodiscard]] std::uint32_t retries() const { return retries_; }
 
   private:
-    [[nodiscard]] std::optional<Genome> draw(Mutation mutation) {
-        return mutation(rng_, settings_, limits_, result_.genome, birth_);
+    [[nodiscard]] std::optional<Genome> draw(Mutation mutation, const Genome& genome) {
+        return mutation(rng_, settings_, limits_, genome, birth_);
     }
 
     template <class First>
     void apply(const First& first, Mutation again) {
-        std::optional<Genome> child = first();
-        for (int drawn = 1; !child; ++drawn) {
-            ++result_.retries;
+        const Genome before = genome_of(child_);
+        std::optional<Genome> after = first(before);
+        for (int drawn = 1; !after; ++drawn) {
+            ++retries_;
             if (drawn == draws_per_hit) {
                 return;
             }
-            child = draw(again);
+            after = draw(again, before);
         }
-        result_.genome = *std::move(child);
+        child_ = Individual(*std::move(after));
     }
 
     RandomStream& rng_;
     const MutationSettings& settings_;
     const GenomeLimits& limits_;
+    Individual& child_;
     std::uint64_t birth_;
-    MutationResult result_;
+    std::uint32_t retries_ = 0;
 };
 
 void add_noise(RandomStream& rng, float power, std::span<float> weights) {
@@ -109,14 +107,14 @@ std::span<float> range(std::vector<float>& weights, std::int64_t offset, std::in
                                       static_cast<std::size_t>(count));
 }
 
-void replace_weights(RandomStream& rng, float rate, const std::vector<GeneWeights>& genes,
-                     Genome& genome) {
-    for (const GeneWeights& gene : genes) {
+void replace_weights(RandomStream& rng, float rate, Individual& individual) {
+    const Structure& structure = *individual.structure;
+    for (const GeneWeights& gene : structure.genes()) {
         std::int64_t offset = gene.offset;
-        for (const ParameterSpec& parameter : gene_parameters(genome.blueprint, gene)) {
+        for (const ParameterSpec& parameter : gene_parameters(structure.blueprint(), gene)) {
             const std::int64_t count = parameter.shape.elements();
             if (!parameter.buffer) {
-                replace_some(rng, rate, parameter, range(genome.weights, offset, count));
+                replace_some(rng, rate, parameter, range(individual.weights, offset, count));
             }
             offset += count;
         }
@@ -124,17 +122,6 @@ void replace_weights(RandomStream& rng, float rate, const std::vector<GeneWeight
 }
 
 }  // namespace
-
-std::vector<ActivationGene> activation_genes(const Blueprint& blueprint) {
-    std::vector<ActivationGene> genes;
-    for (const int slot : filled_slots(blueprint)) {
-        const std::size_t count = layer_at(blueprint, slot).activations().size();
-        for (std::size_t index = 0; index < count; ++index) {
-            genes.push_back({.slot = slot, .index = index});
-        }
-    }
-    return genes;
-}
 
 std::optional<Genome> change_activation(RandomStream& rng, const MutationSettings& settings,
                                         const Genome& genome, ActivationGene gene) {
@@ -159,10 +146,10 @@ std::optional<Genome> mutate_activation(RandomStream& rng, const MutationSetting
     return change_activation(rng, settings, genome, pick(rng, genes));
 }
 
-void mutate_weights(RandomStream& rng, const MutationSettings& settings, Genome& genome) {
-    const std::vector<GeneWeights> genes = gene_weights(genome.blueprint);
+void mutate_weights(RandomStream& rng, const MutationSettings& settings, Individual& individual) {
+    const Structure& structure = *individual.structure;
     std::vector<std::pair<std::int64_t, std::int64_t>> runs;  // neighbours share one run of noise
-    runs.reserve(genes.size());
+    runs.reserve(structure.genes().size());
     const auto add = [&runs](std::int64_t offset, std::int64_t count) {
         if (!runs.empty() && runs.back().first + runs.back().second == offset) {
             runs.back().second += count;
@@ -170,16 +157,16 @@ void mutate_weights(RandomStream& rng, const MutationSettings& settings, Genome&
             runs.emplace_back(offset, count);
         }
     };
-    for (const GeneWeights& gene : genes) {
+    for (const GeneWeights& gene : structure.genes()) {
         if (!rng.chance(settings.weight_rate)) {
             continue;
         }
-        if (gene.link >= 0 || !layer_at(genome.blueprint, gene.slot).has_buffers()) {
+        if (gene.link >= 0 || !layer_at(structure.blueprint(), gene.slot).has_buffers()) {
             add(gene.offset, gene.count);
             continue;
         }
         std::int64_t offset = gene.offset;
-        for (const ParameterSpec& parameter : gene_parameters(genome.blueprint, gene)) {
+        for (const ParameterSpec& parameter : gene_parameters(structure.blueprint(), gene)) {
             const std::int64_t count = parameter.shape.elements();
             if (!parameter.buffer) {
                 add(offset, count);
@@ -188,32 +175,44 @@ void mutate_weights(RandomStream& rng, const MutationSettings& settings, Genome&
         }
     }
     for (const auto& [offset, count] : runs) {
-        add_noise(rng, settings.weight_power, range(genome.weights, offset, count));
+        add_noise(rng, settings.weight_power, range(individual.weights, offset, count));
     }
     if (settings.weight_replace_rate > 0.0F) {
-        replace_weights(rng, settings.weight_replace_rate, genes, genome);
+        replace_weights(rng, settings.weight_replace_rate, individual);
     }
+}
+
+void mutate_weights(RandomStream& rng, const MutationSettings& settings, Genome& genome) {
+    Individual individual(std::move(genome));
+    mutate_weights(rng, settings, individual);
+    genome = genome_of(individual);
+}
+
+std::uint32_t mutate(RandomStream& rng, const MutationSettings& settings,
+                     const GenomeLimits& limits, Individual& child, std::uint64_t birth) {
+    Variator variator(rng, settings, limits, child, birth);
+    variator.per_gene(settings.activation_rate, child.structure->activation_genes(),
+                      mutate_activation, [&](const Genome& parent, ActivationGene gene) {
+                          return change_activation(rng, settings, parent, gene);
+                      });
+    variator.per_gene(settings.layer_type_rate, child.structure->filled_slots(), mutate_layer_type,
+                      [&](const Genome& parent, int slot) {
+                          return change_layer_type(rng, settings, limits, parent, slot, birth);
+                      });
+    variator.per_genome(settings.layer_insert_rate, insert_layer);
+    variator.per_gene(settings.layer_toggle_rate, child.structure->togglable_slots(), toggle_layer,
+                      [](const Genome& parent, int slot) { return change_enabled(parent, slot); });
+    variator.per_genome(settings.link_add_rate, add_link);
+    variator.per_genome(settings.link_drop_rate, drop_link);
+    mutate_weights(rng, settings, child);
+    return variator.retries();
 }
 
 MutationResult mutate(RandomStream& rng, const MutationSettings& settings,
                       const GenomeLimits& limits, Genome genome, std::uint64_t birth) {
-    Variator variator(rng, settings, limits, std::move(genome), birth);
-    variator.per_gene(settings.activation_rate, activation_genes(variator.genome().blueprint),
-                      mutate_activation, [&](const Genome& parent, ActivationGene gene) {
-                          return change_activation(rng, settings, parent, gene);
-                      });
-    variator.per_gene(settings.layer_type_rate, filled_slots(variator.genome().blueprint),
-                      mutate_layer_type, [&](const Genome& parent, int slot) {
-                          return change_layer_type(rng, settings, limits, parent, slot, birth);
-                      });
-    variator.per_genome(settings.layer_insert_rate, insert_layer);
-    variator.per_gene(settings.layer_toggle_rate, togglable_slots(variator.genome().blueprint),
-                      toggle_layer,
-                      [](const Genome& parent, int slot) { return change_enabled(parent, slot); });
-    variator.per_genome(settings.link_add_rate, add_link);
-    variator.per_genome(settings.link_drop_rate, drop_link);
-    mutate_weights(rng, settings, variator.genome());
-    return variator.take();
+    Individual child(std::move(genome));
+    const std::uint32_t retries = mutate(rng, settings, limits, child, birth);
+    return {genome_of(child), retries};
 }
 
 }  // namespace cambrian::evolve

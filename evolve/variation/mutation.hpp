@@ -6,7 +6,7 @@
 #include <tuple>
 #include <vector>
 
-#include "cambrian/evolve/genome/genome.hpp"
+#include "cambrian/evolve/genome/structure.hpp"
 
 namespace cambrian::evolve {
 
@@ -76,14 +76,21 @@ using Mutation = std::optional<Genome> (*)(RandomStream& rng, const MutationSett
 [[nodiscard]] std::optional<Genome> drop_link(RandomStream&, const MutationSettings&,
                                               const GenomeLimits&, const Genome&,
                                               std::uint64_t birth);
-/// Gaussian noise and replacement, in place (structure is untouched, so the genome stays valid).
+/// Gaussian noise and replacement, in place: the structure stays.
+void mutate_weights(RandomStream& rng, const MutationSettings& settings, Individual& individual);
 void mutate_weights(RandomStream& rng, const MutationSettings& settings, Genome& genome);
+
+/// All operators at their rates, structure first, then weights, in place; → structural draws that
+/// had no valid outcome.
+[[nodiscard]] std::uint32_t mutate(RandomStream& rng, const MutationSettings& settings,
+                                   const GenomeLimits& limits, Individual& child,
+                                   std::uint64_t birth);
 
 struct MutationResult {
     Genome genome;
-    std::uint32_t retries = 0;  ///< Structural draws that had no valid outcome.
+    std::uint32_t retries = 0;
 };
-/// All operators at their rates, structure first, then weights.
+/// The same for a genome by itself.
 [[nodiscard]] MutationResult mutate(RandomStream& rng, const MutationSettings& settings,
                                     const GenomeLimits& limits, Genome genome, std::uint64_t birth);
 

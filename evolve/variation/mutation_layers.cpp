@@ -77,30 +77,6 @@ bool parts_a_residual(const Blueprint& blueprint, int slot) {
 
 }  // namespace
 
-std::vector<int> filled_slots(const Blueprint& blueprint) {
-    std::vector<int> filled;
-    filled.reserve(blueprint.slots.size());
-    for (std::size_t slot = 0; slot < blueprint.slots.size(); ++slot) {
-        if (blueprint.slots[slot]) {
-            filled.push_back(static_cast<int>(slot));
-        }
-    }
-    return filled;
-}
-
-int last_reader_of_ids(const Blueprint& blueprint) {
-    if (takes_ids(blueprint.head)) {
-        return blueprint.grid.slots();
-    }
-    for (int slot = blueprint.grid.slots() - 1; slot >= 0; --slot) {
-        const std::optional<Slot>& filled = blueprint.slots[static_cast<std::size_t>(slot)];
-        if (filled && takes_ids(filled->layer)) {
-            return slot;
-        }
-    }
-    return -1;
-}
-
 std::vector<float> fresh_weights(RandomStream& rng, const AnyLayer& layer) {
     std::vector<float> weights;
     for (const ParameterSpec& parameter : layer.parameters()) {
@@ -175,14 +151,6 @@ std::optional<Genome> insert_layer(RandomStream& rng, const MutationSettings& se
     place.count = 0;
     replace_weights(child.weights, place, identity_parameters(*layer));
     return child;
-}
-
-std::vector<int> togglable_slots(const Blueprint& blueprint) {
-    const std::vector<Shape> shapes = chain_shapes(blueprint);
-    std::vector<int> slots = filled_slots(blueprint);
-    const int reader = last_reader_of_ids(blueprint);
-    std::erase_if(slots, [&](int slot) { return slot < reader || !keeps_width(shapes, slot); });
-    return slots;
 }
 
 std::optional<Genome> change_enabled(const Genome& genome, int slot) {

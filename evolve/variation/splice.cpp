@@ -85,23 +85,22 @@ std::string gene_name(const Genome& genome, const GeneWeights& gene) {
 /// starts where the last match was.
 class Partners {
   public:
-    explicit Partners(const Genome& genome)
-        : genome_(genome), genes_(gene_weights(genome.blueprint)) {}
+    explicit Partners(const Structure& structure) : structure_(structure) {}
 
     [[nodiscard]] const GeneWeights* find(Hash128 id) {
-        for (std::size_t step = 0; step < genes_.size(); ++step) {
-            const std::size_t index = (next_ + step) % genes_.size();
-            if (gene_at(genome_, genes_[index]).id == id) {
+        const std::vector<GeneWeights>& genes = structure_.genes();
+        for (std::size_t step = 0; step < genes.size(); ++step) {
+            const std::size_t index = (next_ + step) % genes.size();
+            if (structure_.gene(genes[index]).id == id) {
                 next_ = index + 1;
-                return &genes_[index];
+                return &genes[index];
             }
         }
         return nullptr;
     }
 
   private:
-    const Genome& genome_;
-    std::vector<GeneWeights> genes_;
+    const Structure& structure_;
     std::size_t next_ = 0;
 };
 
@@ -167,20 +166,24 @@ double fitness_lead(double fitter, double other) {
 Genome splice(RandomStream& rng, const SpliceSettings& settings, const Genome& fitter,
               double fitter_fitness, const Genome& other, double other_fitness,
               SpliceReport* report) {
-    Genome child = fitter;
-    splice_into(child, rng, settings, fitter, fitter_fitness, other, other_fitness, report);
-    return child;
+    Individual child{Genome(fitter)};
+    splice_into(child, rng, settings, fitter_fitness, Individual(other), other_fitness, report);
+    return genome_of(child);
 }
 
-void splice_into(Genome& child, RandomStream& rng, const SpliceSettings& settings,
-                 const Genome& fitter, double fitter_fitness, const Genome& other,
-                 double other_fitness, SpliceReport* report) {
+void splice_into(Individual& child, RandomStream& rng, const SpliceSettings& settings,
+                 double fitter_fitness, const Individual& other, double other_fitness,
+                 SpliceReport* report) {
     Splicer splicer(rng, settings, fitness_lead(fitter_fitness, other_fitness));
-    Partners partners(other);
+    const Structure& structure = *child.structure;
+    Partners partners(*other.structure);
     SpliceReport counts;
-    for (const GeneWeights& gene : gene_weights(fitter.blueprint)) {
-        const GeneWeights* match = partners.find(gene_at(fitter, gene).id);
-        if (match == nullptr || !same_weights(fitter.blueprint, gene, other.blueprint, *match)) {
+    for (const GeneWeights& gene : structure.genes()) {
+        const GeneWeights* match = partners.find(structure.gene(gene).id);
+        const bool mixes = match != nullptr &&
+                           (child.structure == other.structure ||
+                            same_weights(structure.blueprint(), gene, other.blueprint(), *match));
+        if (!mixes) {
             ++counts.inherited;
             continue;
         }
@@ -189,12 +192,14 @@ void splice_into(Genome& child, RandomStream& rng, const SpliceSettings& setting
             const Pair pair{.child = std::span(child.weights)
                                          .subspan(static_cast<std::size_t>(gene.offset),
                                                   static_cast<std::size_t>(gene.count)),
-                            .other = weights_of(other, *match)};
-            mixed = splicer.mix(fitter.blueprint, gene, pair);
+                            .other = std::span(other.weights)
+                                         .subspan(static_cast<std::size_t>(match->offset),
+                                                  static_cast<std::size_t>(match->count))};
+            mixed = splicer.mix(structure.blueprint(), gene, pair);
         }
         ++(mixed.weights > 0 ? counts.mixed : counts.inherited);
         if (report != nullptr) {
-            mixed.name = gene_name(fitter, gene);
+            mixed.name = gene_name(structure.genome(), gene);
             counts.genes.push_back(std::move(mixed));
         }
     }

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "cambrian/evolve/genome/dna.hpp"
-#include "cambrian/evolve/genome/genome.hpp"
+#include "cambrian/evolve/genome/structure.hpp"
 
 namespace cambrian::evolve {
 
@@ -69,8 +69,8 @@ struct SpliceReport {
                             double fitter_fitness, const Genome& other, double other_fitness,
                             SpliceReport* report = nullptr);
 /// The same into a child that is a copy of `fitter`.
-void splice_into(Genome& child, RandomStream& rng, const SpliceSettings& settings,
-                 const Genome& fitter, double fitter_fitness, const Genome& other,
-                 double other_fitness, SpliceReport* report = nullptr);
+void splice_into(Individual& child, RandomStream& rng, const SpliceSettings& settings,
+                 double fitter_fitness, const Individual& other, double other_fitness,
+                 SpliceReport* report = nullptr);
 
 }  // namespace cambrian::evolve

@@ -9,12 +9,12 @@ namespace cambrian::evolve {
 namespace {
 
 /// What a vary birth mutates: its parent, or the splice of both.
-void start(Genome& child, RandomKey key, const SpliceSettings& settings, const Birth& birth,
-           std::span<const Genome* const> parents) {
+void start(Individual& child, RandomKey key, const SpliceSettings& settings, const Birth& birth,
+           std::span<const Individual* const> parents) {
     child = *parents[0];
     if (parents.size() == 2) {
         RandomStream rng(key, birth.id);
-        splice_into(child, rng, settings, *parents[0], birth.parents[0].fitness, *parents[1],
+        splice_into(child, rng, settings, birth.parents[0].fitness, *parents[1],
                     birth.parents[1].fitness);
     }
 }
@@ -49,6 +49,8 @@ Hash128 content_hash(const InitialNetwork& initial) {
 Variation::Variation(std::uint64_t seed, VariationSettings settings)
     : settings_(std::move(settings)),
       founder_(std::make_shared<const Network>(settings_.founder)),
+      initial_(settings_.initial ? std::make_shared<const Structure>(settings_.initial->genome)
+                                 : nullptr),
       founder_noise_(noise_on_all(settings_.mutation)),
       sample_key_(random_key(seed, "sample")),
       splice_key_(random_key(seed, "splice")),
@@ -61,13 +63,19 @@ Variation::Variation(std::uint64_t seed, VariationSettings settings)
 }
 
 Offspring Variation::materialise(const Birth& birth, std::span<const Genome* const> parents) const {
-    Offspring offspring;
-    offspring.retries = materialise(birth, parents, offspring.genome);
-    return offspring;
+    std::vector<Individual> individuals;
+    std::vector<const Individual*> pointers;
+    individuals.reserve(parents.size());
+    for (const Genome* parent : parents) {
+        pointers.push_back(&individuals.emplace_back(*parent));
+    }
+    Individual child;
+    const std::uint32_t retries = materialise(birth, pointers, child);
+    return {genome_of(child), retries};
 }
 
-std::uint32_t Variation::materialise(const Birth& birth, std::span<const Genome* const> parents,
-                                     Genome& child) const {
+std::uint32_t Variation::materialise(const Birth& birth, std::span<const Individual* const> parents,
+                                     Individual& child) const {
     CAMBRIAN_ASSERT(parents.size() == birth.parents.size());
     if (birth.recipe == Recipe::sample) {
         CAMBRIAN_ASSERT(parents.empty());
@@ -82,10 +90,7 @@ std::uint32_t Variation::materialise(const Birth& birth, std::span<const Genome*
     CAMBRIAN_ASSERT(birth.recipe == Recipe::vary && !parents.empty() && parents.size() <= 2);
     start(child, splice_key_, splice_of(birth), birth, parents);
     RandomStream rng(mutate_key_, birth.id);
-    MutationResult result =
-        mutate(rng, mutation_of(birth), settings_.limits, std::move(child), birth.id);
-    child = std::move(result.genome);
-    return result.retries;
+    return mutate(rng, mutation_of(birth), settings_.limits, child, birth.id);
 }
 
 const MutationSettings& Variation::mutation_of(const Birth& birth) const {
@@ -98,16 +103,19 @@ const SpliceSettings& Variation::splice_of(const Birth& birth) const {
 }
 
 /// Of an initial network with its weights, birth 0 is that very network: no generation is worse.
-void Variation::found(const Birth& birth, Genome& child) const {
+void Variation::found(const Birth& birth, Individual& child) const {
     RandomStream rng(sample_key_, birth.id);
     if (!settings_.initial) {
-        child = sample_genome(*founder_, rng, birth.id);
+        child = Individual(sample_genome(*founder_, rng, birth.id));
         return;
     }
-    child = settings_.initial->genome;
+    child.structure = initial_;
     if (!settings_.initial->keeps_weights) {
         child.weights = founder_->initial_weights(rng);
-    } else if (birth.id != 0) {
+        return;
+    }
+    child.weights = settings_.initial->genome.weights;
+    if (birth.id != 0) {
         mutate_weights(rng, founder_noise_, child);
     }
 }

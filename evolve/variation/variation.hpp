@@ -41,7 +41,7 @@ struct VariationSettings {
 
 struct Offspring {
     Genome genome;
-    std::uint32_t retries = 0;
+    std::uint32_t retries = 0;  ///< Structural draws that had no valid outcome.
 };
 
 /// Turns births into genomes: a pure function of (seed, settings, birth, parents), so any rank may
@@ -50,23 +50,25 @@ class Variation {
   public:
     /// Throws ShapeError when the founder does not build, ConfigError for an unknown layer type.
     Variation(std::uint64_t seed, VariationSettings settings);
-    /// `parents` in the order of birth.parents.
+    /// Into an individual whose memory is used again and that is none of the parents; →
+    /// Offspring::retries.
+    /// @param parents in the order of birth.parents.
+    [[nodiscard]] std::uint32_t materialise(const Birth& birth,
+                                            std::span<const Individual* const> parents,
+                                            Individual& child) const;
+    /// The same for genomes by themselves.
     [[nodiscard]] Offspring materialise(const Birth& birth,
                                         std::span<const Genome* const> parents) const;
-    /// The same into a genome whose memory is used again; → Offspring::retries. `child` is none of
-    /// the parents.
-    [[nodiscard]] std::uint32_t materialise(const Birth& birth,
-                                            std::span<const Genome* const> parents,
-                                            Genome& child) const;
     [[nodiscard]] const VariationSettings& settings() const { return settings_; }
 
   private:
-    void found(const Birth& birth, Genome& child) const;
+    void found(const Birth& birth, Individual& child) const;
     [[nodiscard]] const MutationSettings& mutation_of(const Birth& birth) const;
     [[nodiscard]] const SpliceSettings& splice_of(const Birth& birth) const;
 
     VariationSettings settings_;
     std::shared_ptr<const Network> founder_;  // built once, shared by copies
+    SharedStructure initial_;                 // of the initial network
     MutationSettings founder_noise_;
     RandomKey sample_key_;
     RandomKey splice_key_;

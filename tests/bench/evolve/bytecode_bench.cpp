@@ -30,15 +30,16 @@ std::vector<Genome> grown_genomes() {
 }
 
 void bytecode_of_genomes(benchmark::State& state) {
-    const std::vector<Genome> genomes = grown_genomes();
-    std::vector<const Genome*> pointers;
-    for (const Genome& genome : genomes) pointers.push_back(&genome);
+    std::vector<Individual> genomes;
+    for (Genome& genome : grown_genomes()) genomes.emplace_back(std::move(genome));
+    std::vector<const Individual*> pointers;
+    for (const Individual& genome : genomes) pointers.push_back(&genome);
     ThreadPool threads(1);
     BytecodeBatch batch;
     std::vector<std::int32_t> bytecode;
     std::vector<float> packed;
     double weights = 0.0;
-    for (const Genome& genome : genomes) weights += static_cast<double>(genome.weights.size());
+    for (const Individual& genome : genomes) weights += static_cast<double>(genome.weights.size());
     for (auto _ : state) {
         benchmark::DoNotOptimize(batch.read(pointers, threads));
         if (state.range(0) == 0) continue;

@@ -13,7 +13,7 @@
 namespace cambrian::evolve {
 namespace {
 
-using Members = std::unordered_map<BirthId, Genome>;
+using Members = std::unordered_map<BirthId, Individual>;
 
 /// A run without ranks and files.
 class Loop {
@@ -28,16 +28,15 @@ class Loop {
     void generation() {
         const std::uint64_t births = strategy_->births();
         const std::span<const Member> pool = strategy_->parent_pool();
-        std::vector<Genome> genomes;
-        std::vector<const Genome*> pointers;
-        genomes.reserve(births);
+        std::vector<Individual> individuals(births);
+        std::vector<const Individual*> pointers;
         for (std::uint64_t position = 0; position < births; ++position) {
             const Birth birth = strategy_->birth(position);
-            std::vector<const Genome*> parents;
+            std::vector<const Individual*> parents;
             for (const Parent& parent : birth.parents)
                 parents.push_back(&members_.at(pool[index_of(parent.place)].origin));
-            genomes.push_back(variation_.materialise(birth, parents).genome);
-            pointers.push_back(&genomes.back());
+            static_cast<void>(variation_.materialise(birth, parents, individuals[position]));
+            pointers.push_back(&individuals[position]);
         }
         const auto start = std::chrono::steady_clock::now();
         const auto evaluations = evaluator_.evaluate(pointers, {.round = round_++});
@@ -53,7 +52,7 @@ class Loop {
         Members next;
         for (const Member& member : strategy_->parent_pool())
             if (member.origin >= first)
-                next.emplace(member.origin, std::move(genomes[member.origin - first]));
+                next.emplace(member.origin, std::move(individuals[member.origin - first]));
             else
                 next.insert(members_.extract(member.origin));
         members_ = std::move(next);

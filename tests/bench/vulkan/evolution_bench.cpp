@@ -52,16 +52,16 @@ class Evolution {
             start = now;
             return seconds * 1e3;
         };
-        genomes_.resize(strategy_->births());
-        for_each(genomes_.size(), [&](std::size_t i) { make_child(i); });
+        individuals_.resize(strategy_->births());
+        for_each(individuals_.size(), [&](std::size_t i) { make_child(i); });
         parts.vary = lap();
         pointers_.clear();
-        for (const Genome& genome : genomes_) pointers_.push_back(&genome);
+        for (const Individual& individual : individuals_) pointers_.push_back(&individual);
         const auto evaluations = evaluator_.evaluate(pointers_, {.round = round_++});
         parts.evaluate = lap();
         steps_ = 0.0;
-        Scores scores(genomes_.size());
-        for (std::size_t i = 0; i < genomes_.size(); ++i) {
+        Scores scores(individuals_.size());
+        for (std::size_t i = 0; i < individuals_.size(); ++i) {
             scores.fitness[i] = evaluations[i].fitness;
             scores.status[i] = evaluations[i].status;
             steps_ += static_cast<double>(evaluations[i].env_steps);
@@ -78,8 +78,9 @@ class Evolution {
     [[nodiscard]] Backend& backend() { return *backend_; }
     [[nodiscard]] double mean_weights() const {
         double sum = 0.0;
-        for (const Genome& genome : genomes_) sum += static_cast<double>(genome.weights.size());
-        return sum / static_cast<double>(genomes_.size());
+        for (const Individual& individual : individuals_)
+            sum += static_cast<double>(individual.weights.size());
+        return sum / static_cast<double>(individuals_.size());
     }
 
   private:
@@ -105,18 +106,18 @@ class Evolution {
 
     void make_child(std::size_t i) {
         const Birth birth = strategy_->birth(i);
-        std::vector<const Genome*> parents;
+        std::vector<const Individual*> parents;
         for (const Parent& parent : birth.parents)
             parents.push_back(
                 &members_.at(strategy_->parent_pool()[index_of(parent.place)].origin));
-        static_cast<void>(variation_.materialise(birth, parents, genomes_[i]));
+        static_cast<void>(variation_.materialise(birth, parents, individuals_[i]));
     }
 
     void keep_parents(BirthId first) {
-        std::unordered_map<BirthId, Genome> next;
+        std::unordered_map<BirthId, Individual> next;
         for (const Member& member : strategy_->parent_pool())
             if (member.origin >= first)
-                next.emplace(member.origin, std::move(genomes_[member.origin - first]));
+                next.emplace(member.origin, std::move(individuals_[member.origin - first]));
             else
                 next.insert(members_.extract(member.origin));
         members_ = std::move(next);
@@ -128,9 +129,9 @@ class Evolution {
     Variation variation_;
     Evaluator evaluator_;
     std::unique_ptr<Strategy> strategy_;
-    std::unordered_map<BirthId, Genome> members_;
-    std::vector<Genome> genomes_;
-    std::vector<const Genome*> pointers_;
+    std::unordered_map<BirthId, Individual> members_;
+    std::vector<Individual> individuals_;
+    std::vector<const Individual*> pointers_;
     std::uint64_t round_ = 0;
     double steps_ = 0.0;
 };

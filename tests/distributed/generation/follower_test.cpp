@@ -36,7 +36,7 @@ class FollowerTest : public testing::Test {
     static void make(Follower& follower, OrderRange births, const evolve::Variation& variation,
                      GenomePool& memory) {
         const Round& round = *follower.round();
-        std::vector<SharedGenome> children;
+        std::vector<SharedIndividual> children;
         for (std::size_t i = births.begin; i < births.end; ++i) {
             children.push_back(make_child(variation, round.strategy->birth(round.order[i]),
                                           *follower.parents(), memory)
@@ -57,7 +57,7 @@ class FollowerTest : public testing::Test {
             const OrderRange births{begin, range.end};
             for (const std::uint32_t place : follower.missing_parents(births, remakes)) {
                 const evolve::BirthId origin = round.strategy->parent_pool()[place].origin;
-                SharedGenome genome = followers[round.holders[place]]->find(origin);
+                SharedIndividual genome = followers[round.holders[place]]->find(origin);
                 EXPECT_TRUE(genome) << "its holder lacks birth " << origin;
                 follower.fill(place, std::move(genome));
                 ++travelled;
@@ -100,7 +100,7 @@ TEST_F(FollowerTest, GenomesLieWhereTheRecordSays) {
         static_cast<void>(advance(0));
         const Round& round = *followers[0]->round();
         for (std::size_t place = 0; place < round.holders.size(); ++place) {
-            const SharedGenome genome = followers[round.holders[place]]->parent(place);
+            const SharedIndividual genome = followers[round.holders[place]]->parent(place);
             ASSERT_TRUE(genome);
             EXPECT_EQ(*genome, *all->parent(place));
         }
@@ -177,7 +177,7 @@ TEST_F(FollowerTest, RefusesRecordsOfOtherRoundsAndOtherRanks) {
 }
 
 TEST_F(FollowerTest, AncestryMakesWhateverWasBornOnTheWay) {
-    std::map<evolve::BirthId, evolve::Genome> born;
+    std::map<evolve::BirthId, evolve::Individual> born;
     for (int generation = 0; generation < 6; ++generation) {
         static_cast<void>(advance(0));
         const std::span<const evolve::Member> members = all->round()->strategy->parent_pool();

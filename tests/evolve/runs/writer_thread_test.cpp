@@ -92,10 +92,10 @@ TEST(WriterThread, HoldsTheOwnerUpWhenTooMuchWaits) {
 TEST(GenomePool, UsesTheMemoryOfTheDeadAgain) {
     GenomePool pool(std::uint64_t{1} << 20U);
     std::vector<GenomePool::Blank> blanks = pool.take(2);
-    const evolve::Genome* first = blanks[0].get();
+    const evolve::Individual* first = blanks[0].get();
     blanks[0]->weights = {1.0F, 2.0F};
-    SharedGenome genome = std::move(blanks[0]);
-    SharedGenome other = genome;
+    SharedIndividual genome = std::move(blanks[0]);
+    SharedIndividual other = genome;
     genome = nullptr;
     EXPECT_NE(pool.take(1)[0].get(), first);  // Somebody still has it.
     other = nullptr;

@@ -1,0 +1,124 @@
+#include "cambrian/evolve/genome/structure.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "cambrian/engine/layers/chain.hpp"
+#include "cambrian/engine/network/structure_words.hpp"
+
+namespace cambrian::evolve {
+
+namespace {
+
+/// Networks with equal paths take the same ways through an interpreter.
+std::uint64_t path_of(std::span<const std::int32_t> words) {
+    constexpr std::size_t instructions = 9;
+    constexpr unsigned bits = 7;
+    const auto length = static_cast<std::size_t>(bytecode_instruction_words);
+    std::uint64_t path = 0;
+    for (std::size_t i = 0; i < instructions; ++i) {
+        path <<= bits;
+        if (words.size() < (i + 1) * length) {
+            continue;
+        }
+        const std::int32_t op = words[i * length];
+        const bool activates = op == static_cast<std::int32_t>(BytecodeOp::dense);
+        const std::int32_t code = activates ? words[i * length + length - 1] : 0;
+        path |= static_cast<std::uint64_t>(op) << 3U | (static_cast<std::uint64_t>(code) & 7U);
+    }
+    return path;
+}
+
+}  // namespace
+
+std::vector<ActivationGene> activation_genes(const Blueprint& blueprint) {
+    std::vector<ActivationGene> genes;
+    for (const int slot : filled_slots(blueprint)) {
+        const std::size_t count = layer_at(blueprint, slot).activations().size();
+        for (std::size_t index = 0; index < count; ++index) {
+            genes.push_back({.slot = slot, .index = index});
+        }
+    }
+    return genes;
+}
+
+std::vector<int> filled_slots(const Blueprint& blueprint) {
+    std::vector<int> filled;
+    filled.reserve(blueprint.slots.size());
+    for (std::size_t slot = 0; slot < blueprint.slots.size(); ++slot) {
+        if (blueprint.slots[slot]) {
+            filled.push_back(static_cast<int>(slot));
+        }
+    }
+    return filled;
+}
+
+int last_reader_of_ids(const Blueprint& blueprint) {
+    if (takes_ids(blueprint.head)) {
+        return blueprint.grid.slots();
+    }
+    for (int slot = blueprint.grid.slots() - 1; slot >= 0; --slot) {
+        const std::optional<Slot>& filled = blueprint.slots[static_cast<std::size_t>(slot)];
+        if (filled && takes_ids(filled->layer)) {
+            return slot;
+        }
+    }
+    return -1;
+}
+
+std::vector<int> togglable_slots(const Blueprint& blueprint) {
+    const std::vector<Shape> shapes = chain_shapes(blueprint);
+    std::vector<int> slots = filled_slots(blueprint);
+    const int reader = last_reader_of_ids(blueprint);
+    std::erase_if(slots, [&](int slot) { return slot < reader || !keeps_width(shapes, slot); });
+    return slots;
+}
+
+Structure::Structure(Genome genome)
+    : genome_(std::move(genome)),
+      genes_(gene_weights(genome_.blueprint)),
+      activation_genes_(evolve::activation_genes(genome_.blueprint)),
+      filled_slots_(evolve::filled_slots(genome_.blueprint)),
+      togglable_slots_(evolve::togglable_slots(genome_.blueprint)) {
+    genome_.weights = {};
+}
+
+std::int64_t Structure::weight_count() const {
+    return genes_.back().offset + genes_.back().count;
+}
+
+const Structure::GraphForm& Structure::graph() const {
+    std::call_once(graph_once_, [this] {
+        StructureWords words(StructureWords::Genes::apart);
+        graph_.hash = words.read(blueprint());
+        graph_.activations = words.activations();
+        graph_.enabled = words.enabled();
+    });
+    return graph_;
+}
+
+const Structure::BytecodeForm* Structure::bytecode() const {
+    std::call_once(bytecode_once_, [this] {
+        if (!BytecodeWriter::can_write(blueprint())) {
+            return;
+        }
+        BytecodeForm form;
+        form.capacity = BytecodeWriter().write(blueprint(), form.words, form.packings);
+        form.hash = hash128(std::as_bytes(std::span(form.words)));
+        form.path = path_of(form.words);
+        bytecode_ = std::move(form);
+    });
+    return bytecode_ ? &*bytecode_ : nullptr;
+}
+
+Individual::Individual(Genome genome) : weights(std::move(genome.weights)) {
+    structure = std::make_shared<const Structure>(std::move(genome));
+}
+
+Genome genome_of(const Individual& individual) {
+    Genome genome = individual.structure->genome();
+    genome.weights = individual.weights;
+    return genome;
+}
+
+}  // namespace cambrian::evolve

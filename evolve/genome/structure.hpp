@@ -1,0 +1,108 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "cambrian/engine/network/bytecode/bytecode.hpp"
+#include "cambrian/evolve/genome/genome.hpp"
+#include "cambrian/evolve/genome/genome_layout.hpp"
+
+namespace cambrian::evolve {
+
+/// One activation gene: the `index`-th of a slot's layer, depth first.
+struct ActivationGene {
+    int slot = 0;
+    std::size_t index = 0;
+};
+
+/// Activation genes of the filled slots. The head's are not listed: they belong to the task.
+[[nodiscard]] std::vector<ActivationGene> activation_genes(const Blueprint& blueprint);
+[[nodiscard]] std::vector<int> filled_slots(const Blueprint& blueprint);
+/// The last filled slot whose layer reads ids (slots(): the head), or -1. What comes before it must
+/// go on giving ids, and nothing can be added to them.
+[[nodiscard]] int last_reader_of_ids(const Blueprint& blueprint);
+[[nodiscard]] std::vector<int> togglable_slots(const Blueprint& blueprint);
+
+/// Blueprint and genes, which most children share with a parent, and what is worked out of them
+/// once for all who share them. Never changes; for any thread.
+class Structure {
+  public:
+    /// What the program of a graph is chosen by, and what it reads of the structure.
+    struct GraphForm {
+        Hash128 hash;  ///< Of what must be equal for one program; of this process only.
+        std::vector<std::int32_t> activations;
+        std::vector<std::int32_t> enabled;
+    };
+    /// The structure as data for an interpreter.
+    struct BytecodeForm {
+        std::vector<std::int32_t> words;
+        std::vector<BytecodePacking> packings;
+        BytecodeCapacity capacity;
+        Hash128 hash;            ///< Of the words: networks with equal ones run exactly alike.
+        std::uint64_t path = 0;  ///< Of the first instructions, op and activation.
+    };
+
+    /// Of a genome, whose weights are dropped.
+    explicit Structure(Genome genome);
+
+    /// Without weights.
+    [[nodiscard]] const Genome& genome() const { return genome_; }
+    [[nodiscard]] const Blueprint& blueprint() const { return genome_.blueprint; }
+    /// In the order of the weight vector.
+    [[nodiscard]] const std::vector<GeneWeights>& genes() const { return genes_; }
+    [[nodiscard]] std::int64_t weight_count() const;
+    [[nodiscard]] const Gene& gene(const GeneWeights& gene) const { return gene_at(genome_, gene); }
+
+    [[nodiscard]] const std::vector<ActivationGene>& activation_genes() const {
+        return activation_genes_;
+    }
+    [[nodiscard]] const std::vector<int>& filled_slots() const { return filled_slots_; }
+    [[nodiscard]] const std::vector<int>& togglable_slots() const { return togglable_slots_; }
+
+    [[nodiscard]] const GraphForm& graph() const;
+    /// Null where the structure has no such form.
+    [[nodiscard]] const BytecodeForm* bytecode() const;
+
+    bool operator==(const Structure& other) const { return genome_ == other.genome_; }
+
+  private:
+    Genome genome_;
+    std::vector<GeneWeights> genes_;
+    std::vector<ActivationGene> activation_genes_;
+    std::vector<int> filled_slots_;
+    std::vector<int> togglable_slots_;
+    mutable std::once_flag graph_once_;
+    mutable std::once_flag bytecode_once_;
+    mutable GraphForm graph_;
+    mutable std::optional<BytecodeForm> bytecode_;
+};
+
+using SharedStructure = std::shared_ptr<const Structure>;
+
+/// A member of a population: a genome whose structure others may share.
+struct Individual {
+    SharedStructure structure;
+    std::vector<float> weights;
+
+    Individual() = default;
+    /// With a structure of its own.
+    explicit Individual(Genome genome);
+    [[nodiscard]] const Blueprint& blueprint() const { return structure->blueprint(); }
+    bool operator==(const Individual& other) const {
+        return weights == other.weights &&
+               (structure == other.structure || *structure == *other.structure);
+    }
+};
+
+/// The individual as a genome of its own.
+[[nodiscard]] Genome genome_of(const Individual& individual);
+
+/// The bytes of its genome.
+[[nodiscard]] std::vector<std::byte> encode(const Individual& individual);
+
+}  // namespace cambrian::evolve
