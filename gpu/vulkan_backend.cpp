@@ -10,6 +10,7 @@
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/gpu/codegen/rows/row_source.hpp"
 #include "cambrian/gpu/codegen/shader_compiler.hpp"
+#include "cambrian/gpu/execution/inherit.hpp"
 #include "cambrian/gpu/program.hpp"
 #include "cambrian/gpu/vulkan/device.hpp"
 #include "cambrian/gpu/vulkan/instance.hpp"
@@ -52,7 +53,8 @@ class VulkanBackend : public Backend {
                      .dump_directory = options.dump_directory,
                      .longest_dispatch = options.longest_dispatch,
                      .max_turns = options.max_turns,
-                     .matmul_tile = options.matmul_tile} {}
+                     .matmul_tile = options.matmul_tile},
+          inheritance_(resources_) {}
 
     [[nodiscard]] ThreadPool& threads() override { return transfer_.threads(); }
     std::unique_ptr<Program> compile(const Graph& graph) override {
@@ -84,6 +86,17 @@ class VulkanBackend : public Backend {
         read(buffer, first, values);
     }
 
+    [[nodiscard]] bool inherits() const override { return true; }
+    void inherit(std::span<const WeightDraws> children,
+                 std::span<const WeightTask> tasks) override {
+        device_.require_alive();
+        const vulkan::Ticket ticket =
+            retried([&] { return inheritance_.run(children, tasks, address_of); });
+        for (const WeightTask& task : tasks) {
+            written(task, ticket);
+        }
+    }
+
     [[nodiscard]] Memory memory() const override {
         return {.used = heap_.used(),
                 .limit = heap_.limit(),
@@ -94,7 +107,7 @@ class VulkanBackend : public Backend {
     }
     void trim() override {
         device_.require_alive();
-        state_.trim();
+        trim_all();
     }
 
     [[nodiscard]] ArithmeticFingerprint describe() const override {
@@ -121,9 +134,29 @@ class VulkanBackend : public Backend {
     }
 
   private:
+    void trim_all() {
+        inheritance_.release();
+        state_.trim();
+    }
+
+    static std::uint64_t address_of(const Binding& binding) {
+        return dynamic_cast<const DeviceBuffer&>(*binding.buffer).address(binding.first);
+    }
+
+    static void written(const WeightTask& task, vulkan::Ticket ticket) {
+        auto& to = dynamic_cast<DeviceBuffer&>(*task.to.buffer);
+        to.require_inside(task.to.first, task.piece.count);
+        to.written(task.to.first, task.piece.count);
+        for (const Binding& binding : {task.to, task.first, task.second}) {
+            if (binding.buffer != nullptr) {
+                dynamic_cast<DeviceBuffer&>(*binding.buffer).used_by(ticket);
+            }
+        }
+    }
+
     template <class Action>
     std::invoke_result_t<Action> retried(const Action& action) {
-        return retry_once(action, [this] { state_.trim(); });
+        return retry_once(action, [this] { trim_all(); });
     }
 
     template <class Value>
@@ -171,6 +204,7 @@ class VulkanBackend : public Backend {
     Transfer transfer_;
     RunState state_;
     Resources resources_;
+    Inheritance inheritance_;
 };
 
 }  // namespace

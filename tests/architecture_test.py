@@ -9,7 +9,7 @@ import sys
 
 # Folders in the order of their arrows: a file includes headers of its own folder and of folders above it.
 ENGINE = """
-engine/core engine/core/json engine/core/simd engine/tensor
+engine/core engine/core/json engine/core/simd engine/weights engine/tensor
 engine/graph engine/graph/builders engine/graph/rules engine/graph/plan engine/graph/passes engine/graph/gradient
 engine/graph/dump engine/backend
 engine/layers/support engine/layers/convolution engine/layers/normalisation engine/layers/recurrent engine/layers

@@ -357,7 +357,10 @@ bool Coordinator::checkpoint() {
     }
     const double gathered = seconds_since(gathering);
     const SharedStrategy strategy = scheduler_.follower().round()->strategy;
-    const PoolGenomes& genomes = *scheduler_.follower().parents();
+    PoolGenomes genomes = *scheduler_.follower().parents();
+    std::ranges::transform(genomes, genomes.begin(), [this](const SharedIndividual& genome) {
+        return scheduler_.home(genome);
+    });
     const auto saved = std::make_shared<Checkpoint>(state_of(*strategy));
     Checkpoint& state = *saved;
     for (std::size_t place = 0; place < genomes.size(); ++place) {

@@ -150,7 +150,7 @@ std::uint64_t Coordinator::parameters_of(const Generation& generation, std::uint
     if (at != generation.results.bests.end()) {
         fittest_parameters_ = at->parameters;
     } else if (const auto genome = genome_of(generation, position)) {
-        fittest_parameters_ = (*genome)->weights.size();
+        fittest_parameters_ = static_cast<std::uint64_t>((*genome)->structure->weight_count());
     }
     return fittest_parameters_;
 }
@@ -210,7 +210,7 @@ bool Coordinator::challenge(const Generation& generation, std::uint64_t position
     if (!genome) {
         return false;
     }
-    challenger.genome = *genome;
+    challenger.genome = scheduler_.home(*genome);
     champion_ = std::move(challenger);
     champion_on_disk_ = false;
     return true;
@@ -227,8 +227,9 @@ bool Coordinator::judge_last() {
     if (!validate(genome, *last_)) {
         return false;
     }
-    const Champion challenger{genome,      last_->generation, best.birth,
-                              best.origin, best.fitness,      last_->validated};
+    const Champion challenger{
+        scheduler_.home(genome), last_->generation, best.birth, best.origin, best.fitness,
+        last_->validated};
     if (better(challenger, champion_)) {
         champion_ = challenger;
         champion_on_disk_ = false;

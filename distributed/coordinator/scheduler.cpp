@@ -51,7 +51,7 @@ Scheduler::Scheduler(Communicator& communicator, Backend& backend, const Experim
       handshake_(introduce(experiment, backend)),
       peers_(static_cast<std::size_t>(communicator.size())),
       seconds_(peers_.size()),
-      shard_evaluator_(backend, experiment),
+      shard_evaluator_(backend, experiment, communicator.size() == 1),
       threads_(backend.threads()),
       ancestry_(ancestry),
       follower_(make_strategy(experiment),

@@ -77,6 +77,10 @@ class Scheduler {
     [[nodiscard]] std::vector<RankSeconds> take_seconds();
     /// Of the coordinator's thread, beside those that work on shards.
     [[nodiscard]] ThreadPool& threads() { return threads_; }
+    /// The same genome with its weights on the host.
+    [[nodiscard]] SharedIndividual home(SharedIndividual genome) const {
+        return shard_evaluator_.home(std::move(genome));
+    }
     [[nodiscard]] GenomePool& genome_memory() { return shard_evaluator_.genomes(); }
     [[nodiscard]] const evolve::Variation& variation() const {
         return shard_evaluator_.variation();

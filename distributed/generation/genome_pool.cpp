@@ -41,7 +41,8 @@ std::vector<GenomePool::Blank> GenomePool::take(std::size_t count) {
 }
 
 void GenomePool::give_back(std::unique_ptr<evolve::Individual> genome) {
-    genome->structure.reset();  // others may be the last to need it
+    genome->structure.reset();  // memory that is not its own
+    genome->row.reset();
     const std::uint64_t bytes = footprint(*genome);
     const std::lock_guard lock(mutex_);
     --outstanding_;
@@ -52,19 +53,19 @@ void GenomePool::give_back(std::unique_ptr<evolve::Individual> genome) {
 }
 
 Child make_child(const evolve::Variation& variation, const evolve::Birth& birth,
-                 std::span<const SharedIndividual> parents, GenomePool::Blank& blank) {
+                 std::span<const SharedIndividual> parents, evolve::ChildPlan& plan,
+                 GenomePool::Blank& blank) {
     if (birth.recipe == evolve::Recipe::carry) {
         return {parents[index_of(birth.parents.front().place)]};
     }
-    Child child;
-    child.retries = variation.materialise(birth, ParentGenomes(birth, parents).span(), *blank);
-    child.genome = std::move(blank);
-    return child;
+    variation.materialise(birth, ParentGenomes(birth, parents).span(), plan, *blank);
+    return {std::move(blank), plan.retries};
 }
 
 Child make_child(const evolve::Variation& variation, const evolve::Birth& birth,
                  std::span<const SharedIndividual> parents, GenomePool& pool) {
-    return make_child(variation, birth, parents, pool.take(1).front());
+    evolve::ChildPlan plan;
+    return make_child(variation, birth, parents, plan, pool.take(1).front());
 }
 
 }  // namespace cambrian::distributed

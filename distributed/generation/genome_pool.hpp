@@ -70,8 +70,10 @@ struct Child {
 };
 /// The child of a birth whose parents are at Parent::place of a list, written over a blank. Every
 /// rank makes its genomes here, and every rank makes the same. A carry is its parent.
+/// @param plan for use again.
 [[nodiscard]] Child make_child(const evolve::Variation& variation, const evolve::Birth& birth,
-                               std::span<const SharedIndividual> parents, GenomePool::Blank& blank);
+                               std::span<const SharedIndividual> parents, evolve::ChildPlan& plan,
+                               GenomePool::Blank& blank);
 [[nodiscard]] Child make_child(const evolve::Variation& variation, const evolve::Birth& birth,
                                std::span<const SharedIndividual> parents, GenomePool& pool);
 

@@ -15,6 +15,7 @@
 #include "cambrian/distributed/generation/round.hpp"
 #include "cambrian/distributed/generation/shard_scores.hpp"
 #include "cambrian/engine/core/thread_pool.hpp"
+#include "cambrian/evolve/evaluation/backend_children.hpp"
 #include "cambrian/evolve/evaluation/evaluator.hpp"
 #include "cambrian/evolve/variation/variation.hpp"
 
@@ -53,18 +54,27 @@ struct JobResult {
 /// Outlives the genomes it makes.
 class ShardEvaluator {
   public:
-    ShardEvaluator(Backend& backend, const Experiment& experiment);
+    /// @param alone whether no other rank asks for the genomes: then weights may stay on the
+    ///     backend.
+    ShardEvaluator(Backend& backend, const Experiment& experiment, bool alone);
 
     /// Never throws what an evaluation throws: that is JobResult::failure.
     [[nodiscard]] JobResult work(const Job& job);
+    /// The same genome with its weights on the host. For the thread that works.
+    [[nodiscard]] SharedIndividual home(SharedIndividual genome) const;
     /// Where the memory of its children comes from and goes to.
     [[nodiscard]] GenomePool& genomes() { return genomes_; }
     [[nodiscard]] const evolve::Variation& variation() const { return variation_; }
 
   private:
-    [[nodiscard]] ReadyChild child_of(const Job& job, std::size_t index,
+    [[nodiscard]] ReadyChild child_of(const Job& job, std::size_t index, evolve::ChildPlan& plan,
                                       GenomePool::Blank& blank) const;
     void make_children(const Job& job, JobResult& result);
+    [[nodiscard]] bool make_on_backend(const Job& job, JobResult& result,
+                                       std::vector<std::uint32_t>& retries);
+    void make_on_host(const Job& job, JobResult& result, std::vector<std::uint32_t>& retries);
+    [[nodiscard]] std::shared_ptr<const PoolGenomes> home(
+        const std::shared_ptr<const PoolGenomes>& genomes) const;
     void evaluate(const Job& job, JobResult& result);
     using Genomes = std::span<const evolve::Individual* const>;
     /// By the rank's backend; where that one has no memory for a single genome, by the fallback.
@@ -77,10 +87,12 @@ class ShardEvaluator {
         std::unique_ptr<Backend> backend;
         std::unique_ptr<evolve::Evaluator> evaluator;
     };
+    Backend& backend_;
     GenomePool genomes_;
     evolve::Variation variation_;
-    std::function<Fallback()> make_fallback_;  ///< Null: there is none.
-    Fallback fallback_;                        ///< Made when it is needed first.
+    std::unique_ptr<evolve::BackendChildren> on_backend_;  ///< Null where none are made there.
+    std::function<Fallback()> make_fallback_;              ///< Null: there is none.
+    Fallback fallback_;                                    ///< Made when it is needed first.
     evolve::Evaluator evaluator_;
     bool details_;  ///< Whether somebody wants the columns of BirthDetails.
     ThreadPool& threads_;

@@ -55,7 +55,7 @@ class Worker {
           reign_(reign),
           handshake_(introduce(experiment, backend)),
           log_(experiment.directory, communicator.rank()),
-          shard_evaluator_(backend, experiment),
+          shard_evaluator_(backend, experiment, false),
           threads_(backend.threads()),
           follower_(make_strategy(experiment),
                     {experiment.reevaluates(), static_cast<std::uint32_t>(communicator.size())},

@@ -1,10 +1,16 @@
 #include <utility>
 
 #include "cambrian/engine/backend/backend.hpp"
+
 #include "cambrian/engine/backend/host_copy.hpp"
+#include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
 
 namespace cambrian {
+
+void Backend::inherit(std::span<const WeightDraws>, std::span<const WeightTask>) {
+    throw ContractViolation("a backend that keeps no weights was asked to write some");
+}
 namespace {
 
 void check_inputs(const Graph& graph, std::int64_t population, std::span<const Tensor> inputs) {

@@ -9,6 +9,7 @@
 
 #include "cambrian/engine/core/thread_pool.hpp"
 #include "cambrian/engine/graph/graph.hpp"
+#include "cambrian/engine/weights/inherited_weights.hpp"
 
 namespace cambrian {
 
@@ -26,6 +27,16 @@ class Buffer {
 struct Binding {
     Buffer* buffer = nullptr;
     std::int64_t first = 0;
+};
+
+/// A piece of a child whose weights lie on a backend. Bindings begin with the piece; what a source
+/// does not read is not bound.
+struct WeightTask {
+    WeightPiece piece;
+    std::uint32_t child = 0;  ///< Among the draws of a call.
+    Binding to;
+    Binding first;  ///< The first parent, or literals.
+    Binding second;
 };
 
 /// A compiled graph. May be run by one thread at a time.
@@ -95,6 +106,12 @@ class Backend {
     virtual void download(const Buffer& buffer, std::int64_t first,
                           std::span<std::int32_t> values) = 0;
 
+    /// Whether weights of individuals should lie here while they are inherited.
+    [[nodiscard]] virtual bool inherits() const { return false; }
+    /// Writes pieces of children, bit for bit as write_weights (engine/weights) does on the host.
+    /// No piece lies where another one is read or written. Contract: inherits().
+    virtual void inherit(std::span<const WeightDraws> children, std::span<const WeightTask> tasks);
+
     struct Memory {
         std::int64_t used = 0;      ///< Bytes of buffers, programs and temporaries.
         std::int64_t limit = 0;     ///< Of used; 0 = none.
@@ -127,7 +144,7 @@ class Backend {
 /// Version of the arithmetic of every backend (ArithmeticFingerprint::build): changes whenever the
 /// bits of any op or random number change. One for all, since strict math promises equal bits on
 /// all of them.
-inline constexpr std::string_view arithmetic_version = "3";
+inline constexpr std::string_view arithmetic_version = "4";
 
 /// What two ranks, or a run and its resume, must have in common to compute equal bits: the whole
 /// fingerprint under fast math, only the version of the arithmetic under strict.

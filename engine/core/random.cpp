@@ -118,6 +118,21 @@ void fill_runs(std::span<float> out, std::uint64_t first_block, std::uint64_t id
     }
 }
 
+template <class Convert>
+void fill_field(const RandomField& field, std::uint64_t first, std::span<float> out,
+                Convert convert) {
+    const std::uint64_t block = std::uint64_t{field.lane} << 32U | first / 4;
+    const auto skipped = static_cast<std::size_t>(first % 4);
+    std::array<float, 4> edge{};
+    std::size_t done = 0;
+    if (skipped > 0) {
+        fill_runs(edge, block, field.id, field.key.value, convert);
+        done = std::min(out.size(), 4 - skipped);
+        std::copy_n(edge.begin() + static_cast<std::ptrdiff_t>(skipped), done, out.begin());
+    }
+    fill_runs(out.subspan(done), block + (skipped > 0 ? 1 : 0), field.id, field.key.value, convert);
+}
+
 }  // namespace
 
 std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> counter, std::uint64_t key) {
@@ -126,6 +141,14 @@ std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> counter, std::u
 
 RandomKey random_key(std::uint64_t seed, std::string_view purpose, std::uint64_t island) {
     return {Hasher().add(seed).add(purpose).add(island).hash64()};
+}
+
+void RandomField::fill_uniform(std::uint64_t first, std::span<float> values) const {
+    fill_field(*this, first, values, uniform_run);
+}
+
+void RandomField::fill_normal(std::uint64_t first, std::span<float> values) const {
+    fill_field(*this, first, values, normal_run);
 }
 
 std::uint32_t RandomStream::bits() {

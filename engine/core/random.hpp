@@ -25,6 +25,21 @@ struct RandomKey {
     return static_cast<float>(bits >> 8) * 0x1p-24F;
 }
 
+/// Random values that are addressed, not drawn one after another: value `n` comes from word n % 4
+/// of philox({n / 4, lane, id low, id high}, key), so any part of them can be made anywhere.
+struct RandomField {
+    RandomKey key;
+    std::uint64_t id = 0;
+    std::uint32_t lane = 0;
+
+    /// Uniforms in [0, 1) number `first` and up; below 2^34.
+    void fill_uniform(std::uint64_t first, std::span<float> values) const;
+    /// Standard normals: numbers 2k and 2k + 1 are the cosine and the sine half of the pair made
+    /// from values 2k and 2k + 1.
+    void fill_normal(std::uint64_t first, std::span<float> values) const;
+    bool operator==(const RandomField&) const = default;
+};
+
 /// The stream of draws of one individual or birth: draw n is word n % 4 of
 /// philox({n / 4 low, n / 4 high, id low, id high}, key), so a stream has no hidden state beyond
 /// its position.
@@ -49,6 +64,8 @@ class RandomStream {
     void fill_normal(std::span<float> values);
     /// Fills with uniforms in [0, 1), one word each, from the next block of four words.
     void fill_uniform(std::span<float> values);
+    /// Values beside those of the stream (one draw): other ones for every call.
+    [[nodiscard]] RandomField field() { return {key_, id_, bits()}; }
 
   private:
     void skip_to_block() { draw_ = (draw_ + 3U) & ~std::uint64_t{3}; }

@@ -52,9 +52,11 @@ std::vector<float> identity_parameters(const AnyLayer& layer) {
     if (const auto* dense = std::get_if<Dense>(&layer.variant())) return unit_weights(*dense);
     constexpr float middle = 0.5F;  // of what a weight is drawn from: 0
     std::vector<float> weights;
-    for (const ParameterSpec& parameter : layer.parameters())
+    for (const ParameterSpec& parameter : layer.parameters()) {
+        const InitialRule rule = initial_rule(parameter);
         for (std::int64_t i = 0; i < parameter.shape.elements(); ++i)
-            weights.push_back(initial_value(parameter, i, middle));
+            weights.push_back(initial_value(rule, i, middle));
+    }
     return weights;
 }
 

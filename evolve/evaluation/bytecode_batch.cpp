@@ -16,7 +16,16 @@ static_assert(BytecodeBatch::class_count == 2 * max_weights.size());
 constexpr std::int64_t max_memory = 256;
 constexpr std::size_t part_size = 256;
 
+bool fits_a_class(const Structure::BytecodeForm& form) {
+    return form.capacity.weights <= max_weights.back() && form.capacity.memory <= max_memory;
+}
+
 }  // namespace
+
+bool BytecodeBatch::takes(const Structure& structure) {
+    const Structure::BytecodeForm* form = structure.bytecode();
+    return form != nullptr && fits_a_class(*form);
+}
 
 std::span<const std::optional<BytecodeBatch::Entry>> BytecodeBatch::read(
     std::span<const Individual* const> individuals, ThreadPool& threads) {
@@ -40,9 +49,9 @@ std::span<const std::optional<BytecodeBatch::Entry>> BytecodeBatch::read(
 
 std::optional<BytecodeBatch::Entry> BytecodeBatch::entry_of(const Structure::BytecodeForm& form,
                                                             Capacities& capacities) const {
+    if (!fits_a_class(form)) return std::nullopt;
     const BytecodeCapacity& needed = form.capacity;
     const auto* const most = std::ranges::lower_bound(max_weights, needed.weights);
-    if (most == max_weights.end() || needed.memory > max_memory) return std::nullopt;
     const bool apart = state_apart_ && needed.state > 0;
     const auto size_class =
         static_cast<std::size_t>(most - max_weights.begin()) + (apart ? max_weights.size() : 0);

@@ -26,6 +26,9 @@ class BytecodeBatch {
         Hash128 hash;            ///< Of the bytecode: networks with equal ones run exactly alike.
     };
 
+    /// Whether networks of a structure are interpreted; else they run as graphs.
+    [[nodiscard]] static bool takes(const Structure& structure);
+
     /// @param state_apart whether networks without state have programs without it, because each
     /// word
     ///     of it takes time in every step; elsewhere few programs are worth more.

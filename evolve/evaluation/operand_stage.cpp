@@ -45,8 +45,8 @@ std::span<const GenomeStructure> OperandStage::read(std::span<const Individual* 
 std::int64_t OperandStage::words(const Individual& individual,
                                  const GenomeStructure& structure) const {
     if (structure.size_class == as_graph)
-        return static_cast<std::int64_t>(individual.weights.size() +
-                                         2 * individual.blueprint().slots.size() + 8);
+        return individual.structure->weight_count() +
+               2 * static_cast<std::int64_t>(individual.blueprint().slots.size()) + 8;
     return structure.cost + shelf_.capacity(structure.size_class).words;
 }
 
@@ -61,9 +61,7 @@ void OperandStage::upload(std::span<const Individual* const> individuals,
         backend_.upload(buffer, 0,
                         std::span<const float>(packed_).first(
                             static_cast<std::size_t>(end_of_bytecodes_.weights)));
-    for (std::size_t position = bytecodes_; position < order.size(); ++position)
-        backend_.upload(buffer, places_[position].weights,
-                        std::span<const float>(individuals[order[position]]->weights));
+    upload_graphs(individuals, order, buffer);
     const std::int64_t bytecode_words = end_of_bytecodes_.activations;
     Buffer& words = activation_buffer_.hold(
         backend_, bytecode_words + static_cast<std::int64_t>(activations_.size()));
@@ -75,6 +73,26 @@ void OperandStage::upload(std::span<const Individual* const> individuals,
     backend_.upload(words, bytecode_words, std::span<const std::int32_t>(activations_));
     backend_.upload(enabled_buffer_.hold(backend_, static_cast<std::int64_t>(enabled_.size())), 0,
                     std::span<const std::int32_t>(enabled_));
+}
+
+/// Weights that lie on the backend stay there.
+void OperandStage::upload_graphs(std::span<const Individual* const> individuals,
+                                 std::span<const std::uint32_t> order, Buffer& buffer) {
+    tasks_.clear();
+    for (std::size_t position = bytecodes_; position < order.size(); ++position) {
+        const Individual& individual = *individuals[order[position]];
+        const std::int64_t place = places_[position].weights;
+        if (individual.row) {
+            tasks_.push_back({.piece = {.count = individual.structure->weight_count()},
+                              .to = {&buffer, place},
+                              .first = individual.row->place(),
+                              .second = {}});
+        } else {
+            backend_.upload(buffer, place, std::span<const float>(individual.weights));
+        }
+    }
+    const WeightDraws none;
+    if (!tasks_.empty()) backend_.inherit(std::span(&none, 1), tasks_);
 }
 
 /// Gives everyone a place and collects what graphs read of structures.
@@ -101,7 +119,7 @@ void OperandStage::place(std::span<const Individual* const> individuals,
             end_of_bytecodes_.activations + static_cast<std::int64_t>(activations_.size());
         next.enabled = static_cast<std::int64_t>(enabled_.size());
         places_.push_back(next);
-        next.weights += static_cast<std::int64_t>(individuals[index]->weights.size());
+        next.weights += individuals[index]->structure->weight_count();
         place_graph(individuals[index]->structure->graph());
     }
     weight_words_ = next.weights;

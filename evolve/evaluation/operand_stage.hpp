@@ -70,6 +70,8 @@ class OperandStage {
     void place(std::span<const Individual* const> individuals,
                std::span<const std::uint32_t> order);
     void place_graph(const Structure::GraphForm& form);
+    void upload_graphs(std::span<const Individual* const> individuals,
+                       std::span<const std::uint32_t> order, Buffer& buffer);
     void write_bytecodes(std::span<const Individual* const> individuals,
                          std::span<const std::uint32_t> order);
     void write_bytecode(const Individual& individual, std::span<const std::uint32_t> order,
@@ -90,6 +92,7 @@ class OperandStage {
     /// Only grow: what they held is written over, or lies after what a bytecode reads.
     std::vector<std::int32_t> bytecode_words_;
     std::vector<float> packed_;
+    std::vector<WeightTask> tasks_;  ///< Copies of weights that lie on the backend.
     GrowingBuffer weight_buffer_{ValueType::real};
     GrowingBuffer activation_buffer_{ValueType::integer};
     GrowingBuffer enabled_buffer_{ValueType::boolean};

@@ -130,8 +130,7 @@ void PopulationRunner::check_group(const StructureProgram& program,
                         program.outputs[i].type == outputs_[i].type);
     if (program.interpreted) return;
     for (const std::uint32_t genome : groups_.order().subspan(begin, end - begin))
-        CAMBRIAN_ASSERT(static_cast<std::int64_t>(individuals[genome]->weights.size()) ==
-                        program.weights);
+        CAMBRIAN_ASSERT(individuals[genome]->structure->weight_count() == program.weights);
 }
 
 void PopulationRunner::run_group(StructureProgram& program, std::size_t wave, std::size_t begin,

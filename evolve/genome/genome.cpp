@@ -94,10 +94,9 @@ Hash128 content_hash(const Genome& genome) {
     return words.hash();
 }
 
-Genome sample_genome(const Network& network, RandomStream& rng, std::uint64_t birth) {
+Genome founder_genome(const Blueprint& blueprint, std::uint64_t birth) {
     Genome genome;
-    genome.blueprint = network.blueprint();
-    const Blueprint& blueprint = genome.blueprint;
+    genome.blueprint = blueprint;
     genome.slot_genes.resize(blueprint.slots.size());
     for (std::size_t slot = 0; slot < blueprint.slots.size(); ++slot) {
         if (blueprint.slots[slot]) {
@@ -109,6 +108,11 @@ Genome sample_genome(const Network& network, RandomStream& rng, std::uint64_t bi
     for (const Link& link : blueprint.links) {
         genome.link_genes.push_back(derive_link_gene(genome, link, birth));
     }
+    return genome;
+}
+
+Genome sample_genome(const Network& network, RandomStream& rng, std::uint64_t birth) {
+    Genome genome = founder_genome(network.blueprint(), birth);
     genome.weights = network.initial_weights(rng);
     return genome;
 }

@@ -58,5 +58,7 @@ void check(const Genome& genome);
                                    std::uint64_t birth);
 /// The same for a network that is already built.
 [[nodiscard]] Genome sample_genome(const Network& network, RandomStream& rng, std::uint64_t birth);
+/// Its structure alone.
+[[nodiscard]] Genome founder_genome(const Blueprint& blueprint, std::uint64_t birth);
 
 }  // namespace cambrian::evolve

@@ -54,6 +54,7 @@ std::vector<std::byte> encode(const Genome& genome) {
 }
 
 std::vector<std::byte> encode(const Individual& individual) {
+    CAMBRIAN_EXPECT(individual.home());
     return encode(individual.structure->genome(), individual.weights);
 }
 

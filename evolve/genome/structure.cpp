@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/layers/chain.hpp"
 #include "cambrian/engine/network/structure_words.hpp"
 
@@ -115,7 +116,20 @@ Individual::Individual(Genome genome) : weights(std::move(genome.weights)) {
     structure = std::make_shared<const Structure>(std::move(genome));
 }
 
+Individual bring_home(const Individual& individual, Backend& backend) {
+    Individual home;
+    home.structure = individual.structure;
+    home.weights = individual.weights;
+    if (!individual.home()) {
+        home.weights.resize(static_cast<std::size_t>(individual.structure->weight_count()));
+        const Binding& place = individual.row->place();
+        backend.download(*place.buffer, place.first, std::span<float>(home.weights));
+    }
+    return home;
+}
+
 Genome genome_of(const Individual& individual) {
+    CAMBRIAN_EXPECT(individual.home());
     Genome genome = individual.structure->genome();
     genome.weights = individual.weights;
     return genome;

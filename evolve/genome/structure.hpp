@@ -11,6 +11,7 @@
 #include "cambrian/engine/network/bytecode/bytecode.hpp"
 #include "cambrian/evolve/genome/genome.hpp"
 #include "cambrian/evolve/genome/genome_layout.hpp"
+#include "cambrian/evolve/genome/weight_rows.hpp"
 
 namespace cambrian::evolve {
 
@@ -84,22 +85,30 @@ class Structure {
 
 using SharedStructure = std::shared_ptr<const Structure>;
 
-/// A member of a population: a genome whose structure others may share.
+/// A member of a population: a genome whose structure others may share. Its weights are on the
+/// host, on a backend, or on both.
 struct Individual {
     SharedStructure structure;
-    std::vector<float> weights;
+    std::vector<float> weights;  ///< Empty where they are on a backend alone.
+    SharedRow row;               ///< Null where they are on the host alone.
 
     Individual() = default;
     /// With a structure of its own.
     explicit Individual(Genome genome);
     [[nodiscard]] const Blueprint& blueprint() const { return structure->blueprint(); }
+    /// Whether its weights are on the host.
+    [[nodiscard]] bool home() const { return !row || !weights.empty(); }
+    /// Of two individuals whose weights are on the host.
     bool operator==(const Individual& other) const {
         return weights == other.weights &&
                (structure == other.structure || *structure == *other.structure);
     }
 };
 
-/// The individual as a genome of its own.
+/// The same individual with its weights on the host alone. For the thread of their backend.
+[[nodiscard]] Individual bring_home(const Individual& individual, Backend& backend);
+
+/// The individual as a genome of its own. Contract: its weights are on the host.
 [[nodiscard]] Genome genome_of(const Individual& individual);
 
 /// The bytes of its genome.

@@ -6,7 +6,7 @@
 #include <tuple>
 #include <vector>
 
-#include "cambrian/evolve/genome/structure.hpp"
+#include "cambrian/evolve/variation/child_plan.hpp"
 
 namespace cambrian::evolve {
 
@@ -47,50 +47,64 @@ struct GenomeLimits {
     bool time = false;  ///< Whether state (rnn, backward links) makes sense.
 };
 
-/// One operator: const, stream first. Returns a valid genome, or nothing when the draw has no valid
-/// outcome (no empty slot, no legal link, ...); the caller draws again and counts.
-using Mutation = std::optional<Genome> (*)(RandomStream& rng, const MutationSettings& settings,
+/// Elements of a weight vector from `at` on give way to others.
+struct WeightEdit {
+    std::int64_t at = 0;
+    std::int64_t erased = 0;
+    std::vector<float> inserted{};
+};
+
+/// A changed structure, and what becomes of the weights, one edit after another.
+struct Mutant {
+    Genome genome;  ///< Its weights mean nothing.
+    std::vector<WeightEdit> edits{};
+};
+/// The mutant with its weights, from those of the genome it was made from.
+[[nodiscard]] Genome complete(Mutant mutant, std::vector<float> weights);
+
+/// One operator: const, stream first; reads no weights. Returns a valid structure, or nothing when
+/// the draw has no valid outcome (no empty slot, no legal link, ...); the caller draws again and
+/// counts.
+using Mutation = std::optional<Mutant> (*)(RandomStream& rng, const MutationSettings& settings,
                                            const GenomeLimits& limits, const Genome& genome,
                                            std::uint64_t birth);
 
-[[nodiscard]] std::optional<Genome> mutate_activation(RandomStream&, const MutationSettings&,
+[[nodiscard]] std::optional<Mutant> mutate_activation(RandomStream&, const MutationSettings&,
                                                       const GenomeLimits&, const Genome&,
                                                       std::uint64_t birth);
 /// Another type between the same shapes, with fresh weights.
-[[nodiscard]] std::optional<Genome> mutate_layer_type(RandomStream&, const MutationSettings&,
+[[nodiscard]] std::optional<Mutant> mutate_layer_type(RandomStream&, const MutationSettings&,
                                                       const GenomeLimits&, const Genome&,
                                                       std::uint64_t birth);
 /// Fills an empty slot with a layer that starts as the identity: the function is unchanged. Never
 /// in a mesh, where every slot delays what passes it by a step.
-[[nodiscard]] std::optional<Genome> insert_layer(RandomStream&, const MutationSettings&,
+[[nodiscard]] std::optional<Mutant> insert_layer(RandomStream&, const MutationSettings&,
                                                  const GenomeLimits&, const Genome&,
                                                  std::uint64_t birth);
 /// Enables or disables a slot whose widths agree; never the last enabled layer of the genome.
-[[nodiscard]] std::optional<Genome> toggle_layer(RandomStream&, const MutationSettings&,
+[[nodiscard]] std::optional<Mutant> toggle_layer(RandomStream&, const MutationSettings&,
                                                  const GenomeLimits&, const Genome&,
                                                  std::uint64_t birth);
 /// A link between two ends not yet joined, starting at zero: the function is unchanged.
-[[nodiscard]] std::optional<Genome> add_link(RandomStream&, const MutationSettings&,
+[[nodiscard]] std::optional<Mutant> add_link(RandomStream&, const MutationSettings&,
                                              const GenomeLimits&, const Genome&,
                                              std::uint64_t birth);
-[[nodiscard]] std::optional<Genome> drop_link(RandomStream&, const MutationSettings&,
+[[nodiscard]] std::optional<Mutant> drop_link(RandomStream&, const MutationSettings&,
                                               const GenomeLimits&, const Genome&,
                                               std::uint64_t birth);
-/// Gaussian noise and replacement, in place: the structure stays.
-void mutate_weights(RandomStream& rng, const MutationSettings& settings, Individual& individual);
+/// Structural operators at their rates, to the structure of a plan and to its pieces.
+void mutate_structure(RandomStream& rng, const MutationSettings& settings,
+                      const GenomeLimits& limits, ChildPlan& child, std::uint64_t birth);
+/// Noise and replacement for the pieces of a plan whose structure is final.
+void mutate_weights(RandomStream& rng, const MutationSettings& settings, ChildPlan& child);
+
+/// Noise and replacement alone, for a genome by itself.
 void mutate_weights(RandomStream& rng, const MutationSettings& settings, Genome& genome);
-
-/// All operators at their rates, structure first, then weights, in place; → structural draws that
-/// had no valid outcome.
-[[nodiscard]] std::uint32_t mutate(RandomStream& rng, const MutationSettings& settings,
-                                   const GenomeLimits& limits, Individual& child,
-                                   std::uint64_t birth);
-
 struct MutationResult {
     Genome genome;
-    std::uint32_t retries = 0;
+    std::uint32_t retries = 0;  ///< Structural draws that had no valid outcome.
 };
-/// The same for a genome by itself.
+/// All operators at their rates, structure first, then weights, for a genome by itself.
 [[nodiscard]] MutationResult mutate(RandomStream& rng, const MutationSettings& settings,
                                     const GenomeLimits& limits, Genome genome, std::uint64_t birth);
 

@@ -15,15 +15,15 @@ namespace cambrian::evolve {
 /// projection would outgrow the rest of a network by far.
 inline constexpr std::int64_t max_new_weights = std::int64_t{1} << 20U;
 
-[[nodiscard]] std::optional<Genome> change_activation(RandomStream& rng,
+[[nodiscard]] std::optional<Mutant> change_activation(RandomStream& rng,
                                                       const MutationSettings& settings,
                                                       const Genome& genome, ActivationGene gene);
-[[nodiscard]] std::optional<Genome> change_layer_type(RandomStream& rng,
+[[nodiscard]] std::optional<Mutant> change_layer_type(RandomStream& rng,
                                                       const MutationSettings& settings,
                                                       const GenomeLimits& limits,
                                                       const Genome& genome, int slot,
                                                       std::uint64_t birth);
-[[nodiscard]] std::optional<Genome> change_enabled(const Genome& genome, int slot);
+[[nodiscard]] std::optional<Mutant> change_enabled(const Genome& genome, int slot);
 
 /// Fresh initial values for a layer, parameter by parameter.
 [[nodiscard]] std::vector<float> fresh_weights(RandomStream& rng, const AnyLayer& layer);

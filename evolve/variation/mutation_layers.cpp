@@ -22,13 +22,6 @@ GeneWeights slot_weights(const Blueprint& blueprint, int slot) {
     return *found;
 }
 
-void replace_weights(std::vector<float>& weights, const GeneWeights& old,
-                     const std::vector<float>& fresh) {
-    const auto first = weights.begin() + old.offset;
-    const auto place = weights.erase(first, first + old.count);
-    weights.insert(place, fresh.begin(), fresh.end());
-}
-
 /// Name of a place in the chain: hash of the genes before and after it.
 Hash128 place_id(const Genome& genome, int slot) {
     Hash128 before;
@@ -87,7 +80,7 @@ std::vector<float> fresh_weights(RandomStream& rng, const AnyLayer& layer) {
     return weights;
 }
 
-std::optional<Genome> change_layer_type(RandomStream& rng, const MutationSettings& settings,
+std::optional<Mutant> change_layer_type(RandomStream& rng, const MutationSettings& settings,
                                         const GenomeLimits& limits, const Genome& genome, int slot,
                                         std::uint64_t birth) {
     const AnyLayer& old = layer_at(genome.blueprint, slot);
@@ -103,16 +96,16 @@ std::optional<Genome> change_layer_type(RandomStream& rng, const MutationSetting
     if (!layer || !is_possible(*layer, limits)) {
         return std::nullopt;
     }
-    Genome child = genome;
+    Mutant child{genome};
     const GeneWeights weights = slot_weights(genome.blueprint, slot);
-    replace_weights(child.weights, weights, fresh_weights(rng, *layer));
-    slot_of(child, slot).layer = *layer;
-    Gene& gene = child.slot_genes[static_cast<std::size_t>(slot)];
+    child.edits.push_back({weights.offset, weights.count, fresh_weights(rng, *layer)});
+    slot_of(child.genome, slot).layer = *layer;
+    Gene& gene = child.genome.slot_genes[static_cast<std::size_t>(slot)];
     gene = derive_gene(genome, gene.id, "layer_type", type, birth);
     return child;
 }
 
-std::optional<Genome> mutate_layer_type(RandomStream& rng, const MutationSettings& settings,
+std::optional<Mutant> mutate_layer_type(RandomStream& rng, const MutationSettings& settings,
                                         const GenomeLimits& limits, const Genome& genome,
                                         std::uint64_t birth) {
     const std::vector<int> filled = filled_slots(genome.blueprint);
@@ -122,7 +115,7 @@ std::optional<Genome> mutate_layer_type(RandomStream& rng, const MutationSetting
     return change_layer_type(rng, settings, limits, genome, pick(rng, filled), birth);
 }
 
-std::optional<Genome> insert_layer(RandomStream& rng, const MutationSettings& settings,
+std::optional<Mutant> insert_layer(RandomStream& rng, const MutationSettings& settings,
                                    const GenomeLimits& limits, const Genome& genome,
                                    std::uint64_t birth) {
     // A slot of a mesh takes a step, whatever its layer computes.
@@ -144,16 +137,16 @@ std::optional<Genome> insert_layer(RandomStream& rng, const MutationSettings& se
     if (!layer || !is_possible(*layer, limits)) {
         return std::nullopt;
     }
-    Genome child = genome;
-    child.blueprint.slots[index] = Slot{.layer = *layer};
-    child.slot_genes[index] = derive_gene(genome, place_id(genome, slot), "insert", type, birth);
-    GeneWeights place = slot_weights(child.blueprint, slot);
-    place.count = 0;
-    replace_weights(child.weights, place, identity_parameters(*layer));
+    Mutant child{genome};
+    child.genome.blueprint.slots[index] = Slot{.layer = *layer};
+    child.genome.slot_genes[index] =
+        derive_gene(genome, place_id(genome, slot), "insert", type, birth);
+    const std::int64_t place = slot_weights(child.genome.blueprint, slot).offset;
+    child.edits.push_back({place, 0, identity_parameters(*layer)});
     return child;
 }
 
-std::optional<Genome> change_enabled(const Genome& genome, int slot) {
+std::optional<Mutant> change_enabled(const Genome& genome, int slot) {
     const auto index = static_cast<std::size_t>(slot);
     if (genome.blueprint.slots[index]->enabled) {
         const auto enabled =
@@ -163,12 +156,12 @@ std::optional<Genome> change_enabled(const Genome& genome, int slot) {
             return std::nullopt;
         }
     }
-    Genome child = genome;
-    slot_of(child, slot).enabled = !slot_of(child, slot).enabled;
+    Mutant child{genome};
+    slot_of(child.genome, slot).enabled = !slot_of(child.genome, slot).enabled;
     return child;
 }
 
-std::optional<Genome> toggle_layer(RandomStream& rng, const MutationSettings&, const GenomeLimits&,
+std::optional<Mutant> toggle_layer(RandomStream& rng, const MutationSettings&, const GenomeLimits&,
                                    const Genome& genome, std::uint64_t) {
     const std::vector<int> slots = togglable_slots(genome.blueprint);
     if (slots.empty()) {

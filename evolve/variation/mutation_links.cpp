@@ -49,7 +49,7 @@ GeneWeights link_weights(const Blueprint& blueprint, std::ptrdiff_t link) {
 
 }  // namespace
 
-std::optional<Genome> add_link(RandomStream& rng, const MutationSettings&,
+std::optional<Mutant> add_link(RandomStream& rng, const MutationSettings&,
                                const GenomeLimits& limits, const Genome& genome,
                                std::uint64_t birth) {
     const std::vector<Link> absent = absent_links(genome.blueprint, limits);
@@ -57,23 +57,23 @@ std::optional<Genome> add_link(RandomStream& rng, const MutationSettings&,
         return std::nullopt;
     }
     const Link link = pick(rng, absent);
-    Genome child = genome;
-    std::vector<Link>& links = child.blueprint.links;
+    Mutant child{genome};
+    std::vector<Link>& links = child.genome.blueprint.links;
     const auto place = std::lower_bound(links.begin(), links.end(), link, link_before);
     const std::ptrdiff_t index = place - links.begin();
     links.insert(place, link);
-    child.link_genes.insert(child.link_genes.begin() + index,
-                            derive_link_gene(genome, link, birth));
-    const GeneWeights added = link_weights(child.blueprint, index);
+    child.genome.link_genes.insert(child.genome.link_genes.begin() + index,
+                                   derive_link_gene(genome, link, birth));
+    const GeneWeights added = link_weights(child.genome.blueprint, index);
     if (added.count > max_new_weights) {
         return std::nullopt;
     }
-    child.weights.insert(child.weights.begin() + added.offset,
-                         static_cast<std::size_t>(added.count), 0.0F);
+    child.edits.push_back(
+        {added.offset, 0, std::vector<float>(static_cast<std::size_t>(added.count), 0.0F)});
     return child;
 }
 
-std::optional<Genome> drop_link(RandomStream& rng, const MutationSettings&, const GenomeLimits&,
+std::optional<Mutant> drop_link(RandomStream& rng, const MutationSettings&, const GenomeLimits&,
                                 const Genome& genome, std::uint64_t) {
     const auto count = static_cast<std::uint32_t>(genome.blueprint.links.size());
     if (count == 0) {
@@ -81,11 +81,10 @@ std::optional<Genome> drop_link(RandomStream& rng, const MutationSettings&, cons
     }
     const auto index = static_cast<std::ptrdiff_t>(rng.index(count));
     const GeneWeights dropped = link_weights(genome.blueprint, index);
-    Genome child = genome;
-    child.blueprint.links.erase(child.blueprint.links.begin() + index);
-    child.link_genes.erase(child.link_genes.begin() + index);
-    const auto first = child.weights.begin() + dropped.offset;
-    child.weights.erase(first, first + dropped.count);
+    Mutant child{genome};
+    child.genome.blueprint.links.erase(child.genome.blueprint.links.begin() + index);
+    child.genome.link_genes.erase(child.genome.link_genes.begin() + index);
+    child.edits.push_back({dropped.offset, dropped.count});
     return child;
 }
 

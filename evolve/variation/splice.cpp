@@ -1,67 +1,31 @@
 #include "cambrian/evolve/variation/splice.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
 
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/evolve/genome/genome_layout.hpp"
-#include "cambrian/evolve/genome/weight_math.hpp"
 
 namespace cambrian::evolve {
 
 namespace {
 
-constexpr std::size_t splice_chunk = 1024;  // a multiple of four: chunks join to one run of draws
-
-/// Weights of one gene: the child's, which start as the fitter parent's, and the other parent's.
-struct Pair {
-    std::span<float> child;
-    std::span<const float> other;
-};
-
-double blend(const Pair& pair, double share) {
-    const auto theirs = static_cast<float>(share);
-    const float ours = 1.0F - theirs;
-    for (std::size_t i = 0; i < pair.child.size(); ++i) {
-        const float mixed = ours * pair.child[i] + theirs * pair.other[i];
-        pair.child[i] = pair.child[i] == pair.other[i] ? pair.child[i] : mixed;
-    }
-    return static_cast<double>(theirs);
-}
-
-/// Each weight from the other parent with the given probability. Returns the share that was.
-double choose(RandomStream& rng, const Pair& pair, float probability) {
-    std::array<float, splice_chunk> draws;
-    std::size_t taken = 0;
-    for (std::size_t start = 0; start < pair.child.size(); start += splice_chunk) {
-        const std::size_t count = std::min(splice_chunk, pair.child.size() - start);
-        rng.fill_uniform(std::span(draws).first(count));
-        for (std::size_t i = 0; i < count; ++i) {
-            const bool take = draws[i] < probability;
-            taken += take ? 1U : 0U;
-            pair.child[start + i] = take ? pair.other[start + i] : pair.child[start + i];
-        }
-    }
-    return static_cast<double>(taken) / static_cast<double>(pair.child.size());
-}
-
 /// Cuts every tensor in two: one end from the fitter parent, the rest from the other.
-double cut(const Pair& pair, const std::vector<ParameterSpec>& tensors, float split,
-           bool fitter_first) {
-    std::size_t start = 0;
-    std::size_t taken = 0;
-    for (const ParameterSpec& tensor : tensors) {
-        const auto size = static_cast<std::size_t>(tensor.shape.elements());
-        const auto kept = static_cast<std::size_t>(static_cast<double>(size) * double{split});
-        const std::size_t from = start + (fitter_first ? kept : 0);
-        std::copy_n(pair.other.begin() + static_cast<std::ptrdiff_t>(from), size - kept,
-                    pair.child.begin() + static_cast<std::ptrdiff_t>(from));
-        taken += size - kept;
+void cut(ChildPlan& child, const GeneWeights& gene, std::int64_t other, float split,
+         bool fitter_first) {
+    std::int64_t start = 0;
+    for (const ParameterSpec& tensor : gene_parameters(child.structure->blueprint(), gene)) {
+        const std::int64_t size = tensor.shape.elements();
+        const auto kept =
+            static_cast<std::int64_t>(static_cast<double>(size) * static_cast<double>(split));
+        const std::int64_t from = start + (fitter_first ? kept : 0);
+        for (WeightPiece& piece : child.range(gene.offset + from, size - kept)) {
+            piece.source = WeightSource::second;
+            piece.other = other + piece.to - gene.offset;
+        }
         start += size;
     }
-    return static_cast<double>(taken) / static_cast<double>(pair.child.size());
 }
 
 std::string end_name(const Genome& genome, int end) {
@@ -104,41 +68,71 @@ class Partners {
     std::size_t next_ = 0;
 };
 
-/// Mixes matching genes one by one.
-class Splicer {
-  public:
-    Splicer(RandomStream& rng, const SpliceSettings& settings, double lead)
-        : rng_(rng),
-          settings_(settings),
-          damping_(1.0 / (1.0 + lead)),
-          fitter_first_(lead > 0.0 || rng.chance(0.5F)) {}
+/// The share of the other parent between genes that are wholly alike: its weight, or the
+/// probability of each element.
+float other_share(const SpliceSettings& settings, double lead) {
+    const double damping = 1.0 / (1.0 + lead);
+    return static_cast<float>(settings.mode == SpliceMode::blend
+                                  ? static_cast<double>(settings.alpha) * damping
+                                  : 0.5 * damping);
+}
 
-    [[nodiscard]] SplicedGene mix(const Blueprint& blueprint, const GeneWeights& gene, Pair pair) {
-        SplicedGene result;
-        result.similarity = cosine(pair.child, pair.other);
-        switch (settings_.mode) {
-            case SpliceMode::blend:
-                result.share = blend(pair, std::max(result.similarity, 0.0) *
-                                               static_cast<double>(settings_.alpha) * damping_);
-                break;
-            case SpliceMode::point:
-                result.share =
-                    cut(pair, gene_parameters(blueprint, gene), settings_.split, fitter_first_);
-                break;
-            case SpliceMode::uniform:
-                result.share = choose(rng_, pair, static_cast<float>(0.5 * damping_));
-                break;
-        }
-        result.weights = result.share > 0.0 ? gene.count : 0;
-        return result;
+/// The share of the other parent in a gene of a child.
+double share_of(const ChildPlan& plan, const GeneWeights& gene, const SimilaritySums& sums) {
+    if (gene.count == 0) {
+        return 0.0;
     }
+    std::int64_t taken = 0;
+    for (const WeightPiece& piece : plan.pieces) {
+        const bool inside = piece.to >= gene.offset && piece.to < gene.offset + gene.count;
+        if (!inside || piece.source == WeightSource::first) {
+            continue;
+        }
+        if (piece.source == WeightSource::blend) {
+            return static_cast<double>(blend_share(sums, plan.draws.share));
+        }
+        if (piece.source == WeightSource::second) {
+            taken += piece.count;
+            continue;
+        }
+        std::vector<float> draws(static_cast<std::size_t>(piece.count));
+        plan.draws.choose.fill_uniform(static_cast<std::uint64_t>(piece.to), draws);
+        taken += std::ranges::count_if(draws, [&](float draw) { return draw < plan.draws.share; });
+    }
+    return static_cast<double>(taken) / static_cast<double>(gene.count);
+}
 
-  private:
-    RandomStream& rng_;
-    const SpliceSettings& settings_;
-    double damping_;
-    bool fitter_first_;
-};
+bool mixes(const Structure& fitter, const GeneWeights& gene, const Structure& other,
+           const GeneWeights* match) {
+    return match != nullptr &&
+           (&fitter == &other || same_weights(fitter.blueprint(), gene, other.blueprint(), *match));
+}
+
+SpliceReport report_of(const ChildPlan& plan, const Genome& fitter, const Individual& other) {
+    SpliceReport report;
+    const Structure& structure = *plan.structure;
+    Partners partners(*other.structure);
+    for (const GeneWeights& gene : structure.genes()) {
+        const GeneWeights* match = partners.find(structure.gene(gene).id);
+        if (!mixes(structure, gene, *other.structure, match)) {
+            ++report.inherited;
+            continue;
+        }
+        SplicedGene mixed{.name = gene_name(structure.genome(), gene), .similarity = 1.0};
+        if (gene.count > 0) {
+            const SimilaritySums sums = similarity_sums(
+                weights_of(fitter, gene), std::span(other.weights)
+                                              .subspan(static_cast<std::size_t>(match->offset),
+                                                       static_cast<std::size_t>(match->count)));
+            mixed.similarity = static_cast<double>(similarity(sums));
+            mixed.share = share_of(plan, gene, sums);
+        }
+        mixed.weights = mixed.share > 0.0 ? gene.count : 0;
+        ++(mixed.weights > 0 ? report.mixed : report.inherited);
+        report.genes.push_back(std::move(mixed));
+    }
+    return report;
+}
 
 }  // namespace
 
@@ -166,45 +160,39 @@ double fitness_lead(double fitter, double other) {
 Genome splice(RandomStream& rng, const SpliceSettings& settings, const Genome& fitter,
               double fitter_fitness, const Genome& other, double other_fitness,
               SpliceReport* report) {
-    Individual child{Genome(fitter)};
-    splice_into(child, rng, settings, fitter_fitness, Individual(other), other_fitness, report);
-    return genome_of(child);
+    const Individual second{Genome(other)};
+    ChildPlan plan;
+    plan.begin(std::make_shared<const Structure>(fitter));
+    splice(rng, settings, plan, fitter_fitness, *second.structure, other_fitness);
+    Genome child = plan.structure->genome();
+    write_weights(plan, fitter.weights, second.weights, child.weights);
+    if (report != nullptr) {
+        *report = report_of(plan, fitter, second);
+    }
+    return child;
 }
 
-void splice_into(Individual& child, RandomStream& rng, const SpliceSettings& settings,
-                 double fitter_fitness, const Individual& other, double other_fitness,
-                 SpliceReport* report) {
-    Splicer splicer(rng, settings, fitness_lead(fitter_fitness, other_fitness));
-    const Structure& structure = *child.structure;
-    Partners partners(*other.structure);
-    SpliceReport counts;
-    for (const GeneWeights& gene : structure.genes()) {
-        const GeneWeights* match = partners.find(structure.gene(gene).id);
-        const bool mixes = match != nullptr &&
-                           (child.structure == other.structure ||
-                            same_weights(structure.blueprint(), gene, other.blueprint(), *match));
-        if (!mixes) {
-            ++counts.inherited;
+void splice(RandomStream& rng, const SpliceSettings& settings, ChildPlan& child,
+            double fitter_fitness, const Structure& other, double other_fitness) {
+    const double lead = fitness_lead(fitter_fitness, other_fitness);
+    const bool fitter_first = lead > 0.0 || rng.chance(0.5F);
+    child.draws.choose = rng.field();
+    child.draws.share = other_share(settings, lead);
+    Partners partners(other);
+    for (const GeneWeights& gene : child.structure->genes()) {
+        const GeneWeights* match = partners.find(child.structure->gene(gene).id);
+        if (gene.count == 0 || !mixes(*child.structure, gene, other, match)) {
             continue;
         }
-        SplicedGene mixed{.name = {}, .similarity = 1.0};
-        if (gene.count > 0) {
-            const Pair pair{.child = std::span(child.weights)
-                                         .subspan(static_cast<std::size_t>(gene.offset),
-                                                  static_cast<std::size_t>(gene.count)),
-                            .other = std::span(other.weights)
-                                         .subspan(static_cast<std::size_t>(match->offset),
-                                                  static_cast<std::size_t>(match->count))};
-            mixed = splicer.mix(structure.blueprint(), gene, pair);
+        if (settings.mode == SpliceMode::point) {
+            cut(child, gene, match->offset, settings.split, fitter_first);
+            continue;
         }
-        ++(mixed.weights > 0 ? counts.mixed : counts.inherited);
-        if (report != nullptr) {
-            mixed.name = gene_name(structure.genome(), gene);
-            counts.genes.push_back(std::move(mixed));
+        for (WeightPiece& piece : child.range(gene.offset, gene.count)) {
+            piece.source =
+                settings.mode == SpliceMode::blend ? WeightSource::blend : WeightSource::choose;
+            piece.other = match->offset;
         }
-    }
-    if (report != nullptr) {
-        *report = std::move(counts);
     }
 }
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "cambrian/evolve/genome/dna.hpp"
-#include "cambrian/evolve/genome/structure.hpp"
+#include "cambrian/evolve/variation/child_plan.hpp"
 
 namespace cambrian::evolve {
 
@@ -68,9 +68,8 @@ struct SpliceReport {
 [[nodiscard]] Genome splice(RandomStream& rng, const SpliceSettings& settings, const Genome& fitter,
                             double fitter_fitness, const Genome& other, double other_fitness,
                             SpliceReport* report = nullptr);
-/// The same into a child that is a copy of `fitter`.
-void splice_into(Individual& child, RandomStream& rng, const SpliceSettings& settings,
-                 double fitter_fitness, const Individual& other, double other_fitness,
-                 SpliceReport* report = nullptr);
+/// The same for a plan that has begun with the fitter parent.
+void splice(RandomStream& rng, const SpliceSettings& settings, ChildPlan& child,
+            double fitter_fitness, const Structure& other, double other_fitness);
 
 }  // namespace cambrian::evolve

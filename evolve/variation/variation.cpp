@@ -1,23 +1,15 @@
 #include "cambrian/evolve/variation/variation.hpp"
 
+#include <algorithm>
+#include <array>
 #include <utility>
 
 #include "cambrian/engine/core/contract.hpp"
+#include "cambrian/engine/network/network.hpp"
 
 namespace cambrian::evolve {
 
 namespace {
-
-/// What a vary birth mutates: its parent, or the splice of both.
-void start(Individual& child, RandomKey key, const SpliceSettings& settings, const Birth& birth,
-           std::span<const Individual* const> parents) {
-    child = *parents[0];
-    if (parents.size() == 2) {
-        RandomStream rng(key, birth.id);
-        splice_into(child, rng, settings, birth.parents[0].fitness, *parents[1],
-                    birth.parents[1].fitness);
-    }
-}
 
 /// Noise of mutation.weight_power on every weight.
 MutationSettings noise_on_all(MutationSettings settings) {
@@ -48,7 +40,7 @@ Hash128 content_hash(const InitialNetwork& initial) {
 
 Variation::Variation(std::uint64_t seed, VariationSettings settings)
     : settings_(std::move(settings)),
-      founder_(std::make_shared<const Network>(settings_.founder)),
+      founder_(Network(settings_.founder).blueprint()),
       initial_(settings_.initial ? std::make_shared<const Structure>(settings_.initial->genome)
                                  : nullptr),
       founder_noise_(noise_on_all(settings_.mutation)),
@@ -69,28 +61,55 @@ Offspring Variation::materialise(const Birth& birth, std::span<const Genome* con
     for (const Genome* parent : parents) {
         pointers.push_back(&individuals.emplace_back(*parent));
     }
+    ChildPlan plan;
     Individual child;
-    const std::uint32_t retries = materialise(birth, pointers, child);
-    return {genome_of(child), retries};
+    materialise(birth, pointers, plan, child);
+    return {genome_of(child), plan.retries};
 }
 
-std::uint32_t Variation::materialise(const Birth& birth, std::span<const Individual* const> parents,
-                                     Individual& child) const {
+void Variation::materialise(const Birth& birth, std::span<const Individual* const> parents,
+                            ChildPlan& plan, Individual& child) const {
+    std::array<const SharedStructure*, Parents::most> structures{};
+    std::ranges::transform(parents, structures.begin(),
+                           [](const Individual* parent) { return &parent->structure; });
+    this->plan(birth, std::span(structures).first(parents.size()), plan);
+    const auto weights = [&](std::size_t parent) {
+        return parent < parents.size() ? std::span<const float>(parents[parent]->weights)
+                                       : std::span<const float>();
+    };
+    write_weights(plan, parents.empty() ? initial_weights() : weights(0), weights(1),
+                  child.weights);
+    child.structure = plan.structure;
+    child.row.reset();
+}
+
+void Variation::plan(const Birth& birth, std::span<const SharedStructure* const> parents,
+                     ChildPlan& child) const {
     CAMBRIAN_ASSERT(parents.size() == birth.parents.size());
     if (birth.recipe == Recipe::sample) {
         CAMBRIAN_ASSERT(parents.empty());
         found(birth, child);
-        return 0;
+        return;
     }
+    CAMBRIAN_ASSERT(!parents.empty() && parents.size() <= 2);
+    child.begin(*parents[0]);
     if (birth.recipe == Recipe::carry) {
-        CAMBRIAN_ASSERT(parents.size() == 1);
-        child = *parents[0];
-        return 0;
+        return;
     }
-    CAMBRIAN_ASSERT(birth.recipe == Recipe::vary && !parents.empty() && parents.size() <= 2);
-    start(child, splice_key_, splice_of(birth), birth, parents);
+    if (parents.size() == 2) {
+        RandomStream rng(splice_key_, birth.id);
+        splice(rng, splice_of(birth), child, birth.parents[0].fitness, **parents[1],
+               birth.parents[1].fitness);
+    }
     RandomStream rng(mutate_key_, birth.id);
-    return mutate(rng, mutation_of(birth), settings_.limits, child, birth.id);
+    const MutationSettings& settings = mutation_of(birth);
+    mutate_structure(rng, settings, settings_.limits, child, birth.id);
+    mutate_weights(rng, settings, child);
+}
+
+std::span<const float> Variation::initial_weights() const {
+    return settings_.initial ? std::span<const float>(settings_.initial->genome.weights)
+                             : std::span<const float>();
 }
 
 const MutationSettings& Variation::mutation_of(const Birth& birth) const {
@@ -103,18 +122,15 @@ const SpliceSettings& Variation::splice_of(const Birth& birth) const {
 }
 
 /// Of an initial network with its weights, birth 0 is that very network: no generation is worse.
-void Variation::found(const Birth& birth, Individual& child) const {
+void Variation::found(const Birth& birth, ChildPlan& child) const {
     RandomStream rng(sample_key_, birth.id);
-    if (!settings_.initial) {
-        child = Individual(sample_genome(*founder_, rng, birth.id));
+    SharedStructure structure =
+        initial_ ? initial_ : std::make_shared<const Structure>(founder_genome(founder_, birth.id));
+    if (!settings_.initial || !settings_.initial->keeps_weights) {
+        child.begin_fresh(std::move(structure), rng.field());
         return;
     }
-    child.structure = initial_;
-    if (!settings_.initial->keeps_weights) {
-        child.weights = founder_->initial_weights(rng);
-        return;
-    }
-    child.weights = settings_.initial->genome.weights;
+    child.begin(std::move(structure));
     if (birth.id != 0) {
         mutate_weights(rng, founder_noise_, child);
     }

@@ -50,25 +50,32 @@ class Variation {
   public:
     /// Throws ShapeError when the founder does not build, ConfigError for an unknown layer type.
     Variation(std::uint64_t seed, VariationSettings settings);
-    /// Into an individual whose memory is used again and that is none of the parents; →
-    /// Offspring::retries.
+    /// Works out how a child comes about, from the structures of its parents alone.
     /// @param parents in the order of birth.parents.
-    [[nodiscard]] std::uint32_t materialise(const Birth& birth,
-                                            std::span<const Individual* const> parents,
-                                            Individual& child) const;
+    void plan(const Birth& birth, std::span<const SharedStructure* const> parents,
+              ChildPlan& child) const;
+    /// The weights that a plan calls those of the first parent where a birth has none: of the
+    /// initial network, or nothing.
+    [[nodiscard]] std::span<const float> initial_weights() const;
+
+    /// Makes the whole child on the host, into an individual whose memory is used again and that
+    /// is none of the parents.
+    /// @param plan for use again; what it is afterwards is the plan of the child.
+    void materialise(const Birth& birth, std::span<const Individual* const> parents,
+                     ChildPlan& plan, Individual& child) const;
     /// The same for genomes by themselves.
     [[nodiscard]] Offspring materialise(const Birth& birth,
                                         std::span<const Genome* const> parents) const;
     [[nodiscard]] const VariationSettings& settings() const { return settings_; }
 
   private:
-    void found(const Birth& birth, Individual& child) const;
+    void found(const Birth& birth, ChildPlan& child) const;
     [[nodiscard]] const MutationSettings& mutation_of(const Birth& birth) const;
     [[nodiscard]] const SpliceSettings& splice_of(const Birth& birth) const;
 
     VariationSettings settings_;
-    std::shared_ptr<const Network> founder_;  // built once, shared by copies
-    SharedStructure initial_;                 // of the initial network
+    Blueprint founder_;        // with all widths
+    SharedStructure initial_;  // of the initial network
     MutationSettings founder_noise_;
     RandomKey sample_key_;
     RandomKey splice_key_;

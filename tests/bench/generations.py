@@ -26,7 +26,7 @@ def cart_pole(population):
 
 def blobs(features, classes, samples, hidden, population):
     source = {"type": "blobs", "features": features, "classes": classes, "rows": samples}
-    return {"task": {"type": "dataset", "source": source, "loss": "cross_entropy"},
+    return {"task": {"type": "dataset", "source": source, "loss": {"type": "cross_entropy"}},
             "network": {"layers": [{**TANH, "out": width} for width in hidden] + [{"type": "dense"}]},
             "population": {"size": population}, "mutation": WEIGHTS_ONLY}
 

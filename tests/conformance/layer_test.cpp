@@ -220,7 +220,7 @@ TEST_P(LayerConformance, InitialValuesAreFiniteAndOfTheirTable) {
         EXPECT_TRUE(std::isfinite(least) && std::isfinite(most)) << spec.name;
         if (spec.initial == Initial::weight) {
             EXPECT_GT(spec.fan_in, 0) << spec.name;
-            EXPECT_LE(std::max(-least, most), initial_bound(spec)) << spec.name;
+            EXPECT_LE(std::max(-least, most), initial_rule(spec).bound) << spec.name;
         }
     }
 }

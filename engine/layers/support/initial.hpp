@@ -11,13 +11,9 @@
 // What parameters start with (layers.md).
 namespace cambrian {
 
+[[nodiscard]] InitialRule initial_rule(const ParameterSpec& parameter);
 /// Whether elements start with random values.
 [[nodiscard]] bool starts_random(const ParameterSpec& parameter);
-/// Half width of the uniform a weight starts from; 0 for every other start.
-[[nodiscard]] float initial_bound(const ParameterSpec& parameter);
-/// What element `index` starts with, given a uniform in [0, 1) of its own.
-[[nodiscard]] float initial_value(const ParameterSpec& parameter, std::int64_t index,
-                                  float uniform);
 /// All elements; draws only where they start random.
 void fill_initial(const ParameterSpec& parameter, RandomStream& rng, std::span<float> values);
 

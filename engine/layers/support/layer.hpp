@@ -12,19 +12,9 @@
 #include "cambrian/engine/core/json/field.hpp"
 #include "cambrian/engine/graph/builders/builders.hpp"
 #include "cambrian/engine/layers/support/training.hpp"
+#include "cambrian/engine/weights/initial_value.hpp"
 
 namespace cambrian {
-
-/// How a parameter starts (layers.md); one row each of the table in initial.cpp.
-enum class Initial : std::uint8_t {
-    zeros,
-    ones,
-    weight,  ///< Uniform in ±√(6/fan_in) for relu, silu and gelu, ±√(3/fan_in) otherwise.
-    forget_gate,  ///< Of four blocks the second is 1, the others 0.
-    log_index,    ///< log 1, log 2, .. along the last axis.
-    time_step,    ///< The inverse of softplus of a value log-uniform in [0.001, 0.1].
-    count_,
-};
 
 /// One parameter tensor of a layer.
 struct ParameterSpec {

@@ -35,7 +35,7 @@ class Loop {
             std::vector<const Individual*> parents;
             for (const Parent& parent : birth.parents)
                 parents.push_back(&members_.at(pool[index_of(parent.place)].origin));
-            static_cast<void>(variation_.materialise(birth, parents, individuals[position]));
+            variation_.materialise(birth, parents, plan_, individuals[position]);
             pointers.push_back(&individuals[position]);
         }
         const auto start = std::chrono::steady_clock::now();
@@ -78,6 +78,7 @@ class Loop {
     Evaluator evaluator_;
     std::unique_ptr<Strategy> strategy_;
     Members members_;
+    ChildPlan plan_;
     std::uint64_t round_ = 0;
     std::uint64_t steps_ = 0;
     double seconds_ = 0.0;

@@ -110,7 +110,8 @@ class Evolution {
         for (const Parent& parent : birth.parents)
             parents.push_back(
                 &members_.at(strategy_->parent_pool()[index_of(parent.place)].origin));
-        static_cast<void>(variation_.materialise(birth, parents, individuals_[i]));
+        ChildPlan plan;
+        variation_.materialise(birth, parents, plan, individuals_[i]);
     }
 
     void keep_parents(BirthId first) {

@@ -171,8 +171,9 @@ TEST(Distance, CountsExcessAndDisjointGenes) {
     const Genome base = founder(mixed_blueprint(), 0);
     RandomStream rng(random_key(1, "test"), 1);
     const MutationSettings settings;
-    const Genome older = insert_layer(rng, {.layer_types = {"dense"}}, {}, base, 10).value();
-    const Genome linked = add_link(rng, settings, {}, base, 20).value();
+    const Genome older =
+        testing::mutated(insert_layer, rng, {.layer_types = {"dense"}}, {}, base, 10).value();
+    const Genome linked = testing::mutated(add_link, rng, settings, {}, base, 20).value();
     const DistanceCoefficients excess_only{.excess = 1.0, .disjoint = 0.0, .weight = 0.0};
     const DistanceCoefficients disjoint_only{.excess = 0.0, .disjoint = 1.0, .weight = 0.0};
     EXPECT_EQ(distance(base, base), 0.0);

@@ -8,6 +8,7 @@
 
 #include "cambrian/engine/reference/reference.hpp"
 #include "cambrian/evolve/genome/genome.hpp"
+#include "cambrian/evolve/variation/mutation.hpp"
 
 // Small genomes for the tests of variation, and a way to run them.
 namespace cambrian::evolve::testing {
@@ -94,6 +95,14 @@ inline Tensor run(Backend& backend, const Genome& genome, std::int64_t steps = r
     const Tensor weights(ValueType::real, {network.weight_count()},
                          {genome.weights.begin(), genome.weights.end()});
     return evaluate(backend, graph, 1, std::vector<Tensor>{inputs, weights, code, flag}).at(0);
+}
+
+/// What an operator makes of a whole genome.
+inline std::optional<Genome> mutated(Mutation operation, RandomStream& rng,
+                                     const MutationSettings& settings, const GenomeLimits& limits,
+                                     const Genome& genome, std::uint64_t birth) {
+    std::optional<Mutant> mutant = operation(rng, settings, limits, genome, birth);
+    return mutant ? std::optional(complete(*std::move(mutant), genome.weights)) : std::nullopt;
 }
 
 inline bool all_finite(const Tensor& tensor) {

@@ -22,6 +22,7 @@ using testing::blueprint;
 using testing::founder;
 using testing::largest_difference;
 using testing::mixed_blueprint;
+using testing::mutated;
 using testing::run;
 
 constexpr GenomeLimits with_time{.time = true};
@@ -47,7 +48,7 @@ TEST(InsertLayer, PreservesTheFunction) {
     int inserted = 0;
     for (std::uint64_t id = 0; id < 200; ++id) {
         RandomStream rng = stream(id);
-        const auto child = insert_layer(rng, every_type(), with_time, parent, id);
+        const auto child = mutated(insert_layer, rng, every_type(), with_time, parent, id);
         if (!child) {
             continue;
         }
@@ -69,7 +70,7 @@ TEST(InsertLayer, PreservesTheFunction) {
 TEST(InsertLayer, NeedsAnEmptySlot) {
     const Genome full = founder(blueprint(2, {{"dense", 2}}, 1));
     RandomStream rng = stream(0);
-    EXPECT_FALSE(insert_layer(rng, {}, {}, full, 1).has_value());
+    EXPECT_FALSE(mutated(insert_layer, rng, {}, {}, full, 1).has_value());
 }
 
 TEST(InsertLayer, NeverHappensInAMesh) {
@@ -77,7 +78,7 @@ TEST(InsertLayer, NeverHappensInAMesh) {
     parent.blueprint.mode = NetworkMode::mesh;
     for (std::uint64_t id = 0; id < 50; ++id) {
         RandomStream rng = stream(id);
-        EXPECT_FALSE(insert_layer(rng, every_type(), with_time, parent, id).has_value());
+        EXPECT_FALSE(mutated(insert_layer, rng, every_type(), with_time, parent, id).has_value());
     }
     // Even a layer without weights, which is the identity, would move the function by a step.
     Genome child = parent;
@@ -96,7 +97,7 @@ TEST(InsertLayer, LeavesAnEmptyResidualBesideTheLayerItAdds) {
     int inserted = 0;
     for (std::uint64_t id = 0; id < 20; ++id) {
         RandomStream rng = stream(id);
-        if (const auto child = insert_layer(rng, {}, {}, parent, id)) {
+        if (const auto child = mutated(insert_layer, rng, {}, {}, parent, id)) {
             EXPECT_FALSE(child->blueprint.slots[1].has_value());
             EXPECT_TRUE(child->blueprint.slots[3].has_value());
             ++inserted;
@@ -112,24 +113,24 @@ TEST(AddLink, PreservesTheFunctionUntilEveryLinkIsThere) {
     // Forward: 4 sources times later ends (3 + 1, 2 + 1, 1 + 1, 0 + 1); backward: 1 + 2 + 3.
     for (std::uint64_t id = 0; id < 16; ++id) {
         RandomStream rng = stream(id);
-        genome = add_link(rng, {}, with_time, genome, id).value();
+        genome = mutated(add_link, rng, {}, with_time, genome, id).value();
         check(genome);
         EXPECT_LE(largest_difference(run(*backend, genome), before), 1e-6) << id;
     }
     RandomStream rng = stream(16);
-    EXPECT_FALSE(add_link(rng, {}, with_time, genome, 16).has_value());
-    EXPECT_FALSE(add_link(rng, {}, {}, genome, 16).has_value());
+    EXPECT_FALSE(mutated(add_link, rng, {}, with_time, genome, 16).has_value());
+    EXPECT_FALSE(mutated(add_link, rng, {}, {}, genome, 16).has_value());
 }
 
 TEST(AddLink, IsForwardOnlyWithoutTime) {
     Genome genome = founder(mixed_blueprint());
     for (std::uint64_t id = 0; id < 10; ++id) {
         RandomStream rng = stream(id);
-        genome = add_link(rng, {}, {}, genome, id).value();
+        genome = mutated(add_link, rng, {}, {}, genome, id).value();
     }
     EXPECT_FALSE(Network(genome.blueprint).stateful());
     RandomStream rng = stream(10);
-    EXPECT_FALSE(add_link(rng, {}, {}, genome, 10).has_value());
+    EXPECT_FALSE(mutated(add_link, rng, {}, {}, genome, 10).has_value());
 }
 
 /// An embedding between empty slots, and one in a container that another one stands before.
@@ -149,7 +150,7 @@ TEST(AddLink, EndsNowhereThatIdsAreRead) {
     Genome genome = ids_genome();
     RandomStream rng = stream(1);
     std::uint64_t id = 1;
-    while (const auto child = add_link(rng, {}, with_time, genome, id++)) {
+    while (const auto child = mutated(add_link, rng, {}, with_time, genome, id++)) {
         genome = *child;
     }
     for (const Link& link : genome.blueprint.links) {
@@ -163,7 +164,7 @@ TEST(InsertLayer, PutsNothingBeforeIds) {
     const Genome parent = ids_genome();
     for (std::uint64_t id = 0; id < 200; ++id) {
         RandomStream rng = stream(id);
-        if (const auto child = insert_layer(rng, every_type(), with_time, parent, id)) {
+        if (const auto child = mutated(insert_layer, rng, every_type(), with_time, parent, id)) {
             for (std::size_t slot = 0; slot < 8; ++slot) {
                 if (!parent.blueprint.slots[slot] && child->blueprint.slots[slot]) {
                     places.insert(slot);
@@ -190,14 +191,15 @@ TEST(Ids, NothingBeforeTheirReaderIsAddedToOrChanged) {
     EXPECT_TRUE(togglable_slots(head.blueprint).empty());
     for (std::uint64_t id = 0; id < 100; ++id) {
         RandomStream rng = stream(id);
-        EXPECT_FALSE(add_link(rng, {}, with_time, head, id).has_value());
-        EXPECT_FALSE(insert_layer(rng, every_type(), with_time, head, id).has_value());
-        EXPECT_FALSE(mutate_layer_type(rng, every_type(), with_time, head, id).has_value());
+        EXPECT_FALSE(mutated(add_link, rng, {}, with_time, head, id).has_value());
+        EXPECT_FALSE(mutated(insert_layer, rng, every_type(), with_time, head, id).has_value());
+        EXPECT_FALSE(
+            mutated(mutate_layer_type, rng, every_type(), with_time, head, id).has_value());
         EXPECT_FALSE(change_layer_type(rng, every_type(), with_time, table, 0, id).has_value());
-        if (const auto child = add_link(rng, {}, with_time, table, id)) {
+        if (const auto child = mutated(add_link, rng, {}, with_time, table, id)) {
             EXPECT_EQ(child->blueprint.links.at(0).target, 6);
         }
-        if (const auto child = insert_layer(rng, every_type(), with_time, table, id)) {
+        if (const auto child = mutated(insert_layer, rng, every_type(), with_time, table, id)) {
             EXPECT_FALSE(child->blueprint.slots[1].has_value());
         }
     }
@@ -207,11 +209,11 @@ TEST(DropLink, UndoesAddLink) {
     const Genome parent = founder(mixed_blueprint());
     for (std::uint64_t id = 0; id < 20; ++id) {
         RandomStream rng = stream(id);
-        const Genome linked = add_link(rng, {}, with_time, parent, 1).value();
-        EXPECT_EQ(drop_link(rng, {}, with_time, linked, 2).value(), parent);
+        const Genome linked = mutated(add_link, rng, {}, with_time, parent, 1).value();
+        EXPECT_EQ(mutated(drop_link, rng, {}, with_time, linked, 2).value(), parent);
     }
     RandomStream rng = stream(0);
-    EXPECT_FALSE(drop_link(rng, {}, with_time, parent, 2).has_value());
+    EXPECT_FALSE(mutated(drop_link, rng, {}, with_time, parent, 2).has_value());
 }
 
 TEST(LayerType, ChangesTypeAndNameAndKeepsTheWidths) {
@@ -219,7 +221,7 @@ TEST(LayerType, ChangesTypeAndNameAndKeepsTheWidths) {
     int changed = 0;
     for (std::uint64_t id = 0; id < 60; ++id) {
         RandomStream rng = stream(id);
-        const auto child = mutate_layer_type(rng, every_type(), with_time, parent, 9);
+        const auto child = mutated(mutate_layer_type, rng, every_type(), with_time, parent, 9);
         if (!child) {
             continue;
         }
@@ -241,10 +243,12 @@ TEST(LayerType, StatefulOnlyWithTime) {
     const Genome parent = founder(mixed_blueprint());
     for (std::uint64_t id = 0; id < 20; ++id) {
         RandomStream rng = stream(id);
-        EXPECT_FALSE(mutate_layer_type(rng, {.layer_types = {"rnn"}}, {}, parent, 1).has_value());
-        EXPECT_TRUE(
-            mutate_layer_type(rng, {.layer_types = {"rnn"}}, with_time, parent, 1).has_value());
-        EXPECT_FALSE(insert_layer(rng, {.layer_types = {"rnn"}}, {}, parent, 1).has_value());
+        EXPECT_FALSE(
+            mutated(mutate_layer_type, rng, {.layer_types = {"rnn"}}, {}, parent, 1).has_value());
+        EXPECT_TRUE(mutated(mutate_layer_type, rng, {.layer_types = {"rnn"}}, with_time, parent, 1)
+                        .has_value());
+        EXPECT_FALSE(
+            mutated(insert_layer, rng, {.layer_types = {"rnn"}}, {}, parent, 1).has_value());
     }
 }
 
@@ -252,7 +256,7 @@ TEST(ToggleLayer, NeverDisablesTheLastLayer) {
     Genome genome = founder(blueprint(4, {{"dense", 4}, {"rms_norm", 4}}, 2));
     for (std::uint64_t id = 0; id < 50; ++id) {
         RandomStream rng = stream(id);
-        if (const auto child = toggle_layer(rng, {}, {}, genome, id)) {
+        if (const auto child = mutated(toggle_layer, rng, {}, {}, genome, id)) {
             genome = *child;
         }
         EXPECT_TRUE(genome.blueprint.slots[0]->enabled || genome.blueprint.slots[1]->enabled);
@@ -263,7 +267,7 @@ TEST(ToggleLayer, NeverDisablesTheLastLayer) {
 TEST(ToggleLayer, LeavesLayersThatChangeTheWidth) {
     const Genome genome = founder(blueprint(4, {{"dense", 6}, {"dense", 5}}, 2));
     RandomStream rng = stream(0);
-    EXPECT_FALSE(toggle_layer(rng, {}, {}, genome, 1).has_value());
+    EXPECT_FALSE(mutated(toggle_layer, rng, {}, {}, genome, 1).has_value());
 }
 
 TEST(Activation, ReachesEveryGeneButTheHead) {
@@ -271,7 +275,7 @@ TEST(Activation, ReachesEveryGeneButTheHead) {
     std::set<int> slots;
     for (std::uint64_t id = 0; id < 60; ++id) {
         RandomStream rng = stream(id);
-        const Genome child = mutate_activation(rng, {}, {}, parent, 1).value();
+        const Genome child = mutated(mutate_activation, rng, {}, {}, parent, 1).value();
         EXPECT_EQ(child.blueprint.head, parent.blueprint.head);
         EXPECT_EQ(child.weights, parent.weights);
         for (const int slot : {0, 2, 4}) {
@@ -380,7 +384,7 @@ TEST(InsertLayer, LeavesOutLayersOfTooManyWeights) {
     wide.head = fitted_layer("dense", {2000}, {1}).value();
     const Genome parent = founder(wide);
     RandomStream rng = stream(0);
-    EXPECT_FALSE(insert_layer(rng, {.layer_types = {"dense"}}, {}, parent, 1).has_value());
+    EXPECT_FALSE(mutated(insert_layer, rng, {.layer_types = {"dense"}}, {}, parent, 1).has_value());
 }
 
 TEST(Weights, StayFinite) {
@@ -404,8 +408,8 @@ TEST(Mutate, EqualMutationsOfEqualAncestorsGetEqualIds) {
         const Mutation operation = step % 3 == 0   ? insert_layer
                                    : step % 3 == 1 ? add_link
                                                    : mutate_layer_type;
-        const auto next_left = operation(rng_left, {}, with_time, left, 100 + step);
-        const auto next_right = operation(rng_right, {}, with_time, right, 200 + step);
+        const auto next_left = mutated(operation, rng_left, {}, with_time, left, 100 + step);
+        const auto next_right = mutated(operation, rng_right, {}, with_time, right, 200 + step);
         ASSERT_EQ(next_left.has_value(), next_right.has_value());
         if (next_left) {
             left = *next_left;

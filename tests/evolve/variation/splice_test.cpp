@@ -160,9 +160,10 @@ TEST(Splice, PointAtEqualFitnessDrawsTheEnd) {
 TEST(Splice, ChildKeepsFitterParentsExcessGenes) {
     Family family;
     RandomStream rng = stream(5);
-    family.a = insert_layer(rng, {.layer_types = {"dense"}}, {}, family.a, 1).value();
-    family.a = add_link(rng, {}, {}, family.a, 2).value();
-    family.b = add_link(rng, {}, {}, family.b, 3).value();
+    family.a =
+        testing::mutated(insert_layer, rng, {.layer_types = {"dense"}}, {}, family.a, 1).value();
+    family.a = testing::mutated(add_link, rng, {}, {}, family.a, 2).value();
+    family.b = testing::mutated(add_link, rng, {}, {}, family.b, 3).value();
     SpliceReport report;
     const Genome child = child_of(family, {}, 2.0, 1.0, &report);
     check(child);
@@ -177,7 +178,8 @@ TEST(Splice, ChildKeepsFitterParentsExcessGenes) {
 TEST(Splice, MatchesMovedWeightsByGeneNotByPlace) {
     Family family;
     RandomStream rng = stream(5);
-    family.b = insert_layer(rng, {.layer_types = {"dense"}}, {}, family.b, 1).value();
+    family.b =
+        testing::mutated(insert_layer, rng, {.layer_types = {"dense"}}, {}, family.b, 1).value();
     SpliceReport report;
     const Genome child = child_of(family, {}, 1.0, 1.0, &report);
     EXPECT_EQ(child.weights.size(), family.a.weights.size());

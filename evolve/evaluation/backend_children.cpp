@@ -1,0 +1,163 @@
+#include "cambrian/evolve/evaluation/backend_children.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <utility>
+
+#include "cambrian/engine/core/contract.hpp"
+#include "cambrian/evolve/evaluation/bytecode_batch.hpp"
+
+namespace cambrian::evolve {
+namespace {
+
+/// Smaller networks are made on the host in the time that a dispatch takes.
+constexpr std::int64_t least_weights = 2048;
+constexpr std::size_t births_at_once = 8;
+
+std::size_t parents_of(const Birth& birth) {
+    return birth.recipe == Recipe::sample ? 0 : birth.parents.size();
+}
+
+}  // namespace
+
+BackendChildren::BackendChildren(Backend& backend, const Variation& variation, Family family)
+    : backend_(backend), variation_(variation), family_(family), rows_(backend) {
+    CAMBRIAN_EXPECT(backend.inherits());
+    if (const auto& initial = variation.settings().initial)
+        initial_ = std::make_unique<Individual>(Genome(initial->genome));
+}
+
+bool BackendChildren::lies_here(const Structure& structure) const {
+    return structure.weight_count() >= least_weights &&
+           (family_ == Family::graph || !BytecodeBatch::takes(structure));
+}
+
+bool BackendChildren::make(std::span<const Conception> conceptions,
+                           std::span<Individual* const> children,
+                           std::span<std::uint32_t> retries) {
+    CAMBRIAN_EXPECT(conceptions.size() == children.size() && retries.size() == children.size());
+    if (!plan(conceptions)) return false;
+    if (!take_rows(conceptions, children)) {
+        ++refusals_;
+        return false;
+    }
+    upload_literals();
+    tasks_.clear();
+    draws_.clear();
+    for (std::size_t i = 0; i < conceptions.size(); ++i) {
+        draws_.push_back(plans_[i].draws);
+        add_tasks(conceptions[i], i, taken_[i]->place());
+    }
+    backend_.inherit(draws_, tasks_);
+    for (std::size_t i = 0; i < children.size(); ++i) {
+        children[i]->structure = plans_[i].structure;
+        children[i]->weights.clear();
+        children[i]->row = std::move(taken_[i]);
+        retries[i] = plans_[i].retries;
+    }
+    taken_.clear();
+    uploaded_.clear();
+    return true;
+}
+
+bool BackendChildren::plan(std::span<const Conception> conceptions) {
+    const auto small = [&](const Conception& conception) {
+        return parents_of(conception.birth) > 0 && !lies_here(*conception.parents[0]->structure);
+    };
+    if (conceptions.empty() || std::ranges::any_of(conceptions, small)) return false;
+    if (plans_.size() < conceptions.size()) plans_.resize(conceptions.size());
+    std::atomic<bool> all_large = true;
+    const std::size_t blocks = (conceptions.size() + births_at_once - 1) / births_at_once;
+    backend_.threads().for_each(static_cast<std::int64_t>(blocks), [&](std::int64_t block, int) {
+        const std::size_t first = static_cast<std::size_t>(block) * births_at_once;
+        for (std::size_t i = first; i < std::min(first + births_at_once, conceptions.size()); ++i) {
+            const Conception& conception = conceptions[i];
+            std::array<const SharedStructure*, Parents::most> structures{};
+            const std::size_t count = parents_of(conception.birth);
+            for (std::size_t p = 0; p < count; ++p)
+                structures.at(p) = &conception.parents.at(p)->structure;
+            variation_.plan(conception.birth, std::span(structures).first(count), plans_[i]);
+            if (!lies_here(*plans_[i].structure)) all_large = false;
+        }
+    });
+    return all_large;
+}
+
+bool BackendChildren::take_rows(std::span<const Conception> conceptions,
+                                std::span<Individual* const> children) {
+    std::vector<std::int64_t> elements;
+    for (std::size_t i = 0; i < children.size(); ++i)
+        elements.push_back(plans_[i].structure->weight_count());
+    std::vector<const Individual*> homeless;
+    for (const Conception& conception : conceptions) {
+        const std::size_t count = parents_of(conception.birth);
+        for (std::size_t p = 0; p < count; ++p)
+            if (!conception.parents.at(p)->row) homeless.push_back(conception.parents.at(p));
+        if (count == 0 && initial_ && !initial_->row) homeless.push_back(initial_.get());
+    }
+    std::ranges::sort(homeless);
+    homeless.erase(std::ranges::unique(homeless).begin(), homeless.end());
+    for (const Individual* parent : homeless) elements.push_back(parent->structure->weight_count());
+    taken_ = rows_.take(elements);
+    if (taken_.empty()) return false;
+    upload_parents(homeless, children.size());
+    return true;
+}
+
+void BackendChildren::upload_parents(std::span<const Individual* const> parents,
+                                     std::size_t first_row) {
+    uploaded_.clear();
+    for (std::size_t i = 0; i < parents.size(); ++i) {
+        const SharedRow& row = taken_[first_row + i];
+        backend_.upload(*row->place().buffer, row->place().first,
+                        std::span<const float>(parents[i]->weights));
+        uploaded_.emplace_back(parents[i], row);
+        if (parents[i] == initial_.get()) initial_->row = row;
+    }
+}
+
+void BackendChildren::upload_literals() {
+    literals_.clear();
+    first_literals_.clear();
+    for (std::size_t i = 0; i < taken_.size() && i < plans_.size(); ++i) {
+        first_literals_.push_back(static_cast<std::int64_t>(literals_.size()));
+        literals_.insert(literals_.end(), plans_[i].literals.begin(), plans_[i].literals.end());
+    }
+    if (literals_.empty()) return;
+    Buffer& buffer = literal_buffer_.hold(backend_, static_cast<std::int64_t>(literals_.size()));
+    backend_.upload(buffer, 0, std::span<const float>(literals_));
+}
+
+Binding BackendChildren::row_of(const Individual* parent) const {
+    if (parent == nullptr) return {};
+    if (parent->row) return parent->row->place();
+    const auto at = std::ranges::lower_bound(uploaded_, parent, {},
+                                             &std::pair<const Individual*, SharedRow>::first);
+    CAMBRIAN_EXPECT(at != uploaded_.end() && at->first == parent);
+    return at->second->place();
+}
+
+void BackendChildren::add_tasks(const Conception& conception, std::size_t index, Binding to) {
+    const std::size_t count = parents_of(conception.birth);
+    const Binding first = row_of(count > 0 ? conception.parents[0] : initial_.get());
+    const Binding second = row_of(count > 1 ? conception.parents[1] : nullptr);
+    const auto moved = [](Binding binding, std::int64_t elements) {
+        binding.first += elements;
+        return binding;
+    };
+    for (const WeightPiece& piece : plans_[index].pieces) {
+        WeightTask& task = tasks_.emplace_back();
+        task.piece = piece;
+        task.child = static_cast<std::uint32_t>(index);
+        task.to = moved(to, piece.to);
+        if (piece.source == WeightSource::literal)
+            task.first = {literal_buffer_.get(), first_literals_[index] + piece.from};
+        else if (piece.source != WeightSource::initial)
+            task.first = moved(first, piece.from);
+        if (piece.source == WeightSource::second || piece.source == WeightSource::blend ||
+            piece.source == WeightSource::choose)
+            task.second = moved(second, piece.other);
+    }
+}
+
+}  // namespace cambrian::evolve

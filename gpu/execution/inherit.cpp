@@ -1,0 +1,195 @@
+#include "cambrian/gpu/execution/inherit.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+
+#include "cambrian/engine/core/contract.hpp"
+#include "cambrian/gpu/vulkan/pipeline.hpp"
+
+namespace cambrian::gpu {
+
+namespace {
+
+constexpr std::uint32_t inherit_threads = 128;
+constexpr std::uint32_t similarity_threads = static_cast<std::uint32_t>(similarity_lanes);
+/// Elements of a task: enough to hide what its beginning costs. Whole blocks of random words.
+constexpr std::int64_t task_elements = 8192;
+constexpr std::size_t task_words = 16;
+constexpr std::size_t comparison_words = 6;
+constexpr std::uint32_t noise_bit = 1U << 4U;
+constexpr std::uint32_t replace_bit = 1U << 5U;
+constexpr unsigned initial_shift = 8;
+constexpr std::uint32_t sums_words = 3;
+
+void put(std::vector<std::uint32_t>& words, std::uint32_t value) {
+    words.push_back(value);
+}
+void put(std::vector<std::uint32_t>& words, std::uint64_t value) {
+    words.push_back(static_cast<std::uint32_t>(value));
+    words.push_back(static_cast<std::uint32_t>(value >> 32U));
+}
+void put(std::vector<std::uint32_t>& words, std::int64_t value) {
+    CAMBRIAN_EXPECT(value >= 0 && value <= UINT32_MAX);
+    words.push_back(static_cast<std::uint32_t>(value));
+}
+void put(std::vector<std::uint32_t>& words, float value) {
+    words.push_back(std::bit_cast<std::uint32_t>(value));
+}
+void put(std::vector<std::uint32_t>& words, const RandomField& field) {
+    put(words, field.key.value);
+    put(words, field.id);
+    put(words, field.lane);
+}
+
+std::uint32_t way_of(const WeightPiece& piece) {
+    return static_cast<std::uint32_t>(piece.source) | (piece.noise ? noise_bit : 0U) |
+           (piece.replace ? replace_bit : 0U) |
+           static_cast<std::uint32_t>(piece.initial.initial) << initial_shift;
+}
+
+bool same_gene(const WeightTask& a, const WeightTask& b) {
+    return a.child == b.child && a.piece.whole > 0 && a.piece.whole == b.piece.whole &&
+           a.piece.from - a.piece.before == b.piece.from - b.piece.before;
+}
+
+}  // namespace
+
+Inheritance::Inheritance(Resources& resources)
+    : resources_(resources), recorder_(resources.device) {}
+
+Inheritance::~Inheritance() {
+    resources_.device.settle(last_use_);
+}
+
+void Inheritance::add_child(const WeightDraws& draws) {
+    std::vector<std::uint32_t>& words = tables_.children;
+    for (const RandomField* field : {&draws.choose, &draws.noise, &draws.replace, &draws.fresh}) {
+        put(words, *field);
+    }
+    put(words, draws.share);
+    put(words, draws.noise_power);
+    put(words, draws.replace_rate);
+    put(words, 0U);
+}
+
+void Inheritance::compare(const WeightTask& task,
+                          std::uint64_t (*address)(const Binding& binding)) {
+    if (compared_ != nullptr && same_gene(*compared_, task)) {
+        return;
+    }
+    compared_ = &task;
+    const WeightPiece& piece = task.piece;
+    const std::int64_t count = piece.whole > 0 ? piece.whole : piece.count;
+    const std::uint64_t before = static_cast<std::uint64_t>(piece.before) * word_bytes;
+    gene_sums_ = tables_.sums;
+    gene_chunks_ = 0;
+    for (std::int64_t first = 0; first < count; first += similarity_chunk) {
+        const std::uint64_t skipped = static_cast<std::uint64_t>(first) * word_bytes;
+        put(tables_.comparisons, address(task.first) - before + skipped);
+        put(tables_.comparisons, address(task.second) - before + skipped);
+        put(tables_.comparisons, std::min(similarity_chunk, count - first));
+        put(tables_.comparisons, tables_.sums++);
+        ++gene_chunks_;
+    }
+}
+
+void Inheritance::add_task(const WeightTask& task,
+                           std::uint64_t (*address)(const Binding& binding)) {
+    const WeightPiece& piece = task.piece;
+    const bool blend = piece.source == WeightSource::blend;
+    if (blend) {
+        compare(task, address);
+    }
+    const auto address_of = [&](const Binding& binding) {
+        return binding.buffer == nullptr ? std::uint64_t{0} : address(binding);
+    };
+    // All tasks but the first of a piece begin with a block of random words.
+    for (std::int64_t first = 0; first < piece.count;) {
+        const std::int64_t count =
+            std::min(piece.count - first, task_elements - (piece.to + first) % 4);
+        const std::uint64_t skipped = static_cast<std::uint64_t>(first) * word_bytes;
+        std::vector<std::uint32_t>& words = tables_.tasks;
+        put(words, address_of(task.to) + skipped);
+        put(words, address_of(task.first) + skipped);
+        put(words, address_of(task.second) + skipped);
+        put(words, count);
+        put(words, way_of(piece));
+        put(words, piece.to + first);
+        put(words, task.child);
+        put(words, blend ? gene_sums_ : 0U);
+        put(words, blend ? gene_chunks_ : 0U);
+        put(words, piece.index + first);
+        put(words, piece.initial.period);
+        put(words, piece.initial.bound);
+        put(words, 0U);
+        first += count;
+    }
+}
+
+void Inheritance::hold(Memory& memory, std::size_t words) {
+    const auto bytes = static_cast<std::int64_t>(words * word_bytes);
+    if (memory.bytes() < bytes) {
+        memory = Memory();
+        memory = Memory(resources_.transfer, bytes + bytes / 4);
+    }
+}
+
+void Inheritance::upload(Memory& memory, std::span<const std::uint32_t> words) {
+    hold(memory, words.size());
+    resources_.transfer.upload(memory, words);
+}
+
+vulkan::Ticket Inheritance::run(std::span<const WeightDraws> children,
+                                std::span<const WeightTask> tasks,
+                                std::uint64_t (*address)(const Binding& binding)) {
+    tables_.tasks.clear();
+    tables_.children.clear();
+    tables_.comparisons.clear();
+    tables_.sums = 0;
+    compared_ = nullptr;
+    for (const WeightDraws& draws : children) {
+        add_child(draws);
+    }
+    for (const WeightTask& task : tasks) {
+        add_task(task, address);
+    }
+    if (tables_.tasks.empty()) {
+        return last_use_;
+    }
+    resources_.device.wait(last_use_);  // of the recorder and the tables
+    upload(tasks_, tables_.tasks);
+    upload(children_, tables_.children);
+    recorder_.begin();
+    const std::uint64_t comparisons = tables_.comparisons.size() / comparison_words;
+    hold(sums_, std::max<std::size_t>(std::size_t{tables_.sums} * sums_words, 1));
+    const std::array sums{
+        vulkan::Range{sums_.address(), static_cast<std::uint64_t>(sums_.bytes())}};
+    if (comparisons > 0) {
+        upload(comparisons_, tables_.comparisons);
+        vulkan::Push push;
+        push.address = {comparisons_.address(), sums_.address()};
+        recorder_.dispatch(
+            static_pipeline(resources_, "similarity", std::array{similarity_threads}), push,
+            comparisons, {}, sums);
+    }
+    vulkan::Push push;
+    push.address = {tasks_.address(), children_.address(), sums_.address()};
+    recorder_.dispatch(static_pipeline(resources_, "inherit", std::array{inherit_threads}), push,
+                       tables_.tasks.size() / task_words, sums, {});
+    recorder_.end();
+    const VkCommandBuffer commands = recorder_.commands();
+    last_use_ = resources_.transfer.submit({&commands, 1});
+    for (Memory* memory : {&tasks_, &children_, &comparisons_, &sums_}) {
+        memory->used_by(last_use_);
+    }
+    return last_use_;
+}
+
+void Inheritance::release() {
+    for (Memory* memory : {&tasks_, &children_, &comparisons_, &sums_}) {
+        *memory = Memory();
+    }
+}
+
+}  // namespace cambrian::gpu

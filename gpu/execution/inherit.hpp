@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "cambrian/engine/backend/backend.hpp"
+#include "cambrian/gpu/execution/compiled_graph.hpp"
+#include "cambrian/gpu/execution/transfer.hpp"
+#include "cambrian/gpu/vulkan/recorder.hpp"
+
+namespace cambrian::gpu {
+
+/// Backend::inherit on the device: tables of tasks, and two dispatches whatever the number of
+/// children. Keeps its storage.
+class Inheritance {
+  public:
+    explicit Inheritance(Resources& resources);
+    ~Inheritance();
+    Inheritance(const Inheritance&) = delete;
+    Inheritance& operator=(const Inheritance&) = delete;
+
+    /// @param address of an element of a binding.
+    vulkan::Ticket run(std::span<const WeightDraws> children, std::span<const WeightTask> tasks,
+                       std::uint64_t (*address)(const Binding& binding));
+    /// Gives tables back.
+    void release();
+
+  private:
+    struct Tables {
+        std::vector<std::uint32_t> tasks;
+        std::vector<std::uint32_t> children;
+        std::vector<std::uint32_t> comparisons;
+        std::uint32_t sums = 0;
+    };
+    void add_child(const WeightDraws& draws);
+    void add_task(const WeightTask& task, std::uint64_t (*address)(const Binding& binding));
+    void compare(const WeightTask& task, std::uint64_t (*address)(const Binding& binding));
+    void upload(Memory& memory, std::span<const std::uint32_t> words);
+    void hold(Memory& memory, std::size_t words);
+
+    Resources& resources_;
+    vulkan::Recorder recorder_;
+    vulkan::Ticket last_use_ = 0;
+    Tables tables_;
+    const WeightTask* compared_ = nullptr;  ///< The last task whose gene was compared.
+    std::uint32_t gene_sums_ = 0;           ///< Of that gene: the first, and their number.
+    std::uint32_t gene_chunks_ = 0;
+    Memory tasks_;
+    Memory children_;
+    Memory comparisons_;
+    Memory sums_;
+};
+
+}  // namespace cambrian::gpu
