@@ -109,10 +109,19 @@ std::shared_ptr<const void> Follower::load(std::span<const std::byte> state,
 
 std::shared_ptr<const void> Follower::enter(SharedRound next, std::shared_ptr<PoolGenomes> pool) {
     struct Retired {
+        explicit Retired(ThreadPool& pool) : threads(pool) {}
+        Retired(const Retired&) = delete;
+        Retired& operator=(const Retired&) = delete;
+        ~Retired() {
+            for_each_index(threads, children.size(), block_of_births,
+                           [this](std::size_t child) { children[child].reset(); });
+        }
+
+        ThreadPool& threads;
         PoolGenomes children;
         Former former;
     };
-    const auto retired = std::make_shared<Retired>();
+    const auto retired = std::make_shared<Retired>(threads_);
     retired->children = std::exchange(children_, {});
     retired->former = std::exchange(former_, {});
     round_ = std::move(next);

@@ -1,5 +1,7 @@
 #include "cambrian/distributed/generation/genome_pool.hpp"
 
+#include <functional>
+#include <thread>
 #include <utility>
 
 #include "cambrian/engine/core/contract.hpp"
@@ -15,41 +17,104 @@ ParentGenomes::ParentGenomes(const evolve::Birth& birth, std::span<const SharedI
     }
 }
 
-std::uint64_t footprint(const evolve::Individual& individual) {
-    return sizeof(evolve::Individual) + individual.weights.capacity() * sizeof(float);
+struct GenomePool::Node {
+    /// Of a shared pointer's counters, with what it calls at the end.
+    static constexpr std::size_t counter_bytes = 96;
+
+    evolve::Individual individual;
+    GenomePool* pool = nullptr;
+    alignas(std::max_align_t) std::array<std::byte, counter_bytes> counters{};
+
+    [[nodiscard]] std::uint64_t bytes() const {
+        return sizeof(Node) + individual.weights.capacity() * sizeof(float);
+    }
+};
+
+/// Where the counters of shared pointers lie: beside what they count. The node is free when they
+/// have ended, not before.
+template <class Value>
+struct GenomePool::Counters {
+    using value_type = Value;
+
+    Node* node;
+
+    explicit Counters(Node* of) : node(of) {}
+    template <class Other>
+    Counters(const Counters<Other>& other) : node(other.node) {}  // NOLINT: as allocators are
+
+    Value* allocate(std::size_t count) {
+        static_assert(sizeof(Value) <= Node::counter_bytes &&
+                      alignof(Value) <= alignof(std::max_align_t));
+        CAMBRIAN_ASSERT(count == 1);
+        return reinterpret_cast<Value*>(node->counters.data());
+    }
+    void deallocate(Value*, std::size_t) noexcept { node->pool->give_back(node); }
+    template <class Other>
+    bool operator==(const Counters<Other>& other) const {
+        return node == other.node;
+    }
+};
+
+GenomePool::Blank::~Blank() {
+    if (node_ != nullptr) {
+        node_->pool->give_back(node_);
+    }
 }
+
+evolve::Individual* GenomePool::Blank::get() const {
+    return &node_->individual;
+}
+
+GenomePool::Blank::operator SharedIndividual() && {
+    Node* node = std::exchange(node_, nullptr);
+    const auto keep = [](evolve::Individual*) {};
+    return SharedIndividual(&node->individual, keep, Counters<evolve::Individual>(node));
+}
+
+GenomePool::GenomePool(std::uint64_t limit_bytes) : limit_(limit_bytes) {}
 
 GenomePool::~GenomePool() {
     CAMBRIAN_EXPECT(outstanding_ == 0);
 }
 
+std::size_t GenomePool::own_shelf() const {
+    return std::hash<std::thread::id>()(std::this_thread::get_id()) % shelf_count;
+}
+
 std::vector<GenomePool::Blank> GenomePool::take(std::size_t count) {
     std::vector<Blank> taken;
     taken.reserve(count);
-    {
-        const std::lock_guard lock(mutex_);
-        for (; taken.size() < count && !dropped_.empty(); dropped_.pop_back()) {
-            bytes_ -= footprint(*dropped_.back());
-            taken.emplace_back(dropped_.back().release(), Return{this});
+    const std::size_t own = own_shelf();
+    for (std::size_t turn = 0; turn < shelf_count && taken.size() < count && bytes_ > 0; ++turn) {
+        Shelf& shelf = shelves_[(own + turn) % shelf_count];
+        const std::lock_guard lock(shelf.mutex);
+        for (; taken.size() < count && !shelf.dropped.empty(); shelf.dropped.pop_back()) {
+            bytes_ -= shelf.dropped.back()->bytes();
+            taken.push_back(Blank(shelf.dropped.back().release()));
         }
-        outstanding_ += count;
     }
     while (taken.size() < count) {
-        taken.emplace_back(std::make_unique<evolve::Individual>().release(), Return{this});
+        auto node = std::make_unique<Node>();
+        node->pool = this;
+        taken.push_back(Blank(node.release()));
     }
+    outstanding_ += count;
     return taken;
 }
 
-void GenomePool::give_back(std::unique_ptr<evolve::Individual> genome) {
-    genome->structure.reset();  // memory that is not its own
-    genome->row.reset();
-    const std::uint64_t bytes = footprint(*genome);
-    const std::lock_guard lock(mutex_);
-    --outstanding_;
-    if (bytes_ + bytes <= limit_) {
-        bytes_ += bytes;
-        dropped_.push_back(std::move(genome));
+void GenomePool::give_back(Node* node) noexcept {
+    std::unique_ptr<Node> dropped(node);
+    dropped->individual.structure.reset();  // memory that is not its own
+    dropped->individual.row.reset();
+    const std::uint64_t bytes = dropped->bytes();
+    if (bytes_.fetch_add(bytes) + bytes <= limit_) {
+        Shelf& shelf = shelves_[own_shelf()];
+        const std::lock_guard lock(shelf.mutex);
+        shelf.dropped.push_back(std::move(dropped));
+    } else {
+        bytes_ -= bytes;
     }
+    --outstanding_;
 }
 
 Child make_child(const evolve::Variation& variation, const evolve::Birth& birth,

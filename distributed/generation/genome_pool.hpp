@@ -1,11 +1,13 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <mutex>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "cambrian/evolve/genome/structure.hpp"
@@ -28,40 +30,63 @@ class ParentGenomes {
     std::size_t count_;
 };
 
-/// Bytes an individual takes in memory beside its structure, roughly.
-[[nodiscard]] std::uint64_t footprint(const evolve::Individual& individual);
-
-/// Genomes whose memory is used again: what the last owner drops is written over by a later child,
-/// so that a steady population allocates next to nothing. Any thread may take and drop. Outlives
-/// its genomes.
+/// Individuals whose memory is used again, and that of their counters, too: what the last owner
+/// drops is written over by a later child, so that a steady population allocates next to nothing.
+/// Any thread may take and drop. Outlives its individuals.
 class GenomePool {
-  public:
-    struct Return {
-        GenomePool* pool;
-        void operator()(evolve::Individual* genome) const {
-            pool->give_back(std::unique_ptr<evolve::Individual>(genome));
-        }
-    };
-    /// A genome to write over. It may become a SharedIndividual.
-    using Blank = std::unique_ptr<evolve::Individual, Return>;
+    struct Node;
+    template <class Value>
+    struct Counters;
 
-    /// @param limit_bytes of dropped genomes that are kept; what is beyond is freed.
-    explicit GenomePool(std::uint64_t limit_bytes) : limit_(limit_bytes) {}
+  public:
+    /// An individual to write over. It may become a SharedIndividual.
+    class Blank {
+      public:
+        Blank(Blank&& other) noexcept : node_(std::exchange(other.node_, nullptr)) {}
+        Blank& operator=(Blank&& other) noexcept {
+            std::swap(node_, other.node_);
+            return *this;
+        }
+        ~Blank();
+        Blank(const Blank&) = delete;
+        Blank& operator=(const Blank&) = delete;
+
+        [[nodiscard]] evolve::Individual* get() const;
+        [[nodiscard]] evolve::Individual& operator*() const { return *get(); }
+        [[nodiscard]] evolve::Individual* operator->() const { return get(); }
+        operator SharedIndividual() &&;  // NOLINT: what it is for
+
+      private:
+        friend class GenomePool;
+        explicit Blank(Node* node) : node_(node) {}
+
+        Node* node_;
+    };
+
+    /// @param limit_bytes of dropped individuals that are kept; what is beyond is freed.
+    explicit GenomePool(std::uint64_t limit_bytes);
     ~GenomePool();
     GenomePool(const GenomePool&) = delete;
     GenomePool& operator=(const GenomePool&) = delete;
 
-    /// Dropped genomes, then new ones.
+    /// Dropped individuals, then new ones.
     [[nodiscard]] std::vector<Blank> take(std::size_t count);
 
   private:
-    void give_back(std::unique_ptr<evolve::Individual> genome);
+    /// Of the threads that share it.
+    struct alignas(64) Shelf {
+        std::mutex mutex;
+        std::vector<std::unique_ptr<Node>> dropped;
+    };
+    static constexpr std::size_t shelf_count = 32;
+
+    [[nodiscard]] std::size_t own_shelf() const;
+    void give_back(Node* node) noexcept;
 
     const std::uint64_t limit_;
-    std::mutex mutex_;
-    std::vector<std::unique_ptr<evolve::Individual>> dropped_;
-    std::uint64_t bytes_ = 0;      ///< Of the dropped ones.
-    std::size_t outstanding_ = 0;  ///< Taken and not yet back.
+    std::array<Shelf, shelf_count> shelves_;
+    std::atomic<std::uint64_t> bytes_ = 0;      ///< Of the dropped ones.
+    std::atomic<std::size_t> outstanding_ = 0;  ///< Taken and not yet back.
 };
 
 struct Child {

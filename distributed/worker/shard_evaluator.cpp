@@ -204,7 +204,7 @@ std::shared_ptr<const PoolGenomes> ShardEvaluator::home(
 std::vector<evolve::Evaluation> ShardEvaluator::evaluations(Genomes genomes, const Job& job,
                                                             JobResult& result) {
     try {
-        return evaluator_.evaluate(genomes, job.evaluation);
+        return evaluator_.evaluate(genomes, job.evaluation, false);
     } catch (const OutOfMemoryError&) {
         if (!make_fallback_) {
             throw;
@@ -221,7 +221,7 @@ std::vector<evolve::Evaluation> ShardEvaluator::evaluations(Genomes genomes, con
         pointers.push_back(
             genome->row ? &at_home.emplace_back(evolve::bring_home(*genome, backend_)) : genome);
     }
-    return fallback_.evaluator->evaluate(pointers, job.evaluation);
+    return fallback_.evaluator->evaluate(pointers, job.evaluation, false);
 }
 
 void ShardEvaluator::evaluate(const Job& job, JobResult& result) {

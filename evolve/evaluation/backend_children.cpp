@@ -50,7 +50,7 @@ bool BackendChildren::make(std::span<const Conception> conceptions,
     }
     backend_.inherit(draws_, tasks_);
     for (std::size_t i = 0; i < children.size(); ++i) {
-        children[i]->structure = plans_[i].structure;
+        children[i]->structure = std::move(plans_[i].structure);
         children[i]->weights.clear();
         children[i]->row = std::move(taken_[i]);
         retries[i] = plans_[i].retries;

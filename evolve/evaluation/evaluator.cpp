@@ -101,10 +101,10 @@ void judge(Evaluation& evaluation, double fitness) {
 }
 
 Evaluation evaluation_from(const std::vector<PopulationOutput>& outputs, const Layout& layout,
-                           std::size_t index) {
+                           std::size_t index, bool wants_samples) {
     Evaluation result;
     if (layout.env_steps) result.env_steps = static_cast<std::uint64_t>(outputs[1].integers[index]);
-    if (layout.per_sample) {
+    if (layout.per_sample && wants_samples) {
         const PopulationOutput& samples = outputs.back();
         const auto width = static_cast<std::size_t>(samples.elements);
         const auto first = samples.reals.begin() + static_cast<std::ptrdiff_t>(index * width);
@@ -115,7 +115,7 @@ Evaluation evaluation_from(const std::vector<PopulationOutput>& outputs, const L
 }
 
 std::vector<Evaluation> evaluations_from(const std::vector<PopulationOutput>& outputs,
-                                         const Layout& layout, std::size_t count,
+                                         const Layout& layout, std::size_t count, bool samples,
                                          ThreadPool& threads) {
     constexpr std::size_t at_once = 256;
     std::vector<Evaluation> result(count);
@@ -123,7 +123,7 @@ std::vector<Evaluation> evaluations_from(const std::vector<PopulationOutput>& ou
     threads.for_each(static_cast<std::int64_t>(parts), [&](std::int64_t part, int) {
         const std::size_t first = static_cast<std::size_t>(part) * at_once;
         for (std::size_t i = first; i < std::min(first + at_once, count); ++i)
-            result[i] = evaluation_from(outputs, layout, i);
+            result[i] = evaluation_from(outputs, layout, i, samples);
     });
     return result;
 }
@@ -136,7 +136,7 @@ struct Evaluator::State {
 
     PhaseInputs& prepare(const EvaluationRound& round);
     std::vector<Evaluation> on_backend(std::span<const Individual* const> individuals,
-                                       const EvaluationRound& round);
+                                       const EvaluationRound& round, bool samples);
     std::vector<Evaluation> on_host(std::span<const Individual* const> individuals,
                                     const EvaluationRound& round);
 
@@ -160,7 +160,7 @@ PhaseInputs& Evaluator::State::prepare(const EvaluationRound& round) {
 }
 
 std::vector<Evaluation> Evaluator::State::on_backend(std::span<const Individual* const> individuals,
-                                                     const EvaluationRound& round) {
+                                                     const EvaluationRound& round, bool samples) {
     const PhaseInputs& inputs = prepare(round);
     std::vector<Binding> shared;
     inputs.data.bind(shared);
@@ -181,7 +181,7 @@ std::vector<Evaluation> Evaluator::State::on_backend(std::span<const Individual*
     const auto& outputs = runner.run(
         individuals,
         {.variant = static_cast<std::int64_t>(round.phase), .build = build, .shared = shared});
-    return evaluations_from(outputs, layout, individuals.size(), runner.threads());
+    return evaluations_from(outputs, layout, individuals.size(), samples, runner.threads());
 }
 
 std::vector<Evaluation> Evaluator::State::on_host(std::span<const Individual* const> individuals,
@@ -200,18 +200,18 @@ Evaluator::Evaluator(Backend& backend, const Task& task, std::uint64_t seed, Fam
 Evaluator::~Evaluator() = default;
 
 std::vector<Evaluation> Evaluator::evaluate(std::span<const Individual* const> individuals,
-                                            const EvaluationRound& round) {
+                                            const EvaluationRound& round, bool samples) {
     if (individuals.empty()) return {};
     try {
         return state_->task.signature().host ? state_->on_host(individuals, round)
-                                             : state_->on_backend(individuals, round);
+                                             : state_->on_backend(individuals, round, samples);
     } catch (const OutOfMemoryError&) {
         if (individuals.size() == 1) throw;
     }
     ++state_->halvings;
     const std::size_t half = individuals.size() / 2;
-    std::vector<Evaluation> all = evaluate(individuals.first(half), round);
-    std::ranges::move(evaluate(individuals.subspan(half), round), std::back_inserter(all));
+    std::vector<Evaluation> all = evaluate(individuals.first(half), round, samples);
+    std::ranges::move(evaluate(individuals.subspan(half), round, samples), std::back_inserter(all));
     return all;
 }
 

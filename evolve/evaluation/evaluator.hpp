@@ -45,8 +45,10 @@ class Evaluator {
     /// In the order of the individuals. Where memory runs out they are evaluated in halves, which
     /// changes no fitness. Throws what the task or the backend throws, OutOfMemoryError where there
     /// is no memory for one of them.
+    /// @param samples whether Evaluation::per_sample is wanted.
     [[nodiscard]] std::vector<Evaluation> evaluate(std::span<const Individual* const> individuals,
-                                                   const EvaluationRound& round);
+                                                   const EvaluationRound& round,
+                                                   bool samples = true);
     /// The same for genomes by themselves.
     [[nodiscard]] std::vector<Evaluation> evaluate(std::span<const Genome* const> genomes,
                                                    const EvaluationRound& round);

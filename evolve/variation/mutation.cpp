@@ -31,7 +31,6 @@ class Variator {
     template <class Gene, class Change>
     void per_gene(float rate, const std::vector<Gene>& genes, Mutation mutation,
                   const Change& change) {
-        const SharedStructure owner = child_.structure;  // of the genes
         for (const Gene& gene : genes) {
             if (rng_.chance(rate)) {
                 apply([&](const Genome& genome) { return change(genome, gene); }, mutation);
@@ -58,7 +57,9 @@ class Variator {
         for (const WeightEdit& edit : after->edits) {
             child_.edit(edit);
         }
-        child_.structure = std::make_shared<const Structure>(std::move(after->genome));
+        // Whoever goes through its genes is not done with it.
+        former_.push_back(std::exchange(
+            child_.structure, std::make_shared<const Structure>(std::move(after->genome))));
     }
 
     RandomStream& rng_;
@@ -66,6 +67,7 @@ class Variator {
     const GenomeLimits& limits_;
     ChildPlan& child_;
     std::uint64_t birth_;
+    std::vector<SharedStructure> former_;
 };
 
 void add_noise(ChildPlan& child, const GeneWeights& gene) {

@@ -79,7 +79,7 @@ void Variation::materialise(const Birth& birth, std::span<const Individual* cons
     };
     write_weights(plan, parents.empty() ? initial_weights() : weights(0), weights(1),
                   child.weights);
-    child.structure = plan.structure;
+    child.structure = std::move(plan.structure);
     child.row.reset();
 }
 

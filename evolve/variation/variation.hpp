@@ -60,7 +60,7 @@ class Variation {
 
     /// Makes the whole child on the host, into an individual whose memory is used again and that
     /// is none of the parents.
-    /// @param plan for use again; what it is afterwards is the plan of the child.
+    /// @param plan for use again; afterwards it lacks the structure, which is the child's.
     void materialise(const Birth& birth, std::span<const Individual* const> parents,
                      ChildPlan& plan, Individual& child) const;
     /// The same for genomes by themselves.

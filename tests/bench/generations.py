@@ -84,6 +84,7 @@ print("| experiment | ms a generation | vary | evaluate | wait |\n|---|---|---|-
 for name, experiment, before, measured in CASES:
     if chosen.only in name:
         with tempfile.TemporaryDirectory() as work:
+            run(Path(work), experiment, 1)  # what is compiled once and kept
             short, _ = run(Path(work), experiment, before)
             total, directory = run(Path(work), experiment, before + measured)
             part = parts(directory, before)
