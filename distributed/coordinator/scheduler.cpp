@@ -57,7 +57,8 @@ Scheduler::Scheduler(Communicator& communicator, Backend& backend, const Experim
       follower_(make_strategy(experiment),
                 {experiment.reevaluates(), static_cast<std::uint32_t>(communicator.size())},
                 shard_evaluator_.variation(), shard_evaluator_.genomes(), threads_),
-      last_progress_(Clock::now()) {
+      last_progress_(Clock::now()),
+      worked_until_(Clock::now()) {
     Peer& own = peer(own_rank_);
     own.known = true;
     own.silent = true;  // Nothing is sent to it.
@@ -176,7 +177,10 @@ void Scheduler::work_inline() {
         if (!bring_parents(shard->items)) {
             return;
         }
-        take_result(shard_evaluator_.work(job_of(*shard)));
+        const Clock::time_point start = Clock::now();
+        JobResult result = shard_evaluator_.work(job_of(*shard));
+        result.cost.wait = seconds_between(std::exchange(worked_until_, Clock::now()), start);
+        take_result(std::move(result));
         retired_ = nullptr;
         report_progress();
     }

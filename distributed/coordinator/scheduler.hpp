@@ -198,6 +198,7 @@ class Scheduler {
     std::optional<Progress> progress_;
     std::uint64_t next_shard_ = 1;
     Clock::time_point last_progress_;
+    Clock::time_point worked_until_;  ///< Where no thread works but this one.
     std::string farewell_ = "the run has ended";
     std::unique_ptr<ComputeThread> compute_;  ///< None with one rank, which works on its own.
 };

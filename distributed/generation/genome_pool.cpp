@@ -74,7 +74,11 @@ GenomePool::Blank::operator SharedIndividual() && {
 GenomePool::GenomePool(std::uint64_t limit_bytes) : limit_(limit_bytes) {}
 
 GenomePool::~GenomePool() {
-    CAMBRIAN_EXPECT(outstanding_ == 0);
+    std::int64_t outstanding = 0;
+    for (const Shelf& shelf : shelves_) {
+        outstanding += shelf.outstanding;
+    }
+    CAMBRIAN_EXPECT(outstanding == 0);
 }
 
 std::size_t GenomePool::own_shelf() const {
@@ -85,20 +89,23 @@ std::vector<GenomePool::Blank> GenomePool::take(std::size_t count) {
     std::vector<Blank> taken;
     taken.reserve(count);
     const std::size_t own = own_shelf();
-    for (std::size_t turn = 0; turn < shelf_count && taken.size() < count && bytes_ > 0; ++turn) {
+    for (std::size_t turn = 0; turn < shelf_count && taken.size() < count; ++turn) {
         Shelf& shelf = shelves_[(own + turn) % shelf_count];
         const std::lock_guard lock(shelf.mutex);
         for (; taken.size() < count && !shelf.dropped.empty(); shelf.dropped.pop_back()) {
-            bytes_ -= shelf.dropped.back()->bytes();
+            shelf.bytes -= shelf.dropped.back()->bytes();
+            ++shelf.outstanding;
             taken.push_back(Blank(shelf.dropped.back().release()));
         }
     }
+    const std::size_t found = taken.size();
     while (taken.size() < count) {
         auto node = std::make_unique<Node>();
         node->pool = this;
         taken.push_back(Blank(node.release()));
     }
-    outstanding_ += count;
+    const std::lock_guard lock(shelves_[own].mutex);
+    shelves_[own].outstanding += static_cast<std::int64_t>(count - found);
     return taken;
 }
 
@@ -107,14 +114,13 @@ void GenomePool::give_back(Node* node) noexcept {
     dropped->individual.structure.reset();  // memory that is not its own
     dropped->individual.row.reset();
     const std::uint64_t bytes = dropped->bytes();
-    if (bytes_.fetch_add(bytes) + bytes <= limit_) {
-        Shelf& shelf = shelves_[own_shelf()];
-        const std::lock_guard lock(shelf.mutex);
+    Shelf& shelf = shelves_[own_shelf()];
+    const std::lock_guard lock(shelf.mutex);
+    --shelf.outstanding;
+    if (shelf.bytes + bytes <= limit_ / shelf_count) {
+        shelf.bytes += bytes;
         shelf.dropped.push_back(std::move(dropped));
-    } else {
-        bytes_ -= bytes;
     }
-    --outstanding_;
 }
 
 Child make_child(const evolve::Variation& variation, const evolve::Birth& birth,

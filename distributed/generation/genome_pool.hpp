@@ -1,7 +1,6 @@
 #pragma once
 
 #include <array>
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -77,6 +76,8 @@ class GenomePool {
     struct alignas(64) Shelf {
         std::mutex mutex;
         std::vector<std::unique_ptr<Node>> dropped;
+        std::uint64_t bytes = 0;       ///< Of the dropped ones.
+        std::int64_t outstanding = 0;  ///< Taken from here and not given back here.
     };
     static constexpr std::size_t shelf_count = 32;
 
@@ -85,8 +86,6 @@ class GenomePool {
 
     const std::uint64_t limit_;
     std::array<Shelf, shelf_count> shelves_;
-    std::atomic<std::uint64_t> bytes_ = 0;      ///< Of the dropped ones.
-    std::atomic<std::size_t> outstanding_ = 0;  ///< Taken and not yet back.
 };
 
 struct Child {

@@ -20,7 +20,7 @@ using Clock = std::chrono::steady_clock;
 /// Births that a thread takes at once: a few tens of microseconds.
 constexpr std::size_t births_at_once = 32;
 /// Memory of retired genomes that waits to be used again.
-constexpr std::uint64_t spare_bytes = std::uint64_t{64} << 20U;
+constexpr std::uint64_t spare_bytes = std::uint64_t{512} << 20U;
 
 /// Index of the fittest, of equals the one with the lowest position; nothing where none is valid.
 std::optional<std::size_t> fittest(const evolve::Scores& scores, const Job& job) {

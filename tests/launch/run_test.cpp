@@ -335,7 +335,7 @@ TEST(Evaluate, AMeanOfVeryManyEpisodesIsTheirs) {
     const TemporaryDirectory directory;
     const std::string config = directory.write(
         "poles.json", R"({"run": {"seed": 1, "directory": ")" + directory.file("run") +
-                          R"(", "stop": {"generations": 5}}, "population": {"size": 16},
+                          R"(", "stop": {"generations": 8}}, "population": {"size": 64},
             "task": {"type": "cart_pole", "steps": 500}})");
     ASSERT_EQ(run({"evolve", config}).code, 0);
     const Result result = run({"evaluate", directory.file("run/best.cmb"), "--episodes", "200000"});
