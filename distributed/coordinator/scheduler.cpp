@@ -178,10 +178,11 @@ void Scheduler::work_inline() {
             return;
         }
         const Clock::time_point start = Clock::now();
-        JobResult result = shard_evaluator_.work(job_of(*shard));
+        Job job = job_of(*shard);
+        job.retired = std::move(retired_);
+        JobResult result = shard_evaluator_.work(job);
         result.cost.wait = seconds_between(std::exchange(worked_until_, Clock::now()), start);
         take_result(std::move(result));
-        retired_ = nullptr;
         report_progress();
     }
 }

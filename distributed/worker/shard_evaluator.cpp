@@ -165,11 +165,12 @@ void ShardEvaluator::make_on_host(const Job& job, JobResult& result,
     Job home_job = job;
     home_job.parents = home(job.parents);
     const std::size_t count = job.size();
-    const auto make = [&](std::int64_t block, int) {
+    std::vector<evolve::ChildPlan> plans(static_cast<std::size_t>(threads_.threads()));
+    const auto make = [&](std::int64_t block, int worker) {
         const std::size_t first = static_cast<std::size_t>(block) * births_at_once;
         const std::size_t end = std::min(first + births_at_once, count);
         std::vector<GenomePool::Blank> blanks = genomes_.take(end - first);
-        evolve::ChildPlan plan;
+        evolve::ChildPlan& plan = plans[static_cast<std::size_t>(worker)];
         for (std::size_t i = first; i < end; ++i) {
             ReadyChild child = child_of(home_job, i, plan, blanks[i - first]);
             result.genomes[i] = std::move(child.genome);
@@ -204,7 +205,9 @@ std::shared_ptr<const PoolGenomes> ShardEvaluator::home(
 std::vector<evolve::Evaluation> ShardEvaluator::evaluations(Genomes genomes, const Job& job,
                                                             JobResult& result) {
     try {
-        return evaluator_.evaluate(genomes, job.evaluation, false);
+        const std::function<void()> let_go = [&job] { job.retired = nullptr; };
+        return evaluator_.evaluate(genomes, job.evaluation,
+                                   {.samples = false, .meanwhile = &let_go});
     } catch (const OutOfMemoryError&) {
         if (!make_fallback_) {
             throw;
@@ -221,7 +224,7 @@ std::vector<evolve::Evaluation> ShardEvaluator::evaluations(Genomes genomes, con
         pointers.push_back(
             genome->row ? &at_home.emplace_back(evolve::bring_home(*genome, backend_)) : genome);
     }
-    return fallback_.evaluator->evaluate(pointers, job.evaluation, false);
+    return fallback_.evaluator->evaluate(pointers, job.evaluation, {.samples = false});
 }
 
 void ShardEvaluator::evaluate(const Job& job, JobResult& result) {

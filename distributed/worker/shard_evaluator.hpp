@@ -35,6 +35,8 @@ struct Job {
     OrderRange births;
     std::shared_ptr<const PoolGenomes> parents;  ///< Of the round.
     std::vector<ReadyChild> children;  ///< One for each birth, or none: they are made here.
+    /// What nobody needs any more: let go while a device computes.
+    mutable std::shared_ptr<const void> retired = nullptr;
 
     [[nodiscard]] std::size_t size() const { return round ? births.size() : children.size(); }
 };

@@ -136,7 +136,7 @@ struct Evaluator::State {
 
     PhaseInputs& prepare(const EvaluationRound& round);
     std::vector<Evaluation> on_backend(std::span<const Individual* const> individuals,
-                                       const EvaluationRound& round, bool samples);
+                                       const EvaluationRound& round, const Options& options);
     std::vector<Evaluation> on_host(std::span<const Individual* const> individuals,
                                     const EvaluationRound& round);
 
@@ -160,7 +160,8 @@ PhaseInputs& Evaluator::State::prepare(const EvaluationRound& round) {
 }
 
 std::vector<Evaluation> Evaluator::State::on_backend(std::span<const Individual* const> individuals,
-                                                     const EvaluationRound& round, bool samples) {
+                                                     const EvaluationRound& round,
+                                                     const Options& options) {
     const PhaseInputs& inputs = prepare(round);
     std::vector<Binding> shared;
     inputs.data.bind(shared);
@@ -178,10 +179,12 @@ std::vector<Evaluation> Evaluator::State::on_backend(std::span<const Individual*
                                 .draws = draws},
                                layout);
     };
-    const auto& outputs = runner.run(
-        individuals,
-        {.variant = static_cast<std::int64_t>(round.phase), .build = build, .shared = shared});
-    return evaluations_from(outputs, layout, individuals.size(), samples, runner.threads());
+    const auto& outputs =
+        runner.run(individuals, {.variant = static_cast<std::int64_t>(round.phase),
+                                 .build = build,
+                                 .shared = shared,
+                                 .meanwhile = options.meanwhile});
+    return evaluations_from(outputs, layout, individuals.size(), options.samples, runner.threads());
 }
 
 std::vector<Evaluation> Evaluator::State::on_host(std::span<const Individual* const> individuals,
@@ -200,18 +203,18 @@ Evaluator::Evaluator(Backend& backend, const Task& task, std::uint64_t seed, Fam
 Evaluator::~Evaluator() = default;
 
 std::vector<Evaluation> Evaluator::evaluate(std::span<const Individual* const> individuals,
-                                            const EvaluationRound& round, bool samples) {
+                                            const EvaluationRound& round, const Options& options) {
     if (individuals.empty()) return {};
     try {
         return state_->task.signature().host ? state_->on_host(individuals, round)
-                                             : state_->on_backend(individuals, round, samples);
+                                             : state_->on_backend(individuals, round, options);
     } catch (const OutOfMemoryError&) {
         if (individuals.size() == 1) throw;
     }
     ++state_->halvings;
     const std::size_t half = individuals.size() / 2;
-    std::vector<Evaluation> all = evaluate(individuals.first(half), round, samples);
-    std::ranges::move(evaluate(individuals.subspan(half), round, samples), std::back_inserter(all));
+    std::vector<Evaluation> all = evaluate(individuals.first(half), round, options);
+    std::ranges::move(evaluate(individuals.subspan(half), round, options), std::back_inserter(all));
     return all;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -45,10 +46,18 @@ class Evaluator {
     /// In the order of the individuals. Where memory runs out they are evaluated in halves, which
     /// changes no fitness. Throws what the task or the backend throws, OutOfMemoryError where there
     /// is no memory for one of them.
-    /// @param samples whether Evaluation::per_sample is wanted.
+    [[nodiscard]] std::vector<Evaluation> evaluate(std::span<const Individual* const> individuals,
+                                                   const EvaluationRound& round) {
+        return evaluate(individuals, round, {});
+    }
+    struct Options {
+        bool samples = true;  ///< Whether Evaluation::per_sample is wanted.
+        /// Done while a device computes, once, or twice where memory runs out; or never.
+        const std::function<void()>* meanwhile = nullptr;
+    };
     [[nodiscard]] std::vector<Evaluation> evaluate(std::span<const Individual* const> individuals,
                                                    const EvaluationRound& round,
-                                                   bool samples = true);
+                                                   const Options& options);
     /// The same for genomes by themselves.
     [[nodiscard]] std::vector<Evaluation> evaluate(std::span<const Genome* const> genomes,
                                                    const EvaluationRound& round);

@@ -49,6 +49,7 @@ const std::vector<PopulationOutput>& PopulationRunner::run(
         const std::size_t end = wave_end(individuals, begin);
         stage_.upload(individuals, groups_.order().subspan(begin, end - begin));
         run_wave(individuals, begin, end, request);
+        if (begin == 0 && request.meanwhile != nullptr) (*request.meanwhile)();
         collect(begin, end);
         if (end < positions) ++splits_;
         begin = end;

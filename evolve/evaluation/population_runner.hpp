@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -18,6 +19,8 @@ struct PopulationRequest {
     std::int64_t variant = 0;  ///< Requests with equal variants build equal graphs.
     BuildOutputs build;
     std::span<const Binding> shared;
+    /// Done once while the backend computes.
+    const std::function<void()>* meanwhile = nullptr;
 };
 
 /// One output for every network, in the order of the individuals.

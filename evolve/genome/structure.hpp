@@ -30,8 +30,9 @@ struct ActivationGene {
 [[nodiscard]] std::vector<int> togglable_slots(const Blueprint& blueprint);
 
 /// Blueprint and genes, which most children share with a parent, and what is worked out of them
-/// once for all who share them. Never changes; for any thread.
-class Structure {
+/// once for all who share them. Never changes; for any thread. Begins on a cache line of its own:
+/// the counter before it is written by all who share it.
+class alignas(64) Structure : public std::enable_shared_from_this<Structure> {
   public:
     /// What the program of a graph is chosen by, and what it reads of the structure.
     struct GraphForm {

@@ -1,6 +1,7 @@
 #include "cambrian/evolve/variation/child_plan.hpp"
 
 #include <algorithm>
+#include <memory>
 #include <utility>
 
 #include "cambrian/engine/core/contract.hpp"
@@ -25,7 +26,25 @@ WeightPiece rest_of(const WeightPiece& piece, std::int64_t done) {
 
 }  // namespace
 
-void ChildPlan::begin(SharedStructure first) {
+void ChildPlan::begin(const SharedStructure& first) {
+    begin_with(counted_apart(first));
+}
+
+SharedStructure ChildPlan::counted_apart(const SharedStructure& shared) {
+    const Structure* address = shared.get();
+    constexpr std::uintptr_t line = alignof(Structure);
+    Known& known = known_.at(reinterpret_cast<std::uintptr_t>(address) / line % known_count);
+    if (known.structure != address) {
+        known = {address, nullptr};
+        return shared;
+    }
+    if (!known.own) {
+        known.own = {std::make_shared<SharedStructure>(address->shared_from_this()), address};
+    }
+    return known.own;
+}
+
+void ChildPlan::begin_with(SharedStructure first) {
     structure = std::move(first);
     pieces.clear();
     literals.clear();
@@ -38,7 +57,7 @@ void ChildPlan::begin(SharedStructure first) {
 }
 
 void ChildPlan::begin_fresh(SharedStructure founder, RandomField fresh) {
-    begin(std::move(founder));
+    begin_with(std::move(founder));
     draws.fresh = fresh;
     for (const GeneWeights& gene : structure->genes()) {
         for (WeightPiece& piece : by_parameter(gene)) {

@@ -130,7 +130,7 @@ void Variation::found(const Birth& birth, ChildPlan& child) const {
         child.begin_fresh(std::move(structure), rng.field());
         return;
     }
-    child.begin(std::move(structure));
+    child.begin(structure);
     if (birth.id != 0) {
         mutate_weights(rng, founder_noise_, child);
     }
