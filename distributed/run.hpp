@@ -84,10 +84,13 @@ struct Reign {
 /// The coordinator has been silent for so long that it must be dead.
 class CoordinatorLost : public Error {
   public:
-    CoordinatorLost(const std::string& text, std::optional<Reign> known)
-        : Error(text), former(known) {}
+    CoordinatorLost(const std::string& text, std::optional<Reign> known, bool excluded = true)
+        : Error(text), former(known), lock_excludes(excluded) {}
 
     std::optional<Reign> former;  ///< Nothing where it never spoke.
+    /// Whether the lock of the run directory kept this rank out while that one lived. Some network
+    /// file systems have locks of each host's own.
+    bool lock_excludes;
 };
 
 /// Serves shards until told to stop, or until the coordinator has been silent for a lease (then
@@ -98,7 +101,8 @@ std::uint64_t run_worker(Communicator& communicator, Backend& backend, const Exp
 struct WorkerLimits;
 /// One rank of a run to its end, whatever becomes of the others: rank 0 coordinates first, and
 /// where the coordinator dies, another rank does, from the journal. Throws CoordinatorLost where
-/// the experiment wants no takeover.
+/// the experiment wants no takeover, and where the lock of the run directory means nothing here and
+/// nobody else has followed after another lease.
 /// @param coordinate calls run_coordinator when it is this rank's turn.
 void run_rank(Communicator& communicator, Backend& backend, const Experiment& experiment,
               Start start, const std::atomic<int>& interrupt, const WorkerLimits& limits,

@@ -8,7 +8,6 @@
 #include <thread>
 #include <utility>
 
-#include "cambrian/distributed/coordinator/succession.hpp"
 #include "cambrian/distributed/protocol/handshake.hpp"
 #include "cambrian/distributed/protocol/initial_network.hpp"
 #include "cambrian/distributed/worker/rank_log.hpp"
@@ -146,6 +145,7 @@ void Coordinator::begin_reign() {
         write_reign(directory_->path(), reign_);
     }
     scheduler_.set_reign(reign_);
+    reign_watch_.emplace(directory_->path(), reign_);
 }
 
 void Coordinator::refuse_overwriting(Start start) const {
@@ -374,6 +374,7 @@ bool Coordinator::checkpoint() {
     const bool news = !std::exchange(champion_on_disk_, true);
     write([this, saved, news, gathered] {
         const Clock::time_point start = Clock::now();
+        reign_watch_->check();
         // The lines it counts must be there before it is.
         log_->sync();
         saved->logs = log_->lengths();
@@ -480,19 +481,27 @@ void run_rank(Communicator& communicator, Backend& backend, const Experiment& ex
               const std::function<void(Start start, const Reign& reign)>& coordinate) {
     Reign reign;
     for (; communicator.rank() != reign.rank; start = Start::resume) {
+        std::optional<CoordinatorLost> lost;
         try {
             run_worker(communicator, backend, experiment, interrupt, limits, reign);
             return;
-        } catch (const CoordinatorLost& lost) {
-            if (!lost.former || experiment.distribution.takeover == Takeover::never) {
+        } catch (const CoordinatorLost& caught) {
+            if (!caught.former || experiment.distribution.takeover == Takeover::never) {
                 throw;
             }
-            reign = *lost.former;
+            lost = caught;
         }
         RankLog log(experiment.directory, communicator.rank());
         log.begin();
-        const auto next = await_successor(experiment.directory, communicator, reign, interrupt,
-                                          [&](const std::string& text) { log.line(text); });
+        const auto next =
+            lost->lock_excludes
+                ? await_successor(experiment.directory, communicator, *lost->former, interrupt,
+                                  [&](const std::string& text) { log.line(text); })
+                : await_other_successor(experiment.directory, communicator, *lost->former,
+                                        interrupt, experiment.distribution.lease_seconds);
+        if (!next && !lost->lock_excludes && interrupt.load() == 0) {
+            throw *lost;
+        }
         if (!next) {
             return;
         }

@@ -14,6 +14,7 @@
 #include "cambrian/distributed/coordinator/generation_log.hpp"
 #include "cambrian/distributed/coordinator/journal.hpp"
 #include "cambrian/distributed/coordinator/scheduler.hpp"
+#include "cambrian/distributed/coordinator/succession.hpp"
 #include "cambrian/distributed/generation/ancestry.hpp"
 #include "cambrian/distributed/run.hpp"
 #include "cambrian/evolve/runs/writer_thread.hpp"
@@ -118,6 +119,7 @@ class Coordinator {
     const std::int64_t memory_limit_;
     const std::uint32_t own_rank_;
     Reign reign_;
+    std::optional<ReignWatch> reign_watch_;  ///< Of the writer's thread from the first line on.
     std::unique_ptr<EvolutionDirectory> directory_;
     std::unique_ptr<GenerationLog> log_;
     std::optional<Journal> journal_;

@@ -236,6 +236,7 @@ bool Coordinator::judge_last() {
     }
     const bool news = !std::exchange(champion_on_disk_, true);
     write([this, news] {
+        reign_watch_->check();
         log_->amend(*last_);
         log_->sync();
         if (news) {
@@ -280,6 +281,7 @@ void Coordinator::commit(Generation&& generation, evolve::Decision decision,
         GenerationColumns{std::move(generation.round), std::move(generation.results.scores),
                           std::move(generation.results.details), std::move(generation.evaluators)});
     write([this, columns, entry = std::move(entry), ranks, start]() mutable {
+        reign_watch_->check();
         if (start) {
             start->logs = log_->lengths();
             start->checksums = log_->checksums();

@@ -1,6 +1,7 @@
 #include "cambrian/distributed/coordinator/succession.hpp"
 
 #include <fmt/core.h>
+#include <sys/stat.h>
 
 #include <chrono>
 #include <nlohmann/json.hpp>
@@ -41,6 +42,14 @@ std::optional<Reign> try_to_follow(const fs::path& directory, const Reign& forme
     }
 }
 
+/// Who has followed already.
+std::optional<Reign> successor_of(const Reign& former, const fs::path& directory, int size) {
+    const auto reign = read_reign(directory);
+    const bool follows =
+        reign && reign->epoch > former.epoch && reign->rank < size && reign->rank >= 0;
+    return follows ? reign : std::nullopt;
+}
+
 }  // namespace
 
 void write_reign(const fs::path& directory, const Reign& reign) {
@@ -74,6 +83,30 @@ std::optional<Reign> read_reign(const fs::path& directory) {
     return reign;
 }
 
+ReignWatch::ReignWatch(fs::path directory, Reign own)
+    : file_(directory / reign_name), own_(std::move(own)) {}
+
+void ReignWatch::check() {
+    struct stat about {};
+    if (::stat(file_.c_str(), &about) != 0) {
+        return;
+    }
+    const std::array<std::int64_t, 3> found{static_cast<std::int64_t>(about.st_ino),
+                                            static_cast<std::int64_t>(about.st_mtim.tv_sec),
+                                            static_cast<std::int64_t>(about.st_mtim.tv_nsec)};
+    if (found == seen_) {
+        return;
+    }
+    const auto now = read_reign(file_.parent_path());
+    if (now && now->epoch > own_.epoch) {
+        throw Error(fmt::format(
+            "this rank coordinates no more (rank {} has taken {} over in epoch {}, this was {}) "
+            "what it had not committed is the other's to do; nothing was written",
+            now->rank, file_.parent_path().string(), now->epoch, own_.epoch));
+    }
+    seen_ = found;
+}
+
 std::optional<Reign> await_successor(const fs::path& directory, Communicator& communicator,
                                      const Reign& former, const std::atomic<int>& interrupt,
                                      const std::function<void(const std::string&)>& say) {
@@ -82,8 +115,7 @@ std::optional<Reign> await_successor(const fs::path& directory, Communicator& co
     Clock::time_point next = Clock::now() + place * turn;
     bool said = false;
     while (interrupt.load() == 0) {
-        if (const auto reign = read_reign(directory);
-            reign && reign->epoch > former.epoch && reign->rank < size && reign->rank >= 0) {
+        if (const auto reign = successor_of(former, directory, size)) {
             return reign;
         }
         if (Clock::now() >= next) {
@@ -97,6 +129,23 @@ std::optional<Reign> await_successor(const fs::path& directory, Communicator& co
                     former.rank, directory.string()));
             }
             next = Clock::now() + size * turn;
+        }
+        if (const auto message = communicator.receive(patience);
+            message && message->source == former.rank) {
+            return former;
+        }
+    }
+    return std::nullopt;
+}
+
+std::optional<Reign> await_other_successor(const fs::path& directory, Communicator& communicator,
+                                           const Reign& former, const std::atomic<int>& interrupt,
+                                           double seconds) {
+    const Clock::time_point end = Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                                                     std::chrono::duration<double>(seconds));
+    while (interrupt.load() == 0 && Clock::now() < end) {
+        if (const auto reign = successor_of(former, directory, communicator.size())) {
+            return reign;
         }
         if (const auto message = communicator.receive(patience);
             message && message->source == former.rank) {

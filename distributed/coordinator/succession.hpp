@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <filesystem>
@@ -18,6 +19,21 @@ void write_reign(const std::filesystem::path& directory, const Reign& reign);
 /// Who coordinates, as the run directory says; nothing where it says nothing that can be read.
 [[nodiscard]] std::optional<Reign> read_reign(const std::filesystem::path& directory);
 
+/// Keeps a coordinator that wakes late from writing: one that was stopped, and whose lock was lost.
+class ReignWatch {
+  public:
+    /// @param own what the directory says of this rank.
+    ReignWatch(std::filesystem::path directory, Reign own);
+    /// Throws Error where the directory says that another rank coordinates since.
+    void check();
+
+  private:
+    std::filesystem::path file_;
+    Reign own_;
+    /// Of the file that was read last: its number and when it was written.
+    std::array<std::int64_t, 3> seen_{};
+};
+
 /// After the silence of a coordinator: who follows. The directory's lock decides: it is free when
 /// the coordinator has died, and the first rank that gets it follows. Ranks try one after another.
 /// While the lock is held the coordinator lives, stopped or cut off, and all wait for it; `say` is
@@ -26,5 +42,12 @@ void write_reign(const std::filesystem::path& directory, const Reign& reign);
 [[nodiscard]] std::optional<Reign> await_successor(
     const std::filesystem::path& directory, Communicator& communicator, const Reign& former,
     const std::atomic<int>& interrupt, const std::function<void(const std::string&)>& say);
+/// The same for a rank that the lock does not keep out: it never follows itself, and waits for
+/// another one no longer than so many seconds.
+[[nodiscard]] std::optional<Reign> await_other_successor(const std::filesystem::path& directory,
+                                                         Communicator& communicator,
+                                                         const Reign& former,
+                                                         const std::atomic<int>& interrupt,
+                                                         double seconds);
 
 }  // namespace cambrian::distributed

@@ -19,6 +19,7 @@
 #include "cambrian/distributed/worker/rank_log.hpp"
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/core/thread_pool.hpp"
+#include "cambrian/evolve/runs/run_status.hpp"
 
 namespace cambrian::distributed {
 
@@ -165,6 +166,7 @@ class Worker {
         switch (message.kind) {
             case MessageKind::shard:
                 log_.begin();
+                probe_lock();
                 take_shard(decode_message<ShardOrder>(message.payload, source));
                 return;
             case MessageKind::stop: {
@@ -182,6 +184,27 @@ class Worker {
             default:
                 log_.line(fmt::format("ignored a message of kind {}",
                                       static_cast<unsigned>(message.kind)));
+        }
+    }
+
+    /// Once, while the coordinator lives and holds the lock: whether that can be seen here.
+    void probe_lock() {
+        if (std::exchange(probed_, true) || experiment_.distribution.takeover == Takeover::never) {
+            return;
+        }
+        std::string why = "the system says that nobody holds it";
+        try {
+            lock_excludes_ = holder_of_run(experiment_.directory).has_value();
+        } catch (const InputError& error) {
+            lock_excludes_ = false;
+            why = error.what();
+        }
+        if (!lock_excludes_) {
+            log_.line(fmt::format(
+                "this rank will not follow a coordinator that dies (the lock of {} means nothing "
+                "here: {}) put run.directory on a file system that all hosts see and whose locks "
+                "they share",
+                experiment_.directory.string(), why));
         }
     }
 
@@ -386,7 +409,7 @@ class Worker {
                             "died or is stuck; distributed.lease_seconds is {:g}) resume the run "
                             "from its last checkpoint",
                             silence_, lease),
-                reign_);
+                reign_, lock_excludes_);
         }
         if (!heard_ && silence_ > limits_.first_contact_seconds) {
             throw CoordinatorLost(
@@ -416,6 +439,8 @@ class Worker {
     double since_heartbeat_ = 0.0;
     double farewell_ = 0.0;
     bool heard_ = false;
+    bool probed_ = false;
+    bool lock_excludes_ = true;  ///< See CoordinatorLost.
     bool stopped_ = false;
     Clock::time_point last_time_ = Clock::now();
     ComputeThread compute_;

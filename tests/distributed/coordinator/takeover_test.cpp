@@ -6,6 +6,7 @@
 #include <mutex>
 #include <thread>
 
+#include "cambrian/distributed/coordinator/journal.hpp"
 #include "cambrian/distributed/coordinator/succession.hpp"
 #include "cambrian/distributed/worker/worker.hpp"
 #include "cambrian/engine/cpu/cpu_backend.hpp"
@@ -136,6 +137,47 @@ TEST(Takeover, IsLeftWhereItIsNotWanted) {
     EXPECT_EQ(ended.coordinators, std::vector<int>{0});
     EXPECT_EQ(ended.errors.size(), 2U);
     EXPECT_THAT(ended.errors, testing::Each(HasSubstr("the coordinator has been silent")));
+}
+
+TEST(Takeover, IsLeftToOthersWhereTheLockMeansNothing) {
+    const TemporaryDirectory place;
+    RecordedNetwork network(2);
+    Communicator worker = network.communicator(1);
+    const std::atomic<int> interrupt{0};
+    const Reign former{1, 0, {}};
+    // The lock is free, and would be taken by a rank that believes in it.
+    EXPECT_FALSE(await_other_successor(place.path(), worker, former, interrupt, 0.2));
+    EXPECT_FALSE(read_reign(place.path()));
+    write_reign(place.path(), {2, 0, {1}});
+    EXPECT_EQ(await_other_successor(place.path(), worker, former, interrupt, 0.2)->epoch, 2U);
+}
+
+TEST(Takeover, CoordinatorThatWakesLateWritesNothing) {
+    const TemporaryDirectory place;
+    Experiment experiment = xor_experiment(place.path() / "run");
+    experiment.stop.generations = 40;
+    RecordedNetwork network(1);
+    Communicator communicator = network.communicator(0);
+    const auto backend = make_cpu_backend({.threads = 1});
+    const std::atomic<int> interrupt{0};
+    RecordingReporter reporter;
+    reporter.on_generation = [&](const GenerationReport& report) {
+        if (report.generation != 5) return;
+        // Another rank took over while this one slept.
+        write_reign(experiment.directory, {9, 1, {0}});
+    };
+    try {
+        static_cast<void>(
+            run_coordinator(communicator, *backend, experiment, Start::fresh, reporter, interrupt));
+        FAIL() << "it went on";
+    } catch (const Error& error) {
+        EXPECT_THAT(error.what(), HasSubstr("rank 1 has taken"));
+        EXPECT_THAT(error.what(), HasSubstr("in epoch 9, this was 1"));
+    }
+    // The entry of generation 5 may have been on its way; none follows.
+    EXPECT_LE(Journal::read(experiment.directory, 0).size(), 6U);
+    EXPECT_GE(Journal::read(experiment.directory, 0).size(), 5U);
+    EXPECT_EQ(read_reign(experiment.directory)->epoch, 9U);
 }
 
 TEST(Succession, WaitsWhileTheLockIsHeldAndSaysSo) {
