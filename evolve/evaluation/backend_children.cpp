@@ -54,6 +54,7 @@ bool BackendChildren::make(std::span<const Conception> conceptions,
         children[i]->weights.clear();
         children[i]->row = std::move(taken_[i]);
         retries[i] = plans_[i].retries;
+        plans_[i].forget();
     }
     taken_.clear();
     uploaded_.clear();

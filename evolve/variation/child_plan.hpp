@@ -28,6 +28,8 @@ class alignas(64) ChildPlan {
     void begin(const SharedStructure& first);
     /// Begins with fresh weights.
     void begin_fresh(SharedStructure founder, RandomField fresh);
+    /// Lets structures go that children of this plan had before.
+    void forget() { known_ = {}; }
     /// Some weights give way to others.
     void edit(const WeightEdit& edit);
     /// The pieces of some weights, cut to begin and end with them. Valid until the next cut.

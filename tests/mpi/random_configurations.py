@@ -1,0 +1,79 @@
+"""Experiments drawn at random give on many ranks, and on a GPU under strict math, the bytes that one process gives."""
+import json
+import random
+
+import harness
+
+chosen = harness.options(__doc__, count=6, first=1)
+
+
+def network(draw, large):
+    widths = [draw.choice([48, 64]), 48] if large else draw.sample([2, 3, 5, 8, 16], draw.randint(0, 2))
+    layers = [{"type": "dense", "out": width, "activation": draw.choice(["tanh", "relu", "silu"])} for width in widths]
+    return {"layers": [*layers, {"type": "dense"}], "grid": {"layers_per_cell": len(layers) + draw.randint(2, 4)}}
+
+
+def mutation(draw):
+    rates = {key: draw.choice([0, 0.05, 0.3]) for key in ("activation_rate", "layer_type_rate", "layer_insert_rate",
+                                                        "layer_toggle_rate", "link_add_rate", "link_drop_rate")}
+    return {**rates, "weight_rate": draw.choice([0.3, 0.8, 1]), "weight_power": draw.choice([0.02, 0.3]),
+            "weight_replace_rate": draw.choice([0, 0, 0.1])}
+
+
+def splice(draw):
+    return {"rate": draw.choice([0, 0.25, 0.8]), "mode": draw.choice(["blend", "point", "uniform"]),
+            "alpha": draw.choice([0.5, 0.2]), "split": draw.choice([0.5, 0.7])}
+
+
+def islands(draw, size):
+    count = draw.choice([1, 1, 2, 4])
+    if count == 1:
+        return {}
+    section = {"count": count, "topology": draw.choice(["ring", "torus", "complete", "star", "hypercube", "random"]),
+               "every": draw.randint(1, 4), "migrants": draw.randint(1, 3), "choice": draw.choice(["best", "random"]),
+               "extinction_every": draw.choice([0, 3])}
+    if draw.random() < 0.5:
+        cuts = sorted(draw.sample(range(4, size - 4, 4), count - 1))
+        section["sizes"] = [b - a for a, b in zip([0, *cuts], [*cuts, size])]
+    if draw.random() < 0.5:
+        section["overrides"] = [{"mutation": {"weight_power": draw.choice([0.1, 0.5])}, "splice": {"mode": "uniform"}}
+                                if draw.random() < 0.5 else {} for _ in range(count)]
+    return {"islands": section}
+
+
+def experiment(draw):
+    size = draw.choice([24, 40, 64])
+    task = draw.choice([{"type": "xor"}, {"type": "cart_pole", "episodes": 2, "steps": 40, "validation": {"every": 2, "episodes": 3}},
+                        {"type": "dataset", "source": {"type": "blobs", "features": 20, "classes": 3, "rows": 90},
+                         "loss": {"type": "cross_entropy"}}])
+    return {"task": task, "network": network(draw, draw.random() < 0.3), "mutation": mutation(draw), "splice": splice(draw),
+            "population": {"size": size, "elite_fraction": draw.choice([0.1, 0.25, 0.5]),
+                           "reevaluate": draw.choice(["auto", "always"])},
+            "run": {"seed": draw.randint(1, 10**6), "stop": {"generations": draw.randint(4, 9)}},
+            "checkpoint": {"every": draw.choice([1, 3, 100])}, "engine": {"backend": "cpu", "math": "strict"}, **islands(draw, size)}
+
+
+def others(draw):
+    """→ ranks, backend and settings that change no byte."""
+    backend = chosen.backend if draw.random() < 0.5 else "cpu"
+    ranks = draw.choice([1, 2, 3]) if backend == "vulkan" else draw.choice([1, 2, 3, 4, 6, 8])
+    settings = {"distributed.exchange": draw.choice(["births", "births", "genomes"]),
+                "distributed.shard_size": draw.choice(['"auto"', "1", "5", "64"]),
+                "engine.threads": draw.choice(["1", "2"]), "engine.family": draw.choice(["auto", "graph"])}
+    return ranks, backend, settings
+
+
+for number in range(chosen.first, chosen.first + chosen.count):
+    draw = random.Random(f"configuration {number}")
+    config = chosen.work / f"{number}.json"
+    content = experiment(draw)
+    config.write_text(json.dumps(content))
+    alone = chosen.work / f"{number}-alone"
+    harness.run(chosen, 1, ["evolve", config, "--quiet", "--set", f"run.directory={alone}", "--set", "engine.backend=cpu"])
+    ranks, backend, settings = others(draw)
+    directory = chosen.work / f"{number}-others"
+    said = [part for key, value in settings.items() for part in ("--set", f"{key}={value}")]
+    said += ["--set", f"engine.backend={backend}"] + (["--set", "engine.device=software"] if backend == "vulkan" else [])
+    harness.run(chosen, ranks, ["evolve", config, "--quiet", "--set", f"run.directory={directory}", *said])
+    harness.same(harness.results(alone), directory, f"configuration {number}: {ranks} ranks, {backend}, {settings}\n{json.dumps(content)}")
+print(f"{chosen.count} random configurations gave the same bytes")
