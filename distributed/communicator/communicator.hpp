@@ -56,7 +56,8 @@ class Communicator {
     void send(int to, MessageKind kind, std::vector<std::byte> payload) {
         implementation_->send(to, kind, std::move(payload));
     }
-    /// The next message from anyone, waiting up to `patience` without burning a core.
+    /// The next message from anyone, waiting up to `patience` without burning a core. Those of one
+    /// rank come in the order in which it sent them.
     [[nodiscard]] std::optional<Message> receive(std::chrono::microseconds patience) {
         return implementation_->receive(patience);
     }

@@ -14,6 +14,7 @@
 #include <list>
 #include <string>
 #include <thread>
+#include <vector>
 
 namespace cambrian::distributed {
 
@@ -162,13 +163,20 @@ class MpiCommunicator final : public Communicator::Implementation {
         }
     }
 
+    /// MPI finishes a short message before a long one that was sent first; whoever reads them must
+    /// not see that.
     std::optional<Message> completed() {
+        std::vector<int> waited_for;
         for (auto at = receives_.begin(); at != receives_.end(); ++at) {
+            if (std::ranges::find(waited_for, at->message.source) != waited_for.end()) {
+                continue;
+            }
             if (finished(*at)) {
                 Message message = std::move(at->message);
                 receives_.erase(at);
                 return message;
             }
+            waited_for.push_back(at->message.source);
         }
         return std::nullopt;
     }

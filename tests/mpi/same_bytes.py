@@ -22,4 +22,15 @@ for name, task in TASKS.items():
     # More ranks than individuals is legal.
     few = harness.config(chosen, f"{name}-few", 3, 2, task)
     harness.run(chosen, 4, ["evolve", few, "--quiet", "--set", f"run.directory={chosen.work / (name + '-few')}"])
+# Records, and orders with children, of more than MPI sends at once: none may be overtaken by the next.
+large = harness.config(chosen, "large", 6, 3000, TASKS["xor"])
+alone = chosen.work / "large-alone"
+harness.run(chosen, 1, ["evolve", large, "--quiet", "--set", f"run.directory={alone}"])
+for exchange in ("births", "genomes"):
+    directory = chosen.work / f"large-{exchange}"
+    text = harness.run(chosen, 3, ["evolve", large, "--quiet", "--set", f"run.directory={directory}",
+                                   "--set", f"distributed.exchange={exchange}", "--set", "distributed.shard_size=50"])
+    harness.same(harness.results(alone), directory, f"population 3,000, {exchange}")
+    if "silent" in text:
+        harness.fail(f"population 3,000, {exchange}: an order was lost\n{text}")
 print(f"{len(TASKS) * min(chosen.cases, len(CASES))} runs gave the same bytes")

@@ -115,7 +115,7 @@ void births_of_a_generation(benchmark::State& state) {
     const auto threads = static_cast<int>(state.range(1));
     const Experiment experiment = free_experiment({}, population);
     const auto backend = make_cpu_backend({.threads = threads});
-    ShardEvaluator shard_evaluator(*backend, experiment);
+    ShardEvaluator shard_evaluator(*backend, experiment, true);
     Follower follower(make_strategy(experiment), {true, 1}, shard_evaluator.variation(),
                       shard_evaluator.genomes(), backend->threads());
     const auto next = [&] {

@@ -231,7 +231,8 @@ TEST(Evaluator, EpisodesAreCommonToAllAndFreshForEachRound) {
 TEST(Evaluator, EmptyShardGivesNothing) {
     const auto task = testing::standard_task(R"({"type": "xor"})");
     const auto backend = make_cpu_backend({});
-    EXPECT_TRUE(Evaluator(*backend, *task, 1).evaluate(std::vector<const Individual*>(), {}).empty());
+    EXPECT_TRUE(
+        Evaluator(*backend, *task, 1).evaluate(std::vector<const Individual*>(), {}).empty());
 }
 
 TEST(Infer, GivesOutputsOfRowsAndOfSequences) {
