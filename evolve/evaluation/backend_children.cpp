@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "cambrian/engine/core/contract.hpp"
+#include "cambrian/engine/core/error.hpp"
 #include "cambrian/evolve/evaluation/bytecode_batch.hpp"
 
 namespace cambrian::evolve {
@@ -37,11 +38,29 @@ bool BackendChildren::make(std::span<const Conception> conceptions,
                            std::span<std::uint32_t> retries) {
     CAMBRIAN_EXPECT(conceptions.size() == children.size() && retries.size() == children.size());
     if (!plan(conceptions)) return false;
-    if (!take_rows(conceptions, children)) {
-        ++refusals_;
-        return false;
+    bool written = false;
+    try {
+        written = write(conceptions, children);
+    } catch (const OutOfMemoryError&) {
+        // As where there are no rows.
     }
-    upload_literals();
+    for (std::size_t i = 0; written && i < children.size(); ++i) {
+        children[i]->structure = std::move(plans_[i].structure);
+        children[i]->weights.clear();
+        children[i]->row = std::move(taken_[i]);
+        retries[i] = plans_[i].retries;
+    }
+    refusals_ += written ? 0 : 1;
+    for (std::size_t i = 0; i < children.size(); ++i) plans_[i].forget();
+    taken_.clear();
+    uploaded_.clear();
+    return written;
+}
+
+bool BackendChildren::write(std::span<const Conception> conceptions,
+                            std::span<Individual* const> children) {
+    if (!take_rows(conceptions, children)) return false;
+    upload_literals(children.size());
     tasks_.clear();
     draws_.clear();
     for (std::size_t i = 0; i < conceptions.size(); ++i) {
@@ -49,15 +68,6 @@ bool BackendChildren::make(std::span<const Conception> conceptions,
         add_tasks(conceptions[i], i, taken_[i]->place());
     }
     backend_.inherit(draws_, tasks_);
-    for (std::size_t i = 0; i < children.size(); ++i) {
-        children[i]->structure = std::move(plans_[i].structure);
-        children[i]->weights.clear();
-        children[i]->row = std::move(taken_[i]);
-        retries[i] = plans_[i].retries;
-        plans_[i].forget();
-    }
-    taken_.clear();
-    uploaded_.clear();
     return true;
 }
 
@@ -117,10 +127,10 @@ void BackendChildren::upload_parents(std::span<const Individual* const> parents,
     }
 }
 
-void BackendChildren::upload_literals() {
+void BackendChildren::upload_literals(std::size_t children) {
     literals_.clear();
     first_literals_.clear();
-    for (std::size_t i = 0; i < taken_.size() && i < plans_.size(); ++i) {
+    for (std::size_t i = 0; i < children; ++i) {
         first_literals_.push_back(static_cast<std::int64_t>(literals_.size()));
         literals_.insert(literals_.end(), plans_[i].literals.begin(), plans_[i].literals.end());
     }

@@ -44,7 +44,9 @@ class BackendChildren {
     [[nodiscard]] bool take_rows(std::span<const Conception> conceptions,
                                  std::span<Individual* const> children);
     void upload_parents(std::span<const Individual* const> parents, std::size_t first_row);
-    void upload_literals();
+    [[nodiscard]] bool write(std::span<const Conception> conceptions,
+                             std::span<Individual* const> children);
+    void upload_literals(std::size_t children);
     void add_tasks(const Conception& conception, std::size_t index, Binding to);
     [[nodiscard]] Binding row_of(const Individual* parent) const;
 
