@@ -130,6 +130,12 @@ bool ShardEvaluator::make_on_backend(const Job& job, JobResult& result,
     if (!on_backend_ || !job.children.empty()) {
         return false;
     }
+    const auto small = [this](const SharedIndividual& parent) {
+        return parent && !on_backend_->lies_here(*parent->structure);
+    };
+    if (std::ranges::any_of(*job.parents, small)) {
+        return false;
+    }
     const std::size_t count = job.size();
     std::vector<Conception> conceptions;
     std::vector<std::size_t> indices;  // of births that are not carried

@@ -37,7 +37,10 @@ bool BackendChildren::make(std::span<const Conception> conceptions,
                            std::span<Individual* const> children,
                            std::span<std::uint32_t> retries) {
     CAMBRIAN_EXPECT(conceptions.size() == children.size() && retries.size() == children.size());
-    if (!plan(conceptions)) return false;
+    if (!plan(conceptions)) {
+        forget();
+        return false;
+    }
     bool written = false;
     try {
         written = write(conceptions, children);
@@ -51,10 +54,17 @@ bool BackendChildren::make(std::span<const Conception> conceptions,
         retries[i] = plans_[i].retries;
     }
     refusals_ += written ? 0 : 1;
-    for (std::size_t i = 0; i < children.size(); ++i) plans_[i].forget();
+    forget();
     taken_.clear();
     uploaded_.clear();
     return written;
+}
+
+void BackendChildren::forget() {
+    for (ChildPlan& plan : plans_) {
+        plan.forget();
+        plan.structure.reset();
+    }
 }
 
 bool BackendChildren::write(std::span<const Conception> conceptions,

@@ -23,6 +23,9 @@ class BackendChildren {
     /// Everything must outlive it. Contract: backend.inherits().
     BackendChildren(Backend& backend, const Variation& variation, Family family);
 
+    /// Whether weights of such a structure belong on the backend.
+    [[nodiscard]] bool lies_here(const Structure& structure) const;
+
     /// A birth and those who become its child's parents.
     struct Conception {
         Birth birth;
@@ -38,7 +41,7 @@ class BackendChildren {
     [[nodiscard]] std::uint64_t refusals() const { return refusals_; }
 
   private:
-    [[nodiscard]] bool lies_here(const Structure& structure) const;
+    void forget();
     [[nodiscard]] bool plan(std::span<const Conception> conceptions);
     /// Rows for the children, and for parents that have none.
     [[nodiscard]] bool take_rows(std::span<const Conception> conceptions,

@@ -37,12 +37,13 @@ WeightRows::~WeightRows() {
 }
 
 std::vector<SharedRow> WeightRows::take(const std::vector<std::int64_t>& elements) {
-    std::map<std::int64_t, std::int64_t> wanted;
+    Wanted wanted;
     for (const std::int64_t count : elements) {
         ++wanted[rounded(count)];
     }
     for (const auto& [size, rows] : wanted) {
-        if (!grow(size, rows)) {
+        if (!grow(size, wanted)) {
+            trim({});
             return {};
         }
     }
@@ -52,13 +53,15 @@ std::vector<SharedRow> WeightRows::take(const std::vector<std::int64_t>& element
     for (const std::int64_t count : elements) {
         const std::int64_t size = rounded(count);
         std::vector<Binding>& free = sizes_[size].free;
+        CAMBRIAN_EXPECT(!free.empty());
         taken.push_back(std::make_shared<const Row>(*this, size, free.back()));
         free.pop_back();
     }
     return taken;
 }
 
-bool WeightRows::grow(std::int64_t size, std::int64_t rows) {
+bool WeightRows::grow(std::int64_t size, const Wanted& wanted) {
+    const std::int64_t rows = wanted.at(size);
     const auto missing = [&] {
         const std::lock_guard lock(mutex_);
         return rows - static_cast<std::int64_t>(sizes_[size].free.size());
@@ -78,7 +81,7 @@ bool WeightRows::grow(std::int64_t size, std::int64_t rows) {
             return false;
         }
         if (!slab) {
-            trim();
+            trim(wanted);
             trimmed = true;
             continue;
         }
@@ -92,9 +95,12 @@ bool WeightRows::grow(std::int64_t size, std::int64_t rows) {
     return true;
 }
 
-void WeightRows::trim() {
+void WeightRows::trim(const Wanted& wanted) {
     const std::lock_guard lock(mutex_);
     for (auto& [size, rows] : sizes_) {
+        if (wanted.contains(size)) {
+            continue;
+        }
         std::map<const Buffer*, std::int64_t> idle;
         for (const Binding& place : rows.free) {
             ++idle[place.buffer];

@@ -52,9 +52,10 @@ class WeightRows {
     };
     void give_back(std::int64_t size, Binding place) noexcept;
     /// Room for more rows; false where memory is short.
-    [[nodiscard]] bool grow(std::int64_t size, std::int64_t rows);
-    /// Frees slabs without a row in use.
-    void trim();
+    using Wanted = std::map<std::int64_t, std::int64_t>;  ///< Rows, by size.
+    [[nodiscard]] bool grow(std::int64_t size, const Wanted& wanted);
+    /// Frees slabs without a row in use, but for those of sizes that are wanted.
+    void trim(const Wanted& wanted);
 
     Backend& backend_;
     std::mutex mutex_;  ///< Of the free rows.

@@ -68,8 +68,8 @@ void ChildPlan::begin_fresh(SharedStructure founder, RandomField fresh) {
 
 void ChildPlan::edit(const WeightEdit& edit) {
     const auto added = static_cast<std::int64_t>(edit.inserted.size());
-    const std::size_t last = cut_at(edit.at + edit.erased);
     const std::size_t first = cut_at(edit.at);
+    const std::size_t last = cut_at(edit.at + edit.erased);
     CAMBRIAN_ASSERT(first <= last);
     const auto at = pieces.begin() + static_cast<std::ptrdiff_t>(first);
     auto next = pieces.erase(at, pieces.begin() + static_cast<std::ptrdiff_t>(last));

@@ -248,6 +248,12 @@ TEST(BackendChildren, AreMadeOnTheHostWhereMemoryIsShort) {
     evolve::WeightRows rows(*vulkan);
     EXPECT_TRUE(rows.take(std::vector<std::int64_t>(1000, 100'000)).empty());
     EXPECT_EQ(rows.take({1000, 1000}).size(), 2U);
+    // Room for one size is no loss of the other: 8 MiB are for rows.
+    for (int round = 0; round < 3; ++round) {
+        EXPECT_EQ(rows.take(std::vector<std::int64_t>(15, 100'000)).size(), 15U);
+        EXPECT_EQ(rows.take({300'000, 500'000, 300'000}).size(), 3U);
+        EXPECT_TRUE(rows.take({1'500'000, 1'000'000}).empty());
+    }
 }
 
 }  // namespace
