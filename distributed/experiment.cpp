@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <span>
 
+#include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/core/hash.hpp"
 
 namespace cambrian::distributed {
@@ -44,7 +45,15 @@ std::unique_ptr<evolve::Strategy> make_strategy(const Experiment& experiment) {
     evolve::StrategyContext context{.seed = experiment.seed,
                                     .population = experiment.population,
                                     .splice_rate = experiment.variation.splice.rate,
-                                    .islands = experiment.islands};
+                                    .islands = experiment.islands,
+                                    .steady_state = experiment.steady_state};
+    if (experiment.steady_state.on() && experiment.reevaluates()) {
+        throw ConfigError(
+            "steady_state.window is set (a member is never evaluated again in the steady state, "
+            "and "
+            "this task is stochastic or population.reevaluate is \"always\") set "
+            "population.reevaluate to \"never\": a member keeps the fitness it was told once");
+    }
     for (const evolve::IslandVariation& island : experiment.variation.islands) {
         context.splice_rates.push_back(island.splice.rate);
     }

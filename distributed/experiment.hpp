@@ -55,6 +55,8 @@ struct DistributionSettings {
     std::uint64_t shard_size = 0;  ///< 0 = auto.
     double lease_seconds = 60.0;
     Takeover takeover = Takeover::automatic;
+    /// A coordinator that is silent, stopped, and on the host of its successor is killed by that.
+    bool kill_stopped = false;
     bool mixed = false;  ///< Ranks with different arithmetic fingerprints are allowed.
     /// Makes the backend that evaluates what the rank's own has no memory for; null: it fails.
     std::function<std::unique_ptr<Backend>()> fallback;
@@ -64,6 +66,7 @@ struct DistributionSettings {
         Field{"exchange", &DistributionSettings::exchange},
         Field{"lease_seconds", &DistributionSettings::lease_seconds},
         Field{"takeover", &DistributionSettings::takeover},
+        Field{"kill_stopped", &DistributionSettings::kill_stopped},
     };
 };
 
@@ -79,15 +82,17 @@ struct CheckpointSettings {
     };
 };
 
-enum class LoggedIndividuals : std::uint8_t { all, none };
-inline constexpr std::array<std::string_view, 2> logged_individuals_names{"all", "none"};
+/// Whom individuals.cmb has of each generation; survivors: those that its decision keeps.
+enum class LoggedIndividuals : std::uint8_t { all, survivors, none };
+inline constexpr std::array<std::string_view, 3> logged_individuals_names{"all", "survivors",
+                                                                          "none"};
 [[nodiscard]] constexpr std::span<const std::string_view> choice_names(LoggedIndividuals) {
     return logged_individuals_names;
 }
 
 /// What is written of a run beside its results.
 struct LogSettings {
-    LoggedIndividuals individuals = LoggedIndividuals::all;  ///< Lines of individuals.csv.
+    LoggedIndividuals individuals = LoggedIndividuals::survivors;
     double interval = 10.0;  ///< Seconds between lines of an output that is no terminal.
 
     static constexpr auto fields = std::tuple{
@@ -106,6 +111,7 @@ struct Experiment {
     std::string strategy = "elite";  ///< Of the registry.
     evolve::PopulationSettings population;
     evolve::IslandSettings islands;
+    evolve::SteadyStateSettings steady_state;
     Reevaluate reevaluate = Reevaluate::automatic;
     std::shared_ptr<const evolve::Task> task;
     evolve::VariationSettings variation;
@@ -122,7 +128,8 @@ struct Experiment {
     [[nodiscard]] bool reevaluates() const;
 };
 
-/// The strategy of a run before its first generation.
+/// The strategy of a run before its first generation. Throws ConfigError for settings that
+/// contradict each other.
 [[nodiscard]] std::unique_ptr<evolve::Strategy> make_strategy(const Experiment& experiment);
 
 /// What a resume and every rank must share: the identity keys, and under "content" the hashes of

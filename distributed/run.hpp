@@ -31,6 +31,7 @@ struct GenerationReport {
     double evaluate_seconds = 0.0;
     double vary_seconds = 0.0;
     double wait_seconds = 0.0;
+    double decide_seconds = 0.0;   ///< Of the strategy, on the coordinator.
     double elapsed_seconds = 0.0;  ///< Of the run, over all resumes.
 };
 
@@ -84,13 +85,20 @@ struct Reign {
 /// The coordinator has been silent for so long that it must be dead.
 class CoordinatorLost : public Error {
   public:
-    CoordinatorLost(const std::string& text, std::optional<Reign> known, bool excluded = true)
+    CoordinatorLost(const std::string& text, std::optional<Reign> known, bool excluded)
         : Error(text), former(known), lock_excludes(excluded) {}
 
     std::optional<Reign> former;  ///< Nothing where it never spoke.
-    /// Whether the lock of the run directory kept this rank out while that one lived. Some network
-    /// file systems have locks of each host's own.
+    /// Whether this rank has seen the lock of the run directory held while that one, or one before
+    /// it, lived. Some network file systems have locks of each host's own.
     bool lock_excludes;
+};
+
+/// This rank coordinated, and another one does since: it was stopped, and its lock was lost. The
+/// run goes on without it, so nothing is written and nobody is told to stop.
+class Deposed : public Error {
+  public:
+    using Error::Error;
 };
 
 /// Serves shards until told to stop, or until the coordinator has been silent for a lease (then
@@ -102,7 +110,7 @@ struct WorkerLimits;
 /// One rank of a run to its end, whatever becomes of the others: rank 0 coordinates first, and
 /// where the coordinator dies, another rank does, from the journal. Throws CoordinatorLost where
 /// the experiment wants no takeover, and where the lock of the run directory means nothing here and
-/// nobody else has followed after another lease.
+/// nobody else has followed after another lease and the tries of all ranks.
 /// @param coordinate calls run_coordinator when it is this rank's turn.
 void run_rank(Communicator& communicator, Backend& backend, const Experiment& experiment,
               Start start, const std::atomic<int>& interrupt, const WorkerLimits& limits,

@@ -10,7 +10,7 @@
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/gpu/codegen/rows/row_source.hpp"
 #include "cambrian/gpu/codegen/shader_compiler.hpp"
-#include "cambrian/gpu/execution/inherit.hpp"
+#include "cambrian/gpu/inheritance.hpp"
 #include "cambrian/gpu/program.hpp"
 #include "cambrian/gpu/vulkan/device.hpp"
 #include "cambrian/gpu/vulkan/instance.hpp"
@@ -90,11 +90,7 @@ class VulkanBackend : public Backend {
     void inherit(std::span<const WeightDraws> children,
                  std::span<const WeightTask> tasks) override {
         device_.require_alive();
-        const vulkan::Ticket ticket =
-            retried([&] { return inheritance_.run(children, tasks, address_of); });
-        for (const WeightTask& task : tasks) {
-            written(task, ticket);
-        }
+        retried([&] { inheritance_.run(children, tasks); });
     }
 
     [[nodiscard]] Memory memory() const override {
@@ -137,21 +133,6 @@ class VulkanBackend : public Backend {
     void trim_all() {
         inheritance_.release();
         state_.trim();
-    }
-
-    static std::uint64_t address_of(const Binding& binding) {
-        return dynamic_cast<const DeviceBuffer&>(*binding.buffer).address(binding.first);
-    }
-
-    static void written(const WeightTask& task, vulkan::Ticket ticket) {
-        auto& to = dynamic_cast<DeviceBuffer&>(*task.to.buffer);
-        to.require_inside(task.to.first, task.piece.count);
-        to.written(task.to.first, task.piece.count);
-        for (const Binding& binding : {task.to, task.first, task.second}) {
-            if (binding.buffer != nullptr) {
-                dynamic_cast<DeviceBuffer&>(*binding.buffer).used_by(ticket);
-            }
-        }
     }
 
     template <class Action>

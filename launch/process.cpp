@@ -81,25 +81,40 @@ std::string status_file() {
 void record(const std::string& text) {
     const char* told = std::getenv("CAMBRIAN_STATUS_FILE");
     if (told == nullptr || *told == '\0') return;
-    if (const std::string path = status_file(); !path.empty())
-        std::ofstream(path, std::ios::trunc) << text << '\n';
-    else
-        std::cerr << "cambrian status: " << text << std::endl;
+    const std::string path = status_file();
+    if (path.empty()) {
+        std::cerr << "cambrian status: " + text + '\n' << std::flush;  // in one piece: others write there, too
+        return;
+    }
+    // At once: an empty file would say that nothing has begun.
+    const std::string next = path + ".new";
+    std::ofstream(next, std::ios::trunc) << text << '\n';
+    std::error_code error;
+    std::filesystem::rename(next, path, error);
 }
 
 }  // namespace
 
-std::string file_of_failed_start() {
+std::string announce_mpi() {
     const std::string path = status_file();
-    return path.empty() ? path : path + ".not-started";
+    if (path.empty()) {
+        if (launcher_local_rank() == 0) record("starting");
+        return path;
+    }
+    const std::ofstream mark(path + ".starting");
+    return path + ".not-started";
 }
 
 void record_start() {
-    record("");
+    record("started");
 }
 
-void record_exit_code(int exit_code) {
-    record(std::to_string(exit_code));
+void record_running() {
+    record("running");
+}
+
+void record_exit_code(int exit_code, double patience) {
+    record(fmt::format("{} {:.3f}", exit_code, patience));
 }
 
 void open_standard_descriptors() {

@@ -4,6 +4,8 @@
 #include <memory>
 #include <string>
 
+#include "cambrian/distributed/communicator/mpi_session.hpp"
+
 // The process that a command runs in: who started it, its descriptors and signals. Nothing here
 // starts MPI.
 namespace cambrian::launch {
@@ -20,13 +22,18 @@ namespace cambrian::launch {
 /// Ranks on this host by the launcher's word; 1 without one.
 [[nodiscard]] int launcher_local_size();
 
-/// Ends an error with the exit code it stands for, also for launch/mpi, which reads it from the
-/// file that CAMBRIAN_STATUS_FILE names (mpirun hides exit codes when it survives dead ranks).
-void record_exit_code(int exit_code);
-/// What launch/mpi looks for to know that MPI did not start; empty where it cannot be seen there.
-[[nodiscard]] std::string file_of_failed_start();
-/// Tells launch/mpi that every rank heeds signals from now on.
+/// Tells launch/mpi the exit code of the run, in the file that CAMBRIAN_STATUS_FILE names (mpirun
+/// hides exit codes when it survives dead ranks).
+/// @param patience seconds that the ranks wait for each other at the end.
+void record_exit_code(int exit_code, double patience = distributed::longest_farewell);
+/// Tells launch/mpi that this rank is about to start MPI: it starts a job again of which a rank
+/// dies meanwhile. → The file to be made where MPI does not start; empty where launch/mpi would not
+/// see it.
+[[nodiscard]] std::string announce_mpi();
+/// Tells launch/mpi that MPI has started on every rank, and that all heed signals from now on.
 void record_start();
+/// Tells launch/mpi that the other ranks have heard of rank 0, and go on where it dies.
+void record_running();
 
 /// Opens /dev/null on each of the descriptors 0, 1 and 2 that is closed: the next file that is
 /// opened would get its number, and what is meant for the console would be written into it. Throws

@@ -1,7 +1,7 @@
 # How many distinct Vulkan pipelines the whole suite makes, in all of its processes. A layer between the
 # tests and the driver lists them; the test that counts them runs after all that make any.
 set(CAMBRIAN_PIPELINES ${CMAKE_CURRENT_BINARY_DIR}/pipelines.txt)
-set(most_pipelines 315)
+set(max_pipelines 315)
 
 add_library(cambrian_pipeline_list MODULE pipeline_list/pipeline_list.cpp)
 target_link_libraries(cambrian_pipeline_list PRIVATE cambrian_vulkan_headers cambrian_warnings)
@@ -22,6 +22,6 @@ file(GENERATE OUTPUT ${CAMBRIAN_PIPELINE_LAYER}/pipeline_list.json CONTENT [[
 
 add_test(NAME pipelines.begin COMMAND ${CMAKE_COMMAND} -E rm -f ${CAMBRIAN_PIPELINES})
 set_tests_properties(pipelines.begin PROPERTIES LABELS gpu FIXTURES_SETUP pipelines)
-add_test(NAME pipelines.count COMMAND ${CMAKE_COMMAND} -D LIST=${CAMBRIAN_PIPELINES} -D MOST=${most_pipelines}
+add_test(NAME pipelines.count COMMAND ${CMAKE_COMMAND} -D LIST=${CAMBRIAN_PIPELINES} -D MAX=${max_pipelines}
   -D TESTS=$<TARGET_FILE:cambrian_gpu_tests> -P ${CMAKE_CURRENT_SOURCE_DIR}/pipeline_list/count.cmake)
 set_tests_properties(pipelines.count PROPERTIES LABELS gpu FIXTURES_CLEANUP pipelines)

@@ -5,7 +5,7 @@ include(CMakePackageConfigHelpers)
 
 get_property(modules GLOBAL PROPERTY CAMBRIAN_MODULES)
 install(TARGETS ${modules} EXPORT cambrianTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
-install(TARGETS cambrian RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(TARGETS cambrian cambrian_scaling RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 foreach(module engine gpu evolve distributed launch)
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/${module} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/cambrian
     FILES_MATCHING PATTERN "*.hpp" PATTERN "*.inl")

@@ -24,6 +24,8 @@ enum class MessageKind : std::uint32_t {
     initial_request,  ///< worker → coordinator: which network does the run start from?
     initial,          ///< coordinator → worker: that network.
     record,           ///< No message: an entry of a journal.
+    round_end,        ///< coordinator → worker → worker: what leads to the next round.
+    round_request,    ///< worker → coordinator: I have not heard of the round of my shard.
 };
 
 struct Message {

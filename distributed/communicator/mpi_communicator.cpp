@@ -1,5 +1,5 @@
 #include "cambrian/distributed/communicator/mpi_session.hpp"
-
+#include "cambrian/distributed/communicator/polling.hpp"
 #include "cambrian/engine/core/error.hpp"
 
 #if defined(CAMBRIAN_HAS_MPI)
@@ -23,9 +23,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::microseconds;
 
-constexpr microseconds spin{20};
-constexpr microseconds shortest_sleep{20};
-constexpr microseconds longest_sleep{500};
+/// Between looks at what has not been sent yet, at the end.
+constexpr microseconds farewell_pause{20};
 
 void check(int code, const char* call) {
     if (code == MPI_SUCCESS) {
@@ -62,7 +61,7 @@ class MpiCommunicator final : public Communicator::Implementation {
         const Clock::time_point end = Clock::now() + std::chrono::milliseconds(500);
         while (!sends_.empty() && Clock::now() < end) {
             reap_quietly();
-            std::this_thread::sleep_for(shortest_sleep);
+            std::this_thread::sleep_for(farewell_pause);
         }
         if (!sends_.empty()) {
             // NOLINTNEXTLINE(cppcoreguidelines-owning-memory)
@@ -104,10 +103,9 @@ class MpiCommunicator final : public Communicator::Implementation {
                 return std::nullopt;
             }
             const auto idle = std::chrono::duration_cast<microseconds>(now - last_activity_);
-            if (idle > spin) {
-                const auto nap = std::clamp(idle / 4, shortest_sleep, longest_sleep);
+            if (const microseconds pause = pause_after(idle); pause > microseconds{0}) {
                 const auto left = std::chrono::duration_cast<microseconds>(end - now);
-                std::this_thread::sleep_for(std::min(nap, left));
+                std::this_thread::sleep_for(std::min(pause, left));
             }
         }
     }

@@ -18,6 +18,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "cambrian/engine/core/error.hpp"
 
@@ -62,6 +63,12 @@ int MpiSession::local_size() const {
 void MpiSession::set_exit_code(int exit_code) {
     exit_code_ = exit_code;
 }
+void MpiSession::set_lease(double seconds) {
+    patience_ = std::min(seconds, longest_farewell);
+}
+double MpiSession::patience() const {
+    return patience_;
+}
 
 #if defined(CAMBRIAN_HAS_MPI)
 
@@ -70,8 +77,6 @@ bool mpi_available() {
 }
 
 namespace {
-
-constexpr double finalize_seconds = 10.0;
 
 void check_start(int code, const char* call) {
     if (code != MPI_SUCCESS) {
@@ -163,7 +168,7 @@ MpiSession::MpiSession(double start_seconds, const std::string& not_started) {
     check_start(MPI_Comm_size(MPI_COMM_WORLD, &size_), "MPI_Comm_size");
     const int launched = launched_ranks();
     if (provided < MPI_THREAD_FUNNELED || (launched > 1 && size_ == 1)) {
-        guard.emplace(finalize_seconds, 2);
+        guard.emplace(patience_, 2);
         MPI_Finalize();
         throw ConfigError(
             provided < MPI_THREAD_FUNNELED
@@ -181,15 +186,20 @@ MpiSession::MpiSession(double start_seconds, const std::string& not_started) {
     check_start(MPI_Comm_rank(host, &local_rank_), "MPI_Comm_rank");
     check_start(MPI_Comm_size(host, &local_size_), "MPI_Comm_size");
     check_start(MPI_Comm_free(&host), "MPI_Comm_free");
+    // Rank 0 says that all have started: not before they have.
+    char here = 0;
+    std::vector<char> all(static_cast<std::size_t>(size_));
+    check_start(MPI_Gather(&here, 1, MPI_CHAR, all.data(), 1, MPI_CHAR, 0, MPI_COMM_WORLD),
+                "MPI_Gather");
 }
 
 MpiSession::~MpiSession() {
-    const HangGuard guard(finalize_seconds, exit_code_);
+    const HangGuard guard(patience_, exit_code_);
     MPI_Finalize();
 }
 
 void MpiSession::abort(int exit_code) {
-    const HangGuard guard(finalize_seconds, exit_code);
+    const HangGuard guard(patience_, exit_code);
     MPI_Abort(MPI_COMM_WORLD, exit_code);
     _exit(exit_code);
 }

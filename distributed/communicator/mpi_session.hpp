@@ -12,6 +12,9 @@ namespace cambrian::distributed {
 /// This rank's end of MPI's world; MPI must be initialised. Throws Error without MPI in the build.
 [[nodiscard]] Communicator make_mpi_communicator();
 
+/// Seconds that the ranks of a job wait for each other at its end.
+constexpr double longest_farewell = 10.0;
+
 /// Owns MPI_Init and MPI_Finalize. Ignores SIGPIPE (a dead peer must not kill us) and guards both
 /// with a timer (SIGALRM), because they can hang after a peer died.
 class MpiSession {
@@ -31,6 +34,11 @@ class MpiSession {
     [[nodiscard]] int local_rank() const;
     [[nodiscard]] int local_size() const;
     [[nodiscard]] Communicator communicator();
+    /// At the end a peer that is dead, stopped or cut off is waited for no longer than a lease, and
+    /// never longer than longest_farewell.
+    void set_lease(double seconds);
+    /// Seconds that MPI_Finalize and abort() may take.
+    [[nodiscard]] double patience() const;
     /// What the process exits with when MPI_Finalize hangs; 0 unless set.
     void set_exit_code(int exit_code);
     /// Ends the whole job; only the coordinator may.
@@ -42,6 +50,7 @@ class MpiSession {
     int local_rank_ = 0;
     int local_size_ = 1;
     int exit_code_ = 0;
+    double patience_ = longest_farewell;
 };
 
 /// Ranks the launcher says it started, from SLURM_STEP_NUM_TASKS, PMI_SIZE or OMPI_COMM_WORLD_SIZE;

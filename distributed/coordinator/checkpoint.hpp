@@ -17,9 +17,9 @@
 
 namespace cambrian::distributed {
 
-/// 3: members by the births that made them, and a journal beside it: older formats are not gone on
-/// with.
-inline constexpr std::uint32_t checkpoint_format = 3;
+/// 4: the journal beside it is packed, individuals are blocks of columns, and islands have a log of
+/// their own: older formats are not gone on with.
+inline constexpr std::uint32_t checkpoint_format = 4;
 
 /// The best network of a run so far.
 struct Champion {

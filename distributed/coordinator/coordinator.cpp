@@ -5,13 +5,10 @@
 #include <algorithm>
 #include <cmath>
 #include <exception>
-#include <thread>
 #include <utility>
 
 #include "cambrian/distributed/protocol/handshake.hpp"
 #include "cambrian/distributed/protocol/initial_network.hpp"
-#include "cambrian/distributed/worker/rank_log.hpp"
-#include "cambrian/distributed/worker/worker.hpp"
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/evolve/runs/exit_code.hpp"
@@ -33,8 +30,8 @@ constexpr std::chrono::seconds longest_contest{5};
 /// While rank 0 waits for the writer, it looks this often for words of the workers.
 constexpr std::chrono::milliseconds writer_patience{2};
 
-double seconds_since(std::chrono::steady_clock::time_point start) {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+double seconds_since(Clock::time_point start) {
+    return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
 // Better now than after a generation of failures: no shard is small enough for such a network.
@@ -66,7 +63,7 @@ Coordinator::Coordinator(Communicator& communicator, Backend& backend, const Exp
       own_rank_(static_cast<std::uint32_t>(communicator.rank())),
       reign_(reign),
       writer_(writer_room) {
-    ancestry_.begin(scheduler_.follower().round()->strategy, {});
+    ancestry_.begin(scheduler_.follower().newest()->strategy, {});
 }
 
 RunResult Coordinator::run(Start start) {
@@ -75,8 +72,9 @@ RunResult Coordinator::run(Start start) {
         open(start);
         write_status("running", std::nullopt, "");
         scheduler_.gather();
-        reporter_.started(experiment_, scheduler_.rank_lines(), strategy().generation());
+        reporter_.started(experiment_, scheduler_.rank_lines(), next_generation());
         scheduler_.warn_of_sharing();
+        scheduler_.warn_of_window();
         return result(loop());
     } catch (const std::exception& error) {
         fail(error);
@@ -115,11 +113,11 @@ void Coordinator::open(Start start) {
     }
     directory_->write_config(experiment_.resolved_json, fingerprint_);
     log_ = std::make_unique<GenerationLog>(directory_->path(), lengths, last_,
-                                           experiment_.log.individuals);
+                                           logged_parts(experiment_));
     journal_ = found ? Journal::go_on(directory_->path(), checkpoint_read_, committed_)
                      : Journal(directory_->path(), 0);
     begun_ = found;
-    checkpoint_generation_ = strategy().generation();
+    checkpoint_generation_ = next_generation();
 }
 
 std::unique_ptr<EvolutionDirectory> Coordinator::own_directory() const {
@@ -133,7 +131,7 @@ std::unique_ptr<EvolutionDirectory> Coordinator::own_directory() const {
             if (reign_.epoch == 0 || Clock::now() > end) {
                 throw;
             }
-            std::this_thread::sleep_for(writer_patience);
+            Clock::sleep(writer_patience);
         }
     }
 }
@@ -181,23 +179,25 @@ void Coordinator::restore(Checkpoint&& checkpoint, std::span<const JournalEntry>
             "{} holds a checkpoint that contradicts itself ({}) use an older one", source, why));
     };
     const SharedStrategy start = make_strategy(experiment_)->load(checkpoint.strategy);
-    if (start->generation() != checkpoint.generation) {
+    if (start->told() != checkpoint.generation) {
         refuse("its generations differ");
     }
     PoolGenomes genomes;
-    for (const evolve::Member& member : start->parent_pool()) {
-        const auto at = checkpoint.genomes.find(member.origin);
-        if (at == checkpoint.genomes.end()) {
-            refuse(fmt::format("member {} is missing", member.birth));
+    for (const SharedStrategy& state : open_states(start)) {
+        for (const evolve::Member& member : state->parent_pool()) {
+            const auto at = checkpoint.genomes.find(member.origin);
+            if (at == checkpoint.genomes.end()) {
+                refuse(fmt::format("member {} is missing", member.birth));
+            }
+            genomes.push_back(at->second);
         }
-        genomes.push_back(at->second);
     }
     Ancestry ancestry;
     ancestry.begin(start, genomes);
     std::size_t followed = 0;
     for (const JournalEntry& entry : committed) {
         // A journal of another run may lie there under the same name.
-        if (entry.digest != evolve::digest(*ancestry.last())) {
+        if (entry.digest != ancestry.last()->digest()) {
             break;
         }
         ancestry.add(entry.decision);
@@ -207,9 +207,12 @@ void Coordinator::restore(Checkpoint&& checkpoint, std::span<const JournalEntry>
     const SharedStrategy end = ancestry.last();
     std::optional<Champion> champion = std::move(checkpoint.champion);
     std::vector<evolve::BirthId> origins;
-    for (const evolve::Member& member : end->parent_pool()) {
-        origins.push_back(member.origin);
+    for (const SharedStrategy& state : open_states(end)) {
+        for (const evolve::Member& member : state->parent_pool()) {
+            origins.push_back(member.origin);
+        }
     }
+    const std::size_t members = origins.size();
     if (!committed.empty()) {
         const SharedIndividual known = champion ? champion->genome : nullptr;
         const bool same = champion && committed.back().champion &&
@@ -227,17 +230,20 @@ void Coordinator::restore(Checkpoint&& checkpoint, std::span<const JournalEntry>
         champion->genome = made.at(champion->origin);
     }
     Follower& follower = scheduler_.follower();
-    follower.load(end->save(), std::vector<std::uint32_t>(end->parent_pool().size(), own_rank_));
+    follower.load(end->save(), std::vector<std::uint32_t>(members, own_rank_));
     genomes.clear();
-    for (std::size_t place = 0; place < end->parent_pool().size(); ++place) {
-        genomes.push_back(made.at(end->parent_pool()[place].origin));
-        follower.fill(place, genomes.back());
+    for (std::size_t ahead = 0; ahead < follower.open(); ++ahead) {
+        const Round& round = *follower.round(next_generation() + ahead);
+        for (std::size_t place = 0; place < round.holders.size(); ++place) {
+            genomes.push_back(made.at(round.strategy->parent_pool()[place].origin));
+            follower.fill(round, place, genomes.back());
+        }
     }
     ancestry_.begin(end, genomes);
     checkpoint_read_ = checkpoint.generation;
     committed_ = committed.size();
     champion_ = std::move(champion);
-    champion_on_disk_ = committed.empty();
+    champion_on_disk_ = false;  // A crash may have come after the checkpoint and before best.cmb.
     last_ = committed.empty() ? checkpoint.last : std::optional(committed.back().report);
     elapsed_before_ =
         committed.empty() ? checkpoint.elapsed_seconds : committed.back().elapsed_seconds;
@@ -260,6 +266,7 @@ StopReason Coordinator::loop() {
 }
 
 RunResult Coordinator::result(StopReason reason) {
+    scheduler_.rest();
     if (!checkpoint()) {
         // The journal has all that the checkpoint would.
         reason = StopReason::interrupted;
@@ -331,7 +338,7 @@ bool Coordinator::checkpoint_when_due() {
     }
     const CheckpointSettings& settings = experiment_.checkpoint;
     const double waited = seconds_since(last_checkpoint_);
-    const std::uint64_t generations = strategy().generation() - checkpoint_generation_;
+    const std::uint64_t generations = next_generation() - checkpoint_generation_;
     const bool by_count = settings.every > 0 && generations >= settings.every &&
                           waited * checkpoint_share >= checkpoint_cost_.load() &&
                           !checkpoint_running_.load();
@@ -342,7 +349,7 @@ Checkpoint Coordinator::state_of(const evolve::Strategy& strategy) const {
     Checkpoint state;
     state.identity_json = identity_;
     state.arithmetic = arithmetic_;
-    state.generation = strategy.generation();
+    state.generation = strategy.told();
     state.strategy = strategy.save();
     state.champion = champion_;
     state.last = last_;
@@ -356,15 +363,22 @@ bool Coordinator::checkpoint() {
         return false;
     }
     const double gathered = seconds_since(gathering);
-    const SharedStrategy strategy = scheduler_.follower().round()->strategy;
-    PoolGenomes genomes = *scheduler_.follower().parents();
-    std::ranges::transform(genomes, genomes.begin(), [this](const SharedIndividual& genome) {
-        return scheduler_.home(genome);
-    });
+    Follower& follower = scheduler_.follower();
+    const SharedStrategy strategy = follower.newest()->strategy;
     const auto saved = std::make_shared<Checkpoint>(state_of(*strategy));
     Checkpoint& state = *saved;
-    for (std::size_t place = 0; place < genomes.size(); ++place) {
-        state.genomes.emplace(strategy->parent_pool()[place].origin, genomes[place]);
+    PoolGenomes genomes;
+    for (std::size_t ahead = 0; ahead < follower.open(); ++ahead) {
+        const Round& round = *follower.round(next_generation() + ahead);
+        const std::shared_ptr<const PoolGenomes> parents = follower.parents(round);
+        for (std::size_t place = 0; place < parents->size(); ++place) {
+            const evolve::BirthId origin = round.strategy->parent_pool()[place].origin;
+            const auto [at, added] = state.genomes.try_emplace(origin);
+            if (added) {
+                at->second = scheduler_.on_host((*parents)[place]);
+            }
+            genomes.push_back(at->second);
+        }
     }
     begun_ = true;
     ancestry_.begin(strategy, genomes);
@@ -390,7 +404,7 @@ bool Coordinator::checkpoint() {
     return true;
 }
 
-void Coordinator::write(WriterThread::Task task) {
+void Coordinator::write(TaskThread::Task task) {
     while (!writer_.has_room(writer_patience)) {
         scheduler_.listen();
     }
@@ -425,7 +439,7 @@ void Coordinator::write_status(const char* state, std::optional<int> exit_code,
     RunStatus status;
     status.state = state;
     status.exit_code = exit_code;
-    status.generation = strategy().generation();
+    status.generation = next_generation();
     if (champion_) {
         status.best = champion_->fitness;
         status.validated = champion_->validated;
@@ -433,6 +447,14 @@ void Coordinator::write_status(const char* state, std::optional<int> exit_code,
     status.tested = tested;
     status.solved = solved();
     status.reason = reason;
+    if (const std::uint64_t generations = written_.generations.load(); generations > 0) {
+        const auto mean = [generations](const std::atomic<std::uint64_t>& bytes) {
+            return static_cast<double>(bytes.load()) / static_cast<double>(generations);
+        };
+        status.journal_bytes = mean(written_.journal_bytes);
+        status.individuals_bytes = mean(written_.individuals_bytes);
+    }
+    reign_watch_->check();
     directory_->write_status(status);
 }
 
@@ -449,6 +471,8 @@ void Coordinator::fail(const std::exception& error) noexcept {
     try {
         scheduler_.set_farewell(error.what());
         write_status("failed", failure_of(std::current_exception()).exit_code, error.what());
+    } catch (const Deposed&) {
+        scheduler_.set_farewell(std::nullopt);
     } catch (const std::exception&) {
         // The error on its way to the user matters more than this one.
     }
@@ -468,47 +492,6 @@ std::string_view name(StopReason reason) {
             break;
     }
     return "interrupted";
-}
-
-RunResult run_coordinator(Communicator& communicator, Backend& backend,
-                          const Experiment& experiment, Start start, Reporter& reporter,
-                          const std::atomic<int>& interrupt, const Reign& reign) {
-    return Coordinator(communicator, backend, experiment, reporter, interrupt, reign).run(start);
-}
-
-void run_rank(Communicator& communicator, Backend& backend, const Experiment& experiment,
-              Start start, const std::atomic<int>& interrupt, const WorkerLimits& limits,
-              const std::function<void(Start start, const Reign& reign)>& coordinate) {
-    Reign reign;
-    for (; communicator.rank() != reign.rank; start = Start::resume) {
-        std::optional<CoordinatorLost> lost;
-        try {
-            run_worker(communicator, backend, experiment, interrupt, limits, reign);
-            return;
-        } catch (const CoordinatorLost& caught) {
-            if (!caught.former || experiment.distribution.takeover == Takeover::never) {
-                throw;
-            }
-            lost = caught;
-        }
-        RankLog log(experiment.directory, communicator.rank());
-        log.begin();
-        const auto next =
-            lost->lock_excludes
-                ? await_successor(experiment.directory, communicator, *lost->former, interrupt,
-                                  [&](const std::string& text) { log.line(text); })
-                : await_other_successor(experiment.directory, communicator, *lost->former,
-                                        interrupt, experiment.distribution.lease_seconds);
-        if (!next && !lost->lock_excludes && interrupt.load() == 0) {
-            throw *lost;
-        }
-        if (!next) {
-            return;
-        }
-        reign = *next;
-        log.line(fmt::format("rank {} coordinates, epoch {}", reign.rank, reign.epoch));
-    }
-    coordinate(start, reign);
 }
 
 }  // namespace cambrian::distributed

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <atomic>
-#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -17,7 +16,8 @@
 #include "cambrian/distributed/coordinator/succession.hpp"
 #include "cambrian/distributed/generation/ancestry.hpp"
 #include "cambrian/distributed/run.hpp"
-#include "cambrian/evolve/runs/writer_thread.hpp"
+#include "cambrian/engine/core/clock.hpp"
+#include "cambrian/engine/core/task_thread.hpp"
 #include "cambrian/evolve/strategy/strategy.hpp"
 
 namespace cambrian::distributed {
@@ -32,14 +32,20 @@ class Coordinator {
     [[nodiscard]] RunResult run(Start start);
 
   private:
-    using Clock = std::chrono::steady_clock;
-
     /// A generation between its scores and its line in the log.
     struct Generation {
         SharedRound round;
         GenerationResults results;
         std::vector<std::uint32_t> evaluators;  ///< By position.
         Clock::time_point begun;
+    };
+
+    /// The fittest after a generation, without its genome: one of its births, or a member that
+    /// stays.
+    struct Leader {
+        Champion champion;
+        std::optional<std::uint64_t> position;  ///< Of the birth,
+        std::size_t place = 0;                  ///< or of the member in the newest pool.
     };
 
     void open(Start start);
@@ -56,15 +62,20 @@ class Coordinator {
     [[nodiscard]] bool advance();
     [[nodiscard]] bool evaluate(Generation& generation);
     void score_carried(Generation& generation) const;
-    void refuse_total_failure(const Generation& generation) const;
+    /// Throws where as many births as the population has failed without one between them.
+    void refuse_total_failure(const Generation& generation);
     [[nodiscard]] std::optional<SharedIndividual> genome_of(const Generation& generation,
                                                             std::uint64_t position);
+    [[nodiscard]] std::optional<SharedIndividual> genome_of(const Generation& generation,
+                                                            const Leader& leader);
     /// The champion that a position would be, without its genome.
-    [[nodiscard]] Champion challenger_of(const Generation& generation, std::uint64_t position,
-                                         std::optional<double> validated) const;
+    [[nodiscard]] static Champion challenger_of(const Generation& generation,
+                                                std::uint64_t position);
+    /// Nothing where no birth is valid and no member stays.
+    [[nodiscard]] std::optional<Leader> leader_of(const Generation& generation);
     [[nodiscard]] GenerationReport summarise(const Generation& generation);
     /// Weights of the fittest.
-    [[nodiscard]] std::uint64_t parameters_of(const Generation& generation, std::uint64_t position);
+    [[nodiscard]] std::uint64_t parameters_of(const Generation& generation, const Leader& leader);
     /// False when interrupted.
     /// Validates the network that a run starts from: a champion must be better than it.
     [[nodiscard]] bool judge_initial(const Generation& generation);
@@ -77,10 +88,11 @@ class Coordinator {
     /// Sets `report.validated`. False when interrupted.
     [[nodiscard]] bool validate(const SharedIndividual& genome, GenerationReport& report);
     /// A better one becomes the champion; its genome is fetched only then. False when interrupted.
-    [[nodiscard]] bool challenge(const Generation& generation, std::uint64_t position,
+    [[nodiscard]] bool challenge(const Generation& generation, const Leader& leader,
                                  std::optional<double> validated);
-    [[nodiscard]] const evolve::Strategy& strategy() {
-        return *scheduler_.follower().round()->strategy;
+    /// The generation that is told next: so many are committed.
+    [[nodiscard]] std::uint64_t next_generation() {
+        return scheduler_.follower().round()->generation();
     }
 
     /// Why the run ends after a generation.
@@ -89,20 +101,22 @@ class Coordinator {
 
     /// False when interrupted.
     [[nodiscard]] bool checkpoint_when_due();
-    /// The state that a checkpoint of a round without its genomes notes.
+    /// The state that a checkpoint without its genomes notes.
+    /// @param strategy of the newest round.
     [[nodiscard]] Checkpoint state_of(const evolve::Strategy& strategy) const;
     /// Hands the state to the writer, which makes it survive a power cut. False when interrupted
     /// before it was together.
     [[nodiscard]] bool checkpoint();
     /// Has the writer do something, and waits until all is done that it has to do. Workers are
     /// answered meanwhile: a disk may be slower than a lease.
-    void write(WriterThread::Task task);
+    void write(TaskThread::Task task);
     void drain();
     /// best.cmb where the champion is newer than the file; nothing else. On the writer's thread, or
     /// when that has nothing to do.
     void write_best(const std::optional<Champion>& champion) const;
     /// Whether the fitness that was asked for is reached; nothing when none was.
     [[nodiscard]] std::optional<bool> solved() const;
+    /// Throws Deposed, as all that writes into the directory.
     void write_status(const char* state, std::optional<int> exit_code, std::string_view reason,
                       std::optional<double> tested = std::nullopt);
     void fail(const std::exception& error) noexcept;
@@ -119,7 +133,7 @@ class Coordinator {
     const std::int64_t memory_limit_;
     const std::uint32_t own_rank_;
     Reign reign_;
-    std::optional<ReignWatch> reign_watch_;  ///< Of the writer's thread from the first line on.
+    std::optional<ReignWatch> reign_watch_;
     std::unique_ptr<EvolutionDirectory> directory_;
     std::unique_ptr<GenerationLog> log_;
     std::optional<Journal> journal_;
@@ -130,16 +144,24 @@ class Coordinator {
     /// The last fittest individual and its weights: it may be carried for long.
     evolve::BirthId fittest_origin_ = 0;
     std::uint64_t fittest_parameters_ = 0;
-    bool champion_on_disk_ = false;  ///< Or on its way.
+    std::uint64_t failed_in_a_row_ = 0;  ///< Births of whole generations, since the run began here.
+    bool champion_on_disk_ = false;      ///< Or on its way.
     std::optional<GenerationReport> last_;
     double elapsed_before_ = 0.0;
     Clock::time_point started_ = Clock::now();
     Clock::time_point last_checkpoint_ = Clock::now();
     Clock::time_point last_status_ = Clock::now();
+    /// What the writer has written since the start.
+    struct Written {
+        std::atomic<std::uint64_t> generations = 0;
+        std::atomic<std::uint64_t> journal_bytes = 0;
+        std::atomic<std::uint64_t> individuals_bytes = 0;
+    };
+    Written written_;
     std::atomic<double> checkpoint_cost_ = 0.0;  ///< Seconds the last one took.
     std::atomic<bool> checkpoint_running_ = false;
     std::uint64_t checkpoint_generation_ = 0;
-    WriterThread writer_;  ///< Last: finishes before what it writes is gone.
+    TaskThread writer_;  ///< Last: finishes before what it writes is gone.
 };
 
 }  // namespace cambrian::distributed

@@ -13,6 +13,12 @@ namespace cambrian::distributed {
 
 namespace {
 
+/// In which a member was born: where members stay, another one than was told last.
+std::uint64_t generation_of(const evolve::Member& member, const evolve::Strategy& newest,
+                            std::uint64_t told) {
+    return newest.members_stay() ? member.birth / newest.births() : told;
+}
+
 /// The fittest valid position, the first of equals; nothing when none is valid.
 std::optional<std::uint64_t> fittest(const evolve::Scores& scores) {
     std::optional<std::uint64_t> best;
@@ -50,8 +56,10 @@ bool Coordinator::advance() {
     if (!judge_champion(generation, report)) {
         return false;
     }
-    evolve::Decision decision =
-        generation.round->strategy->decide(generation.results.scores, scheduler_.threads());
+    const Clock::time_point deciding = Clock::now();
+    evolve::Decision decision = scheduler_.follower().newest()->strategy->decide(
+        generation.results.scores, scheduler_.threads());
+    report.decide_seconds = std::chrono::duration<double>(Clock::now() - deciding).count();
     commit(std::move(generation), std::move(decision), report);
     return true;
 }
@@ -78,15 +86,17 @@ void Coordinator::score_carried(Generation& generation) const {
     }
 }
 
-void Coordinator::refuse_total_failure(const Generation& generation) const {
-    const bool all_failed =
-        std::ranges::all_of(generation.results.scores.status,
-                            [](evolve::Status status) { return status == evolve::Status::failed; });
-    if (all_failed) {
+void Coordinator::refuse_total_failure(const Generation& generation) {
+    const std::vector<evolve::Status>& status = generation.results.scores.status;
+    const bool all_failed = std::ranges::all_of(
+        status, [](evolve::Status one) { return one == evolve::Status::failed; });
+    failed_in_a_row_ = all_failed ? failed_in_a_row_ + status.size() : 0;
+    // A block may be one birth: it says no more of the task than one failure in a generation.
+    if (failed_in_a_row_ >= experiment_.population.size) {
         throw Error(
-            fmt::format("no individual of generation {} could be evaluated (the warnings "
-                        "above say why) mend the task",
-                        generation.round->generation()));
+            fmt::format("none of the last {} births, up to generation {}, could be evaluated (the "
+                        "warnings above say why) mend the task",
+                        failed_in_a_row_, generation.round->generation()));
     }
 }
 
@@ -95,8 +105,13 @@ std::optional<SharedIndividual> Coordinator::genome_of(const Generation& generat
     return scheduler_.genome_of(position, generation.evaluators[position]);
 }
 
-Champion Coordinator::challenger_of(const Generation& generation, std::uint64_t position,
-                                    std::optional<double> validated) const {
+std::optional<SharedIndividual> Coordinator::genome_of(const Generation& generation,
+                                                       const Leader& leader) {
+    return leader.position ? genome_of(generation, *leader.position)
+                           : scheduler_.member_genome(leader.place);
+}
+
+Champion Coordinator::challenger_of(const Generation& generation, std::uint64_t position) {
     const evolve::Strategy& strategy = *generation.round->strategy;
     const evolve::Birth birth = strategy.birth(position);
     const evolve::BirthId origin =
@@ -108,7 +123,27 @@ Champion Coordinator::challenger_of(const Generation& generation, std::uint64_t 
             birth.id,
             origin,
             generation.results.scores.fitness[position],
-            validated};
+            std::nullopt};
+}
+
+std::optional<Coordinator::Leader> Coordinator::leader_of(const Generation& generation) {
+    std::optional<Leader> leader;
+    if (const auto position = fittest(generation.results.scores)) {
+        leader = {challenger_of(generation, *position), position};
+    }
+    const evolve::Strategy& newest = *scheduler_.follower().newest()->strategy;
+    const std::span<const evolve::Member> pool = newest.parent_pool();
+    if (!newest.members_stay() || pool.empty()) {
+        return leader;
+    }
+    const auto best = std::ranges::min_element(pool, evolve::fitter);
+    if (!leader || best->fitness >= leader->champion.fitness) {
+        leader = {{nullptr, generation_of(*best, newest, generation.round->generation()),
+                   best->birth, best->origin, best->fitness, std::nullopt},
+                  std::nullopt,
+                  static_cast<std::size_t>(best - pool.begin())};
+    }
+    return leader;
 }
 
 GenerationReport Coordinator::summarise(const Generation& generation) {
@@ -118,38 +153,31 @@ GenerationReport Coordinator::summarise(const Generation& generation) {
     report.evaluations = (last_ ? last_->evaluations : 0) + generation.round->order.size();
     report.env_steps = (last_ ? last_->env_steps : 0) + results.env_steps;
     report.retries = results.retries;
-    report.best = report.mean = report.worst = evolve::worst_fitness;
-    double sum = 0.0;
-    std::uint64_t count = 0;
-    for (std::uint64_t position = 0; position < results.scores.size(); ++position) {
-        if (!results.scores.valid(position)) {
-            ++report.invalid;
-            continue;
-        }
-        const double fitness = results.scores.fitness[position];
-        report.worst = count == 0 ? fitness : std::min(report.worst, fitness);
-        sum += fitness;
-        ++count;
-    }
-    if (const auto best = fittest(results.scores)) {
-        report.best = results.scores.fitness[*best];
-        report.mean = sum / static_cast<double>(count);
-        report.parameters = parameters_of(generation, *best);
+    const evolve::FitnessRange range =
+        evolve::fitness_range(results.scores, 0, results.scores.size());
+    report.best = range.best;
+    report.mean = range.mean;
+    report.worst = range.worst;
+    report.invalid = range.invalid;
+    if (const auto leader = leader_of(generation)) {
+        report.best = leader->champion.fitness;
+        report.parameters = parameters_of(generation, *leader);
     }
     return report;
 }
 
-std::uint64_t Coordinator::parameters_of(const Generation& generation, std::uint64_t position) {
-    const evolve::BirthId origin = challenger_of(generation, position, std::nullopt).origin;
+std::uint64_t Coordinator::parameters_of(const Generation& generation, const Leader& leader) {
+    const evolve::BirthId origin = leader.champion.origin;
     if (fittest_parameters_ > 0 && origin == fittest_origin_) {
         return fittest_parameters_;
     }
     fittest_origin_ = origin;
-    const auto at =
-        std::ranges::find(generation.results.bests, position, &GenerationResults::Best::position);
+    const auto at = std::ranges::find_if(
+        generation.results.bests,
+        [&](const GenerationResults::Best& best) { return leader.position == best.position; });
     if (at != generation.results.bests.end()) {
         fittest_parameters_ = at->parameters;
-    } else if (const auto genome = genome_of(generation, position)) {
+    } else if (const auto genome = genome_of(generation, leader)) {
         fittest_parameters_ = static_cast<std::uint64_t>((*genome)->structure->weight_count());
     }
     return fittest_parameters_;
@@ -162,27 +190,28 @@ bool Coordinator::judge_initial(const Generation& generation) {
         return true;
     }
     GenerationReport apart;
-    const auto genome = genome_of(generation, 0);
-    return genome && validate(*genome, apart) && challenge(generation, 0, apart.validated);
+    const Leader first{challenger_of(generation, 0), 0};
+    const auto genome = genome_of(generation, first);
+    return genome && validate(*genome, apart) && challenge(generation, first, apart.validated);
 }
 
 bool Coordinator::judge_champion(const Generation& generation, GenerationReport& report) {
     if (report.generation == 0 && !judge_initial(generation)) {
         return false;
     }
-    const auto best = fittest(generation.results.scores);
-    if (!best) {
+    const auto leader = leader_of(generation);
+    if (!leader) {
         return true;
     }
     const std::uint64_t every = experiment_.validation.every;
     const bool due = every > 0 && (report.generation + 1) % every == 0;
     if (signature_.validates && due) {
-        const auto genome = genome_of(generation, *best);
+        const auto genome = genome_of(generation, *leader);
         if (!genome || !validate(*genome, report)) {
             return false;
         }
     }
-    return challenge(generation, *best, report.validated);
+    return challenge(generation, *leader, report.validated);
 }
 
 bool Coordinator::validate(const SharedIndividual& genome, GenerationReport& report) {
@@ -200,36 +229,42 @@ bool Coordinator::validate(const SharedIndividual& genome, GenerationReport& rep
     return true;
 }
 
-bool Coordinator::challenge(const Generation& generation, std::uint64_t position,
+bool Coordinator::challenge(const Generation& generation, const Leader& leader,
                             std::optional<double> validated) {
-    Champion challenger = challenger_of(generation, position, validated);
+    Champion challenger = leader.champion;
+    challenger.validated = validated;
     if (!better(challenger, champion_)) {
         return true;
     }
-    const auto genome = genome_of(generation, position);
+    const auto genome = genome_of(generation, leader);
     if (!genome) {
         return false;
     }
-    challenger.genome = scheduler_.home(*genome);
+    challenger.genome = scheduler_.on_host(*genome);
     champion_ = std::move(challenger);
     champion_on_disk_ = false;
     return true;
 }
 
 bool Coordinator::judge_last() {
-    const std::span<const evolve::Member> pool = strategy().parent_pool();
+    Follower& follower = scheduler_.follower();
+    const std::span<const evolve::Member> pool = follower.newest()->strategy->parent_pool();
     if (!signature_.validates || !last_ || last_->validated || pool.empty()) {
         return true;
     }
     const auto place = std::ranges::max_element(pool, {}, &evolve::Member::fitness) - pool.begin();
     const evolve::Member& best = pool[static_cast<std::size_t>(place)];
-    const SharedIndividual genome = scheduler_.follower().parent(static_cast<std::size_t>(place));
+    const SharedIndividual genome =
+        follower.parents(*follower.newest())->at(static_cast<std::size_t>(place));
     if (!validate(genome, *last_)) {
         return false;
     }
-    const Champion challenger{
-        scheduler_.home(genome), last_->generation, best.birth, best.origin, best.fitness,
-        last_->validated};
+    const Champion challenger{scheduler_.on_host(genome),
+                              generation_of(best, *follower.newest()->strategy, last_->generation),
+                              best.birth,
+                              best.origin,
+                              best.fitness,
+                              last_->validated};
     if (better(challenger, champion_)) {
         champion_ = challenger;
         champion_on_disk_ = false;
@@ -252,16 +287,16 @@ void Coordinator::commit(Generation&& generation, evolve::Decision decision,
     // What the journal of a new run follows: nothing is kept of one that never came so far.
     std::shared_ptr<Checkpoint> start;
     if (!std::exchange(begun_, true)) {
-        start = std::make_shared<Checkpoint>(state_of(*generation.round->strategy));
+        start = std::make_shared<Checkpoint>(state_of(*scheduler_.follower().newest()->strategy));
         start->champion.reset();
     }
     Record record{report.generation, std::move(decision), generation.results.holders};
     JournalEntry entry;
     entry.generation = record.generation;
-    entry.digest = generation.round->digest;
+    entry.digest = scheduler_.follower().newest()->digest;
     entry.decision = record.decision;
     scheduler_.follow(std::move(record));
-    ancestry_.add(scheduler_.follower().round()->strategy);
+    ancestry_.add(scheduler_.follower().newest()->strategy);
     report.seconds = std::chrono::duration<double>(Clock::now() - generation.begun).count();
     report.elapsed_seconds = elapsed();
     const std::vector<RankSeconds> ranks = scheduler_.take_seconds();
@@ -278,7 +313,8 @@ void Coordinator::commit(Generation&& generation, evolve::Decision decision,
     }
     entry.elapsed_seconds = report.elapsed_seconds;
     const auto columns = std::make_shared<const GenerationColumns>(
-        GenerationColumns{std::move(generation.round), std::move(generation.results.scores),
+        GenerationColumns{std::move(generation.round), scheduler_.follower().newest(),
+                          std::move(generation.results.scores),
                           std::move(generation.results.details), std::move(generation.evaluators)});
     write([this, columns, entry = std::move(entry), ranks, start]() mutable {
         reign_watch_->check();
@@ -287,10 +323,14 @@ void Coordinator::commit(Generation&& generation, evolve::Decision decision,
             start->checksums = log_->checksums();
             directory_->save(*start);
         }
+        const std::uint64_t individuals_before = log_->lengths()[GenerationLog::individuals_at];
         log_->append(entry.report, *columns, ranks);
         entry.logs = log_->lengths();
         entry.checksums = log_->checksums();
-        journal_->append(entry);
+        written_.journal_bytes += journal_->append(entry);
+        written_.individuals_bytes +=
+            entry.logs[GenerationLog::individuals_at] - individuals_before;
+        ++written_.generations;
     });
     last_ = report;
     reporter_.generation_done(report);

@@ -2,24 +2,28 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <iterator>
+#include <numeric>
 #include <system_error>
 #include <utility>
 
-#include "cambrian/engine/core/contract.hpp"
+#include "cambrian/evolve/runs/individual_log.hpp"
+#include "cambrian/evolve/strategy/islands.hpp"
 
 namespace cambrian::distributed {
 
 namespace {
 
-constexpr std::array<const char*, GenerationLog::files> names{"generations.csv", "individuals.csv",
-                                                              "timings.csv"};
+constexpr std::size_t islands_at = 2;
+constexpr std::size_t timings_at = 3;
+constexpr std::array<const char*, GenerationLog::files> names{"generations.csv", individuals_name,
+                                                              "islands.csv", "timings.csv"};
 constexpr const char* generations_header =
     "generation,evaluations,best,mean,worst,validated,parameters,env_steps,redrawn,"
     "invalid\n";
-constexpr const char* individuals_header =
-    "generation,id,recipe,parents,status,fitness,evaluations,env_steps,parameters,redrawn,origin\n";
+constexpr const char* islands_header = "generation,island,best,mean,worst,invalid\n";
 constexpr const char* timings_header =
     "generation,rank,evaluate,vary,wait,communicate,compiled,splits,fallbacks\n";
 
@@ -30,56 +34,92 @@ void append_generation(std::string& text, const GenerationReport& report) {
                    report.parameters, report.env_steps, report.retries, report.invalid);
 }
 
-/// What was carried over was not evaluated again, and has no details: they are in an earlier line.
-void append_individual(std::string& text, const GenerationColumns& columns, std::size_t position) {
+LoggedIndividual individual_of(const GenerationColumns& columns, std::size_t position) {
     const evolve::Strategy& strategy = *columns.round->strategy;
     const evolve::Birth birth = strategy.birth(position);
-    auto at = std::back_inserter(text);
-    fmt::format_to(at, "{},{},{},", strategy.generation(), birth.id, name(birth.recipe));
-    const char* separator = "";
+    LoggedIndividual logged;
+    logged.id = birth.id;
+    logged.recipe = birth.recipe;
     for (const evolve::Parent& parent : birth.parents) {
-        fmt::format_to(at, "{}{}", separator, parent.birth);
-        separator = ";";
+        logged.parents.at(logged.parent_count++) = parent.birth;
     }
-    fmt::format_to(at, ",{},{},", name(columns.scores.status[position]),
-                   columns.scores.fitness[position]);
-    if (columns.evaluators[position] == nobody) {
-        fmt::format_to(at, "0,0,,0,");
-    } else if (columns.details.parameters.empty()) {
-        fmt::format_to(at, "1,,,,");
-    } else {
-        fmt::format_to(at, "1,{},{},{},", columns.details.env_steps[position],
-                       columns.details.parameters[position], columns.details.retries[position]);
+    logged.status = columns.scores.status[position];
+    logged.fitness = columns.scores.fitness[position];
+    logged.evaluated = columns.evaluators[position] != nobody;
+    // Where all that were evaluated failed, nobody told details.
+    if (logged.evaluated && !columns.details.parameters.empty()) {
+        logged.env_steps = columns.details.env_steps[position];
+        logged.parameters = columns.details.parameters[position];
+        logged.retries = columns.details.retries[position];
     }
     const bool carried = birth.recipe == evolve::Recipe::carry;
-    fmt::format_to(
-        at, "{}\n",
-        carried ? strategy.parent_pool()[index_of(birth.parents.front().place)].origin : birth.id);
+    logged.origin =
+        carried ? strategy.parent_pool()[index_of(birth.parents.front().place)].origin : birth.id;
+    logged.island = birth.island;
+    return logged;
+}
+
+/// Positions of those that the decision keeps, in their order.
+std::vector<std::uint64_t> survivors(const GenerationColumns& columns) {
+    const evolve::BirthId first = columns.round->strategy->first_birth();
+    std::vector<std::uint64_t> positions;
+    for (const evolve::Member& member : columns.next->strategy->parent_pool()) {
+        // A strategy may keep what was born long ago.
+        if (member.birth >= first && member.birth - first < columns.scores.size()) {
+            positions.push_back(member.birth - first);
+        }
+    }
+    std::ranges::sort(positions);
+    // Who migrates stays at home, too.
+    const auto twice = std::ranges::unique(positions);
+    positions.erase(twice.begin(), twice.end());
+    return positions;
+}
+
+std::vector<std::uint64_t> logged_positions(const GenerationColumns& columns,
+                                            LoggedIndividuals logged) {
+    if (logged == LoggedIndividuals::survivors) {
+        return survivors(columns);
+    }
+    std::vector<std::uint64_t> positions(columns.scores.size());
+    std::iota(positions.begin(), positions.end(), std::uint64_t{0});
+    return positions;
 }
 
 }  // namespace
 
+LoggedParts logged_parts(const Experiment& experiment) {
+    return {experiment.log.individuals, experiment.islands.count > 1};
+}
+
 GenerationLog::GenerationLog(const std::filesystem::path& directory, const Lengths& lengths,
-                             const std::optional<GenerationReport>& last,
-                             LoggedIndividuals individuals)
-    : generations_(directory / names[0], lengths[0]),
-      logged_(individuals),
-      timings_(directory / names[2], whole_lines(directory / names[2], lengths[2])) {
-    if (logged_ == LoggedIndividuals::all || lengths[1] > 0) {
-        individuals_.emplace(directory / names[1], lengths[1]);
+                             const std::optional<GenerationReport>& last, LoggedParts parts)
+    : parts_(std::move(parts)),
+      generations_(directory / names[0], lengths[0]),
+      timings_(directory / names[timings_at],
+               whole_lines(directory / names[timings_at], lengths[timings_at])) {
+    if (parts_.individuals != LoggedIndividuals::none || lengths[individuals_at] > 0) {
+        individuals_.emplace(directory / names[individuals_at], lengths[individuals_at]);
     } else {
         // Of a run that ended before its first checkpoint.
-        std::filesystem::remove(directory / names[1]);
+        std::filesystem::remove(directory / names[individuals_at]);
     }
-    const std::array<std::pair<AppendFile*, const char*>, files> headers{
+    if (parts_.islands) {
+        islands_.emplace(directory / names[islands_at], lengths[islands_at]);
+    }
+    const std::array<std::pair<AppendFile*, const char*>, 3> headers{
         {{&generations_, generations_header},
-         {individuals_ ? &*individuals_ : nullptr, individuals_header},
+         {islands_ ? &*islands_ : nullptr, islands_header},
          {&timings_, timings_header}}};
     for (const auto& [file, header] : headers) {
         if (file != nullptr && file->length() == 0) {
             file->pending() = header;
             file->flush();
         }
+    }
+    if (individuals_ && individuals_->length() == 0) {
+        individuals_->append(encode(IndividualBlock{0, parts_.islands, {}}));
+        individuals_->flush();
     }
     last_line_ = generations_.length();
     before_last_line_ = generations_.checksum();
@@ -93,11 +133,11 @@ void GenerationLog::append(const GenerationReport& report, const GenerationColum
     last_line_ = generations_.length();
     before_last_line_ = generations_.checksum();
     append_generation(generations_.pending(), report);
-    if (logged_ == LoggedIndividuals::all) {
-        for (std::size_t position = 0; position < columns.scores.size(); ++position) {
-            append_individual(individuals_->pending(), columns, position);
-        }
-        individuals_->flush();
+    if (parts_.individuals != LoggedIndividuals::none) {
+        append_individuals(columns);
+    }
+    if (islands_) {
+        append_islands(columns);
     }
     for (const RankSeconds& rank : seconds) {
         fmt::format_to(std::back_inserter(timings_.pending()),
@@ -110,6 +150,38 @@ void GenerationLog::append(const GenerationReport& report, const GenerationColum
     generations_.flush();
 }
 
+void GenerationLog::append_individuals(const GenerationColumns& columns) {
+    const std::vector<std::uint64_t> positions = logged_positions(columns, parts_.individuals);
+    IndividualBlock block{columns.round->generation(), parts_.islands, {}};
+    for (std::size_t begin = 0; begin < positions.size(); begin += max_block_individuals) {
+        const std::size_t end = std::min(begin + max_block_individuals, positions.size());
+        block.individuals.clear();
+        for (std::size_t i = begin; i < end; ++i) {
+            block.individuals.push_back(individual_of(columns, positions[i]));
+        }
+        individuals_->append(encode(block));
+    }
+    individuals_->flush();
+}
+
+void GenerationLog::append_islands(const GenerationColumns& columns) {
+    const evolve::Strategy& strategy = *columns.round->strategy;
+    std::uint64_t begin = 0;
+    while (begin < columns.scores.size()) {
+        const std::uint32_t island = strategy.birth(begin).island;
+        std::uint64_t end = begin + 1;
+        while (end < columns.scores.size() && strategy.birth(end).island == island) {
+            ++end;
+        }
+        const evolve::FitnessRange range = evolve::fitness_range(columns.scores, begin, end);
+        fmt::format_to(std::back_inserter(islands_->pending()), "{},{},{},{},{},{}\n",
+                       columns.round->generation(), island, range.best, range.mean, range.worst,
+                       range.invalid);
+        begin = end;
+    }
+    islands_->flush();
+}
+
 void GenerationLog::amend(const GenerationReport& report) {
     generations_.cut(last_line_);
     append_generation(generations_.pending(), report);
@@ -118,18 +190,22 @@ void GenerationLog::amend(const GenerationReport& report) {
 
 void GenerationLog::sync() {
     timings_.sync();
-    if (individuals_) {
-        individuals_->sync();
+    for (std::optional<AppendFile>* file : {&individuals_, &islands_}) {
+        if (*file) {
+            (*file)->sync();
+        }
     }
     generations_.sync();
 }
 
 GenerationLog::Lengths GenerationLog::lengths() const {
-    return {last_line_, individuals_ ? individuals_->length() : 0, timings_.length()};
+    return {last_line_, individuals_ ? individuals_->length() : 0,
+            islands_ ? islands_->length() : 0, timings_.length()};
 }
 
 GenerationLog::Checksums GenerationLog::checksums() const {
-    return {before_last_line_, individuals_ ? individuals_->checksum() : Hash128{}};
+    return {before_last_line_, individuals_ ? individuals_->checksum() : Hash128{},
+            islands_ ? islands_->checksum() : Hash128{}};
 }
 
 std::optional<std::string> GenerationLog::shorter(const std::filesystem::path& directory,
@@ -148,7 +224,8 @@ std::optional<std::string> GenerationLog::changed(const std::filesystem::path& d
                                                   const Lengths& lengths,
                                                   const Checksums& checksums) {
     for (std::size_t i = 0; i < result_files; ++i) {
-        if (!unchanged(directory / names[i], lengths[i], checksums[i])) {
+        const Content content = i == individuals_at ? Content::blocks : Content::lines;
+        if (!unchanged(directory / names[i], lengths[i], checksums[i], content)) {
             return names[i];
         }
     }

@@ -25,29 +25,37 @@ struct RankSeconds {
 /// The individuals of a generation, by position.
 struct GenerationColumns {
     SharedRound round;
+    SharedRound next;  ///< The newest after it is told: its parents are who survives.
     evolve::Scores scores;
     BirthDetails details;
     std::vector<std::uint32_t> evaluators;  ///< Rank, or nobody.
 };
 
-/// generations.csv, individuals.csv and timings.csv of a run directory. The first two depend on the
-/// run's identity only: numbers are written in their shortest form that reads back the same. The
-/// last line of generations.csv is not final: the end of a run may add a validation to it, which a
-/// run that goes on from there must take back.
+/// What a log holds besides the line of each generation.
+struct LoggedParts {
+    LoggedIndividuals individuals = LoggedIndividuals::all;
+    bool islands = false;  ///< Whether there are several.
+};
+[[nodiscard]] LoggedParts logged_parts(const Experiment& experiment);
+
+/// generations.csv, individuals.cmb, islands.csv and timings.csv of a run directory. All but the
+/// last depend on the identity of the run and on LoggedParts only: numbers of tables are in their
+/// shortest form that reads back the same. The last line of generations.csv is not final: the end
+/// of a run may add a validation to it, which a run that goes on from there must take back.
 class GenerationLog {
   public:
-    static constexpr std::size_t files = 3;
+    static constexpr std::size_t files = 4;
     using Lengths = std::array<std::uint64_t, files>;
+    static constexpr std::size_t individuals_at = 1;  ///< Place of their file among the lengths.
     /// Of the files of results, which must be there whole: all but the timings.
-    static constexpr std::size_t result_files = 2;
+    static constexpr std::size_t result_files = 3;
     using Checksums = std::array<Hash128, result_files>;
 
     /// Continues files of these lengths (what is longer is cut) with the line of the `last`
-    /// generation; zero lengths begin new ones. Timings may have been lost. Without individuals
-    /// their file gets no lines; where there is none, it stays so.
+    /// generation; zero lengths begin new ones. Timings may have been lost. Without
+    /// individuals their file gets no more blocks; where there is none, it stays so.
     GenerationLog(const std::filesystem::path& directory, const Lengths& lengths,
-                  const std::optional<GenerationReport>& last,
-                  LoggedIndividuals individuals = LoggedIndividuals::all);
+                  const std::optional<GenerationReport>& last, LoggedParts parts = {});
 
     /// Appends one generation and hands it to the system.
     void append(const GenerationReport& report, const GenerationColumns& columns,
@@ -70,9 +78,13 @@ class GenerationLog {
                                                             const Checksums& checksums);
 
   private:
+    void append_individuals(const GenerationColumns& columns);
+    void append_islands(const GenerationColumns& columns);
+
+    LoggedParts parts_;
     AppendFile generations_;
-    LoggedIndividuals logged_;
-    std::optional<AppendFile> individuals_;  ///< None where there are no lines, nor will be.
+    std::optional<AppendFile> individuals_;  ///< None where there are no blocks, nor will be.
+    std::optional<AppendFile> islands_;      ///< None where there is one island.
     AppendFile timings_;
     std::uint64_t last_line_ = 0;  ///< Where the last generation's line begins.
     Hash128 before_last_line_;     ///< Checksum of what is before it.

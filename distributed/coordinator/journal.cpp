@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <iterator>
 #include <span>
@@ -10,10 +11,8 @@
 #include <system_error>
 #include <utility>
 
-#include "cambrian/distributed/protocol/message.hpp"
 #include "cambrian/engine/core/error.hpp"
-#include "cambrian/engine/core/little_endian.hpp"
-#include "cambrian/engine/io/container.hpp"
+#include "cambrian/engine/io/container_sequence.hpp"
 #include "cambrian/engine/network/archive/archive.hpp"
 
 namespace cambrian::distributed {
@@ -24,6 +23,9 @@ namespace {
 
 constexpr std::string_view prefix = "journal-";
 constexpr std::string_view suffix = ".cmb";
+constexpr const char* journal_kind = "journal";
+// The checkpoints tell the format: nobody reads a journal without the one before it.
+constexpr std::array<WantedSection, 1> journal_sections{{{"entry"}}};
 
 fs::path path_of(const fs::path& directory, std::uint64_t generation) {
     return directory / fmt::format("{}{}{}", prefix, generation, suffix);
@@ -68,11 +70,13 @@ std::vector<std::byte> encode(const JournalEntry& entry) {
     for (const Hash128& checksum : entry.checksums) {
         archive.write(checksum);
     }
-    return detail::seal(MessageKind::record, archive.take());
+    Container container{journal_kind, {}};
+    container.add("entry", archive.take());
+    return cambrian::encode(container);
 }
 
-JournalEntry decode(std::span<const std::byte> frame, const std::string& source) {
-    ArchiveReader archive(detail::unseal(MessageKind::record, frame, source), source);
+JournalEntry decode(const Container& container, const std::string& source) {
+    ArchiveReader archive(container.section("entry"), source);
     JournalEntry entry;
     archive.read(entry.generation);
     archive.read(entry.digest);
@@ -102,20 +106,18 @@ Contents contents_of(const fs::path& path, std::uint64_t generation) {
     if (!fs::is_regular_file(fs::symlink_status(path, error))) {
         return contents;
     }
-    const std::vector<std::byte> bytes = read_file(path);
-    std::span<const std::byte> rest(bytes);
-    while (const auto length = detail::frame_length(rest)) {
-        try {
-            JournalEntry entry = decode(rest.first(*length), path.string());
+    ContainerSequence sequence(path, journal_kind, journal_sections);
+    try {
+        while (const auto container = sequence.next()) {
+            JournalEntry entry = decode(*container, path.string());
             if (entry.generation != generation + contents.entries.size()) {
                 break;
             }
             contents.entries.push_back(std::move(entry));
-        } catch (const InputError&) {
-            break;  // The run goes on from the entry before.
+            contents.ends.push_back(sequence.position());
         }
-        rest = rest.subspan(*length);
-        contents.ends.push_back(bytes.size() - rest.size());
+    } catch (const InputError&) {
+        // The run goes on from the entry before.
     }
     return contents;
 }
@@ -144,10 +146,11 @@ Journal Journal::go_on(const fs::path& directory, std::uint64_t generation, std:
     }
 }
 
-void Journal::append(const JournalEntry& entry) {
-    const std::vector<std::byte> frame = encode(entry);
-    file_->pending().append(reinterpret_cast<const char*>(frame.data()), frame.size());
+std::uint64_t Journal::append(const JournalEntry& entry) {
+    const std::vector<std::byte> bytes = encode(entry);
+    file_->append(bytes);
     file_->flush();
+    return bytes.size();
 }
 
 void Journal::sync() {

@@ -19,7 +19,7 @@ namespace cambrian::distributed {
 /// A committed generation: with the checkpoint before it, all that a run needs to go on after it.
 struct JournalEntry {
     std::uint64_t generation = 0;
-    Hash128 digest;  ///< Of the strategy that the decision is about.
+    Hash128 digest;  ///< Of the newest open round, whose strategy decided.
     evolve::Decision decision;
     GenerationReport report;
     std::optional<Champion> champion;  ///< Without its genome.
@@ -29,7 +29,7 @@ struct JournalEntry {
 };
 
 /// The generations after a checkpoint, in a file of their own: journal-<generation>.cmb. Entries
-/// are frames with a length and a checksum; one that a crash cut short is not there.
+/// are packed containers with checksums; one that a crash cut short is not there.
 class Journal {
   public:
     /// Begins the journal after a checkpoint of a generation.
@@ -37,8 +37,8 @@ class Journal {
     /// Goes on after so many entries that read() gave; what is there beyond them is dropped.
     [[nodiscard]] static Journal go_on(const std::filesystem::path& directory,
                                        std::uint64_t generation, std::size_t entries);
-    /// Hands an entry to the system.
-    void append(const JournalEntry& entry);
+    /// Hands an entry to the system. Returns its bytes.
+    std::uint64_t append(const JournalEntry& entry);
     void sync();
 
     /// All sound entries from a generation on, one after another, also of later journals.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "cambrian/engine/core/contract.hpp"
 
@@ -15,7 +16,7 @@ std::optional<Shard> LeaseTable::issue(int rank, const ShardLimits& limits, Time
     if (const auto items = next_returned(rank, limits.ranks)) {
         return hold(*items, rank, deadline);
     }
-    const OrderRange items = next_fresh(limits);
+    const OrderRange items = next_fresh(rank, limits);
     return items.size() == 0 ? std::nullopt : std::optional(hold(items, rank, deadline));
 }
 
@@ -45,20 +46,26 @@ std::optional<OrderRange> LeaseTable::next_returned(int rank, std::size_t ranks)
     return std::nullopt;
 }
 
-OrderRange LeaseTable::next_fresh(const ShardLimits& limits) {
+OrderRange LeaseTable::next_fresh(int rank, const ShardLimits& limits) {
     const std::size_t remaining = items() - next_item_;
     std::size_t count = shard_size_;
     if (count == 0) {
+        const auto part_of = [&](double share, std::size_t all) {
+            const double part = share > 0.0 ? share : 1.0 / static_cast<double>(limits.ranks);
+            return static_cast<std::size_t>(std::ceil(part * static_cast<double>(all)));
+        };
+        // What it has not had yet of its part of all; later what others are too slow for.
+        const std::size_t own = part_of(limits.share_of_all, items());
+        const Load& load = loads_[rank];
+        if (load.issued >= own && load.leased > 0) {
+            return {next_item_, next_item_};  // Others may be idle before it is.
+        }
+        const std::size_t left = own - std::min(own, load.issued);
         const std::size_t fair =
-            limits.share > 0.0
-                ? static_cast<std::size_t>(std::ceil(limits.share * static_cast<double>(remaining)))
-                : (remaining + limits.ranks - 1) / limits.ranks;
+            std::min(remaining, left > 0 ? left : part_of(limits.share, remaining));
         // A lone rank waits for nobody, so it needs no smaller and smaller tail.
         const bool at_once = limits.ranks == 1 || limits.whole;
-        const std::size_t guided = at_once              ? fair
-                                   : limits.share > 0.0 ? fair / 2
-                                                        : remaining / (2 * limits.ranks);
-        count = std::max({guided, std::min(limits.smallest, fair), std::size_t{1}});
+        count = std::max(at_once ? fair : (fair + 1) / 2, std::min(limits.smallest, fair));
         count = std::min(count, std::max(limits.largest, std::size_t{1}));
     }
     const std::size_t begin = next_item_;
@@ -70,6 +77,8 @@ Shard LeaseTable::hold(OrderRange items, int rank, Time deadline) {
     const std::uint64_t id = next_shard_++;
     const auto [at, added] = held_.emplace(id, Held{{id, items}, rank, deadline, true});
     CAMBRIAN_ENSURE(added);
+    loads_[rank].leased += items.size();
+    loads_[rank].issued += items.size();
     return at->second.shard;
 }
 
@@ -80,8 +89,19 @@ void LeaseTable::renew(int rank, std::uint64_t shard, Time deadline) {
     }
 }
 
+void LeaseTable::end_lease(Held& held) {
+    if (std::exchange(held.leased, false)) {
+        loads_[held.rank].leased -= held.shard.items.size();
+    }
+}
+
+bool LeaseTable::busy(int rank) const {
+    const auto at = loads_.find(rank);
+    return at != loads_.end() && at->second.leased > 0;
+}
+
 void LeaseTable::take_back(Held& held) {
-    held.leased = false;
+    end_lease(held);
     returned_.push_back({held.shard.items, std::nullopt});
 }
 
@@ -109,12 +129,6 @@ const Shard* LeaseTable::find(std::uint64_t shard) const {
     return at == held_.end() ? nullptr : &at->second.shard;
 }
 
-bool LeaseTable::busy(int rank) const {
-    return std::any_of(held_.begin(), held_.end(), [rank](const auto& entry) {
-        return entry.second.leased && entry.second.rank == rank;
-    });
-}
-
 int LeaseTable::holder(std::uint64_t shard) const {
     const auto at = held_.find(shard);
     CAMBRIAN_ASSERT(at != held_.end());
@@ -124,7 +138,7 @@ int LeaseTable::holder(std::uint64_t shard) const {
 bool LeaseTable::accept(std::uint64_t shard) {
     const auto at = held_.find(shard);
     CAMBRIAN_ASSERT(at != held_.end());
-    at->second.leased = false;
+    end_lease(at->second);
     const OrderRange items = at->second.shard.items;
     if (unfinished(items) != items) {
         return false;
@@ -140,7 +154,7 @@ std::vector<std::size_t> LeaseTable::fail(std::uint64_t shard) {
     if (at == held_.end() || !at->second.leased) {
         return {};
     }
-    at->second.leased = false;
+    end_lease(at->second);
     const OrderRange items = at->second.shard.items;
     std::vector<std::size_t> lost;
     for (std::size_t item = items.begin; item < items.end; ++item) {

@@ -1,14 +1,15 @@
 #pragma once
 
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <map>
 #include <optional>
+#include <unordered_map>
 #include <vector>
 
 #include "cambrian/distributed/generation/follower.hpp"
+#include "cambrian/engine/core/clock.hpp"
 
 namespace cambrian::distributed {
 
@@ -24,22 +25,23 @@ struct ShardLimits {
     std::size_t smallest = 1;
     std::size_t largest = 1;
     double share = 0.0;  ///< Of what is left that is this rank's; 0: one of `ranks` equal ones.
-    bool whole = false;  ///< It takes its share at once, as a GPU wants it.
+    double share_of_all = 0.0;  ///< The same of all items.
+    bool whole = false;         ///< It takes its share at once, as a GPU wants it.
 };
 
 /// Who has which part of a generation: issues shards, keeps their leases, takes back what lapsed or
 /// failed, and accepts each item once. Pure logic: time is an argument.
 class LeaseTable {
   public:
-    using Time = std::chrono::steady_clock::time_point;
+    using Time = Clock::time_point;
 
-    /// @param first_shard id of the first shard, so that ids are unique in a run.
-    /// @param shard_size items of a shard; 0 = guided: half of the rank's share of what is
-    /// left (all of it for a lone rank and where `whole`) within the limits.
+    /// @param first_shard id of the first shard; the next ones follow.
+    /// @param shard_size items of a shard; 0 = guided: half of what the rank has not had yet of its
+    /// share (all of it for a lone rank and where `whole`), within the limits.
     LeaseTable(std::size_t items, std::uint64_t first_shard, std::size_t shard_size);
 
-    /// The next shard for a rank, leased until `deadline`; nothing when all is issued or what is
-    /// left failed on this rank and another one may try.
+    /// The next shard for a rank, leased until `deadline`; nothing when all is issued, what is
+    /// left failed on this rank and another one may try, or it works on the last of its share.
     [[nodiscard]] std::optional<Shard> issue(int rank, const ShardLimits& limits, Time deadline);
     /// Prolongs the lease of a shard that this rank still holds.
     void renew(int rank, std::uint64_t shard, Time deadline);
@@ -68,9 +70,11 @@ class LeaseTable {
 
     [[nodiscard]] std::size_t items() const { return accepted_.size(); }
     [[nodiscard]] std::size_t accepted() const { return accepted_count_; }
+    /// Whether nothing is left to issue, unless something comes back.
+    [[nodiscard]] bool exhausted() const {
+        return next_item_ == accepted_.size() && returned_.empty();
+    }
     [[nodiscard]] bool done() const { return accepted_count_ == accepted_.size(); }
-    /// First id that this table has not used.
-    [[nodiscard]] std::uint64_t next_shard() const { return next_shard_; }
 
   private:
     struct Held {
@@ -84,12 +88,13 @@ class LeaseTable {
         std::optional<int> avoid;  ///< The rank on which they failed.
     };
 
+    void end_lease(Held& held);
     void take_back(Held& held);
     Shard hold(OrderRange items, int rank, Time deadline);
     [[nodiscard]] std::optional<OrderRange> next_returned(int rank, std::size_t ranks);
     /// The first of the items, and those after it, that nobody has evaluated.
     [[nodiscard]] OrderRange unfinished(OrderRange items) const;
-    [[nodiscard]] OrderRange next_fresh(const ShardLimits& limits);
+    [[nodiscard]] OrderRange next_fresh(int rank, const ShardLimits& limits);
 
     std::size_t shard_size_;
     std::uint64_t next_shard_;
@@ -99,6 +104,12 @@ class LeaseTable {
     std::vector<std::uint8_t> failures_;
     std::deque<Returned> returned_;
     std::map<std::uint64_t, Held> held_;
+    /// Items of a rank.
+    struct Load {
+        std::size_t leased = 0;  ///< It has not answered yet.
+        std::size_t issued = 0;  ///< In all.
+    };
+    std::unordered_map<int, Load> loads_;
 };
 
 }  // namespace cambrian::distributed

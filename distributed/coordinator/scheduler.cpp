@@ -31,9 +31,19 @@ constexpr double longest_gpu_shard_seconds = 1.0;
 /// Births in a shard while nobody knows how long one takes.
 constexpr std::size_t first_shard = 16;
 constexpr double longest_gather_seconds = 10.0;
+/// After a takeover: who lives is here by then, and who comes later is welcome.
+constexpr double longest_second_gather = 0.5;
 
-double seconds_between(std::chrono::steady_clock::time_point from,
-                       std::chrono::steady_clock::time_point to) {
+/// The number of a shard tells its generation: rounds that are open at once never share one. 0 is
+/// what is evaluated alone.
+std::uint64_t first_shard_of(std::uint64_t generation) {
+    return (generation << 32U) + 1;
+}
+std::uint64_t generation_of(std::uint64_t shard) {
+    return shard >> 32U;
+}
+
+double seconds_between(Clock::time_point from, Clock::time_point to) {
     return std::chrono::duration<double>(to - from).count();
 }
 
@@ -58,6 +68,7 @@ Scheduler::Scheduler(Communicator& communicator, Backend& backend, const Experim
                 {experiment.reevaluates(), static_cast<std::uint32_t>(communicator.size())},
                 shard_evaluator_.variation(), shard_evaluator_.genomes(), threads_),
       last_progress_(Clock::now()),
+      last_watch_(Clock::now()),
       worked_until_(Clock::now()) {
     Peer& own = peer(own_rank_);
     own.known = true;
@@ -75,11 +86,11 @@ Scheduler::Scheduler(Communicator& communicator, Backend& backend, const Experim
 Scheduler::~Scheduler() {
     for (int rank = 0; rank < communicator_.size(); ++rank) {
         // A silent one may only have been suspended, and must not wait for its own watchdog then.
-        if (peer(rank).left || rank == own_rank_) {
+        if (!farewell_ || peer(rank).left || rank == own_rank_) {
             continue;
         }
         try {
-            send(communicator_, rank, Stop{farewell_});
+            send(communicator_, rank, Stop{*farewell_});
         } catch (const std::exception&) {
             // The worker's own watchdog ends it.
         }
@@ -87,7 +98,9 @@ Scheduler::~Scheduler() {
 }
 
 void Scheduler::gather() {
-    const double limit = std::min(experiment_.distribution.lease_seconds, longest_gather_seconds);
+    const double limit =
+        std::min(experiment_.distribution.lease_seconds,
+                 reign_.dead.empty() ? longest_gather_seconds : longest_second_gather);
     const Clock::time_point start = Clock::now();
     const auto missing = [this] {
         return std::count_if(peers_.begin(), peers_.end(),
@@ -120,10 +133,22 @@ std::vector<std::string> Scheduler::rank_lines() const {
 }
 
 void Scheduler::warn_of_sharing() {
-    std::map<std::pair<std::string, std::string>, std::vector<std::size_t>> users;
+    std::map<std::pair<std::string, std::string>, std::vector<std::size_t>> users, bound;
     for (std::size_t rank = 0; rank < peers_.size(); ++rank) {
         const Handshake& handshake = is_own(rank) ? handshake_ : peers_[rank].handshake;
         if (!handshake.device.empty()) users[{handshake.host, handshake.device}].push_back(rank);
+        if (const std::size_t at = handshake.fingerprint.find(bound_to); at != std::string::npos)
+            bound[{handshake.host, handshake.fingerprint.substr(at + bound_to.size())}].push_back(
+                rank);
+    }
+    for (const auto& [place, ranks] : bound) {
+        const Handshake& first =
+            is_own(ranks.front()) ? handshake_ : peers_[ranks.front()].handshake;
+        if (ranks.size() <= first.processors) continue;
+        reporter_.warning(fmt::format(
+            "ranks {} on {} are bound to the same processors, {} (they wait for each other while "
+            "others of the host may be idle) bind each to its own, or none (--bind-to none)",
+            fmt::join(ranks, ", "), place.first, place.second));
     }
     for (const auto& [place, ranks] : users) {
         if (ranks.size() < 2) continue;
@@ -134,51 +159,83 @@ void Scheduler::warn_of_sharing() {
     }
 }
 
+void Scheduler::warn_of_window() {
+    const evolve::SteadyStateSettings& steady = experiment_.steady_state;
+    const std::size_t queues = peers_.size() * shards_in_flight;
+    if (peers_.size() > 1 && steady.on() && steady.window < queues) {
+        reporter_.warning(fmt::format(
+            "steady_state.window is {} ({} ranks have room for {} births, so some of them wait) a "
+            "run of its own with a larger window would be faster",
+            steady.window, peers_.size(), queues));
+    }
+}
+
 std::string Scheduler::title(int rank) {
     return peer(rank).known ? fmt::format("rank {} on {}", rank, peer(rank).handshake.host)
                             : fmt::format("rank {}", rank);
 }
 
+void Scheduler::begin_rounds() {
+    while (progress_.size() < follower_.open()) {
+        const std::uint64_t generation = follower_.round()->generation() + progress_.size();
+        if (!progress_.empty() && generation >= experiment_.stop.generations) {
+            return;
+        }
+        const SharedRound& round = follower_.round(generation);
+        const auto shard_size = static_cast<std::size_t>(experiment_.distribution.shard_size);
+        Progress& begun = progress_.emplace_back(
+            Progress{round,
+                     LeaseTable(round->order.size(), first_shard_of(generation), shard_size),
+                     {},
+                     std::vector<std::uint32_t>(round->order.size(), 0U),
+                     {},
+                     0});
+        begun.results.scores = evolve::Scores(round->strategy->births());
+    }
+}
+
+Scheduler::Progress* Scheduler::progress_of(std::uint64_t shard) {
+    const std::uint64_t ahead = generation_of(shard) - follower_.round()->generation();
+    return ahead < progress_.size() ? &progress_[ahead] : nullptr;
+}
+
 std::optional<GenerationResults> Scheduler::evaluate() {
-    const Round& round = *follower_.round();
-    const auto shard_size = static_cast<std::size_t>(experiment_.distribution.shard_size);
-    progress_.emplace(Progress{LeaseTable(round.order.size(), next_shard_, shard_size),
-                               {},
-                               std::vector<std::uint32_t>(round.order.size(), 0U),
-                               {},
-                               0});
-    progress_->results.scores = evolve::Scores(round.strategy->births());
+    begin_rounds();
+    consider_all();
     if (compute_) {
         work_with_others();
     } else {
         work_inline();
     }
-    next_shard_ = progress_->leases.next_shard();
-    const bool done = progress_->leases.done();
-    GenerationResults results = std::move(progress_->results);
+    Progress& told = progress_.front();
+    if (!told.leases.done()) {
+        return std::nullopt;
+    }
+    GenerationResults results = std::move(told.results);
     const bool made_here = experiment_.distribution.exchange == Exchange::genomes;
-    for (std::size_t item = 0; item < progress_->ranks.size(); ++item) {
+    for (std::size_t item = 0; item < told.ranks.size(); ++item) {
         const std::uint32_t rank =
-            made_here ? static_cast<std::uint32_t>(own_rank_) : progress_->ranks[item];
+            made_here ? static_cast<std::uint32_t>(own_rank_) : told.ranks[item];
         if (results.holders.empty() || results.holders.back().rank != rank) {
             results.holders.push_back({0, rank});
         }
         results.holders.back().end = static_cast<std::uint32_t>(item + 1);
     }
-    progress_.reset();
-    return done ? std::optional(std::move(results)) : std::nullopt;
+    return results;
 }
 
 void Scheduler::work_inline() {
-    while (!progress_->leases.done() && !interrupted()) {
+    Progress& told = progress_.front();
+    while (!told.leases.done() && !interrupted()) {
         const auto shard =
-            progress_->leases.issue(own_rank_, limits(own_rank_), Clock::time_point::max());
+            told.leases.issue(own_rank_, limits(own_rank_, told.leases), Clock::time_point::max());
         CAMBRIAN_ASSERT(shard.has_value());
-        if (!bring_parents(shard->items)) {
+        const Assignment given{told, *shard};
+        if (!bring_parents(given)) {
             return;
         }
         const Clock::time_point start = Clock::now();
-        Job job = job_of(*shard);
+        Job job = job_of(given);
         job.retired = std::move(retired_);
         JobResult result = shard_evaluator_.work(job);
         result.cost.wait = seconds_between(std::exchange(worked_until_, Clock::now()), start);
@@ -188,7 +245,7 @@ void Scheduler::work_inline() {
 }
 
 void Scheduler::work_with_others() {
-    while (!progress_->leases.done() && !interrupted()) {
+    while (!progress_.front().leases.done() && !interrupted()) {
         feed_workers();
         feed_own_thread();
         retired_ = nullptr;
@@ -200,9 +257,18 @@ void Scheduler::work_with_others() {
 }
 
 void Scheduler::follow(Record record) {
-    former_digest_ = follower_.round()->digest;
+    const Hash128 before = follower_.newest()->digest;
+    // They follow while this rank does.
+    const std::vector<std::uint32_t> told = spread(record);
     retired_ = follower_.apply(record);
-    last_record_ = std::move(record);
+    for (const std::uint32_t rank : told) {
+        peers_[rank].digest = follower_.newest()->digest;
+    }
+    steps_.push_back({before, std::move(record)});
+    while (steps_.size() > follower_.open()) {
+        steps_.pop_front();
+    }
+    progress_.pop_front();
 }
 
 std::optional<JobResult> Scheduler::evaluate_alone(SharedIndividual genome,
@@ -213,11 +279,21 @@ std::optional<JobResult> Scheduler::evaluate_alone(SharedIndividual genome,
     }
     compute_->submit(std::move(job));
     while (!interrupted()) {
+        // Others need not wait for it.
+        feed_workers();
+        feed_own_thread();
         serve(busy_patience);
-        while (auto result = compute_->take(microseconds{0})) {
+        watch_leases();
+        std::optional<JobResult> alone;
+        while (auto result = compute_->take()) {
             if (result->shard == 0) {
-                return result;
+                alone = std::move(result);
+            } else {
+                take_result(std::move(*result));
             }
+        }
+        if (alone) {
+            return alone;
         }
     }
     return std::nullopt;
@@ -238,11 +314,16 @@ bool Scheduler::has_gpu(int rank) const {
 }
 
 bool Scheduler::has_room(int rank) const {
-    return !has_gpu(rank) || !progress_->leases.busy(rank);
+    return !has_gpu(rank) || std::ranges::none_of(progress_, [rank](const Progress& round) {
+        return round.leases.busy(rank);
+    });
 }
 
-double Scheduler::share_of(int rank) const {
-    // A rank without a speed counts as much as the mean of the others.
+const Scheduler::Crew& Scheduler::crew() {
+    if (crew_) {
+        return *crew_;
+    }
+    Crew& crew = crew_.emplace();
     double known = 0.0;
     std::size_t ranks = 0;
     for (const Peer& entry : peers_) {
@@ -251,32 +332,35 @@ double Scheduler::share_of(int rank) const {
             ++ranks;
         }
     }
-    const double mean = ranks > 0 ? known / static_cast<double>(ranks) : 1.0;
-    const auto weight = [&](int other) {
-        const Speed& speed = peers_[static_cast<std::size_t>(other)].speed;
-        return speed.known() ? speed.births_in(1.0) : mean;
-    };
-    double all = weight(rank);
-    for (int other = 0; other < communicator_.size(); ++other) {
-        const bool serves = other == own_rank_ || serving(peers_[static_cast<std::size_t>(other)]);
-        // What is left is not for a GPU that has its share already.
-        if (other != rank && serves && has_room(other)) {
-            all += weight(other);
+    crew.mean = ranks > 0 ? known / static_cast<double>(ranks) : 1.0;
+    for (int rank = 0; rank < communicator_.size(); ++rank) {
+        const bool own = rank == own_rank_;
+        if (!own && !serving(peer(rank))) {
+            crew.absent.push_back(static_cast<std::uint32_t>(rank));
+            continue;
         }
+        crew.ranks += own ? 0 : 1;
+        const double speed = speed_of(peer(rank), crew.mean);
+        crew.speed += speed;
+        // What is left is not for a GPU that has its share already.
+        crew.free += has_room(rank) ? speed : 0.0;
     }
-    return weight(rank) / all;
+    return crew;
 }
 
-ShardLimits Scheduler::limits(int rank) const {
+ShardLimits Scheduler::limits(int rank, const LeaseTable& leases) {
     ShardLimits limits;
-    limits.ranks = 1 + static_cast<std::size_t>(
-                           std::count_if(peers_.begin(), peers_.end(),
-                                         [this](const Peer& entry) { return serving(entry); }));
+    limits.ranks = crew().ranks;
     limits.whole = has_gpu(rank);
-    limits.share = share_of(rank);
-    const Speed& speed = peers_[static_cast<std::size_t>(rank)].speed;
+    const Speed& speed = peer(rank).speed;
+    const double own_speed = speed_of(peer(rank), crew().mean);
+    limits.share = std::min(1.0, own_speed / crew().free);
+    limits.share_of_all = own_speed / crew().speed;
+    if (limits.whole) {
+        crew_.reset();  // It has no room any more.
+    }
     if (!speed.known()) {
-        limits.largest = limits.whole ? progress_->leases.items() : first_shard;
+        limits.largest = limits.whole ? leases.items() : first_shard;
         return limits;
     }
     const auto births_in = [&](double seconds) {
@@ -293,37 +377,49 @@ void Scheduler::note_speed(int rank, const ShardCost& cost, std::size_t births) 
         Speed& speed = peer(rank).speed;
         speed.seconds = 0.5 * speed.seconds + now;
         speed.births = 0.5 * speed.births + static_cast<double>(births);
+        crew_.reset();
     }
 }
 
-Scheduler::Clock::time_point Scheduler::lease_end() const {
+Clock::time_point Scheduler::lease_end() const {
     return Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(
                               experiment_.distribution.lease_seconds));
 }
 
-Job Scheduler::job_of(const Shard& shard) {
-    const SharedRound& round = follower_.round();
-    return {shard.id,
+Job Scheduler::job_of(const Assignment& given) const {
+    const SharedRound& round = given.progress.round;
+    return {given.shard.id,
             {evolve::Phase::train, round->generation()},
             round,
-            shard.items,
-            follower_.parents(),
+            given.shard.items,
+            follower_.parents(*round),
             {}};
+}
+
+std::optional<Scheduler::Assignment> Scheduler::next_shard(int rank, Clock::time_point deadline) {
+    for (Progress& round : progress_) {
+        if (round.leases.exhausted()) {
+            continue;
+        }
+        if (const auto shard = round.leases.issue(rank, limits(rank, round.leases), deadline)) {
+            return Assignment{round, *shard};
+        }
+    }
+    return std::nullopt;
 }
 
 void Scheduler::feed_own_thread() {
     while (compute_->in_flight() < shards_in_flight && has_room(own_rank_)) {
-        const auto shard =
-            progress_->leases.issue(own_rank_, limits(own_rank_), Clock::time_point::max());
-        if (!shard || !bring_parents(shard->items)) {
+        const auto given = next_shard(own_rank_, Clock::time_point::max());
+        if (!given || !bring_parents(*given)) {
             return;
         }
-        compute_->submit(job_of(*shard));
+        compute_->submit(job_of(*given));
     }
 }
 
 void Scheduler::take_own_results() {
-    while (auto result = compute_->take(microseconds{0})) {
+    while (auto result = compute_->take()) {
         take_result(std::move(*result));
     }
 }
@@ -338,22 +434,21 @@ void Scheduler::take_result(JobResult result) {
     }
     seconds_[static_cast<std::size_t>(own_rank_)] += result.cost;
     note_speed(own_rank_, result.cost, result.births.size());
-    if (result.round == follower_.round()) {
-        follower_.keep(result.births, result.genomes);
-        static_cast<void>(deliver(own_rank_, result.shard, result.scores));
-    }
+    follower_.keep(*result.round, result.births, result.genomes);
+    static_cast<void>(deliver(own_rank_, result.shard, result.scores));
 }
 
 void Scheduler::report_progress() {
     const Clock::time_point now = Clock::now();
     if (seconds_between(last_progress_, now) >= 0.1) {
         last_progress_ = now;
-        reporter_.progressed(follower_.round()->generation(), progress_->leases.accepted(),
-                             progress_->leases.items());
+        const Progress& told = progress_.front();
+        reporter_.progressed(told.round->generation(), told.leases.accepted(), told.leases.items());
     }
 }
 
-void Scheduler::check_scores(int rank, const Shard& shard, const ShardScores& scores) const {
+void Scheduler::check_scores(int rank, const Progress& progress, const Shard& shard,
+                             const ShardScores& scores) const {
     const auto refuse = [&](std::string_view why) {
         throw InputError(
             fmt::format("the scores of shard {} from rank {} are refused ({}) check "
@@ -361,11 +456,11 @@ void Scheduler::check_scores(int rank, const Shard& shard, const ShardScores& sc
                         shard.id, rank, why));
     };
     const std::size_t births = shard.items.size();
-    if (progress_->leases.holder(shard.id) != rank || scores.scores.fitness.size() != births ||
+    if (progress.leases.holder(shard.id) != rank || scores.scores.fitness.size() != births ||
         scores.scores.status.size() != births) {
         refuse("the rank was given another shard");
     }
-    const bool details = experiment_.log.individuals == LoggedIndividuals::all;
+    const bool details = experiment_.log.individuals != LoggedIndividuals::none;
     for (const std::size_t column :
          {scores.details.env_steps.size(), scores.details.parameters.size(),
           scores.details.retries.size()}) {
@@ -382,23 +477,24 @@ void Scheduler::check_scores(int rank, const Shard& shard, const ShardScores& sc
 }
 
 bool Scheduler::deliver(int rank, std::uint64_t shard, const ShardScores& scores) {
-    const Shard* issued = progress_ ? progress_->leases.find(shard) : nullptr;
+    Progress* progress = progress_of(shard);
+    const Shard* issued = progress != nullptr ? progress->leases.find(shard) : nullptr;
     if (issued == nullptr) {
         return false;  // Of a generation that others have finished.
     }
-    check_scores(rank, *issued, scores);
-    if (!progress_->leases.accept(shard)) {
+    check_scores(rank, *progress, *issued, scores);
+    if (!progress->leases.accept(shard)) {
         return false;
     }
-    std::fill_n(progress_->ranks.begin() + static_cast<std::ptrdiff_t>(issued->items.begin),
+    std::fill_n(progress->ranks.begin() + static_cast<std::ptrdiff_t>(issued->items.begin),
                 issued->items.size(), static_cast<std::uint32_t>(rank));
-    note_scores(issued->items, scores);
+    note_scores(*progress, issued->items, scores);
     return true;
 }
 
-void Scheduler::note_scores(OrderRange items, const ShardScores& shard) {
-    const Round& round = *follower_.round();
-    GenerationResults& results = progress_->results;
+void Scheduler::note_scores(Progress& progress, OrderRange items, const ShardScores& shard) {
+    const Round& round = *progress.round;
+    GenerationResults& results = progress.results;
     results.env_steps += shard.env_steps;
     results.retries += shard.retries;
     const bool details = !shard.details.parameters.empty();
@@ -429,16 +525,17 @@ void Scheduler::note_scores(OrderRange items, const ShardScores& shard) {
     }
 }
 
-void Scheduler::warn_of_failure(std::uint32_t position, const std::string& text) {
+void Scheduler::warn_of_failure(Progress& progress, std::uint32_t position,
+                                const std::string& text) {
     // A cause that all share would fill the console; generations.csv counts them.
     constexpr std::uint64_t max_warnings = 3;
-    const Round& round = *follower_.round();
-    ++progress_->failures;
-    if (progress_->failures <= max_warnings) {
+    const Round& round = *progress.round;
+    ++progress.failures;
+    if (progress.failures <= max_warnings) {
         reporter_.warning(fmt::format(
             "birth {} of generation {} cannot be evaluated ({}) it gets the worst fitness",
             round.strategy->first_birth() + position, round.generation(), text));
-    } else if (progress_->failures == max_warnings + 1) {
+    } else if (progress.failures == max_warnings + 1) {
         reporter_.warning(fmt::format(
             "more births of generation {} cannot be evaluated (after {} they are only counted) see "
             "the column invalid of generations.csv",
@@ -447,14 +544,16 @@ void Scheduler::warn_of_failure(std::uint32_t position, const std::string& text)
 }
 
 void Scheduler::fail_shard(int rank, std::uint64_t shard, const std::string& text) {
-    const Shard* issued = progress_ ? progress_->leases.find(shard) : nullptr;
-    if (issued == nullptr || progress_->leases.holder(shard) != rank) {
+    Progress* progress = progress_of(shard);
+    const Shard* issued = progress != nullptr ? progress->leases.find(shard) : nullptr;
+    if (issued == nullptr || progress->leases.holder(shard) != rank) {
         return;
     }
+    consider_all();
     // The scores of what failed twice are the worst already, with which all begin.
-    for (std::size_t item : progress_->leases.fail(shard)) {
-        progress_->ranks[item] = static_cast<std::uint32_t>(rank);
-        warn_of_failure(follower_.round()->order[item], text);
+    for (std::size_t item : progress->leases.fail(shard)) {
+        progress->ranks[item] = static_cast<std::uint32_t>(rank);
+        warn_of_failure(*progress, progress->round->order[item], text);
     }
 }
 

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <span>
@@ -19,6 +20,7 @@
 #include "cambrian/distributed/run.hpp"
 #include "cambrian/distributed/worker/compute_thread.hpp"
 #include "cambrian/distributed/worker/shard_evaluator.hpp"
+#include "cambrian/engine/core/clock.hpp"
 #include "cambrian/engine/core/thread_pool.hpp"
 
 namespace cambrian::distributed {
@@ -54,19 +56,27 @@ class Scheduler {
     void gather();
     /// One line about each rank.
     [[nodiscard]] std::vector<std::string> rank_lines() const;
-    /// Warns where ranks of one host use the same GPU.
+    /// Warns where ranks of one host use the same GPU, or are bound to the same processors.
     void warn_of_sharing();
+    /// Warns where ranks wait for each other because the window of the steady state is small.
+    void warn_of_window();
 
-    /// The round under way, with the genomes that are here.
+    /// The rounds under way, with the genomes that are here.
     [[nodiscard]] Follower& follower() { return follower_; }
-    /// What becomes of its births; nothing when interrupted.
+    /// What becomes of the births of the oldest open round, while those of the others are
+    /// evaluated, too, where a rank has nothing else to do; nothing when interrupted.
     [[nodiscard]] std::optional<GenerationResults> evaluate();
     /// The next round, here and with the next orders everywhere.
     void follow(Record record);
-    /// The genome of a position of the round, which this rank evaluated; nothing when interrupted.
+    /// Births that are under way are no longer wanted: the run ends.
+    void rest() { progress_.clear(); }
+    /// The genome of a position of the oldest open round, which this rank evaluated; nothing when
+    /// interrupted.
     [[nodiscard]] std::optional<SharedIndividual> genome_of(std::uint64_t position,
                                                             std::uint32_t evaluator);
-    /// Brings the genomes of all parents of the round here. False when interrupted.
+    /// The genome of a member of the newest round; nothing when interrupted.
+    [[nodiscard]] std::optional<SharedIndividual> member_genome(std::size_t place);
+    /// Brings the genomes of all parents of the open rounds here. False when interrupted.
     [[nodiscard]] bool gather_parents();
     /// Evaluates one genome on this rank; nothing when interrupted.
     [[nodiscard]] std::optional<JobResult> evaluate_alone(SharedIndividual genome,
@@ -78,8 +88,8 @@ class Scheduler {
     /// Of the coordinator's thread, beside those that work on shards.
     [[nodiscard]] ThreadPool& threads() { return threads_; }
     /// The same genome with its weights on the host.
-    [[nodiscard]] SharedIndividual home(SharedIndividual genome) const {
-        return shard_evaluator_.home(std::move(genome));
+    [[nodiscard]] SharedIndividual on_host(SharedIndividual genome) const {
+        return shard_evaluator_.on_host(std::move(genome));
     }
     [[nodiscard]] GenomePool& genome_memory() { return shard_evaluator_.genomes(); }
     [[nodiscard]] const evolve::Variation& variation() const {
@@ -87,12 +97,10 @@ class Scheduler {
     }
     /// What orders say of who coordinates.
     void set_reign(const Reign& reign) { reign_ = reign; }
-    /// What the workers' logs will say of the end.
-    void set_farewell(std::string reason) { farewell_ = std::move(reason); }
+    /// What the workers' logs will say of the end; nothing: they are not told of one.
+    void set_farewell(std::optional<std::string> reason) { farewell_ = std::move(reason); }
 
   private:
-    using Clock = std::chrono::steady_clock;
-
     /// Recent work of a rank: the last shard in full, each one before at half of its weight.
     struct Speed {
         double seconds = 0.0;
@@ -106,19 +114,40 @@ class Scheduler {
         bool known = false;   ///< It said handshake.
         bool silent = false;  ///< Its lease lapsed: nothing is sent until it speaks.
         bool left = false;
+        bool passed_over = false;  ///< Nothing is for it until it speaks, or shards come back.
         std::uint32_t room = 0;
         std::uint64_t damaged = 0;  ///< Messages that could not be read.
         Handshake handshake;
         Clock::time_point heard;
         Hash128 digest;  ///< Of the round it follows.
     };
-    /// The generation in progress.
+    /// All ranks at a glance.
+    struct Crew {
+        std::size_t ranks = 1;              ///< That take part, the coordinator included.
+        double mean = 1.0;                  ///< Speed of one whose own is not known.
+        double speed = 0.0;                 ///< Of all, births in a second.
+        double free = 0.0;                  ///< Of those that have room.
+        std::vector<std::uint32_t> absent;  ///< Ranks that answer nobody.
+    };
+    /// A round in progress.
     struct Progress {
+        SharedRound round;
         LeaseTable leases;
         GenerationResults results;
         std::vector<std::uint32_t> ranks;  ///< Who evaluated each item.
         std::vector<ReadyChild> children;  ///< By item, where they are made here for others.
         std::uint64_t failures = 0;        ///< Births that could not be evaluated.
+    };
+
+    /// A shard, and the round it is of.
+    struct Assignment {
+        Progress& progress;
+        Shard shard;
+    };
+    /// A decision about the state with a digest.
+    struct Step {
+        Hash128 before;
+        Record record;
     };
 
     [[nodiscard]] bool interrupted() const { return interrupt_.load() != 0; }
@@ -127,28 +156,48 @@ class Scheduler {
         return peer.known && !peer.silent && !peer.left;
     }
     /// How much a rank may be given next, from how fast each has been.
-    [[nodiscard]] ShardLimits limits(int rank) const;
+    [[nodiscard]] ShardLimits limits(int rank, const LeaseTable& leases);
     /// Whether a rank may be given more: one with a GPU wants one large shard at a time, a GPU
     /// being as slow with half of the individuals.
     [[nodiscard]] bool has_room(int rank) const;
     [[nodiscard]] bool has_gpu(int rank) const;
-    [[nodiscard]] double share_of(int rank) const;
+    /// Counted once for all that is handed out between two messages.
+    [[nodiscard]] const Crew& crew();
+    [[nodiscard]] double speed_of(const Peer& peer, double otherwise) const {
+        return peer.speed.known() ? peer.speed.births_in(1.0) : otherwise;
+    }
     [[nodiscard]] Clock::time_point lease_end() const;
     [[nodiscard]] std::string title(int rank);
 
+    /// Begins the open rounds that the run will come to.
+    void begin_rounds();
+    /// The round of a shard; null where it is not in progress.
+    [[nodiscard]] Progress* progress_of(std::uint64_t shard);
     void work_inline();
     void work_with_others();
-    [[nodiscard]] Job job_of(const Shard& shard);
+    [[nodiscard]] Job job_of(const Assignment& given) const;
     void feed_own_thread();
     void feed_workers();
-    /// The next shard for a rank that wants one.
-    [[nodiscard]] std::optional<Shard> next_shard(int rank);
-    [[nodiscard]] ShardOrder order_of(int rank, const Shard& shard);
+    /// The next shard for a rank, of the oldest round that has one.
+    [[nodiscard]] std::optional<Assignment> next_shard(int rank, Clock::time_point deadline);
+    [[nodiscard]] std::optional<Assignment> next_shard_of_worker(int rank);
+    /// There may be something for every rank.
+    void consider_all();
+    /// Without births: what a rank lacks to know the newest round.
+    [[nodiscard]] ShardOrder empty_order(int rank);
+    [[nodiscard]] ShardOrder order_of(int rank, const Assignment& given);
+    /// Tells workers that have just asked for births what leads to the next round: few, who pass it
+    /// on. → All of them.
+    std::vector<std::uint32_t> spread(const Record& record);
+    void tell_round(int rank);
     /// Makes the children of a shard here. False when interrupted.
-    [[nodiscard]] bool make_children(const Shard& shard);
+    [[nodiscard]] bool make_children(const Assignment& given);
     /// Parents that are not here come here. False when interrupted.
-    [[nodiscard]] bool bring_parents(OrderRange births);
-    [[nodiscard]] bool bring(std::span<const std::uint32_t> places);
+    [[nodiscard]] bool bring_parents(const Assignment& given);
+    [[nodiscard]] bool bring(const Round& round, std::span<const std::uint32_t> places);
+    /// One genome, see fetch(); nothing when interrupted.
+    [[nodiscard]] std::optional<SharedIndividual> fetch_one(evolve::BirthId origin,
+                                                            std::uint32_t holder);
     /// The genomes of these births, from other ranks or made again. False when interrupted.
     [[nodiscard]] bool fetch(std::span<const evolve::BirthId> origins,
                              std::span<const std::uint32_t> holders, Ancestry::Genomes& genomes);
@@ -166,10 +215,11 @@ class Scheduler {
     void take_genomes(int rank, const GenomeReply& reply);
     /// False where the answer does not count.
     bool deliver(int rank, std::uint64_t shard, const ShardScores& scores);
-    void check_scores(int rank, const Shard& shard, const ShardScores& scores) const;
-    void note_scores(OrderRange items, const ShardScores& scores);
+    void check_scores(int rank, const Progress& progress, const Shard& shard,
+                      const ShardScores& scores) const;
+    static void note_scores(Progress& progress, OrderRange items, const ShardScores& scores);
     /// Says why a birth failed; of many in one generation only the first few.
-    void warn_of_failure(std::uint32_t position, const std::string& text);
+    void warn_of_failure(Progress& progress, std::uint32_t position, const std::string& text);
     void fail_shard(int rank, std::uint64_t shard, const std::string& text);
     void report_progress();
     void note_speed(int rank, const ShardCost& cost, std::size_t births);
@@ -186,20 +236,20 @@ class Scheduler {
     const std::atomic<int>& interrupt_;
     Handshake handshake_;
     std::vector<Peer> peers_;
+    std::optional<Crew> crew_;
     std::vector<ShardCost> seconds_;
     ShardEvaluator shard_evaluator_;  ///< Before whatever holds genomes that it made.
     ThreadPool& threads_;
     const Ancestry& ancestry_;
     Follower follower_;
-    std::optional<Record> last_record_;    ///< That led to the round under way,
-    Hash128 former_digest_;                ///< from this one.
+    std::deque<Step> steps_;               ///< The last, as many as rounds are open.
     std::shared_ptr<const void> retired_;  ///< Freed once others have work.
     Ancestry::Genomes fetched_;            ///< Null until they come.
-    std::optional<Progress> progress_;
-    std::uint64_t next_shard_ = 1;
+    std::deque<Progress> progress_;        ///< Of the first open rounds; empty between rounds.
     Clock::time_point last_progress_;
+    Clock::time_point last_watch_;
     Clock::time_point worked_until_;  ///< Where no thread works but this one.
-    std::string farewell_ = "the run has ended";
+    std::optional<std::string> farewell_ = "the run has ended";
     std::unique_ptr<ComputeThread> compute_;  ///< None with one rank, which works on its own.
 };
 

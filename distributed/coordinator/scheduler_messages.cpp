@@ -16,12 +16,20 @@ using std::chrono::microseconds;
 
 constexpr std::uint32_t largest_room = 8;
 constexpr std::uint64_t damage_warnings = 3;
+/// Whoever has asked is not to wait until all others have.
+constexpr int messages_at_once = 32;
+/// Between looks at all leases.
+constexpr std::chrono::milliseconds watch_pause{10};
 constexpr std::size_t reply_bytes = std::size_t{64} << 20U;
 
 }  // namespace
 
 void Scheduler::serve(microseconds patience) {
-    while (auto message = communicator_.receive(patience)) {
+    for (int heard = 0; heard < messages_at_once; ++heard) {
+        const auto message = communicator_.receive(patience);
+        if (!message) {
+            return;
+        }
         const Clock::time_point start = Clock::now();
         handle(*message);
         seconds_[static_cast<std::size_t>(own_rank_)].communicate +=
@@ -37,6 +45,8 @@ void Scheduler::handle(const Message& message) {
     }
     Peer& worker = peer(message.source);
     worker.heard = Clock::now();
+    worker.passed_over = false;
+    crew_.reset();
     if (std::exchange(worker.silent, false)) {
         reporter_.warning(fmt::format("{} speaks again", title(message.source)));
     }
@@ -61,8 +71,8 @@ void Scheduler::dispatch(const Message& message) {
             return;
         case MessageKind::heartbeat:
             for (std::uint64_t shard : decode_message<Heartbeat>(message.payload, source).shards) {
-                if (progress_) {
-                    progress_->leases.renew(rank, shard, lease_end());
+                if (Progress* progress = progress_of(shard)) {
+                    progress->leases.renew(rank, shard, lease_end());
                 }
             }
             send(communicator_, rank, Heartbeat{{}, reign_.epoch});
@@ -81,6 +91,10 @@ void Scheduler::dispatch(const Message& message) {
                 InitialReply{initial ? evolve::encode(initial->genome) : std::vector<std::byte>{}});
             return;
         }
+        case MessageKind::round_request:
+            static_cast<void>(decode_message<RoundRequest>(message.payload, source));
+            tell_round(rank);
+            return;
         case MessageKind::genomes:
             take_genomes(rank, decode_message<GenomeReply>(message.payload, source));
             return;
@@ -88,6 +102,7 @@ void Scheduler::dispatch(const Message& message) {
         case MessageKind::stop:
         case MessageKind::initial:
         case MessageKind::record:
+        case MessageKind::round_end:
             break;
     }
     throw InputError(
@@ -100,6 +115,8 @@ void Scheduler::welcome(int rank, Handshake handshake) {
     check_same(handshake_, handshake, rank, experiment_.distribution.mixed);
     peer(rank).handshake = std::move(handshake);
     peer(rank).known = true;
+    // A word to live by: from now on it follows where this rank dies.
+    send(communicator_, rank, Heartbeat{{}, reign_.epoch});
 }
 
 void Scheduler::take_request(int rank, Request request) {
@@ -119,9 +136,10 @@ void Scheduler::take_failure(int rank, const ShardFailure& failure) {
         return;
     }
     peer(rank).left = true;
-    if (progress_) {
-        progress_->leases.withdraw(rank);
+    for (Progress& round : progress_) {
+        round.leases.withdraw(rank);
     }
+    consider_all();
     reporter_.warning(
         fmt::format("{} leaves the run ({}) its shards go to others", title(rank), failure.text));
 }
@@ -173,16 +191,24 @@ void Scheduler::take_genomes(int rank, const GenomeReply& reply) {
 
 void Scheduler::watch_leases() {
     const Clock::time_point now = Clock::now();
+    if (now - last_watch_ < watch_pause) {
+        return;
+    }
+    last_watch_ = now;
     const auto fall_silent = [&](int rank) {
+        consider_all();
         if (!std::exchange(peer(rank).silent, true)) {
+            crew_.reset();
             reporter_.warning(
                 fmt::format("{} has been silent for a lease of {:g} seconds (it is "
                             "dead or stuck) its shards go to others",
                             title(rank), experiment_.distribution.lease_seconds));
         }
     };
-    for (const LeaseTable::Lapse& lapse : progress_->leases.expire(now)) {
-        fall_silent(lapse.rank);
+    for (Progress& round : progress_) {
+        for (const LeaseTable::Lapse& lapse : round.leases.expire(now)) {
+            fall_silent(lapse.rank);
+        }
     }
     for (int rank = 0; rank < communicator_.size(); ++rank) {
         const double silence = std::chrono::duration<double>(now - peer(rank).heard).count();

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <iterator>
 #include <map>
 #include <utility>
@@ -16,71 +17,118 @@ namespace {
 /// How long another rank may take to hand over genomes, as a share of a lease.
 constexpr double fetching_share = 0.25;
 constexpr std::chrono::microseconds fetching_patience{200};
+/// Ranks that the coordinator tells of a new round itself; more tell each other.
+constexpr std::size_t ranks_told_at_once = 16;
 
 }  // namespace
 
 void Scheduler::feed_workers() {
-    for (int rank = 0; rank < communicator_.size(); ++rank) {
-        while (const auto shard = next_shard(rank)) {
-            if (experiment_.distribution.exchange == Exchange::genomes && !make_children(*shard)) {
+    // In turns: nobody waits for a first shard while others get a second.
+    for (bool given = true; given;) {
+        given = false;
+        for (int rank = 0; rank < communicator_.size(); ++rank) {
+            const auto next = next_shard_of_worker(rank);
+            if (!next) {
+                continue;
+            }
+            if (experiment_.distribution.exchange == Exchange::genomes && !make_children(*next)) {
                 return;
             }
-            send(communicator_, rank, order_of(rank, *shard));
+            send(communicator_, rank, order_of(rank, *next));
+            given = true;
         }
     }
 }
 
-std::optional<Shard> Scheduler::next_shard(int rank) {
+std::optional<Scheduler::Assignment> Scheduler::next_shard_of_worker(int rank) {
     Peer& worker = peer(rank);
-    if (!serving(worker) || worker.room == 0 || !has_room(rank)) {
+    if (worker.passed_over || !serving(worker) || worker.room == 0 || !has_room(rank)) {
         return std::nullopt;
     }
-    const auto shard = progress_->leases.issue(rank, limits(rank), lease_end());
-    if (shard) {
+    const auto given = next_shard(rank, lease_end());
+    if (given) {
         --worker.room;
     }
-    return shard;
+    worker.passed_over = !given;
+    return given;
 }
 
-ShardOrder Scheduler::order_of(int rank, const Shard& shard) {
-    const Round& round = *follower_.round();
+void Scheduler::consider_all() {
+    for (Peer& worker : peers_) {
+        worker.passed_over = false;
+    }
+}
+
+ShardOrder Scheduler::empty_order(int rank) {
+    const Round& newest = *follower_.newest();
     ShardOrder order;
-    order.digest = round.digest;
+    order.digest = newest.digest;
+    order.generation = newest.generation();
     order.epoch = reign_.epoch;
+    order.absent = crew().absent;
+    Peer& worker = peer(rank);
+    if (worker.digest == newest.digest) {
+        return order;
+    }
+    const auto lacking = std::ranges::find(steps_, worker.digest, &Step::before);
+    for (auto step = lacking; step != steps_.end(); ++step) {
+        order.records.push_back(step->record);
+    }
+    if (lacking == steps_.end()) {
+        order.state = RoundState{newest.strategy->save(), follower_.holders()};
+    }
+    worker.digest = newest.digest;
+    return order;
+}
+
+ShardOrder Scheduler::order_of(int rank, const Assignment& given) {
+    const Shard& shard = given.shard;
+    ShardOrder order = empty_order(rank);
+    order.ahead = given.progress.round->generation() - follower_.round()->generation();
     order.shard = shard.id;
     order.begin = shard.items.begin;
     order.end = shard.items.end;
-    Peer& worker = peer(rank);
-    if (worker.digest != round.digest) {
-        if (last_record_ && worker.digest == former_digest_) {
-            order.record = last_record_;
-        } else {
-            order.state = RoundState{round.strategy->save(), round.holders};
-        }
-        worker.digest = round.digest;
-    }
-    for (int other = 0; other < communicator_.size(); ++other) {
-        if (other != own_rank_ && !serving(peer(other))) {
-            order.absent.push_back(static_cast<std::uint32_t>(other));
-        }
-    }
     if (experiment_.distribution.exchange == Exchange::genomes) {
         for (std::size_t item = shard.items.begin; item < shard.items.end; ++item) {
-            const ReadyChild& child = progress_->children[item];
+            const ReadyChild& child = given.progress.children[item];
             order.children.push_back({evolve::encode(*child.genome), child.retries});
         }
     }
     return order;
 }
 
-bool Scheduler::make_children(const Shard& shard) {
-    if (!bring_parents(shard.items)) {
+std::vector<std::uint32_t> Scheduler::spread(const Record& record) {
+    RoundEnd end{reign_.epoch, record};
+    for (int rank = 0; rank < communicator_.size(); ++rank) {
+        const Peer& worker = peer(rank);
+        if (serving(worker) && worker.room > 0 && worker.digest == follower_.newest()->digest) {
+            end.ranks.push_back(static_cast<std::uint32_t>(rank));
+        }
+    }
+    const auto root = static_cast<std::size_t>(std::sqrt(static_cast<double>(end.ranks.size())));
+    const std::size_t first = std::min(std::max(root, ranks_told_at_once), end.ranks.size());
+    end.first = static_cast<std::uint32_t>(first);
+    const std::vector<std::byte> bytes = encode_message(end);
+    for (std::size_t i = 0; i < first; ++i) {
+        communicator_.send(static_cast<int>(end.ranks[i]), RoundEnd::kind, bytes);
+    }
+    return end.ranks;
+}
+
+void Scheduler::tell_round(int rank) {
+    peer(rank).digest = {};  // It needs all of it.
+    send(communicator_, rank, empty_order(rank));
+}
+
+bool Scheduler::make_children(const Assignment& given) {
+    if (!bring_parents(given)) {
         return false;
     }
-    const Round& round = *follower_.round();
-    std::vector<ReadyChild>& children = progress_->children;
+    const Shard& shard = given.shard;
+    const Round& round = *given.progress.round;
+    std::vector<ReadyChild>& children = given.progress.children;
     children.resize(round.order.size());
-    const PoolGenomes& parents = *follower_.parents();
+    const PoolGenomes& parents = *follower_.parents(round);
     for_each_index(threads_, shard.items.size(), block_of_genomes, [&](std::size_t i) {
         const std::size_t item = shard.items.begin + i;
         if (!children[item].genome) {  // Else the shard came back from another rank.
@@ -93,26 +141,41 @@ bool Scheduler::make_children(const Shard& shard) {
     for (std::size_t item = shard.items.begin; item < shard.items.end; ++item) {
         genomes.push_back(children[item].genome);
     }
-    follower_.keep(shard.items, genomes);
+    follower_.keep(round, shard.items, genomes);
     return true;
 }
 
-bool Scheduler::bring_parents(OrderRange births) {
-    return bring(follower_.missing_parents(births, evolve::Parents::most * births.size()));
+bool Scheduler::bring_parents(const Assignment& given) {
+    const OrderRange births = given.shard.items;
+    const Round& round = *given.progress.round;
+    return bring(round, follower_.missing_parents(round, births,
+                                                  evolve::Parents::max_count * births.size()));
 }
 
 bool Scheduler::gather_parents() {
-    std::vector<std::uint32_t> missing;
-    for (std::uint32_t place = 0; place < follower_.parents()->size(); ++place) {
-        if (!follower_.parent(place)) {
-            missing.push_back(place);
+    for (std::size_t ahead = 0; ahead < follower_.open(); ++ahead) {
+        const SharedRound round = follower_.round(follower_.round()->generation() + ahead);
+        const std::shared_ptr<const PoolGenomes> parents = follower_.parents(*round);
+        std::vector<std::uint32_t> missing;
+        for (std::uint32_t place = 0; place < parents->size(); ++place) {
+            if ((*parents)[place]) {
+                continue;
+            }
+            const evolve::BirthId origin = round->strategy->parent_pool()[place].origin;
+            if (SharedIndividual here = follower_.find(origin)) {
+                follower_.fill(*round, place, std::move(here));
+            } else {
+                missing.push_back(place);
+            }
+        }
+        if (!bring(*round, missing)) {
+            return false;
         }
     }
-    return bring(missing);
+    return true;
 }
 
-bool Scheduler::bring(std::span<const std::uint32_t> places) {
-    const Round& round = *follower_.round();
+bool Scheduler::bring(const Round& round, std::span<const std::uint32_t> places) {
     std::vector<evolve::BirthId> origins;
     std::vector<std::uint32_t> holders;
     for (const std::uint32_t place : places) {
@@ -124,7 +187,7 @@ bool Scheduler::bring(std::span<const std::uint32_t> places) {
         return false;
     }
     for (std::size_t i = 0; i < places.size(); ++i) {
-        follower_.fill(places[i], genomes.at(origins[i]));
+        follower_.fill(round, places[i], genomes.at(origins[i]));
     }
     return true;
 }
@@ -136,16 +199,26 @@ std::optional<SharedIndividual> Scheduler::genome_of(std::uint64_t position,
     }
     const Round& round = *follower_.round();
     const evolve::Birth birth = round.strategy->birth(position);
-    evolve::BirthId origin = birth.id;
-    std::uint32_t holder = evaluator;
-    if (birth.recipe == evolve::Recipe::carry) {
-        const std::size_t place = index_of(birth.parents.front().place);
-        if (follower_.parent(place)) {
-            return follower_.parent(place);
-        }
-        origin = round.strategy->parent_pool()[place].origin;
-        holder = round.holders[place];
+    if (birth.recipe != evolve::Recipe::carry) {
+        return fetch_one(birth.id, evaluator);
     }
+    const std::size_t place = index_of(birth.parents.front().place);
+    if (const SharedIndividual& parent = (*follower_.parents(round))[place]) {
+        return parent;
+    }
+    return fetch_one(round.strategy->parent_pool()[place].origin, round.holders[place]);
+}
+
+std::optional<SharedIndividual> Scheduler::member_genome(std::size_t place) {
+    const Round& round = *follower_.newest();
+    const evolve::BirthId origin = round.strategy->parent_pool()[place].origin;
+    if (SharedIndividual here = follower_.find(origin)) {
+        return here;
+    }
+    return fetch_one(origin, round.holders[place]);
+}
+
+std::optional<SharedIndividual> Scheduler::fetch_one(evolve::BirthId origin, std::uint32_t holder) {
     Ancestry::Genomes genomes;
     if (!fetch(std::span(&origin, 1), std::span(&holder, 1), genomes)) {
         return std::nullopt;

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "cambrian/engine/core/clock.hpp"
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/io/container.hpp"
 #include "cambrian/evolve/runs/run_file.hpp"
@@ -18,8 +19,6 @@ namespace cambrian::distributed {
 namespace fs = std::filesystem;
 
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 constexpr const char* reign_name = "coordinator.json";
 /// Between the tries of two ranks: longer than it takes to note that one has succeeded.
@@ -94,12 +93,13 @@ void ReignWatch::check() {
     const std::array<std::int64_t, 3> found{static_cast<std::int64_t>(about.st_ino),
                                             static_cast<std::int64_t>(about.st_mtim.tv_sec),
                                             static_cast<std::int64_t>(about.st_mtim.tv_nsec)};
+    const std::lock_guard lock(mutex_);
     if (found == seen_) {
         return;
     }
     const auto now = read_reign(file_.parent_path());
     if (now && now->epoch > own_.epoch) {
-        throw Error(fmt::format(
+        throw Deposed(fmt::format(
             "this rank coordinates no more (rank {} has taken {} over in epoch {}, this was {}) "
             "what it had not committed is the other's to do; nothing was written",
             now->rank, file_.parent_path().string(), now->epoch, own_.epoch));
@@ -109,7 +109,8 @@ void ReignWatch::check() {
 
 std::optional<Reign> await_successor(const fs::path& directory, Communicator& communicator,
                                      const Reign& former, const std::atomic<int>& interrupt,
-                                     const std::function<void(const std::string&)>& say) {
+                                     const std::function<void(const std::string&)>& say,
+                                     bool kill_stopped) {
     const int size = communicator.size();
     const int place = (communicator.rank() - former.rank - 1 + size) % size;
     Clock::time_point next = Clock::now() + place * turn;
@@ -122,7 +123,10 @@ std::optional<Reign> await_successor(const fs::path& directory, Communicator& co
             if (const auto reign = try_to_follow(directory, former, communicator.rank())) {
                 return reign;
             }
-            if (!std::exchange(said, true)) {
+            if (const auto killed = kill_stopped ? kill_stopped_holder(directory) : std::nullopt) {
+                say(fmt::format("rank {} was silent and stopped: {} was killed", former.rank,
+                                *killed));
+            } else if (!std::exchange(said, true)) {
                 say(fmt::format(
                     "rank {} is silent, and still holds {} (it is stopped, or its host was cut "
                     "off) the run waits for it: end its process to have another rank go on",
@@ -141,8 +145,10 @@ std::optional<Reign> await_successor(const fs::path& directory, Communicator& co
 std::optional<Reign> await_other_successor(const fs::path& directory, Communicator& communicator,
                                            const Reign& former, const std::atomic<int>& interrupt,
                                            double seconds) {
-    const Clock::time_point end = Clock::now() + std::chrono::duration_cast<Clock::duration>(
-                                                     std::chrono::duration<double>(seconds));
+    // As long as two turns of all that may follow: the first may find the lock in other hands.
+    const Clock::time_point end =
+        Clock::now() + 2 * communicator.size() * turn +
+        std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
     while (interrupt.load() == 0 && Clock::now() < end) {
         if (const auto reign = successor_of(former, directory, communicator.size())) {
             return reign;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <mutex>
 #include <optional>
 #include <string>
 
@@ -24,12 +25,14 @@ class ReignWatch {
   public:
     /// @param own what the directory says of this rank.
     ReignWatch(std::filesystem::path directory, Reign own);
-    /// Throws Error where the directory says that another rank coordinates since.
+    /// Throws Deposed where the directory says that another rank coordinates since. From any
+    /// thread.
     void check();
 
   private:
     std::filesystem::path file_;
     Reign own_;
+    std::mutex mutex_;
     /// Of the file that was read last: its number and when it was written.
     std::array<std::int64_t, 3> seen_{};
 };
@@ -37,13 +40,14 @@ class ReignWatch {
 /// After the silence of a coordinator: who follows. The directory's lock decides: it is free when
 /// the coordinator has died, and the first rank that gets it follows. Ranks try one after another.
 /// While the lock is held the coordinator lives, stopped or cut off, and all wait for it; `say` is
-/// told so once. Returns the former reign where the coordinator speaks again, and nothing when
-/// interrupted.
+/// told so once. With `kill_stopped` its process is killed where it is stopped on this host.
+/// Returns the former reign where the coordinator speaks again, and nothing when interrupted.
 [[nodiscard]] std::optional<Reign> await_successor(
     const std::filesystem::path& directory, Communicator& communicator, const Reign& former,
-    const std::atomic<int>& interrupt, const std::function<void(const std::string&)>& say);
+    const std::atomic<int>& interrupt, const std::function<void(const std::string&)>& say,
+    bool kill_stopped = false);
 /// The same for a rank that the lock does not keep out: it never follows itself, and waits for
-/// another one no longer than so many seconds.
+/// another one for so many seconds, and the tries of all ranks.
 [[nodiscard]] std::optional<Reign> await_other_successor(const std::filesystem::path& directory,
                                                          Communicator& communicator,
                                                          const Reign& former,

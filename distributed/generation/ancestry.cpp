@@ -27,14 +27,16 @@ std::vector<evolve::BirthId> origins_of(const evolve::Strategy& strategy,
 }  // namespace
 
 void Ancestry::begin(SharedStrategy strategy, std::span<const SharedIndividual> genomes) {
-    const std::span<const evolve::Member> members = strategy->parent_pool();
-    CAMBRIAN_EXPECT(genomes.size() == members.size());
     known_.clear();
-    for (std::size_t place = 0; place < members.size(); ++place) {
-        CAMBRIAN_EXPECT(genomes[place] != nullptr);
-        known_.emplace(members[place].origin, genomes[place]);
+    states_ = open_states(std::move(strategy));
+    std::size_t next = 0;
+    for (const SharedStrategy& state : states_) {
+        for (const evolve::Member& member : state->parent_pool()) {
+            CAMBRIAN_EXPECT(next < genomes.size() && genomes[next] != nullptr);
+            known_.emplace(member.origin, genomes[next++]);
+        }
     }
-    states_.assign(1, std::move(strategy));
+    CAMBRIAN_EXPECT(next == genomes.size());
 }
 
 void Ancestry::add(std::span<const std::byte> decision) {
@@ -86,7 +88,7 @@ Ancestry::Genomes Ancestry::make(std::span<const evolve::BirthId> origins,
         std::vector<SharedIndividual> children(positions.size());
         for_each_index(threads, positions.size(), block_of_genomes, [&](std::size_t i) {
             evolve::Birth birth = strategy.birth(positions[i]);
-            std::array<SharedIndividual, evolve::Parents::most> parents;
+            std::array<SharedIndividual, evolve::Parents::max_count> parents;
             evolve::Parents named;
             for (evolve::Parent parent : birth.parents) {
                 const std::size_t place = named.size();

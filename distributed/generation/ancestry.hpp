@@ -18,7 +18,9 @@ class Ancestry {
   public:
     using Genomes = std::unordered_map<evolve::BirthId, SharedIndividual>;
 
-    /// Begins anew. @param genomes of all members, by place.
+    /// Begins anew. @param genomes of all members by place, of the open states one after another,
+    /// the
+    ///     oldest first.
     void begin(SharedStrategy strategy, std::span<const SharedIndividual> genomes);
     /// The next step. Throws InputError where the decision is about another state.
     void add(std::span<const std::byte> decision);

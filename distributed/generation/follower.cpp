@@ -48,12 +48,19 @@ std::vector<std::uint32_t> named_places(const Round& round, OrderRange births,
 
 Follower::Follower(SharedStrategy start, const Settings& settings,
                    const evolve::Variation& variation, GenomePool& memory, ThreadPool& threads)
-    : settings_(settings),
-      variation_(variation),
-      memory_(memory),
-      threads_(threads),
-      round_(make_round(std::move(start), {}, settings.reevaluate, threads)),
-      pool_(std::make_shared<PoolGenomes>()) {}
+    : settings_(settings), variation_(variation), memory_(memory), threads_(threads) {
+    for (SharedStrategy& state : open_states(std::move(start))) {
+        open_.push_back({make_round(std::move(state), {}, settings.reevaluate, threads),
+                         std::make_shared<PoolGenomes>(),
+                         {},
+                         {}});
+    }
+}
+
+const Follower::Open& Follower::at(std::uint64_t generation) const {
+    CAMBRIAN_EXPECT(is_open(generation));
+    return open_[generation - round()->generation()];
+}
 
 void Follower::check_ranks(std::span<const std::uint32_t> holders) const {
     for (const std::uint32_t rank : holders) {
@@ -70,78 +77,117 @@ std::shared_ptr<const void> Follower::apply(const Record& record) {
     for (const HolderRange& range : record.holders) {
         check_ranks(std::span(&range.rank, 1));
     }
-    SharedRound next = next_round(*round_, record, settings_.reevaluate, threads_);
+    SharedRound next = next_round(*round(), *newest(), record, settings_.reevaluate, threads_);
     const std::span<const evolve::Member> members = next->strategy->parent_pool();
+    const std::vector<MemberSource> sources = sources_of(members, *round(), *newest());
     const auto pool = std::make_shared<PoolGenomes>(members.size());
     for_each_index(threads_, members.size(), block_of_births, [&](std::size_t place) {
-        const evolve::Member& member = members[place];
-        const std::uint64_t position = member.birth - round_->strategy->first_birth();
-        if (member.origin == member.birth) {
-            (*pool)[place] = child(position);
-        } else {
-            const evolve::Birth carried = round_->strategy->birth(position);
-            (*pool)[place] = (*pool_)[index_of(carried.parents.front().place)];
+        const MemberSource& source = sources[place];
+        switch (source.place) {
+            case MemberSource::Place::child:
+                (*pool)[place] = open_.front().child(source.index);
+                break;
+            case MemberSource::Place::parent:
+                (*pool)[place] = (*open_.front().pool)[source.index];
+                break;
+            case MemberSource::Place::member:
+                (*pool)[place] = (*open_.back().pool)[source.index];
+                break;
         }
     });
-    Former former{round_, pool_};
-    std::shared_ptr<const void> retired = enter(std::move(next), pool);
-    former_ = std::move(former);
-    return retired;
+    std::deque<Open> closed;
+    if (former_) {
+        closed.push_back(*std::exchange(former_, std::nullopt));
+    }
+    former_ = std::move(open_.front());
+    open_.pop_front();
+    closed.emplace_back().children = std::exchange(former_->children, {});
+    open_.push_back({std::move(next), pool, {}, {}});
+    return retire(std::move(closed));
 }
 
 std::shared_ptr<const void> Follower::load(std::span<const std::byte> state,
                                            std::vector<std::uint32_t> holders) {
     check_ranks(holders);
-    SharedStrategy strategy = round_->strategy->load(state);
-    const std::span<const evolve::Member> members = strategy->parent_pool();
-    if (holders.size() != members.size()) {
+    std::deque<Open> loaded;
+    auto begin = holders.begin();
+    for (SharedStrategy& strategy : open_states(newest()->strategy->load(state))) {
+        const std::span<const evolve::Member> members = strategy->parent_pool();
+        const auto left = static_cast<std::size_t>(holders.end() - begin);
+        const auto end = begin + static_cast<std::ptrdiff_t>(std::min(left, members.size()));
+        if (left < members.size()) {
+            break;
+        }
+        const auto pool = std::make_shared<PoolGenomes>(members.size());
+        for (std::size_t place = 0; place < members.size(); ++place) {
+            (*pool)[place] = find(members[place].origin);
+        }
+        loaded.push_back({make_round(std::move(strategy), std::vector<std::uint32_t>(begin, end),
+                                     settings_.reevaluate, threads_),
+                          pool,
+                          {},
+                          {}});
+        begin = end;
+    }
+    if (loaded.size() != open_.size() || begin != holders.end()) {
         throw InputError(
             "the state of a run is refused (its members and their ranks differ in number) check "
             "that every rank runs the same program");
     }
-    const auto pool = std::make_shared<PoolGenomes>(members.size());
-    for (std::size_t place = 0; place < members.size(); ++place) {
-        (*pool)[place] = find(members[place].origin);
+    std::deque<Open> closed = std::exchange(open_, std::move(loaded));
+    for (Open& old : closed) {
+        if (is_open(old.round->generation())) {
+            // Its children may still become members.
+            open_[old.round->generation() - round()->generation()].children =
+                std::exchange(old.children, {});
+        }
     }
-    return enter(
-        make_round(std::move(strategy), std::move(holders), settings_.reevaluate, threads_), pool);
+    if (former_) {
+        closed.push_back(*std::exchange(former_, std::nullopt));
+    }
+    return retire(std::move(closed));
 }
 
-std::shared_ptr<const void> Follower::enter(SharedRound next, std::shared_ptr<PoolGenomes> pool) {
+std::vector<std::uint32_t> Follower::holders() const {
+    std::vector<std::uint32_t> all;
+    for (const Open& open : open_) {
+        all.insert(all.end(), open.round->holders.begin(), open.round->holders.end());
+    }
+    return all;
+}
+
+std::shared_ptr<const void> Follower::retire(std::deque<Open> closed) {
     struct Retired {
-        explicit Retired(ThreadPool& pool) : threads(pool) {}
+        Retired(ThreadPool& pool, std::deque<Open>&& rounds)
+            : threads(pool), closed(std::move(rounds)) {}
         Retired(const Retired&) = delete;
         Retired& operator=(const Retired&) = delete;
         ~Retired() {
-            for_each_index(threads, children.size(), block_of_births,
-                           [this](std::size_t child) { children[child].reset(); });
+            for (Open& open : closed) {
+                for_each_index(threads, open.children.size(), block_of_births,
+                               [&](std::size_t child) { open.children[child].reset(); });
+            }
         }
 
         ThreadPool& threads;
-        PoolGenomes children;
-        Former former;
+        std::deque<Open> closed;
     };
-    const auto retired = std::make_shared<Retired>(threads_);
-    retired->children = std::exchange(children_, {});
-    retired->former = std::exchange(former_, {});
-    round_ = std::move(next);
-    pool_ = std::move(pool);
-    places_.clear();
-    former_places_.clear();
-    return retired;
+    return std::make_shared<Retired>(threads_, std::move(closed));
 }
 
-std::vector<std::uint32_t> Follower::missing_parents(OrderRange births, std::size_t remakes) {
-    const std::span<const evolve::Member> members = round_->strategy->parent_pool();
+std::vector<std::uint32_t> Follower::missing_parents(const Round& round, OrderRange births,
+                                                     std::size_t remakes) {
+    const std::span<const evolve::Member> members = round.strategy->parent_pool();
+    PoolGenomes& pool = *at(round.generation()).pool;
     std::vector<std::uint32_t> missing;
     std::vector<std::pair<std::uint32_t, evolve::Birth>> recipes;
-    for (const std::uint32_t place : named_places(*round_, births, threads_)) {
-        if ((*pool_)[place]) {
+    for (const std::uint32_t place : named_places(round, births, threads_)) {
+        if (pool[place]) {
             continue;
         }
-        // Another island may have the same genome.
+        // Another island or open round may have the same genome.
         if (SharedIndividual here = find(members[place].origin)) {
-            (*pool_)[place] = std::move(here);
+            pool[place] = std::move(here);
         } else if (const auto recipe = recipe_of(members[place]);
                    recipe && recipes.size() < remakes) {
             recipes.emplace_back(place, *recipe);
@@ -151,62 +197,68 @@ std::vector<std::uint32_t> Follower::missing_parents(OrderRange births, std::siz
     }
     for_each_index(threads_, recipes.size(), block_of_genomes, [&](std::size_t i) {
         const auto& [place, recipe] = recipes[i];
-        const PoolGenomes none;
-        (*pool_)[place] =
-            make_child(variation_, recipe, former_.pool ? *former_.pool : none, memory_).genome;
+        pool[place] = make_child(variation_, recipe, *former_->pool, memory_).genome;
     });
     return missing;
 }
 
 std::optional<evolve::Birth> Follower::recipe_of(const evolve::Member& member) const {
-    if (!former_.round || member.origin != member.birth) {
+    if (!former_ || member.origin != member.birth) {
         return std::nullopt;
     }
-    const evolve::Strategy& strategy = *former_.round->strategy;
-    const evolve::Birth birth = strategy.birth(member.birth - strategy.first_birth());
+    const evolve::Strategy& strategy = *former_->round->strategy;
+    const std::uint64_t position = member.birth - strategy.first_birth();
+    if (position >= strategy.births()) {
+        return std::nullopt;
+    }
+    const evolve::Birth birth = strategy.birth(position);
     const bool here = std::ranges::all_of(birth.parents, [&](const evolve::Parent& parent) {
-        return (*former_.pool)[index_of(parent.place)] != nullptr;
+        return (*former_->pool)[index_of(parent.place)] != nullptr;
     });
     return here ? std::optional(birth) : std::nullopt;
 }
 
-void Follower::fill(std::size_t place, SharedIndividual genome) {
+void Follower::fill(const Round& round, std::size_t place, SharedIndividual genome) {
     CAMBRIAN_EXPECT(genome != nullptr);
-    if (!pool_->at(place)) {
-        (*pool_)[place] = std::move(genome);
+    SharedIndividual& parent = at(round.generation()).pool->at(place);
+    if (!parent) {
+        parent = std::move(genome);
     }
 }
 
-void Follower::keep(OrderRange births, std::span<const SharedIndividual> children) {
-    CAMBRIAN_EXPECT(births.size() == children.size() && births.end <= round_->order.size());
-    children_.resize(round_->strategy->births());
+void Follower::keep(const Round& round, OrderRange births,
+                    std::span<const SharedIndividual> children) {
+    CAMBRIAN_EXPECT(births.size() == children.size() && births.end <= round.order.size());
+    if (!is_open(round.generation())) {
+        return;
+    }
+    PoolGenomes& kept = open_[round.generation() - this->round()->generation()].children;
+    kept.resize(round.strategy->births());
     for (std::size_t i = 0; i < children.size(); ++i) {
-        children_[round_->order[births.begin + i]] = children[i];
+        kept[round.order[births.begin + i]] = children[i];
     }
 }
 
-SharedIndividual Follower::child(std::uint64_t position) const {
-    return position < children_.size() ? children_[position] : nullptr;
+SharedIndividual Follower::Open::parent(evolve::BirthId origin) {
+    if (places.empty()) {
+        places = places_of(round->strategy->parent_pool());
+    }
+    const auto place = places.find(origin);
+    return place == places.end() ? nullptr : (*pool)[place->second];
 }
 
 SharedIndividual Follower::find(evolve::BirthId origin) {
-    if (SharedIndividual made = child(origin - round_->strategy->first_birth())) {
-        return made;
+    for (const Open& open : open_) {
+        if (SharedIndividual made = open.child(origin - open.round->strategy->first_birth())) {
+            return made;
+        }
     }
-    if (places_.empty()) {
-        places_ = places_of(round_->strategy->parent_pool());
+    for (Open& open : open_) {
+        if (SharedIndividual parent = open.parent(origin)) {
+            return parent;
+        }
     }
-    if (const auto at = places_.find(origin); at != places_.end() && (*pool_)[at->second]) {
-        return (*pool_)[at->second];
-    }
-    if (!former_.round) {
-        return nullptr;
-    }
-    if (former_places_.empty()) {
-        former_places_ = places_of(former_.round->strategy->parent_pool());
-    }
-    const auto at = former_places_.find(origin);
-    return at == former_places_.end() ? nullptr : (*former_.pool)[at->second];
+    return former_ ? former_->parent(origin) : nullptr;
 }
 
 }  // namespace cambrian::distributed

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <span>
@@ -26,8 +27,9 @@ struct OrderRange {
     bool operator==(const OrderRange&) const = default;
 };
 
-/// One rank's view of a run: the round under way, the one before, and the genomes of both that lie
-/// here. Follows records, or jumps to a state. Used by one thread; jobs share what they read.
+/// One rank's view of a run: the rounds that are open, the one that was closed last, and the
+/// genomes of all of them that lie here. A round is named by its generation. Follows records, or
+/// jumps to a state. Used by one thread; jobs share what they read.
 class Follower {
   public:
     struct Settings {
@@ -38,42 +40,68 @@ class Follower {
     Follower(SharedStrategy start, const Settings& settings, const evolve::Variation& variation,
              GenomePool& memory, ThreadPool& threads);
 
-    [[nodiscard]] const SharedRound& round() const { return round_; }
-    /// The parents of this round. Places that a job reads are filled before it begins.
-    [[nodiscard]] std::shared_ptr<const PoolGenomes> parents() const { return pool_; }
-    [[nodiscard]] const SharedIndividual& parent(std::size_t place) const {
-        return (*pool_)[place];
+    /// The oldest open round, which is told next, and the newest one, whose strategy names the
+    /// state. They are one where there is no steady state.
+    [[nodiscard]] const SharedRound& round() const { return open_.front().round; }
+    [[nodiscard]] const SharedRound& newest() const { return open_.back().round; }
+    [[nodiscard]] bool is_open(std::uint64_t generation) const {
+        return generation - round()->generation() < open_.size();
+    }
+    [[nodiscard]] std::size_t open() const { return open_.size(); }
+    /// An open round.
+    [[nodiscard]] const SharedRound& round(std::uint64_t generation) const {
+        return at(generation).round;
+    }
+    /// The parents of a round. Places that a job reads are filled before it begins.
+    [[nodiscard]] std::shared_ptr<const PoolGenomes> parents(const Round& round) const {
+        return at(round.generation()).pool;
     }
 
-    /// The next round. Returns genomes that nobody needs any more, to be freed where nobody waits.
-    /// Throws InputError, and stays where it is, for a record of another round.
+    /// Closes the oldest round and opens the next. Returns genomes that nobody needs any more, to
+    /// be freed where nobody waits. Throws InputError, and stays where it is, for a record of
+    /// another round.
     std::shared_ptr<const void> apply(const Record& record);
-    /// Jumps to a round. Genomes that live in it and are here stay.
+    /// Jumps to a state. Genomes that live in it and are here stay.
     /// @param state see Strategy::save.
+    /// @param holders of the open rounds, one after another, the oldest first.
     std::shared_ptr<const void> load(std::span<const std::byte> state,
                                      std::vector<std::uint32_t> holders);
+    /// What load() wants of the holders.
+    [[nodiscard]] std::vector<std::uint32_t> holders() const;
 
     /// Places of the parents of some births that are not here. Up to `remakes` of the missing ones
     /// are made once more, as they were made elsewhere, where what they were made of is here.
-    [[nodiscard]] std::vector<std::uint32_t> missing_parents(OrderRange births,
+    [[nodiscard]] std::vector<std::uint32_t> missing_parents(const Round& round, OrderRange births,
                                                              std::size_t remakes);
-    void fill(std::size_t place, SharedIndividual genome);
+    void fill(const Round& round, std::size_t place, SharedIndividual genome);
 
-    /// Keeps the children of a shard, until it is known who of them lives.
-    void keep(OrderRange births, std::span<const SharedIndividual> children);
+    /// Keeps the children of a shard, until it is known who of them lives; not those of a round
+    /// that is closed.
+    void keep(const Round& round, OrderRange births, std::span<const SharedIndividual> children);
     /// The genome that a birth made; null where it is not here.
     [[nodiscard]] SharedIndividual find(evolve::BirthId origin);
-    /// The child of a position of this round that was made here; null for others.
-    [[nodiscard]] SharedIndividual child(std::uint64_t position) const;
+    /// The child of a position of the oldest round that was made here; null for others.
+    [[nodiscard]] SharedIndividual child(std::uint64_t position) const {
+        return open_.front().child(position);
+    }
 
   private:
-    struct Former {
-        SharedRound round;
-        std::shared_ptr<PoolGenomes> pool;
-    };
     using Places = std::unordered_map<evolve::BirthId, std::uint32_t>;
+    struct Open {
+        SharedRound round;
+        std::shared_ptr<PoolGenomes> pool;  ///< The parents.
+        PoolGenomes children;  ///< By position, those that were made here; empty before the first.
+        Places places;         ///< Of origins in the pool; made when they are needed.
 
-    std::shared_ptr<const void> enter(SharedRound next, std::shared_ptr<PoolGenomes> pool);
+        [[nodiscard]] SharedIndividual child(std::uint64_t position) const {
+            return position < children.size() ? children[position] : nullptr;
+        }
+        [[nodiscard]] SharedIndividual parent(evolve::BirthId origin);
+    };
+
+    [[nodiscard]] const Open& at(std::uint64_t generation) const;
+    /// What is not open any more, to be let go.
+    [[nodiscard]] std::shared_ptr<const void> retire(std::deque<Open> closed);
     /// What a member was born as, where what it was made of is here.
     [[nodiscard]] std::optional<evolve::Birth> recipe_of(const evolve::Member& member) const;
     void check_ranks(std::span<const std::uint32_t> holders) const;
@@ -82,12 +110,8 @@ class Follower {
     const evolve::Variation& variation_;
     GenomePool& memory_;
     ThreadPool& threads_;
-    SharedRound round_;
-    std::shared_ptr<PoolGenomes> pool_;
-    Former former_;         ///< Null before the first record, and after a jump.
-    PoolGenomes children_;  ///< By position, those that were made here; empty before the first.
-    Places places_;         ///< Of origins in both pools; made when they are needed.
-    Places former_places_;
+    std::deque<Open> open_;       ///< The oldest first.
+    std::optional<Open> former_;  ///< Closed last; nothing before the first record or after a jump.
 };
 
 }  // namespace cambrian::distributed

@@ -71,31 +71,33 @@ GenomePool::Blank::operator SharedIndividual() && {
     return SharedIndividual(&node->individual, keep, Counters<evolve::Individual>(node));
 }
 
-GenomePool::GenomePool(std::uint64_t limit_bytes) : limit_(limit_bytes) {}
+// Two stripes a thread: which one is a thread's is a matter of chance.
+GenomePool::GenomePool(int threads, std::uint64_t limit_bytes)
+    : limit_(limit_bytes / 2), stripes_(2 * static_cast<std::size_t>(threads)) {}
 
 GenomePool::~GenomePool() {
     std::int64_t outstanding = 0;
-    for (const Shelf& shelf : shelves_) {
-        outstanding += shelf.outstanding;
+    for (const Stripe& stripe : stripes_) {
+        outstanding += stripe.outstanding;
     }
     CAMBRIAN_EXPECT(outstanding == 0);
 }
 
-std::size_t GenomePool::own_shelf() const {
-    return std::hash<std::thread::id>()(std::this_thread::get_id()) % shelf_count;
+std::size_t GenomePool::own_stripe() const {
+    return std::hash<std::thread::id>()(std::this_thread::get_id()) % stripes_.size();
 }
 
 std::vector<GenomePool::Blank> GenomePool::take(std::size_t count) {
     std::vector<Blank> taken;
     taken.reserve(count);
-    const std::size_t own = own_shelf();
-    for (std::size_t turn = 0; turn < shelf_count && taken.size() < count; ++turn) {
-        Shelf& shelf = shelves_[(own + turn) % shelf_count];
-        const std::lock_guard lock(shelf.mutex);
-        for (; taken.size() < count && !shelf.dropped.empty(); shelf.dropped.pop_back()) {
-            shelf.bytes -= shelf.dropped.back()->bytes();
-            ++shelf.outstanding;
-            taken.push_back(Blank(shelf.dropped.back().release()));
+    const std::size_t own = own_stripe();
+    for (std::size_t turn = 0; turn < stripes_.size() && taken.size() < count; ++turn) {
+        Stripe& stripe = stripes_[(own + turn) % stripes_.size()];
+        const std::lock_guard lock(stripe.mutex);
+        for (; taken.size() < count && !stripe.dropped.empty(); stripe.dropped.pop_back()) {
+            stripe.bytes -= stripe.dropped.back()->bytes();
+            ++stripe.outstanding;
+            taken.push_back(Blank(stripe.dropped.back().release()));
         }
     }
     const std::size_t found = taken.size();
@@ -104,8 +106,8 @@ std::vector<GenomePool::Blank> GenomePool::take(std::size_t count) {
         node->pool = this;
         taken.push_back(Blank(node.release()));
     }
-    const std::lock_guard lock(shelves_[own].mutex);
-    shelves_[own].outstanding += static_cast<std::int64_t>(count - found);
+    const std::lock_guard lock(stripes_[own].mutex);
+    stripes_[own].outstanding += static_cast<std::int64_t>(count - found);
     return taken;
 }
 
@@ -114,12 +116,12 @@ void GenomePool::give_back(Node* node) noexcept {
     dropped->individual.structure.reset();  // memory that is not its own
     dropped->individual.row.reset();
     const std::uint64_t bytes = dropped->bytes();
-    Shelf& shelf = shelves_[own_shelf()];
-    const std::lock_guard lock(shelf.mutex);
-    --shelf.outstanding;
-    if (shelf.bytes + bytes <= limit_ / shelf_count) {
-        shelf.bytes += bytes;
-        shelf.dropped.push_back(std::move(dropped));
+    Stripe& stripe = stripes_[own_stripe()];
+    const std::lock_guard lock(stripe.mutex);
+    --stripe.outstanding;
+    if (stripe.bytes + bytes <= limit_) {
+        stripe.bytes += bytes;
+        stripe.dropped.push_back(std::move(dropped));
     }
 }
 

@@ -25,7 +25,7 @@ class ParentGenomes {
     }
 
   private:
-    std::array<const evolve::Individual*, evolve::Parents::most> genomes_{};
+    std::array<const evolve::Individual*, evolve::Parents::max_count> genomes_{};
     std::size_t count_;
 };
 
@@ -62,8 +62,10 @@ class GenomePool {
         Node* node_;
     };
 
-    /// @param limit_bytes of dropped individuals that are kept; what is beyond is freed.
-    explicit GenomePool(std::uint64_t limit_bytes);
+    /// @param threads that take and drop at once.
+    /// @param limit_bytes of dropped individuals that are kept for each thread; what is beyond is
+    ///     freed.
+    explicit GenomePool(int threads, std::uint64_t limit_bytes = std::uint64_t{32} << 20U);
     ~GenomePool();
     GenomePool(const GenomePool&) = delete;
     GenomePool& operator=(const GenomePool&) = delete;
@@ -73,19 +75,18 @@ class GenomePool {
 
   private:
     /// Of the threads that share it.
-    struct alignas(64) Shelf {
+    struct alignas(64) Stripe {
         std::mutex mutex;
         std::vector<std::unique_ptr<Node>> dropped;
         std::uint64_t bytes = 0;       ///< Of the dropped ones.
         std::int64_t outstanding = 0;  ///< Taken from here and not given back here.
     };
-    static constexpr std::size_t shelf_count = 32;
 
-    [[nodiscard]] std::size_t own_shelf() const;
+    [[nodiscard]] std::size_t own_stripe() const;
     void give_back(Node* node) noexcept;
 
-    const std::uint64_t limit_;
-    std::array<Shelf, shelf_count> shelves_;
+    const std::uint64_t limit_;  ///< Of one stripe.
+    std::vector<Stripe> stripes_;
 };
 
 struct Child {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <unordered_map>
 #include <utility>
 
 #include "cambrian/distributed/generation/blocks.hpp"
@@ -70,7 +71,7 @@ SharedRound make_round(SharedStrategy strategy, std::vector<std::uint32_t> holde
                        ThreadPool& threads) {
     CAMBRIAN_EXPECT(holders.size() == strategy->parent_pool().size());
     const auto round = std::make_shared<Round>();
-    round->digest = evolve::digest(*strategy);
+    round->digest = strategy->digest();
     round->strategy = std::move(strategy);
     round->holders = std::move(holders);
     round->order = sorted_positions(ranks_of_parents(*round, reevaluate, threads));
@@ -88,30 +89,69 @@ std::vector<std::uint32_t> evaluators(const Round& round, std::span<const Holder
     return ranks;
 }
 
-SharedRound next_round(const Round& round, const Record& record, bool reevaluate,
-                       ThreadPool& threads) {
-    if (record.generation != round.generation()) {
-        refuse(record, fmt::format("generation {} is under way", round.generation()));
+std::vector<SharedStrategy> open_states(SharedStrategy newest) {
+    std::vector<SharedStrategy> states;
+    for (SharedStrategy state = std::move(newest); state; state = states.back()->former()) {
+        states.push_back(std::move(state));
+    }
+    std::ranges::reverse(states);
+    return states;
+}
+
+std::vector<MemberSource> sources_of(std::span<const evolve::Member> members, const Round& told,
+                                     const Round& newest) {
+    std::unordered_map<evolve::BirthId, std::size_t> staying;
+    if (newest.strategy->members_stay()) {
+        const std::span<const evolve::Member> pool = newest.strategy->parent_pool();
+        for (std::size_t place = 0; place < pool.size(); ++place) {
+            staying.emplace(pool[place].birth, place);
+        }
+    }
+    std::vector<MemberSource> sources(members.size());
+    for (std::size_t place = 0; place < members.size(); ++place) {
+        const evolve::Member& member = members[place];
+        const std::uint64_t position = member.birth - told.strategy->first_birth();
+        if (const auto at = staying.find(member.birth); at != staying.end()) {
+            sources[place] = {MemberSource::Place::member, at->second};
+        } else if (position >= told.strategy->births()) {
+            throw InputError(fmt::format(
+                "the members after generation {} are refused (birth {} is of another generation) "
+                "check that every rank runs the same program",
+                told.generation(), member.birth));
+        } else if (member.origin == member.birth) {
+            sources[place] = {MemberSource::Place::child, position};
+        } else {
+            const evolve::Birth carried = told.strategy->birth(position);
+            sources[place] = {MemberSource::Place::parent, index_of(carried.parents.front().place)};
+        }
+    }
+    return sources;
+}
+
+SharedRound next_round(const Round& told, const Round& newest, const Record& record,
+                       bool reevaluate, ThreadPool& threads) {
+    if (record.generation != told.generation()) {
+        refuse(record, fmt::format("generation {} is under way", told.generation()));
     }
     const std::size_t end = record.holders.empty() ? 0 : record.holders.back().end;
-    if (end != round.order.size() ||
+    if (end != told.order.size() ||
         !std::ranges::is_sorted(record.holders, {}, &HolderRange::end)) {
         refuse(record, "its ranks are those of other births");
     }
-    const std::vector<std::uint32_t> ranks = evaluators(round, record.holders);
-    SharedStrategy next = round.strategy->apply(record.decision);
-    const std::span<const evolve::Member> pool = next->parent_pool();
-    std::vector<std::uint32_t> holders(pool.size());
-    for (std::size_t place = 0; place < pool.size(); ++place) {
-        const std::uint64_t position = pool[place].birth - round.strategy->first_birth();
-        if (position >= ranks.size()) {
-            refuse(record, "a survivor is of another generation");
+    const std::vector<std::uint32_t> ranks = evaluators(told, record.holders);
+    SharedStrategy next = newest.strategy->apply(record.decision);
+    const std::span<const evolve::Member> members = next->parent_pool();
+    const std::vector<MemberSource> sources = sources_of(members, told, newest);
+    std::vector<std::uint32_t> holders(members.size());
+    for (std::size_t place = 0; place < members.size(); ++place) {
+        const MemberSource& source = sources[place];
+        if (source.place == MemberSource::Place::member) {
+            holders[place] = newest.holders.at(source.index);
+            continue;
         }
-        holders[place] = ranks[position];
-        if (holders[place] == nobody) {
-            const evolve::Birth birth = round.strategy->birth(position);
-            holders[place] = round.holders.at(index_of(birth.parents.front().place));
-        }
+        // Who was carried over without an evaluation lies where its parent did.
+        const std::uint32_t rank = ranks[members[place].birth - told.strategy->first_birth()];
+        holders[place] = rank == nobody ? told.holders.at(source.index) : rank;
     }
     return make_round(std::move(next), std::move(holders), reevaluate, threads);
 }

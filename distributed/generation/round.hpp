@@ -19,7 +19,7 @@ struct HolderRange {
     bool operator==(const HolderRange&) const = default;
 };
 
-/// What a generation came to: all that ranks must hear to follow a run.
+/// What a generation, or block of births, came to: all that ranks must hear to follow a run.
 struct Record {
     std::uint64_t generation = 0;
     evolve::Decision decision;
@@ -48,9 +48,28 @@ using SharedRound = std::shared_ptr<const Round>;
 [[nodiscard]] SharedRound make_round(SharedStrategy strategy, std::vector<std::uint32_t> holders,
                                      bool reevaluate, ThreadPool& threads);
 
-/// The round after a record of this one. Throws InputError where the record is of another one.
-[[nodiscard]] SharedRound next_round(const Round& round, const Record& record, bool reevaluate,
-                                     ThreadPool& threads);
+/// The states of all open generations, the oldest first; `newest` is the last.
+[[nodiscard]] std::vector<SharedStrategy> open_states(SharedStrategy newest);
+
+/// Where the genome of a parent was before the decision that made it one.
+struct MemberSource {
+    enum class Place : std::uint8_t {
+        child,   ///< The child of a position of the generation that was told,
+        parent,  ///< a place among the parents of that generation, from which it was carried over,
+        member,  ///< or a place among those of the newest one: it stays.
+    };
+    Place place = Place::child;
+    std::size_t index = 0;
+};
+/// Of the members after a decision about `told`, while `newest` was the last that was open. Throws
+/// InputError for a member that was in neither.
+[[nodiscard]] std::vector<MemberSource> sources_of(std::span<const evolve::Member> members,
+                                                   const Round& told, const Round& newest);
+
+/// The round that opens after a record of the oldest open one. Throws InputError where the record
+/// is of another one.
+[[nodiscard]] SharedRound next_round(const Round& told, const Round& newest, const Record& record,
+                                     bool reevaluate, ThreadPool& threads);
 
 /// Who evaluated each position of a round; nobody: the position was carried over.
 inline constexpr std::uint32_t nobody = 0xFFFFFFFFU;

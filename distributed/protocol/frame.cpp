@@ -15,7 +15,7 @@ using little_endian::get;
 using little_endian::put;
 
 constexpr std::uint32_t frame_magic = 0x474D4243;  // "CBMG"
-constexpr std::uint32_t frame_version = 6;
+constexpr std::uint32_t frame_version = 7;
 constexpr std::size_t header_bytes = 32;
 
 [[noreturn]] void refuse(std::string_view source, std::string_view why) {
@@ -39,16 +39,6 @@ std::vector<std::byte> seal(MessageKind kind, std::span<const std::byte> body) {
         std::memcpy(at, body.data(), body.size());
     }
     return frame;
-}
-
-std::optional<std::size_t> frame_length(std::span<const std::byte> bytes) {
-    constexpr std::size_t before_length = 16;
-    if (bytes.size() < header_bytes) {
-        return std::nullopt;
-    }
-    const std::byte* at = bytes.data() + before_length;
-    const auto body = get<std::uint64_t>(at);
-    return body <= bytes.size() - header_bytes ? std::optional(header_bytes + body) : std::nullopt;
 }
 
 std::span<const std::byte> unseal(MessageKind kind, std::span<const std::byte> payload,

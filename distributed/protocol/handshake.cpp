@@ -1,6 +1,7 @@
 #include "cambrian/distributed/protocol/handshake.hpp"
 
 #include <fmt/core.h>
+#include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -19,6 +20,37 @@ namespace {
 std::string host_name() {
     std::array<char, 256> text{};
     return gethostname(text.data(), text.size() - 1) == 0 ? text.data() : "unknown";
+}
+
+/// The processors that this rank's process is bound to, as ranges; empty: it has those of its
+/// launcher, which in a container are not all of the host. A thread may be bound for reasons of its
+/// own.
+std::string bound_processors() {
+    cpu_set_t set, of_launcher;
+    CPU_ZERO(&set);
+    CPU_ZERO(&of_launcher);
+    if (sched_getaffinity(getpid(), sizeof set, &set) != 0 ||
+        sched_getaffinity(getppid(), sizeof of_launcher, &of_launcher) != 0 ||
+        CPU_COUNT(&set) >= CPU_COUNT(&of_launcher)) {
+        return {};
+    }
+    std::string text;
+    constexpr std::size_t processors = CPU_SETSIZE;
+    for (std::size_t first = 0; first < processors; ++first) {
+        if (!CPU_ISSET(first, &set)) {
+            continue;
+        }
+        std::size_t last = first;
+        while (last + 1 < processors && CPU_ISSET(last + 1, &set)) {
+            ++last;
+        }
+        text += fmt::format("{}{}", text.empty() ? "" : ",", first);
+        if (last > first) {
+            text += fmt::format("-{}", last);
+        }
+        first = last;
+    }
+    return text;
 }
 
 /// Children of founders, by every operator that has a rate. A rank whose build or memory makes
@@ -52,6 +84,9 @@ Handshake introduce(const Experiment& experiment, const Backend& backend) {
     handshake.variation = digest_of(evolve::Variation(experiment.seed, experiment.variation));
     handshake.arithmetic = arithmetic_of(backend);
     handshake.fingerprint = backend.describe().text();
+    if (const std::string bound = bound_processors(); !bound.empty()) {
+        handshake.fingerprint += fmt::format("{}{}", bound_to, bound);
+    }
     handshake.host = host_name();
     handshake.device = experiment.distribution.device;
     handshake.processors = static_cast<std::uint32_t>(available_processors());

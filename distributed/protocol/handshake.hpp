@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "cambrian/distributed/communicator/communicator.hpp"
 #include "cambrian/distributed/experiment.hpp"
@@ -8,6 +9,9 @@
 #include "cambrian/engine/backend/backend.hpp"
 
 namespace cambrian::distributed {
+
+/// Before the processors that a rank is bound to, in its fingerprint; not there where it is not.
+inline constexpr std::string_view bound_to = ", bound to ";
 
 /// What this rank says of itself.
 [[nodiscard]] Handshake introduce(const Experiment& experiment, const Backend& backend);

@@ -7,14 +7,13 @@
 #include <utility>
 
 #include "cambrian/distributed/protocol/message.hpp"
+#include "cambrian/engine/core/clock.hpp"
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/evolve/runs/network_file.hpp"
 
 namespace cambrian::distributed {
 
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 constexpr int coordinator_rank = 0;
 constexpr const char* source = "the coordinator";

@@ -1,8 +1,11 @@
 #include "cambrian/distributed/protocol/message.hpp"
 
+#include <algorithm>
+#include <limits>
 #include <optional>
 
 #include "cambrian/engine/core/little_endian.hpp"
+#include "cambrian/engine/io/packed_column.hpp"
 
 namespace cambrian::distributed {
 
@@ -74,15 +77,49 @@ void read_reals(ArchiveReader& archive, std::vector<double>& values) {
     }
 }
 
+/// Columns of small numbers: mostly two to four bytes a birth.
+void write_details(ArchiveWriter& archive, const BirthDetails& details) {
+    std::vector<std::byte> bytes;
+    if (!details.parameters.empty()) {
+        const std::vector<std::uint64_t> retries(details.retries.begin(), details.retries.end());
+        for (const auto* column : {&details.env_steps, &details.parameters, &retries}) {
+            pack_column(bytes, *column);
+        }
+    }
+    archive.write(std::span<const std::byte>(bytes));
+}
+
+void read_details(ArchiveReader& archive, std::size_t births, BirthDetails& details) {
+    std::vector<std::byte> bytes;
+    archive.read(bytes);
+    if (bytes.empty()) {
+        return;
+    }
+    std::span<const std::byte> rest(bytes);
+    const auto next = [&] {
+        auto column = unpack_column(rest, births);
+        if (!column) {
+            archive.fail("a column of details ends too early");
+        }
+        return *std::move(column);
+    };
+    details.env_steps = next();
+    details.parameters = next();
+    const std::vector<std::uint64_t> retries = next();
+    details.retries.assign(retries.begin(), retries.end());
+    const auto most = std::numeric_limits<std::uint32_t>::max();
+    if (!rest.empty() || std::ranges::any_of(retries, [](auto count) { return count > most; })) {
+        archive.fail("the details are no columns of its births");
+    }
+}
+
 void write_scores(ArchiveWriter& archive, const ShardScores& shard) {
     write_reals(archive, shard.scores.fitness);
     archive.write(std::as_bytes(std::span(shard.scores.status)));
     archive.write(shard.env_steps);
     archive.write(shard.retries);
     archive.write(shard.parameters_of_best);
-    write_all<std::uint64_t>(archive, shard.details.env_steps);
-    write_all<std::uint64_t>(archive, shard.details.parameters);
-    write_all<std::uint32_t>(archive, shard.details.retries);
+    write_details(archive, shard.details);
 }
 
 void read_scores(ArchiveReader& archive, ShardScores& shard) {
@@ -99,9 +136,7 @@ void read_scores(ArchiveReader& archive, ShardScores& shard) {
     archive.read(shard.env_steps);
     archive.read(shard.retries);
     archive.read(shard.parameters_of_best);
-    read_all(archive, shard.details.env_steps);
-    read_all(archive, shard.details.parameters);
-    read_all(archive, shard.details.retries);
+    read_details(archive, shard.scores.size(), shard.details);
 }
 
 void write_cost(ArchiveWriter& archive, const ShardCost& cost) {
@@ -161,20 +196,23 @@ void read(ArchiveReader& archive, RoundState& state) {
 void write(ArchiveWriter& archive, const Record& record) {
     archive.write(record.generation);
     archive.write(std::span<const std::byte>(record.decision));
-    archive.write(static_cast<std::uint64_t>(record.holders.size()));
+    std::vector<std::uint32_t> numbers;
     for (const HolderRange& range : record.holders) {
-        archive.write(range.end);
-        archive.write(range.rank);
+        numbers.insert(numbers.end(), {range.end, range.rank});
     }
+    write_all<std::uint32_t>(archive, numbers);
 }
 
 void read(ArchiveReader& archive, Record& record) {
     archive.read(record.generation);
     archive.read(record.decision);
-    record.holders.resize(archive.read_count(8));
-    for (HolderRange& range : record.holders) {
-        archive.read(range.end);
-        archive.read(range.rank);
+    std::vector<std::uint32_t> numbers;
+    read_all(archive, numbers);
+    if (numbers.size() % 2 != 0) {
+        archive.fail("a list of ranks ends within one");
+    }
+    for (std::size_t i = 0; i < numbers.size(); i += 2) {
+        record.holders.push_back({numbers[i], numbers[i + 1]});
     }
 }
 
@@ -203,9 +241,14 @@ void read(ArchiveReader& archive, Request& message) {
 }
 
 void write(ArchiveWriter& archive, const ShardOrder& message) {
-    write_optional(archive, message.record);
+    archive.write(static_cast<std::uint64_t>(message.records.size()));
+    for (const Record& record : message.records) {
+        write(archive, record);
+    }
     write_optional(archive, message.state);
     archive.write(message.digest);
+    archive.write(message.generation);
+    archive.write(message.ahead);
     archive.write(message.epoch);
     archive.write(message.shard);
     archive.write(message.begin);
@@ -219,9 +262,14 @@ void write(ArchiveWriter& archive, const ShardOrder& message) {
 }
 
 void read(ArchiveReader& archive, ShardOrder& message) {
-    read_optional(archive, message.record);
+    message.records.resize(archive.read_count(24));
+    for (Record& record : message.records) {
+        read(archive, record);
+    }
     read_optional(archive, message.state);
     archive.read(message.digest);
+    archive.read(message.generation);
+    archive.read(message.ahead);
     archive.read(message.epoch);
     archive.read(message.shard);
     archive.read(message.begin);
@@ -239,6 +287,24 @@ void read(ArchiveReader& archive, ShardOrder& message) {
         archive.fail("a shard has another number of children than births");
     }
 }
+
+void write(ArchiveWriter& archive, const RoundEnd& message) {
+    archive.write(message.epoch);
+    write(archive, message.record);
+    write_all<std::uint32_t>(archive, message.ranks);
+    archive.write(message.first);
+}
+
+void read(ArchiveReader& archive, RoundEnd& message) {
+    archive.read(message.epoch);
+    read(archive, message.record);
+    read_all(archive, message.ranks);
+    archive.read(message.first);
+}
+
+void write(ArchiveWriter&, const RoundRequest&) {}
+
+void read(ArchiveReader&, RoundRequest&) {}
 
 void write(ArchiveWriter& archive, const GenomeRequest& message) {
     write_all<std::uint64_t>(archive, message.origins);
@@ -309,5 +375,16 @@ void read(ArchiveReader& archive, InitialReply& message) {
 }
 
 }  // namespace detail
+
+std::vector<std::uint32_t> RoundEnd::after(std::uint32_t rank) const {
+    std::vector<std::uint32_t> others;
+    const auto heads = std::span(ranks).first(std::min<std::size_t>(first, ranks.size()));
+    const auto place = static_cast<std::size_t>(std::ranges::find(heads, rank) - heads.begin());
+    for (std::size_t i = place + heads.size(); place < heads.size() && i < ranks.size();
+         i += heads.size()) {
+        others.push_back(ranks[i]);
+    }
+    return others;
+}
 
 }  // namespace cambrian::distributed

@@ -26,7 +26,7 @@ struct Handshake {
     Hash128 identity;         ///< Hash of run_identity().
     Hash128 variation;        ///< Of some children, made here: equal on all ranks.
     std::string arithmetic;   ///< What equal results need, see arithmetic_of().
-    std::string fingerprint;  ///< Of the backend, to show.
+    std::string fingerprint;  ///< Of the backend, to show, and the processors it is bound to.
     std::string host;
     std::string device;  ///< The GPU, to show and to see who shares it; empty: none.
     std::uint32_t processors = 1;
@@ -45,16 +45,16 @@ struct ShardResult {
 struct Request {
     static constexpr MessageKind kind = MessageKind::request;
     std::uint32_t room = 0;        ///< Further shards the worker can hold.
-    std::uint64_t generation = 0;  ///< The round it follows,
+    std::uint64_t generation = 0;  ///< The newest round it follows,
     Hash128 digest;                ///< and that round's state.
     std::vector<ShardResult> results;
     bool operator==(const Request&) const = default;
 };
 
-/// A round in full, for a rank that cannot follow by the last record.
+/// The open rounds in full, for a rank that cannot follow by the last records.
 struct RoundState {
-    std::vector<std::byte> strategy;
-    std::vector<std::uint32_t> holders;
+    std::vector<std::byte> strategy;     ///< Of the newest.
+    std::vector<std::uint32_t> holders;  ///< Of all, see Follower::load.
     bool operator==(const RoundState&) const = default;
 };
 
@@ -68,16 +68,37 @@ struct ShippedGenome {
 /// A range of births to evaluate, after what the worker lacks to know them.
 struct ShardOrder {
     static constexpr MessageKind kind = MessageKind::shard;
-    std::optional<Record> record;     ///< Of the round before,
-    std::optional<RoundState> state;  ///< or the whole round.
-    Hash128 digest;                   ///< Of the round that the births are of.
+    std::vector<Record> records;      ///< Since the state that the worker follows,
+    std::optional<RoundState> state;  ///< or a whole state.
+    Hash128 digest;                   ///< Of the newest open round,
+    std::uint64_t generation = 0;     ///< and its number.
+    std::uint64_t ahead = 0;          ///< Open rounds before the one that the births are of.
     std::uint64_t epoch = 0;          ///< Of the coordinator, see Reign.
-    std::uint64_t shard = 0;
-    std::uint64_t begin = 0;  ///< In Round::order.
+    std::uint64_t shard = 0;          ///< 0: none.
+    std::uint64_t begin = 0;          ///< In Round::order.
     std::uint64_t end = 0;
     std::vector<std::uint32_t> absent;    ///< Ranks that answer nobody.
     std::vector<ShippedGenome> children;  ///< One for each birth, or none: the worker makes them.
     bool operator==(const ShardOrder&) const = default;
+};
+
+/// A round is over: what leads to the next one. The first ranks hear it from the coordinator and
+/// pass it on as it is.
+struct RoundEnd {
+    static constexpr MessageKind kind = MessageKind::round_end;
+    std::uint64_t epoch = 0;  ///< Of the coordinator, see Reign.
+    Record record;
+    std::vector<std::uint32_t> ranks{};  ///< That wait for it.
+    std::uint32_t first = 0;             ///< So many of them hear it first.
+    /// Those that a rank passes it on to.
+    [[nodiscard]] std::vector<std::uint32_t> after(std::uint32_t rank) const;
+    bool operator==(const RoundEnd&) const = default;
+};
+
+/// A worker has births of a round that it has not heard of. The answer is an order of no shard.
+struct RoundRequest {
+    static constexpr MessageKind kind = MessageKind::round_request;
+    bool operator==(const RoundRequest&) const = default;
 };
 
 /// Genomes that a rank lacks, by the births that made them; to whoever has them.
@@ -139,14 +160,11 @@ struct InitialReply {
 };
 
 namespace detail {
-/// Also in journals.
 void write(ArchiveWriter& archive, const Record& record);
 void read(ArchiveReader& archive, Record& record);
 void write(ArchiveWriter& archive, const RoundState& state);
 void read(ArchiveReader& archive, RoundState& state);
 [[nodiscard]] std::vector<std::byte> seal(MessageKind kind, std::span<const std::byte> body);
-/// Bytes of the frame that others may follow; nothing where it is not whole.
-[[nodiscard]] std::optional<std::size_t> frame_length(std::span<const std::byte> bytes);
 /// Body of a frame; throws InputError.
 [[nodiscard]] std::span<const std::byte> unseal(MessageKind kind,
                                                 std::span<const std::byte> payload,
@@ -154,6 +172,8 @@ void read(ArchiveReader& archive, RoundState& state);
 void write(ArchiveWriter& archive, const Handshake& message);
 void write(ArchiveWriter& archive, const Request& message);
 void write(ArchiveWriter& archive, const ShardOrder& message);
+void write(ArchiveWriter& archive, const RoundEnd& message);
+void write(ArchiveWriter& archive, const RoundRequest& message);
 void write(ArchiveWriter& archive, const GenomeRequest& message);
 void write(ArchiveWriter& archive, const GenomeReply& message);
 void write(ArchiveWriter& archive, const Heartbeat& message);
@@ -164,6 +184,8 @@ void write(ArchiveWriter& archive, const InitialReply& message);
 void read(ArchiveReader& archive, Handshake& message);
 void read(ArchiveReader& archive, Request& message);
 void read(ArchiveReader& archive, ShardOrder& message);
+void read(ArchiveReader& archive, RoundEnd& message);
+void read(ArchiveReader& archive, RoundRequest& message);
 void read(ArchiveReader& archive, GenomeRequest& message);
 void read(ArchiveReader& archive, GenomeReply& message);
 void read(ArchiveReader& archive, Heartbeat& message);

@@ -9,15 +9,15 @@
 
 namespace cambrian::distributed {
 
-void PendingShards::add(ShardOrder order, std::span<const std::uint32_t> missing,
-                        const Round& round, const std::function<int(std::uint32_t place)>& whom,
-                        Time deadline) {
+void PendingShards::add(RoundOrder order, std::span<const std::uint32_t> missing,
+                        const std::function<int(std::uint32_t place)>& whom, Time deadline) {
     PendingShard& shard = shards_.emplace_back(PendingShard{std::move(order), {}});
+    const Round& round = *shard.order.round;
     for (const std::uint32_t place : missing) {
         const evolve::BirthId origin = round.strategy->parent_pool()[place].origin;
         shard.missing.insert(origin);
         const auto [asked, added] = asked_.try_emplace(origin, Asked{{}, deadline});
-        asked->second.places.insert(place);
+        asked->second.places.insert({round.generation(), place});
         if (added) {
             unsaid_[whom(place)].origins.push_back(origin);
         }
@@ -28,7 +28,7 @@ PendingShards::Requests PendingShards::take_requests() {
     return std::exchange(unsaid_, {});
 }
 
-const std::set<std::uint32_t>& PendingShards::places_of(evolve::BirthId origin) const {
+const std::set<PendingShards::Place>& PendingShards::places_of(evolve::BirthId origin) const {
     const auto at = asked_.find(origin);
     if (at == asked_.end()) {
         throw InputError(fmt::format(
@@ -61,8 +61,8 @@ std::vector<evolve::BirthId> PendingShards::overdue(Time now) const {
     return late;
 }
 
-std::vector<ShardOrder> PendingShards::take_complete() {
-    std::vector<ShardOrder> complete;
+std::vector<RoundOrder> PendingShards::take_complete() {
+    std::vector<RoundOrder> complete;
     for (auto at = shards_.begin(); at != shards_.end();) {
         if (at->missing.empty()) {
             complete.push_back(std::move(at->order));
@@ -81,19 +81,25 @@ std::vector<std::uint64_t> PendingShards::give_up(evolve::BirthId origin) {
         if (!shard.missing.contains(origin)) {
             return false;
         }
-        given_up.push_back(shard.order.shard);
+        given_up.push_back(shard.order.order.shard);
         return true;
     });
     return given_up;
 }
 
-std::vector<std::uint64_t> PendingShards::give_up_all() {
+std::vector<std::uint64_t> PendingShards::give_up_before(std::uint64_t generation) {
     std::vector<std::uint64_t> given_up;
-    for (const PendingShard& shard : std::exchange(shards_, {})) {
-        given_up.push_back(shard.order.shard);
+    std::erase_if(shards_, [&](const PendingShard& shard) {
+        const bool over = shard.order.round->generation() < generation;
+        if (over) {
+            given_up.push_back(shard.order.order.shard);
+        }
+        return over;
+    });
+    for (auto& [origin, asked] : asked_) {
+        asked.places.erase(asked.places.begin(), asked.places.lower_bound({generation, 0}));
     }
-    asked_.clear();
-    unsaid_.clear();
+    std::erase_if(asked_, [](const auto& entry) { return entry.second.places.empty(); });
     return given_up;
 }
 

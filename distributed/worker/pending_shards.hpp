@@ -1,6 +1,5 @@
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <list>
@@ -13,32 +12,46 @@
 
 #include "cambrian/distributed/generation/follower.hpp"
 #include "cambrian/distributed/protocol/message.hpp"
+#include "cambrian/engine/core/clock.hpp"
 
 namespace cambrian::distributed {
 
+/// An order, and the round it is of.
+struct RoundOrder {
+    ShardOrder order;
+    SharedRound round;
+};
+
 /// A shard whose parents are not all on this rank yet.
 struct PendingShard {
-    ShardOrder order;
+    RoundOrder order;
     std::set<evolve::BirthId> missing;  ///< Origins of parents.
 };
 
-/// The shards of one round that wait for genomes, and who was asked for what. Says what to ask; the
-/// worker asks.
+/// The shards of open rounds that wait for genomes, and who was asked for what. Says what to ask;
+/// the worker asks.
 class PendingShards {
   public:
-    using Time = std::chrono::steady_clock::time_point;
+    using Time = Clock::time_point;
     /// What a rank is asked for.
     using Requests = std::map<int, GenomeRequest>;
 
-    /// A shard that lacks parents. @param ask the rank that has the parent at a place.
-    void add(ShardOrder order, std::span<const std::uint32_t> missing, const Round& round,
+    /// In the parent pool of a round.
+    struct Place {
+        std::uint64_t generation = 0;
+        std::uint32_t place = 0;
+        auto operator<=>(const Place&) const = default;
+    };
+
+    /// A shard that lacks parents. @param whom the rank that has the parent at a place.
+    void add(RoundOrder order, std::span<const std::uint32_t> missing,
              const std::function<int(std::uint32_t place)>& whom, Time deadline);
     /// What has not been said yet, to be sent now.
     [[nodiscard]] Requests take_requests();
 
-    /// An answer of a rank names an origin: its places in the parent pool, for islands may share a
-    /// genome. Throws InputError where nobody asked for it.
-    [[nodiscard]] const std::set<std::uint32_t>& places_of(evolve::BirthId origin) const;
+    /// An answer of a rank names an origin: its places in the parent pools, for islands and rounds
+    /// may share a genome. Throws InputError where nobody asked for it.
+    [[nodiscard]] const std::set<Place>& places_of(evolve::BirthId origin) const;
     /// The genome is here.
     void fill(evolve::BirthId origin);
     /// Asks another rank for what one lacks, or did not give in time.
@@ -46,15 +59,15 @@ class PendingShards {
     [[nodiscard]] std::vector<evolve::BirthId> overdue(Time now) const;
 
     /// Takes out the shards that miss nothing any more, in the order they came.
-    [[nodiscard]] std::vector<ShardOrder> take_complete();
+    [[nodiscard]] std::vector<RoundOrder> take_complete();
     /// Takes out those that cannot become complete without an origin; → their numbers.
     [[nodiscard]] std::vector<std::uint64_t> give_up(evolve::BirthId origin);
-    /// The round is over. → The numbers of those that waited.
-    [[nodiscard]] std::vector<std::uint64_t> give_up_all();
+    /// The rounds before a generation are over. → The numbers of those that waited.
+    [[nodiscard]] std::vector<std::uint64_t> give_up_before(std::uint64_t generation);
 
   private:
     struct Asked {
-        std::set<std::uint32_t> places;
+        std::set<Place> places;
         Time deadline;
     };
 

@@ -8,6 +8,8 @@
 #include <optional>
 #include <utility>
 
+#include "cambrian/distributed/generation/blocks.hpp"
+#include "cambrian/engine/core/clock.hpp"
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
 
@@ -15,12 +17,9 @@ namespace cambrian::distributed {
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 /// Births that a thread takes at once: a few tens of microseconds.
 constexpr std::size_t births_at_once = 32;
-/// Memory of retired genomes that waits to be used again.
-constexpr std::uint64_t spare_bytes = std::uint64_t{512} << 20U;
+constexpr std::size_t scores_at_once = 256;
 
 /// Index of the fittest, of equals the one with the lowest position; nothing where none is valid.
 std::optional<std::size_t> fittest(const evolve::Scores& scores, const Job& job) {
@@ -40,6 +39,13 @@ std::optional<std::size_t> fittest(const evolve::Scores& scores, const Job& job)
     return best;
 }
 
+std::vector<const evolve::Individual*> pointers_to(std::span<const SharedIndividual> genomes) {
+    std::vector<const evolve::Individual*> pointers;
+    pointers.reserve(genomes.size());
+    std::ranges::transform(genomes, std::back_inserter(pointers), &SharedIndividual::get);
+    return pointers;
+}
+
 std::uint64_t parameters_of(const evolve::Individual& individual) {
     return static_cast<std::uint64_t>(individual.structure->weight_count());
 }
@@ -52,7 +58,7 @@ double seconds_since(Clock::time_point start) {
 
 ShardEvaluator::ShardEvaluator(Backend& backend, const Experiment& experiment, bool alone)
     : backend_(backend),
-      genomes_(spare_bytes),
+      genomes_(backend.threads().threads()),
       variation_(experiment.seed, experiment.variation),
       on_backend_(
           alone && backend.inherits()
@@ -61,7 +67,7 @@ ShardEvaluator::ShardEvaluator(Backend& backend, const Experiment& experiment, b
               : nullptr),
       evaluator_(backend, *experiment.task, experiment.seed,
                  evolve::family_of(experiment.family, experiment.variation)),
-      details_(experiment.log.individuals == LoggedIndividuals::all),
+      details_(experiment.log.individuals != LoggedIndividuals::none),
       threads_(backend.threads()) {
     if (!experiment.distribution.fallback) {
         return;
@@ -75,7 +81,7 @@ ShardEvaluator::ShardEvaluator(Backend& backend, const Experiment& experiment, b
     };
 }
 
-JobResult ShardEvaluator::work(const Job& job) {
+JobResult ShardEvaluator::work(Job& job) {
     JobResult result;
     result.shard = job.shard;
     result.round = job.round;
@@ -110,7 +116,7 @@ ReadyChild ShardEvaluator::child_of(const Job& job, std::size_t index, evolve::C
     return {std::move(child.genome), child.retries};
 }
 
-void ShardEvaluator::make_children(const Job& job, JobResult& result) {
+void ShardEvaluator::make_children(Job& job, JobResult& result) {
     const std::size_t count = job.size();
     CAMBRIAN_EXPECT(job.children.empty() || job.children.size() == count);
     result.genomes.resize(count);
@@ -124,9 +130,9 @@ void ShardEvaluator::make_children(const Job& job, JobResult& result) {
     }
 }
 
-bool ShardEvaluator::make_on_backend(const Job& job, JobResult& result,
+bool ShardEvaluator::make_on_backend(Job& job, JobResult& result,
                                      std::vector<std::uint32_t>& retries) {
-    using Conception = evolve::BackendChildren::Conception;
+    using evolve::BackendChildren;
     if (!on_backend_ || !job.children.empty()) {
         return false;
     }
@@ -137,7 +143,7 @@ bool ShardEvaluator::make_on_backend(const Job& job, JobResult& result,
         return false;
     }
     const std::size_t count = job.size();
-    std::vector<Conception> conceptions;
+    std::vector<BackendChildren::ResolvedBirth> births;
     std::vector<std::size_t> indices;  // of births that are not carried
     for (std::size_t i = 0; i < count; ++i) {
         const evolve::Birth birth =
@@ -146,30 +152,35 @@ bool ShardEvaluator::make_on_backend(const Job& job, JobResult& result,
             result.genomes[i] = (*job.parents)[index_of(birth.parents.front().place)];
             continue;
         }
-        Conception& conception = conceptions.emplace_back(Conception{birth});
         const ParentGenomes parents(birth, *job.parents);
-        std::ranges::copy(parents.span(), conception.parents.begin());
+        std::ranges::copy(parents.span(), births.emplace_back(birth).parents.begin());
         indices.push_back(i);
     }
-    std::vector<GenomePool::Blank> blanks = genomes_.take(conceptions.size());
+    std::vector<GenomePool::Blank> blanks = genomes_.take(births.size());
     std::vector<evolve::Individual*> children;
     std::ranges::transform(blanks, std::back_inserter(children),
                            [](const GenomePool::Blank& blank) { return blank.get(); });
     std::vector<std::uint32_t> made_retries(children.size());
-    const std::uint64_t refusals = on_backend_->refusals();
-    const bool made = on_backend_->make(conceptions, children, made_retries);
-    result.cost.memory_splits += on_backend_->refusals() - refusals;
-    for (std::size_t i = 0; made && i < indices.size(); ++i) {
+    BackendChildren::Made made = on_backend_->make(births, children, made_retries);
+    if (made == BackendChildren::Made::out_of_memory && job.retired) {
+        job.retired = nullptr;
+        made = on_backend_->make(births, children, made_retries);
+    }
+    result.cost.memory_splits += made == BackendChildren::Made::out_of_memory ? 1 : 0;
+    if (made != BackendChildren::Made::all) {
+        return false;
+    }
+    for (std::size_t i = 0; i < indices.size(); ++i) {
         result.genomes[indices[i]] = std::move(blanks[i]);
         retries[indices[i]] = made_retries[i];
     }
-    return made;
+    return true;
 }
 
 void ShardEvaluator::make_on_host(const Job& job, JobResult& result,
                                   std::vector<std::uint32_t>& retries) {
-    Job home_job = job;
-    home_job.parents = home(job.parents);
+    Job host_job = job;
+    host_job.parents = on_host(job.parents);
     const std::size_t count = job.size();
     std::vector<evolve::ChildPlan> plans(static_cast<std::size_t>(threads_.threads()));
     const auto make = [&](std::int64_t block, int worker) {
@@ -178,7 +189,7 @@ void ShardEvaluator::make_on_host(const Job& job, JobResult& result,
         std::vector<GenomePool::Blank> blanks = genomes_.take(end - first);
         evolve::ChildPlan& plan = plans[static_cast<std::size_t>(worker)];
         for (std::size_t i = first; i < end; ++i) {
-            ReadyChild child = child_of(home_job, i, plan, blanks[i - first]);
+            ReadyChild child = child_of(host_job, i, plan, blanks[i - first]);
             result.genomes[i] = std::move(child.genome);
             retries[i] = child.retries;
         }
@@ -187,75 +198,88 @@ void ShardEvaluator::make_on_host(const Job& job, JobResult& result,
                       make);
 }
 
-SharedIndividual ShardEvaluator::home(SharedIndividual genome) const {
-    return genome->home()
-               ? genome
-               : std::make_shared<const evolve::Individual>(evolve::bring_home(*genome, backend_));
+SharedIndividual ShardEvaluator::on_host(SharedIndividual genome) const {
+    return genome->on_host() ? genome
+                             : std::make_shared<const evolve::Individual>(
+                                   evolve::copy_to_host(*genome, backend_));
 }
 
-std::shared_ptr<const PoolGenomes> ShardEvaluator::home(
+std::shared_ptr<const PoolGenomes> ShardEvaluator::on_host(
     const std::shared_ptr<const PoolGenomes>& genomes) const {
-    const auto away = [](const SharedIndividual& genome) { return genome && !genome->home(); };
-    if (!genomes || std::ranges::none_of(*genomes, away)) {
+    const auto elsewhere = [](const SharedIndividual& genome) {
+        return genome && !genome->on_host();
+    };
+    if (!genomes || std::ranges::none_of(*genomes, elsewhere)) {
         return genomes;
     }
     const auto all = std::make_shared<PoolGenomes>(*genomes);
     for (SharedIndividual& genome : *all) {
-        if (away(genome)) {
-            genome = home(genome);
+        if (elsewhere(genome)) {
+            genome = on_host(genome);
         }
     }
     return all;
 }
 
-std::vector<evolve::Evaluation> ShardEvaluator::evaluations(Genomes genomes, const Job& job,
-                                                            JobResult& result) {
-    try {
-        const std::function<void()> let_go = [&job] { job.retired = nullptr; };
-        return evaluator_.evaluate(genomes, job.evaluation,
-                                   {.samples = false, .meanwhile = &let_go});
-    } catch (const OutOfMemoryError&) {
-        if (!make_fallback_) {
-            throw;
-        }
+bool ShardEvaluator::move_to_host(Job& job, JobResult& result) {
+    bool moved = std::exchange(job.retired, nullptr) != nullptr;
+    for (SharedIndividual& genome : result.genomes) {
+        moved = moved || genome->row;
+        genome = on_host(genome);
     }
+    if (on_backend_) {
+        on_backend_->trim();
+    }
+    return moved;
+}
+
+std::vector<evolve::Evaluation> ShardEvaluator::evaluations(Job& job, JobResult& result) {
+    const std::function<void()> let_go = [&job] { job.retired = nullptr; };
+    const auto genomes = [&result] { return pointers_to(result.genomes); };
+    bool again = false;
+    do {
+        try {
+            return evaluator_.evaluate(genomes(), job.evaluation,
+                                       {.samples = false, .meanwhile = &let_go});
+        } catch (const OutOfMemoryError&) {
+            again = !again && move_to_host(job, result);
+            result.cost.memory_splits += again ? 1 : 0;
+            if (!again && !make_fallback_) {
+                throw;
+            }
+        }
+    } while (again);
     if (!fallback_.evaluator) {
         fallback_ = make_fallback_();
     }
     ++result.cost.fallbacks;
-    std::vector<evolve::Individual> at_home;
-    at_home.reserve(genomes.size());
-    std::vector<const evolve::Individual*> pointers;
-    for (const evolve::Individual* genome : genomes) {
-        pointers.push_back(
-            genome->row ? &at_home.emplace_back(evolve::bring_home(*genome, backend_)) : genome);
-    }
-    return fallback_.evaluator->evaluate(pointers, job.evaluation, {.samples = false});
+    return fallback_.evaluator->evaluate(genomes(), job.evaluation, {.samples = false});
 }
 
-void ShardEvaluator::evaluate(const Job& job, JobResult& result) {
-    std::vector<const evolve::Individual*> genomes;
-    genomes.reserve(result.genomes.size());
-    for (const SharedIndividual& genome : result.genomes) {
-        genomes.push_back(genome.get());
-    }
-    const std::vector<evolve::Evaluation> evaluations = this->evaluations(genomes, job, result);
-    CAMBRIAN_ASSERT(evaluations.size() == genomes.size());
+void ShardEvaluator::evaluate(Job& job, JobResult& result) {
+    const std::vector<evolve::Evaluation> evaluations = this->evaluations(job, result);
+    CAMBRIAN_ASSERT(evaluations.size() == result.genomes.size());
     ShardScores& shard = result.scores;
     evolve::Scores& scores = shard.scores = evolve::Scores(evaluations.size());
-    for (std::size_t i = 0; i < evaluations.size(); ++i) {
+    if (details_) {
+        shard.details.env_steps.resize(evaluations.size());
+        shard.details.parameters.resize(evaluations.size());
+    }
+    for_each_index(threads_, evaluations.size(), scores_at_once, [&](std::size_t i) {
         const double fitness = evaluations[i].fitness;
         const bool valid = evaluations[i].status == evolve::Status::ok && std::isfinite(fitness);
         scores.status[i] = valid ? evolve::Status::ok : evolve::Status::non_finite;
         scores.fitness[i] = valid ? fitness : evolve::worst_fitness;
-        shard.env_steps += evaluations[i].env_steps;
         if (details_) {
-            shard.details.env_steps.push_back(evaluations[i].env_steps);
-            shard.details.parameters.push_back(parameters_of(*genomes[i]));
+            shard.details.env_steps[i] = evaluations[i].env_steps;
+            shard.details.parameters[i] = parameters_of(*result.genomes[i]);
         }
+    });
+    for (const evolve::Evaluation& evaluation : evaluations) {
+        shard.env_steps += evaluation.env_steps;
     }
     if (const auto best = fittest(scores, job)) {
-        shard.parameters_of_best = parameters_of(*genomes[*best]);
+        shard.parameters_of_best = parameters_of(*result.genomes[*best]);
     }
 }
 

@@ -36,7 +36,7 @@ struct Job {
     std::shared_ptr<const PoolGenomes> parents;  ///< Of the round.
     std::vector<ReadyChild> children;  ///< One for each birth, or none: they are made here.
     /// What nobody needs any more: let go while a device computes.
-    mutable std::shared_ptr<const void> retired = nullptr;
+    std::shared_ptr<const void> retired = nullptr;
 
     [[nodiscard]] std::size_t size() const { return round ? births.size() : children.size(); }
 };
@@ -61,9 +61,9 @@ class ShardEvaluator {
     ShardEvaluator(Backend& backend, const Experiment& experiment, bool alone);
 
     /// Never throws what an evaluation throws: that is JobResult::failure.
-    [[nodiscard]] JobResult work(const Job& job);
+    [[nodiscard]] JobResult work(Job& job);
     /// The same genome with its weights on the host. For the thread that works.
-    [[nodiscard]] SharedIndividual home(SharedIndividual genome) const;
+    [[nodiscard]] SharedIndividual on_host(SharedIndividual genome) const;
     /// Where the memory of its children comes from and goes to.
     [[nodiscard]] GenomePool& genomes() { return genomes_; }
     [[nodiscard]] const evolve::Variation& variation() const { return variation_; }
@@ -71,18 +71,18 @@ class ShardEvaluator {
   private:
     [[nodiscard]] ReadyChild child_of(const Job& job, std::size_t index, evolve::ChildPlan& plan,
                                       GenomePool::Blank& blank) const;
-    void make_children(const Job& job, JobResult& result);
-    [[nodiscard]] bool make_on_backend(const Job& job, JobResult& result,
+    void make_children(Job& job, JobResult& result);
+    [[nodiscard]] bool make_on_backend(Job& job, JobResult& result,
                                        std::vector<std::uint32_t>& retries);
     void make_on_host(const Job& job, JobResult& result, std::vector<std::uint32_t>& retries);
-    [[nodiscard]] std::shared_ptr<const PoolGenomes> home(
+    [[nodiscard]] std::shared_ptr<const PoolGenomes> on_host(
         const std::shared_ptr<const PoolGenomes>& genomes) const;
-    void evaluate(const Job& job, JobResult& result);
-    using Genomes = std::span<const evolve::Individual* const>;
+    void evaluate(Job& job, JobResult& result);
     /// By the rank's backend; where that one has no memory for a single genome, by the fallback.
     /// Throws OutOfMemoryError when there is none.
-    [[nodiscard]] std::vector<evolve::Evaluation> evaluations(Genomes genomes, const Job& job,
-                                                              JobResult& result);
+    [[nodiscard]] std::vector<evolve::Evaluation> evaluations(Job& job, JobResult& result);
+    /// Frees what weights take on the backend. Returns whether there were any.
+    [[nodiscard]] bool move_to_host(Job& job, JobResult& result);
 
     /// Where a rank evaluates what its own backend has no memory for.
     struct Fallback {

@@ -17,6 +17,7 @@
 #include "cambrian/distributed/worker/compute_thread.hpp"
 #include "cambrian/distributed/worker/pending_shards.hpp"
 #include "cambrian/distributed/worker/rank_log.hpp"
+#include "cambrian/engine/core/clock.hpp"
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/core/thread_pool.hpp"
 #include "cambrian/evolve/runs/run_status.hpp"
@@ -25,7 +26,6 @@ namespace cambrian::distributed {
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
 using std::chrono::microseconds;
 
 constexpr std::uint32_t shards_in_flight = 2;
@@ -48,7 +48,8 @@ double seconds(Clock::duration duration) {
 class Worker {
   public:
     Worker(Communicator& communicator, Backend& backend, const Experiment& experiment,
-           const std::atomic<int>& interrupt, const WorkerLimits& limits, const Reign& reign)
+           const std::atomic<int>& interrupt, const WorkerLimits& limits, const Reign& reign,
+           bool lock_excludes)
         : communicator_(communicator),
           experiment_(experiment),
           interrupt_(interrupt),
@@ -61,6 +62,8 @@ class Worker {
           follower_(make_strategy(experiment),
                     {experiment.reevaluates(), static_cast<std::uint32_t>(communicator.size())},
                     shard_evaluator_.variation(), shard_evaluator_.genomes(), threads_),
+          heard_(reign.epoch > 0 && lock_excludes),
+          lock_excludes_(lock_excludes),
           remakes_per_birth_(limits.remaking_share > 0.0 ? most_remakes : 0.0),
           compute_(shard_evaluator_) {}
 
@@ -85,7 +88,7 @@ class Worker {
 
   private:
     void ask(std::uint32_t room, std::vector<ShardResult> results) {
-        const SharedRound& round = follower_.round();
+        const SharedRound& round = follower_.newest();
         send(communicator_, reign_.rank,
              Request{room, round->generation(), round->digest, std::move(results)});
     }
@@ -93,16 +96,14 @@ class Worker {
     void report_results() {
         std::vector<ShardResult> ready;
         std::uint32_t room = 0;
-        while (auto result = compute_.take(microseconds{0})) {
+        while (auto result = compute_.take()) {
             held_.erase(result->shard);
             ++room;
             if (result->failure) {
                 report_failure(*result);
                 continue;
             }
-            if (result->round == follower_.round()) {
-                follower_.keep(result->births, result->genomes);
-            }
+            follower_.keep(*result->round, result->births, result->genomes);
             const std::size_t births = result->genomes.size();
             evaluated_ += births;
             note_speed(result->cost, births);
@@ -154,6 +155,9 @@ class Worker {
             case MessageKind::genomes:
                 take_genomes(message.source, decode_message<GenomeReply>(message.payload, source));
                 return;
+            case MessageKind::round_end:
+                take_round_end(message.payload, source);
+                return;
             default:
                 break;
         }
@@ -167,6 +171,7 @@ class Worker {
             case MessageKind::shard:
                 log_.begin();
                 probe_lock();
+                say_whether_locks_exclude();
                 take_shard(decode_message<ShardOrder>(message.payload, source));
                 return;
             case MessageKind::stop: {
@@ -180,6 +185,9 @@ class Worker {
             }
             case MessageKind::heartbeat:
                 reign_.epoch = decode_message<Heartbeat>(message.payload, source).epoch;
+                if (reign_.epoch > 0) {
+                    probe_lock();
+                }
                 return;
             default:
                 log_.line(fmt::format("ignored a message of kind {}",
@@ -187,25 +195,34 @@ class Worker {
         }
     }
 
-    /// Once, while the coordinator lives and holds the lock: whether that can be seen here.
+    /// While the coordinator lives and holds the lock: whether that can be seen here. Until it was
+    /// seen once, each word of it is an occasion: a file system may be slow to show it.
     void probe_lock() {
-        if (std::exchange(probed_, true) || experiment_.distribution.takeover == Takeover::never) {
+        if (lock_excludes_ || experiment_.distribution.takeover == Takeover::never) {
             return;
         }
-        std::string why = "the system says that nobody holds it";
         try {
             lock_excludes_ = holder_of_run(experiment_.directory).has_value();
+            why_not_ = "the system says that nobody holds it";
         } catch (const InputError& error) {
-            lock_excludes_ = false;
-            why = error.what();
+            why_not_ = error.what();
         }
-        if (!lock_excludes_) {
-            log_.line(fmt::format(
-                "this rank will not follow a coordinator that dies (the lock of {} means nothing "
-                "here: {}) put run.directory on a file system that all hosts see and whose locks "
-                "they share",
-                experiment_.directory.string(), why));
+    }
+
+    void say_whether_locks_exclude() {
+        if (why_not_.empty() || lock_excludes_ == said_that_locks_exclude_) {
+            return;
         }
+        said_that_locks_exclude_ = lock_excludes_;
+        if (lock_excludes_) {
+            log_.line("this rank sees the lock now, and may follow a coordinator that dies");
+            return;
+        }
+        log_.line(fmt::format(
+            "this rank will not follow a coordinator that dies (the lock of {} means nothing "
+            "here: {}) put run.directory on a file system that all hosts see and whose locks "
+            "they share",
+            experiment_.directory.string(), why_not_));
     }
 
     /// Genomes that another rank lacks, from what lies here.
@@ -228,13 +245,52 @@ class Worker {
         send(communicator_, rank, reply);
     }
 
+    /// The next round, for this rank and others. What a former coordinator said is for nobody.
+    void take_round_end(std::span<const std::byte> payload, std::string_view source) {
+        const auto end = decode_message<RoundEnd>(payload, source);
+        if (end.epoch != reign_.epoch) {
+            return;
+        }
+        for (const std::uint32_t rank :
+             end.after(static_cast<std::uint32_t>(communicator_.rank()))) {
+            if (static_cast<int>(rank) < communicator_.size()) {
+                communicator_.send(static_cast<int>(rank), RoundEnd::kind,
+                                   {payload.begin(), payload.end()});
+            }
+        }
+        if (end.record.generation == follower_.round()->generation()) {
+            retired_ = follower_.apply(end.record);
+            give_back(pending_.give_up_before(follower_.round()->generation()), {});
+            take_early_orders();
+        }
+    }
+
+    /// Orders that came before what leads to their round.
+    void take_early_orders() {
+        for (ShardOrder& order : std::exchange(early_orders_, {})) {
+            held_.erase(order.shard);
+            take_shard(std::move(order));
+        }
+        round_deadline_ = Clock::time_point::max();
+    }
+
     void take_shard(ShardOrder order) {
         reign_.epoch = order.epoch;
-        std::shared_ptr<const void> retired;
-        if (order.digest != follower_.round()->digest) {
-            retired = follow(order);
+        if (order.digest != follower_.newest()->digest) {
+            if (auto retired = follow(order)) {
+                retired_ = std::move(retired);
+            }
         }
-        if (order.digest != follower_.round()->digest) {
+        if (order.digest != follower_.newest()->digest && !order.state && order.records.empty() &&
+            order.generation > follower_.newest()->generation()) {
+            held_.insert(order.shard);
+            if (early_orders_.empty()) {
+                round_deadline_ = deadline();
+            }
+            early_orders_.push_back(std::move(order));
+            return;
+        }
+        if (order.digest != follower_.newest()->digest) {
             if (order.state) {
                 const std::string text =
                     "this rank comes to another state of the run than the coordinator (its build "
@@ -247,50 +303,68 @@ class Worker {
         }
         if (order.shard != 0) {
             accept_shard(std::move(order));
+        } else {
+            take_early_orders();
         }
-        // Only now, when the compute thread has something to do, are retired genomes freed.
+        retired_ = nullptr;  // Only now, when the compute thread has something to do.
     }
 
-    /// Moves to the round of an order.
+    /// Moves to the rounds of an order.
     std::shared_ptr<const void> follow(ShardOrder& order) {
-        give_back(pending_.give_up_all(), {});
+        if (!order.state && order.records.empty()) {
+            return nullptr;
+        }
+        std::vector<std::shared_ptr<const void>> retired;
         if (order.state) {
-            return follower_.load(order.state->strategy, std::move(order.state->holders));
+            retired.push_back(
+                follower_.load(order.state->strategy, std::move(order.state->holders)));
+            give_back(pending_.give_up_before(follower_.round()->generation()), {});
         }
-        if (order.record && order.record->generation == follower_.round()->generation()) {
-            return follower_.apply(*order.record);
+        for (const Record& record : order.records) {
+            if (record.generation == follower_.round()->generation()) {
+                retired.push_back(follower_.apply(record));
+                give_back(pending_.give_up_before(follower_.round()->generation()), {});
+            }
         }
-        return nullptr;
+        return std::make_shared<decltype(retired)>(std::move(retired));
     }
 
     void accept_shard(ShardOrder order) {
         const OrderRange births{order.begin, order.end};
-        if (births.end > follower_.round()->order.size() || births.size() == 0) {
+        const SharedRound round = round_of(order);
+        if (!round || births.end > round->order.size() || births.size() == 0) {
             throw InputError(
                 "a shard from the coordinator is refused (it names births that are not in the "
                 "generation) check that every rank runs the same program");
         }
         held_.insert(order.shard);
         if (!order.children.empty()) {
-            begin(std::move(order));
+            begin({std::move(order), round});
             return;
         }
         const double affordable = remakes_per_birth_ * static_cast<double>(births.size());
         const std::vector<std::uint32_t> missing = follower_.missing_parents(
-            births, static_cast<std::size_t>(std::min(affordable, most_remakes)));
+            *round, births, static_cast<std::size_t>(std::min(affordable, most_remakes)));
         if (missing.empty()) {
-            begin(std::move(order));
+            begin({std::move(order), round});
             return;
         }
         const std::set<std::uint32_t> absent(order.absent.begin(), order.absent.end());
         const auto whom = [&](std::uint32_t place) {
-            const std::uint32_t holder = follower_.round()->holders[place];
+            const std::uint32_t holder = round->holders[place];
             const bool silent =
                 absent.contains(holder) || static_cast<int>(holder) == communicator_.rank();
             return silent ? reign_.rank : static_cast<int>(holder);
         };
-        pending_.add(std::move(order), missing, *follower_.round(), whom, deadline());
+        pending_.add({std::move(order), round}, missing, whom, deadline());
         send_requests();
+    }
+
+    /// Null where the order is of a round that is not open.
+    [[nodiscard]] SharedRound round_of(const ShardOrder& order) const {
+        return order.ahead < follower_.open()
+                   ? follower_.round(follower_.round()->generation() + order.ahead)
+                   : nullptr;
     }
 
     void send_requests() {
@@ -315,8 +389,10 @@ class Worker {
         });
         for (std::size_t i = 0; i < answers.size(); ++i) {
             if (answers[i].genome) {
-                for (const std::uint32_t place : pending_.places_of(reply.genomes[i].origin)) {
-                    follower_.fill(place, answers[i].genome);
+                for (const PendingShards::Place& wanted :
+                     pending_.places_of(reply.genomes[i].origin)) {
+                    follower_.fill(*follower_.round(wanted.generation), wanted.place,
+                                   answers[i].genome);
                 }
                 pending_.fill(reply.genomes[i].origin);
             } else {
@@ -354,15 +430,19 @@ class Worker {
     }
 
     void begin_complete() {
-        for (ShardOrder& order : pending_.take_complete()) {
+        for (RoundOrder& order : pending_.take_complete()) {
             begin(std::move(order));
         }
     }
 
-    void begin(ShardOrder&& order) {
-        Job job{order.shard,         {evolve::Phase::train, follower_.round()->generation()},
-                follower_.round(),   {order.begin, order.end},
-                follower_.parents(), {}};
+    void begin(RoundOrder&& given) {
+        const ShardOrder& order = given.order;
+        Job job{order.shard,
+                {evolve::Phase::train, given.round->generation()},
+                given.round,
+                {order.begin, order.end},
+                follower_.parents(*given.round),
+                {}};
         job.children.resize(order.children.size());
         for_each_index(threads_, order.children.size(), 1, [&](std::size_t i) {
             job.children[i] = {std::make_shared<const evolve::Individual>(evolve::decode_genome(
@@ -374,6 +454,10 @@ class Worker {
 
     /// What another worker does not give in time, the coordinator is asked for.
     void watch_requests() {
+        if (round_deadline_ < Clock::now()) {
+            round_deadline_ = Clock::time_point::max();
+            send(communicator_, reign_.rank, RoundRequest{});
+        }
         for (const evolve::BirthId origin : pending_.overdue(Clock::now())) {
             pending_.ask_instead(origin, reign_.rank, Clock::time_point::max());
         }
@@ -390,6 +474,9 @@ class Worker {
         since_heartbeat_ += passed;
         if (since_heartbeat_ >= lease / heartbeats_in_a_lease) {
             since_heartbeat_ = 0.0;
+            if (!heard_) {
+                watch_start();
+            }
             send(communicator_, reign_.rank, Heartbeat{{held_.begin(), held_.end()}, 0});
         }
         check_silence();
@@ -397,6 +484,26 @@ class Worker {
         if (interrupt_.load() != 0) {
             farewell_ += passed;
             stopped_ = stopped_ || farewell_ > farewell_seconds;
+        }
+    }
+
+    /// Before its first word only the lock shows that a coordinator lives.
+    void watch_start() {
+        bool held = false;
+        try {
+            held = holder_of_run(experiment_.directory).has_value();
+        } catch (const InputError&) {
+            return;  // Its patience ends the wait.
+        }
+        looks_at_free_lock_ = held ? 0 : looks_at_free_lock_ + 1;
+        seen_held_ = seen_held_ || held;
+        constexpr int certain = 2;
+        if (seen_held_ && looks_at_free_lock_ >= certain) {
+            throw CoordinatorLost(
+                fmt::format("the coordinator ended before its first word (the lock of {} was held, "
+                            "and is free) start the run again with --continue",
+                            experiment_.directory.string()),
+                std::nullopt, true);
         }
     }
 
@@ -416,7 +523,7 @@ class Worker {
                 fmt::format("the coordinator has not spoken for {:.3g} seconds (it died or is "
                             "slow to begin) resume the run, or start it again",
                             silence_),
-                std::nullopt);
+                std::nullopt, lock_excludes_);
         }
     }
 
@@ -431,16 +538,22 @@ class Worker {
     ThreadPool& threads_;
     Follower follower_;
     PendingShards pending_;
+    std::vector<ShardOrder> early_orders_;  ///< Of a round that this rank has not heard of.
+    Clock::time_point round_deadline_ = Clock::time_point::max();  ///< Then it asks for it.
+    std::shared_ptr<const void> retired_;
     std::set<std::uint64_t> held_;  ///< Shards on this rank: waiting or with the compute thread.
     std::uint64_t evaluated_ = 0;
-    double remakes_per_birth_;  ///< That take a small share of its evaluation.
+    bool heard_;          ///< The coordinator has spoken, or must soon.
+    bool lock_excludes_;  ///< See CoordinatorLost.
+    bool said_that_locks_exclude_ = true;
+    bool seen_held_ = false;      ///< Before the first word, and how often it was free
+    int looks_at_free_lock_ = 0;  ///< since.
+    std::string why_not_;         ///< What the last look at the lock showed.
+    double remakes_per_birth_;    ///< That take a small share of its evaluation.
     double communicate_ = 0.0;
     double silence_ = 0.0;
     double since_heartbeat_ = 0.0;
     double farewell_ = 0.0;
-    bool heard_ = false;
-    bool probed_ = false;
-    bool lock_excludes_ = true;  ///< See CoordinatorLost.
     bool stopped_ = false;
     Clock::time_point last_time_ = Clock::now();
     ComputeThread compute_;
@@ -450,10 +563,10 @@ class Worker {
 
 std::uint64_t run_worker(Communicator& communicator, Backend& backend, const Experiment& experiment,
                          const std::atomic<int>& interrupt, const WorkerLimits& limits,
-                         const Reign& reign) {
+                         const Reign& reign, bool lock_excludes) {
     std::optional<Worker> worker;
     try {
-        worker.emplace(communicator, backend, experiment, interrupt, limits, reign);
+        worker.emplace(communicator, backend, experiment, interrupt, limits, reign, lock_excludes);
     } catch (const Error& error) {
         decline(communicator, error.what());
         throw;

@@ -19,8 +19,10 @@ struct WorkerLimits {
 };
 
 /// run_worker with limits of its own, for a coordinator that may be another rank than 0.
+/// @param lock_excludes what an earlier coordinator showed, see CoordinatorLost. A successor that
+/// has not spoken yet holds the lock then, or has died: it is given a lease, like one that has.
 std::uint64_t run_worker(Communicator& communicator, Backend& backend, const Experiment& experiment,
                          const std::atomic<int>& interrupt, const WorkerLimits& limits,
-                         const Reign& reign = {});
+                         const Reign& reign = {}, bool lock_excludes = false);
 
 }  // namespace cambrian::distributed

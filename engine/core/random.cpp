@@ -180,12 +180,6 @@ float RandomStream::normal() {
     return normal_pair(first, second).cosine;
 }
 
-void RandomStream::fill_normal(std::span<float> values) {
-    skip_to_block();
-    fill_runs(values, draw_ / 4, id_, key_.value, normal_run);
-    draw_ += (values.size() + 1) / 2 * 2;
-}
-
 void RandomStream::fill_uniform(std::span<float> values) {
     skip_to_block();
     fill_runs(values, draw_ / 4, id_, key_.value, uniform_run);

@@ -57,11 +57,6 @@ class RandomStream {
     /// Standard normal from two draws, uniforms u and v: sqrt(-2 ln(1 - u)) cos(2 pi v), with our
     /// own elementwise functions. The sine half is not used, so a call always costs two draws.
     [[nodiscard]] float normal();
-    /// Fills with standard normals. Starts at the next block of four words, so the result does not
-    /// depend on vector width: elements 2k and 2k+1 are the cosine and the sine half of the pair
-    /// made from words 2k and 2k+1 of that block run. An odd count still consumes both words of its
-    /// last pair.
-    void fill_normal(std::span<float> values);
     /// Fills with uniforms in [0, 1), one word each, from the next block of four words.
     void fill_uniform(std::span<float> values);
     /// Values beside those of the stream (one draw): other ones for every call.

@@ -23,6 +23,9 @@ constexpr std::uint32_t version = 1;
 constexpr std::uint32_t max_sections = 1U << 16U;
 constexpr std::uint32_t longest_name = 255;
 constexpr std::size_t min_compressed = 128;  // below, a frame saves nothing
+// Bytes of the parts of a table without their texts.
+constexpr std::uint64_t fixed_of_table = 8 + 4 + 4 + 8 + 4 + 8;
+constexpr std::uint64_t fixed_of_section = 4 + 8 + 8 + 1 + 8;
 
 enum class Codec : std::uint8_t { plain, zstd };
 
@@ -135,23 +138,33 @@ SectionEntry read_entry(Reader& reader) {
 }
 
 /// Everything before the first section.
-std::vector<SectionEntry> read_table(Reader& reader, std::uint64_t size, std::string& kind) {
-    const auto found = reader.raw(magic.size());
-    if (!std::ranges::equal(found, std::as_bytes(std::span(magic))))
+struct Table {
+    std::uint64_t length = 0;  ///< Of the whole container.
+    std::string kind;
+    std::vector<SectionEntry> entries;
+};
+
+void check_magic(Reader& reader, std::size_t bytes) {
+    const auto found = reader.raw(bytes);
+    if (!std::ranges::equal(found, std::as_bytes(std::span(magic.substr(0, bytes)))))
         reader.fail("it is not a Cambrian file");
+}
+
+Table read_table(Reader& reader) {
+    Table table;
+    check_magic(reader, magic.size());
     const auto found_version = reader.word<std::uint32_t>();
     if (found_version != version)
         reader.fail("it has format version " + std::to_string(found_version) +
                     ", this program reads " + std::to_string(version));
     const auto count = reader.word<std::uint32_t>();
     if (count > max_sections) reader.fail("it has too many sections");
-    if (reader.word<std::uint64_t>() != size) reader.fail("its length is not the one it states");
-    kind = reader.text();
-    std::vector<SectionEntry> entries;
-    for (std::uint32_t i = 0; i < count; ++i) entries.push_back(read_entry(reader));
+    table.length = reader.word<std::uint64_t>();
+    table.kind = reader.text();
+    for (std::uint32_t i = 0; i < count; ++i) table.entries.push_back(read_entry(reader));
     const std::uint64_t checksum = hash64(reader.so_far());
     if (reader.word<std::uint64_t>() != checksum) reader.fail("its table is damaged");
-    return entries;
+    return table;
 }
 
 /// The stored bytes of a section, which are the right ones.
@@ -196,7 +209,7 @@ std::vector<std::byte> encode(const Container& container) {
     CAMBRIAN_ASSERT(container.kind.size() <= longest_name);
     std::vector<std::vector<std::byte>> packed;
     Expansion expansion;
-    std::uint64_t total = magic.size() + 4 + 4 + 8 + 4 + container.kind.size() + 8;
+    std::uint64_t total = fixed_of_table + container.kind.size();
     for (const Section& section : container.sections) {
         CAMBRIAN_ASSERT(section.name.size() <= longest_name);
         packed.emplace_back();
@@ -205,7 +218,7 @@ std::vector<std::byte> encode(const Container& container) {
         if (!smaller || !expansion.admits(packed.back().size(), section.bytes.size()))
             packed.back().clear();
         const auto stored = packed.back().empty() ? section.bytes.size() : packed.back().size();
-        total += 4 + section.name.size() + 8 + 8 + 1 + 8 + stored;
+        total += fixed_of_section + section.name.size() + stored;
     }
     const auto stored_bytes = [&](std::size_t i) -> const std::vector<std::byte>& {
         return packed[i].empty() ? container.sections[i].bytes : packed[i];
@@ -237,9 +250,11 @@ namespace {
 template <class Limit>
 Container decode(std::span<const std::byte> bytes, std::string_view source, const Limit& limit) {
     Reader reader(bytes, source);
-    Container container;
+    const Table table = read_table(reader);
+    if (table.length != bytes.size()) reader.fail("its length is not the one it states");
+    Container container{table.kind, {}};
     Expansion expansion;
-    for (const SectionEntry& entry : read_table(reader, bytes.size(), container.kind)) {
+    for (const SectionEntry& entry : table.entries) {
         if (entry.codec == Codec::zstd && !expansion.admits(entry.stored, entry.plain))
             reader.fail("section \"" + shortened(entry.name) + "\" of " +
                         std::to_string(entry.stored) + " bytes claims to unpack to " +
@@ -268,6 +283,32 @@ Container decode_container(std::span<const std::byte> bytes, std::string_view so
     return decode(bytes, source, [](std::string_view) {
         return std::optional(std::numeric_limits<std::uint64_t>::max());
     });
+}
+
+std::uint64_t table_length(std::string_view kind, std::span<const WantedSection> sections) {
+    std::uint64_t length = fixed_of_table + kind.size();
+    for (const WantedSection& section : sections) length += fixed_of_section + section.name.size();
+    return length;
+}
+
+std::uint64_t stated_length(std::span<const std::byte> table, std::string_view source,
+                            std::string_view kind, std::span<const WantedSection> sections) {
+    Reader reader(table, source);
+    if (table.size() < table_length(kind, sections)) {
+        check_magic(reader, std::min(table.size(), magic.size()));
+        return 0;
+    }
+    const Table found = read_table(reader);
+    if (found.kind != kind ||
+        !std::ranges::equal(found.entries, sections, {}, &SectionEntry::name, &WantedSection::name))
+        reader.fail("it holds other things than " + std::string(kind));
+    std::uint64_t least = table.size();
+    for (const SectionEntry& entry : found.entries) {
+        if (entry.stored > found.length) reader.fail("its length is not the one it states");
+        least += entry.stored;
+    }
+    if (least != found.length) reader.fail("its length is not the one it states");
+    return found.length;
 }
 
 }  // namespace cambrian

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <limits>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -48,12 +49,37 @@ struct WantedSection {
 /// The same with every section.
 [[nodiscard]] Container decode_container(std::span<const std::byte> bytes, std::string_view source);
 
+/// Bytes before the first section of a container of this kind with these sections.
+[[nodiscard]] std::uint64_t table_length(std::string_view kind,
+                                         std::span<const WantedSection> sections);
+/// The length of a whole container, by its first table_length() bytes; 0 where there are fewer of
+/// them. Throws InputError where they are not those of such a container.
+[[nodiscard]] std::uint64_t stated_length(std::span<const std::byte> table, std::string_view source,
+                                          std::string_view kind,
+                                          std::span<const WantedSection> sections);
+
 /// Writes beside the target, syncs, renames, syncs the directory: a reader sees the old file or the
 /// new. A symbolic link is replaced, never followed. Throws InputError when the disk refuses, and
 /// for a directory, device or pipe, which is left as it is.
 void write_file_atomically(const std::filesystem::path& path, std::span<const std::byte> bytes);
-/// Writes where a user asked to: a device or pipe is written to, a link followed, and a file
-/// replaced atomically. Throws InputError when the place refuses.
+/// Writes, part by part, where a user asked to: a device or pipe is written to, a link followed,
+/// and a file replaced atomically by finish(), without which it stays as it was. Throws InputError
+/// when the place refuses.
+class OutputFile {
+  public:
+    explicit OutputFile(const std::filesystem::path& path);
+    ~OutputFile();
+    OutputFile(const OutputFile&) = delete;
+    OutputFile& operator=(const OutputFile&) = delete;
+
+    void write(std::span<const std::byte> bytes);
+    void finish();
+
+  private:
+    struct State;
+    std::unique_ptr<State> state_;
+};
+/// Writes all of it at once.
 void write_output(const std::filesystem::path& path, std::span<const std::byte> bytes);
 /// Whole file; throws InputError when missing, unreadable or above `limit` bytes.
 [[nodiscard]] std::vector<std::byte> read_file(const std::filesystem::path& path,

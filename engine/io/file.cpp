@@ -4,6 +4,7 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <optional>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -46,9 +47,14 @@ class Descriptor {
     }
     Descriptor(const Descriptor&) = delete;
     Descriptor& operator=(const Descriptor&) = delete;
+    Descriptor& operator=(Descriptor&& other) noexcept {
+        std::swap(number_, other.number_);
+        return *this;
+    }
 
     [[nodiscard]] int number() const { return number_; }
     [[nodiscard]] bool open() const { return number_ >= 0; }
+    [[nodiscard]] int release() { return std::exchange(number_, -1); }
     /// 0, or the error number: a full disk may only be told at the end.
     [[nodiscard]] int close() { return ::close(std::exchange(number_, -1)) == 0 ? 0 : errno; }
 
@@ -67,17 +73,6 @@ int write_all(int file, std::span<const std::byte> bytes) {
     return 0;
 }
 
-/// The half file of a name, which must not lead elsewhere: whoever may write to the folder could
-/// otherwise have us write to any file of ours, or wait for the reader of a pipe.
-int write_and_sync(const std::filesystem::path& path, std::span<const std::byte> bytes) {
-    constexpr int flags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
-    Descriptor file(::open(path.c_str(), flags, 0644));
-    if (!file.open()) return errno;
-    if (const int error = write_all(file.number(), bytes); error != 0) return error;
-    if (::fsync(file.number()) != 0) return errno;
-    return file.close();
-}
-
 /// Makes a rename in the folder last. Some file systems cannot sync a folder; that is no error.
 int sync_folder(const std::filesystem::path& folder) {
     const Descriptor file(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
@@ -85,39 +80,61 @@ int sync_folder(const std::filesystem::path& folder) {
     return ::fsync(file.number()) == 0 || errno == EINVAL ? 0 : errno;
 }
 
-}  // namespace
-
-void write_file_atomically(const std::filesystem::path& path, std::span<const std::byte> bytes) {
-    struct stat before {};
-    if (::lstat(path.c_str(), &before) == 0 && !S_ISREG(before.st_mode) && !S_ISLNK(before.st_mode))
-        throw InputError(path.string() + " cannot be replaced (it is " + kind(before.st_mode) +
-                         ") choose another place");
-    std::filesystem::path partial = path;
-    partial += ".partial." + std::to_string(::getpid());
-    int error = write_and_sync(partial, bytes);
-    if (error == ELOOP)
-        throw InputError(partial.string() +
-                         " cannot be written (it is a symbolic link, which is not followed) remove "
-                         "it");
-    if (error == 0 && ::rename(partial.c_str(), path.c_str()) != 0) error = errno;
-    if (error != 0) {
-        ::unlink(partial.c_str());
-        fail_write(path, error);
+/// A file that is written beside its target and takes its place when it is whole. Throws InputError
+/// where the system refuses, and then leaves the target as it was.
+class PartialFile {
+  public:
+    explicit PartialFile(const std::filesystem::path& target)
+        : target_(target),
+          partial_(target.string() + ".partial." + std::to_string(::getpid())),
+          file_(open_partial()) {}
+    ~PartialFile() {
+        if (!whole_) ::unlink(partial_.c_str());
     }
-    const std::filesystem::path folder = path.parent_path();
-    if (const int synced = sync_folder(folder.empty() ? "." : folder); synced != 0)
-        fail_write(path, synced);
-}
+    PartialFile(const PartialFile&) = delete;
+    PartialFile& operator=(const PartialFile&) = delete;
 
-void write_output(const std::filesystem::path& path, std::span<const std::byte> bytes) {
-    struct stat there {};
-    if (::stat(path.c_str(), &there) != 0 || S_ISREG(there.st_mode) || S_ISDIR(there.st_mode)) {
-        // What a link names is replaced, not the link.
-        std::error_code error;
-        const bool link = std::filesystem::is_symlink(path, error);
-        write_file_atomically(link ? std::filesystem::weakly_canonical(path) : path, bytes);
-        return;
+    void write(std::span<const std::byte> bytes) {
+        if (const int error = write_all(file_.number(), bytes); error != 0)
+            fail_write(target_, error);
     }
+    void replace_target() {
+        int error = ::fsync(file_.number()) != 0 ? errno : file_.close();
+        if (error == 0 && ::rename(partial_.c_str(), target_.c_str()) != 0) error = errno;
+        if (error != 0) fail_write(target_, error);
+        whole_ = true;
+        const std::filesystem::path folder = target_.parent_path();
+        if (const int synced = sync_folder(folder.empty() ? "." : folder); synced != 0)
+            fail_write(target_, synced);
+    }
+
+  private:
+    /// The half file must not lead elsewhere: whoever may write to the folder could otherwise have
+    /// us write to any file of ours, or wait for the reader of a pipe.
+    [[nodiscard]] int open_partial() const {
+        struct stat before {};
+        if (::lstat(target_.c_str(), &before) == 0 && !S_ISREG(before.st_mode) &&
+            !S_ISLNK(before.st_mode))
+            throw InputError(target_.string() + " cannot be replaced (it is " +
+                             kind(before.st_mode) + ") choose another place");
+        constexpr int flags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
+        const int file = ::open(partial_.c_str(), flags, 0644);
+        if (file < 0 && errno == ELOOP)
+            throw InputError(partial_.string() +
+                             " cannot be written (it is a symbolic link, which is not followed) "
+                             "remove it");
+        if (file < 0) fail_write(target_, errno);
+        return file;
+    }
+
+    std::filesystem::path target_;
+    std::filesystem::path partial_;
+    Descriptor file_;
+    bool whole_ = false;
+};
+
+/// A device or pipe, opened for writing.
+int open_stream(const std::filesystem::path& path) {
     // A pipe that nobody reads would be waited for.
     Descriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
     if (!file.open() && errno == ENXIO)
@@ -127,9 +144,58 @@ void write_output(const std::filesystem::path& path, std::span<const std::byte> 
     const int flags = ::fcntl(file.number(), F_GETFL);
     if (flags < 0 || ::fcntl(file.number(), F_SETFL, flags & ~O_NONBLOCK) != 0)
         fail_write(path, errno);
-    int error = write_all(file.number(), bytes);
-    if (error == 0) error = file.close();
-    if (error != 0) fail_write(path, error);
+    return file.release();
+}
+
+}  // namespace
+
+void write_file_atomically(const std::filesystem::path& path, std::span<const std::byte> bytes) {
+    PartialFile file(path);
+    file.write(bytes);
+    file.replace_target();
+}
+
+struct OutputFile::State {
+    std::filesystem::path path;
+    std::optional<PartialFile> file;
+    Descriptor stream{-1};  ///< Where it is no file.
+};
+
+OutputFile::OutputFile(const std::filesystem::path& path) : state_(std::make_unique<State>()) {
+    state_->path = path;
+    struct stat there {};
+    if (::stat(path.c_str(), &there) != 0 || S_ISREG(there.st_mode) || S_ISDIR(there.st_mode)) {
+        // What a link names is replaced, not the link.
+        std::error_code error;
+        const bool link = std::filesystem::is_symlink(path, error);
+        state_->file.emplace(link ? std::filesystem::weakly_canonical(path) : path);
+    } else {
+        state_->stream = Descriptor(open_stream(path));
+    }
+}
+
+OutputFile::~OutputFile() = default;
+
+void OutputFile::write(std::span<const std::byte> bytes) {
+    if (state_->file) {
+        state_->file->write(bytes);
+    } else if (const int error = write_all(state_->stream.number(), bytes); error != 0) {
+        fail_write(state_->path, error);
+    }
+}
+
+void OutputFile::finish() {
+    if (state_->file) {
+        state_->file->replace_target();
+    } else if (const int error = state_->stream.close(); error != 0) {
+        fail_write(state_->path, error);
+    }
+}
+
+void write_output(const std::filesystem::path& path, std::span<const std::byte> bytes) {
+    OutputFile file(path);
+    file.write(bytes);
+    file.finish();
 }
 
 std::vector<std::byte> read_file(const std::filesystem::path& path, std::uint64_t limit) {

@@ -12,38 +12,35 @@ namespace cambrian::evolve {
 namespace {
 
 /// Smaller networks are made on the host in the time that a dispatch takes.
-constexpr std::int64_t least_weights = 2048;
+constexpr std::int64_t min_weights = 2048;
 constexpr std::size_t births_at_once = 8;
-
-std::size_t parents_of(const Birth& birth) {
-    return birth.recipe == Recipe::sample ? 0 : birth.parents.size();
-}
 
 }  // namespace
 
 BackendChildren::BackendChildren(Backend& backend, const Variation& variation, Family family)
-    : backend_(backend), variation_(variation), family_(family), rows_(backend) {
+    : backend_(backend),
+      variation_(variation),
+      family_(family),
+      founders_lie_here_(lies_here(*variation.founder_structure(0))),
+      rows_(backend) {
     CAMBRIAN_EXPECT(backend.inherits());
     if (const auto& initial = variation.settings().initial)
         initial_ = std::make_unique<Individual>(Genome(initial->genome));
 }
 
 bool BackendChildren::lies_here(const Structure& structure) const {
-    return structure.weight_count() >= least_weights &&
+    return structure.weight_count() >= min_weights &&
            (family_ == Family::graph || !BytecodeBatch::takes(structure));
 }
 
-bool BackendChildren::make(std::span<const Conception> conceptions,
-                           std::span<Individual* const> children,
-                           std::span<std::uint32_t> retries) {
-    CAMBRIAN_EXPECT(conceptions.size() == children.size() && retries.size() == children.size());
-    if (!plan(conceptions)) {
-        forget();
-        return false;
-    }
+BackendChildren::Made BackendChildren::make(std::span<const ResolvedBirth> births,
+                                            std::span<Individual* const> children,
+                                            std::span<std::uint32_t> retries) {
+    CAMBRIAN_EXPECT(births.size() == children.size() && retries.size() == children.size());
+    if (!plan(births)) return Made::too_small;
     bool written = false;
     try {
-        written = write(conceptions, children);
+        written = write(births, children);
     } catch (const OutOfMemoryError&) {
         // As where there are no rows.
     }
@@ -53,75 +50,67 @@ bool BackendChildren::make(std::span<const Conception> conceptions,
         children[i]->row = std::move(taken_[i]);
         retries[i] = plans_[i].retries;
     }
-    refusals_ += written ? 0 : 1;
-    forget();
     taken_.clear();
     uploaded_.clear();
-    return written;
+    return written ? Made::all : Made::out_of_memory;
 }
 
-void BackendChildren::forget() {
-    for (ChildPlan& plan : plans_) {
-        plan.forget();
-        plan.structure.reset();
-    }
-}
-
-bool BackendChildren::write(std::span<const Conception> conceptions,
+bool BackendChildren::write(std::span<const ResolvedBirth> births,
                             std::span<Individual* const> children) {
-    if (!take_rows(conceptions, children)) return false;
+    if (!take_rows(births, children)) return false;
     upload_literals(children.size());
     tasks_.clear();
     draws_.clear();
-    for (std::size_t i = 0; i < conceptions.size(); ++i) {
+    for (std::size_t i = 0; i < births.size(); ++i) {
         draws_.push_back(plans_[i].draws);
-        add_tasks(conceptions[i], i, taken_[i]->place());
+        add_tasks(births[i], i, taken_[i]->place());
     }
     backend_.inherit(draws_, tasks_);
     return true;
 }
 
-bool BackendChildren::plan(std::span<const Conception> conceptions) {
-    const auto small = [&](const Conception& conception) {
-        return parents_of(conception.birth) > 0 && !lies_here(*conception.parents[0]->structure);
+bool BackendChildren::plan(std::span<const ResolvedBirth> births) {
+    const auto small = [&](const ResolvedBirth& birth) {
+        return birth.birth.parents.empty() ? !founders_lie_here_
+                                           : !lies_here(*birth.parents[0]->structure);
     };
-    if (conceptions.empty() || std::ranges::any_of(conceptions, small)) return false;
-    if (plans_.size() < conceptions.size()) plans_.resize(conceptions.size());
+    if (births.empty() || std::ranges::any_of(births, small)) return false;
+    if (plans_.size() < births.size()) plans_.resize(births.size());
     std::atomic<bool> all_large = true;
-    const std::size_t blocks = (conceptions.size() + births_at_once - 1) / births_at_once;
+    const std::size_t blocks = (births.size() + births_at_once - 1) / births_at_once;
     backend_.threads().for_each(static_cast<std::int64_t>(blocks), [&](std::int64_t block, int) {
         const std::size_t first = static_cast<std::size_t>(block) * births_at_once;
-        for (std::size_t i = first; i < std::min(first + births_at_once, conceptions.size()); ++i) {
-            const Conception& conception = conceptions[i];
-            std::array<const SharedStructure*, Parents::most> structures{};
-            const std::size_t count = parents_of(conception.birth);
+        for (std::size_t i = first; i < std::min(first + births_at_once, births.size()); ++i) {
+            std::array<const SharedStructure*, Parents::max_count> structures{};
+            const std::size_t count = births[i].birth.parents.size();
             for (std::size_t p = 0; p < count; ++p)
-                structures.at(p) = &conception.parents.at(p)->structure;
-            variation_.plan(conception.birth, std::span(structures).first(count), plans_[i]);
+                structures.at(p) = &births[i].parents.at(p)->structure;
+            variation_.plan(births[i].birth, std::span(structures).first(count), plans_[i]);
             if (!lies_here(*plans_[i].structure)) all_large = false;
         }
     });
     return all_large;
 }
 
-bool BackendChildren::take_rows(std::span<const Conception> conceptions,
+bool BackendChildren::take_rows(std::span<const ResolvedBirth> births,
                                 std::span<Individual* const> children) {
     std::vector<std::int64_t> elements;
     for (std::size_t i = 0; i < children.size(); ++i)
         elements.push_back(plans_[i].structure->weight_count());
-    std::vector<const Individual*> homeless;
-    for (const Conception& conception : conceptions) {
-        const std::size_t count = parents_of(conception.birth);
+    std::vector<const Individual*> without_row;
+    for (const ResolvedBirth& birth : births) {
+        const std::size_t count = birth.birth.parents.size();
         for (std::size_t p = 0; p < count; ++p)
-            if (!conception.parents.at(p)->row) homeless.push_back(conception.parents.at(p));
-        if (count == 0 && initial_ && !initial_->row) homeless.push_back(initial_.get());
+            if (!birth.parents.at(p)->row) without_row.push_back(birth.parents.at(p));
+        if (count == 0 && initial_ && !initial_->row) without_row.push_back(initial_.get());
     }
-    std::ranges::sort(homeless);
-    homeless.erase(std::ranges::unique(homeless).begin(), homeless.end());
-    for (const Individual* parent : homeless) elements.push_back(parent->structure->weight_count());
+    std::ranges::sort(without_row);
+    without_row.erase(std::ranges::unique(without_row).begin(), without_row.end());
+    for (const Individual* parent : without_row)
+        elements.push_back(parent->structure->weight_count());
     taken_ = rows_.take(elements);
     if (taken_.empty()) return false;
-    upload_parents(homeless, children.size());
+    upload_parents(without_row, children.size());
     return true;
 }
 
@@ -158,10 +147,10 @@ Binding BackendChildren::row_of(const Individual* parent) const {
     return at->second->place();
 }
 
-void BackendChildren::add_tasks(const Conception& conception, std::size_t index, Binding to) {
-    const std::size_t count = parents_of(conception.birth);
-    const Binding first = row_of(count > 0 ? conception.parents[0] : initial_.get());
-    const Binding second = row_of(count > 1 ? conception.parents[1] : nullptr);
+void BackendChildren::add_tasks(const ResolvedBirth& birth, std::size_t index, Binding to) {
+    const std::size_t count = birth.birth.parents.size();
+    const Binding first = row_of(count > 0 ? birth.parents[0] : initial_.get());
+    const Binding second = row_of(count > 1 ? birth.parents[1] : nullptr);
     const auto moved = [](Binding binding, std::int64_t elements) {
         binding.first += elements;
         return binding;

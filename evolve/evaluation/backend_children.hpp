@@ -27,37 +27,36 @@ class BackendChildren {
     [[nodiscard]] bool lies_here(const Structure& structure) const;
 
     /// A birth and those who become its child's parents.
-    struct Conception {
+    struct ResolvedBirth {
         Birth birth;
-        std::array<const Individual*, Parents::most> parents{};
+        std::array<const Individual*, Parents::max_count> parents{};
     };
-    /// Makes all children, or none, and then they are to be made on the host: some are small, or
-    /// memory is short (counted).
+    /// `all`, or none, and then they are to be made on the host.
+    enum class Made { all, too_small, out_of_memory };
     /// @param retries Offspring::retries of each.
-    [[nodiscard]] bool make(std::span<const Conception> conceptions,
+    [[nodiscard]] Made make(std::span<const ResolvedBirth> births,
                             std::span<Individual* const> children,
                             std::span<std::uint32_t> retries);
-    /// Times that memory was short.
-    [[nodiscard]] std::uint64_t refusals() const { return refusals_; }
+    /// Gives memory back that no individual lies in.
+    void trim() { rows_.trim(); }
 
   private:
-    void forget();
-    [[nodiscard]] bool plan(std::span<const Conception> conceptions);
+    [[nodiscard]] bool plan(std::span<const ResolvedBirth> births);
     /// Rows for the children, and for parents that have none.
-    [[nodiscard]] bool take_rows(std::span<const Conception> conceptions,
+    [[nodiscard]] bool take_rows(std::span<const ResolvedBirth> births,
                                  std::span<Individual* const> children);
     void upload_parents(std::span<const Individual* const> parents, std::size_t first_row);
-    [[nodiscard]] bool write(std::span<const Conception> conceptions,
+    [[nodiscard]] bool write(std::span<const ResolvedBirth> births,
                              std::span<Individual* const> children);
     void upload_literals(std::size_t children);
-    void add_tasks(const Conception& conception, std::size_t index, Binding to);
+    void add_tasks(const ResolvedBirth& birth, std::size_t index, Binding to);
     [[nodiscard]] Binding row_of(const Individual* parent) const;
 
     Backend& backend_;
     const Variation& variation_;
     Family family_;
+    bool founders_lie_here_;
     WeightRows rows_;
-    std::uint64_t refusals_ = 0;
     std::unique_ptr<Individual> initial_;  ///< What founders of an initial network come from.
     std::vector<ChildPlan> plans_;
     std::vector<SharedRow> taken_;  ///< Of children, then of parents.

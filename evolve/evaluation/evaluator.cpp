@@ -220,11 +220,7 @@ std::vector<Evaluation> Evaluator::evaluate(std::span<const Individual* const> i
 
 std::vector<Evaluation> Evaluator::evaluate(std::span<const Genome* const> genomes,
                                             const EvaluationRound& round) {
-    std::vector<Individual> individuals;
-    std::vector<const Individual*> pointers;
-    individuals.reserve(genomes.size());
-    for (const Genome* genome : genomes) pointers.push_back(&individuals.emplace_back(*genome));
-    return evaluate(pointers, round);
+    return evaluate(Individuals(genomes).pointers, round);
 }
 
 Evaluator::Counters Evaluator::counters() const {

@@ -1,6 +1,7 @@
 #include "cambrian/evolve/evaluation/operand_stage.hpp"
 
 #include <algorithm>
+#include <atomic>
 
 #include "cambrian/engine/core/contract.hpp"
 
@@ -8,10 +9,17 @@ namespace cambrian::evolve {
 namespace {
 
 constexpr std::int64_t min_pool = 1024;
+/// Networks that a thread takes at once: a few tens of microseconds.
+constexpr std::size_t at_once = 256;
 
 /// Whether a position holds the individual of the one before it.
 bool repeats(std::span<const std::uint32_t> order, std::size_t position) {
     return position > 0 && order[position] == order[position - 1];
+}
+
+GenomeStructure structure_of(const BytecodeBatch::Entry& entry) {
+    return {
+        .hash = entry.hash, .size_class = entry.size_class, .path = entry.path, .cost = entry.cost};
 }
 
 }  // namespace
@@ -20,21 +28,22 @@ std::span<const GenomeStructure> OperandStage::read(std::span<const Individual* 
                                                     std::int64_t max_words) {
     structures_.resize(individuals.size());
     const bool interpreted = family_ == Family::interpreted;
-    const auto entries =
-        shelf_.read(interpreted ? individuals : std::span<const Individual* const>{}, threads_);
-    std::int64_t packed = 0;
-    for (std::size_t i = 0; i < individuals.size(); ++i) {
-        if (!interpreted || !entries[i]) {
-            structures_[i] = {.hash = individuals[i]->structure->graph().hash};
-            continue;
+    const auto entries = bytecode_batch_.read(
+        interpreted ? individuals : std::span<const Individual* const>{}, threads_);
+    std::atomic<std::int64_t> packed = 0;
+    const std::size_t parts = (individuals.size() + at_once - 1) / at_once;
+    threads_.for_each(static_cast<std::int64_t>(parts), [&](std::int64_t part, int) {
+        const std::size_t first = static_cast<std::size_t>(part) * at_once;
+        const std::size_t end = std::min(first + at_once, individuals.size());
+        std::int64_t words = 0;
+        for (std::size_t i = first; i < end; ++i) {
+            structures_[i] = interpreted && entries[i]
+                                 ? structure_of(*entries[i])
+                                 : GenomeStructure{.hash = individuals[i]->structure->graph().hash};
+            words += interpreted && entries[i] ? entries[i]->cost : 0;
         }
-        const BytecodeBatch::Entry& entry = *entries[i];
-        structures_[i] = {.hash = entry.hash,
-                          .size_class = entry.size_class,
-                          .path = entry.path,
-                          .cost = entry.cost};
-        packed += entry.cost;
-    }
+        packed += words;
+    });
     // Also where no network has weights, or memory room for one: what programs share is never
     // empty.
     if (packed > pool_ || pool_ == 0)
@@ -47,7 +56,7 @@ std::int64_t OperandStage::words(const Individual& individual,
     if (structure.size_class == as_graph)
         return individual.structure->weight_count() +
                2 * static_cast<std::int64_t>(individual.blueprint().slots.size()) + 8;
-    return structure.cost + shelf_.capacity(structure.size_class).words;
+    return structure.cost + bytecode_batch_.capacity(structure.size_class).words;
 }
 
 void OperandStage::upload(std::span<const Individual* const> individuals,
@@ -109,7 +118,7 @@ void OperandStage::place(std::span<const Individual* const> individuals,
         if (repeats(order, bytecodes_)) next.weights = places_.back().weights;
         places_.push_back(next);
         next.weights += structures_[index].cost;
-        next.activations += shelf_.capacity(size_class).words;
+        next.activations += bytecode_batch_.capacity(size_class).words;
         ++bytecodes_;
     }
     end_of_bytecodes_ = next;
@@ -141,7 +150,6 @@ void OperandStage::write_bytecodes(std::span<const Individual* const> individual
     const auto weights = static_cast<std::size_t>(end_of_bytecodes_.weights);
     if (bytecode_words_.size() < words) bytecode_words_.resize(words);
     if (packed_.size() < weights) packed_.resize(weights);
-    constexpr std::size_t at_once = 256;
     const std::size_t items = (bytecodes_ + at_once - 1) / at_once;
     threads_.for_each(static_cast<std::int64_t>(items), [&](std::int64_t item, int) {
         const std::size_t first = static_cast<std::size_t>(item) * at_once;
@@ -155,15 +163,17 @@ void OperandStage::write_bytecode(const Individual& individual,
     const std::uint32_t index = order[position];
     const GenomeStructure& structure = structures_[index];
     const Place& place = places_[position];
-    shelf_.write_bytecode(
+    bytecode_batch_.write_bytecode(
         index, place.weights,
         std::span(bytecode_words_)
-            .subspan(static_cast<std::size_t>(place.activations),
-                     static_cast<std::size_t>(shelf_.capacity(structure.size_class).words)));
+            .subspan(
+                static_cast<std::size_t>(place.activations),
+                static_cast<std::size_t>(bytecode_batch_.capacity(structure.size_class).words)));
     if (repeats(order, position)) return;
-    shelf_.pack_weights(index, individual.weights,
-                        std::span(packed_).subspan(static_cast<std::size_t>(place.weights),
-                                                   static_cast<std::size_t>(structure.cost)));
+    bytecode_batch_.pack_weights(
+        index, individual.weights,
+        std::span(packed_).subspan(static_cast<std::size_t>(place.weights),
+                                   static_cast<std::size_t>(structure.cost)));
 }
 
 void OperandStage::bind(std::size_t position, bool interpreted,

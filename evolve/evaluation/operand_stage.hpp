@@ -36,7 +36,7 @@ class OperandStage {
         : backend_(backend),
           family_(family),
           threads_(backend.threads()),
-          shelf_(backend.lockstep() == 1) {}
+          bytecode_batch_(backend.lockstep() == 1) {}
 
     /// Takes genomes apart; → one structure each. Valid until the next call.
     /// @param max_words of operands that uploads will bring, unless a single genome has more.
@@ -44,7 +44,7 @@ class OperandStage {
                                           std::int64_t max_words);
     /// What the bytecodes of a class need, now and before.
     [[nodiscard]] const BytecodeCapacity& capacity(std::size_t size_class) const {
-        return shelf_.capacity(size_class);
+        return bytecode_batch_.capacity(size_class);
     }
     /// Words of packed weights that all interpreted networks of an upload share: enough for those
     /// read, now and before.
@@ -80,7 +80,7 @@ class OperandStage {
     Backend& backend_;
     Family family_;
     ThreadPool& threads_;
-    BytecodeBatch shelf_;
+    BytecodeBatch bytecode_batch_;
     std::vector<GenomeStructure> structures_;  ///< Of every individual.
     std::vector<Place> places_;                ///< Of every position of a wave.
     std::size_t bytecodes_ = 0;                ///< Positions of a wave before the first graph.

@@ -54,7 +54,7 @@ std::vector<std::byte> encode(const Genome& genome) {
 }
 
 std::vector<std::byte> encode(const Individual& individual) {
-    CAMBRIAN_EXPECT(individual.home());
+    CAMBRIAN_EXPECT(individual.on_host());
     return encode(individual.structure->genome(), individual.weights);
 }
 

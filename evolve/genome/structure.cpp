@@ -116,11 +116,18 @@ Individual::Individual(Genome genome) : weights(std::move(genome.weights)) {
     structure = std::make_shared<const Structure>(std::move(genome));
 }
 
-Individual bring_home(const Individual& individual, Backend& backend) {
+Individuals::Individuals(std::span<const Genome* const> genomes) {
+    all.reserve(genomes.size());
+    for (const Genome* genome : genomes) {
+        pointers.push_back(&all.emplace_back(*genome));
+    }
+}
+
+Individual copy_to_host(const Individual& individual, Backend& backend) {
     Individual home;
     home.structure = individual.structure;
     home.weights = individual.weights;
-    if (!individual.home()) {
+    if (!individual.on_host()) {
         home.weights.resize(static_cast<std::size_t>(individual.structure->weight_count()));
         const Binding& place = individual.row->place();
         backend.download(*place.buffer, place.first, std::span<float>(home.weights));
@@ -129,7 +136,7 @@ Individual bring_home(const Individual& individual, Backend& backend) {
 }
 
 Genome genome_of(const Individual& individual) {
-    CAMBRIAN_EXPECT(individual.home());
+    CAMBRIAN_EXPECT(individual.on_host());
     Genome genome = individual.structure->genome();
     genome.weights = individual.weights;
     return genome;

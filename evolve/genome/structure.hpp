@@ -30,9 +30,8 @@ struct ActivationGene {
 [[nodiscard]] std::vector<int> togglable_slots(const Blueprint& blueprint);
 
 /// Blueprint and genes, which most children share with a parent, and what is worked out of them
-/// once for all who share them. Never changes; for any thread. Begins on a cache line of its own:
-/// the counter before it is written by all who share it.
-class alignas(64) Structure : public std::enable_shared_from_this<Structure> {
+/// once for all who share them. Never changes; for any thread.
+class Structure {
   public:
     /// What the program of a graph is chosen by, and what it reads of the structure.
     struct GraphForm {
@@ -98,7 +97,7 @@ struct Individual {
     explicit Individual(Genome genome);
     [[nodiscard]] const Blueprint& blueprint() const { return structure->blueprint(); }
     /// Whether its weights are on the host.
-    [[nodiscard]] bool home() const { return !row || !weights.empty(); }
+    [[nodiscard]] bool on_host() const { return !row || !weights.empty(); }
     /// Of two individuals whose weights are on the host.
     bool operator==(const Individual& other) const {
         return weights == other.weights &&
@@ -107,7 +106,14 @@ struct Individual {
 };
 
 /// The same individual with its weights on the host alone. For the thread of their backend.
-[[nodiscard]] Individual bring_home(const Individual& individual, Backend& backend);
+[[nodiscard]] Individual copy_to_host(const Individual& individual, Backend& backend);
+
+/// Genomes as individuals with structures of their own, and pointers to them.
+struct Individuals {
+    explicit Individuals(std::span<const Genome* const> genomes);
+    std::vector<Individual> all;
+    std::vector<const Individual*> pointers;
+};
 
 /// The individual as a genome of its own. Contract: its weights are on the host.
 [[nodiscard]] Genome genome_of(const Individual& individual);

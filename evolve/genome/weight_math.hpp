@@ -1,6 +1,5 @@
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstddef>
@@ -41,16 +40,6 @@ template <class Term>
 [[nodiscard]] inline double absolute_difference(std::span<const float> a,
                                                 std::span<const float> b) {
     return sum_terms(a, b, [](double x, double y) { return std::abs(x - y); });
-}
-
-/// Cosine of two weight vectors of equal length in [-1, 1]: 1 for two zero vectors, 0 for one.
-[[nodiscard]] inline double cosine(std::span<const float> a, std::span<const float> b) {
-    const double norm_a = std::sqrt(dot(a, a));
-    const double norm_b = std::sqrt(dot(b, b));
-    if (!(norm_a > 0.0) || !(norm_b > 0.0)) {
-        return norm_a > 0.0 || norm_b > 0.0 ? 0.0 : 1.0;
-    }
-    return std::clamp(dot(a, b) / norm_a / norm_b, -1.0, 1.0);
 }
 
 }  // namespace cambrian::evolve

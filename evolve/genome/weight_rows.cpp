@@ -13,12 +13,12 @@ namespace {
 constexpr std::int64_t word_bytes = 4;
 /// Elements of a slab of small rows.
 constexpr std::int64_t slab_elements = std::int64_t{1} << 24;
-constexpr std::int64_t least_row = 256;
+constexpr std::int64_t min_row = 256;
 /// Parts of a power of two that sizes are rounded to, so that networks that grow share rows.
 constexpr int steps = 16;
 
 std::int64_t rounded(std::int64_t elements) {
-    const std::int64_t wanted = std::max(elements, least_row);
+    const std::int64_t wanted = std::max(elements, min_row);
     const auto step = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(wanted)) /
                                                 static_cast<std::uint64_t>(steps));
     return (wanted + step - 1) / step * step;
@@ -43,7 +43,7 @@ std::vector<SharedRow> WeightRows::take(const std::vector<std::int64_t>& element
     }
     for (const auto& [size, rows] : wanted) {
         if (!grow(size, wanted)) {
-            trim({});
+            trim();
             return {};
         }
     }

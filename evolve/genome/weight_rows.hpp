@@ -42,6 +42,8 @@ class WeightRows {
     /// memory is short.
     [[nodiscard]] std::vector<std::shared_ptr<const Row>> take(
         const std::vector<std::int64_t>& elements);
+    /// Frees slabs without a row in use.
+    void trim() { trim({}); }
     /// Elements of all slabs.
     [[nodiscard]] std::int64_t held() const { return held_; }
 

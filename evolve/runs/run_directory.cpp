@@ -12,6 +12,7 @@
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/io/container.hpp"
+#include "cambrian/evolve/runs/individual_log.hpp"
 
 namespace cambrian::distributed {
 
@@ -78,6 +79,17 @@ bool has_lines(const fs::path& path) {
     return std::getline(file, header) && file.get() != std::ifstream::traits_type::eof();
 }
 
+bool has_individuals(const fs::path& path) {
+    if (std::error_code ignored; !fs::is_regular_file(fs::symlink_status(path, ignored))) {
+        return false;
+    }
+    try {
+        return IndividualReader(path).next().has_value();
+    } catch (const InputError&) {
+        return true;  // Whatever it is, a run from the start would lose it.
+    }
+}
+
 }  // namespace
 
 RunDirectory::RunDirectory(fs::path path) : path_(made(std::move(path))), lock_(path_) {
@@ -141,10 +153,13 @@ std::optional<std::string> RunDirectory::kept_file() const {
         return past.front().path.filename().string();
     }
     for (const char* name :
-         {"generations.csv", "individuals.csv", "epochs.csv", "observations.jsonl"}) {
+         {"generations.csv", "islands.csv", "epochs.csv", "observations.jsonl"}) {
         if (has_lines(path_ / name)) {
             return name;
         }
+    }
+    if (has_individuals(path_ / individuals_name)) {
+        return individuals_name;
     }
     return kept_network();
 }

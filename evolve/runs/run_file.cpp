@@ -149,7 +149,8 @@ std::uint64_t whole_lines(const std::filesystem::path& path, std::uint64_t lengt
     return whole;
 }
 
-bool unchanged(const std::filesystem::path& path, std::uint64_t length, const Hash128& checksum) {
+bool unchanged(const std::filesystem::path& path, std::uint64_t length, const Hash128& checksum,
+               Content content) {
     if (length == 0) {
         return true;
     }
@@ -157,7 +158,8 @@ bool unchanged(const std::filesystem::path& path, std::uint64_t length, const Ha
     char last = '\0';
     RunningHash hash;
     const bool whole = ::pread(file, &last, 1, static_cast<off_t>(length - 1)) == 1 &&
-                       last == '\n' && add_prefix(hash, file, length);
+                       (content == Content::blocks || last == '\n') &&
+                       add_prefix(hash, file, length);
     ::close(file);
     return whole && hash.hash() == checksum;
 }
@@ -175,7 +177,7 @@ AppendFile::AppendFile(std::filesystem::path path, std::uint64_t length)
     try {
         if (!add_prefix(hash_, file_, length)) {
             throw InputError(
-                fmt::format("{} is shorter than its checkpoint says (lines were lost) use "
+                fmt::format("{} is shorter than its checkpoint says (its end was lost) use "
                             "an older checkpoint or start in another directory",
                             path_.string()));
         }

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -22,7 +23,8 @@ namespace cambrian::distributed {
 /// Throws InputError when the disk refuses that, too, and for a symbolic link.
 void replace_text(const std::filesystem::path& path, std::string_view text);
 
-/// A file that only grows: text is collected, written once a generation, synced at checkpoints.
+/// A file that only grows: what comes is collected, written once a generation, synced at
+/// checkpoints.
 class AppendFile {
   public:
     /// Opens or creates it and cuts it to `length` bytes. Throws InputError when it is shorter or
@@ -33,6 +35,9 @@ class AppendFile {
     AppendFile& operator=(const AppendFile&) = delete;
 
     [[nodiscard]] std::string& pending() { return pending_; }
+    void append(std::span<const std::byte> bytes) {
+        pending_.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    }
     void flush();
     void sync();
     /// Drops what was written beyond `length` bytes.
@@ -54,10 +59,13 @@ class AppendFile {
 /// bytes, or after the last whole line before.
 [[nodiscard]] std::uint64_t whole_lines(const std::filesystem::path& path, std::uint64_t length);
 
-/// Whether the first `length` bytes of a file are whole lines with this checksum. Throws InputError
-/// when it cannot be read.
+/// What a file that only grows holds.
+enum class Content : std::uint8_t { lines, blocks };
+
+/// Whether the first `length` bytes of a file are whole lines, or blocks, with this checksum.
+/// Throws InputError when it cannot be read.
 [[nodiscard]] bool unchanged(const std::filesystem::path& path, std::uint64_t length,
-                             const Hash128& checksum);
+                             const Hash128& checksum, Content content = Content::lines);
 
 /// The message about a file that is not: what may have happened, and what helps.
 [[nodiscard]] std::string changed_text(const std::filesystem::path& path);

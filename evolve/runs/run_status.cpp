@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <sys/file.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 #include <nlohmann/json.hpp>
 
@@ -10,8 +11,11 @@
 #include <cerrno>
 #include <chrono>
 #include <cmath>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
+#include <sstream>
 #include <system_error>
 #include <thread>
 #include <vector>
@@ -65,6 +69,8 @@ RunStatus status_of(const Json& json) {
     status.tested = read_number(json, "tested");
     status.solved = read_optional<bool>(json, "solved");
     status.reason = json.at("reason").get<std::string>();
+    status.journal_bytes = read_number(json, "journal_bytes_per_generation");
+    status.individuals_bytes = read_number(json, "individuals_bytes_per_generation");
     return status;
 }
 
@@ -81,17 +87,55 @@ std::string host_name() {
     return ::gethostname(name.data(), name.size() - 1) == 0 ? std::string(name.data()) : "a host";
 }
 
-/// Whether the lock is ours now. Waits a moment for whoever only asks (holder_of_run).
-bool try_lock(int file) {
+/// What the system says of a process of this host: a letter for its state, and when it began, in
+/// ticks since the host did. Nothing where it is gone.
+struct ProcessStanding {
+    char state = '?';
+    std::uint64_t begun = 0;
+};
+
+std::optional<ProcessStanding> standing_of(pid_t process) {
+    std::ifstream file(fmt::format("/proc/{}/stat", process));
+    std::string text;
+    std::getline(file, text);
+    // The name before it may hold anything.
+    const std::size_t name_end = text.rfind(')');
+    if (name_end == std::string::npos) {
+        return std::nullopt;
+    }
+    std::istringstream fields(text.substr(name_end + 1));
+    ProcessStanding standing;
+    fields >> standing.state;
+    constexpr int between = 18;  // From the third field, the state, to the 22nd.
+    std::string ignored;
+    for (int i = 0; i < between; ++i) {
+        fields >> ignored;
+    }
+    fields >> standing.begun;
+    return fields ? std::optional(standing) : std::nullopt;
+}
+
+/// "71 on node3 since tick 12345": who holds the lock.
+std::string own_words() {
+    const auto standing = standing_of(::getpid());
+    return fmt::format("{} on {} since tick {}\n", ::getpid(), host_name(),
+                       standing ? standing->begun : 0);
+}
+
+/// Takes the lock: 0, or the error number. Waits a moment for whoever only asks (holder_of_run).
+int try_lock(int file) {
     constexpr int attempts = 5;
     constexpr std::chrono::milliseconds pause{20};
     for (int i = 0; i < attempts; ++i) {
         if (::flock(file, LOCK_EX | LOCK_NB) == 0) {
-            return true;
+            return 0;
+        }
+        if (errno != EWOULDBLOCK) {
+            return errno;
         }
         std::this_thread::sleep_for(pause);
     }
-    return false;
+    return EWOULDBLOCK;
 }
 
 }  // namespace
@@ -106,6 +150,8 @@ void write_status_file(const fs::path& path, const RunStatus& status) {
     json["tested"] = number(status.tested);
     json["solved"] = status.solved ? Json(*status.solved) : Json();
     json["reason"] = status.reason;
+    json["journal_bytes_per_generation"] = number(status.journal_bytes);
+    json["individuals_bytes_per_generation"] = number(status.individuals_bytes);
     replace_text(path, json.dump(4, ' ', false, Json::error_handler_t::replace) + "\n");
 }
 
@@ -126,7 +172,13 @@ std::optional<RunStatus> read_status_file(const fs::path& path) {
 
 RunLock::RunLock(const fs::path& directory)
     : file_(open_own_file(directory / lock_name, O_RDWR | O_CREAT)) {
-    if (!try_lock(file_)) {
+    if (const int error = try_lock(file_); error != 0 && error != EWOULDBLOCK) {
+        ::close(file_);
+        throw ConfigError(
+            fmt::format("the run directory {} cannot be locked ({}) choose a run.directory on a "
+                        "file system with locks",
+                        directory.string(), std::strerror(error)));
+    } else if (error != 0) {
         const std::string holder = holder_of(file_);
         ::close(file_);
         throw ConfigError(
@@ -134,8 +186,8 @@ RunLock::RunLock(const fs::path& directory)
                         "it or choose another run.directory",
                         directory.string(), holder));
     }
-    const std::string owner = fmt::format("{} on {}\n", ::getpid(), host_name());
-    // The words only serve messages; the lock itself is the system's.
+    const std::string owner = own_words();
+    // The words serve messages and kill_stopped_holder; the lock itself is the system's.
     if (::ftruncate(file_, 0) != 0 || ::pwrite(file_, owner.data(), owner.size(), 0) < 0) {
         const std::string why = std::strerror(errno);
         ::close(file_);
@@ -146,6 +198,27 @@ RunLock::RunLock(const fs::path& directory)
 
 RunLock::~RunLock() {
     ::close(file_);
+}
+
+std::optional<std::string> kill_stopped_holder(const fs::path& directory) {
+    const auto holder = holder_of_run(directory);
+    std::istringstream words(holder.value_or(""));
+    std::string what, on, host, since, tick;
+    pid_t process = 0;
+    std::uint64_t begun = 0;
+    words >> what >> process >> on >> host >> since >> tick >> begun;
+    if (!words || process <= 1 || begun == 0 || host != host_name()) {
+        return std::nullopt;
+    }
+    // A handle first: what is looked at is what is killed, whatever becomes of the number.
+    const auto handle = static_cast<int>(::syscall(SYS_pidfd_open, process, 0));
+    const auto standing = handle < 0 ? std::nullopt : standing_of(process);
+    const bool same = standing && standing->begun == begun && standing->state == 'T';
+    const bool killed = same && ::syscall(SYS_pidfd_send_signal, handle, SIGKILL, nullptr, 0) == 0;
+    if (handle >= 0) {
+        ::close(handle);
+    }
+    return killed ? holder : std::nullopt;
 }
 
 std::optional<std::string> holder_of_run(const fs::path& directory) {

@@ -19,6 +19,10 @@ struct RunStatus {
     std::optional<double> tested;     ///< On data for tests, known when the run is done.
     std::optional<bool> solved;       ///< Whether run.stop.fitness is reached; absent: none asked.
     std::string reason;               ///< Why it ended.
+    /// Bytes of a generation in the journal and in individuals.cmb, on average since the last
+    /// start; none of a training.
+    std::optional<double> journal_bytes{};
+    std::optional<double> individuals_bytes{};
 };
 
 void write_status_file(const std::filesystem::path& path, const RunStatus& status);
@@ -42,5 +46,10 @@ class RunLock {
 /// Who works in a run directory now ("process 71 on node3"); nothing when nobody does. Asks the
 /// lock itself. Throws InputError where it cannot be asked.
 [[nodiscard]] std::optional<std::string> holder_of_run(const std::filesystem::path& directory);
+
+/// Kills the process that holds the lock where it is one of this host, is stopped, and is the one
+/// that took the lock, by the time it began. Its words as holder_of_run gives them; nothing where
+/// that is not so, or the system refuses.
+std::optional<std::string> kill_stopped_holder(const std::filesystem::path& directory);
 
 }  // namespace cambrian::distributed

@@ -60,6 +60,17 @@ class Islands final : public Strategy {
     [[nodiscard]] std::uint64_t generation() const override {
         return islands_.front()->generation();
     }
+    [[nodiscard]] std::uint64_t open() const override { return islands_.front()->open(); }
+    [[nodiscard]] std::unique_ptr<Strategy> former() const override {
+        std::vector<Island> formers;
+        for (const Island& island : islands_) {
+            formers.emplace_back(island->former());
+        }
+        return formers.front() == nullptr
+                   ? nullptr
+                   : std::make_unique<Islands>(seed_, settings_, std::move(formers));
+    }
+    [[nodiscard]] bool members_stay() const override { return islands_.front()->members_stay(); }
     [[nodiscard]] std::uint64_t births() const override { return births_; }
     [[nodiscard]] BirthId first_birth() const override { return islands_.front()->first_birth(); }
     [[nodiscard]] std::span<const Member> parent_pool() const override { return pool_; }
@@ -122,6 +133,14 @@ class Islands final : public Strategy {
         return in_one(states);
     }
 
+    [[nodiscard]] Hash128 digest() const override {
+        Hasher hasher;
+        for (const Island& island : islands_) {
+            hasher.add(island->digest());
+        }
+        return hasher.hash128();
+    }
+
     [[nodiscard]] std::unique_ptr<Strategy> load(std::span<const std::byte> bytes) const override {
         const auto states = apart(bytes, islands_.size(), "islands of the checkpoint");
         std::vector<Island> loaded;
@@ -141,9 +160,9 @@ class Islands final : public Strategy {
         const auto after = std::ranges::upper_bound(first_position_, position);
         return static_cast<std::size_t>(after - first_position_.begin()) - 1;
     }
-    /// Whether something that happens so often follows this generation.
+    /// Whether something that happens so often follows the generation that is told.
     [[nodiscard]] bool due(std::uint64_t every) const {
-        return every > 0 && islands_.size() > 1 && (generation() + 1) % every == 0;
+        return every > 0 && islands_.size() > 1 && (told() + 1) % every == 0;
     }
 
     /// Who leaves for other islands, as copies.
@@ -154,7 +173,7 @@ class Islands final : public Strategy {
         if (settings_.choice == Migrants::best) {
             std::ranges::sort(chosen, fitter);
         } else {
-            RandomStream rng(random_key(seed_, "emigrate", number), generation());
+            RandomStream rng(random_key(seed_, "emigrate", number), told());
             for (std::size_t i = 0; i < count; ++i) {
                 const auto left = static_cast<std::uint32_t>(chosen.size() - i);
                 std::swap(chosen[i], chosen[i + rng.index(left)]);
@@ -172,7 +191,7 @@ class Islands final : public Strategy {
         std::vector<Island> next;
         for (std::size_t i = 0; i < from.size(); ++i) {
             std::vector<Member> arriving;
-            for (const std::uint64_t other : neighbours(settings_, i, generation(), seed_)) {
+            for (const std::uint64_t other : neighbours(settings_, i, told(), seed_)) {
                 arriving.insert(arriving.end(), leaving[other].begin(), leaving[other].end());
             }
             next.push_back(arriving.empty() ? from[i] : Island(from[i]->receive(arriving, false)));
@@ -219,15 +238,32 @@ std::unique_ptr<Strategy> make_islands(const StrategyRegistry::Factory& factory,
     std::vector<Island> islands;
     StrategyContext own = context;
     own.islands = {};
-    own.ids = {0, context.population.size};
+    const std::uint64_t all = context.population.size;
+    const SteadyStateSettings& steady = context.steady_state;
+    own.ids = {0, steady.on() ? steady.block : all};
+    std::uint64_t before = 0;  // individuals of the islands before
     for (std::size_t i = 0; i < sizes.size(); ++i) {
         own.island = static_cast<std::uint32_t>(i);
         own.population.size = sizes[i];
+        if (steady.on()) {
+            // As much of a block as of the population.
+            own.steady_state.block =
+                steady.block * (before + sizes[i]) / all - steady.block * before / all;
+            if (own.steady_state.block == 0) {
+                throw ConfigError(fmt::format(
+                    "steady_state.block is {} (of {} islands, island {} has {} of {} individuals, "
+                    "and no birth of a block) set steady_state.block to {} or more",
+                    steady.block, sizes.size(), i, sizes[i], all,
+                    (all - 1) / *std::ranges::min_element(sizes) + 1));
+            }
+            own.steady_state.window = steady.window / steady.block * own.steady_state.block;
+        }
+        before += sizes[i];
         if (!context.splice_rates.empty()) {
             own.splice_rate = context.splice_rates.at(i);
         }
         islands.push_back(factory(own));
-        own.ids.offset += sizes[i];
+        own.ids.offset += islands.back()->births();
     }
     return std::make_unique<Islands>(context.seed, context.islands, std::move(islands));
 }

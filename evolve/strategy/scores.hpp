@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "cambrian/evolve/variation/birth.hpp"
@@ -21,5 +22,14 @@ struct Scores {
     [[nodiscard]] bool valid(std::size_t position) const { return status[position] == Status::ok; }
     bool operator==(const Scores&) const = default;
 };
+
+/// What the scores of a range of positions come to: worst_fitness thrice where none is valid.
+struct FitnessRange {
+    double best = worst_fitness;
+    double mean = worst_fitness;  ///< Of the valid ones, added up in their order.
+    double worst = worst_fitness;
+    std::uint64_t invalid = 0;
+};
+[[nodiscard]] FitnessRange fitness_range(const Scores& scores, std::size_t begin, std::size_t end);
 
 }  // namespace cambrian::evolve

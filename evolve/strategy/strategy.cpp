@@ -10,8 +10,8 @@
 
 namespace cambrian::evolve {
 
-Hash128 digest(const Strategy& strategy) {
-    return hash128(strategy.save());
+Hash128 Strategy::digest() const {
+    return hash128(save());
 }
 
 std::unique_ptr<Strategy> Strategy::receive(std::span<const Member>, bool) const {
@@ -19,6 +19,51 @@ std::unique_ptr<Strategy> Strategy::receive(std::span<const Member>, bool) const
         "this strategy takes no migrants (it defines no receive()) set islands.count to 1, or "
         "islands.every and islands.extinction_every to 0");
 }
+
+namespace {
+
+/// A block of a window, so large that few are open.
+std::uint64_t smallest_block(std::uint64_t window) {
+    std::uint64_t block = (window - 1) / SteadyStateSettings::max_open_blocks + 1;
+    while (window % block != 0) {
+        ++block;
+    }
+    return block;
+}
+
+void check(const SteadyStateSettings& settings) {
+    if (!settings.on()) {
+        if (settings.block != SteadyStateSettings{}.block) {
+            throw ConfigError(fmt::format(
+                "steady_state.block is {} (without steady_state.window there are no blocks) set "
+                "steady_state.window, too, or leave it out",
+                settings.block));
+        }
+        return;
+    }
+    if (settings.block == 0 || settings.window < settings.block) {
+        throw ConfigError(
+            fmt::format("steady_state.window is {} (steady_state.block is {}: that many births are "
+                        "in flight at least) use a window of one block or more, or a smaller block",
+                        settings.window, settings.block));
+    }
+    if (settings.window % settings.block != 0) {
+        throw ConfigError(fmt::format(
+            "steady_state.window is {} (it is counted in blocks of {} births, "
+            "steady_state.block) use {} or {}",
+            settings.window, settings.block, settings.window / settings.block * settings.block,
+            (settings.window / settings.block + 1) * settings.block));
+    }
+    if (settings.window / settings.block > SteadyStateSettings::max_open_blocks) {
+        throw ConfigError(fmt::format(
+            "steady_state.window is {} (in blocks of {} births {} are open at once, {} may be) "
+            "set steady_state.block to {} or more",
+            settings.window, settings.block, settings.window / settings.block,
+            SteadyStateSettings::max_open_blocks, smallest_block(settings.window)));
+    }
+}
+
+}  // namespace
 
 void StrategyRegistry::add(std::string name, Factory factory) {
     CAMBRIAN_ASSERT(factory != nullptr);
@@ -37,8 +82,17 @@ std::unique_ptr<Strategy> StrategyRegistry::make(std::string_view type,
         throw ConfigError(fmt::format("strategy.type is \"{}\" (known: {}) {}", type,
                                       joined(names()), nearest_hint(std::string(type), names())));
     }
-    return context.islands.count == 1 ? found->second(context)
-                                      : make_islands(found->second, context);
+    check(context.steady_state);
+    std::unique_ptr<Strategy> made =
+        context.islands.count == 1 ? found->second(context) : make_islands(found->second, context);
+    const SteadyStateSettings& steady = context.steady_state;
+    if (made->open() != (steady.on() ? steady.window / steady.block : 1)) {
+        throw ConfigError(
+            fmt::format("strategy.type \"{}\" has no steady state (it knows generations only) set "
+                        "steady_state.window to 0",
+                        type));
+    }
+    return made;
 }
 
 std::vector<std::string> StrategyRegistry::names() const {

@@ -40,11 +40,22 @@ using Decision = std::vector<std::byte>;
 /// Who is born next: a state between two generations, which never changes. Every rank of a run
 /// holds an equal one. Scores become a decision once, on one rank; the decision becomes the next
 /// state on every rank. Holds no genomes and no random state: draws come from (seed, birth id).
+/// In the steady state several generations are open at once: births of the newest are drawn while
+/// scores of the oldest are still to come.
 class Strategy {
   public:
     virtual ~Strategy() = default;
-    /// Number of the generation whose births it gives, from 0.
+    /// Number of the generation whose births it gives, from 0: the newest that is open.
     [[nodiscard]] virtual std::uint64_t generation() const = 0;
+    /// Generations that are open.
+    [[nodiscard]] virtual std::uint64_t open() const { return 1; }
+    /// Gives the births of the open generation before this one; null where this is the oldest. It
+    /// is neither decided nor applied.
+    [[nodiscard]] virtual std::unique_ptr<Strategy> former() const { return nullptr; }
+    /// The generation that the next decision is about: the oldest open one.
+    [[nodiscard]] std::uint64_t told() const { return generation() + 1 - open(); }
+    /// Whether members stay parents without being born again; else they are carried over.
+    [[nodiscard]] virtual bool members_stay() const { return false; }
     /// How many are born. Their ids are first_birth() + position.
     [[nodiscard]] virtual std::uint64_t births() const = 0;
     [[nodiscard]] virtual BirthId first_birth() const = 0;
@@ -57,8 +68,8 @@ class Strategy {
     /// Members that births may name as parents; Parent::place is a place here.
     [[nodiscard]] virtual std::span<const Member> parent_pool() const = 0;
 
-    /// What follows from the scores of all births, in the order of their positions. May be dear,
-    /// and may use the mathematics of the machine: it is called on one rank.
+    /// What follows from the scores of all births of told(), in the order of their positions. May
+    /// be dear, and may use the mathematics of the machine: it is called on one rank.
     [[nodiscard]] virtual Decision decide(const Scores& scores, ThreadPool& threads) const = 0;
     /// The state after a decision about this one. Cheap, and the same bits on every machine. Throws
     /// InputError for bytes that are no decision about this state.
@@ -75,10 +86,10 @@ class Strategy {
     [[nodiscard]] virtual std::vector<std::byte> save() const = 0;
     [[nodiscard]] virtual std::unique_ptr<Strategy> load(
         std::span<const std::byte> bytes) const = 0;
+    /// Names a state: ranks whose digests are equal give equal births. Asked for after every
+    /// decision, so a state that saves much says it shorter.
+    [[nodiscard]] virtual Hash128 digest() const;
 };
-
-/// Names a state: ranks whose digests are equal give equal births.
-[[nodiscard]] Hash128 digest(const Strategy& strategy);
 
 struct PopulationSettings {
     std::uint64_t size = 256;
@@ -93,6 +104,22 @@ struct PopulationSettings {
 /// How many are carried over: ⌈fraction · size⌉, at least one.
 [[nodiscard]] std::uint64_t elite_count(const PopulationSettings& settings);
 
+/// Births without generations: scores are told in blocks, and what was told becomes known to births
+/// a window later, so that no rank waits for the slowest birth of a block.
+struct SteadyStateSettings {
+    static constexpr std::uint64_t max_open_blocks = 1024;
+    /// Births that may be in flight, a multiple of `block` and at most max_open_blocks of them; 0:
+    /// off.
+    std::uint64_t window = 0;
+    std::uint64_t block = 1;  ///< Births whose scores are told together.
+
+    [[nodiscard]] bool on() const { return window > 0; }
+    static constexpr auto fields = std::tuple{
+        Field{"window", &SteadyStateSettings::window},
+        Field{"block", &SteadyStateSettings::block},
+    };
+};
+
 /// Which births are a strategy's: of `stride` in a generation those from `offset` on.
 struct IdSpace {
     std::uint64_t offset = 0;
@@ -106,6 +133,7 @@ struct StrategyContext {
     PopulationSettings population{};
     float splice_rate = 0.0F;
     IslandSettings islands{};
+    SteadyStateSettings steady_state{};
     std::vector<float> splice_rates{};  ///< Of each island; empty: `splice_rate` of all.
     // Of one island.
     std::uint32_t island = 0;
@@ -119,7 +147,7 @@ class StrategyRegistry {
     /// Throws ConfigError when the name is taken.
     void add(std::string name, Factory factory);
     /// A run before its first generation, on one island or on many. Throws ConfigError naming the
-    /// nearest type.
+    /// nearest type, and for a steady state that does not fit.
     [[nodiscard]] std::unique_ptr<Strategy> make(std::string_view type,
                                                  const StrategyContext& context) const;
     [[nodiscard]] std::vector<std::string> names() const;
@@ -141,5 +169,10 @@ class StrategyRegistry {
 /// different ones, the fitter first. Births that are not ok are never carried and never parents;
 /// a generation without an ok birth is followed by fresh founders.
 [[nodiscard]] std::unique_ptr<Strategy> make_elite_strategy(const StrategyContext& context);
+
+/// The same selection without generations: a block's births compete with the members, of whom the
+/// best ⌈fraction·size⌉ stay and are the parents. Nobody is carried over; a fitness is final. The
+/// first `population.size` births are founders.
+[[nodiscard]] std::unique_ptr<Strategy> make_steady_strategy(const StrategyContext& context);
 
 }  // namespace cambrian::evolve

@@ -41,7 +41,7 @@ struct Parent {
 /// At most two parents, kept in place: a generation copies its births several times.
 class Parents {
   public:
-    static constexpr std::size_t most = 2;
+    static constexpr std::size_t max_count = 2;
 
     Parents() = default;
     Parents(std::initializer_list<Parent> parents) {
@@ -49,7 +49,7 @@ class Parents {
     }
 
     void push_back(const Parent& parent) {
-        CAMBRIAN_ASSERT(count_ < most);
+        CAMBRIAN_ASSERT(count_ < max_count);
         parents_[count_++] = parent;
     }
     void clear() { count_ = 0; }
@@ -67,7 +67,7 @@ class Parents {
     }
 
   private:
-    std::array<Parent, most> parents_{};
+    std::array<Parent, max_count> parents_{};
     std::uint8_t count_ = 0;
 };
 

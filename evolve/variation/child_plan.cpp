@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "cambrian/engine/core/contract.hpp"
-#include "cambrian/evolve/variation/mutation.hpp"
+#include "cambrian/engine/layers/support/initial.hpp"
 
 namespace cambrian::evolve {
 
@@ -26,28 +26,11 @@ WeightPiece rest_of(const WeightPiece& piece, std::int64_t done) {
 
 }  // namespace
 
-void ChildPlan::begin(const SharedStructure& first) {
-    begin_with(counted_apart(first));
-}
-
-SharedStructure ChildPlan::counted_apart(const SharedStructure& shared) {
-    const Structure* address = shared.get();
-    constexpr std::uintptr_t line = alignof(Structure);
-    Known& known = known_.at(reinterpret_cast<std::uintptr_t>(address) / line % known_count);
-    if (known.structure != address) {
-        known = {address, nullptr};
-        return shared;
-    }
-    if (!known.own) {
-        known.own = {std::make_shared<SharedStructure>(address->shared_from_this()), address};
-    }
-    return known.own;
-}
-
-void ChildPlan::begin_with(SharedStructure first) {
+void ChildPlan::begin(SharedStructure first) {
     structure = std::move(first);
     pieces.clear();
     literals.clear();
+    draws = {};
     retries = 0;
     for (const GeneWeights& gene : structure->genes()) {
         if (gene.count > 0) {
@@ -57,13 +40,22 @@ void ChildPlan::begin_with(SharedStructure first) {
 }
 
 void ChildPlan::begin_fresh(SharedStructure founder, RandomField fresh) {
-    begin_with(std::move(founder));
+    begin(std::move(founder));
     draws.fresh = fresh;
     for (const GeneWeights& gene : structure->genes()) {
-        for (WeightPiece& piece : by_parameter(gene)) {
-            piece.source = WeightSource::initial;
-        }
+        for_each_parameter(gene, [](const ParameterSpec&, std::span<WeightPiece> all) {
+            for (WeightPiece& piece : all) {
+                piece.source = WeightSource::initial;
+            }
+        });
     }
+}
+
+SharedStructure ChildPlan::become(Mutant mutant) {
+    for (const WeightEdit& change : mutant.edits) {
+        edit(change);
+    }
+    return std::exchange(structure, std::make_shared<const Structure>(std::move(mutant.genome)));
 }
 
 void ChildPlan::edit(const WeightEdit& edit) {
@@ -112,18 +104,15 @@ std::span<WeightPiece> ChildPlan::range(std::int64_t first, std::int64_t count) 
     return std::span(pieces).subspan(begin, end - begin);
 }
 
-std::span<WeightPiece> ChildPlan::by_parameter(const GeneWeights& gene) {
-    std::int64_t offset = gene.offset;
-    for (const ParameterSpec& parameter : gene_parameters(structure->blueprint(), gene)) {
-        const std::int64_t count = parameter.shape.elements();
-        const InitialRule rule = initial_rule(parameter);
-        for (WeightPiece& piece : range(offset, count)) {
-            piece.initial = rule;
-            piece.index = piece.to - offset;
-        }
-        offset += count;
+std::span<WeightPiece> ChildPlan::parameter_range(const ParameterSpec& parameter,
+                                                  std::int64_t offset) {
+    const std::span<WeightPiece> all = range(offset, parameter.shape.elements());
+    const InitialRule rule = initial_rule(parameter);
+    for (WeightPiece& piece : all) {
+        piece.initial = rule;
+        piece.index = piece.to - offset;
     }
-    return range(gene.offset, gene.count);
+    return all;
 }
 
 void write_weights(const ChildPlan& plan, std::span<const float> first,

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -11,11 +10,22 @@
 
 namespace cambrian::evolve {
 
-struct WeightEdit;
+/// Elements of a weight vector from `at` on give way to others.
+struct WeightEdit {
+    std::int64_t at = 0;
+    std::int64_t erased = 0;
+    std::vector<float> inserted{};
+};
+
+/// A changed structure, and what becomes of the weights, one edit after another.
+struct Mutant {
+    Genome genome;  ///< Its weights mean nothing.
+    std::vector<WeightEdit> edits{};
+};
 
 /// How a child comes from its parents, worked out without their weights. Keeps its storage; threads
 /// have one each.
-class alignas(64) ChildPlan {
+class ChildPlan {
   public:
     SharedStructure structure;
     /// Of all weights, in order.
@@ -25,34 +35,30 @@ class alignas(64) ChildPlan {
     std::uint32_t retries = 0;  ///< Structural draws that had no valid outcome.
 
     /// Begins with the weights of the first parent.
-    void begin(const SharedStructure& first);
+    void begin(SharedStructure first);
     /// Begins with fresh weights.
     void begin_fresh(SharedStructure founder, RandomField fresh);
-    /// Lets structures go that children of this plan had before.
-    void forget() { known_ = {}; }
-    /// Some weights give way to others.
-    void edit(const WeightEdit& edit);
+    /// Goes on with a mutant of the structure; → the structure before.
+    SharedStructure become(Mutant mutant);
     /// The pieces of some weights, cut to begin and end with them. Valid until the next cut.
     std::span<WeightPiece> range(std::int64_t first, std::int64_t count);
-    /// The same, cut where its parameters begin, with what those start with.
-    std::span<WeightPiece> by_parameter(const GeneWeights& gene);
+    /// Calls f(parameter, pieces) for each parameter of a gene, with pieces that know what it
+    /// starts with.
+    template <class F>
+    void for_each_parameter(const GeneWeights& gene, const F& f) {
+        std::int64_t offset = gene.offset;
+        for (const ParameterSpec& parameter : gene_parameters(structure->blueprint(), gene)) {
+            f(parameter, parameter_range(parameter, offset));
+            offset += parameter.shape.elements();
+        }
+    }
 
   private:
-    /// A structure that children of this plan had before, with a counter of their own.
-    struct Known {
-        const Structure* structure = nullptr;
-        SharedStructure own;
-    };
-    static constexpr std::size_t known_count = 16;
-
-    void begin_with(SharedStructure first);
-    /// The same structure. Where it is met again it is counted by itself, else threads whose
-    /// children share one would wait for each other's counting.
-    [[nodiscard]] SharedStructure counted_apart(const SharedStructure& shared);
+    void edit(const WeightEdit& edit);
+    [[nodiscard]] std::span<WeightPiece> parameter_range(const ParameterSpec& parameter,
+                                                         std::int64_t offset);
     /// Index of the piece that begins at an element; one that lies there is cut in two.
     std::size_t cut_at(std::int64_t element);
-
-    std::array<Known, known_count> known_;
 };
 
 /// Makes the weights of a plan on the host.

@@ -54,12 +54,8 @@ class Variator {
             }
             after = draw(again, before);
         }
-        for (const WeightEdit& edit : after->edits) {
-            child_.edit(edit);
-        }
-        // Whoever goes through its genes is not done with it.
-        former_.push_back(std::exchange(
-            child_.structure, std::make_shared<const Structure>(std::move(after->genome))));
+        // Whoever goes through the genes of the former structure is not done with it.
+        former_.push_back(child_.become(*std::move(after)));
     }
 
     RandomStream& rng_;
@@ -71,46 +67,30 @@ class Variator {
 };
 
 void add_noise(ChildPlan& child, const GeneWeights& gene) {
-    if (gene.link >= 0 || !layer_at(child.structure->blueprint(), gene.slot).has_buffers()) {
-        for (WeightPiece& piece : child.range(gene.offset, gene.count)) {
-            piece.noise = true;
-        }
+    if (gene.link < 0 && layer_at(child.structure->blueprint(), gene.slot).has_buffers()) {
+        child.for_each_parameter(gene,
+                                 [](const ParameterSpec& parameter, std::span<WeightPiece> pieces) {
+                                     for (WeightPiece& piece : pieces) {
+                                         piece.noise = !parameter.buffer;
+                                     }
+                                 });
         return;
     }
-    child.by_parameter(gene);
-    std::int64_t offset = gene.offset;
-    for (const ParameterSpec& parameter : gene_parameters(child.structure->blueprint(), gene)) {
-        const std::int64_t count = parameter.shape.elements();
-        for (WeightPiece& piece : child.range(offset, count)) {
-            piece.noise = !parameter.buffer;
-        }
-        offset += count;
+    for (WeightPiece& piece : child.range(gene.offset, gene.count)) {
+        piece.noise = true;
     }
 }
 
 void replace_some(ChildPlan& child, const GeneWeights& gene) {
-    child.by_parameter(gene);
-    std::int64_t offset = gene.offset;
-    for (const ParameterSpec& parameter : gene_parameters(child.structure->blueprint(), gene)) {
-        const std::int64_t count = parameter.shape.elements();
-        for (WeightPiece& piece : child.range(offset, count)) {
-            piece.replace = !parameter.buffer;
-        }
-        offset += count;
-    }
+    child.for_each_parameter(gene,
+                             [](const ParameterSpec& parameter, std::span<WeightPiece> pieces) {
+                                 for (WeightPiece& piece : pieces) {
+                                     piece.replace = !parameter.buffer;
+                                 }
+                             });
 }
 
 }  // namespace
-
-Genome complete(Mutant mutant, std::vector<float> weights) {
-    for (const WeightEdit& edit : mutant.edits) {
-        const auto first = weights.begin() + edit.at;
-        const auto place = weights.erase(first, first + edit.erased);
-        weights.insert(place, edit.inserted.begin(), edit.inserted.end());
-    }
-    mutant.genome.weights = std::move(weights);
-    return std::move(mutant.genome);
-}
 
 std::optional<Mutant> change_activation(RandomStream& rng, const MutationSettings& settings,
                                         const Genome& genome, ActivationGene gene) {

@@ -47,21 +47,6 @@ struct GenomeLimits {
     bool time = false;  ///< Whether state (rnn, backward links) makes sense.
 };
 
-/// Elements of a weight vector from `at` on give way to others.
-struct WeightEdit {
-    std::int64_t at = 0;
-    std::int64_t erased = 0;
-    std::vector<float> inserted{};
-};
-
-/// A changed structure, and what becomes of the weights, one edit after another.
-struct Mutant {
-    Genome genome;  ///< Its weights mean nothing.
-    std::vector<WeightEdit> edits{};
-};
-/// The mutant with its weights, from those of the genome it was made from.
-[[nodiscard]] Genome complete(Mutant mutant, std::vector<float> weights);
-
 /// One operator: const, stream first; reads no weights. Returns a valid structure, or nothing when
 /// the draw has no valid outcome (no empty slot, no legal link, ...); the caller draws again and
 /// counts.

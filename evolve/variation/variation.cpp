@@ -55,21 +55,15 @@ Variation::Variation(std::uint64_t seed, VariationSettings settings)
 }
 
 Offspring Variation::materialise(const Birth& birth, std::span<const Genome* const> parents) const {
-    std::vector<Individual> individuals;
-    std::vector<const Individual*> pointers;
-    individuals.reserve(parents.size());
-    for (const Genome* parent : parents) {
-        pointers.push_back(&individuals.emplace_back(*parent));
-    }
     ChildPlan plan;
     Individual child;
-    materialise(birth, pointers, plan, child);
+    materialise(birth, Individuals(parents).pointers, plan, child);
     return {genome_of(child), plan.retries};
 }
 
 void Variation::materialise(const Birth& birth, std::span<const Individual* const> parents,
                             ChildPlan& plan, Individual& child) const {
-    std::array<const SharedStructure*, Parents::most> structures{};
+    std::array<const SharedStructure*, Parents::max_count> structures{};
     std::ranges::transform(parents, structures.begin(),
                            [](const Individual* parent) { return &parent->structure; });
     this->plan(birth, std::span(structures).first(parents.size()), plan);
@@ -121,16 +115,19 @@ const SpliceSettings& Variation::splice_of(const Birth& birth) const {
     return settings_.islands.empty() ? settings_.splice : settings_.islands.at(birth.island).splice;
 }
 
+SharedStructure Variation::founder_structure(BirthId birth) const {
+    return initial_ ? initial_ : std::make_shared<const Structure>(founder_genome(founder_, birth));
+}
+
 /// Of an initial network with its weights, birth 0 is that very network: no generation is worse.
 void Variation::found(const Birth& birth, ChildPlan& child) const {
     RandomStream rng(sample_key_, birth.id);
-    SharedStructure structure =
-        initial_ ? initial_ : std::make_shared<const Structure>(founder_genome(founder_, birth.id));
+    SharedStructure structure = founder_structure(birth.id);
     if (!settings_.initial || !settings_.initial->keeps_weights) {
         child.begin_fresh(std::move(structure), rng.field());
         return;
     }
-    child.begin(structure);
+    child.begin(std::move(structure));
     if (birth.id != 0) {
         mutate_weights(rng, founder_noise_, child);
     }

@@ -50,6 +50,8 @@ class Variation {
   public:
     /// Throws ShapeError when the founder does not build, ConfigError for an unknown layer type.
     Variation(std::uint64_t seed, VariationSettings settings);
+    /// Structure of the founder of a birth.
+    [[nodiscard]] SharedStructure founder_structure(BirthId birth) const;
     /// Works out how a child comes about, from the structures of its parents alone.
     /// @param parents in the order of birth.parents.
     void plan(const Birth& birth, std::span<const SharedStructure* const> parents,

@@ -45,6 +45,16 @@ struct RunOptions {
 [[nodiscard]] int status_command(const CommandContext& context, const std::string& directory,
                                  bool json);
 
+struct IndividualsOptions {
+    std::string directory;   ///< Of the run.
+    std::string csv;         ///< A file; empty or "-": standard output.
+    std::string generation;  ///< "7" or "7-9"; empty: all.
+};
+/// `cambrian individuals`: the rows of individuals.cmb as CSV, block by block. Throws InputError
+/// where the run has none, and where the file is damaged, after what is before.
+[[nodiscard]] int individuals_command(const CommandContext& context,
+                                      const IndividualsOptions& options);
+
 struct EvaluateOptions {
     std::string network;
     std::string config;  ///< Empty: the identity that the file holds.

@@ -62,8 +62,7 @@ NetworkSource network_source(const std::string& path, const evolve::TaskRegistry
     const ResolvedConfig config =
         json.contains("training") ? resolve_training(document, schema) : resolve(document, schema);
     const auto task = make_task(config, tasks);
-    return {make_founder(config, *task).blueprint,
-            nlohmann::json(keys_of_class(schema, *config.written, "identity")).dump(),
+    return {make_founder(config, *task).blueprint, identity_text(schema, *config.written),
             task->preparation()};
 }
 

@@ -176,6 +176,17 @@ struct Rank {
     [[nodiscard]] const Json& engine_section() const { return job.config.effective->at("engine"); }
 };
 
+/// Once a run has begun, its workers have heard of the coordinator.
+class RankReporter final : public ConsoleReporter {
+  public:
+    using ConsoleReporter::ConsoleReporter;
+    void started(const distributed::Experiment& experiment,
+                 const std::vector<std::string>& rank_lines, std::uint64_t generation) override {
+        record_running();
+        ConsoleReporter::started(experiment, rank_lines, generation);
+    }
+};
+
 int ended_worker(const Rank& rank) {
     return rank.interrupt.load() == 0 ? exit_done : exit_interrupted;
 }
@@ -188,7 +199,7 @@ int coordinate(const Rank& rank, const Engine& engine, const distributed::Experi
     if (!options.quiet) out << start_text(rank.job);
     if (const std::string threads = threads_note(engine.settings, rank.place); !threads.empty())
         out << "warning: " << threads << '\n';
-    ConsoleReporter reporter(out, console_settings(options.quiet, experiment.log.interval));
+    RankReporter reporter(out, console_settings(options.quiet, experiment.log.interval));
     if (!reign.dead.empty())
         reporter.warning(fmt::format("rank {} coordinates from now on (rank {} died)", reign.rank,
                                      reign.dead.back()));
@@ -239,19 +250,22 @@ struct ReadJob {
     Job job;
     std::exception_ptr failure;
     double start_seconds = 0.0;  ///< The key distributed.start_seconds.
+    double lease_seconds = 0.0;  ///< The key distributed.lease_seconds.
 };
 
 /// MPI waits as long as the config says, so the config is read before; what is wrong with it is
 /// told once MPI runs, when rank 0 can end the whole job.
 ReadJob read_ahead(const RunOptions& options, const Schema& schema) {
     ReadJob read;
-    const auto start_seconds = [](const Json& config) {
-        return config.at("distributed").at("start_seconds").get<double>();
+    const auto take_times = [&read](const Json& config) {
+        const Json& section = config.at("distributed");
+        read.start_seconds = section.at("start_seconds").get<double>();
+        read.lease_seconds = section.at("lease_seconds").get<double>();
     };
-    read.start_seconds = start_seconds(with_defaults(schema, Json::object()));
+    take_times(with_defaults(schema, Json::object()));
     try {
         read.job = read_job(options, schema);
-        read.start_seconds = start_seconds(*read.job.config.effective);
+        take_times(*read.job.config.effective);
     } catch (...) {
         read.failure = std::current_exception();
     }
@@ -263,7 +277,8 @@ int run_job(const CommandContext& context, const RunOptions& options) {
     const SignalGuard signals;
     const Schema schema(context.tasks);
     const ReadJob read = read_ahead(options, schema);
-    distributed::MpiSession session(read.start_seconds, file_of_failed_start());
+    distributed::MpiSession session(read.start_seconds, announce_mpi());
+    session.set_lease(read.lease_seconds);
     if (session.rank() == 0) record_start();
     // A job that is wrong ends on every rank; only the coordinator says why, and ends them all.
     int code = exit_failed;
@@ -277,18 +292,23 @@ int run_job(const CommandContext& context, const RunOptions& options) {
     } catch (const distributed::CoordinatorLost& error) {
         // Rank 0 cannot say it; one of the others is enough.
         if (session.rank() == 1) context.err << "cambrian: error: " << error.what() << std::endl;
+    } catch (const distributed::Deposed& error) {
+        // The job and its exit code are another rank's.
+        coordinating = false;
+        context.out << std::flush;
+        context.err << "cambrian: error: " << error.what() << std::endl;
     } catch (...) {
         const Failure failure = failure_of(std::current_exception());
         code = failure.exit_code;
         if (coordinating) {
             context.out << std::flush;
             context.err << "cambrian: error: " << failure.text << std::endl;
-            record_exit_code(code);
+            record_exit_code(code, session.patience());
             if (session.size() > 1) session.abort(code);
         }
     }
     session.set_exit_code(code);
-    if (coordinating) record_exit_code(code);
+    if (coordinating) record_exit_code(code, session.patience());
     return code;
 }
 

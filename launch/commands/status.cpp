@@ -12,6 +12,7 @@
 #include "cambrian/launch/commands/commands.hpp"
 #include "cambrian/launch/config/training_reader.hpp"
 #include "cambrian/launch/json.hpp"
+#include "cambrian/launch/show/run_text.hpp"
 
 namespace cambrian::launch {
 namespace {
@@ -82,6 +83,19 @@ std::string reached_text(const Standing& standing) {
     return text + '\n';
 }
 
+/// What a generation adds to the disk, where that is known.
+std::string disk_text(const distributed::RunStatus& status) {
+    if (!status.journal_bytes) return "";
+    const auto size = [](double bytes) {
+        return size_text(static_cast<std::int64_t>(std::llround(bytes)));
+    };
+    std::string text =
+        fmt::format("  writes {} a generation to the journal", size(*status.journal_bytes));
+    if (status.individuals_bytes.value_or(0.0) > 0.0)
+        text += fmt::format(", {} to individuals.cmb", size(*status.individuals_bytes));
+    return text + '\n';
+}
+
 Json number(std::optional<double> value) {
     if (!value) return nullptr;
     return std::isfinite(*value) ? Json(*value) : Json(fmt::format("{}", *value));
@@ -103,6 +117,8 @@ Json json_of(const std::string& directory, const Standing& standing) {
             {"tested", number(status.tested)},
             {"solved", status.solved ? Json(*status.solved) : Json()},
             {"reason", text(status.reason)},
+            {"journal_bytes_per_generation", number(status.journal_bytes)},
+            {"individuals_bytes_per_generation", number(status.individuals_bytes)},
             {"next", text(standing.next)}};
 }
 
@@ -116,7 +132,7 @@ int status_command(const CommandContext& context, const std::string& directory, 
             << '\n';
     } else {
         context.out << fmt::format("{}: {}\n", directory, state_text(standing))
-                    << reached_text(standing);
+                    << reached_text(standing) << disk_text(standing.status);
         if (!standing.next.empty()) context.out << fmt::format("  go on:  {}\n", standing.next);
     }
     return exit_code_of(standing);

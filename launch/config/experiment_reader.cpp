@@ -242,6 +242,7 @@ distributed::Experiment make_experiment(const ResolvedConfig& config, const Sche
     settle_insertion(config, purpose, experiment);
     experiment.notes.insert(experiment.notes.end(), founder.notes.begin(), founder.notes.end());
     experiment.variation.splice = section<evolve::SpliceSettings>(json, "splice");
+    experiment.steady_state = section<evolve::SteadyStateSettings>(json, "steady_state");
     read_islands(config, experiment);
     if (purpose == Purpose::evolve) static_cast<void>(distributed::make_strategy(experiment));
     read_key(experiment.family, json, "engine", "family");
@@ -250,8 +251,7 @@ distributed::Experiment make_experiment(const ResolvedConfig& config, const Sche
     experiment.distribution = distribution_settings(json);
     experiment.checkpoint = section<distributed::CheckpointSettings>(json, "checkpoint");
     experiment.log = section<distributed::LogSettings>(json, "log");
-    experiment.identity_json =
-        nlohmann::json(keys_of_class(schema, *config.written, "identity")).dump();
+    experiment.identity_json = identity_text(schema, *config.written);
     experiment.resolved_json = config.written->dump(2);
     return experiment;
 }

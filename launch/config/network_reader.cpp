@@ -188,9 +188,8 @@ std::optional<std::string> base_of_run(const fs::path& network_path, const std::
     }
     // What the run adds about the machine that computed it is no setting.
     config.erase("fingerprint");
-    if (nlohmann::json(keys_of_class(schema, config, "identity")).dump() != identity ||
-        !config.contains("run") || !config["run"].contains("base_directory") ||
-        !config["run"]["base_directory"].is_string())
+    if (identity_text(schema, config) != identity || !config.contains("run") ||
+        !config["run"].contains("base_directory") || !config["run"]["base_directory"].is_string())
         return std::nullopt;
     return config["run"]["base_directory"].get<std::string>();
 }

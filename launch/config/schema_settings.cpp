@@ -53,6 +53,7 @@ Json said(const evolve::TaskRegistry& tasks) {
     properties["population"] = section<evolve::PopulationSettings>();
     properties["population"]["properties"]["reevaluate"] = initially(experiment.reevaluate);
     properties["strategy"]["properties"]["type"] = initially(experiment.strategy);
+    properties["steady_state"] = section<evolve::SteadyStateSettings>();
     properties["islands"] = section<evolve::IslandSettings>();
     properties["task"]["x-variants"] = tasks.schema();
     properties["training"] = training_section();

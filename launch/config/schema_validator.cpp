@@ -285,4 +285,14 @@ Json keys_of_class(const Schema& schema, const Json& config, std::string_view wa
     return selected(schema, schema.root(), config, wanted);
 }
 
+std::string identity_text(const Schema& schema, const Json& config) {
+    nlohmann::json identity(keys_of_class(schema, config, "identity"));
+    // Runs of generations are what they were before there was a steady state.
+    if (const auto found = identity.find("steady_state"); found != identity.end()) {
+        const auto window = found->find("window");
+        if (window == found->end() || *window == 0) identity.erase(found);
+    }
+    return identity.dump();
+}
+
 }  // namespace cambrian::launch

@@ -59,4 +59,8 @@ void validate(const Schema& schema, const Json& config, const Origins& origins);
 /// Only the keys of one class: "identity", "stop" or "placement".
 [[nodiscard]] Json keys_of_class(const Schema& schema, const Json& config, std::string_view wanted);
 
+/// The keys that decide what is evolved or trained, as text with the keys in order: checkpoints and
+/// network files hold it, and are of the same experiment where it is equal.
+[[nodiscard]] std::string identity_text(const Schema& schema, const Json& config);
+
 }  // namespace cambrian::launch

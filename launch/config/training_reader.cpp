@@ -181,7 +181,7 @@ distributed::TrainingJob make_training(const ResolvedConfig& config, const Schem
     if (job.keeps_weights()) job.settings.initial_weights = job.initial->genome.weights;
     job.mixed = json.at("engine").at("mixed").get<bool>();
     job.watch = watch_of(json.at("training").at("observe"));
-    job.identity_json = nlohmann::json(keys_of_class(schema, *config.written, "identity")).dump();
+    job.identity_json = identity_text(schema, *config.written);
     job.resolved_json = config.written->dump(2);
     return job;
 }

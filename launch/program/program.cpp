@@ -41,6 +41,7 @@ class CommandLine {
         add_resume();
         add_train();
         add_status();
+        add_individuals();
         add_evaluate();
         add_infer();
         add_inspect();
@@ -176,6 +177,20 @@ class CommandLine {
                 [this] { return status_command(context_, status_directory_, status_json_); });
         sub.add_option("RUN_DIRECTORY", status_directory_, "The directory of the run")->required();
         sub.add_flag("--json", status_json_, "Print JSON");
+    }
+
+    void add_individuals() {
+        CLI::App& sub =
+            add("individuals", "Print the individuals of a run as CSV (log.individuals)",
+                "  cambrian individuals runs/cart_pole-1 --csv individuals.csv\n"
+                "  cambrian individuals runs/cart_pole-1 --generation 90-99 | head",
+                [this] { return individuals_command(context_, individuals_); });
+        sub.add_option("RUN_DIRECTORY", individuals_.directory, "The directory of the run")
+            ->required();
+        sub.add_option("--csv", individuals_.csv, "File for the rows; - or none: standard output")
+            ->type_name("FILE");
+        sub.add_option("--generation", individuals_.generation, "One generation, or a range")
+            ->type_name("N|A-B");
     }
 
     void add_evaluate() {
@@ -346,6 +361,7 @@ class CommandLine {
     RunOptions train_;
     std::string status_directory_;
     bool status_json_ = false;
+    IndividualsOptions individuals_;
     EvaluateOptions evaluate_;
     InferOptions infer_;
     InspectOptions inspect_;

@@ -37,7 +37,7 @@ struct ConsoleSettings {
 /// One line for each generation, as often as the settings say: the first and the last always; with
 /// a line comes that of the last validation since the line before. On a terminal validated ones
 /// have their line always, and there is a progress bar.
-class ConsoleReporter final : public distributed::Reporter {
+class ConsoleReporter : public distributed::Reporter {
   public:
     ConsoleReporter(std::ostream& out, ConsoleSettings settings);
 

@@ -93,6 +93,8 @@ Cost cost(const distributed::Experiment& experiment, Backend& backend, std::int6
     return {bytes(data) + bytes(draws), program->peak_bytes(individuals)};
 }
 
+}  // namespace
+
 std::string size_text(std::int64_t count) {
     constexpr double kibi = 1024.0;
     const auto value = static_cast<double>(count);
@@ -101,8 +103,6 @@ std::string size_text(std::int64_t count) {
     if (value < 10 * kibi * kibi * kibi) return fmt::format("{:.1f} MiB", value / kibi / kibi);
     return fmt::format("{:.1f} GiB", value / kibi / kibi / kibi);
 }
-
-}  // namespace
 
 std::string dry_run_text(const distributed::Experiment& experiment, Backend& backend, int ranks) {
     const Network network(experiment.variation.founder);

@@ -17,6 +17,9 @@ namespace cambrian::launch {
 /// A line for each thing that the user of a task should know of its data.
 [[nodiscard]] std::string notes_text(const evolve::Task& task);
 
+/// A number of bytes as a reader takes it in: "900 B", "12.5 KiB".
+[[nodiscard]] std::string size_text(std::int64_t count);
+
 /// Task, population, network and end of an experiment, in a few lines.
 [[nodiscard]] std::string summary_text(const distributed::Experiment& experiment);
 

@@ -2,14 +2,17 @@
 // loaded with LD_PRELOAD, so that a whole program can be tested.
 //   CAMBRIAN_FAULT_THREADS        threads that can be started; every further one is refused
 //   CAMBRIAN_FAULT_FSYNC_SECONDS  how long each fsync takes
+//   CAMBRIAN_FAULT_LOCKS          none: there are no locks; own: those of others are not seen
 #include <dlfcn.h>
 #include <pthread.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
+#include <string>
 #include <thread>
 
 namespace {
@@ -29,6 +32,15 @@ extern "C" int pthread_create(pthread_t* thread, const pthread_attr_t* attribute
     const char* room = std::getenv("CAMBRIAN_FAULT_THREADS");
     if (room != nullptr && started++ >= std::strtol(room, nullptr, 10)) return EAGAIN;
     return next(thread, attributes, body, argument);
+}
+
+extern "C" int flock(int descriptor, int operation) noexcept {
+    static const auto next = real<decltype(&flock)>("flock");
+    const char* locks = std::getenv("CAMBRIAN_FAULT_LOCKS");
+    if (locks == nullptr) return next(descriptor, operation);
+    if (std::string(locks) == "own") return 0;
+    errno = ENOLCK;
+    return -1;
 }
 
 extern "C" int fsync(int descriptor) {

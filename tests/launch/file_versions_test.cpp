@@ -7,8 +7,10 @@
 #include <string>
 
 #include "cambrian/distributed/coordinator/checkpoint.hpp"
+#include "cambrian/distributed/coordinator/journal.hpp"
 #include "cambrian/engine/io/container.hpp"
 #include "cambrian/engine/network/archive/archive.hpp"
+#include "cambrian/evolve/runs/individual_log.hpp"
 #include "cambrian/evolve/runs/network_file.hpp"
 #include "cambrian/evolve/runs/training_checkpoint.hpp"
 #include "cambrian/tests/launch/launch_support.hpp"
@@ -39,25 +41,53 @@ TEST(FileVersions, EachHasAGoldenFile) {
     expect("network", distributed::network_format, "_dataset.cmb");
     expect("checkpoint", distributed::checkpoint_format, ".cmb");
     expect("training", distributed::training_format, ".cmb");
+    expect("individuals", distributed::individuals_format, ".cmb");
 }
 
 TEST(FileVersions, CheckpointsAreRefusedByTheirNumberOrRead) {
     const auto read = [](const char* file) {
         return distributed::decode_checkpoint(read_file(golden(file)), file);
     };
-    for (const int format : {1, 2}) {
+    for (const int format : {1, 2, 3}) {
         const std::string file = fmt::format("checkpoint_{}.cmb", format);
         EXPECT_THAT([&] { static_cast<void>(read(file.c_str())); },
                     ThrowsMessage<OtherVersionError>(fmt::format(
                         "{} holds a checkpoint of format {} (an older version of Cambrian wrote "
-                        "it, this one reads 3) use that version, or make it anew",
+                        "it, this one reads 4) use that version, or make it anew",
                         file, format)));
     }
-    const distributed::Checkpoint third = read("checkpoint_3.cmb");
-    EXPECT_EQ(third.generation, 2U);
-    EXPECT_EQ(third.genomes.size(), 2U);
-    EXPECT_EQ(third.last->evaluations, 6U);
-    EXPECT_TRUE(third.champion.has_value());
+    const distributed::Checkpoint fourth = read("checkpoint_4.cmb");
+    EXPECT_EQ(fourth.generation, 2U);
+    EXPECT_EQ(fourth.genomes.size(), 2U);
+    EXPECT_EQ(fourth.last->evaluations, 6U);
+    EXPECT_TRUE(fourth.champion.has_value());
+}
+
+TEST(FileVersions, JournalsAreReadWithTheCheckpointsOfTheirNumber) {
+    const TemporaryDirectory directory;
+    fs::copy_file(golden(fmt::format("journal_{}.cmb", distributed::checkpoint_format)),
+                  directory.file("journal-0.cmb"));
+    const auto entries = distributed::Journal::read(directory.path(), 0);
+    ASSERT_EQ(entries.size(), 2U);
+    EXPECT_EQ(entries[1].report.evaluations, 6U);
+    EXPECT_EQ(entries[1].champion->birth, 6U);
+}
+
+TEST(FileVersions, IndividualsAreRead) {
+    distributed::IndividualReader reader(golden("individuals_1.cmb"));
+    const auto founders = reader.next();
+    ASSERT_TRUE(founders.has_value());
+    EXPECT_EQ(founders->individuals.size(), 4U);
+    EXPECT_EQ(founders->individuals[1].fitness, -6.807125091552734);
+    const auto children = reader.next();
+    ASSERT_TRUE(children.has_value());
+    EXPECT_EQ(children->generation, 1U);
+    EXPECT_EQ(children->individuals[1].recipe, evolve::Recipe::carry);
+    EXPECT_EQ(children->individuals[1].origin, 2U);
+    EXPECT_EQ(children->individuals[2].parents, (std::array<evolve::BirthId, 2>{0, 2}));
+    EXPECT_EQ(children->individuals[2].parameters, 5U);
+    EXPECT_FALSE(reader.next().has_value());
+    EXPECT_FALSE(reader.cut_short());
 }
 
 TEST(FileVersions, TrainingsAreRefusedByTheirNumberOrRead) {
@@ -110,6 +140,15 @@ std::vector<std::byte> of_format(const std::string& file, std::byte format) {
     return encode(container);
 }
 
+std::vector<std::byte> block_99() {
+    ArchiveWriter about;
+    about.write(std::uint32_t{99});
+    Container block{"individuals", {}};
+    block.add("about", about.take());
+    block.add("columns", {});
+    return encode(block);
+}
+
 TEST(FileVersions, ANewerOneIsRefusedByItsNumber) {
     constexpr std::byte format{99};
     const auto newer = [](const char* what) {
@@ -124,10 +163,12 @@ TEST(FileVersions, ANewerOneIsRefusedByItsNumber) {
         ThrowsMessage<OtherVersionError>(newer("network")));
     EXPECT_THAT(
         [] {
-            static_cast<void>(distributed::decode_checkpoint(of_format("checkpoint_3.cmb", format),
+            static_cast<void>(distributed::decode_checkpoint(of_format("checkpoint_4.cmb", format),
                                                              "checkpoint"));
         },
         ThrowsMessage<OtherVersionError>(newer("checkpoint")));
+    EXPECT_THAT([] { static_cast<void>(distributed::decode_individuals(block_99(), "block")); },
+                ThrowsMessage<OtherVersionError>(newer("block of individuals")));
     const TemporaryDirectory directory;
     const std::string path = directory.file("training.cmb");
     write_file_atomically(path, of_format("training_2.cmb", format));

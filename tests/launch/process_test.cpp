@@ -119,7 +119,7 @@ TEST_F(ProcessTest, ClosedDescriptorsHarmNoFile) {
     without.closed = true;
     ChildProcess program({"evolve", config, "--set", "run.directory=" + closed}, without);
     EXPECT_EQ(program.end_within(60), 0);
-    for (const char* name : {"generations.csv", "individuals.csv", "best.cmb"})
+    for (const char* name : {"generations.csv", "individuals.cmb", "best.cmb"})
         EXPECT_EQ(text_of(closed + "/" + name), text_of(whole + "/" + name)) << name;
     const std::string lock = text_of(closed + "/lock");
     EXPECT_EQ(std::count(lock.begin(), lock.end(), '\n'), 1) << lock;

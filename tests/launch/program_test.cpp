@@ -57,11 +57,10 @@ TEST(Program, WrongUsageEndsWithTwo) {
 TEST(Program, NamesTheNearestCommand) {
     const Result result = run({"evolv", "x.json"});
     EXPECT_EQ(result.code, 2);
-    EXPECT_EQ(
-        result.err,
-        "cambrian: error: evolv is not a command (known: evolve, resume, train, status, "
-        "evaluate, infer, inspect, compare, splice, convert, validate, explain, devices, ops, "
-        "layers) did you mean evolve?\n");
+    EXPECT_EQ(result.err,
+              "cambrian: error: evolv is not a command (known: evolve, resume, train, status, "
+              "individuals, evaluate, infer, inspect, compare, splice, convert, validate, explain, "
+              "devices, ops, layers) did you mean evolve?\n");
     EXPECT_THAT(run({"fly"}).err, HasSubstr("see 'cambrian --help'"));
     const Result seed = run({"splice", "a", "b", "-o", "c", "--seed", "-3"});
     EXPECT_EQ(seed.code, 2);

@@ -245,6 +245,7 @@ TEST(Run, StatusRepeatsWhatWasReached) {
     EXPECT_EQ(status["best"], best.fitness);
     EXPECT_EQ(status["validated"], best.validated.value());
     const Result tested = run({"evaluate", directory.file("run/best.cmb"), "--phase", "test"});
+    EXPECT_EQ(tested.code, 0) << tested.err;
     EXPECT_THAT(tested.out,
                 HasSubstr(fmt::format("fitness {:.6g}\n", status["tested"].get<double>())));
 }

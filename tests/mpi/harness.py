@@ -9,7 +9,7 @@ import sys
 import time
 from pathlib import Path
 
-RESULTS = ("generations.csv", "best.cmb")
+RESULTS = ("generations.csv", "individuals.cmb", "islands.csv", "best.cmb")
 
 
 def options(description, **extra):
@@ -61,14 +61,18 @@ def start(chosen, ranks, arguments, **environment):
 
 
 def run(chosen, ranks, arguments, expect=0, **environment):
-    job = start(chosen, ranks, arguments, **environment)
+    return finish(start(chosen, ranks, arguments, **environment), f"{ranks} ranks, {arguments}", 300, expect)
+
+
+def finish(job, what, seconds=120, expect=0):
+    """What a job said, once it has ended by itself with that exit code."""
     try:
-        text, _ = job.communicate(timeout=300)
+        text, _ = job.communicate(timeout=seconds)
     except subprocess.TimeoutExpired:
         kill_group(job)
-        fail(f"{ranks} ranks, {arguments}: no end within 300 s")
+        fail(f"{what}: no end within {seconds} s")
     if job.returncode != expect:
-        fail(f"{ranks} ranks, {arguments}: exit code {job.returncode} instead of {expect}\n{text}")
+        fail(f"{what}: exit code {job.returncode} instead of {expect}\n{text}")
     return text
 
 
@@ -104,22 +108,41 @@ def ranks_of(job, program):
     return ranks
 
 
+def status_files(job):
+    """What launch/mpi removes at its end, which a job that is killed does not come to."""
+    for pid in processes_below(job.pid):
+        try:
+            environment = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+        except OSError:
+            continue
+        for text in environment:
+            if text.startswith(b"CAMBRIAN_STATUS_FILE="):
+                file = Path(os.fsdecode(text.split(b"=", 1)[1]))
+                return list(file.parent.glob(file.name + "*"))
+    return []
+
+
 def kill_group(job):
+    left = status_files(job)
     for pid in [*processes_below(job.pid), job.pid]:
         try:
             os.kill(pid, signal.SIGKILL)
         except ProcessLookupError:
             pass
     job.wait()
+    for file in left:
+        file.unlink(missing_ok=True)
 
 
 def results(directory):
-    return {name: (directory / name).read_bytes() for name in RESULTS}
+    """The bytes of each; islands.csv is there where there are islands."""
+    return {name: (directory / name).read_bytes() for name in RESULTS if name != "islands.csv" or (directory / name).exists()}
 
 
 def same(expected, directory, what):
-    for name, content in results(directory).items():
-        if content != expected[name]:
+    found = results(directory)
+    for name in expected.keys() | found.keys():
+        if found.get(name) != expected.get(name):
             fail(f"{what}: {name} differs from the run on one rank")
 
 

@@ -26,13 +26,7 @@ def begin(hosts, directory, ranks):
 
 
 def end(job, directory, what):
-    try:
-        text, _ = job.communicate(timeout=180)
-    except harness.subprocess.TimeoutExpired:
-        harness.kill_group(job)
-        harness.fail(f"{what}: no end within 180 s")
-    if job.returncode != 0:
-        harness.fail(f"{what}: exit code {job.returncode}\n{text}")
+    harness.finish(job, what, 180)
     harness.same(expected, directory, what)
 
 

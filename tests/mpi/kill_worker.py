@@ -24,12 +24,6 @@ while kills < chosen.kills:
     if victims and job.poll() is None:
         os.kill(draw.choice(victims), signal.SIGKILL)
         kills += 1
-    try:
-        text, _ = job.communicate(timeout=120)
-    except harness.subprocess.TimeoutExpired:
-        harness.kill_group(job)
-        harness.fail(f"run {attempts}: no end within 120 s after a worker was killed")
-    if job.returncode != 0:
-        harness.fail(f"run {attempts}: exit code {job.returncode} after a worker was killed\n{text}")
+    harness.finish(job, f"run {attempts}, a worker was killed")
     harness.same(expected, directory, f"run {attempts}, {ranks} ranks, one worker killed")
 print(f"{kills} killed workers in {attempts} runs changed no byte")

@@ -4,7 +4,7 @@ import random
 
 import harness
 
-chosen = harness.options(__doc__, count=6, first=1, most_ranks=4)
+chosen = harness.options(__doc__, count=6, first=1, max_ranks=4)
 
 
 def network(draw, large):
@@ -53,10 +53,22 @@ def experiment(draw):
             "checkpoint": {"every": draw.choice([1, 3, 100])}, "engine": {"backend": "cpu", "math": "strict", "family": draw.choice(["auto", "graph"])}, **islands(draw, size)}
 
 
+def in_blocks(draw, content):
+    """The same experiment in the steady state, often enough: its fitness is final, its rows are blocks of births."""
+    if draw.random() < 0.6:
+        return content
+    size, alone = content["population"]["size"], "islands" not in content
+    block = draw.choice([1, 3, 8]) if alone else size // 4
+    rows = content["run"]["stop"]["generations"] * draw.randint(1, 2) * size // block
+    return {**content, "steady_state": {"window": block * draw.choice([1, 2, 5]), "block": block},
+            "population": {**content["population"], "reevaluate": "never"},
+            "run": {**content["run"], "stop": {"generations": min(rows, 200)}}}
+
+
 def others(draw):
     """→ ranks, backend and settings that change no byte."""
     backend = chosen.backend if draw.random() < 0.5 else "cpu"
-    ranks = draw.choice([1, 2, 3]) if backend == "vulkan" else draw.choice([ranks for ranks in (1, 2, 3, 4, 6, 8) if ranks <= chosen.most_ranks])
+    ranks = draw.choice([1, 2, 3]) if backend == "vulkan" else draw.choice([ranks for ranks in (1, 2, 3, 4, 6, 8) if ranks <= chosen.max_ranks])
     settings = {"distributed.exchange": draw.choice(["births", "births", "genomes"]),
                 "distributed.shard_size": draw.choice(['"auto"', "1", "5", "64"]),
                 "engine.threads": draw.choice(["1", "2"])}
@@ -66,7 +78,8 @@ def others(draw):
 for number in range(chosen.first, chosen.first + chosen.count):
     draw = random.Random(f"configuration {number}")
     config = chosen.work / f"{number}.json"
-    content = experiment(draw)
+    content = in_blocks(random.Random(f"blocks {number}"), experiment(draw))
+    content["log"] = {"individuals": "all" if number % 2 else "survivors"}
     config.write_text(json.dumps(content))
     alone = chosen.work / f"{number}-alone"
     harness.run(chosen, 1, ["evolve", config, "--quiet", "--set", f"run.directory={alone}", "--set", "engine.backend=cpu"])

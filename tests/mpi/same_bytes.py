@@ -1,4 +1,4 @@
-"""generations.csv and best.cmb do not depend on ranks, shard sizes, exchange or threads."""
+"""generations.csv, individuals.cmb and best.cmb do not depend on ranks, shard sizes, exchange or threads."""
 import harness
 
 # The first few touch everything once.

@@ -1,4 +1,4 @@
-# cmake -D LIST=FILE -D MOST=NUMBER -D TESTS=PROGRAM -P count.cmake
+# cmake -D LIST=FILE -D MAX=NUMBER -D TESTS=PROGRAM -P count.cmake
 # Fails when the file lists more pipelines than that, and says which processes were the first to make them.
 cmake_minimum_required(VERSION 3.25)
 
@@ -36,12 +36,12 @@ foreach(line IN LISTS lines)
   endif()
 endforeach()
 
-message("${count} distinct pipelines, at most ${MOST}")
-if(count GREATER MOST)
+message("${count} distinct pipelines, at most ${MAX}")
+if(count GREATER MAX)
   foreach(maker IN LISTS makers)
     string(MD5 id "${maker}")
     message("${made_by_${id}} more by ${maker}")
   endforeach()
-  message(FATAL_ERROR "the tests make ${count} distinct pipelines (at most ${MOST}: drivers compile slowly) "
+  message(FATAL_ERROR "the tests make ${count} distinct pipelines (at most ${MAX}: drivers compile slowly) "
                       "let equal structures share a text: numbers and extents belong into the push block")
 endif()

@@ -49,9 +49,8 @@ Blueprint blueprint_of(std::string_view json, std::int64_t input_features,
 }
 
 std::vector<float> some_weights(const Network& network) {
-    RandomStream stream(random_key(7, "test weights"), 0);
     std::vector<float> weights(static_cast<std::size_t>(network.weight_count()));
-    stream.fill_normal(weights);
+    RandomField{random_key(7, "test weights")}.fill_normal(0, weights);
     return weights;
 }
 

@@ -3,6 +3,7 @@
 #include "cambrian/gpu/shaders/prelude.glsl"
 #include "cambrian/gpu/shaders/philox.glsl"
 #include "cambrian/gpu/shaders/elementary.glsl"
+#include "cambrian/gpu/shaders/ops.glsl"
 #include "cambrian/gpu/shaders/weights/inherit.glsl"
 
 // Weights of children from those of their parents: a task for each workgroup, a block of four
@@ -15,35 +16,31 @@ const uint source_choose = 4U;
 const uint source_initial = 5U;
 const float largest = 3.40282347e+38F;
 
-// share * max(cosine, 0), see blend_share in engine/weights.
+// share * max(cosine, 0), see blend_share in engine/weights: op_max(b, a) is std::max(a, b).
 float blend_share(Task task, float share) {
     Reals all = Reals(push.address[2]);
     float product = 0.0F, first = 0.0F, second = 0.0F;
     for (uint chunk = 0U; chunk < task.chunks; ++chunk) {
         uint at = 3U * (task.sums + chunk);
-        precise float more_product = product + all.at[at];
-        precise float more_first = first + all.at[at + 1U];
-        precise float more_second = second + all.at[at + 2U];
-        product = more_product;
-        first = more_first;
-        second = more_second;
+        product = op_add(product, all.at[at]);
+        first = op_add(first, all.at[at + 1U]);
+        second = op_add(second, all.at[at + 2U]);
     }
-    float similarity = 1.0F;
-    if (first > 0.0F || second > 0.0F) {
-        bool known = first > 0.0F && second > 0.0F && first <= largest && second <= largest;
+    bool first_known = real_less(0.0F, first) && !real_less(largest, first);
+    bool second_known = real_less(0.0F, second) && !real_less(largest, second);
+    float similarity = 0.0F;
+    if (first_known && second_known) {
         float cosine = own_divide(own_divide(product, own_sqrt(first)), own_sqrt(second));
-        similarity = known ? min(max(cosine, -1.0F), 1.0F) : 0.0F;
+        similarity = op_min(1.0F, op_max(-1.0F, cosine));
+    } else if (!real_less(0.0F, first) && !real_less(0.0F, second)) {
+        similarity = 1.0F;
     }
-    precise float result = share * max(similarity, 0.0F);
-    return result;
+    return op_mul(share, op_max(0.0F, similarity));
 }
 
 float blended(float share, float first, float second) {
-    precise float rest = 1.0F - share;
-    precise float ours = rest * first;
-    precise float theirs = share * second;
-    precise float mixed = ours + theirs;
-    return first == second ? first : mixed;
+    float mixed = op_add(op_mul(op_sub(1.0F, share), first), op_mul(share, second));
+    return real_equal(first, second) ? first : mixed;
 }
 
 void main() {
@@ -76,14 +73,15 @@ void main() {
             if (source != source_initial) {
                 weight = source == source_second ? second.at[at] : first.at[at];
                 if (source == source_blend) weight = blended(share, weight, second.at[at]);
-                if (source == source_choose && choice[word] < child.share) weight = second.at[at];
+                if (source == source_choose && real_less(choice[word], child.share)) {
+                    weight = second.at[at];
+                }
             }
             if (noise) {
-                precise float step = child.noise_power * normals[word];
-                precise float moved = weight + step;
-                weight = min(max(moved, -largest), largest);
+                float moved = op_add(weight, op_mul(child.noise_power, normals[word]));
+                weight = op_min(largest, op_max(-largest, moved));
             }
-            if (replace && replaced[word] < child.replace_rate) weight = start;
+            if (replace && real_less(replaced[word], child.replace_rate)) weight = start;
             to.at[at] = weight;
         }
     }

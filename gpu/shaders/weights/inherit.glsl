@@ -1,4 +1,4 @@
-// What a child's weights come from: the tables that gpu/execution/inherit.cpp writes, and the words
+// What a child's weights come from: the tables that gpu/inheritance.cpp writes, and the words
 // of engine/weights.
 
 // A piece of one child, cut to what one workgroup does.

@@ -121,13 +121,14 @@ void births_of_a_generation(benchmark::State& state) {
     const auto next = [&] {
         const SharedRound round = follower.round();
         const OrderRange all{0, round->order.size()};
-        const JobResult result = shard_evaluator.work({round->generation(),
-                                                       {evolve::Phase::train, round->generation()},
-                                                       round,
-                                                       all,
-                                                       follower.parents(),
-                                                       {}});
-        follower.keep(all, result.genomes);
+        Job job{round->generation(),
+                {evolve::Phase::train, round->generation()},
+                round,
+                all,
+                follower.parents(*round),
+                {}};
+        const JobResult result = shard_evaluator.work(job);
+        follower.keep(*round, all, result.genomes);
         evolve::Scores scores(population);
         for (std::size_t i = 0; i < all.end; ++i) {
             scores.fitness[round->order[i]] = result.scores.scores.fitness[i];

@@ -38,7 +38,7 @@ void run(benchmark::State& state, const Graph& graph, double products) {
         std::vector<Binding> bindings;
         for (const ValueId id : values) {
             std::vector<float> numbers(static_cast<std::size_t>(graph.value(id).shape.elements()));
-            RandomStream(random_key(1, "bench"), buffers.size()).fill_normal(numbers);
+            RandomField{random_key(1, "bench"), buffers.size()}.fill_normal(0, numbers);
             buffers.push_back(
                 backend->allocate(ValueType::real, static_cast<std::int64_t>(numbers.size())));
             backend->upload(*buffers.back(), 0, std::span<const float>(numbers));

@@ -59,7 +59,7 @@ void run(benchmark::State& state, const Graph& graph, double flops) {
             const std::int64_t count =
                 info.shape.elements() * (info.per_individual ? individuals : 1);
             std::vector<float> numbers(static_cast<std::size_t>(count));
-            RandomStream(random_key(1, "bench"), buffers.size()).fill_normal(numbers);
+            RandomField{random_key(1, "bench"), buffers.size()}.fill_normal(0, numbers);
             buffers.push_back(backend->allocate(ValueType::real, count));
             backend->upload(*buffers.back(), 0, std::span<const float>(numbers));
             bindings.push_back({buffers.back().get(), 0});

@@ -25,7 +25,7 @@ constexpr int outputs = 10;
 std::vector<float> normals(std::size_t count, std::uint64_t id) {
     std::vector<float> values(count);
     RandomStream stream(random_key(1, "bench"), id);
-    stream.fill_normal(values);
+    stream.field().fill_normal(0, values);
     return values;
 }
 
@@ -195,9 +195,9 @@ BENCHMARK(scan_step_of_small_networks)->Unit(benchmark::kMillisecond);
 
 void fill_normal(benchmark::State& state) {
     std::vector<float> values(100000);
-    RandomStream stream({1}, 1);
+    const RandomField field{{1}, 1};
     for (auto iteration : state) {
-        stream.fill_normal(values);
+        field.fill_normal(0, values);
         benchmark::DoNotOptimize(values.data());
     }
     state.counters["normal"] = benchmark::Counter(

@@ -36,7 +36,7 @@ struct Product {
 
 std::vector<float> normals(std::int64_t count, std::uint64_t id) {
     std::vector<float> values(static_cast<std::size_t>(count));
-    RandomStream(random_key(1, "bench"), id).fill_normal(values);
+    RandomField{random_key(1, "bench"), id}.fill_normal(0, values);
     return values;
 }
 

@@ -54,7 +54,7 @@ void run(benchmark::State& state, NetworkMode mode) {
     };
     RandomStream rng(random_key(1, "bench.mesh"), 0);
     std::vector<float> rows(static_cast<std::size_t>(ticks * width));
-    rng.fill_normal(rows);
+    rng.field().fill_normal(0, rows);
     std::vector<float> weights;
     for (std::int64_t i = 0; i < population; ++i) {
         const std::vector<float> own = network.initial_weights(rng);

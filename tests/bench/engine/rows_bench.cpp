@@ -85,7 +85,7 @@ void run_rows(benchmark::State& state, void (*build)(Graph&)) {
             const std::int64_t elements = graph.value(id).shape.elements();
             std::vector<float> values(static_cast<std::size_t>(elements));
             RandomStream stream(random_key(1, "rows"), buffers.size());
-            stream.fill_normal(values);
+            stream.field().fill_normal(0, values);
             buffers.push_back(backend->allocate(ValueType::real, elements));
             backend->upload(*buffers.back(), 0, std::span<const float>(values));
             bindings.push_back({buffers.back().get(), 0});

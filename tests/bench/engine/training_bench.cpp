@@ -63,7 +63,7 @@ void training_step_mlp(benchmark::State& state) {
         bindings.push_back({buffers.back().get(), 0});
         if (info.type == ValueType::real && bindings.size() != 3) {
             std::vector<float> numbers(static_cast<std::size_t>(count));
-            RandomStream(random_key(1, "bench"), bindings.size()).fill_normal(numbers);
+            RandomField{random_key(1, "bench"), bindings.size()}.fill_normal(0, numbers);
             for (float& number : numbers) number = 0.05F * std::abs(number);
             backend->upload(*buffers.back(), 0, std::span<const float>(numbers));
         }

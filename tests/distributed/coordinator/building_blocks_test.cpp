@@ -152,7 +152,7 @@ TEST(Checkpoint, ReadsBackAsItWasWritten) {
     checkpoint.strategy = {std::byte{1}, std::byte{2}};
     checkpoint.last.emplace().validated = 0.5;
     checkpoint.elapsed_seconds = 1.5;
-    checkpoint.logs = {10, 20, 30};
+    checkpoint.logs = {10, 20, 30, 40};
     const Checkpoint copy = decode_checkpoint(encode(checkpoint), "file");
     EXPECT_EQ(copy.generation, 9U);
     EXPECT_EQ(copy.strategy, checkpoint.strategy);

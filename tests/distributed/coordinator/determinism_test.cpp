@@ -3,6 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <thread>
 
 #include "cambrian/tests/distributed/support/run_support.hpp"
 
@@ -87,6 +90,48 @@ TEST(Determinism, IslandsAreTheSameHoweverTheyAreSpread) {
     expect_one_result(experiment);
 }
 
+TEST(Determinism, TheSteadyStateIsTheSameHoweverItIsSpread) {
+    for (Experiment experiment : {xor_experiment({}), cart_pole_experiment({})}) {
+        experiment.steady_state = {.window = 20, .block = 4};
+        experiment.reevaluate = Reevaluate::never;
+        experiment.stop.generations = 30;
+        expect_one_result(experiment);
+    }
+    Experiment islands = xor_experiment({});
+    islands.population.size = 24;
+    islands.steady_state = {.window = 16, .block = 8};
+    islands.stop.generations = 16;
+    islands.islands = {.count = 3, .every = 2, .migrants = 2, .extinction_every = 5};
+    expect_one_result(islands);
+    // A birth a block, and one block at a time.
+    islands.islands = {};
+    islands.stop.generations = 60;
+    islands.steady_state = {.window = 9, .block = 1};
+    expect_one_result(islands);
+    islands.steady_state = {.window = 12, .block = 12};
+    islands.stop.generations = 6;
+    expect_one_result(islands);
+}
+
+TEST(Determinism, ASlowRankChangesNoByteOfTheSteadyState) {
+    const TemporaryDirectory place;
+    Experiment experiment = callback_experiment({}, sum_task());
+    experiment.steady_state = {.window = 12, .block = 3};
+    experiment.stop.generations = 40;
+    experiment.distribution.shard_size = 1;
+    const std::string expected = spread_run(experiment, {}, place.path() / "alone");
+    std::atomic<unsigned> calls{0};
+    experiment.task = watched_task(sum_task(), [&](std::uint64_t) {
+        const unsigned call = calls++;
+        std::this_thread::sleep_for(
+            std::chrono::microseconds((call * 7919) % 23 == 0 ? 20'000 : 0));
+    });
+    for (const Exchange exchange : {Exchange::births, Exchange::genomes}) {
+        const std::string name = exchange == Exchange::births ? "births" : "genomes";
+        EXPECT_EQ(expected, spread_run(experiment, {4, 1, 1, exchange}, place.path() / name));
+    }
+}
+
 TEST(Determinism, SeedChangesTheResult) {
     const TemporaryDirectory place;
     Experiment other = xor_experiment({});
@@ -135,6 +180,19 @@ TEST(Determinism, OrdersAndScoresAreSmall) {
     const std::size_t individuals = 4000 * 4;
     EXPECT_LT(orders, 9 * individuals);
     EXPECT_LT(scores, 9 * individuals + 64'000);
+}
+
+TEST(Determinism, DetailsOfIndividualsAddAFewBytes) {
+    const TemporaryDirectory place;
+    Experiment experiment = cart_pole_experiment(place.path() / "run");
+    experiment.log.individuals = LoggedIndividuals::survivors;
+    experiment.population.size = 4000;
+    const Launched launched = launch(experiment, {.ranks = 2});
+    std::size_t scores = 0;
+    for (const RecordedNetwork::Record& record : launched.records) {
+        scores += record.kind == MessageKind::request ? record.bytes : 0;
+    }
+    EXPECT_LT(scores, 13 * 4000 * experiment.stop.generations + 64'000);
 }
 
 TEST(Determinism, MoreRanksThanIndividualsAreLegal) {

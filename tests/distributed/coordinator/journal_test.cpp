@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 
@@ -24,8 +25,8 @@ JournalEntry entry(std::uint64_t generation) {
     result.report.validated = 0.25;
     result.champion = Champion{nullptr, generation, 7, 3, 0.5, 0.25};
     result.elapsed_seconds = 1.5;
-    result.logs = {1, 2, 3};
-    result.checksums = {Hash128{1, 2}, Hash128{3, 4}};
+    result.logs = {1, 2, 3, 4};
+    result.checksums = {Hash128{1, 2}, Hash128{3, 4}, Hash128{5, 6}};
     return result;
 }
 
@@ -33,6 +34,22 @@ void append(Journal& journal, std::uint64_t first, std::uint64_t end) {
     for (std::uint64_t generation = first; generation < end; ++generation) {
         journal.append(entry(generation));
     }
+}
+
+/// Writes three entries; where each ends.
+std::vector<std::uintmax_t> three_entries(const fs::path& directory) {
+    Journal journal(directory, 0);
+    std::vector<std::uintmax_t> ends{0};
+    for (std::uint64_t generation = 0; generation < 3; ++generation) {
+        ends.push_back(ends.back() + journal.append(entry(generation)));
+    }
+    EXPECT_EQ(ends.back(), fs::file_size(directory / "journal-0.cmb"));
+    return ends;
+}
+
+/// Whole entries of those before a byte.
+std::size_t entries_before(const std::vector<std::uintmax_t>& ends, std::uintmax_t byte) {
+    return static_cast<std::size_t>(std::ranges::upper_bound(ends, byte) - ends.begin()) - 1;
 }
 
 std::vector<std::uint64_t> generations(const fs::path& directory, std::uint64_t from) {
@@ -67,31 +84,23 @@ TEST(Journal, ReadsBackWhatWasWritten) {
 TEST(Journal, EntryThatACrashCutShortIsNotThere) {
     const TemporaryDirectory place;
     const fs::path path = place.path() / "journal-0.cmb";
-    {
-        Journal journal(place.path(), 0);
-        append(journal, 0, 3);
-    }
-    const std::uintmax_t whole = fs::file_size(path);
-    const std::uintmax_t each = whole / 3;
-    for (std::uintmax_t size = whole; size-- > 0;) {
+    const std::vector<std::uintmax_t> ends = three_entries(place.path());
+    for (std::uintmax_t size = ends.back(); size-- > 0;) {
         fs::resize_file(path, size);
-        EXPECT_EQ(Journal::read(place.path(), 0).size(), size / each) << size;
+        EXPECT_EQ(Journal::read(place.path(), 0).size(), entries_before(ends, size)) << size;
     }
 }
 
 TEST(Journal, DamageEndsIt) {
     const TemporaryDirectory place;
     const fs::path path = place.path() / "journal-0.cmb";
-    {
-        Journal journal(place.path(), 0);
-        append(journal, 0, 3);
-    }
+    const std::vector<std::uintmax_t> ends = three_entries(place.path());
     const std::string whole = text_of(path);
     for (std::size_t at = 0; at < whole.size(); ++at) {
         std::string bad = whole;
         bad[at] = static_cast<char>(bad[at] ^ 0x20);
         std::ofstream(path, std::ios::binary) << bad;
-        EXPECT_EQ(Journal::read(place.path(), 0).size(), at / (whole.size() / 3)) << at;
+        EXPECT_EQ(Journal::read(place.path(), 0).size(), entries_before(ends, at)) << at;
     }
 }
 
@@ -123,6 +132,15 @@ TEST(Journal, GoesOnInLaterFiles) {
     EXPECT_THAT(generations(place.path(), 0), ElementsAre(0, 1, 2));
     Journal::remove_before(place.path(), 1);
     EXPECT_THAT(generations(place.path(), 0), IsEmpty());
+}
+
+TEST(Journal, LargeDecisionsArePacked) {
+    const TemporaryDirectory place;
+    Journal journal(place.path(), 0);
+    JournalEntry large = entry(0);
+    large.decision.assign(100'000, std::byte{7});
+    EXPECT_LT(journal.append(large), 1000U);
+    EXPECT_EQ(Journal::read(place.path(), 0).at(0).decision, large.decision);
 }
 
 }  // namespace

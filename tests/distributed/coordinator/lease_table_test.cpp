@@ -1,6 +1,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <vector>
+
 #include "cambrian/distributed/coordinator/lease_table.hpp"
 
 namespace cambrian::distributed {
@@ -25,27 +27,44 @@ TEST(LeaseTable, IssuesEveryItemOnceInOrder) {
     EXPECT_FALSE(leases.done());
 }
 
-TEST(LeaseTable, ShardIdsAreUniqueAcrossBoards) {
-    LeaseTable first(2, 1, 1);
-    static_cast<void>(first.issue(0, ranks(1), start));
-    static_cast<void>(first.issue(0, ranks(1), start));
-    LeaseTable second(1, first.next_shard(), 1);
-    EXPECT_EQ(second.issue(0, ranks(1), start)->id, 3U);
+TEST(LeaseTable, IsExhaustedUntilSomethingComesBack) {
+    LeaseTable leases(2, 7, 1);
+    EXPECT_EQ(leases.issue(1, ranks(2), start)->id, 7U);
+    EXPECT_FALSE(leases.exhausted());
+    EXPECT_EQ(leases.issue(1, ranks(2), start)->id, 8U);
+    EXPECT_TRUE(leases.exhausted());
+    leases.withdraw(1);
+    EXPECT_FALSE(leases.exhausted());
 }
 
 TEST(LeaseTable, GuidedShardsShrink) {
     LeaseTable leases(64, 1, 0);
     EXPECT_EQ(leases.issue(0, ranks(2), start)->items.size(), 16U);
-    EXPECT_EQ(leases.issue(1, ranks(2), start)->items.size(), 12U);
-    std::size_t last = 12;
-    std::size_t issued = 28;
+    EXPECT_EQ(leases.issue(1, ranks(2), start)->items.size(), 16U);
+    std::size_t last = 16;
+    std::size_t issued = 16;
     while (const auto shard = leases.issue(0, ranks(2), start)) {
         EXPECT_LE(shard->items.size(), last);
         last = shard->items.size();
         issued += last;
     }
     EXPECT_EQ(last, 1U);
-    EXPECT_EQ(issued, 64U);
+    EXPECT_EQ(issued, 32U);
+}
+
+TEST(LeaseTable, RankThatHasHadItsShareTakesMoreOnlyWhenItIsIdle) {
+    LeaseTable leases(64, 1, 0);
+    std::vector<std::uint64_t> held;
+    while (const auto shard = leases.issue(0, ranks(2), start)) {
+        held.push_back(shard->id);
+    }
+    for (const std::uint64_t shard : held) {
+        EXPECT_FALSE(leases.issue(0, ranks(2), start).has_value());
+        EXPECT_TRUE(leases.accept(shard));
+    }
+    // The other one is so slow that it has not even asked: half of its share is left.
+    EXPECT_EQ(leases.issue(0, ranks(2), start)->items, (OrderRange{32, 40}));
+    EXPECT_EQ(leases.issue(1, ranks(2), start)->items, (OrderRange{40, 52}));
 }
 
 TEST(LeaseTable, LimitsHoldForGuidedShards) {
@@ -53,7 +72,7 @@ TEST(LeaseTable, LimitsHoldForGuidedShards) {
     EXPECT_EQ(leases.issue(0, {1, 1, 10}, start)->items.size(), 10U);
     EXPECT_EQ(leases.issue(0, {2, 20, 1000}, start)->items.size(), 20U);
     // A floor never takes more than a rank's fair part of what remains.
-    EXPECT_EQ(leases.issue(0, {2, 1000, 1000}, start)->items.size(), 17U);
+    EXPECT_EQ(leases.issue(0, {2, 1000, 1000}, start)->items.size(), 2U);
 }
 
 TEST(LeaseTable, LoneRankTakesEverythingAtOnce) {
@@ -162,10 +181,10 @@ TEST(LeaseTable, RankThatLeavesGivesEverythingBack) {
 
 TEST(LeaseTable, FasterRankGetsMore) {
     LeaseTable leases(100, 1, 0);
-    ShardLimits fast{.ranks = 2, .smallest = 1, .largest = 100, .share = 0.9};
+    ShardLimits fast{.ranks = 2, .smallest = 1, .largest = 100, .share = 0.9, .share_of_all = 0.9};
     EXPECT_EQ(leases.issue(0, fast, start)->items.size(), 45U);
-    ShardLimits slow{.ranks = 2, .smallest = 1, .largest = 100, .share = 0.1};
-    EXPECT_EQ(leases.issue(1, slow, start)->items.size(), 3U);
+    ShardLimits slow{.ranks = 2, .smallest = 1, .largest = 100, .share = 0.1, .share_of_all = 0.1};
+    EXPECT_EQ(leases.issue(1, slow, start)->items.size(), 5U);
 }
 
 TEST(LeaseTable, RankThatWantsItsShareAtOnceGetsIt) {

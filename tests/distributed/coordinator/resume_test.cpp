@@ -5,6 +5,7 @@
 #include <chrono>
 #include <fstream>
 #include <random>
+#include <set>
 #include <thread>
 
 #include "cambrian/distributed/coordinator/checkpoint.hpp"
@@ -54,6 +55,15 @@ int run_in_pieces(Experiment experiment, std::uint32_t seed) {
     }
 }
 
+/// The generations of individuals.cmb.
+std::vector<std::uint64_t> generations_in(const fs::path& directory) {
+    std::vector<std::uint64_t> found;
+    for (const IndividualBlock& block : individuals_of(directory)) {
+        found.push_back(block.generation);
+    }
+    return found;
+}
+
 TEST(Resume, InterruptsChangeNoByte) {
     const TemporaryDirectory place;
     Experiment experiment = xor_experiment({});
@@ -76,6 +86,17 @@ TEST(Resume, InterruptsChangeNoByteOfAStochasticTask) {
     EXPECT_EQ(expected, results_of(experiment.directory));
 }
 
+TEST(Resume, InterruptsChangeNoByteOfTheSteadyState) {
+    const TemporaryDirectory place;
+    Experiment experiment = xor_experiment({});
+    experiment.steady_state = {.window = 15, .block = 3};
+    experiment.stop.generations = 40;
+    const std::string expected = uninterrupted(experiment, place.path() / "whole");
+    experiment.directory = place.path() / "pieces";
+    EXPECT_GE(run_in_pieces(experiment, 2), 5);
+    EXPECT_EQ(expected, results_of(experiment.directory));
+}
+
 TEST(Resume, LogsAreCutToTheCheckpoint) {
     const TemporaryDirectory place;
     Experiment experiment = xor_experiment({});
@@ -86,7 +107,7 @@ TEST(Resume, LogsAreCutToTheCheckpoint) {
     static_cast<void>(launch(experiment, {}));
     // What a run writes after its last checkpoint and before it is killed.
     std::ofstream(experiment.directory / "generations.csv", std::ios::app) << "4,5,half a li";
-    std::ofstream(experiment.directory / "individuals.csv", std::ios::app) << "4,120,vary";
+    std::ofstream(experiment.directory / individuals_name, std::ios::app) << "CAMBRIAN\1half a b";
     experiment.stop.generations = end;
     static_cast<void>(launch(experiment, {.ranks = 2, .start = Start::resume}));
     EXPECT_EQ(expected, results_of(experiment.directory));
@@ -126,15 +147,15 @@ TEST(Resume, IndividualsAreLoggedWhereTheyAreAskedFor) {
         static_cast<void>(launch(experiment, {.start = begun ? Start::resume : Start::fresh}));
     };
     go_on(2, LoggedIndividuals::none);
-    EXPECT_FALSE(fs::exists(experiment.directory / "individuals.csv"));
+    EXPECT_FALSE(fs::exists(experiment.directory / individuals_name));
     go_on(3, LoggedIndividuals::all);
-    const std::string third = part("individuals.csv");
-    EXPECT_THAT(third, HasSubstr("\n2,"));
-    EXPECT_THAT(third, testing::Not(HasSubstr("\n1,")));
+    const std::string third = part(individuals_name);
+    EXPECT_THAT(generations_in(experiment.directory), testing::ElementsAre(2));
     go_on(4, LoggedIndividuals::none);
-    EXPECT_EQ(part("individuals.csv"), third);
+    EXPECT_EQ(part(individuals_name), third);
     go_on(end, LoggedIndividuals::all);
-    EXPECT_THAT(part("individuals.csv"), testing::StartsWith(third + "4,"));
+    EXPECT_THAT(part(individuals_name), testing::StartsWith(third));
+    EXPECT_THAT(generations_in(experiment.directory), testing::ElementsAre(2, 4, 5, 6, 7));
     for (const char* file : {"generations.csv", "best.cmb"}) {
         EXPECT_EQ(part(file), whole(file)) << file;
     }
@@ -164,7 +185,7 @@ TEST(Resume, LostResultsAreNamed) {
     const TemporaryDirectory place;
     Experiment experiment = xor_experiment(place.path() / "run");
     static_cast<void>(launch(experiment, {}));
-    fs::remove(experiment.directory / "individuals.csv");
+    fs::remove(experiment.directory / individuals_name);
     experiment.stop.generations += 1;
     EXPECT_THROW(static_cast<void>(launch(experiment, {.start = Start::resume})), InputError);
     EvolutionDirectory directory(experiment.directory, 3);
@@ -173,7 +194,7 @@ TEST(Resume, LostResultsAreNamed) {
         static_cast<void>(directory.load_newest([](Checkpoint&&, std::span<const JournalEntry>) {},
                                                 [&](const std::string& text) { warning = text; })),
         InputError);
-    EXPECT_THAT(warning, HasSubstr("individuals.csv is shorter"));
+    EXPECT_THAT(warning, HasSubstr("individuals.cmb is shorter"));
 }
 
 TEST(Resume, WhatWasCommittedIsNotEvaluatedAgain) {
@@ -265,6 +286,16 @@ TEST(Resume, DamagedNewestCheckpointFallsBackToTheOneBefore) {
     }
 }
 
+TEST(Resume, WritesTheChampionThatACrashAfterTheCheckpointLost) {
+    const TemporaryDirectory place;
+    Experiment experiment = xor_experiment(place.path() / "run");
+    static_cast<void>(launch(experiment, {}));
+    const std::string expected = results_of(experiment.directory);
+    fs::remove(experiment.directory / "best.cmb");
+    static_cast<void>(launch(experiment, {.start = Start::resume}));
+    EXPECT_EQ(expected, results_of(experiment.directory));
+}
+
 TEST(Resume, NoSoundCheckpointIsAnInputErrorEachTime) {
     const TemporaryDirectory place;
     Experiment experiment = xor_experiment(place.path() / "run");
@@ -284,10 +315,17 @@ TEST(Resume, KeepsAsManyCheckpointsAsAsked) {
     experiment.checkpoint.keep = 2;
     static_cast<void>(launch(experiment, {}));
     int checkpoints = 0;
+    std::set<std::string> journals;
     for (const auto& entry : fs::directory_iterator(experiment.directory)) {
-        checkpoints += entry.path().filename().string().starts_with("checkpoint") ? 1 : 0;
+        const std::string name = entry.path().filename().string();
+        checkpoints += name.starts_with("checkpoint") ? 1 : 0;
+        if (name.starts_with("journal")) {
+            journals.insert(name);
+        }
     }
     EXPECT_EQ(checkpoints, 2);
+    // Only what follows them.
+    EXPECT_THAT(journals, testing::ElementsAre("journal-7.cmb", "journal-8.cmb"));
     EXPECT_TRUE(fs::exists(experiment.directory / "checkpoint-7.cmb"));
 }
 

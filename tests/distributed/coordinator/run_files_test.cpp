@@ -57,6 +57,7 @@ TEST(StatusFile, ReadsBackAsItWasWritten) {
     status.validated = -std::numeric_limits<double>::infinity();
     status.solved = false;
     status.reason = "a reason";
+    status.journal_bytes = 312.5;
     write_status_file(path, status);
     const RunStatus copy = read_status_file(path).value();
     EXPECT_EQ(copy.state, "done");
@@ -67,6 +68,8 @@ TEST(StatusFile, ReadsBackAsItWasWritten) {
     EXPECT_FALSE(copy.tested.has_value());
     EXPECT_EQ(copy.solved, false);
     EXPECT_EQ(copy.reason, status.reason);
+    EXPECT_EQ(copy.journal_bytes, 312.5);
+    EXPECT_FALSE(copy.individuals_bytes.has_value());
     for (const char* bad :
          {"", "{}", "[[[[[[1]]]]]]", "{\"state\": 3}", "\"state\"", "{\"state\""}) {
         std::ofstream(path) << bad;
@@ -163,7 +166,7 @@ TEST(RunDirectory, FollowsNoLink) {
     const fs::path victim = place.path() / "victim";
     int number = 0;
     for (const std::string name :
-         {"lock", "status.json.new", "generations.csv", "individuals.csv", "timings.csv", "logs"}) {
+         {"lock", "status.json.new", "generations.csv", "individuals.cmb", "timings.csv", "logs"}) {
         for (const bool pipe : {false, true}) {
             std::ofstream(victim) << "precious";
             const Experiment experiment = xor_experiment(place.path() / std::to_string(number++));
@@ -195,12 +198,13 @@ TEST(RunDirectory, RefusesToLoseWhatARunLeft) {
     Experiment experiment = xor_experiment(place.path() / "run");
     static_cast<void>(launch(experiment, {}));
     for (const std::string kept :
-         {"best.cmb", "generations.csv", "individuals.csv", "checkpoint.cmb", "checkpoint-4.cmb",
+         {"best.cmb", "generations.csv", "individuals.cmb", "checkpoint.cmb", "checkpoint-4.cmb",
           "last.cmb", "training.cmb"}) {
         Experiment other = experiment;
         other.directory = place.path() / kept;
         fs::create_directories(other.directory);
-        const fs::path source = experiment.directory / (kept.ends_with(".csv") ? kept : "best.cmb");
+        const bool own = kept.ends_with(".csv") || kept == individuals_name;
+        const fs::path source = experiment.directory / (own ? kept : "best.cmb");
         fs::copy_file(source, other.directory / kept);
         EXPECT_THAT([&] { static_cast<void>(launch(other, {})); },
                     ThrowsMessage<ConfigError>(HasSubstr(kept)));
@@ -234,10 +238,11 @@ TEST(Resume, EditedLogsAreRefused) {
     experiment.stop.generations += 2;
     const fs::path original = place.path() / "original";
     fs::copy(experiment.directory, original, fs::copy_options::recursive);
-    for (const char* name : {"generations.csv", "individuals.csv"}) {
+    for (const char* name : {"generations.csv", "individuals.cmb"}) {
         fs::remove_all(experiment.directory);
         fs::copy(original, experiment.directory, fs::copy_options::recursive);
-        replace_in(experiment.directory / name, "\n", "\r\n");
+        replace_in(experiment.directory / name,
+                   std::string_view(name) == individuals_name ? "CAMBRIAN" : "\n", "\r\n");
         const std::string edited = text_of(experiment.directory / name);
         EXPECT_THAT(
             [&] { static_cast<void>(launch(experiment, {.start = Start::resume})); },
@@ -279,6 +284,31 @@ TEST(Status, BestIsTheFitnessOfTheChampion) {
     EXPECT_EQ(status["best"], result.best_fitness.value());
     EXPECT_EQ(status["validated"], *result.best_validated);
     EXPECT_TRUE(status["solved"].is_null());
+}
+
+TEST(Status, SaysWhatAGenerationWrites) {
+    const TemporaryDirectory place;
+    Experiment experiment = xor_experiment(place.path() / "run");
+    experiment.checkpoint.every = 0;
+    experiment.stop.generations = 0;
+    static_cast<void>(launch(experiment, {}));
+    EXPECT_TRUE(status_of(experiment.directory)["journal_bytes_per_generation"].is_null());
+    const auto head = fs::file_size(experiment.directory / individuals_name);
+    for (const std::uint64_t generations : {4U, 6U}) {
+        // The second time on average over its own two generations.
+        const auto before = fs::file_size(experiment.directory / individuals_name);
+        const auto done = static_cast<double>(experiment.stop.generations);
+        const Start start = Start::resume;
+        experiment.stop.generations = generations;
+        static_cast<void>(launch(experiment, {.start = start}));
+        const auto status = status_of(experiment.directory);
+        EXPECT_GT(status["journal_bytes_per_generation"], 100.0);
+        EXPECT_EQ(
+            status["individuals_bytes_per_generation"],
+            static_cast<double>(fs::file_size(experiment.directory / individuals_name) - before) /
+                (static_cast<double>(generations) - done));
+    }
+    EXPECT_GT(fs::file_size(experiment.directory / individuals_name), head);
 }
 
 TEST(Status, SaysWhetherTheFitnessIsReached) {

@@ -1,5 +1,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <fstream>
@@ -8,6 +11,7 @@
 
 #include "cambrian/distributed/coordinator/journal.hpp"
 #include "cambrian/distributed/coordinator/succession.hpp"
+#include "cambrian/distributed/protocol/message.hpp"
 #include "cambrian/distributed/worker/worker.hpp"
 #include "cambrian/engine/cpu/cpu_backend.hpp"
 #include "cambrian/evolve/runs/run_status.hpp"
@@ -99,7 +103,10 @@ std::string unbroken(Experiment experiment, const std::filesystem::path& directo
 TEST(Takeover, DeadCoordinatorsAreFollowedAndNoByteChanges) {
     const TemporaryDirectory place;
     int number = 0;
-    for (Experiment experiment : {xor_experiment({}), cart_pole_experiment({})}) {
+    Experiment steady = xor_experiment({});
+    steady.name = "steady";
+    steady.steady_state = {.window = 15, .block = 5};
+    for (Experiment experiment : {xor_experiment({}), cart_pole_experiment({}), steady}) {
         experiment.stop.generations = 8;
         experiment.distribution.lease_seconds = 0.4;
         const std::string expected =
@@ -145,8 +152,11 @@ TEST(Takeover, IsLeftToOthersWhereTheLockMeansNothing) {
     Communicator worker = network.communicator(1);
     const std::atomic<int> interrupt{0};
     const Reign former{1, 0, {}};
-    // The lock is free, and would be taken by a rank that believes in it.
+    // The lock is free, and would be taken by a rank that believes in it. Those that do may find
+    // it in other hands for two turns of each.
+    const auto begin = std::chrono::steady_clock::now();
     EXPECT_FALSE(await_other_successor(place.path(), worker, former, interrupt, 0.2));
+    EXPECT_GE(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(800));
     EXPECT_FALSE(read_reign(place.path()));
     write_reign(place.path(), {2, 0, {1}});
     EXPECT_EQ(await_other_successor(place.path(), worker, former, interrupt, 0.2)->epoch, 2U);
@@ -156,27 +166,37 @@ TEST(Takeover, CoordinatorThatWakesLateWritesNothing) {
     const TemporaryDirectory place;
     Experiment experiment = xor_experiment(place.path() / "run");
     experiment.stop.generations = 40;
-    RecordedNetwork network(1);
+    experiment.distribution.lease_seconds = 0.2;  // Rank 1 never speaks.
+    RecordedNetwork network(2);
     Communicator communicator = network.communicator(0);
     const auto backend = make_cpu_backend({.threads = 1});
     const std::atomic<int> interrupt{0};
     RecordingReporter reporter;
+    RunStatus others;
+    others.state = "running";
+    others.generation = 1234;
     reporter.on_generation = [&](const GenerationReport& report) {
         if (report.generation != 5) return;
         // Another rank took over while this one slept.
         write_reign(experiment.directory, {9, 1, {0}});
+        write_status_file(experiment.directory / "status.json", others);
     };
     try {
         static_cast<void>(
             run_coordinator(communicator, *backend, experiment, Start::fresh, reporter, interrupt));
         FAIL() << "it went on";
-    } catch (const Error& error) {
+    } catch (const Deposed& error) {
         EXPECT_THAT(error.what(), HasSubstr("rank 1 has taken"));
         EXPECT_THAT(error.what(), HasSubstr("in epoch 9, this was 1"));
     }
     // Entries are written after a while, so some before it may be missing; none follows.
     EXPECT_LE(Journal::read(experiment.directory, 0).size(), 6U);
     EXPECT_EQ(read_reign(experiment.directory)->epoch, 9U);
+    EXPECT_EQ(read_status_file(experiment.directory / "status.json")->generation, 1234U);
+    // Nor does it end the other's run.
+    for (const RecordedNetwork::Record& record : network.records()) {
+        EXPECT_NE(record.kind, MessageKind::stop);
+    }
 }
 
 TEST(Succession, WaitsWhileTheLockIsHeldAndSaysSo) {
@@ -199,6 +219,121 @@ TEST(Succession, WaitsWhileTheLockIsHeldAndSaysSo) {
     ASSERT_TRUE(next);
     EXPECT_EQ(*next, (Reign{5, 2, {0}}));
     EXPECT_THAT(said, testing::ElementsAre(HasSubstr("rank 0 is silent, and still holds")));
+}
+
+/// What a worker without work says of a coordinator that speaks twice and then no more.
+CoordinatorLost lost_after_two_words(const std::filesystem::path& directory, bool locked) {
+    RecordedNetwork network(2);
+    Experiment experiment = xor_experiment(directory);
+    experiment.distribution.lease_seconds = 0.6;
+    WorkerLimits limits;
+    limits.silence_seconds = 0.1;
+    std::jthread coordinator([&] {
+        Communicator communicator = network.communicator(0);
+        send(communicator, 1, Heartbeat{{}, 1});
+        std::this_thread::sleep_for(std::chrono::milliseconds(200));
+        std::optional<RunLock> lock;
+        if (locked) lock.emplace(directory);
+        send(communicator, 1, Heartbeat{{}, 1});
+        std::this_thread::sleep_for(std::chrono::milliseconds(400));
+    });
+    const auto backend = make_cpu_backend({.threads = 1});
+    const std::atomic<int> interrupt{0};
+    Communicator communicator = network.communicator(1);
+    try {
+        static_cast<void>(run_worker(communicator, *backend, experiment, interrupt, limits));
+    } catch (const CoordinatorLost& lost) {
+        return lost;
+    }
+    throw std::runtime_error("the worker stayed");
+}
+
+TEST(Takeover, IsForRanksThatHaveSeenTheLockHeld) {
+    const TemporaryDirectory place;
+    std::filesystem::create_directory(place.path() / "logs");
+    EXPECT_FALSE(lost_after_two_words(place.path(), false).lock_excludes);
+    EXPECT_TRUE(lost_after_two_words(place.path(), true).lock_excludes);
+}
+
+TEST(Worker, LeavesWhereTheCoordinatorEndedBeforeItsFirstWord) {
+    const TemporaryDirectory place;
+    RecordedNetwork network(2);
+    Experiment experiment = xor_experiment(place.path() / "run");
+    experiment.distribution.lease_seconds = 0.4;
+    std::filesystem::create_directory(experiment.directory);
+    std::jthread coordinator([&] {
+        const RunLock lock(experiment.directory);
+        std::this_thread::sleep_for(std::chrono::milliseconds(500));
+    });
+    const auto backend = make_cpu_backend({.threads = 1});
+    const std::atomic<int> interrupt{0};
+    Communicator communicator = network.communicator(1);
+    EXPECT_THAT(
+        [&] { static_cast<void>(run_worker(communicator, *backend, experiment, interrupt)); },
+        testing::ThrowsMessage<CoordinatorLost>(HasSubstr("ended before its first word")));
+}
+
+/// A process that holds the lock of a directory, until it is killed.
+class LockingProcess {
+  public:
+    explicit LockingProcess(const std::filesystem::path& directory) : process_(fork()) {
+        if (process_ == 0) {
+            const RunLock lock(directory);
+            for (;;) pause();
+        }
+        // It locks first, and writes who it is then.
+        while (!holder_of_run(directory) || !text_of(directory / "lock").ends_with('\n'))
+            std::this_thread::yield();
+    }
+    ~LockingProcess() {
+        kill(process_, SIGKILL);
+        waitpid(process_, nullptr, 0);
+    }
+    LockingProcess(const LockingProcess&) = delete;
+    LockingProcess& operator=(const LockingProcess&) = delete;
+    void stop() const {
+        kill(process_, SIGSTOP);
+        waitpid(process_, nullptr, WUNTRACED);
+    }
+
+  private:
+    pid_t process_;
+};
+
+TEST(Succession, KillsWhoIsStoppedWhereThatIsWanted) {
+    const TemporaryDirectory place;
+    const LockingProcess holder(place.path());
+    const Reign former{4, 0, {}};
+    write_reign(place.path(), former);
+    EXPECT_EQ(kill_stopped_holder(place.path()), std::nullopt) << "it is not stopped";
+    holder.stop();
+    RecordedNetwork network(2);
+    Communicator communicator = network.communicator(1);
+    const std::atomic<int> interrupt{0};
+    std::vector<std::string> said;
+    const auto next = await_successor(
+        place.path(), communicator, former, interrupt,
+        [&](const std::string& text) { said.push_back(text); }, true);
+    EXPECT_EQ(next, (Reign{5, 1, {0}}));
+    EXPECT_THAT(said, testing::ElementsAre(HasSubstr("rank 0 was silent and stopped: process")));
+    EXPECT_EQ(kill_stopped_holder(place.path()), std::nullopt) << "nobody holds it";
+}
+
+TEST(Succession, KillsNoProcessThatHasTheNumberOfAnother) {
+    const TemporaryDirectory place;
+    const LockingProcess holder(place.path());
+    holder.stop();
+    const std::string words = text_of(place.path() / "lock");
+    const std::string tick = " since tick ";
+    const std::size_t host = words.find(" on ") + 4;
+    for (const std::string& other :
+         {words.substr(0, words.find(tick)) + tick + "12\n", words.substr(0, words.find(tick)),
+          words.substr(0, host) + "elsewhere" + words.substr(words.find(tick)), std::string()}) {
+        std::ofstream(place.path() / "lock") << other;
+        EXPECT_EQ(kill_stopped_holder(place.path()), std::nullopt) << other;
+    }
+    std::ofstream(place.path() / "lock") << words;
+    EXPECT_NE(kill_stopped_holder(place.path()), std::nullopt);
 }
 
 TEST(Succession, CoordinatorThatSpeaksAgainGoesOn) {

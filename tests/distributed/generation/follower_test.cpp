@@ -32,6 +32,10 @@ class FollowerTest : public testing::Test {
         ancestry.begin(all->round()->strategy, {});
     }
 
+    static SharedIndividual parent(const Follower& follower, std::size_t place) {
+        return (*follower.parents(*follower.round()))[place];
+    }
+
     /// Children of a range, made where they are evaluated. `fill` brings what is missing.
     static void make(Follower& follower, OrderRange births, const evolve::Variation& variation,
                      GenomePool& memory) {
@@ -39,10 +43,10 @@ class FollowerTest : public testing::Test {
         std::vector<SharedIndividual> children;
         for (std::size_t i = births.begin; i < births.end; ++i) {
             children.push_back(make_child(variation, round.strategy->birth(round.order[i]),
-                                          *follower.parents(), memory)
+                                          *follower.parents(round), memory)
                                    .genome);
         }
-        follower.keep(births, children);
+        follower.keep(round, births, children);
     }
 
     /// One generation, cut in three; → how many parents had to travel.
@@ -55,17 +59,17 @@ class FollowerTest : public testing::Test {
         for (const HolderRange& range : record.holders) {
             Follower& follower = *followers[range.rank];
             const OrderRange births{begin, range.end};
-            for (const std::uint32_t place : follower.missing_parents(births, remakes)) {
+            for (const std::uint32_t place : follower.missing_parents(round, births, remakes)) {
                 const evolve::BirthId origin = round.strategy->parent_pool()[place].origin;
                 SharedIndividual genome = followers[round.holders[place]]->find(origin);
                 EXPECT_TRUE(genome) << "its holder lacks birth " << origin;
-                follower.fill(place, std::move(genome));
+                follower.fill(round, place, std::move(genome));
                 ++travelled;
             }
             make(follower, births, variation, memory);
             begin = range.end;
         }
-        EXPECT_TRUE(all->missing_parents({0, size}, 0).empty());
+        EXPECT_TRUE(all->missing_parents(*all->round(), {0, size}, 0).empty());
         make(*all, {0, size}, variation, memory);
         evolve::Scores scores(round.strategy->births());
         for (std::uint64_t i = 0; i < scores.size(); ++i) {
@@ -89,7 +93,7 @@ class FollowerTest : public testing::Test {
     }();
     const evolve::Variation variation{experiment.seed, experiment.variation};
     ThreadPool threads{2};
-    GenomePool memory{std::uint64_t{1} << 20U};
+    GenomePool memory{1};
     Ancestry ancestry;
     std::unique_ptr<Follower> all;
     std::vector<std::unique_ptr<Follower>> followers;
@@ -100,9 +104,10 @@ TEST_F(FollowerTest, GenomesLieWhereTheRecordSays) {
         static_cast<void>(advance(0));
         const Round& round = *followers[0]->round();
         for (std::size_t place = 0; place < round.holders.size(); ++place) {
-            const SharedIndividual genome = followers[round.holders[place]]->parent(place);
+            const SharedIndividual genome =
+                (*followers[round.holders[place]]->parents(round))[place];
             ASSERT_TRUE(genome);
-            EXPECT_EQ(*genome, *all->parent(place));
+            EXPECT_EQ(*genome, *parent(*all, place));
         }
         for (const auto& follower : followers) {
             EXPECT_EQ(follower->round()->digest, all->round()->digest);
@@ -148,7 +153,7 @@ TEST_F(FollowerTest, JumpsToAStateAndKeepsWhatLives) {
     late.load(first.strategy->save(), std::vector(first.holders));
     EXPECT_EQ(late.round()->digest, first.digest);
     for (std::uint32_t place = 0; place < first.holders.size(); ++place) {
-        late.fill(place, all->parent(place));
+        late.fill(first, place, parent(*all, place));
     }
     static_cast<void>(advance(0));
     const Round& second = *all->round();
@@ -156,7 +161,7 @@ TEST_F(FollowerTest, JumpsToAStateAndKeepsWhatLives) {
     std::size_t kept = 0;
     for (std::size_t place = 0; place < second.holders.size(); ++place) {
         const bool carried = second.strategy->parent_pool()[place].origin < 60;
-        EXPECT_EQ(late.parent(place) != nullptr, carried);
+        EXPECT_EQ(parent(late, place) != nullptr, carried);
         kept += carried ? 1 : 0;
     }
     EXPECT_GT(kept, 0U);
@@ -176,13 +181,54 @@ TEST_F(FollowerTest, RefusesRecordsOfOtherRoundsAndOtherRanks) {
     expect_refusal({0, {std::byte{1}}, {{size, 0}}}, "the decision has 1 bytes");
 }
 
+TEST_F(FollowerTest, ParentsStayWhileAnOpenRoundNamesThem) {
+    experiment.steady_state = {.window = 30, .block = 6};
+    Follower follower(make_strategy(experiment), {false, 1}, variation, memory, threads);
+    Ancestry way;
+    way.begin(follower.newest()->strategy, {});
+    std::size_t dropped = 0;
+    for (std::uint64_t told = 0; told < 60; ++told) {
+        const Round& round = *follower.round();
+        ASSERT_EQ(round.generation(), told);
+        EXPECT_TRUE(follower.missing_parents(round, {0, 6}, 0).empty());
+        const std::span<const evolve::Member> newest = follower.newest()->strategy->parent_pool();
+        for (const evolve::Member& member : round.strategy->parent_pool()) {
+            dropped += std::ranges::count(newest, member.birth, &evolve::Member::birth) == 0;
+        }
+        make(follower, {0, 6}, variation, memory);
+        evolve::Scores scores(6);
+        for (std::uint64_t i = 0; i < 6; ++i) {
+            scores.fitness[i] =
+                static_cast<double>(told + (round.strategy->birth(i).id * 7919) % 29);
+            scores.status[i] = evolve::Status::ok;
+        }
+        const Record record{told, follower.newest()->strategy->decide(scores, threads), {{6, 0}}};
+        way.add(record.decision);
+        static_cast<void>(follower.apply(record));
+        EXPECT_EQ(follower.newest()->digest, way.last()->digest());
+    }
+    EXPECT_GT(dropped, 50U);
+    // And all of them can be made again.
+    for (std::uint64_t ahead = 0; ahead < follower.open(); ++ahead) {
+        const Round& round = *follower.round(60 + ahead);
+        std::vector<evolve::BirthId> origins;
+        for (const evolve::Member& member : round.strategy->parent_pool()) {
+            origins.push_back(member.origin);
+        }
+        const Ancestry::Genomes made = way.make(origins, variation, memory, threads);
+        for (std::size_t place = 0; place < origins.size(); ++place) {
+            EXPECT_EQ(*made.at(origins[place]), *(*follower.parents(round))[place]);
+        }
+    }
+}
+
 TEST_F(FollowerTest, AncestryMakesWhateverWasBornOnTheWay) {
     std::map<evolve::BirthId, evolve::Individual> born;
     for (int generation = 0; generation < 6; ++generation) {
         static_cast<void>(advance(0));
         const std::span<const evolve::Member> members = all->round()->strategy->parent_pool();
         for (std::size_t place = 0; place < members.size(); ++place) {
-            born.emplace(members[place].origin, *all->parent(place));
+            born.emplace(members[place].origin, *parent(*all, place));
         }
     }
     std::vector<evolve::BirthId> origins;
@@ -205,7 +251,7 @@ TEST_F(FollowerTest, AncestryMakesWhateverWasBornOnTheWay) {
 TEST_F(FollowerTest, AncestryBeginsAnywhere) {
     static_cast<void>(advance(0));
     static_cast<void>(advance(0));
-    ancestry.begin(all->round()->strategy, *all->parents());
+    ancestry.begin(all->round()->strategy, *all->parents(*all->round()));
     static_cast<void>(advance(0));
     static_cast<void>(advance(0));
     const std::span<const evolve::Member> members = all->round()->strategy->parent_pool();
@@ -215,7 +261,7 @@ TEST_F(FollowerTest, AncestryBeginsAnywhere) {
     }
     const Ancestry::Genomes made = ancestry.make(origins, variation, memory, threads);
     for (std::size_t place = 0; place < members.size(); ++place) {
-        EXPECT_EQ(*made.at(members[place].origin), *all->parent(place));
+        EXPECT_EQ(*made.at(members[place].origin), *parent(*all, place));
     }
 }
 

@@ -29,14 +29,20 @@ Request some_request() {
 
 ShardOrder some_order() {
     ShardOrder order;
-    order.record = Record{3, {std::byte{1}, std::byte{2}}, {{5, 1}, {9, 0}}};
+    order.records = {{3, {std::byte{1}, std::byte{2}}, {{5, 1}, {9, 0}}}, {4, {}, {{5, 2}}}};
+    order.ahead = 2;
     order.state = RoundState{{std::byte{3}}, {0, 2}};
     order.digest = {7, 8};
+    order.generation = 4;
     order.shard = 8;
     order.begin = 4;
     order.end = 7;
     order.absent = {2};
     return order;
+}
+
+RoundEnd some_round_end() {
+    return {3, {4, {std::byte{1}}, {{5, 1}, {9, 0}}}, {6, 7, 8}, 2};
 }
 
 const GenomeReply some_reply{{{1, {std::byte{1}}}}, {3}};
@@ -57,6 +63,8 @@ TEST(Message, EveryKindReadsBackAsItWasWritten) {
     shipped.children.assign(3, {{std::byte{9}}, 1});
     expect_round_trip(shipped);
     expect_round_trip(ShardOrder{});
+    expect_round_trip(some_round_end());
+    expect_round_trip(RoundRequest{});
     expect_round_trip(GenomeRequest{{1, 2}});
     expect_round_trip(some_reply);
     expect_round_trip(Heartbeat{{1, 2, 3}});
@@ -67,6 +75,18 @@ TEST(Message, EveryKindReadsBackAsItWasWritten) {
     expect_round_trip(InitialReply{{std::byte{1}, std::byte{2}}});
 }
 
+TEST(Message, TheFirstToHearOfARoundPassItOnToAll) {
+    RoundEnd end{0, {}, {3, 4, 5, 6, 7, 9}, 2};
+    EXPECT_THAT(end.after(3), testing::ElementsAre(5U, 7U));
+    EXPECT_THAT(end.after(4), testing::ElementsAre(6U, 9U));
+    EXPECT_THAT(end.after(5), testing::IsEmpty());
+    EXPECT_THAT(end.after(8), testing::IsEmpty());
+    end.first = 100;
+    EXPECT_THAT(end.after(3), testing::IsEmpty());
+    end.first = 0;
+    EXPECT_THAT(end.after(3), testing::IsEmpty());
+}
+
 template <typename T>
 std::uint64_t body_hash(const T& message) {
     const std::vector<std::byte> frame = encode_message(message);
@@ -74,20 +94,21 @@ std::uint64_t body_hash(const T& message) {
 }
 
 // Other bytes need another version of the frame: ranks of two builds must not misread each other.
-TEST(Message, BytesAreThoseOfFrameVersion6) {
+TEST(Message, BytesAreThoseOfFrameVersion7) {
     EXPECT_EQ(body_hash(some_handshake), 0xBFA4126CEDA5BEDF);
-    EXPECT_EQ(body_hash(some_request()), 0xFD153F600BF9E488);
-    EXPECT_EQ(body_hash(some_order()), 0xF619C030AF354630);
+    EXPECT_EQ(body_hash(some_request()), 0xDDC597747DDF678F);
+    EXPECT_EQ(body_hash(some_order()), 0xA1E885CF58A33A4B);
     ShardOrder shipped = some_order();
     shipped.children.assign(3, {{std::byte{9}}, 1});
-    EXPECT_EQ(body_hash(shipped), 0x72916E9BDBE5C8CC);
+    EXPECT_EQ(body_hash(shipped), 0xEC8E25E9A08DB3B4);
     EXPECT_EQ(body_hash(GenomeRequest{{1, 2}}), 0x837F16AAE6F43577);
     EXPECT_EQ(body_hash(some_reply), 0xC3E74B7DC8AC07F7);
     EXPECT_EQ(body_hash(Heartbeat{{1, 2, 3}}), 0x22C82A48A4097B1D);
     EXPECT_EQ(body_hash(ShardFailure{5, "it threw", true}), 0x9C97B01324286604);
     EXPECT_EQ(body_hash(Stop{"the run has ended"}), 0x7B70B35FECD17A2A);
     const std::vector<std::byte> frame = encode_message(Stop{});
-    EXPECT_EQ(frame[4], std::byte{6});
+    EXPECT_EQ(body_hash(some_round_end()), 0xD3137980C565294E);
+    EXPECT_EQ(frame[4], std::byte{7});
 }
 
 TEST(Message, AScoreTakesNineBytes) {
@@ -96,6 +117,21 @@ TEST(Message, AScoreTakesNineBytes) {
             .size();
     };
     EXPECT_EQ(bytes(1000) - bytes(0), 9000U);
+}
+
+TEST(Message, DetailsTakeAsManyBytesAsTheirNumbersNeed) {
+    const auto bytes = [](BirthDetails details) {
+        ShardScores shard{evolve::Scores(1000), 0, 0, 0, std::move(details)};
+        return encode_message(Request{1, 0, {}, {{7, shard, {}}}}).size();
+    };
+    BirthDetails details{std::vector<std::uint64_t>(1000, 5), std::vector<std::uint64_t>(1000, 98),
+                         std::vector<std::uint32_t>(1000, 0)};
+    const std::size_t none = bytes({});
+    EXPECT_EQ(bytes(details) - none, 27U);
+    details.env_steps[3] = 2500;
+    details.parameters[4] = 300;
+    details.retries[5] = 7;
+    EXPECT_EQ(bytes(details) - none, 27U + 4000U);
 }
 
 TEST(Message, ARangeOfBirthsTakesNoMoreThanOne) {
@@ -150,6 +186,7 @@ void expect_bounded(const T& message) {
 TEST(Message, BodiesWithAGoodChecksumAreStillReadWithinBounds) {
     expect_bounded(some_request());
     expect_bounded(some_order());
+    expect_bounded(some_round_end());
     expect_bounded(some_reply);
     expect_bounded(InitialReply{{std::byte{1}, std::byte{2}}});
 }

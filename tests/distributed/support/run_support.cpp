@@ -37,6 +37,7 @@ Experiment experiment_of(const std::filesystem::path& directory, const std::stri
     experiment.variation.mutation.link_add_rate = 0.1F;
     experiment.checkpoint.every = 4;
     experiment.checkpoint.keep = 3;
+    experiment.log.individuals = LoggedIndividuals::all;
     experiment.distribution.lease_seconds = 20.0;
     experiment.identity_json = nlohmann::json{
         {"population", {{"size", population}}},
@@ -204,8 +205,22 @@ std::string text_of(const std::filesystem::path& path) {
 }
 
 std::string results_of(const std::filesystem::path& directory) {
-    return text_of(directory / "generations.csv") + text_of(directory / "individuals.csv") +
+    const std::filesystem::path islands = directory / "islands.csv";
+    return text_of(directory / "generations.csv") + text_of(directory / individuals_name) +
+           (std::filesystem::exists(islands) ? text_of(islands) : "") +
            text_of(directory / "best.cmb");
+}
+
+std::vector<IndividualBlock> individuals_of(const std::filesystem::path& directory) {
+    std::vector<IndividualBlock> blocks;
+    IndividualReader reader(directory / individuals_name);
+    while (auto block = reader.next()) {
+        blocks.push_back(*std::move(block));
+    }
+    if (reader.cut_short()) {
+        throw std::runtime_error("individuals.cmb is cut short");
+    }
+    return blocks;
 }
 
 std::shared_ptr<const evolve::Task> watched_task(std::shared_ptr<const evolve::Task> task,

@@ -12,6 +12,7 @@
 #include "cambrian/distributed/communicator/communicator.hpp"
 #include "cambrian/distributed/experiment.hpp"
 #include "cambrian/distributed/run.hpp"
+#include "cambrian/evolve/runs/individual_log.hpp"
 
 namespace cambrian::distributed {
 
@@ -74,8 +75,12 @@ struct Launched {
 [[nodiscard]] Launched launch(const Experiment& experiment, const Launch& settings);
 
 [[nodiscard]] std::string text_of(const std::filesystem::path& path);
-/// generations.csv, individuals.csv and best.cmb, one after the other.
+/// generations.csv, individuals.cmb, islands.csv where there are islands, and best.cmb, one after
+/// the other.
 [[nodiscard]] std::string results_of(const std::filesystem::path& directory);
+
+/// individuals.cmb, block by block, which must be whole.
+[[nodiscard]] std::vector<IndividualBlock> individuals_of(const std::filesystem::path& directory);
 
 /// Delegates to another task, calling a hook before each evaluation of a phase.
 [[nodiscard]] std::shared_ptr<const evolve::Task> watched_task(

@@ -25,8 +25,8 @@ evolve::Genome founder(const Experiment& experiment, evolve::BirthId id) {
     return variation.materialise({id, evolve::Recipe::sample, {}}, {}).genome;
 }
 
-/// The round after the founders, of whom rank 0 or another one has all.
-SharedRound second_round(const Experiment& experiment, std::uint32_t holder) {
+/// What the strategy decides when the last founder is the best.
+evolve::Decision decision_of_founders(const Experiment& experiment) {
     ThreadPool threads(1);
     const SharedStrategy founders = make_strategy(experiment);
     evolve::Scores scores(founders->births());
@@ -34,7 +34,13 @@ SharedRound second_round(const Experiment& experiment, std::uint32_t holder) {
         scores.fitness[i] = static_cast<double>(i);
         scores.status[i] = evolve::Status::ok;
     }
-    SharedStrategy second = founders->apply(founders->decide(scores, threads));
+    return founders->decide(scores, threads);
+}
+
+/// The round after the founders, of whom rank 0 or another one has all.
+SharedRound second_round(const Experiment& experiment, std::uint32_t holder) {
+    ThreadPool threads(1);
+    SharedStrategy second = make_strategy(experiment)->apply(decision_of_founders(experiment));
     const std::size_t members = second->parent_pool().size();
     return make_round(std::move(second), std::vector<std::uint32_t>(members, holder), false,
                       threads);
@@ -83,7 +89,10 @@ class PlayedCoordinator {
     void say(MessageKind kind, std::vector<std::byte> payload) {
         communicator_.send(1, kind, std::move(payload));
     }
-    void say_as_third(const GenomeReply& message) { send(third_, 1, message); }
+    template <typename T>
+    void say_as_third(const T& message) {
+        send(third_, 1, message);
+    }
     /// The next message of a kind; empty after ten seconds without one.
     template <typename T>
     std::optional<T> hear() {
@@ -258,6 +267,40 @@ TEST_F(WorkerTest, AsksForTheStateOfARoundItDoesNotKnow) {
     coordinator.say(order_of(*round_, 2));
     coordinator.say(answer_to(*coordinator.hear<GenomeRequest>()));
     expect_result(coordinator, 2);
+}
+
+TEST_F(WorkerTest, FollowsARoundThatAnotherRankTellsItAndPassesItOn) {
+    round_ = second_round(experiment_, 1);
+    PlayedCoordinator coordinator(experiment_);
+    ASSERT_TRUE(coordinator.hear<Request>());
+    // The order is here first.
+    ShardOrder order = order_of(*round_, 1);
+    order.state.reset();
+    order.generation = 1;
+    coordinator.say(order);
+    const auto births = static_cast<std::uint32_t>(round_->strategy->births());
+    const RoundEnd end{0, {0, decision_of_founders(experiment_), {{births, 1}}}, {1, 2}, 1};
+    RoundEnd former = end;
+    former.epoch = 7;
+    coordinator.say_as_third(former);  // Of another coordinator: it does not count.
+    coordinator.say_as_third(end);
+    expect_result(coordinator, 1);
+    EXPECT_EQ(coordinator.third_hears<RoundEnd>(), end);
+}
+
+TEST_F(WorkerTest, AsksTheCoordinatorForARoundThatNobodyTellsIt) {
+    PlayedCoordinator coordinator(experiment_);
+    ASSERT_TRUE(coordinator.hear<Request>());
+    ShardOrder order = order_of(*round_, 1);
+    order.state.reset();
+    order.generation = 1;
+    coordinator.say(order);
+    ASSERT_TRUE(coordinator.hear<RoundRequest>());  // After a quarter of a lease.
+    ShardOrder answer = order_of(*round_, 0);
+    answer.end = 0;
+    coordinator.say(answer);
+    coordinator.say(answer_to(*coordinator.hear<GenomeRequest>()));
+    expect_result(coordinator, 1);
 }
 
 TEST_F(WorkerTest, LeavesWhenItComesToAnotherState) {

@@ -52,25 +52,21 @@ TEST(RandomStream, TurnsAreSinesAndCosines) {
     }
 }
 
-TEST(RandomStream, FillsWithPairsOfTheNextBlock) {
+TEST(RandomField, HasThePairsOfItsUniforms) {
+    const RandomField field{{3}, 8, 5};
+    std::vector<float> uniforms(1000);
+    field.fill_uniform(0, uniforms);
     for (const std::size_t count : {1U, 2U, 7U, 255U, 256U, 257U, 1000U}) {
-        RandomStream stream({3}, 8);
-        RandomStream words({3}, 8);
-        (void)stream.bits();  // The fill starts at the block after this one.
-        for (int i = 0; i < 4; ++i) {
-            (void)words.bits();
-        }
         std::vector<float> normals(count);
-        stream.fill_normal(normals);
+        field.fill_normal(0, normals);
         for (std::size_t i = 0; i < count; i += 2) {
-            const float radius = elementary::sqrt(-2.0F * elementary::log(1.0F - words.uniform()));
-            const float turn = words.uniform();
+            const float radius = elementary::sqrt(-2.0F * elementary::log(1.0F - uniforms[i]));
+            const float turn = uniforms[i + 1];
             EXPECT_EQ(normals[i], radius * elementary::sin_of_turn(turn, 1U));
             if (i + 1 < count) {
                 EXPECT_EQ(normals[i + 1], radius * elementary::sin_of_turn(turn, 0U));
             }
         }
-        EXPECT_EQ(stream.bits(), words.bits()) << "the next draw after " << count << " normals";
     }
 }
 
@@ -88,7 +84,7 @@ TEST(RandomStream, FillsWithTheUniformsItWouldDraw) {
 TEST(RandomStream, NormalsHaveTheMomentsOfANormal) {
     RandomStream stream({77}, 1);
     std::vector<float> normals(400000);
-    stream.fill_normal(normals);
+    stream.field().fill_normal(0, normals);
     double sums[5] = {};
     for (const float normal : normals) {
         const auto x = static_cast<double>(normal);

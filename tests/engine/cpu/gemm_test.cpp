@@ -21,7 +21,7 @@ constexpr float infinity = std::numeric_limits<float>::infinity();
 
 std::vector<float> normals(std::int64_t count, std::uint64_t id) {
     std::vector<float> values(static_cast<std::size_t>(count));
-    RandomStream(random_key(5, "gemm"), id).fill_normal(values);
+    RandomField{random_key(5, "gemm"), id}.fill_normal(0, values);
     return values;
 }
 

@@ -259,8 +259,8 @@ TEST(ConvTile, AllWidthsGiveTheBitsOfOneChainForEachSum) {
     std::vector<float> weights(8 * depth);
     std::vector<float> windows(depth * stride);
     RandomStream rng(random_key(5, "tile"), 0);
-    rng.fill_normal(weights);
-    rng.fill_normal(windows);
+    rng.field().fill_normal(0, weights);
+    rng.field().fill_normal(0, windows);
     std::vector<std::int64_t> offsets;
     for (std::int64_t k = 0; k < depth; ++k) offsets.push_back(k * stride + k % 3);
 

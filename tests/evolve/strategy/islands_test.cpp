@@ -226,10 +226,10 @@ TEST_F(IslandsTest, ContinueFromSavedBytes) {
         first = advanced(first);
     }
     Shared second = make(settings)->load(first->save());
-    EXPECT_EQ(digest(*first), digest(*second));
+    EXPECT_EQ(first->digest(), second->digest());
     first = advanced(first);
     second = advanced(second);
-    EXPECT_EQ(digest(*first), digest(*second));
+    EXPECT_EQ(first->digest(), second->digest());
     const std::vector<std::byte> bytes = first->save();
     for (std::size_t length = 0; length < bytes.size(); ++length) {
         EXPECT_THROW(static_cast<void>(make(settings)->load(std::span(bytes).first(length))),

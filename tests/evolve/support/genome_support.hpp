@@ -102,7 +102,15 @@ inline std::optional<Genome> mutated(Mutation operation, RandomStream& rng,
                                      const MutationSettings& settings, const GenomeLimits& limits,
                                      const Genome& genome, std::uint64_t birth) {
     std::optional<Mutant> mutant = operation(rng, settings, limits, genome, birth);
-    return mutant ? std::optional(complete(*std::move(mutant), genome.weights)) : std::nullopt;
+    if (!mutant) {
+        return std::nullopt;
+    }
+    ChildPlan plan;
+    plan.begin(std::make_shared<const Structure>(genome));
+    static_cast<void>(plan.become(*std::move(mutant)));
+    Genome child = plan.structure->genome();
+    write_weights(plan, genome.weights, {}, child.weights);
+    return child;
 }
 
 inline bool all_finite(const Tensor& tensor) {

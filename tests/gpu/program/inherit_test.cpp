@@ -14,9 +14,11 @@
 namespace cambrian {
 namespace {
 
+/// Every fifth is subnormal or a zero, of either sign.
 std::vector<float> values(std::size_t count, std::uint32_t lane) {
     std::vector<float> result(count);
     RandomField{{5}, 1, lane}.fill_normal(0, result);
+    for (std::size_t i = 0; i < count; i += 5) result[i] *= i % 2 == 0 ? 1e-39F : 0.0F;
     return result;
 }
 
@@ -177,7 +179,7 @@ void expect_the_children_of_the_host(evolve::SpliceMode mode, bool structures) {
     const auto vulkan = make_vulkan_backend(test::test_vulkan_options(Math::strict));
     const auto cpu = make_cpu_backend({.threads = 1, .math = Math::strict});
     const evolve::Variation variation(3, settings_of(*task, mode, structures));
-    BackendChildren nursery(*vulkan, variation, evolve::Family::graph);
+    BackendChildren backend_children(*vulkan, variation, evolve::Family::graph);
     evolve::Evaluator on_vulkan(*vulkan, *task, 1, evolve::Family::graph);
     evolve::Evaluator on_cpu(*cpu, *task, 1, evolve::Family::graph);
     Generation here(count);
@@ -185,18 +187,18 @@ void expect_the_children_of_the_host(evolve::SpliceMode mode, bool structures) {
     for (std::uint64_t generation = 0; generation < 4; ++generation) {
         Generation next_here(count);
         Generation next_there(count);
-        std::vector<BackendChildren::Conception> conceptions;
+        std::vector<BackendChildren::ResolvedBirth> resolved;
         std::vector<Individual*> children;
         std::vector<std::uint32_t> retries(count);
         std::vector<const Individual*> evaluated_here;
         std::vector<const Individual*> evaluated_there;
         for (const Birth& birth : births_of(generation, count)) {
-            const std::size_t i = conceptions.size();
-            BackendChildren::Conception& conception = conceptions.emplace_back();
-            conception.birth = birth;
+            const std::size_t i = resolved.size();
+            BackendChildren::ResolvedBirth& next = resolved.emplace_back();
+            next.birth = birth;
             std::vector<const Individual*> parents;
             for (std::size_t p = 0; p < birth.parents.size(); ++p) {
-                conception.parents.at(p) = &there[birth.parents[p].birth];
+                next.parents.at(p) = &there[birth.parents[p].birth];
                 parents.push_back(&here[birth.parents[p].birth]);
             }
             evolve::ChildPlan plan;
@@ -205,9 +207,9 @@ void expect_the_children_of_the_host(evolve::SpliceMode mode, bool structures) {
             evaluated_here.push_back(&next_here[i]);
             evaluated_there.push_back(&next_there[i]);
         }
-        ASSERT_TRUE(nursery.make(conceptions, children, retries));
+        ASSERT_EQ(backend_children.make(resolved, children, retries), BackendChildren::Made::all);
         for (std::size_t i = 0; i < count; ++i)
-            EXPECT_EQ(evolve::bring_home(next_there[i], *vulkan), next_here[i])
+            EXPECT_EQ(evolve::copy_to_host(next_there[i], *vulkan), next_here[i])
                 << generation << ": " << i;
         if (!structures) {
             const auto expected = on_cpu.evaluate(evaluated_here, {.round = generation});
@@ -218,7 +220,7 @@ void expect_the_children_of_the_host(evolve::SpliceMode mode, bool structures) {
         here = std::move(next_here);
         there = std::move(next_there);
         // A parent that comes from elsewhere has no row.
-        there[5] = evolve::bring_home(there[5], *vulkan);
+        there[5] = evolve::copy_to_host(there[5], *vulkan);
     }
 }
 

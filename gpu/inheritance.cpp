@@ -1,4 +1,4 @@
-#include "cambrian/gpu/execution/inherit.hpp"
+#include "cambrian/gpu/inheritance.hpp"
 
 #include <algorithm>
 #include <array>
@@ -73,8 +73,19 @@ void Inheritance::add_child(const WeightDraws& draws) {
     put(words, 0U);
 }
 
-void Inheritance::compare(const WeightTask& task,
-                          std::uint64_t (*address)(const Binding& binding)) {
+DeviceBuffer& Inheritance::used(Buffer& buffer) {
+    DeviceBuffer*& known = used_[&buffer];
+    if (known == nullptr) {
+        known = &dynamic_cast<DeviceBuffer&>(buffer);
+    }
+    return *known;
+}
+
+std::uint64_t Inheritance::address_of(const Binding& binding) {
+    return binding.buffer == nullptr ? 0 : used(*binding.buffer).address(binding.first);
+}
+
+void Inheritance::compare(const WeightTask& task, std::uint64_t first, std::uint64_t second) {
     if (compared_ != nullptr && same_gene(*compared_, task)) {
         return;
     }
@@ -84,51 +95,54 @@ void Inheritance::compare(const WeightTask& task,
     const std::uint64_t before = static_cast<std::uint64_t>(piece.before) * word_bytes;
     gene_sums_ = tables_.sums;
     gene_chunks_ = 0;
-    for (std::int64_t first = 0; first < count; first += similarity_chunk) {
-        const std::uint64_t skipped = static_cast<std::uint64_t>(first) * word_bytes;
-        put(tables_.comparisons, address(task.first) - before + skipped);
-        put(tables_.comparisons, address(task.second) - before + skipped);
-        put(tables_.comparisons, std::min(similarity_chunk, count - first));
+    for (std::int64_t start = 0; start < count; start += similarity_chunk) {
+        const std::uint64_t skipped = static_cast<std::uint64_t>(start) * word_bytes;
+        put(tables_.comparisons, first - before + skipped);
+        put(tables_.comparisons, second - before + skipped);
+        put(tables_.comparisons, std::min(similarity_chunk, count - start));
         put(tables_.comparisons, tables_.sums++);
         ++gene_chunks_;
     }
 }
 
-void Inheritance::add_task(const WeightTask& task,
-                           std::uint64_t (*address)(const Binding& binding)) {
+void Inheritance::add_task(const WeightTask& task) {
     const WeightPiece& piece = task.piece;
     const bool blend = piece.source == WeightSource::blend;
+    DeviceBuffer& target = used(*task.to.buffer);
+    target.require_inside(task.to.first, piece.count);
+    target.written(task.to.first, piece.count);
+    const std::uint64_t to = target.address(task.to.first);
+    const std::uint64_t first = address_of(task.first);
+    const std::uint64_t second = address_of(task.second);
     if (blend) {
-        compare(task, address);
+        compare(task, first, second);
     }
-    const auto address_of = [&](const Binding& binding) {
-        return binding.buffer == nullptr ? std::uint64_t{0} : address(binding);
-    };
     // All tasks but the first of a piece begin with a block of random words.
-    for (std::int64_t first = 0; first < piece.count;) {
+    for (std::int64_t start = 0; start < piece.count;) {
         const std::int64_t count =
-            std::min(piece.count - first, task_elements - (piece.to + first) % 4);
-        const std::uint64_t skipped = static_cast<std::uint64_t>(first) * word_bytes;
+            std::min(piece.count - start, task_elements - (piece.to + start) % 4);
+        const std::uint64_t skipped = static_cast<std::uint64_t>(start) * word_bytes;
         std::vector<std::uint32_t>& words = tables_.tasks;
-        put(words, address_of(task.to) + skipped);
-        put(words, address_of(task.first) + skipped);
-        put(words, address_of(task.second) + skipped);
+        put(words, to + skipped);
+        put(words, first + skipped);
+        put(words, second + skipped);
         put(words, count);
         put(words, way_of(piece));
-        put(words, piece.to + first);
+        put(words, piece.to + start);
         put(words, task.child);
         put(words, blend ? gene_sums_ : 0U);
         put(words, blend ? gene_chunks_ : 0U);
-        put(words, piece.index + first);
+        put(words, piece.index + start);
         put(words, piece.initial.period);
         put(words, piece.initial.bound);
         put(words, 0U);
-        first += count;
+        start += count;
     }
 }
 
 void Inheritance::hold(Memory& memory, std::size_t words) {
-    const auto bytes = static_cast<std::int64_t>(words * word_bytes);
+    // Never empty: a dispatch has an address for each table.
+    const auto bytes = static_cast<std::int64_t>(std::max<std::size_t>(words, 1) * word_bytes);
     if (memory.bytes() < bytes) {
         memory = Memory();
         memory = Memory(resources_.transfer, bytes + bytes / 4);
@@ -140,38 +154,51 @@ void Inheritance::upload(Memory& memory, std::span<const std::uint32_t> words) {
     resources_.transfer.upload(memory, words);
 }
 
-vulkan::Ticket Inheritance::run(std::span<const WeightDraws> children,
-                                std::span<const WeightTask> tasks,
-                                std::uint64_t (*address)(const Binding& binding)) {
+void Inheritance::fill_tables(std::span<const WeightDraws> children,
+                              std::span<const WeightTask> tasks) {
     tables_.tasks.clear();
     tables_.children.clear();
     tables_.comparisons.clear();
     tables_.sums = 0;
+    used_.clear();
     compared_ = nullptr;
     for (const WeightDraws& draws : children) {
         add_child(draws);
     }
     for (const WeightTask& task : tasks) {
-        add_task(task, address);
+        add_task(task);
     }
+}
+
+void Inheritance::run(std::span<const WeightDraws> children, std::span<const WeightTask> tasks) {
+    fill_tables(children, tasks);
     if (tables_.tasks.empty()) {
-        return last_use_;
+        return;
     }
     resources_.device.wait(last_use_);  // of the recorder and the tables
     upload(tasks_, tables_.tasks);
     upload(children_, tables_.children);
+    upload(comparisons_, tables_.comparisons);
+    hold(sums_, std::size_t{tables_.sums} * sums_words);
+    submit();
+    for (Memory* memory : {&tasks_, &children_, &comparisons_, &sums_}) {
+        memory->used_by(last_use_);
+    }
+    for (const auto& [buffer, device_buffer] : used_) {
+        device_buffer->used_by(last_use_);
+    }
+}
+
+void Inheritance::submit() {
     recorder_.begin();
-    const std::uint64_t comparisons = tables_.comparisons.size() / comparison_words;
-    hold(sums_, std::max<std::size_t>(std::size_t{tables_.sums} * sums_words, 1));
     const std::array sums{
         vulkan::Range{sums_.address(), static_cast<std::uint64_t>(sums_.bytes())}};
-    if (comparisons > 0) {
-        upload(comparisons_, tables_.comparisons);
+    if (!tables_.comparisons.empty()) {
         vulkan::Push push;
         push.address = {comparisons_.address(), sums_.address()};
         recorder_.dispatch(
             static_pipeline(resources_, "similarity", std::array{similarity_threads}), push,
-            comparisons, {}, sums);
+            tables_.comparisons.size() / comparison_words, {}, sums);
     }
     vulkan::Push push;
     push.address = {tasks_.address(), children_.address(), sums_.address()};
@@ -180,10 +207,6 @@ vulkan::Ticket Inheritance::run(std::span<const WeightDraws> children,
     recorder_.end();
     const VkCommandBuffer commands = recorder_.commands();
     last_use_ = resources_.transfer.submit({&commands, 1});
-    for (Memory* memory : {&tasks_, &children_, &comparisons_, &sums_}) {
-        memory->used_by(last_use_);
-    }
-    return last_use_;
 }
 
 void Inheritance::release() {

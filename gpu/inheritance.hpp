@@ -2,9 +2,11 @@
 
 #include <cstdint>
 #include <span>
+#include <unordered_map>
 #include <vector>
 
 #include "cambrian/engine/backend/backend.hpp"
+#include "cambrian/gpu/buffer.hpp"
 #include "cambrian/gpu/execution/compiled_graph.hpp"
 #include "cambrian/gpu/execution/transfer.hpp"
 #include "cambrian/gpu/vulkan/recorder.hpp"
@@ -20,9 +22,7 @@ class Inheritance {
     Inheritance(const Inheritance&) = delete;
     Inheritance& operator=(const Inheritance&) = delete;
 
-    /// @param address of an element of a binding.
-    vulkan::Ticket run(std::span<const WeightDraws> children, std::span<const WeightTask> tasks,
-                       std::uint64_t (*address)(const Binding& binding));
+    void run(std::span<const WeightDraws> children, std::span<const WeightTask> tasks);
     /// Gives tables back.
     void release();
 
@@ -33,9 +33,14 @@ class Inheritance {
         std::vector<std::uint32_t> comparisons;
         std::uint32_t sums = 0;
     };
+    void fill_tables(std::span<const WeightDraws> children, std::span<const WeightTask> tasks);
     void add_child(const WeightDraws& draws);
-    void add_task(const WeightTask& task, std::uint64_t (*address)(const Binding& binding));
-    void compare(const WeightTask& task, std::uint64_t (*address)(const Binding& binding));
+    void add_task(const WeightTask& task);
+    void compare(const WeightTask& task, std::uint64_t first, std::uint64_t second);
+    /// The buffer of a binding, known to be used by this run.
+    [[nodiscard]] DeviceBuffer& used(Buffer& buffer);
+    [[nodiscard]] std::uint64_t address_of(const Binding& binding);
+    void submit();
     void upload(Memory& memory, std::span<const std::uint32_t> words);
     void hold(Memory& memory, std::size_t words);
 
@@ -43,8 +48,9 @@ class Inheritance {
     vulkan::Recorder recorder_;
     vulkan::Ticket last_use_ = 0;
     Tables tables_;
-    const WeightTask* compared_ = nullptr;  ///< The last task whose gene was compared.
-    std::uint32_t gene_sums_ = 0;           ///< Of that gene: the first, and their number.
+    std::unordered_map<Buffer*, DeviceBuffer*> used_;  ///< By this run: few, of many tasks.
+    const WeightTask* compared_ = nullptr;             ///< The last task whose gene was compared.
+    std::uint32_t gene_sums_ = 0;  ///< Of that gene: the first, and their number.
     std::uint32_t gene_chunks_ = 0;
     Memory tasks_;
     Memory children_;

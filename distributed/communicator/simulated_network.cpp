@@ -1,0 +1,390 @@
+#include "cambrian/distributed/communicator/simulated_network.hpp"
+
+#include <pthread.h>
+#include <sched.h>
+#include <time.h>
+
+#include <algorithm>
+#include <condition_variable>
+#include <exception>
+#include <map>
+#include <mutex>
+#include <set>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "cambrian/distributed/communicator/polling.hpp"
+#include "cambrian/engine/core/clock.hpp"
+#include "cambrian/engine/core/contract.hpp"
+#include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/core/thread_pool.hpp"
+
+namespace cambrian::distributed {
+
+namespace {
+
+using Time = Clock::time_point;
+using std::chrono::microseconds;
+
+/// A rank that spins looks for messages this often.
+constexpr microseconds look{1};
+
+Clock::duration duration_of(double seconds) {
+    return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+}
+
+double seconds_of(Clock::duration duration) {
+    return std::chrono::duration<double>(duration).count();
+}
+
+/// Says one thread that it is its turn: unlike std::binary_semaphore, it never spins.
+class Signal {
+  public:
+    void give() {
+        const std::lock_guard lock(mutex_);
+        given_ = true;
+        changed_.notify_one();
+    }
+    void await() {
+        std::unique_lock lock(mutex_);
+        changed_.wait(lock, [this] { return given_; });
+        given_ = false;
+    }
+
+  private:
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    bool given_ = false;
+};
+
+/// What this thread computes, in time.
+class Stopwatch {
+  public:
+    void restart() {
+        begun_ = std::chrono::steady_clock::now();
+        mark_ = processor_time();
+    }
+    /// Quickly, and too much where the system has others run in between.
+    [[nodiscard]] Clock::duration estimate() const {
+        return std::chrono::steady_clock::now() - begun_;
+    }
+    /// By the system's account, which takes as long as handling a small message.
+    [[nodiscard]] Clock::duration exact() const {
+        return std::min(processor_time() - mark_, estimate());
+    }
+
+  private:
+    static Clock::duration processor_time() {
+        timespec time{};
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+        return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
+    }
+
+    Time begun_{};
+    Clock::duration mark_{};
+};
+
+}  // namespace
+
+/// What all ranks share. No lock: only the rank that runs looks at it.
+struct SimulatedNetwork::State {
+    explicit State(const NetworkCosts& all_costs) : costs(all_costs) {}
+
+    NetworkCosts costs;
+    std::vector<std::unique_ptr<Rank>> ranks;
+    std::set<std::pair<Time, int>> waiting;  ///< Who goes on when.
+    std::vector<Time> processors;            ///< When each is free; none: they are not shared.
+    Signal ended;
+    int processor = std::max(sched_getcpu(), 0);  ///< Of this machine, on which all run.
+};
+
+/// One rank: its clock, its link and what has been sent to it.
+class SimulatedNetwork::Rank final : public VirtualTime {
+  public:
+    Rank(State& state, int rank) : state_(state), rank_(rank), local_(std::chrono::hours(1)) {
+        wait_until(local_);
+    }
+
+    [[nodiscard]] int rank() const { return rank_; }
+    [[nodiscard]] int size() const { return static_cast<int>(state_.ranks.size()); }
+    [[nodiscard]] double busy_seconds() const {
+        const bool runs = VirtualTime::current() == this;
+        return busy_ + (runs ? seconds_of(stopwatch_.exact()) : 0.0);
+    }
+
+    /// Waits for its first turn, on the thread that is to be this rank's.
+    void begin() {
+        // Turns change hands faster on one processor.
+        cpu_set_t one;
+        CPU_ZERO(&one);
+        CPU_SET(static_cast<std::size_t>(state_.processor), &one);
+        pthread_setaffinity_np(pthread_self(), sizeof(one), &one);
+        take_turn();
+    }
+    /// It does nothing any more.
+    void end() { give_turn(); }
+    /// It has no thread: nobody waits for it.
+    void leave() { state_.waiting.erase({wake_, rank_}); }
+    /// Begins with the rank that is first.
+    static void start(State& state) { next(state).turn_.give(); }
+
+    // VirtualTime
+    [[nodiscard]] Time now() const override { return local_ + stopwatch_.estimate(); }
+    void sleep(Clock::duration time) override {
+        settle();
+        if (beside_) {
+            local_ += time;
+        } else {
+            pause(local_ + time);
+        }
+    }
+    [[nodiscard]] Time beside(Time start, const std::function<void()>& task) override {
+        CAMBRIAN_EXPECT(!beside_);
+        settle();
+        const Time here = local_;
+        beside_ = true;
+        local_ = std::max(start, here);
+        task();
+        settle();
+        beside_ = false;
+        return std::exchange(local_, here);
+    }
+
+    // Communicator
+    void send(int to, MessageKind kind, std::vector<std::byte> payload) {
+        CAMBRIAN_EXPECT(!beside_ && to >= 0 && to < size());
+        settle();
+        pass(state_.costs.per_message);
+        const Clock::duration transfer =
+            duration_of(static_cast<double>(payload.size()) / state_.costs.bandwidth);
+        link_out_ = std::max(link_out_, local_) + transfer;
+        state_.ranks[static_cast<std::size_t>(to)]->arrive(
+            link_out_ + duration_of(state_.costs.latency), transfer,
+            {rank_, kind, std::move(payload)});
+    }
+
+    std::optional<Message> receive(microseconds patience) {
+        CAMBRIAN_EXPECT(!beside_);
+        settle();
+        const Time end = local_ + patience;
+        pause(local_);  // Others may have something to say before now.
+        for (;;) {
+            const Time time = local_;
+            if (!arrivals_.empty() && delivery() <= time) {
+                return take_message();
+            }
+            if (time >= end) {
+                return std::nullopt;
+            }
+            looking_since_ = time;
+            looking_ = true;
+            pause(arrivals_.empty() ? end : std::min(end, noticed(delivery())));
+            looking_ = false;
+        }
+    }
+
+  private:
+    struct Arrival {
+        Clock::duration transfer;
+        Message message;
+    };
+
+    /// Its clock shows `local_` again.
+    void settle() {
+        const Clock::duration computed = stopwatch_.exact();
+        local_ += computed;
+        busy_ += beside_ ? 0.0 : seconds_of(computed);
+        stopwatch_.restart();
+    }
+    /// A cost that is not measured.
+    void pass(double seconds) {
+        local_ += duration_of(seconds);
+        busy_ += seconds;
+    }
+
+    void arrive(Time time, Clock::duration transfer, Message message) {
+        arrivals_.emplace(time, Arrival{transfer, std::move(message)});
+        if (looking_) {
+            wait_until(std::min(wake_, noticed(delivery())));
+        }
+    }
+    /// When the first message is here: one comes after the other.
+    [[nodiscard]] Time delivery() const {
+        const auto& [time, arrival] = *arrivals_.begin();
+        return std::max(time, link_in_ + arrival.transfer);
+    }
+    Message take_message() {
+        link_in_ = delivery();
+        Message message = std::move(arrivals_.begin()->second.message);
+        arrivals_.erase(arrivals_.begin());
+        pass(state_.costs.per_message);
+        last_activity_ = local_;
+        return message;
+    }
+    /// When a rank that looks now and then sees what has come at a time.
+    [[nodiscard]] Time noticed(Time time) const {
+        Time seen = looking_since_;
+        while (seen < time) {
+            const auto idle = std::chrono::duration_cast<microseconds>(seen - last_activity_);
+            const microseconds rest = pause_after(idle);
+            if (rest == pause_after(std::chrono::hours(1))) {
+                const Clock::duration step = rest + duration_of(state_.costs.late_wakeup);
+                return seen + ((time - seen + step - Clock::duration(1)) / step) * step;
+            }
+            seen += rest == microseconds{0} ? look : rest + duration_of(state_.costs.late_wakeup);
+        }
+        return seen;
+    }
+
+    /// Has others run until it is its turn at a time, or earlier where a message came that it looks
+    /// for. To be settled before.
+    void pause(Time time) {
+        if (processor_ != nullptr) {
+            *processor_ = local_;
+        }
+        wait_until(time);
+        if (state_.waiting.begin()->second != rank_) {
+            next(state_).turn_.give();
+            take_turn();
+        } else {
+            go_on();
+        }
+    }
+    void wait_until(Time time) {
+        state_.waiting.erase({wake_, rank_});
+        wake_ = time;
+        state_.waiting.insert({wake_, rank_});
+    }
+    void take_turn() {
+        turn_.await();
+        go_on();
+    }
+    void go_on() {
+        state_.waiting.erase({wake_, rank_});
+        Time time = wake_;
+        if (!state_.processors.empty()) {
+            processor_ = &*std::ranges::min_element(state_.processors);
+            time = std::max(time, *processor_);
+        }
+        local_ = time;
+        stopwatch_.restart();
+    }
+    void give_turn() {
+        if (state_.waiting.empty()) {
+            state_.ended.give();
+        } else {
+            next(state_).turn_.give();
+        }
+    }
+    static Rank& next(State& state) {
+        return *state.ranks[static_cast<std::size_t>(state.waiting.begin()->second)];
+    }
+
+    State& state_;
+    int rank_;
+    Signal turn_;
+    double busy_ = 0.0;
+    // Its clock shows `local_`, and what it has computed since then.
+    Time local_;
+    Stopwatch stopwatch_;
+    bool beside_ = false;
+    Time* processor_ = nullptr;  ///< On which it runs, where they are shared.
+    Time wake_{};
+    // It looks for messages while it waits.
+    bool looking_ = false;
+    Time looking_since_{};
+    Time last_activity_{};
+    std::multimap<Time, Arrival> arrivals_;
+    // When its link is free.
+    Time link_in_{};
+    Time link_out_{};
+};
+
+namespace {
+
+template <class Rank>
+class SimulatedCommunicator final : public Communicator::Implementation {
+  public:
+    explicit SimulatedCommunicator(Rank& rank) : rank_(rank) {}
+    int rank() const override { return rank_.rank(); }
+    int size() const override { return rank_.size(); }
+    void send(int to, MessageKind kind, std::vector<std::byte> payload) override {
+        rank_.send(to, kind, std::move(payload));
+    }
+    std::optional<Message> receive(microseconds patience) override {
+        return rank_.receive(patience);
+    }
+
+  private:
+    Rank& rank_;
+};
+
+}  // namespace
+
+SimulatedNetwork::SimulatedNetwork(int size, const NetworkCosts& costs)
+    : state_(std::make_unique<State>(costs)) {
+    CAMBRIAN_EXPECT(size >= 1);
+    state_->processors.resize(static_cast<std::size_t>(std::max(costs.processors, 0)));
+    for (int rank = 0; rank < size; ++rank) {
+        state_->ranks.push_back(std::make_unique<Rank>(*state_, rank));
+    }
+}
+
+SimulatedNetwork::~SimulatedNetwork() = default;
+
+void SimulatedNetwork::run(const std::function<void(Communicator& communicator)>& rank) {
+    std::vector<std::exception_ptr> failures(state_->ranks.size());
+    std::vector<std::thread> threads;
+    threads.reserve(state_->ranks.size());
+    std::exception_ptr refused;
+    const auto start = [&](Rank* own) {
+        threads.push_back(start_thread([&rank, &failures, &refused, own] {
+            own->begin();
+            try {
+                if (refused) {
+                    return own->end();  // Not all ranks are there, so none begins.
+                }
+                const VirtualTime::Scope scope(*own);
+                Communicator communicator(std::make_unique<SimulatedCommunicator<Rank>>(*own));
+                rank(communicator);
+            } catch (...) {
+                failures[static_cast<std::size_t>(own->rank())] = std::current_exception();
+            }
+            own->end();
+        }));
+    };
+    for (const auto& own : state_->ranks) {
+        try {
+            if (!refused) {
+                start(own.get());
+            }
+        } catch (const Error&) {
+            refused = std::current_exception();
+        }
+        if (refused) {
+            own->leave();
+        }
+    }
+    if (!threads.empty()) {
+        Rank::start(*state_);
+        state_->ended.await();
+    }
+    for (std::thread& thread : threads) {
+        thread.join();
+    }
+    if (refused) {
+        std::rethrow_exception(refused);
+    }
+    for (const std::exception_ptr& failure : failures) {
+        if (failure) {
+            std::rethrow_exception(failure);
+        }
+    }
+}
+
+double SimulatedNetwork::busy_seconds(int rank) const {
+    return state_->ranks[static_cast<std::size_t>(rank)]->busy_seconds();
+}
+
+}  // namespace cambrian::distributed

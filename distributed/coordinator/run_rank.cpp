@@ -1,0 +1,60 @@
+#include <fmt/core.h>
+
+#include <optional>
+#include <string>
+
+#include "cambrian/distributed/coordinator/coordinator.hpp"
+#include "cambrian/distributed/coordinator/succession.hpp"
+#include "cambrian/distributed/run.hpp"
+#include "cambrian/distributed/worker/rank_log.hpp"
+#include "cambrian/distributed/worker/worker.hpp"
+
+// Which rank coordinates, and what each does meanwhile.
+namespace cambrian::distributed {
+
+RunResult run_coordinator(Communicator& communicator, Backend& backend,
+                          const Experiment& experiment, Start start, Reporter& reporter,
+                          const std::atomic<int>& interrupt, const Reign& reign) {
+    return Coordinator(communicator, backend, experiment, reporter, interrupt, reign).run(start);
+}
+
+void run_rank(Communicator& communicator, Backend& backend, const Experiment& experiment,
+              Start start, const std::atomic<int>& interrupt, const WorkerLimits& limits,
+              const std::function<void(Start start, const Reign& reign)>& coordinate) {
+    Reign reign;
+    bool lock_excludes = false;  // Until that was seen.
+    // There may be no checkpoint yet: then a successor begins the run again.
+    for (; communicator.rank() != reign.rank; start = Start::proceed) {
+        std::optional<CoordinatorLost> lost;
+        try {
+            run_worker(communicator, backend, experiment, interrupt, limits, reign, lock_excludes);
+            return;
+        } catch (const CoordinatorLost& caught) {
+            if (!caught.former || experiment.distribution.takeover == Takeover::never) {
+                throw;
+            }
+            lost = caught;
+            lock_excludes = caught.lock_excludes;
+        }
+        RankLog log(experiment.directory, communicator.rank());
+        log.begin();
+        const auto next =
+            lock_excludes ? await_successor(
+                                experiment.directory, communicator, *lost->former, interrupt,
+                                [&](const std::string& text) { log.line(text); },
+                                experiment.distribution.kill_stopped)
+                          : await_other_successor(experiment.directory, communicator, *lost->former,
+                                                  interrupt, experiment.distribution.lease_seconds);
+        if (!next && !lock_excludes && interrupt.load() == 0) {
+            throw *lost;
+        }
+        if (!next) {
+            return;
+        }
+        reign = *next;
+        log.line(fmt::format("rank {} coordinates, epoch {}", reign.rank, reign.epoch));
+    }
+    coordinate(start, reign);
+}
+
+}  // namespace cambrian::distributed

@@ -1,0 +1,44 @@
+#include "cambrian/engine/core/clock.hpp"
+
+#include <thread>
+
+#include "cambrian/engine/core/contract.hpp"
+
+namespace cambrian {
+
+namespace {
+
+VirtualTime*& of_this_thread() {
+    thread_local VirtualTime* time = nullptr;
+    return time;
+}
+
+}  // namespace
+
+Clock::time_point Clock::now() {
+    const VirtualTime* time = VirtualTime::current();
+    return time == nullptr ? std::chrono::steady_clock::now() : time->now();
+}
+
+void Clock::sleep(duration time) {
+    if (VirtualTime* virtual_time = VirtualTime::current()) {
+        virtual_time->sleep(time);
+    } else {
+        std::this_thread::sleep_for(time);
+    }
+}
+
+VirtualTime* VirtualTime::current() {
+    return of_this_thread();
+}
+
+VirtualTime::Scope::Scope(VirtualTime& time) {
+    CAMBRIAN_EXPECT(of_this_thread() == nullptr);
+    of_this_thread() = &time;
+}
+
+VirtualTime::Scope::~Scope() {
+    of_this_thread() = nullptr;
+}
+
+}  // namespace cambrian

@@ -1,0 +1,146 @@
+#include "cambrian/evolve/strategy/selection.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/core/little_endian.hpp"
+
+namespace cambrian::evolve {
+
+namespace {
+
+constexpr std::size_t member_bytes = 24;
+/// Position and fitness.
+constexpr std::size_t survivor_bytes = 12;
+
+}  // namespace
+
+Decision decide_best(const Scores& scores, std::size_t count) {
+    std::vector<Member> members;
+    members.reserve(scores.size());
+    for (std::uint64_t position = 0; position < scores.size(); ++position) {
+        const double fitness = scores.fitness[position];
+        if (scores.valid(position) && !std::isnan(fitness)) {
+            members.push_back({position, 0, fitness});
+        }
+    }
+    const std::size_t kept = std::min(members.size(), count);
+    const auto end = members.begin() + static_cast<std::ptrdiff_t>(kept);
+    std::nth_element(members.begin(), end, members.end(), fitter);
+    std::sort(members.begin(), end, fitter);
+    Decision decision(kept * survivor_bytes);
+    std::byte* at = decision.data();
+    for (std::size_t place = 0; place < kept; ++place) {
+        little_endian::put(at, static_cast<std::uint32_t>(members[place].birth));
+        little_endian::put(at, members[place].fitness);
+    }
+    return decision;
+}
+
+std::vector<Survivor> read_best(std::span<const std::byte> decision, std::size_t count,
+                                std::uint64_t births, std::uint64_t generation) {
+    const std::size_t found = decision.size() / survivor_bytes;
+    if (decision.size() % survivor_bytes != 0 || found > count) {
+        refuse_state(generation, fmt::format("the decision has {} bytes", decision.size()));
+    }
+    std::vector<Survivor> survivors(found);
+    const std::byte* at = decision.data();
+    for (Survivor& survivor : survivors) {
+        survivor.position = little_endian::get<std::uint32_t>(at);
+        survivor.fitness = little_endian::get_double(at);
+        if (survivor.position >= births) {
+            refuse_state(generation, fmt::format("position {} is not in it", survivor.position));
+        }
+    }
+    return survivors;
+}
+
+Parent parent_at(std::span<const Member> pool, std::size_t place) {
+    const Member& member = pool[place];
+    return {
+        .birth = member.birth, .fitness = member.fitness, .place = static_cast<PoolPlace>(place)};
+}
+
+Parents select_parents(std::span<const Member> pool, const RandomKey& key, BirthId id,
+                       float splice_rate) {
+    RandomStream rng(key, id);
+    const auto count = static_cast<std::uint32_t>(pool.size());
+    const bool two = rng.chance(splice_rate) && count > 1;
+    const std::uint32_t first = rng.index(count);
+    if (!two) {
+        return {parent_at(pool, first)};
+    }
+    std::uint32_t second = rng.index(count - 1);
+    second += second >= first ? 1U : 0U;
+    return {parent_at(pool, std::min(first, second)), parent_at(pool, std::max(first, second))};
+}
+
+std::vector<Member> with_immigrants(std::vector<Member> pool, std::span<const Member> immigrants,
+                                    std::size_t most, bool extinct) {
+    pool.resize(extinct ? 0 : pool.size());
+    std::vector<Member> sorted(immigrants.begin(), immigrants.end());
+    std::sort(sorted.begin(), sorted.end(), fitter);
+    std::vector<Member> arrived;
+    for (const Member& member : sorted) {
+        const auto same = [&](const Member& other) { return other.origin == member.origin; };
+        if (arrived.size() < most && std::ranges::none_of(pool, same) &&
+            std::ranges::none_of(arrived, same)) {
+            arrived.push_back(member);
+        }
+    }
+    pool.resize(std::min(pool.size(), most - arrived.size()));
+    pool.insert(pool.end(), arrived.begin(), arrived.end());
+    std::sort(pool.begin(), pool.end(), fitter);
+    return pool;
+}
+
+void write_members(ArchiveWriter& writer, std::span<const Member> pool) {
+    std::vector<std::byte> bytes(pool.size() * member_bytes);
+    std::byte* at = bytes.data();
+    for (const Member& member : pool) {
+        little_endian::put(at, member.birth);
+        little_endian::put(at, member.origin);
+        little_endian::put(at, member.fitness);
+    }
+    writer.write(std::span<const std::byte>(bytes));
+}
+
+std::vector<Member> read_members(ArchiveReader& reader, std::size_t most) {
+    std::vector<std::byte> bytes;
+    reader.read(bytes);
+    const std::size_t count = bytes.size() / member_bytes;
+    if (bytes.size() % member_bytes != 0 || count > most) {
+        reader.fail(fmt::format("its members take {} bytes", bytes.size()));
+    }
+    std::vector<Member> pool(count);
+    const std::byte* at = bytes.data();
+    for (Member& member : pool) {
+        member.birth = little_endian::get<std::uint64_t>(at);
+        member.origin = little_endian::get<std::uint64_t>(at);
+        member.fitness = little_endian::get_double(at);
+    }
+    return pool;
+}
+
+void refuse_state(std::uint64_t generation, const std::string& why) {
+    throw InputError(fmt::format(
+        "the elites after generation {} cannot be read ({}) use an older checkpoint, and one "
+        "version of the program on every rank",
+        generation, why));
+}
+
+void check_members(std::span<const Member> pool, std::uint64_t generation) {
+    for (std::size_t place = 0; place < pool.size(); ++place) {
+        if (pool[place].origin > pool[place].birth || std::isnan(pool[place].fitness)) {
+            refuse_state(generation, fmt::format("member {} is of another one", place));
+        }
+        if (place > 0 && !fitter(pool[place - 1], pool[place])) {
+            refuse_state(generation, fmt::format("member {} is out of order", place));
+        }
+    }
+}
+
+}  // namespace cambrian::evolve

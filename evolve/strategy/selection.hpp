@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "cambrian/engine/core/random.hpp"
+#include "cambrian/engine/network/archive/archive.hpp"
+#include "cambrian/evolve/strategy/strategy.hpp"
+
+// Truncation selection, which strategies share: the best are the parents. Pools are best first.
+namespace cambrian::evolve {
+
+/// A birth that is good enough to be kept.
+struct Survivor {
+    std::uint32_t position = 0;
+    double fitness = worst_fitness;
+};
+
+/// The best valid births, at most `count` of them, as a decision.
+[[nodiscard]] Decision decide_best(const Scores& scores, std::size_t count);
+/// What decide_best() decided about so many births. Throws InputError for bytes that are no such
+/// decision. @param generation to name it.
+[[nodiscard]] std::vector<Survivor> read_best(std::span<const std::byte> decision,
+                                              std::size_t count, std::uint64_t births,
+                                              std::uint64_t generation);
+
+/// The parent at a place of a pool.
+[[nodiscard]] Parent parent_at(std::span<const Member> pool, std::size_t place);
+/// One member, or with the splice rate two different ones, the fitter first. Uniform draws.
+[[nodiscard]] Parents select_parents(std::span<const Member> pool, const RandomKey& key, BirthId id,
+                                     float splice_rate);
+
+/// A pool with migrants, see Strategy::receive. Each genome is there once, so that a champion that
+/// migrates often fills no pool. @param most members that it may have.
+[[nodiscard]] std::vector<Member> with_immigrants(std::vector<Member> pool,
+                                                  std::span<const Member> immigrants,
+                                                  std::size_t most, bool extinct);
+
+void write_members(ArchiveWriter& writer, std::span<const Member> pool);
+/// Throws InputError for more than `most` of them.
+[[nodiscard]] std::vector<Member> read_members(ArchiveReader& reader, std::size_t most);
+
+/// Throws the InputError of a state after a generation that contradicts itself.
+[[noreturn]] void refuse_state(std::uint64_t generation, const std::string& why);
+/// Throws it for a pool with a member that is out of order, or no member.
+void check_members(std::span<const Member> pool, std::uint64_t generation);
+
+}  // namespace cambrian::evolve

@@ -1,0 +1,134 @@
+#include <fmt/format.h>
+
+#include <charconv>
+#include <filesystem>
+#include <iterator>
+#include <limits>
+#include <optional>
+#include <ostream>
+#include <span>
+#include <string>
+#include <system_error>
+
+#include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/io/container.hpp"
+#include "cambrian/evolve/runs/exit_code.hpp"
+#include "cambrian/evolve/runs/individual_log.hpp"
+#include "cambrian/launch/commands/commands.hpp"
+#include "cambrian/launch/commands/output_file.hpp"
+
+namespace cambrian::launch {
+namespace {
+
+namespace fs = std::filesystem;
+using distributed::IndividualBlock;
+using distributed::LoggedIndividual;
+
+constexpr const char* header =
+    "generation,id,recipe,parents,status,fitness,evaluations,env_steps,parameters,redrawn,origin";
+
+/// Generations from the first to the last one that are asked for.
+struct Generations {
+    std::uint64_t first = 0;
+    std::uint64_t last = std::numeric_limits<std::uint64_t>::max();
+};
+
+bool read_number(std::string_view text, std::uint64_t& number) {
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    return error == std::errc() && end == text.data() + text.size();
+}
+
+Generations generations_of(const std::string& text) {
+    Generations asked;
+    if (text.empty()) return asked;
+    const std::string_view all(text);
+    const std::size_t dash = all.find('-');
+    const std::string_view last = dash == std::string_view::npos ? all : all.substr(dash + 1);
+    if (!read_number(all.substr(0, dash), asked.first) || !read_number(last, asked.last) ||
+        asked.first > asked.last)
+        throw ConfigError(fmt::format(
+            "--generation is \"{}\" (it is one number, or two rising ones) give it as 7, or 7-9",
+            text));
+    return asked;
+}
+
+void append_row(fmt::memory_buffer& text, const IndividualBlock& block,
+                const LoggedIndividual& individual) {
+    auto at = std::back_inserter(text);
+    fmt::format_to(at, "{},{},{},", block.generation, individual.id, name(individual.recipe));
+    for (std::size_t i = 0; i < individual.parent_count; ++i)
+        fmt::format_to(at, "{}{}", i == 0 ? "" : ";", individual.parents.at(i));
+    fmt::format_to(at, ",{},{},", name(individual.status), individual.fitness);
+    if (individual.evaluated) {
+        fmt::format_to(at, "1,{},{},{},", individual.env_steps, individual.parameters,
+                       individual.retries);
+    } else {
+        fmt::format_to(at, "0,0,,0,");
+    }
+    fmt::format_to(at, "{}", individual.origin);
+    if (block.islands) fmt::format_to(at, ",{}", individual.island);
+    text.push_back('\n');
+}
+
+/// Where rows go: a file, or standard output.
+class RowWriter {
+  public:
+    RowWriter(std::ostream& out, const std::string& path) : out_(out) {
+        if (!path.empty() && path != "-") file_.emplace(path);
+    }
+
+    void write(std::string_view text) {
+        if (file_) {
+            file_->write(std::as_bytes(std::span(text)));
+        } else if (!out_.write(text.data(), static_cast<std::streamsize>(text.size()))) {
+            throw InputError(
+                "standard output cannot be written (the disk is full, or its reader has gone) free "
+                "space, or name a file with --csv");
+        }
+    }
+    void finish() {
+        if (file_) file_->finish();
+    }
+
+  private:
+    std::optional<OutputFile> file_;
+    std::ostream& out_;
+};
+
+void write_block(RowWriter& rows, const IndividualBlock& block) {
+    fmt::memory_buffer text;
+    for (const LoggedIndividual& individual : block.individuals)
+        append_row(text, block, individual);
+    rows.write({text.data(), text.size()});
+}
+
+}  // namespace
+
+int individuals_command(const CommandContext& context, const IndividualsOptions& options) {
+    const Generations asked = generations_of(options.generation);
+    const fs::path file = fs::path(options.directory) / distributed::individuals_name;
+    std::error_code missing;
+    if (!fs::exists(file, missing))
+        throw InputError(fmt::format(
+            "{} is not there (log.individuals is none, or nothing was run) set log.individuals to "
+            "survivors or all, and go on with the run",
+            file.string()));
+    if (!options.csv.empty() && options.csv != "-")
+        refuse_input_as_output(options.csv, {file.string()});
+    distributed::IndividualReader reader(file);
+    RowWriter rows(context.out, options.csv);
+    rows.write(fmt::format("{}{}\n", header, reader.islands() ? ",island" : ""));
+    for (auto block = reader.next(); block && block->generation <= asked.last;
+         block = reader.next()) {
+        if (block->generation >= asked.first) write_block(rows, *block);
+    }
+    rows.finish();
+    if (reader.cut_short())
+        context.err << fmt::format(
+            "warning: {} ends within a generation, which is left out (its run is writing it, or "
+            "was killed; 'cambrian resume' mends it)\n",
+            file.string());
+    return exit_done;
+}
+
+}  // namespace cambrian::launch

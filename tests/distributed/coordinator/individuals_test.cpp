@@ -1,0 +1,252 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <set>
+#include <sstream>
+
+#include "cambrian/distributed/coordinator/generation_log.hpp"
+#include "cambrian/tests/distributed/support/run_support.hpp"
+
+// individuals.cmb and islands.csv of whole runs.
+namespace cambrian::distributed {
+namespace {
+
+namespace fs = std::filesystem;
+using evolve::BirthId;
+using Generations = std::map<std::uint64_t, std::vector<LoggedIndividual>>;
+
+Generations logged(const fs::path& directory) {
+    Generations found;
+    for (const IndividualBlock& block : individuals_of(directory)) {
+        std::ranges::copy(block.individuals, std::back_inserter(found[block.generation]));
+    }
+    return found;
+}
+
+Generations run(Experiment experiment, const fs::path& directory, LoggedIndividuals individuals,
+                const Launch& settings = {}) {
+    experiment.directory = directory;
+    experiment.log.individuals = individuals;
+    static_cast<void>(launch(experiment, settings));
+    return individuals == LoggedIndividuals::none ? Generations{} : logged(directory);
+}
+
+std::set<BirthId> parents_of(const std::vector<LoggedIndividual>& children) {
+    std::set<BirthId> parents;
+    for (const LoggedIndividual& child : children) {
+        parents.insert(child.parents.begin(), child.parents.begin() + child.parent_count);
+    }
+    return parents;
+}
+
+Experiment island_experiment() {
+    Experiment experiment = xor_experiment({});
+    experiment.islands = {.count = 3, .every = 2, .migrants = 2, .sizes = {6, 14, 10}};
+    experiment.stop.generations = 7;
+    return experiment;
+}
+
+/// Who of a block is among the best of all that were told with it or before it.
+Generations kept_of(const Generations& all, std::size_t members) {
+    Generations kept;
+    std::vector<evolve::Member> best;
+    for (const auto& [block, births] : all) {
+        for (const LoggedIndividual& birth : births) {
+            best.push_back({birth.id, birth.id, birth.fitness});
+        }
+        std::ranges::sort(best, evolve::fitter);
+        best.resize(std::min(best.size(), members));
+        for (const LoggedIndividual& birth : births) {
+            if (std::ranges::find(best, birth.id, &evolve::Member::birth) != best.end()) {
+                kept[block].push_back(birth);
+            }
+        }
+    }
+    return kept;
+}
+
+TEST(Individuals, OfABlockThoseThatStayAreLogged) {
+    const TemporaryDirectory place;
+    Experiment experiment = xor_experiment({});
+    experiment.steady_state = {.window = 12, .block = 4};
+    experiment.stop.generations = 30;
+    const Generations all = run(experiment, place.path() / "all", LoggedIndividuals::all);
+    const Generations expected = kept_of(all, evolve::elite_count(experiment.population));
+    EXPECT_GT(expected.size(), 3U);
+    EXPECT_EQ(run(experiment, place.path() / "kept", LoggedIndividuals::survivors), expected);
+}
+
+TEST(Individuals, AllOfThemAreLogged) {
+    const TemporaryDirectory place;
+    const Experiment experiment = xor_experiment({});
+    const Generations all = run(experiment, place.path() / "all", LoggedIndividuals::all);
+    ASSERT_EQ(all.size(), 8U);
+    BirthId next = 0;
+    for (const auto& [generation, individuals] : all) {
+        EXPECT_EQ(individuals.size(), 30U);
+        for (const LoggedIndividual& individual : individuals) {
+            EXPECT_EQ(individual.id, next++);
+            const bool carried = individual.recipe == evolve::Recipe::carry;
+            EXPECT_EQ(individual.evaluated, !carried);
+            EXPECT_EQ(individual.parameters > 0, !carried);
+            EXPECT_EQ(individual.origin == individual.id, !carried);
+            EXPECT_EQ(individual.recipe == evolve::Recipe::sample, generation == 0);
+        }
+    }
+}
+
+TEST(Individuals, SurvivorsAreThoseThatTheDecisionKeeps) {
+    const TemporaryDirectory place;
+    for (const Experiment& experiment : {xor_experiment({}), island_experiment()}) {
+        const fs::path own = place.path() / std::to_string(experiment.islands.count);
+        const Generations all = run(experiment, own / "all", LoggedIndividuals::all);
+        const Generations kept = run(experiment, own / "kept", LoggedIndividuals::survivors);
+        ASSERT_EQ(kept.size(), all.size());
+        for (const auto& [generation, survivors] : kept) {
+            // Each is what it is among all.
+            for (const LoggedIndividual& survivor : survivors) {
+                EXPECT_TRUE(std::ranges::count(all.at(generation), survivor) == 1);
+            }
+            if (!all.contains(generation + 1)) {
+                continue;
+            }
+            // Carried over or not, everybody who has a child survives, and nobody else does who is
+            // not carried over.
+            std::set<BirthId> ids;
+            for (const LoggedIndividual& survivor : survivors) {
+                ids.insert(survivor.id);
+            }
+            EXPECT_EQ(ids, parents_of(all.at(generation + 1))) << generation;
+        }
+        EXPECT_LT(fs::file_size(own / "kept" / individuals_name),
+                  fs::file_size(own / "all" / individuals_name));
+    }
+}
+
+TEST(Individuals, WhomIsLoggedChangesNoOtherByte) {
+    const TemporaryDirectory place;
+    const Experiment experiment = cart_pole_experiment({});
+    std::set<std::string> generations;
+    std::set<std::string> networks;
+    for (const auto individuals :
+         {LoggedIndividuals::all, LoggedIndividuals::survivors, LoggedIndividuals::none}) {
+        const fs::path own = place.path() / std::to_string(static_cast<int>(individuals));
+        static_cast<void>(run(experiment, own, individuals, {.ranks = 2}));
+        generations.insert(text_of(own / "generations.csv"));
+        networks.insert(text_of(own / "best.cmb"));
+        EXPECT_EQ(fs::exists(own / individuals_name), individuals != LoggedIndividuals::none);
+    }
+    EXPECT_EQ(generations.size(), 1U);
+    EXPECT_EQ(networks.size(), 1U);
+}
+
+TEST(Individuals, RanksChangeNoByteOfTheSurvivors) {
+    const TemporaryDirectory place;
+    for (const Experiment& experiment : {cart_pole_experiment({}), island_experiment()}) {
+        const fs::path own = place.path() / std::to_string(experiment.islands.count);
+        static_cast<void>(run(experiment, own / "alone", LoggedIndividuals::survivors));
+        const std::string expected = results_of(own / "alone");
+        for (const int ranks : {2, 3}) {
+            const fs::path many = own / std::to_string(ranks);
+            static_cast<void>(
+                run(experiment, many, LoggedIndividuals::survivors, {.ranks = ranks}));
+            EXPECT_EQ(expected, results_of(many)) << ranks;
+        }
+    }
+}
+
+TEST(Individuals, ReevaluatedOnesHaveDetails) {
+    const TemporaryDirectory place;
+    const Generations kept = run(cart_pole_experiment({}), place.path() / "run",
+                                 LoggedIndividuals::survivors, {.ranks = 2});
+    for (const auto& [generation, survivors] : kept) {
+        EXPECT_EQ(survivors.size(), 4U);
+        for (const LoggedIndividual& survivor : survivors) {
+            EXPECT_TRUE(survivor.evaluated);
+            EXPECT_GT(survivor.env_steps, 0U);
+            EXPECT_GT(survivor.parameters, 0U);
+        }
+    }
+}
+
+TEST(Individuals, LargeGenerationsHaveSeveralBlocks) {
+    const TemporaryDirectory place;
+    Experiment experiment = xor_experiment({});
+    experiment.population.size = max_block_individuals + 10;
+    experiment.stop.generations = 1;
+    const Generations all = run(experiment, place.path() / "run", LoggedIndividuals::all);
+    EXPECT_EQ(all.at(0).size(), experiment.population.size);
+    EXPECT_TRUE(std::ranges::is_sorted(all.at(0), {}, &LoggedIndividual::id));
+}
+
+/// Rows of a table after its header, as numbers.
+std::vector<std::vector<double>> rows_of(const fs::path& path, const std::string& header) {
+    std::istringstream table(text_of(path));
+    std::string line;
+    std::getline(table, line);
+    EXPECT_EQ(line, header);
+    std::vector<std::vector<double>> rows;
+    while (std::getline(table, line)) {
+        std::istringstream row(line);
+        rows.emplace_back();
+        for (std::string value; std::getline(row, value, ',');) {
+            rows.back().push_back(std::stod(value));
+        }
+    }
+    return rows;
+}
+
+TEST(Islands, HaveALineInEachGeneration) {
+    const TemporaryDirectory place;
+    const Experiment experiment = island_experiment();
+    const fs::path own = place.path() / "run";
+    const Generations all = run(experiment, own, LoggedIndividuals::all);
+    const auto rows = rows_of(own / "islands.csv", "generation,island,best,mean,worst,invalid");
+    ASSERT_EQ(rows.size(), 7U * 3U);
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+        const auto generation = i / 3;
+        const auto island = static_cast<std::uint32_t>(i % 3);
+        double best = evolve::worst_fitness;
+        double sum = 0.0;
+        std::size_t count = 0;
+        for (const LoggedIndividual& individual : all.at(generation)) {
+            if (individual.island == island) {
+                best = std::max(best, individual.fitness);
+                sum += individual.fitness;
+                ++count;
+            }
+        }
+        EXPECT_EQ(count, experiment.islands.sizes[island]);
+        EXPECT_EQ(rows[i][0], static_cast<double>(generation));
+        EXPECT_EQ(rows[i][1], island);
+        EXPECT_EQ(rows[i][2], best);
+        EXPECT_EQ(rows[i][3], sum / static_cast<double>(count));
+        EXPECT_LE(rows[i][4], rows[i][3]);
+        EXPECT_EQ(rows[i][5], 0.0);
+    }
+    EXPECT_FALSE(fs::exists(place.path() / "other" / "islands.csv"));
+    static_cast<void>(run(xor_experiment({}), place.path() / "other", LoggedIndividuals::none));
+    EXPECT_FALSE(fs::exists(place.path() / "other" / "islands.csv"));
+}
+
+TEST(Islands, AResumeGoesOnWithTheirLines) {
+    const TemporaryDirectory place;
+    Experiment experiment = island_experiment();
+    static_cast<void>(run(experiment, place.path() / "whole", LoggedIndividuals::survivors));
+    experiment.directory = place.path() / "parts";
+    experiment.log.individuals = LoggedIndividuals::survivors;
+    const std::uint64_t end = experiment.stop.generations;
+    experiment.stop.generations = 3;
+    static_cast<void>(launch(experiment, {}));
+    std::ofstream(experiment.directory / "islands.csv", std::ios::app) << "3,0,0.";
+    experiment.stop.generations = end;
+    static_cast<void>(launch(experiment, {.ranks = 2, .start = Start::resume}));
+    EXPECT_EQ(results_of(place.path() / "whole"), results_of(experiment.directory));
+}
+
+}  // namespace
+}  // namespace cambrian::distributed

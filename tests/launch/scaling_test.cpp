@@ -1,0 +1,93 @@
+#include "cambrian/launch/scaling/scaling_program.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <iterator>
+#include <sstream>
+
+#include "cambrian/tests/launch/launch_support.hpp"
+
+namespace cambrian::launch {
+namespace {
+
+using test::Result;
+using test::TemporaryDirectory;
+using testing::HasSubstr;
+
+Result scaling(const std::vector<std::string>& arguments) {
+    std::ostringstream out;
+    std::ostringstream err;
+    Result result;
+    result.code = run_scaling(arguments, out, err);
+    result.out = out.str();
+    result.err = err.str();
+    return result;
+}
+
+std::string text_of(const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+}
+
+/// The efficiencies in a table of so many lines.
+std::vector<double> efficiencies(const std::string& table) {
+    std::istringstream lines(table);
+    std::string line;
+    std::vector<double> found;
+    while (std::getline(lines, line)) {
+        std::istringstream columns(line);
+        int ranks = 0;
+        double seconds = 0.0;
+        double efficiency = 0.0;
+        std::string unit;
+        if (columns >> ranks >> seconds >> unit >> efficiency) found.push_back(efficiency);
+    }
+    return found;
+}
+
+TEST(Scaling, SimulatedRanksWriteTheBytesOfOne) {
+    const TemporaryDirectory directory;
+    const Result result = scaling({"--ranks", "1,64", "--population", "1024", "--generations", "4",
+                                   "--cost", "1ms", "--slow-ranks", "0.25", "--cost-spread", "0.3",
+                                   "--directory", directory.file("runs")});
+    ASSERT_EQ(result.code, 0) << result.err;
+    const std::vector<double> found = efficiencies(result.out);
+    ASSERT_EQ(found.size(), 2U) << result.out;
+    EXPECT_GT(found[0], 0.9);
+    EXPECT_LE(found[0], 1.1);  // The draws of one run are not their mean.
+    EXPECT_GT(found[1], 0.0);
+    EXPECT_LE(found[1], 1.1);
+    for (const std::string name : {"generations.csv", "best.cmb"}) {
+        const std::string alone = text_of(directory.file("runs/ranks-1/" + name));
+        EXPECT_FALSE(alone.empty());
+        EXPECT_EQ(alone, text_of(directory.file("runs/ranks-64/" + name))) << name;
+    }
+}
+
+TEST(Scaling, TakesTheExperimentOfAConfig) {
+    const TemporaryDirectory directory;
+    const Result result =
+        scaling({"--config", test::write_xor(directory), "--ranks", "3", "--generations", "3",
+                 "--exchange", "genomes", "--set", "splice.rate=0.5", "--processors", "2",
+                 "--latency", "25us", "--bandwidth", "10Gbit", "--per-rank", "8"});
+    ASSERT_EQ(result.code, 0) << result.err;
+    EXPECT_THAT(result.out, HasSubstr("--latency 25.00us --bandwidth 1.25GB"));
+    ASSERT_EQ(efficiencies(result.out).size(), 1U);
+    EXPECT_GT(efficiencies(result.out)[0], 0.0);
+    EXPECT_LE(efficiencies(result.out)[0], 1.0);
+}
+
+TEST(Scaling, SaysWhatIsWrongWithItsOptions) {
+    EXPECT_EQ(scaling({"--help"}).code, 0);
+    EXPECT_THAT(scaling({"--rank", "3"}).err, HasSubstr("wrong usage"));
+    EXPECT_EQ(scaling({"--cost", "1 mile"}).code, 2);
+    const Result result = scaling({"--calibrate"});
+    EXPECT_EQ(result.code, 2);
+    EXPECT_THAT(result.err, HasSubstr("launch/mpi -n 2 cambrian_scaling --calibrate"));
+    EXPECT_EQ(scaling({"--config", "/nowhere.json"}).code, 3);
+}
+
+}  // namespace
+}  // namespace cambrian::launch

@@ -1,0 +1,92 @@
+"""The steady state gives the same bytes on any ranks and exchange, after kills of the job and of rank 0, with a rank that
+is stopped now and then, and on islands, too."""
+import os
+import random
+import signal
+import time
+
+import harness
+
+LEASE = 1.5
+
+chosen = harness.options(__doc__, kills=1, seed=5, generations=500)
+draw = random.Random(chosen.seed)
+TASK = {"type": "cart_pole", "episodes": 3, "steps": 200, "validation": {"every": 40, "episodes": 8}}
+PLAIN = ["--set", "population.reevaluate=never", "--set", "steady_state.window=40", "--set", "steady_state.block=5"]
+ISLANDS = [*PLAIN, "--set", "islands.count=3", "--set", "islands.every=3", "--set", "islands.extinction_every=20"]
+killed = {"job": 0, "rank 0": 0}
+experiment = harness.config(chosen, "steady", chosen.generations, 60, TASK)
+
+
+def start(ranks, directory, *settings):
+    return harness.start(chosen, ranks, ["evolve", experiment, "--quiet", "--continue", "--set", f"run.directory={directory}",
+                                         "--set", f"distributed.lease_seconds={LEASE}", *settings])
+
+
+def end(job, what):
+    try:
+        text, _ = job.communicate(timeout=60)
+    except harness.subprocess.TimeoutExpired:
+        harness.kill_group(job)
+        harness.fail(f"{what}: no end within 60 s")
+    if job.returncode != 0:
+        harness.fail(f"{what}: exit code {job.returncode}\n{text}")
+
+
+def rows(directory):
+    log = directory / "generations.csv"
+    return log.read_text().count("\n") - 1 if log.exists() else 0
+
+
+for name, steady in (("plain", PLAIN), ("islands", ISLANDS)):
+    alone = chosen.work / f"{name}-alone"
+    end(start(1, alone, *steady), f"{name}, alone")
+    expected = harness.results(alone)
+    if rows(alone) != chosen.generations:
+        harness.fail(f"{name}: {rows(alone)} rows of {chosen.generations} blocks")
+    for ranks, exchange in ((2, "births"), (4, "genomes"), (3, "births")):
+        directory = chosen.work / f"{name}-{ranks}"
+        end(start(ranks, directory, *steady, "--set", f"distributed.exchange={exchange}"), f"{name}, {ranks} ranks")
+        harness.same(expected, directory, f"{name}, {ranks} ranks, {exchange}")
+    for kill in range(chosen.kills):
+        directory = chosen.work / f"{name}-killed-{kill}"
+        # The whole job, then rank 0 of the job that goes on.
+        for victim in ("job", "rank 0"):
+            job = start(draw.choice([2, 3, 4]), directory, *steady)
+            before = rows(directory)
+            harness.wait_until(lambda: rows(directory) > before + 5 or job.poll() is not None, 30, "blocks to be told")
+            time.sleep(draw.uniform(0.0, 0.2))
+            alive = harness.ranks_of(job, chosen.program)
+            if job.poll() is None and len(alive) > 1 and 0 in alive:
+                killed[victim] += 1
+                if victim == "job":
+                    harness.kill_group(job)
+                else:
+                    os.kill(alive[0], signal.SIGKILL)
+        end(job, f"{name}: {victim} killed")
+        end(start(2, directory, *steady), f"{name}: gone on with")
+        harness.same(expected, directory, f"{name}, job and rank 0 killed")
+
+directory = chosen.work / "stopped"
+job = start(3, directory, *PLAIN, "--set", "distributed.shard_size=1", "--set", "distributed.lease_seconds=30")
+for pause in range(3):
+    harness.wait_until(lambda: rows(directory) > 20 * (pause + 1) or job.poll() is not None, 30, "blocks to be told")
+    victim = harness.ranks_of(job, chosen.program).get(1)
+    if victim and job.poll() is None:
+        os.kill(victim, signal.SIGSTOP)
+        time.sleep(0.2)
+        os.kill(victim, signal.SIGCONT)
+end(job, "a rank stopped now and then")
+harness.same(harness.results(chosen.work / "plain-alone"), directory, "a rank stopped now and then")
+
+# The window is part of what a run is; a window below the work in flight is refused.
+text = harness.run(chosen, 1, ["resume", directory, "--quiet", "--set", "steady_state.window=45"], expect=2)
+if "steady_state.window cannot change from 40 to 45" not in text:
+    harness.fail(f"another window must be refused:\n{text}")
+text = harness.run(chosen, 1, ["evolve", experiment, "--set", "population.reevaluate=never", "--set", "steady_state.window=2",
+                               "--set", "steady_state.block=5"], expect=2)
+if "steady_state.window is 2" not in text:
+    harness.fail(f"a window below a block must be refused:\n{text}")
+if not all(killed.values()):
+    harness.fail(f"most runs ended before they could be killed: {killed}")
+print(f"steady state, with and without islands: the same bytes; killed: {killed}")

@@ -1,0 +1,39 @@
+"""Weights that stay on a device from birth to evaluation: the bytes of the CPU, also where memory is short and after a resume."""
+import csv
+
+import harness
+
+chosen = harness.options(__doc__)
+experiment = harness.config(chosen, "rows", 8, 40, {"type": "cart_pole", "episodes": 2, "steps": 50})
+# Large enough to be made on a device, and of one structure: each is a program there.
+network = '[{"type": "dense", "out": 64, "activation": "tanh"}, {"type": "dense", "out": 64}, {"type": "dense"}]'
+fixed = ["engine.math=strict", "engine.family=graph", f"network.layers={network}", "mutation.layer_insert_rate=0",
+         "mutation.link_add_rate=0", "mutation.layer_type_rate=0", "mutation.weight_replace_rate=0.01"]
+
+
+def run(directory, *settings, command="evolve", inherits=None):
+    arguments = ["evolve", experiment] if command == "evolve" else ["resume", chosen.work / directory]
+    for setting in [*fixed, f"run.directory={chosen.work / directory}", *settings] if command == "evolve" else settings:
+        arguments += ["--set", setting]
+    text = harness.run(chosen, 1, [*arguments, "--profile"])
+    if inherits is not None and ("inherit" in text) != inherits:
+        harness.fail(f"{directory}: children made on the device: {not inherits}\n{text}")
+
+
+def splits(directory):
+    with open(chosen.work / directory / "timings.csv", newline="") as file:
+        return sum(int(row["splits"]) for row in csv.DictReader(file))
+
+
+run("cpu", "engine.backend=cpu", inherits=False)
+expected = harness.results(chosen.work / "cpu")
+run("device", "engine.backend=vulkan", inherits=True)
+harness.same(expected, chosen.work / "device", "weights on a device")
+run("resumed", "engine.backend=vulkan", "run.stop.generations=4", inherits=True)
+run("resumed", "run.stop.generations=8", command="resume", inherits=True)
+harness.same(expected, chosen.work / "resumed", "weights on a device, resumed")
+run("short", "engine.backend=vulkan", "engine.memory_limit=1MiB")
+harness.same(expected, chosen.work / "short", "a device without memory for all weights")
+if splits("device") != 0 or splits("short") == 0:
+    harness.fail(f"splits: {splits('device')} with memory, {splits('short')} without")
+print(f"weights on a device gave the bytes of the CPU, {splits('short')} times short of memory")
