@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 #include <span>
+#include <utility>
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/core/hash.hpp"
@@ -13,10 +14,13 @@ namespace {
 Hash128 data_hash(const evolve::Task& task) {
     const evolve::TaskSignature signature = task.signature();
     Hasher hasher;
-    for (const evolve::Phase phase :
-         {evolve::Phase::train, evolve::Phase::validation, evolve::Phase::test}) {
-        if ((phase == evolve::Phase::validation && !signature.validates) ||
-            (phase == evolve::Phase::test && !signature.tests)) {
+    const auto solved = task.solved();
+    for (const auto& [phase, present] :
+         {std::pair{evolve::Phase::train, true},
+          {evolve::Phase::validation, signature.validates},
+          {evolve::Phase::test, signature.tests},
+          {evolve::Phase::champion, solved && solved->phase == evolve::Phase::champion}}) {
+        if (!present) {
             continue;
         }
         for (const Tensor& tensor : task.data(phase)) {

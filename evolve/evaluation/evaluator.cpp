@@ -144,8 +144,8 @@ struct Evaluator::State {
     const Task& task;
     std::uint64_t seed;
     PopulationRunner runner;
-    std::array<PhaseInputs, 3> phases;
-    std::array<Layout, 3> layouts;
+    std::array<PhaseInputs, phase_count> phases;
+    std::array<Layout, phase_count> layouts;
     std::uint64_t halvings = 0;  ///< Where memory ran out though the limit left room.
 };
 

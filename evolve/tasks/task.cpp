@@ -14,7 +14,8 @@
 namespace cambrian::evolve {
 
 std::string_view name(Phase phase) {
-    static constexpr std::array<std::string_view, 3> names{"train", "validation", "test"};
+    static constexpr std::array<std::string_view, phase_count> names{"train", "validation", "test",
+                                                                     "champion"};
     return names[static_cast<std::size_t>(phase)];
 }
 

@@ -21,8 +21,10 @@
 
 namespace cambrian::evolve {
 
-/// What a network is evaluated on.
-enum class Phase : std::uint8_t { train, validation, test };
+/// What a network is evaluated on; champion: the test of a task that asks more of the network that
+/// solves it than of the others, see SolvedTest.
+enum class Phase : std::uint8_t { train, validation, test, champion };
+inline constexpr std::size_t phase_count = 4;
 [[nodiscard]] std::string_view name(Phase phase);
 
 /// What a task asks of its networks.
@@ -62,6 +64,15 @@ struct LossUnits {
     std::optional<double> factor;
 };
 
+/// What tells that a network solves a task (`run.stop.solved`). The best of a generation is tested
+/// where its train fitness reaches `candidate`: its fitness in `phase` must reach `passes`. In
+/// Phase::train its train fitness is the test, and nothing is evaluated again.
+struct SolvedTest {
+    double candidate = 0.0;
+    Phase phase = Phase::train;
+    double passes = 0.0;
+};
+
 /// What gradients learn from.
 struct Learning {
     DataSet data;
@@ -96,6 +107,10 @@ class Task {
 
     /// The samples and the loss of a task that can be trained by gradient; null for others.
     [[nodiscard]] virtual const Learning* learning() const { return nullptr; }
+
+    /// What tells that a network solves the task; nothing where it has no such mark. Its phase is
+    /// one that data, draws, build and evaluate know, whatever the signature says of it.
+    [[nodiscard]] virtual std::optional<SolvedTest> solved() const { return std::nullopt; }
 
     /// The same task with another number of episodes in every phase, or null when it has none
     /// (`cambrian evaluate --episodes`).

@@ -28,9 +28,12 @@ Phase chosen_phase(const std::string& text, const evolve::Task& task) {
         if (signature.tests) return Phase::test;
         return signature.validates ? Phase::validation : Phase::train;
     }
-    const std::array<std::pair<Phase, bool>, 3> phases{{{Phase::train, true},
-                                                        {Phase::validation, signature.validates},
-                                                        {Phase::test, signature.tests}}};
+    const auto solved = task.solved();
+    const std::array<std::pair<Phase, bool>, evolve::phase_count> phases{
+        {{Phase::train, true},
+         {Phase::validation, signature.validates},
+         {Phase::test, signature.tests},
+         {Phase::champion, solved && solved->phase == Phase::champion}}};
     std::string known;
     for (const auto& [phase, present] : phases) {
         if (!present) continue;

@@ -203,8 +203,9 @@ class CommandLine {
             ->check(CLI::Range(std::int64_t{1}, std::int64_t{1000000}));
         sub.add_option("--config", evaluate_.config, "Evaluate on the task of this config");
         sub.add_option("--phase", evaluate_.phase,
-                       "Data to use; without it the last one that the task has")
-            ->check(CLI::IsMember({"train", "validation", "test"}));
+                       "Data to use, or champion: the test that tells whether the task is solved; "
+                       "without it the last data that the task has")
+            ->check(CLI::IsMember({"train", "validation", "test", "champion"}));
         add_gpu_flags(sub, evaluate_.dump, evaluate_.profile);
         add_overrides(sub, evaluate_.overrides);
     }

@@ -34,6 +34,26 @@ TEST(XorTask, FitnessIsFourMinusSquaredErrorsOfTheRawOutput) {
     EXPECT_EQ(result.env_steps, 0U);
 }
 
+TEST(XorTask, IsSolvedByFourAnswersOnTheRightSide) {
+    const auto task = testing::standard_task(R"({"type": "xor"})");
+    const std::optional<SolvedTest> solved = task->solved();
+    ASSERT_TRUE(solved);
+    EXPECT_EQ(solved->phase, Phase::champion);
+    const auto backend = make_reference_backend(Precision::f32);
+    Genome genome = testing::genome_for(*task, two_relus);
+    const auto last_answer = [&](float value, Phase phase) {
+        genome.weights = {1, 1, 1, 1, 0, -1, 1, value - 2, 0};
+        return testing::evaluate_one(*backend, *task, genome, {.phase = phase}).fitness;
+    };
+    // A fitness that many call solved, and one answer of four wrong.
+    EXPECT_GE(last_answer(0.5625F, Phase::train), 3.6);
+    EXPECT_EQ(last_answer(0.5625F, Phase::champion), 0.75);
+    // .5 is on neither side.
+    EXPECT_EQ(last_answer(0.5F, Phase::champion), 0.75);
+    EXPECT_EQ(last_answer(0.4375F, Phase::champion), solved->passes);
+    EXPECT_GE(last_answer(0.4375F, Phase::train), solved->candidate);
+}
+
 TEST(XorTask, NeitherDrawsNorValidates) {
     const TaskSignature signature = testing::standard_task(R"({"type": "xor"})")->signature();
     EXPECT_EQ(signature.observations, 2);
