@@ -1,5 +1,7 @@
 #include "cambrian/distributed/experiment.hpp"
 
+#include <fmt/core.h>
+
 #include <nlohmann/json.hpp>
 #include <span>
 #include <utility>
@@ -43,6 +45,15 @@ bool Experiment::reevaluates() const {
             break;
     }
     return task->signature().stochastic;
+}
+
+void check_stop(const Experiment& experiment) {
+    if (experiment.stop.solved && !experiment.task->solved()) {
+        throw ConfigError(
+            fmt::format("run.stop.solved is true (task {} does not say what solves it) leave it "
+                        "out, and give run.stop.fitness instead",
+                        experiment.task->type()));
+    }
 }
 
 std::unique_ptr<evolve::Strategy> make_strategy(const Experiment& experiment) {

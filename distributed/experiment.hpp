@@ -21,13 +21,23 @@
 
 namespace cambrian::distributed {
 
+/// Whose fitness StopSettings::fitness is compared with. best: the validated value where the task
+/// validates; mean: of the valid fitnesses of a generation; least: of all, never reached by a
+/// generation in which one is not valid.
+enum class FitnessOf : std::uint8_t { best, mean, least };
+inline constexpr std::array<std::string_view, 3> fitness_of_names{"best", "mean", "least"};
+[[nodiscard]] constexpr std::span<const std::string_view> choice_names(FitnessOf) {
+    return fitness_of_names;
+}
+
 struct StopSettings {
     std::uint64_t generations = std::numeric_limits<std::uint64_t>::max();
-    double fitness = std::numeric_limits<double>::infinity();  ///< Compared with the validated
-                                                               ///< value where the task validates.
+    double fitness = std::numeric_limits<double>::infinity();
+    FitnessOf fitness_of = FitnessOf::best;
+    bool solved = false;  ///< When the best of a generation passes the test of the task.
     std::uint64_t evaluations = std::numeric_limits<std::uint64_t>::max();
     double seconds = std::numeric_limits<double>::infinity();  ///< Over all resumes.
-    bool require_solved = false;  ///< A run that ends below `fitness` exits with 6.
+    bool require_solved = false;  ///< A run that ends unsolved, or below `fitness`, exits with 6.
 };
 
 enum class Exchange : std::uint8_t { births, genomes };
@@ -127,6 +137,9 @@ struct Experiment {
     /// Whether births that are carried over are evaluated again.
     [[nodiscard]] bool reevaluates() const;
 };
+
+/// Throws ConfigError where `stop.solved` asks for a test that the task does not have.
+void check_stop(const Experiment& experiment);
 
 /// The strategy of a run before its first generation. Throws ConfigError for settings that
 /// contradict each other.

@@ -14,6 +14,14 @@
 
 namespace cambrian::distributed {
 
+/// Tests of networks that may solve the task, see evolve::SolvedTest. They are no evaluations: a
+/// run counts them apart.
+struct ChampionTests {
+    std::uint64_t count = 0;     ///< So far.
+    evolve::BirthId origin = 0;  ///< Of the network tested last: the birth that made its genome.
+    bool passed = false;         ///< By the best of this generation.
+};
+
 /// One line of generations.csv, and what a console shows of it.
 struct GenerationReport {
     std::uint64_t generation = 0;
@@ -26,6 +34,7 @@ struct GenerationReport {
     std::uint64_t env_steps = 0;      ///< So far.
     std::uint64_t retries = 0;        ///< In this generation.
     std::uint64_t invalid = 0;        ///< In this generation: non-finite or failed.
+    ChampionTests tests;  ///< Not in generations.csv, but in checkpoints. Where nobody asks: none.
     // Not in generations.csv: timings differ from run to run.
     double seconds = 0.0;  ///< Of this generation.
     double evaluate_seconds = 0.0;
@@ -46,7 +55,14 @@ class Reporter {
     virtual void warning(const std::string& text) = 0;
 };
 
-enum class StopReason : std::uint8_t { generations, fitness, evaluations, seconds, interrupted };
+enum class StopReason : std::uint8_t {
+    generations,
+    fitness,
+    solved,
+    evaluations,
+    seconds,
+    interrupted
+};
 [[nodiscard]] std::string_view name(StopReason reason);
 
 struct RunResult {
@@ -55,7 +71,9 @@ struct RunResult {
     std::optional<double> best_fitness;  ///< Absent: no individual had a valid one.
     std::optional<double> best_validated;
     std::optional<double> best_tested;  ///< Where the task has a test phase.
-    std::optional<bool> solved;         ///< Whether run.stop.fitness is reached, where it is given.
+    /// Whether the test of the task is passed, where run.stop.solved asks for it; else whether
+    /// run.stop.fitness is reached, where it is given.
+    std::optional<bool> solved;
 };
 
 enum class Start : std::uint8_t {

@@ -53,6 +53,9 @@ std::vector<std::byte> encode_state(const Checkpoint& checkpoint) {
         write_report(archive, *checkpoint.last);
     }
     write_champion(archive, checkpoint.champion);
+    if (checkpoint.last) {
+        write_tests(archive, checkpoint.last->tests);
+    }
     return archive.take();
 }
 
@@ -74,6 +77,9 @@ void decode_state(ArchiveReader& archive, Checkpoint& checkpoint) {
         checkpoint.last = read_report(archive);
     }
     checkpoint.champion = read_champion(archive);
+    if (checkpoint.last) {
+        checkpoint.last->tests = read_tests(archive);
+    }
     archive.finish();
 }
 
@@ -138,6 +144,24 @@ GenerationReport read_report(ArchiveReader& archive) {
     archive.read(report.retries);
     archive.read(report.invalid);
     return report;
+}
+
+void write_tests(ArchiveWriter& archive, const ChampionTests& tests) {
+    if (tests.count > 0 || tests.passed) {
+        archive.write(tests.count);
+        archive.write(tests.origin);
+        archive.write(tests.passed);
+    }
+}
+
+ChampionTests read_tests(ArchiveReader& archive) {
+    ChampionTests tests;
+    if (archive.remaining() > 0) {
+        archive.read(tests.count);
+        archive.read(tests.origin);
+        archive.read(tests.passed);
+    }
+    return tests;
 }
 
 void write_champion(ArchiveWriter& archive, const std::optional<Champion>& champion) {

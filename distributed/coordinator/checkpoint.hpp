@@ -48,6 +48,10 @@ struct Checkpoint {
 /// The line of a generation, in checkpoints and journals.
 void write_report(ArchiveWriter& archive, const GenerationReport& report);
 [[nodiscard]] GenerationReport read_report(ArchiveReader& archive);
+/// The tests of a report, as the last thing of an archive. Runs that test nothing write nothing, so
+/// that files from before there were tests are read as those of such runs.
+void write_tests(ArchiveWriter& archive, const ChampionTests& tests);
+[[nodiscard]] ChampionTests read_tests(ArchiveReader& archive);
 /// A champion without its genome.
 void write_champion(ArchiveWriter& archive, const std::optional<Champion>& champion);
 [[nodiscard]] std::optional<Champion> read_champion(ArchiveReader& archive);

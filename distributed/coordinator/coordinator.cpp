@@ -68,6 +68,7 @@ Coordinator::Coordinator(Communicator& communicator, Backend& backend, const Exp
 
 RunResult Coordinator::run(Start start) {
     check_memory(experiment_, memory_limit_);
+    check_stop(experiment_);
     try {
         open(start);
         write_status("running", std::nullopt, "");
@@ -313,10 +314,23 @@ double Coordinator::elapsed() const {
     return elapsed_before_ + seconds_since(started_);
 }
 
+double Coordinator::compared_fitness(const GenerationReport& report) const {
+    switch (experiment_.stop.fitness_of) {
+        case FitnessOf::mean:
+            return report.mean;
+        case FitnessOf::least:
+            return report.invalid > 0 ? evolve::worst_fitness : report.worst;
+        case FitnessOf::best:
+            break;
+    }
+    return signature_.validates ? report.validated.value_or(evolve::worst_fitness) : report.best;
+}
+
 std::optional<StopReason> Coordinator::reached(const GenerationReport& report) const {
-    const double value =
-        signature_.validates ? report.validated.value_or(evolve::worst_fitness) : report.best;
-    if (value >= experiment_.stop.fitness) {
+    if (experiment_.stop.solved && report.tests.passed) {
+        return StopReason::solved;
+    }
+    if (compared_fitness(report) >= experiment_.stop.fitness) {
         return StopReason::fitness;
     }
     if (report.generation + 1 >= experiment_.stop.generations) {
@@ -428,6 +442,9 @@ void Coordinator::write_best(const std::optional<Champion>& champion) const {
 }
 
 std::optional<bool> Coordinator::solved() const {
+    if (experiment_.stop.solved) {
+        return last_ && last_->tests.passed;
+    }
     if (std::isinf(experiment_.stop.fitness)) {
         return std::nullopt;
     }
@@ -446,6 +463,9 @@ void Coordinator::write_status(const char* state, std::optional<int> exit_code,
     }
     status.tested = tested;
     status.solved = solved();
+    if (experiment_.stop.solved) {
+        status.champion_tests = last_ ? last_->tests.count : 0;
+    }
     status.reason = reason;
     if (const std::uint64_t generations = written_.generations.load(); generations > 0) {
         const auto mean = [generations](const std::atomic<std::uint64_t>& bytes) {
@@ -484,6 +504,8 @@ std::string_view name(StopReason reason) {
             return "generations";
         case StopReason::fitness:
             return "fitness";
+        case StopReason::solved:
+            return "solved";
         case StopReason::evaluations:
             return "evaluations";
         case StopReason::seconds:

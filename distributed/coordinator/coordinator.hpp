@@ -85,16 +85,27 @@ class Coordinator {
     /// Validates the best of the last generation, where the schedule did not: at the end of a run.
     /// False when interrupted.
     [[nodiscard]] bool judge_last();
-    /// Sets `report.validated`. False when interrupted.
-    [[nodiscard]] bool validate(const SharedIndividual& genome, GenerationReport& report);
-    /// A better one becomes the champion; its genome is fetched only then. False when interrupted.
+    /// The fitness of one network in a phase, nothing where it is not valid. False when
+    /// interrupted.
+    [[nodiscard]] bool judge(const SharedIndividual& genome, evolve::Phase phase,
+                             std::uint64_t round, std::optional<double>& fitness);
+    /// Tests the best of a generation where the run is to end when the task is solved. False when
+    /// interrupted.
+    [[nodiscard]] bool test_leader(const Generation& generation, const Leader& leader,
+                                   GenerationReport& report);
+    /// One that solves the task, or is better, becomes the champion; its genome is fetched only
+    /// then. False when interrupted.
     [[nodiscard]] bool challenge(const Generation& generation, const Leader& leader,
-                                 std::optional<double> validated);
+                                 const GenerationReport& report);
+    /// The fittest of the newest pool.
+    [[nodiscard]] Champion fittest_member();
     /// The generation that is told next: so many are committed.
     [[nodiscard]] std::uint64_t next_generation() {
         return scheduler_.follower().round()->generation();
     }
 
+    /// What run.stop.fitness is compared with.
+    [[nodiscard]] double compared_fitness(const GenerationReport& report) const;
     /// Why the run ends after a generation.
     [[nodiscard]] std::optional<StopReason> reached(const GenerationReport& report) const;
     [[nodiscard]] double elapsed() const;
@@ -114,7 +125,7 @@ class Coordinator {
     /// best.cmb where the champion is newer than the file; nothing else. On the writer's thread, or
     /// when that has nothing to do.
     void write_best(const std::optional<Champion>& champion) const;
-    /// Whether the fitness that was asked for is reached; nothing when none was.
+    /// Whether what was asked for is reached, see RunResult::solved; nothing when nothing was.
     [[nodiscard]] std::optional<bool> solved() const;
     /// Throws Deposed, as all that writes into the directory.
     void write_status(const char* state, std::optional<int> exit_code, std::string_view reason,

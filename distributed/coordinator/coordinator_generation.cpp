@@ -42,6 +42,11 @@ bool better(const Champion& challenger, const std::optional<Champion>& champion)
                                 : challenger.fitness > champion->fitness;
 }
 
+/// Whether a phase is the same in every round: a network that has failed there would fail again.
+bool repeats(const evolve::Task& task, evolve::Phase phase, std::uint64_t seed) {
+    return !task.signature().host && task.draws(phase, seed, 0).empty();
+}
+
 }  // namespace
 
 bool Coordinator::advance() {
@@ -153,6 +158,9 @@ GenerationReport Coordinator::summarise(const Generation& generation) {
     report.evaluations = (last_ ? last_->evaluations : 0) + generation.round->order.size();
     report.env_steps = (last_ ? last_->env_steps : 0) + results.env_steps;
     report.retries = results.retries;
+    if (experiment_.stop.solved && last_) {
+        report.tests = {last_->tests.count, last_->tests.origin, false};
+    }
     const evolve::FitnessRange range =
         evolve::fitness_range(results.scores, 0, results.scores.size());
     report.best = range.best;
@@ -192,7 +200,8 @@ bool Coordinator::judge_initial(const Generation& generation) {
     GenerationReport apart;
     const Leader first{challenger_of(generation, 0), 0};
     const auto genome = genome_of(generation, first);
-    return genome && validate(*genome, apart) && challenge(generation, first, apart.validated);
+    return genome && judge(*genome, evolve::Phase::validation, 0, apart.validated) &&
+           challenge(generation, first, apart);
 }
 
 bool Coordinator::judge_champion(const Generation& generation, GenerationReport& report) {
@@ -207,16 +216,17 @@ bool Coordinator::judge_champion(const Generation& generation, GenerationReport&
     const bool due = every > 0 && (report.generation + 1) % every == 0;
     if (signature_.validates && due) {
         const auto genome = genome_of(generation, *leader);
-        if (!genome || !validate(*genome, report)) {
+        if (!genome ||
+            !judge(*genome, evolve::Phase::validation, report.generation, report.validated)) {
             return false;
         }
     }
-    return challenge(generation, *leader, report.validated);
+    return test_leader(generation, *leader, report) && challenge(generation, *leader, report);
 }
 
-bool Coordinator::validate(const SharedIndividual& genome, GenerationReport& report) {
-    const auto judged =
-        scheduler_.evaluate_alone(genome, {evolve::Phase::validation, report.generation});
+bool Coordinator::judge(const SharedIndividual& genome, evolve::Phase phase, std::uint64_t round,
+                        std::optional<double>& fitness) {
+    const auto judged = scheduler_.evaluate_alone(genome, {phase, round});
     if (!judged) {
         return false;
     }
@@ -224,16 +234,41 @@ bool Coordinator::validate(const SharedIndividual& genome, GenerationReport& rep
         std::rethrow_exception(judged->failure);
     }
     if (judged->scores.scores.valid(0)) {
-        report.validated = judged->scores.scores.fitness.front();
+        fitness = judged->scores.scores.fitness.front();
     }
     return true;
 }
 
+bool Coordinator::test_leader(const Generation& generation, const Leader& leader,
+                              GenerationReport& report) {
+    const auto test = experiment_.stop.solved ? experiment_.task->solved() : std::nullopt;
+    if (!test || leader.champion.fitness < test->candidate) {
+        return true;
+    }
+    std::optional<double> reached = leader.champion.fitness;
+    if (test->phase != evolve::Phase::train) {
+        const evolve::BirthId origin = leader.champion.origin;
+        if (report.tests.count > 0 && report.tests.origin == origin &&
+            repeats(*experiment_.task, test->phase, experiment_.seed)) {
+            return true;  // It has failed.
+        }
+        const auto genome = genome_of(generation, leader);
+        reached.reset();
+        if (!genome || !judge(*genome, test->phase, report.generation, reached)) {
+            return false;
+        }
+        ++report.tests.count;
+        report.tests.origin = origin;
+    }
+    report.tests.passed = reached.value_or(evolve::worst_fitness) >= test->passes;
+    return true;
+}
+
 bool Coordinator::challenge(const Generation& generation, const Leader& leader,
-                            std::optional<double> validated) {
+                            const GenerationReport& report) {
     Champion challenger = leader.champion;
-    challenger.validated = validated;
-    if (!better(challenger, champion_)) {
+    challenger.validated = report.validated;
+    if (!report.tests.passed && !better(challenger, champion_)) {
         return true;
     }
     const auto genome = genome_of(generation, leader);
@@ -246,27 +281,35 @@ bool Coordinator::challenge(const Generation& generation, const Leader& leader,
     return true;
 }
 
-bool Coordinator::judge_last() {
+Champion Coordinator::fittest_member() {
     Follower& follower = scheduler_.follower();
-    const std::span<const evolve::Member> pool = follower.newest()->strategy->parent_pool();
-    if (!signature_.validates || !last_ || last_->validated || pool.empty()) {
-        return true;
-    }
+    const evolve::Strategy& newest = *follower.newest()->strategy;
+    const std::span<const evolve::Member> pool = newest.parent_pool();
     const auto place = std::ranges::max_element(pool, {}, &evolve::Member::fitness) - pool.begin();
     const evolve::Member& best = pool[static_cast<std::size_t>(place)];
     const SharedIndividual genome =
         follower.parents(*follower.newest())->at(static_cast<std::size_t>(place));
-    if (!validate(genome, *last_)) {
+    return {scheduler_.on_host(genome),
+            generation_of(best, newest, last_->generation),
+            best.birth,
+            best.origin,
+            best.fitness,
+            std::nullopt};
+}
+
+bool Coordinator::judge_last() {
+    const bool pool = !scheduler_.follower().newest()->strategy->parent_pool().empty();
+    if (!signature_.validates || !last_ || last_->validated || !pool) {
+        return true;
+    }
+    const bool passed = last_->tests.passed;
+    Champion challenger = passed ? *champion_ : fittest_member();
+    if (!judge(challenger.genome, evolve::Phase::validation, last_->generation, last_->validated)) {
         return false;
     }
-    const Champion challenger{scheduler_.on_host(genome),
-                              generation_of(best, *follower.newest()->strategy, last_->generation),
-                              best.birth,
-                              best.origin,
-                              best.fitness,
-                              last_->validated};
-    if (better(challenger, champion_)) {
-        champion_ = challenger;
+    challenger.validated = last_->validated;
+    if (passed || better(challenger, champion_)) {
+        champion_ = std::move(challenger);
         champion_on_disk_ = false;
     }
     const bool news = !std::exchange(champion_on_disk_, true);

@@ -70,6 +70,7 @@ std::vector<std::byte> encode(const JournalEntry& entry) {
     for (const Hash128& checksum : entry.checksums) {
         archive.write(checksum);
     }
+    write_tests(archive, entry.report.tests);
     Container container{journal_kind, {}};
     container.add("entry", archive.take());
     return cambrian::encode(container);
@@ -90,6 +91,7 @@ JournalEntry decode(const Container& container, const std::string& source) {
     for (Hash128& checksum : entry.checksums) {
         archive.read(checksum);
     }
+    entry.report.tests = read_tests(archive);
     archive.finish();
     return entry;
 }

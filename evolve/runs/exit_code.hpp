@@ -13,7 +13,7 @@ enum ExitCode : int {
     exit_input = 3,   ///< Wrong input file.
     exit_device = 4,
     exit_interrupted = 5,  ///< Ended by a signal, with a checkpoint.
-    exit_unsolved = 6,     ///< Ended below run.stop.fitness, where --require-solved was given.
+    exit_unsolved = 6,     ///< Ended unsolved, where --require-solved was given.
 };
 
 /// An error as the program reports it.

@@ -69,6 +69,7 @@ RunStatus status_of(const Json& json) {
     status.tested = read_number(json, "tested");
     status.solved = read_optional<bool>(json, "solved");
     status.reason = json.at("reason").get<std::string>();
+    status.champion_tests = read_optional<std::uint64_t>(json, "champion_tests");
     status.journal_bytes = read_number(json, "journal_bytes_per_generation");
     status.individuals_bytes = read_number(json, "individuals_bytes_per_generation");
     return status;
@@ -149,6 +150,7 @@ void write_status_file(const fs::path& path, const RunStatus& status) {
     json["validated"] = number(status.validated);
     json["tested"] = number(status.tested);
     json["solved"] = status.solved ? Json(*status.solved) : Json();
+    json["champion_tests"] = status.champion_tests ? Json(*status.champion_tests) : Json();
     json["reason"] = status.reason;
     json["journal_bytes_per_generation"] = number(status.journal_bytes);
     json["individuals_bytes_per_generation"] = number(status.individuals_bytes);

@@ -17,8 +17,9 @@ struct RunStatus {
     std::optional<double> best;    ///< Fitness of best.cmb, the number that a console calls best.
     std::optional<double> validated;  ///< Of the same network on data for validation.
     std::optional<double> tested;     ///< On data for tests, known when the run is done.
-    std::optional<bool> solved;       ///< Whether run.stop.fitness is reached; absent: none asked.
+    std::optional<bool> solved;       ///< Whether what run.stop asks is reached; absent: nothing.
     std::string reason;               ///< Why it ended.
+    std::optional<std::uint64_t> champion_tests{};  ///< Where run.stop.solved asks for them.
     /// Bytes of a generation in the journal and in individuals.cmb, on average since the last
     /// start; none of a training.
     std::optional<double> journal_bytes{};

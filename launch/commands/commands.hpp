@@ -28,7 +28,7 @@ struct RunOptions {
     bool print_config = false;
     bool dry_run = false;
     bool quiet = false;
-    bool require_solved = false;  ///< Exit with 6 below run.stop.fitness; of evolve and resume.
+    bool require_solved = false;  ///< Exit with 6 where unsolved; of evolve and resume.
     bool profile = false;
     std::string dump;  ///< Directory for graphs and generated shaders; empty: none.
     std::vector<std::string> overrides;

@@ -76,12 +76,12 @@ int show(const CommandContext& context, const RunOptions& options) {
     return exit_done;
 }
 
-/// Passes --require-solved on. Throws ConfigError where the config asks for no fitness.
+/// Passes --require-solved on. Throws ConfigError where the config asks for nothing to reach.
 void require_solved(distributed::StopSettings& stop) {
-    if (std::isinf(stop.fitness))
+    if (std::isinf(stop.fitness) && !stop.solved)
         throw ConfigError(
-            "--require-solved has nothing to compare with (run.stop.fitness is not set) set it, or "
-            "leave the option out");
+            "--require-solved has nothing to compare with (run.stop.fitness is not set, nor "
+            "run.stop.solved) set one, or leave the option out");
     stop.require_solved = true;
 }
 

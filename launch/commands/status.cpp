@@ -80,6 +80,8 @@ std::string reached_text(const Standing& standing) {
     if (status.validated) text += fmt::format(", validated {:.6g}", *status.validated);
     if (status.tested) text += fmt::format(", tested {:.6g}", *status.tested);
     if (status.solved) text += *status.solved ? ", solved" : ", not solved";
+    if (status.champion_tests)
+        text += fmt::format(", {} tests of champions", *status.champion_tests);
     return text + '\n';
 }
 
@@ -116,6 +118,7 @@ Json json_of(const std::string& directory, const Standing& standing) {
             {"validated", number(status.validated)},
             {"tested", number(status.tested)},
             {"solved", status.solved ? Json(*status.solved) : Json()},
+            {"champion_tests", status.champion_tests ? Json(*status.champion_tests) : Json()},
             {"reason", text(status.reason)},
             {"journal_bytes_per_generation", number(status.journal_bytes)},
             {"individuals_bytes_per_generation", number(status.individuals_bytes)},

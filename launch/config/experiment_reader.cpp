@@ -39,6 +39,15 @@ distributed::StopSettings stop_settings(const Json& json) {
     distributed::StopSettings stop;
     stop.generations = json.value("generations", stop.generations);
     stop.fitness = json.value("fitness", stop.fitness);
+    stop.solved = json.value("solved", stop.solved);
+    if (json.contains("fitness_of")) {
+        field_json::read(stop.fitness_of, nlohmann::json(json.at("fitness_of")),
+                         "run.stop.fitness_of", {});
+        if (!json.contains("fitness"))
+            throw ConfigError(
+                "run.stop.fitness_of is set (run.stop.fitness is not, so nothing is compared) set "
+                "both, or leave it out");
+    }
     stop.evaluations = json.value("evaluations", stop.evaluations);
     stop.seconds = json.value("seconds", stop.seconds);
     return stop;
@@ -244,7 +253,10 @@ distributed::Experiment make_experiment(const ResolvedConfig& config, const Sche
     experiment.variation.splice = section<evolve::SpliceSettings>(json, "splice");
     experiment.steady_state = section<evolve::SteadyStateSettings>(json, "steady_state");
     read_islands(config, experiment);
-    if (purpose == Purpose::evolve) static_cast<void>(distributed::make_strategy(experiment));
+    if (purpose == Purpose::evolve) {
+        distributed::check_stop(experiment);
+        static_cast<void>(distributed::make_strategy(experiment));
+    }
     read_key(experiment.family, json, "engine", "family");
     if (const Json& task_section = json.at("task"); task_section.contains("validation"))
         experiment.validation.every = task_section["validation"].at("every").get<std::uint64_t>();

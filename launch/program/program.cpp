@@ -86,8 +86,9 @@ class CommandLine {
     }
 
     static void add_require_solved(CLI::App& sub, RunOptions& options) {
-        sub.add_flag("--require-solved", options.require_solved,
-                     "Exit with 6 when the run ends below run.stop.fitness");
+        sub.add_flag(
+            "--require-solved", options.require_solved,
+            "Exit with 6 when the run ends below run.stop.fitness, or fails run.stop.solved");
     }
 
     static void add_gpu_flags(CLI::App& sub, std::string& dump, bool& profile) {

@@ -29,6 +29,37 @@ std::string notes_text(const distributed::Experiment& experiment) {
     return notes_text(experiment.notes);
 }
 
+namespace {
+
+/// What run.stop.fitness is compared with, in words.
+std::string fitness_name(const distributed::Experiment& experiment) {
+    switch (experiment.stop.fitness_of) {
+        case distributed::FitnessOf::mean:
+            return "mean fitness";
+        case distributed::FitnessOf::least:
+            return "least fitness";
+        case distributed::FitnessOf::best:
+            break;
+    }
+    return experiment.task->signature().validates ? "validated fitness" : "fitness";
+}
+
+/// The same of a run; nothing where it was never measured.
+std::optional<double> compared_fitness(const distributed::Experiment& experiment,
+                                       const distributed::RunResult& result) {
+    switch (experiment.stop.fitness_of) {
+        case distributed::FitnessOf::mean:
+            return result.last.mean;
+        case distributed::FitnessOf::least:
+            return result.last.worst;
+        case distributed::FitnessOf::best:
+            break;
+    }
+    return experiment.task->signature().validates ? result.best_validated : result.best_fitness;
+}
+
+}  // namespace
+
 std::string summary_text(const distributed::Experiment& experiment) {
     const Network network(experiment.variation.founder);
     std::string text = fmt::format("  task        {}\n", experiment.task->type());
@@ -40,7 +71,9 @@ std::string summary_text(const distributed::Experiment& experiment) {
     std::string end;
     const auto add = [&](const std::string& part) { end += (end.empty() ? "" : ", or ") + part; };
     if (stop.generations != never.generations) add(fmt::format("{} generations", stop.generations));
-    if (stop.fitness != never.fitness) add(fmt::format("fitness {:.6g}", stop.fitness));
+    if (stop.fitness != never.fitness)
+        add(fmt::format("{} {:.6g}", fitness_name(experiment), stop.fitness));
+    if (stop.solved) add("the test of the task is passed");
     if (stop.evaluations != never.evaluations) add(fmt::format("{} evaluations", stop.evaluations));
     if (stop.seconds != never.seconds) add(fmt::format("{:.6g} seconds", stop.seconds));
     text += fmt::format("  ends after  {}\n", end.empty() ? "an interrupt" : end);
@@ -193,6 +226,7 @@ std::string reason_text(const distributed::RunResult& result) {
     static const std::map<distributed::StopReason, std::string> texts{
         {distributed::StopReason::generations, "all generations are done"},
         {distributed::StopReason::fitness, "the fitness is reached"},
+        {distributed::StopReason::solved, "the task is solved"},
         {distributed::StopReason::evaluations, "all evaluations are spent"},
         {distributed::StopReason::seconds, "the time is up"},
         {distributed::StopReason::interrupted, "interrupted, with a checkpoint"}};
@@ -203,10 +237,14 @@ std::string reason_text(const distributed::RunResult& result) {
 
 std::string unsolved_text(const distributed::Experiment& experiment,
                           const distributed::RunResult& result) {
-    const bool validates = experiment.task->signature().validates;
-    const std::optional<double> reached = validates ? result.best_validated : result.best_fitness;
-    return fmt::format("not solved: {} {} was asked for, {} was reached",
-                       validates ? "validated fitness" : "fitness", experiment.stop.fitness,
+    if (experiment.stop.solved)
+        return fmt::format("not solved: {} of task {}",
+                           result.last.tests.count > 0 ? "no champion has passed the test"
+                                                       : "no champion was fit enough for the test",
+                           experiment.task->type());
+    const std::optional<double> reached = compared_fitness(experiment, result);
+    return fmt::format("not solved: {} {} was asked for, {} was reached", fitness_name(experiment),
+                       experiment.stop.fitness,
                        reached ? fmt::format("{:.9g}", *reached) : std::string("none"));
 }
 
@@ -217,8 +255,11 @@ std::string result_text(const distributed::Experiment& experiment,
         return fmt::format("{} before the first generation\n  go on:  cambrian resume {}\n",
                            reason_text(result), directory);
     std::string text =
-        fmt::format("{} after {} generations and {} evaluations\n", reason_text(result),
-                    result.last.generation + 1, result.last.evaluations);
+        fmt::format("{} after {} generations and {} evaluations{}\n", reason_text(result),
+                    result.last.generation + 1, result.last.evaluations,
+                    result.last.tests.count > 0
+                        ? fmt::format(", {} tests of champions apart", result.last.tests.count)
+                        : std::string());
     if (!result.best_fitness) {
         text +=
             "  no individual had a valid fitness (their outputs are not finite): look at the "

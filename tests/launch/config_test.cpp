@@ -92,6 +92,8 @@ TEST(Schema, HasADefaultForWhatHasOne) {
     // Keys that may be absent, and mean something then.
     static const std::set<std::string> optional{"run.stop.generations",
                                                 "run.stop.fitness",
+                                                "run.stop.fitness_of",
+                                                "run.stop.solved",
                                                 "run.stop.evaluations",
                                                 "run.stop.seconds",
                                                 "task.type",

@@ -175,6 +175,41 @@ TEST(StatusCommand, TellsASolvedRunFromOneThatIsNot) {
     EXPECT_THAT(nothing.err, HasSubstr("run.stop.fitness is not set"));
 }
 
+TEST(StatusCommand, TellsOfTestsThatChampionsPass) {
+    const TemporaryDirectory directory;
+    const std::string config = write_xor(directory);
+    const auto evolve = [&](const std::string& place, std::vector<std::string> more) {
+        more.insert(more.begin(),
+                    {"evolve", config, "--set", "run.directory=" + directory.file(place), "--set",
+                     "run.stop.solved=true", "--require-solved"});
+        return run(more);
+    };
+    const Result unsolved = evolve("unsolved", {"--set", "run.stop.generations=1"});
+    EXPECT_EQ(unsolved.code, 6) << unsolved.err;
+    EXPECT_THAT(unsolved.out, HasSubstr("not solved: no champion was fit enough for the test"));
+    EXPECT_EQ(json_status(directory.file("unsolved"))["champion_tests"], 0);
+    const Result solved =
+        evolve("solved", {"--set", "run.stop.generations=500", "--set", "population.size=50",
+                          "--set", "mutation.weight_power=0.5"});
+    EXPECT_EQ(solved.code, 0) << solved.err;
+    EXPECT_THAT(solved.out,
+                testing::ContainsRegex(
+                    "the task is solved after [0-9]+ generations and [0-9]+ evaluations, [0-9]+ "
+                    "tests of champions apart"));
+    const auto status = json_status(directory.file("solved"));
+    EXPECT_EQ(status["reason"], "solved");
+    EXPECT_GT(status["champion_tests"], 0);
+    EXPECT_THAT(run({"status", directory.file("solved")}).out,
+                testing::ContainsRegex("solved, [0-9]+ tests of champions"));
+    EXPECT_THAT(run({"evaluate", directory.file("solved/best.cmb"), "--phase", "champion"}).out,
+                HasSubstr("champion: fitness 1\n"));
+    const Result dry = run({"evolve", config, "--set", "run.stop.solved=true", "--dry-run"});
+    EXPECT_THAT(dry.out, HasSubstr("3 generations, or the test of the task is passed"));
+    const Result refused = run({"evolve", config, "--set", "run.stop.fitness_of=mean"});
+    EXPECT_EQ(refused.code, 2);
+    EXPECT_THAT(refused.err, HasSubstr("run.stop.fitness is not, so nothing is compared"));
+}
+
 TEST(StandardOutput, OfAFullDeviceIsNoSuccess) {
     const TemporaryDirectory directory;
     for (const std::vector<std::string>& arguments : std::vector<std::vector<std::string>>{

@@ -274,6 +274,29 @@ TEST(Run, StopsAtAFitness) {
     EXPECT_EQ(launched.reporter.reports.size(), 1U);
 }
 
+TEST(Run, StopsAtTheMeanOrTheLeastFitness) {
+    const TemporaryDirectory place;
+    Experiment experiment = xor_experiment(place.path() / "all");
+    experiment.stop.generations = 12;
+    const auto reports = launch(experiment, {}).reporter.reports;
+    for (const FitnessOf of : {FitnessOf::mean, FitnessOf::least}) {
+        const auto value = [&](const GenerationReport& report) {
+            return of == FitnessOf::mean ? report.mean : report.worst;
+        };
+        // The highest of all, which no generation before reaches, nor its best makes up for.
+        const auto wanted = std::ranges::max_element(reports, {}, value);
+        ASSERT_EQ(wanted->invalid, 0U);
+        ASSERT_LT(value(*wanted), wanted->best);
+        experiment.directory = place.path() / fitness_of_names[static_cast<std::size_t>(of)];
+        experiment.stop.fitness_of = of;
+        experiment.stop.fitness = value(*wanted);
+        const Launched launched = launch(experiment, {});
+        EXPECT_EQ(launched.result.reason, StopReason::fitness);
+        EXPECT_EQ(launched.result.last.generation, wanted->generation);
+        EXPECT_EQ(launched.result.solved, true);
+    }
+}
+
 TEST(Run, StopsAfterEvaluations) {
     const TemporaryDirectory place;
     Experiment experiment = xor_experiment(place.path() / "run");

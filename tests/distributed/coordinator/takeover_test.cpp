@@ -126,6 +126,30 @@ TEST(Takeover, DeadCoordinatorsAreFollowedAndNoByteChanges) {
     }
 }
 
+TEST(Takeover, TestsOfChampionsAreFollowed) {
+    const TemporaryDirectory place;
+    // As hard as the best of a few generations can do.
+    double passes = 0.0;
+    for (const GenerationReport& report :
+         launch(long_cart_pole_experiment(place.path() / "all"), {}).reporter.reports) {
+        passes = std::max(passes, report.validated.value_or(0.0));
+    }
+    Experiment experiment = solvable_cart_pole(place.path() / "whole", 30.0, passes);
+    experiment.distribution.lease_seconds = 0.4;
+    const RunResult whole = launch(experiment, {}).result;
+    ASSERT_EQ(whole.reason, StopReason::solved);
+    const std::uint64_t end = whole.last.generation;
+    ASSERT_GT(end, 0U);
+    const std::string expected = results_of(experiment.directory);
+    experiment.directory = place.path() / "killed";
+    // Before the test is passed, and between the line that says so and the end of the run.
+    const Ended ended = run(experiment, {4, {end - 1, end}});
+    ASSERT_TRUE(ended.result);
+    EXPECT_EQ(ended.result->reason, StopReason::solved);
+    EXPECT_EQ(ended.result->last.tests.count, whole.last.tests.count);
+    EXPECT_EQ(expected, results_of(experiment.directory));
+}
+
 TEST(Takeover, LastRankGoesOnAlone) {
     const TemporaryDirectory place;
     Experiment experiment = xor_experiment(place.path() / "run");

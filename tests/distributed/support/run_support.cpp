@@ -51,7 +51,7 @@ std::shared_ptr<const evolve::Task> standard_task(const std::string& settings) {
     return evolve::standard_tasks().make(nlohmann::json::parse(settings), {});
 }
 
-class WatchedTask final : public evolve::Task {
+class WatchedTask : public evolve::Task {
   public:
     WatchedTask(std::shared_ptr<const evolve::Task> task, std::function<void(std::uint64_t)> hook,
                 evolve::Phase phase)
@@ -67,6 +67,7 @@ class WatchedTask final : public evolve::Task {
         }
         return task_->draws(phase, seed, round);
     }
+    std::optional<evolve::SolvedTest> solved() const override { return task_->solved(); }
     evolve::Objective build(const evolve::ObjectiveContext& context,
                             evolve::Phase phase) const override {
         return task_->build(context, phase);
@@ -81,6 +82,19 @@ class WatchedTask final : public evolve::Task {
     std::shared_ptr<const evolve::Task> task_;
     std::function<void(std::uint64_t)> hook_;
     evolve::Phase phase_;
+};
+
+class SolvableTask final : public WatchedTask {
+  public:
+    SolvableTask(std::shared_ptr<const evolve::Task> task, const evolve::SolvedTest& test)
+        : WatchedTask(
+              std::move(task), [](std::uint64_t) {}, evolve::Phase::train),
+          test_(test) {}
+
+    std::optional<evolve::SolvedTest> solved() const override { return test_; }
+
+  private:
+    evolve::SolvedTest test_;
 };
 
 }  // namespace
@@ -124,6 +138,26 @@ Experiment cart_pole_experiment(const std::filesystem::path& directory) {
     Experiment experiment = experiment_of(directory, "cart_pole", task, 16);
     experiment.stop.generations = 4;
     experiment.validation.every = 2;
+    return experiment;
+}
+
+Experiment long_cart_pole_experiment(const std::filesystem::path& directory) {
+    Experiment experiment = cart_pole_experiment(directory);
+    experiment.task = standard_task(R"({"type": "cart_pole", "episodes": 2, "steps": 500,
+                                        "validation": {"episodes": 5}})");
+    experiment.validation.every = 1;
+    experiment.stop.generations = 15;
+    return experiment;
+}
+
+Experiment solvable_cart_pole(const std::filesystem::path& directory, double candidate,
+                              double passes) {
+    Experiment experiment = long_cart_pole_experiment(directory);
+    experiment.task = solvable_task(
+        experiment.task,
+        {.candidate = candidate, .phase = evolve::Phase::validation, .passes = passes});
+    experiment.validation.every = 4;
+    experiment.stop.solved = true;
     return experiment;
 }
 
@@ -227,6 +261,11 @@ std::shared_ptr<const evolve::Task> watched_task(std::shared_ptr<const evolve::T
                                                  std::function<void(std::uint64_t)> hook,
                                                  evolve::Phase phase) {
     return std::make_shared<WatchedTask>(std::move(task), std::move(hook), phase);
+}
+
+std::shared_ptr<const evolve::Task> solvable_task(std::shared_ptr<const evolve::Task> task,
+                                                  const evolve::SolvedTest& test) {
+    return std::make_shared<SolvableTask>(std::move(task), test);
 }
 
 }  // namespace cambrian::distributed

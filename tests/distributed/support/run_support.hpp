@@ -87,4 +87,15 @@ struct Launched {
     std::shared_ptr<const evolve::Task> task, std::function<void(std::uint64_t round)> hook,
     evolve::Phase phase = evolve::Phase::train);
 
+/// Another task with a test of its own.
+[[nodiscard]] std::shared_ptr<const evolve::Task> solvable_task(
+    std::shared_ptr<const evolve::Task> task, const evolve::SolvedTest& test);
+
+/// cart_pole that nobody balances at once, each best of which is validated.
+[[nodiscard]] Experiment long_cart_pole_experiment(const std::filesystem::path& directory);
+/// The same, which the validation of a best tells to be solved. Its episodes are other ones in each
+/// generation, so every generation has a test of its own.
+[[nodiscard]] Experiment solvable_cart_pole(const std::filesystem::path& directory,
+                                            double candidate, double passes);
+
 }  // namespace cambrian::distributed
