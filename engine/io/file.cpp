@@ -11,6 +11,7 @@
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/io/container.hpp"
+#include "cambrian/engine/io/durability.hpp"
 
 // Whole files, on POSIX systems.
 namespace cambrian {
@@ -75,6 +76,7 @@ int write_all(int file, std::span<const std::byte> bytes) {
 
 /// Makes a rename in the folder last. Some file systems cannot sync a folder; that is no error.
 int sync_folder(const std::filesystem::path& folder) {
+    if (!syncs_files()) return 0;
     const Descriptor file(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (!file.open()) return errno;
     return ::fsync(file.number()) == 0 || errno == EINVAL ? 0 : errno;
@@ -99,7 +101,7 @@ class PartialFile {
             fail_write(target_, error);
     }
     void replace_target() {
-        int error = ::fsync(file_.number()) != 0 ? errno : file_.close();
+        int error = syncs_files() && ::fsync(file_.number()) != 0 ? errno : file_.close();
         if (error == 0 && ::rename(partial_.c_str(), target_.c_str()) != 0) error = errno;
         if (error != 0) fail_write(target_, error);
         whole_ = true;

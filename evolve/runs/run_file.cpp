@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/io/durability.hpp"
 
 namespace cambrian::distributed {
 
@@ -222,7 +223,7 @@ void AppendFile::flush() {
 
 void AppendFile::sync() {
     flush();
-    if (::fdatasync(file_) != 0) {
+    if (syncs_files() && ::fdatasync(file_) != 0) {
         refuse(path_, "synced");
     }
 }

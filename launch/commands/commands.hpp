@@ -9,6 +9,7 @@
 #include "cambrian/evolve/strategy/strategy.hpp"
 #include "cambrian/evolve/tasks/task.hpp"
 #include "cambrian/evolve/variation/splice.hpp"
+#include "cambrian/launch/trials/trial_runner.hpp"
 
 namespace cambrian::launch {
 
@@ -38,6 +39,16 @@ struct RunOptions {
 
 /// `cambrian train`: by gradient, in one process.
 [[nodiscard]] int train_command(const CommandContext& context, const RunOptions& options);
+
+/// `cambrian trials`: many runs of one config, several at a time, and what they come to together.
+[[nodiscard]] int trials_command(const CommandContext& context, const TrialsOptions& options);
+
+struct SweepOptions {
+    TrialsOptions trials;           ///< Of each point; the directory is that of the sweep.
+    std::vector<std::string> over;  ///< "key=value,value", each a dimension.
+};
+/// `cambrian sweep`: trials of every combination of values.
+[[nodiscard]] int sweep_command(const CommandContext& context, const SweepOptions& options);
 
 /// `cambrian status`: how a run stands or how it ended, also where it could not say it itself.
 /// Returns the exit code of the run, 0 while it goes on, 1 where it ended without a word. Throws

@@ -40,6 +40,8 @@ class CommandLine {
         add_evolve();
         add_resume();
         add_train();
+        add_trials();
+        add_sweep();
         add_status();
         add_individuals();
         add_evaluate();
@@ -167,6 +169,56 @@ class CommandLine {
         sub.add_flag("--dry-run", train_.dry_run, "Print network, data and memory, run nothing");
         sub.add_flag("-q,--quiet", train_.quiet, "Print only warnings and errors");
         add_gpu_flags(sub, train_.dump, train_.profile);
+    }
+
+    static void add_trial_options(CLI::App& sub, TrialsOptions& options) {
+        sub.add_option("CONFIG", options.config, "The config file")->required();
+        sub.add_option("--runs", options.runs, "How many runs, each with a seed of its own")
+            ->required()
+            ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1000000}));
+        sub.add_option("--first-seed", options.first_seed, "run.seed of the first; then one higher")
+            ->capture_default_str()
+            ->check(CLI::Range(std::uint64_t{0}, std::uint64_t{1} << 53U));
+        sub.add_option("--jobs", options.jobs,
+                       "Runs at a time; without it as many as processors, or one on a GPU or of a "
+                       "task of a "
+                       "program's own functions")
+            ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1024}));
+        add_overrides(sub, options.overrides);
+        sub.add_flag("-q,--quiet", options.quiet, "Print only results, warnings and errors");
+    }
+
+    void add_trials() {
+        CLI::App& sub =
+            add("trials", "Run a config with many seeds: success rate, evaluations to solve",
+                "  cambrian trials configs/xor.json --runs 100\n"
+                "  cambrian trials configs/xor.json --runs 20 --first-seed 1000 --jobs 2 --set "
+                "mutation.weight_power=0.3 --directory 'trials/{name}-{mutation.weight_power}'\n"
+                "The same command goes on after an interrupt, and with more --runs",
+                [this] { return trials_command(context_, trials_); });
+        add_trial_options(sub, trials_);
+        sub.add_option("--directory", trials_.directory,
+                       "For trials.csv, summary.json and a directory for each run; a key in braces "
+                       "is its value. Without it trials/{name}")
+            ->type_name("DIRECTORY");
+    }
+
+    void add_sweep() {
+        CLI::App& sub = add(
+            "sweep", "Trials of every combination of values of some keys, in one table",
+            "  cambrian sweep configs/xor.json --over mutation.weight_power=0.1,0.3,0.5 --runs 20\n"
+            "  cambrian sweep configs/xor.json --over population.size=50,150 --over "
+            "population.elite_fraction=0.1,0.25 --runs 20 --first-seed 1000",
+            [this] { return sweep_command(context_, sweep_); });
+        add_trial_options(sub, sweep_.trials);
+        sub.add_option("--over", sweep_.over, "A key and the values it takes (repeatable)")
+            ->required()
+            ->allow_extra_args(false)
+            ->type_name("KEY=VALUE,VALUE");
+        sub.add_option("--directory", sweep_.trials.directory,
+                       "For sweep.csv and a directory for the trials of each point. Without it "
+                       "sweeps/{name}")
+            ->type_name("DIRECTORY");
     }
 
     void add_status() {
@@ -361,6 +413,8 @@ class CommandLine {
     RunOptions evolve_;
     RunOptions resume_;
     RunOptions train_;
+    TrialsOptions trials_;
+    SweepOptions sweep_;
     std::string status_directory_;
     bool status_json_ = false;
     IndividualsOptions individuals_;

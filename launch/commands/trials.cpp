@@ -1,0 +1,141 @@
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <ostream>
+
+#include "cambrian/distributed/communicator/mpi_session.hpp"
+#include "cambrian/engine/core/error.hpp"
+#include "cambrian/evolve/runs/exit_code.hpp"
+#include "cambrian/evolve/runs/run_file.hpp"
+#include "cambrian/launch/commands/commands.hpp"
+#include "cambrian/launch/process.hpp"
+#include "cambrian/launch/trials/grid.hpp"
+#include "cambrian/launch/trials/trials_summary.hpp"
+
+namespace cambrian::launch {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* default_sweep_directory = "sweeps/{name}";
+
+TrialsContext trials_context(const CommandContext& context) {
+    return {context.tasks, context.strategies, context.out, context.err};
+}
+
+/// Throws ConfigError where other ranks wait for this one.
+void require_one_process() {
+    if (distributed::launched_ranks() > 1)
+        throw ConfigError(fmt::format(
+            "trials run in one process (this is one of {}) start them without mpirun or "
+            "srun, and give --jobs",
+            distributed::launched_ranks()));
+}
+
+std::string go_on_text(const std::string& directory, std::uint64_t left) {
+    return fmt::format("interrupted, {} runs are left; the same command goes on\n  {}\n", left,
+                       directory);
+}
+
+/// The trials of a point, in a folder of the sweep's directory that has its name.
+TrialsOptions trials_of(const SweepOptions& options, const std::vector<Dimension>& dimensions,
+                        const Point& point) {
+    TrialsOptions trials = options.trials;
+    for (std::size_t i = 0; i < point.size(); ++i)
+        trials.overrides.push_back(fmt::format("{}={}", dimensions[i].key, point[i]));
+    std::string folder = name_of(dimensions, point);
+    // A slash is none in a name, and a brace would be a key.
+    for (char& letter : folder)
+        letter = letter == '/' || letter == '{' || letter == '}' ? '-' : letter;
+    const std::string base = trials.directory.empty() ? default_sweep_directory : trials.directory;
+    trials.directory = (fs::path(base) / folder).string();
+    return trials;
+}
+
+/// A cell of a table whose cells are divided by commas.
+std::string cell(const std::string& value) {
+    if (value.find_first_of(",\"\n") == std::string::npos) return value;
+    std::string text = "\"";
+    for (const char letter : value) text += letter == '"' ? "\"\"" : std::string(1, letter);
+    return text + "\"";
+}
+
+/// The table of a sweep, a row for each point that has trials.
+class SweepTable {
+  public:
+    explicit SweepTable(const std::vector<Dimension>& dimensions) : dimensions_(dimensions) {}
+
+    void add(const Point& point, const TrialsSummary& summary) {
+        const auto columns = columns_of(summary);
+        if (text_.empty()) {
+            for (const Dimension& dimension : dimensions_) text_ += cell(dimension.key) + ",";
+            append(columns, &std::pair<std::string, std::string>::first);
+        }
+        for (const std::string& value : point) text_ += cell(value) + ",";
+        append(columns, &std::pair<std::string, std::string>::second);
+    }
+    void write(const fs::path& directory) const {
+        distributed::replace_text(directory / "sweep.csv", text_);
+    }
+
+  private:
+    void append(const std::vector<std::pair<std::string, std::string>>& columns,
+                std::string std::pair<std::string, std::string>::*part) {
+        for (std::size_t i = 0; i < columns.size(); ++i)
+            text_ += (i == 0 ? "" : ",") + columns[i].*part;
+        text_ += '\n';
+    }
+
+    const std::vector<Dimension>& dimensions_;
+    std::string text_;
+};
+
+}  // namespace
+
+int trials_command(const CommandContext& context, const TrialsOptions& options) {
+    require_one_process();
+    const SignalGuard signals;
+    const Schema schema(context.tasks);
+    const TrialsDone done = run_trials(trials_context(context), schema, options, signals.flag());
+    if (!done.trials.empty()) context.out << summary_text(summary_of(done.trials));
+    if (done.interrupted) {
+        context.out << go_on_text(done.directory, options.runs - done.trials.size());
+        return exit_interrupted;
+    }
+    context.out << fmt::format("  {}/trials.csv, summary.json, seed-*/best.cmb\n", done.directory);
+    return exit_done;
+}
+
+int sweep_command(const CommandContext& context, const SweepOptions& options) {
+    require_one_process();
+    const SignalGuard signals;
+    const Schema schema(context.tasks);
+    const std::vector<Dimension> dimensions = dimensions_of(options.over);
+    const std::vector<Point> points = points_of(dimensions);
+    const TrialsContext trials = trials_context(context);
+    // Better now than after the trials of the points before.
+    for (const Point& point : points)
+        check_trials(trials, schema, trials_of(options, dimensions, point));
+    SweepTable table(dimensions);
+    fs::path directory;
+    for (const Point& point : points) {
+        context.out << name_of(dimensions, point) << '\n';
+        const TrialsDone done =
+            run_trials(trials, schema, trials_of(options, dimensions, point), signals.flag());
+        directory = fs::path(done.directory).parent_path();
+        if (!done.trials.empty()) {
+            const TrialsSummary summary = summary_of(done.trials);
+            context.out << summary_text(summary) << std::flush;
+            table.add(point, summary);
+            table.write(directory);
+        }
+        if (done.interrupted) {
+            context.out << go_on_text(directory.string(), options.trials.runs - done.trials.size());
+            return exit_interrupted;
+        }
+    }
+    context.out << fmt::format("{} points: {}/sweep.csv\n", points.size(), directory.string());
+    return exit_done;
+}
+
+}  // namespace cambrian::launch

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace cambrian::launch {
+
+/// A key of a config and the values that it takes in a sweep.
+struct Dimension {
+    std::string key;
+    std::vector<std::string> values;
+};
+/// Of texts "key=value,value"; commas within brackets, braces or quotes divide nothing. Throws
+/// ConfigError for a key twice, and for an empty value or one that stands there twice.
+[[nodiscard]] std::vector<Dimension> dimensions_of(const std::vector<std::string>& texts);
+
+/// One value of each key.
+using Point = std::vector<std::string>;
+/// All combinations; the values of the last key follow each other.
+[[nodiscard]] std::vector<Point> points_of(const std::vector<Dimension>& dimensions);
+/// "population.size=64,mutation.weight_power=0.5"
+[[nodiscard]] std::string name_of(const std::vector<Dimension>& dimensions, const Point& point);
+
+}  // namespace cambrian::launch

@@ -1,0 +1,164 @@
+#include "cambrian/launch/trials/trial_jobs.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <ostream>
+#include <thread>
+
+#include "cambrian/engine/core/error.hpp"
+#include "cambrian/launch/config/network_reader.hpp"
+#include "cambrian/launch/config/training_reader.hpp"
+
+namespace cambrian::launch {
+namespace {
+
+/// Passes warnings on, each once in a set of trials.
+class TrialReporter final : public distributed::Reporter {
+  public:
+    using Warn = std::function<void(const std::string& text)>;
+    explicit TrialReporter(Warn warn) : warn_(std::move(warn)) {}
+    void started(const distributed::Experiment&, const std::vector<std::string>&,
+                 std::uint64_t) override {}
+    void progressed(std::uint64_t, std::uint64_t, std::uint64_t) override {}
+    void generation_done(const distributed::GenerationReport&) override {}
+    void warning(const std::string& text) override { warn_(text); }
+
+  private:
+    Warn warn_;
+};
+
+}  // namespace
+
+ResolvedConfig trial_config(const TrialsOptions& options, const Schema& schema, std::uint64_t seed,
+                            const std::string& directory) {
+    std::vector<std::string> overrides = options.overrides;
+    overrides.push_back(fmt::format("run.seed={}", seed));
+    overrides.push_back("run.directory=" + Json(directory).dump());
+    const ConfigDocument document = read_config(options.config, overrides);
+    refuse_overrides_of_training(document.origins);
+    return resolve_evolution(document, schema);
+}
+
+PreparedTrial prepared_trial(const TrialsContext& context, const Schema& schema,
+                             ResolvedConfig config) {
+    auto task = make_task(config, context.tasks);
+    Founder founder = make_founder(config, *task);
+    distributed::Experiment experiment = make_experiment(
+        config, schema, std::move(task), std::move(founder), Purpose::evolve, context.strategies);
+    return {std::move(config), std::move(experiment)};
+}
+
+bool TrialJobs::run(std::vector<std::uint64_t> seeds,
+                    std::vector<std::unique_ptr<Backend>> backends,
+                    const std::vector<DeviceSettings>& settings,
+                    const std::atomic<int>& interrupt) {
+    seeds_ = std::move(seeds);
+    working_ = backends.size();
+    {
+        std::vector<std::jthread> threads;
+        for (std::size_t job = 0; job < backends.size(); ++job)
+            threads.emplace_back([&, job] {
+                work(*backends[job], settings[job],
+                     {static_cast<int>(job), static_cast<int>(backends.size())});
+            });
+        std::unique_lock lock(mutex_);
+        while (working_ > 0) {
+            // A signal wakes nobody.
+            ended_.wait_for(lock, std::chrono::milliseconds(20));
+            if (interrupt.load() != 0) stop_ = interrupt.load();
+        }
+    }
+    if (failure_) std::rethrow_exception(failure_);
+    return done_ == seeds_.size();
+}
+
+std::optional<std::uint64_t> TrialJobs::next_seed() {
+    const std::lock_guard lock(mutex_);
+    if (stop_.load() != 0 || next_ == seeds_.size()) return std::nullopt;
+    return seeds_[next_++];
+}
+
+void TrialJobs::work(Backend& backend, const DeviceSettings& settings, RankPlace place) {
+    while (const auto seed = next_seed()) {
+        try {
+            run_one(*seed, backend, settings, place);
+        } catch (...) {
+            fail(*seed);
+        }
+    }
+    const std::lock_guard lock(mutex_);
+    --working_;
+    ended_.notify_all();
+}
+
+void TrialJobs::fail(std::uint64_t seed) {
+    const std::lock_guard lock(mutex_);
+    stop_ = 1;
+    if (failure_) return;
+    failure_ = std::current_exception();
+    context_.err << fmt::format("cambrian: the run of seed {} failed, in {}\n", seed,
+                                set_.directory_of(seed).string());
+}
+
+void TrialJobs::run_one(std::uint64_t seed, Backend& backend, const DeviceSettings& settings,
+                        RankPlace place) {
+    PreparedTrial run = [&] {
+        const std::lock_guard lock(mutex_);
+        return prepared_trial(
+            context_, schema_,
+            trial_config(options_, schema_, seed, set_.directory_of(seed).string()));
+    }();
+    run.experiment.distribution.device = settings.device_text();
+    run.experiment.distribution.fallback =
+        fallback_of(run.config.effective->at("engine"), settings, place);
+    const distributed::RunResult result = evolve(run.experiment, backend, seed);
+    if (result.reason == distributed::StopReason::interrupted) return;
+    const std::lock_guard lock(mutex_);
+    set_.add(trial_of(seed, result));
+    ++done_;
+    say_progress();
+}
+
+distributed::RunResult TrialJobs::evolve(const distributed::Experiment& experiment,
+                                         Backend& backend, std::uint64_t seed) {
+    TrialReporter reporter([&](const std::string& text) { warn(seed, text); });
+    const auto start = [&] {
+        distributed::Communicator alone = distributed::make_local_communicator();
+        return distributed::run_coordinator(alone, backend, experiment, distributed::Start::proceed,
+                                            reporter, stop_);
+    };
+    try {
+        return start();
+    } catch (const InputError& error) {
+        // Its files were not synced: a host that went down may have left anything.
+        if (!std::filesystem::exists(experiment.directory)) throw;
+        warn(seed, fmt::format("{}; the run begins anew", error.what()));
+    }
+    std::filesystem::remove_all(experiment.directory);
+    return start();
+}
+
+void TrialJobs::warn(std::uint64_t seed, const std::string& text) {
+    const std::lock_guard lock(mutex_);
+    if (warned_.insert(text).second)
+        context_.out << fmt::format("warning: seed {}: {}\n", seed, text) << std::flush;
+}
+
+void TrialJobs::say_progress() {
+    const auto now = std::chrono::steady_clock::now();
+    if (console_.quiet || done_ == seeds_.size() ||
+        now - said_ < std::chrono::duration<double>(console_.interval))
+        return;
+    said_ = now;
+    const auto solved =
+        std::ranges::count(set_.trials(), std::optional<bool>(true), &Trial::solved);
+    context_.out << fmt::format("  {} of {} runs are done{}\n", done_, seeds_.size(),
+                                solved > 0 ? fmt::format(", {} solved", solved) : std::string())
+                 << std::flush;
+}
+
+}  // namespace cambrian::launch

@@ -1,0 +1,148 @@
+#include "cambrian/launch/trials/trials_summary.hpp"
+
+#include <fmt/format.h>
+
+#include <functional>
+#include <nlohmann/json.hpp>
+
+namespace cambrian::launch {
+namespace {
+
+std::string number_text(std::optional<double> value) {
+    return value ? fmt::format("{}", *value) : std::string();
+}
+
+/// The quantity of every run that has it.
+void measure(TrialsSummary& summary, const char* name, const std::vector<Trial>& trials,
+             const std::function<std::optional<double>(const Trial&)>& quantity) {
+    std::vector<double> values;
+    for (const Trial& trial : trials)
+        if (const auto value = quantity(trial)) values.push_back(*value);
+    if (const auto distribution = distribution_of(values))
+        summary.measured.emplace_back(name, *distribution);
+}
+
+Json interval_json(const Interval& interval) {
+    return Json::array({interval.low, interval.high});
+}
+
+Json to_json(const Distribution& d) {
+    return {{"count", d.count},
+            {"mean", d.mean},
+            {"mean_interval", d.mean_interval ? interval_json(*d.mean_interval) : Json()},
+            {"deviation", d.deviation ? Json(*d.deviation) : Json()},
+            {"median", d.median},
+            {"least", d.least},
+            {"largest", d.largest}};
+}
+
+/// Long enough to compare, short enough to read.
+std::string shown(double value) {
+    return fmt::format("{:.6g}", value);
+}
+
+std::string line_of(const std::string& name, const Distribution& d) {
+    std::string text = fmt::format("  {:<15} mean {}", name, shown(d.mean));
+    if (d.mean_interval)
+        text += fmt::format(" (95 %: {} to {}), deviation {}", shown(d.mean_interval->low),
+                            shown(d.mean_interval->high), shown(*d.deviation));
+    return text + fmt::format(", median {}, least {}, largest {}\n", shown(d.median),
+                              shown(d.least), shown(d.largest));
+}
+
+}  // namespace
+
+TrialsSummary summary_of(const std::vector<Trial>& trials) {
+    TrialsSummary summary;
+    summary.runs = trials.size();
+    for (const Trial& trial : trials) {
+        summary.champion_tests += trial.champion_tests;
+        if (trial.solved) summary.solved = summary.solved.value_or(0) + (*trial.solved ? 1U : 0U);
+    }
+    if (summary.solved) summary.solved_interval = wilson_interval(*summary.solved, summary.runs);
+    const auto real = [](std::uint64_t value) { return static_cast<double>(value); };
+    measure(summary, "evaluations", trials, [&](const Trial& t) { return real(t.evaluations); });
+    measure(summary, "generations", trials, [&](const Trial& t) { return real(t.generations); });
+    measure(summary, "best", trials, [](const Trial& t) { return t.best; });
+    measure(summary, "validated", trials, [](const Trial& t) { return t.validated; });
+    measure(summary, "tested", trials, [](const Trial& t) { return t.tested; });
+    measure(summary, "seconds", trials, [](const Trial& t) { return t.seconds; });
+    return summary;
+}
+
+Json to_json(const TrialsSummary& summary) {
+    Json json{{"runs", summary.runs},
+              {"solved", summary.solved ? Json(*summary.solved) : Json()},
+              {"success_rate", Json()},
+              {"success_interval", Json()},
+              {"failed_runs_count", "at their cap"},
+              {"champion_tests", summary.champion_tests}};
+    if (summary.solved) {
+        json["success_rate"] =
+            static_cast<double>(*summary.solved) / static_cast<double>(summary.runs);
+        json["success_interval"] = interval_json(*summary.solved_interval);
+    }
+    for (const auto& [name, distribution] : summary.measured) json[name] = to_json(distribution);
+    return json;
+}
+
+std::string summary_text(const TrialsSummary& summary) {
+    std::string text;
+    if (summary.solved)
+        text += fmt::format(
+            "  {:<15} {} of {} ({:.1f} %; 95 %: {:.1f} to {:.1f} %)\n", "solved", *summary.solved,
+            summary.runs,
+            100.0 * static_cast<double>(*summary.solved) / static_cast<double>(summary.runs),
+            100.0 * summary.solved_interval->low, 100.0 * summary.solved_interval->high);
+    else
+        text += "  solved: not asked (neither run.stop.solved nor run.stop.fitness is set)\n";
+    for (const auto& [name, distribution] : summary.measured) text += line_of(name, distribution);
+    if (summary.champion_tests > 0)
+        text += fmt::format("  {:<15} {} in all, apart from the evaluations\n", "champion tests",
+                            summary.champion_tests);
+    if (const std::uint64_t failed = summary.solved ? summary.runs - *summary.solved : 0;
+        failed > 0)
+        text += fmt::format("  {} failed {} as many as {} made until {} cap\n", failed,
+                            failed == 1 ? "run counts" : "runs count", failed == 1 ? "it" : "they",
+                            failed == 1 ? "its" : "their");
+    return text;
+}
+
+std::vector<std::pair<std::string, std::string>> columns_of(const TrialsSummary& summary) {
+    std::vector<std::pair<std::string, std::string>> columns;
+    const auto add = [&](const std::string& name, std::optional<double> value) {
+        columns.emplace_back(name, number_text(value));
+    };
+    const auto real = [](std::uint64_t value) { return static_cast<double>(value); };
+    columns.emplace_back("runs", std::to_string(summary.runs));
+    columns.emplace_back("solved", summary.solved ? std::to_string(*summary.solved) : "");
+    const auto rate = [&]() -> std::optional<double> {
+        if (!summary.solved) return std::nullopt;
+        return real(*summary.solved) / real(summary.runs);
+    };
+    add("success_rate", rate());
+    const auto& interval = summary.solved_interval;
+    add("success_low", interval ? std::optional(interval->low) : std::nullopt);
+    add("success_high", interval ? std::optional(interval->high) : std::nullopt);
+    add("champion_tests", real(summary.champion_tests));
+    for (const char* name : {"evaluations", "generations", "best", "validated", "tested"}) {
+        std::optional<Distribution> found;
+        for (const auto& [measured, distribution] : summary.measured)
+            if (measured == name) found = distribution;
+        const auto column = [&](const char* what, std::optional<double> value) {
+            add(fmt::format("{}_{}", name, what), found ? value : std::nullopt);
+        };
+        const Distribution d = found.value_or(Distribution{});
+        const auto& mean = d.mean_interval;
+        column("mean", d.mean);
+        column("mean_low", mean ? std::optional(mean->low) : std::nullopt);
+        column("mean_high", mean ? std::optional(mean->high) : std::nullopt);
+        column("deviation", d.deviation);
+        column("median", d.median);
+        column("least", d.least);
+        column("largest", d.largest);
+    }
+    return columns;
+}
+
+}  // namespace cambrian::launch
