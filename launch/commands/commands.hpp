@@ -66,6 +66,24 @@ struct IndividualsOptions {
 [[nodiscard]] int individuals_command(const CommandContext& context,
                                       const IndividualsOptions& options);
 
+struct LineageOptions {
+    std::string run;                     ///< Its directory.
+    std::optional<std::uint64_t> birth;  ///< Nothing: that of best.cmb.
+    std::string csv;                     ///< A file; empty or "-": standard output.
+};
+/// `cambrian lineage`: the ancestors of a network, from individuals.cmb. Throws InputError where
+/// the run has none, or not that birth.
+[[nodiscard]] int lineage_command(const CommandContext& context, const LineageOptions& options);
+
+struct ExtractOptions {
+    std::string run;          ///< Its directory, or a checkpoint in it.
+    std::uint64_t elite = 1;  ///< How many.
+    std::string output;       ///< A folder; empty: elites in that of the run.
+};
+/// `cambrian extract`: the fittest networks of a checkpoint as files. Throws InputError where there
+/// is none.
+[[nodiscard]] int extract_command(const CommandContext& context, const ExtractOptions& options);
+
 struct EvaluateOptions {
     std::string network;
     std::string config;  ///< Empty: the identity that the file holds.

@@ -44,6 +44,8 @@ class CommandLine {
         add_sweep();
         add_status();
         add_individuals();
+        add_lineage();
+        add_extract();
         add_evaluate();
         add_infer();
         add_inspect();
@@ -246,6 +248,33 @@ class CommandLine {
             ->type_name("N|A-B");
     }
 
+    void add_lineage() {
+        CLI::App& sub = add("lineage", "Print the ancestors of a network as CSV, the oldest first",
+                            "  cambrian lineage runs/xor-1 --csv lineage.csv\n"
+                            "  cambrian lineage runs/xor-1 --birth 4711",
+                            [this] { return lineage_command(context_, lineage_); });
+        sub.add_option("RUN_DIRECTORY", lineage_.run, "The directory of the run")->required();
+        sub.add_option("--birth", lineage_.birth,
+                       "A birth of 'cambrian individuals'; without it that of best.cmb");
+        sub.add_option("--csv", lineage_.csv, "File for the rows; - or none: standard output")
+            ->type_name("FILE");
+    }
+
+    void add_extract() {
+        CLI::App& sub =
+            add("extract", "Write the fittest networks of a run's checkpoint as files",
+                "  cambrian extract runs/xor-1 --elite 5\n"
+                "  cambrian extract runs/xor-1/checkpoint-10.cmb --elite 5 -o elites-10",
+                [this] { return extract_command(context_, extract_); });
+        sub.add_option("RUN", extract_.run, "The directory of the run, or one of its checkpoints")
+            ->required();
+        sub.add_option("--elite", extract_.elite, "How many, the fittest first")
+            ->capture_default_str()
+            ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1000000}));
+        sub.add_option("-o,--output", extract_.output,
+                       "Folder for elite-1.cmb, elite-2.cmb, ...; without it RUN/elites");
+    }
+
     void add_evaluate() {
         CLI::App& sub = add("evaluate", "Evaluate a network on the task it was evolved for",
                             "  cambrian evaluate runs/cart_pole-1/best.cmb --episodes 100\n"
@@ -418,6 +447,8 @@ class CommandLine {
     std::string status_directory_;
     bool status_json_ = false;
     IndividualsOptions individuals_;
+    LineageOptions lineage_;
+    ExtractOptions extract_;
     EvaluateOptions evaluate_;
     InferOptions infer_;
     InspectOptions inspect_;

@@ -59,7 +59,7 @@ TEST(Program, NamesTheNearestCommand) {
     EXPECT_EQ(result.code, 2);
     EXPECT_EQ(result.err,
               "cambrian: error: evolv is not a command (known: evolve, resume, train, trials, "
-              "sweep, status, individuals, evaluate, infer, inspect, compare, "
+              "sweep, status, individuals, lineage, extract, evaluate, infer, inspect, compare, "
               "splice, convert, validate, explain, devices, ops, layers) did you mean evolve?\n");
     EXPECT_THAT(run({"fly"}).err, HasSubstr("see 'cambrian --help'"));
     const Result seed = run({"splice", "a", "b", "-o", "c", "--seed", "-3"});
