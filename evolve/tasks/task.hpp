@@ -37,6 +37,7 @@ struct TaskSignature {
     bool validates = false;  ///< Has a validation phase.
     bool tests = false;      ///< Has a test phase.
     bool host = false;       ///< Evaluated by HostTask::evaluate instead of a graph.
+    bool loss = false;       ///< Fitness is minus a loss.
 };
 
 /// What a graph task builds with: one individual's network and the task's own inputs.
@@ -196,7 +197,7 @@ class TaskRegistry {
     std::map<std::string, TaskKind, std::less<>> kinds_;
 };
 
-/// The tasks that come with Cambrian: xor, cart_pole, table, dataset.
+/// The tasks that come with Cambrian, by name.
 [[nodiscard]] TaskRegistry standard_tasks();
 
 /// A task from a C++ function: the fitness of every network of a population, each higher is better.

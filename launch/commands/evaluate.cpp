@@ -100,8 +100,10 @@ int evaluate_command(const CommandContext& context, const EvaluateOptions& optio
                                    evolve::name(result.status));
     else if (const auto share =
                  evolve::accuracy(*backend, *task, network.genome, experiment.seed, round))
-        context.out << fmt::format("  loss {:.6g}, accuracy {:.2f}%\n", -result.fitness,
-                                   100.0 * *share);
+        context.out << fmt::format(
+            "  {}accuracy {:.2f}%\n",
+            task->signature().loss ? fmt::format("loss {:.6g}, ", -result.fitness) : std::string(),
+            100.0 * *share);
     else if (const auto units = task->loss_units())
         context.out << fmt::format(
             "  loss {:.6g} ({}){}\n", -result.fitness, units->name,

@@ -13,14 +13,28 @@
 namespace cambrian::evolve {
 namespace {
 
+enum class DatasetFitness : std::uint8_t { loss, accuracy };
+constexpr std::array<std::string_view, 2> dataset_fitness_names{"loss", "accuracy"};
+constexpr std::span<const std::string_view> choice_names(DatasetFitness) {
+    return dataset_fitness_names;
+}
+
 /// The keys of its config beside the source and the loss.
 struct DatasetSettings {
     Split split{};
+    std::int64_t rows_per_evaluation = 0;
+    DatasetFitness fitness = DatasetFitness::loss;
     std::uint64_t seed = SourceContext{}.seed;
     ValidationSettings validation{};
 
     static constexpr auto fields = std::tuple{
         Field{"split", &DatasetSettings::split},
+        Field{"rows_per_evaluation", &DatasetSettings::rows_per_evaluation, FieldRange{0.0, 1e9},
+              "Rows or sequences of the train part, drawn anew for every generation and common to "
+              "all individuals; 0: all."},
+        Field{"fitness", &DatasetSettings::fitness,
+              "loss: minus the loss; accuracy: the share of right answers, with losses of "
+              "classes."},
         Field{"seed", &DatasetSettings::seed},
         Field{"validation", &DatasetSettings::validation},
     };
@@ -28,8 +42,13 @@ struct DatasetSettings {
 
 class DatasetTask final : public Task {
   public:
-    DatasetTask(Learning learning, Preparation preparation, std::vector<std::string> notes)
+    DatasetTask(Learning learning, const DatasetSettings& settings, Preparation preparation,
+                std::vector<std::string> notes)
         : learning_(std::move(learning)),
+          rows_drawn_(settings.rows_per_evaluation < learning_.data.train.rows()
+                          ? settings.rows_per_evaluation
+                          : 0),
+          fitness_(settings.fitness),
           preparation_(std::move(preparation)),
           notes_(std::move(notes)) {}
 
@@ -39,8 +58,10 @@ class DatasetTask final : public Task {
         return {.observations = inputs[-1],
                 .outputs = learning_.data.outputs,
                 .time = inputs.rank() == 3,
+                .stochastic = rows_drawn_ > 0,
                 .validates = learning_.data.validation.rows() > 0,
-                .tests = learning_.data.test.rows() > 0};
+                .tests = learning_.data.test.rows() > 0,
+                .loss = fitness_ == DatasetFitness::loss};
     }
 
     std::vector<Tensor> data(Phase phase) const override {
@@ -50,12 +71,27 @@ class DatasetTask final : public Task {
         return {samples.inputs, samples.targets};
     }
 
-    Objective build(const ObjectiveContext& context, Phase) const override {
+    std::vector<Tensor> draws(Phase phase, std::uint64_t seed, std::uint64_t round) const override {
+        if (!draws_rows(phase)) return {};
+        RandomStream rng(random_key(seed, fmt::format("rows/{}/{}", name(phase), round)), 0);
+        Tensor rows(ValueType::integer, Shape{rows_drawn_});
+        for (double& row : rows.elements)
+            row = rng.index(static_cast<std::uint32_t>(learning_.data.train.rows()));
+        return {rows};
+    }
+
+    Objective build(const ObjectiveContext& context, Phase phase) const override {
+        const auto chosen = [&](Var rows) {
+            return draws_rows(phase) ? gather(rows, context.draws[0]) : rows;
+        };
+        const Var targets = chosen(context.data[1]);
         const Var outputs = training_graphs::answers(
-            context.network, context.operands, context.data[0], context.data[1], learning_.loss);
-        const LossTerms terms = measure(learning_.loss, outputs, context.data[1]);
+            context.network, context.operands, chosen(context.data[0]), targets, learning_.loss);
+        const LossTerms terms = measure(learning_.loss, outputs, targets);
         Objective result{.fitness = -terms.mean, .env_steps = {}, .per_sample = {}};
-        if (has_accuracy(learning_.loss)) result.accuracy = terms.right / terms.count;
+        if (has_accuracy(learning_.loss))
+            result.accuracy = terms.right / max(terms.count, constant(context.graph, 1.0));
+        if (fitness_ == DatasetFitness::accuracy) result.fitness = *result.accuracy;
         return result;
     }
 
@@ -64,7 +100,13 @@ class DatasetTask final : public Task {
     std::vector<std::string> notes() const override { return notes_; }
 
   private:
+    [[nodiscard]] bool draws_rows(Phase phase) const {
+        return phase == Phase::train && rows_drawn_ > 0;
+    }
+
     Learning learning_;
+    std::int64_t rows_drawn_;  ///< Of the train part, with repetition; 0: all rows.
+    DatasetFitness fitness_;
     Preparation preparation_;
     std::vector<std::string> notes_;
 };
@@ -137,6 +179,12 @@ std::unique_ptr<Task> make_dataset(const nlohmann::json& json, const TaskContext
         json_read::fail("task.source", "is missing", "nothing to learn from", "add it");
     const nlohmann::json* loss_json = json_read::find(json, "loss");
     Loss loss = loss_json == nullptr ? Loss{} : loss_from_json(*loss_json, "task.loss");
+    if (settings.fitness == DatasetFitness::accuracy && !has_accuracy(loss))
+        json_read::fail("task.fitness", "is \"accuracy\"",
+                        fmt::format("answers are right or wrong with losses of classes, not with "
+                                    "{}",
+                                    name(loss)),
+                        "use the loss cross_entropy or bce_with_logits, or leave it out");
     const Split& split = settings.split;
     const std::uint64_t seed = settings.seed;
     SourceContext source_context{context.base_directory, seed};
@@ -153,14 +201,15 @@ std::unique_ptr<Task> make_dataset(const nlohmann::json& json, const TaskContext
         notes.push_back(std::move(text));
     for (std::string& text : coverage_of(data, preparation.classes))
         notes.push_back(std::move(text));
-    return std::make_unique<DatasetTask>(Learning{std::move(data), loss}, std::move(preparation),
-                                         std::move(notes));
+    return std::make_unique<DatasetTask>(Learning{std::move(data), loss}, settings,
+                                         std::move(preparation), std::move(notes));
 }
 
 }  // namespace
 
 /// `{"type": "dataset", "source": {..}, "split": {..}, "loss": {..}, "seed": 1}`: samples of a file
-/// or a formula (engine/train/source.hpp), fitness = −loss over all rows of a part.
+/// or a formula (engine/train/source.hpp), fitness = −loss, or the accuracy, over the rows of a
+/// part.
 TaskKind dataset_task() {
     const auto describe = [](nlohmann::ordered_json& schema) {
         field_json::describe_fields<DatasetSettings>(schema["properties"]);

@@ -9,6 +9,7 @@
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/core/json/field_json.hpp"
+#include "cambrian/evolve/tasks/objectives.hpp"
 
 namespace cambrian::evolve {
 namespace {
@@ -36,7 +37,8 @@ class TableTask final : public Task {
                 .time = settings_.sequence_length > 0,
                 .stochastic = draws_rows_,
                 .validates = !data_.validation.empty(),
-                .tests = !data_.test.empty()};
+                .tests = !data_.test.empty(),
+                .loss = true};
     }
 
     std::vector<Tensor> data(Phase phase) const override;
@@ -147,20 +149,6 @@ Var TableTask::losses(Var outputs, Var goals) const {
         graph.constant(Tensor(ValueType::real, Shape{this->outputs()}, std::move(scales)));
     const Var errors = goals - outputs * scale;
     return settings_.loss == TableLoss::mse ? square(errors) : abs(errors);
-}
-
-/// Sum of all elements in short runs, then of their sums: a single run over a million rows would
-/// lose three digits.
-Var sum_in_runs(Var values) {
-    constexpr std::int64_t run = 64;
-    Var rest = reshape(values, {-1});
-    while (rest.shape()[0] > run) {
-        const std::int64_t count = rest.shape()[0];
-        const std::int64_t runs = (count + run - 1) / run;
-        if (runs * run > count) rest = pad(rest, 0, 0, runs * run - count);
-        rest = reduce_sum(reshape(rest, {runs, run}), 1);
-    }
-    return reduce_sum(rest, 0);
 }
 
 Objective TableTask::build(const ObjectiveContext& context, Phase phase) const {

@@ -1,10 +1,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/cpu/cpu_backend.hpp"
+#include "cambrian/engine/reference/reference.hpp"
 #include "cambrian/evolve/genome/preparation.hpp"
 #include "cambrian/tests/evolve/support/task_support.hpp"
 
@@ -122,6 +124,61 @@ TEST_F(Dataset, TwoClassesAreOneScoreOrOneNumber) {
     EXPECT_THAT(number->preparation()->classes, IsEmpty());
     EXPECT_EQ(number->preparation()->outputs[0].answer(1.0), 5.0);
     EXPECT_EQ(number->preparation()->outputs[0].answer(0.0), 1.0);
+}
+
+TEST_F(Dataset, FitnessMayBeTheShareOfRightAnswers) {
+    const auto settings = [](const std::string& loss) {
+        return R"({"type": "dataset", "source": {"type": "xor"}, "fitness": "accuracy",
+                   "split": {"shuffle": false}, "loss": {"type": ")" +
+               loss + "\"}}";
+    };
+    const auto task = testing::standard_task(settings("bce_with_logits"));
+    EXPECT_FALSE(task->signature().loss || task->signature().stochastic);
+    // a + b - 1/2 is above zero for all rows but the first: only the last one is wrong.
+    Genome genome = testing::genome_for(*task, R"({"layers": [{"type": "dense"}]})");
+    genome.weights = {1, 1, -0.5F};
+    const auto backend = make_cpu_backend({});
+    EXPECT_EQ(testing::evaluate_one(*backend, *task, genome).fitness, 0.75);
+    EXPECT_THAT(
+        testing::message_of<ConfigError>([&] { (void)testing::standard_task(settings("mse")); }),
+        HasSubstr("task.fitness is \"accuracy\""));
+}
+
+TEST_F(Dataset, MiniBatchesAreThoseOfTheirRows) {
+    constexpr std::string_view source =
+        R"({"type": "dataset", "source": {"type": "blobs", "rows": 40}, "split": {"validation": 10},
+            "loss": {"type": "cross_entropy"}, "rows_per_evaluation": 6})";
+    const auto task = testing::standard_task(source);
+    EXPECT_TRUE(task->signature().stochastic);
+    EXPECT_THAT(task->draws(Phase::validation, 1, 0), IsEmpty());
+    const Tensor rows = task->draws(Phase::train, 1, 0).at(0);
+    EXPECT_EQ(rows.shape, (Shape{6}));
+    EXPECT_NE(rows, task->draws(Phase::train, 1, 1).at(0));
+    EXPECT_NE(rows, task->draws(Phase::train, 2, 0).at(0));
+
+    const auto backend = make_reference_backend(Precision::f64);
+    const Genome genome = testing::genome_for(*task, R"({"layers": [{"type": "dense"}]})");
+    const std::vector<Tensor> data = task->data(Phase::train);
+    double lost = 0.0;
+    for (const double row : rows.elements) {
+        const auto at = static_cast<std::size_t>(row);
+        std::array<double, 3> logits{};
+        double sum = 0.0;
+        for (std::size_t i = 0; i < 3; ++i) {
+            logits[i] =
+                data[0].elements[2 * at] * static_cast<double>(genome.weights[2 * i]) +
+                data[0].elements[2 * at + 1] * static_cast<double>(genome.weights[2 * i + 1]) +
+                static_cast<double>(genome.weights[6 + i]);
+            sum += std::exp(logits[i]);
+        }
+        lost += std::log(sum) - logits[static_cast<std::size_t>(data[1].elements[at])];
+    }
+    EXPECT_NEAR(testing::evaluate_one(*backend, *task, genome, {}).fitness, -lost / 6.0, 1e-6);
+    // As many as there are is all of them, each once.
+    EXPECT_FALSE(testing::standard_task(
+                     R"({"type": "dataset", "source": {"type": "xor"}, "rows_per_evaluation": 4})")
+                     ->signature()
+                     .stochastic);
 }
 
 }  // namespace
