@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstdlib>
 #include <fstream>
 #include <optional>
 
@@ -39,12 +38,6 @@ std::string outside(const Tensor& actual, const Tensor& expected, double toleran
 }
 
 }  // namespace
-
-std::filesystem::path golden_directory() {
-    const char* const given = std::getenv("CAMBRIAN_GOLDEN_DIR");
-    return given != nullptr ? std::filesystem::path(given)
-                            : std::filesystem::path(CAMBRIAN_SOURCE_DIR) / "tests/golden";
-}
 
 std::vector<std::string> golden_names() {
     std::vector<std::string> names;

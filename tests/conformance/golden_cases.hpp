@@ -1,17 +1,14 @@
 #pragma once
 
-#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "cambrian/engine/backend/backend.hpp"
+#include "cambrian/tests/support/golden_directory.hpp"
 
 // Known results of layers, ops, losses and optimizers, as files of numbers.
 namespace cambrian::test {
-
-/// CAMBRIAN_GOLDEN_DIR, or the copy in tests/golden.
-[[nodiscard]] std::filesystem::path golden_directory();
 
 /// A case as a graph: what it computes, and what it must give.
 struct GoldenCase {
