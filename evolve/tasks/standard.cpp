@@ -2,8 +2,16 @@
 
 namespace cambrian::evolve {
 
-// Each in the file of its task. A new one has a line here and one in the list below.
+// Each in the file of its task. A new one has a line here and one in the list below: environments
+// first, then tasks on rows.
+TaskKind acrobot_task();
 TaskKind cart_pole_task();
+TaskKind double_pole_task();
+TaskKind mountain_car_task();
+TaskKind mountain_car_continuous_task();
+TaskKind pendulum_task();
+TaskKind swing_up_task();
+TaskKind t_maze_task();
 TaskKind dataset_task();
 TaskKind delayed_copy_task();
 TaskKind mackey_glass_task();
@@ -17,7 +25,14 @@ TaskKind xor_task();
 
 TaskRegistry standard_tasks() {
     TaskRegistry registry;
+    registry.add(acrobot_task());
     registry.add(cart_pole_task());
+    registry.add(double_pole_task());
+    registry.add(mountain_car_task());
+    registry.add(mountain_car_continuous_task());
+    registry.add(pendulum_task());
+    registry.add(swing_up_task());
+    registry.add(t_maze_task());
     registry.add(dataset_task());
     registry.add(delayed_copy_task());
     registry.add(mackey_glass_task());

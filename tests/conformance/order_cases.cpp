@@ -87,7 +87,7 @@ void add_flip(Cases& cases) {
 }
 
 /// Fewer, as many and more indices than there are elements to point to.
-void add_indexing(Cases& cases) {
+void add_indexing_along(Cases& cases) {
     for_each_axis([&](const Shape& shape, int axis) {
         for (const std::int64_t count : {std::int64_t{1}, shape[axis], 2 * shape[axis] + 1}) {
             const Shape indices = with_extent(shape, axis, count);
@@ -120,7 +120,7 @@ void add_indexing(Cases& cases) {
 
 std::vector<OpCase> order_cases() {
     Cases cases;
-    for (auto* add : {add_cumsum, add_sort, add_topk, add_flip, add_indexing}) add(cases);
+    for (auto* add : {add_cumsum, add_sort, add_topk, add_flip, add_indexing_along}) add(cases);
     return cases;
 }
 

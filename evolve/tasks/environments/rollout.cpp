@@ -4,11 +4,9 @@
 #include <array>
 #include <bit>
 #include <limits>
-#include <nlohmann/json.hpp>
 
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
-#include "cambrian/engine/core/json/field_json.hpp"
 #include "cambrian/evolve/tasks/environment.hpp"
 
 namespace cambrian::evolve {
@@ -51,90 +49,10 @@ class Freeze {
     std::array<Var, Shape::max_rank + 1> masks_{};
 };
 
-class RolloutTask final : public Task {
-  public:
-    RolloutTask(std::shared_ptr<const Environment> environment, const RolloutSettings& settings)
-        : environment_(std::move(environment)), settings_(settings) {
-        CAMBRIAN_ASSERT(settings.episodes > 0 && settings.steps > 0 &&
-                        settings.validation.episodes > 0);
-        const std::int64_t episodes = std::max(settings.episodes, settings.validation.episodes);
-        if (episodes > std::numeric_limits<std::int32_t>::max() / settings.steps)
-            throw ConfigError(fmt::format(
-                "{} episodes of {} steps are too many (all steps of a network are counted in 32 "
-                "bits) use fewer or shorter episodes",
-                episodes, settings.steps));
-    }
-
-    std::string_view type() const override { return environment_->type(); }
-
-    TaskSignature signature() const override {
-        return {.observations = environment_->observations(),
-                .outputs = environment_->outputs(),
-                .time = true,
-                .stochastic = fresh_episodes(),
-                .validates = true};
-    }
-
-    std::vector<Tensor> draws(Phase phase, std::uint64_t seed, std::uint64_t round) const override {
-        const bool fixed = phase == Phase::train && !fresh_episodes();
-        const RandomKey key = random_key(
-            seed, fmt::format("episodes/{}/{}", name(phase), fixed ? std::uint64_t{0} : round));
-        const auto word = [](std::uint64_t bits) {
-            return static_cast<double>(
-                std::bit_cast<std::int32_t>(static_cast<std::uint32_t>(bits)));
-        };
-        return {Tensor(ValueType::integer, Shape{2}, {word(key.value), word(key.value >> 32)})};
-    }
-
-    Objective build(const ObjectiveContext& context, Phase phase) const override;
-
-    std::unique_ptr<Task> with_episodes(std::int64_t episodes) const override {
-        RolloutSettings settings = settings_;
-        settings.episodes = episodes;
-        settings.validation.episodes = episodes;
-        return std::make_unique<RolloutTask>(environment_, settings);
-    }
-
-  private:
-    [[nodiscard]] bool fresh_episodes() const {
-        return settings_.episode_seeds == EpisodeSeeds::per_generation;
-    }
-    Graph body(const ForwardModel& network, std::span<const Var> carries,
-               std::span<const Var> invariants, std::size_t state_count) const;
-
-    std::shared_ptr<const Environment> environment_;
-    RolloutSettings settings_;
-};
-
-Objective RolloutTask::build(const ObjectiveContext& context, Phase phase) const {
-    Graph& graph = context.graph;
-    const std::int64_t episodes =
-        phase == Phase::train ? settings_.episodes : settings_.validation.episodes;
-    const auto filled = [&](ValueType type, double value) {
-        return graph.constant(Tensor(
-            type, Shape{episodes}, std::vector<double>(static_cast<std::size_t>(episodes), value)));
-    };
-
-    const Var starts = random(context.draws[0], iota(graph, episodes), environment_->reset_draws());
-    std::vector<Var> carries = environment_->reset(starts);
-    const std::size_t state_count = carries.size();
-    for (const Var state : context.network.initial_state(graph, episodes)) carries.push_back(state);
-    carries.push_back(filled(ValueType::real, 0.0));     // return of each episode
-    carries.push_back(filled(ValueType::integer, 0.0));  // steps of each episode
-    carries.push_back(filled(ValueType::boolean, 1.0));  // alive
-
-    const std::array invariants{context.operands.weights, context.operands.activations,
-                                context.operands.enabled};
-    const ScanResult result =
-        scan(body(context.network, carries, invariants, state_count), carries, {}, invariants,
-             {.length = settings_.steps, .alive_carry = static_cast<int>(carries.size()) - 1});
-    const Var returns = result.carries[carries.size() - 3];
-    const Var steps = result.carries[carries.size() - 2];
-    return {.fitness = mean_all(returns), .env_steps = reduce_sum(steps, 0), .per_sample = returns};
-}
-
-Graph RolloutTask::body(const ForwardModel& network, std::span<const Var> carries,
-                        std::span<const Var> invariants, std::size_t state_count) const {
+/// One step of all episodes: the network reacts, the environment changes.
+Graph rollout_body(const Environment& environment, const ForwardModel& network,
+                   std::span<const Var> carries, std::span<const Var> invariants,
+                   std::size_t state_count) {
     Graph graph;
     std::vector<Var> inputs;
     for (const Var carry : carries)
@@ -151,8 +69,8 @@ Graph RolloutTask::body(const ForwardModel& network, std::span<const Var> carrie
     const NetworkOperands operands{
         .weights = reader.next(), .activations = reader.next(), .enabled = reader.next()};
 
-    const StepResult reaction = network.step(environment_->observe(state), memory, operands);
-    const EnvironmentStep change = environment_->step(state, reaction.output);
+    const StepResult reaction = network.step(environment.observe(state), memory, operands);
+    const EnvironmentStep change = environment.step(state, reaction.output);
     CAMBRIAN_ASSERT(change.state.size() == state.size() && reaction.state.size() == memory.size());
 
     Freeze freeze(alive);
@@ -165,27 +83,165 @@ Graph RolloutTask::body(const ForwardModel& network, std::span<const Var> carrie
     return graph;
 }
 
+/// Episodes of one environment.
+struct Course {
+    const Environment& environment;
+    std::int64_t episodes;
+    std::int64_t steps;
+};
+
+class RolloutTask final : public Task {
+  public:
+    RolloutTask(std::shared_ptr<const Environment> environment, const RolloutSettings& settings)
+        : environment_(std::move(environment)),
+          solution_(environment_->solution()),
+          settings_(settings) {
+        if (settings_.steps == 0) settings_.steps = environment_->steps();
+        CAMBRIAN_ASSERT(settings_.episodes > 0 && settings_.steps > 0 &&
+                        settings_.validation.episodes > 0 && settings_.champion.episodes > 0);
+        if (settings_.steps > environment_->most_steps())
+            throw ConfigError(fmt::format(
+                "task.steps is {} (the arithmetic of {} stands {}) use shorter episodes",
+                settings_.steps, type(), environment_->most_steps()));
+        for (const Phase phase : {Phase::train, Phase::validation, Phase::champion})
+            for (const Course& course : courses(phase)) check_count(course);
+    }
+
+    std::string_view type() const override { return environment_->type(); }
+    [[nodiscard]] const Environment& environment() const { return *environment_; }
+
+    TaskSignature signature() const override {
+        return {.observations = environment_->observations(),
+                .outputs = environment_->outputs(),
+                .time = true,
+                .stochastic = fresh_episodes(),
+                .validates = draws_starts(*environment_)};
+    }
+
+    std::optional<SolvedTest> solved() const override {
+        if (!solution_) return std::nullopt;
+        return SolvedTest{.candidate = solution_->candidate,
+                          .phase = solution_->phase,
+                          .passes = solution_->passes};
+    }
+
+    std::vector<Tensor> draws(Phase phase, std::uint64_t seed, std::uint64_t round) const override {
+        const bool fixed = phase == Phase::train && !fresh_episodes();
+        const RandomKey key = random_key(
+            seed, fmt::format("episodes/{}/{}", name(phase), fixed ? std::uint64_t{0} : round));
+        const auto word = [](std::uint64_t bits) {
+            return static_cast<double>(
+                std::bit_cast<std::int32_t>(static_cast<std::uint32_t>(bits)));
+        };
+        return {Tensor(ValueType::integer, Shape{2}, {word(key.value), word(key.value >> 32)})};
+    }
+
+    Objective build(const ObjectiveContext& context, Phase phase) const override {
+        Objective whole;
+        for (const Course& course : courses(phase)) {
+            const Objective part = build(context, course);
+            const bool first = !whole.env_steps;
+            whole = {.fitness = first ? part.fitness : whole.fitness * part.fitness,
+                     .env_steps = first ? *part.env_steps : *whole.env_steps + *part.env_steps,
+                     .per_sample = part.per_sample};
+        }
+        return whole;
+    }
+
+    std::unique_ptr<Task> with_episodes(std::int64_t episodes) const override {
+        if (!draws_starts(*environment_)) return nullptr;
+        RolloutSettings settings = settings_;
+        settings.episodes = episodes;
+        settings.validation.episodes = episodes;
+        settings.champion.episodes = episodes;
+        return std::make_unique<RolloutTask>(environment_, settings);
+    }
+
+  private:
+    [[nodiscard]] static bool draws_starts(const Environment& environment) {
+        return environment.reset_draws() > 0;
+    }
+    [[nodiscard]] bool fresh_episodes() const {
+        return draws_starts(*environment_) &&
+               settings_.episode_seeds == EpisodeSeeds::per_generation;
+    }
+    static void check_count(const Course& course) {
+        if (course.episodes > std::numeric_limits<std::int32_t>::max() / course.steps)
+            throw ConfigError(fmt::format(
+                "{} episodes of {} steps are too many (all steps of a network are counted in 32 "
+                "bits) use fewer or shorter episodes",
+                course.episodes, course.steps));
+    }
+    [[nodiscard]] std::vector<Course> courses(Phase phase) const;
+    [[nodiscard]] Objective build(const ObjectiveContext& context, const Course& course) const;
+
+    std::shared_ptr<const Environment> environment_;
+    std::optional<Solution> solution_;
+    RolloutSettings settings_;
+};
+
+std::vector<Course> RolloutTask::courses(Phase phase) const {
+    const auto course = [](const Environment& environment, std::int64_t episodes,
+                           std::int64_t steps) {
+        return Course{environment, draws_starts(environment) ? episodes : environment.starts(),
+                      steps};
+    };
+    if (phase != Phase::champion || !solution_)
+        return {course(*environment_,
+                       phase == Phase::train ? settings_.episodes : settings_.validation.episodes,
+                       settings_.steps)};
+    const std::int64_t episodes = settings_.champion.episodes;
+    if (solution_->tests.empty()) return {course(*environment_, episodes, environment_->steps())};
+    std::vector<Course> courses;
+    for (const auto& test : solution_->tests)
+        courses.push_back(course(*test, episodes, test->steps()));
+    return courses;
+}
+
+Objective RolloutTask::build(const ObjectiveContext& context, const Course& course) const {
+    Graph& graph = context.graph;
+    const Environment& environment = course.environment;
+    const auto all = [&](ValueType type, double value) {
+        return graph.constant(
+            Tensor(type, Shape{course.episodes},
+                   std::vector<double>(static_cast<std::size_t>(course.episodes), value)));
+    };
+
+    const Var starts =
+        draws_starts(environment)
+            ? random(context.draws[0], iota(graph, course.episodes), environment.reset_draws())
+            : filled(graph, {course.episodes, 1}, 0.0);
+    std::vector<Var> carries = environment.reset(starts);
+    const std::size_t state_count = carries.size();
+    for (const Var state : context.network.initial_state(graph, course.episodes))
+        carries.push_back(state);
+    carries.push_back(all(ValueType::real, 0.0));     // return of each episode
+    carries.push_back(all(ValueType::integer, 0.0));  // steps of each episode
+    carries.push_back(all(ValueType::boolean, 1.0));  // alive
+
+    const std::array invariants{context.operands.weights, context.operands.activations,
+                                context.operands.enabled};
+    const ScanResult end = scan(
+        rollout_body(environment, context.network, carries, invariants, state_count), carries, {},
+        invariants, {.length = course.steps, .alive_carry = static_cast<int>(carries.size()) - 1});
+    const Var steps = end.carries[carries.size() - 2];
+    const Var scores = environment.score(std::span(end.carries).first(state_count),
+                                         end.carries[carries.size() - 3]);
+    return {.fitness = environment.fitness(scores),
+            .env_steps = reduce_sum(steps, 0),
+            .per_sample = scores};
+}
+
 }  // namespace
 
-std::unique_ptr<Task> make_rollout_task(std::unique_ptr<Environment> environment,
+std::unique_ptr<Task> make_rollout_task(std::shared_ptr<const Environment> environment,
                                         const RolloutSettings& settings) {
     return std::make_unique<RolloutTask>(std::move(environment), settings);
 }
 
-TaskKind rollout_task(std::function<std::unique_ptr<Environment>()> environment,
-                      std::string meaning) {
-    const auto describe = [](nlohmann::ordered_json& schema) {
-        field_json::describe_fields<RolloutSettings>(schema["properties"]);
-    };
-    std::string name(environment()->type());
-    auto make = [environment = std::move(environment)](const nlohmann::json& json,
-                                                       const TaskContext&) {
-        static constexpr std::array<std::string_view, 1> others{"type"};
-        RolloutSettings settings;
-        field_json::read_fields(settings, json, "task", others);
-        return make_rollout_task(environment(), settings);
-    };
-    return {std::move(name), std::move(meaning), std::move(make), describe};
+const Environment* environment_of(const Task& task) {
+    const auto* rollout = dynamic_cast<const RolloutTask*>(&task);
+    return rollout == nullptr ? nullptr : &rollout->environment();
 }
 
 }  // namespace cambrian::evolve

@@ -67,7 +67,8 @@ std::array<double, 5> graph_step(Backend& backend, const Environment& environmen
 
 TEST(CartPole, FollowsTheEquationsOfGym) {
     const auto backend = make_reference_backend(Precision::f32);
-    const auto environment = make_cart_pole();
+    const auto task = testing::standard_task(R"({"type": "cart_pole"})");
+    const Environment& environment = *environment_of(*task);
     RandomStream rng(random_key(3, "test.actions"), 0);
     for (int episode = 0; episode < 5; ++episode) {
         Pole pole{.x = static_cast<double>(rng.uniform() * 0.1F - 0.05F)};
@@ -77,8 +78,8 @@ TEST(CartPole, FollowsTheEquationsOfGym) {
             const int action = rng.chance(0.5F) ? 1 : 0;
             done = pole.step(action);
             const std::array<double, 2> output{action == 0 ? 1.0 : -1.0, 0.0};
-            state = graph_step(*backend, *environment, {state[0], state[1], state[2], state[3]},
-                               output);
+            state =
+                graph_step(*backend, environment, {state[0], state[1], state[2], state[3]}, output);
             EXPECT_NEAR(state[0], pole.x, 1e-5);
             EXPECT_NEAR(state[1], pole.x_dot, 1e-5);
             EXPECT_NEAR(state[2], pole.theta, 1e-5);
@@ -91,9 +92,10 @@ TEST(CartPole, FollowsTheEquationsOfGym) {
 
 TEST(CartPole, LeavingTheTrackEndsTheEpisode) {
     const auto backend = make_reference_backend(Precision::f32);
-    const auto environment = make_cart_pole();
+    const auto task = testing::standard_task(R"({"type": "cart_pole"})");
+    const Environment& environment = *environment_of(*task);
     const auto done = [&](double x, double x_dot, double theta) {
-        return graph_step(*backend, *environment, {x, x_dot, theta, 0.0}, {0.0, 1.0})[4] != 0.0;
+        return graph_step(*backend, environment, {x, x_dot, theta, 0.0}, {0.0, 1.0})[4] != 0.0;
     };
     EXPECT_FALSE(done(2.39, 0.0, 0.0));
     EXPECT_TRUE(done(2.39, 1.0, 0.0));
@@ -105,9 +107,10 @@ TEST(CartPole, LeavingTheTrackEndsTheEpisode) {
 
 TEST(CartPole, EqualOutputsPushLeft) {
     const auto backend = make_reference_backend(Precision::f32);
-    const auto environment = make_cart_pole();
-    EXPECT_LT(graph_step(*backend, *environment, {0, 0, 0, 0}, {0.5, 0.5})[1], 0.0);
-    EXPECT_GT(graph_step(*backend, *environment, {0, 0, 0, 0}, {0.5, 0.6})[1], 0.0);
+    const auto task = testing::standard_task(R"({"type": "cart_pole"})");
+    const Environment& environment = *environment_of(*task);
+    EXPECT_LT(graph_step(*backend, environment, {0, 0, 0, 0}, {0.5, 0.5})[1], 0.0);
+    EXPECT_GT(graph_step(*backend, environment, {0, 0, 0, 0}, {0.5, 0.6})[1], 0.0);
 }
 
 /// Start of an episode from the words a rollout draws: the key's stream of that episode.

@@ -26,14 +26,20 @@ class Rollout {
     /// @param form whether the network is nodes of the graph, or data that one of them interprets.
     Rollout(std::string_view network, std::int64_t episodes, std::int64_t steps,
             Form form = Form::nodes)
-        : task_(evolve::standard_tasks().make(
-              {{"type", "cart_pole"}, {"episodes", episodes}, {"steps", steps}}, {})),
-          network_(blueprint_from_json(nlohmann::json::parse(network), 4, 2)) {
+        : Rollout(network, {{"type", "cart_pole"}, {"episodes", episodes}, {"steps", steps}},
+                  form) {}
+    /// @param task a config's "task" object, of an environment.
+    Rollout(std::string_view network, const nlohmann::json& task, Form form = Form::nodes)
+        : task_(evolve::standard_tasks().make(task, {})),
+          network_(blueprint_from_json(nlohmann::json::parse(network),
+                                       task_->signature().observations,
+                                       task_->signature().outputs)) {
         if (form == Form::bytecode) {
             bytecode_ = make_bytecode(network_);
             bytecode_.capacity = bytecode_.capacity.rounded();
             bytecode_.words.resize(static_cast<std::size_t>(bytecode_.capacity.words));
-            interpreted_ = std::make_unique<BytecodeNetwork>(4, 2, bytecode_.capacity);
+            interpreted_ = std::make_unique<BytecodeNetwork>(
+                task_->signature().observations, task_->signature().outputs, bytecode_.capacity);
         }
         Graph single;
         const std::int64_t weights = interpreted_ ? bytecode_.capacity.weights : weight_count();

@@ -58,6 +58,23 @@ TEST(Rollout, PerceptronsWithEveryActivation) {
     expect_the_bits_of_the_cpu(test::multilayer_perceptron(16), 3, 100, 37);
 }
 
+TEST(Rollout, EveryEnvironmentIsOneKernelWithTheBitsOfTheCpu) {
+    for (const std::string_view task : {
+             R"({"type": "acrobot", "episodes": 2, "steps": 30})",
+             R"({"type": "cart_pole", "episodes": 2, "variant": "stanley", "steps": 60})",
+             R"({"type": "double_pole", "velocities": false, "fitness": "damping", "steps": 130})",
+             R"({"type": "mountain_car", "episodes": 2, "steps": 60})",
+             R"({"type": "mountain_car_continuous", "episodes": 2, "steps": 60})",
+             R"({"type": "pendulum", "episodes": 2, "steps": 60})",
+             R"({"type": "swing_up", "episodes": 2, "steps": 60})",
+             R"({"type": "t_maze", "episodes": 2, "steps": 60})",
+         }) {
+        SCOPED_TRACE(task);
+        const Rollout rollout(R"({"layers": [{"type": "dense"}]})", nlohmann::json::parse(task));
+        expect_equal_bits(on_cpu(rollout, 9), in_one_kernel(rollout, 9));
+    }
+}
+
 TEST(Rollout, OneEpisodeOfOneIndividual) {
     expect_the_bits_of_the_cpu(test::multilayer_perceptron(16), 1, 50, 1);
 }
