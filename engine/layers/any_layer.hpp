@@ -18,6 +18,7 @@
 #include "cambrian/engine/layers/embedding.hpp"
 #include "cambrian/engine/layers/kmeans.hpp"
 #include "cambrian/engine/layers/multi_head_attention.hpp"
+#include "cambrian/engine/layers/neurons.hpp"
 #include "cambrian/engine/layers/normalisation/batch_norm.hpp"
 #include "cambrian/engine/layers/normalisation/layer_norm.hpp"
 #include "cambrian/engine/layers/normalisation/rms_norm.hpp"
@@ -41,7 +42,7 @@ class AnyLayer {
         std::variant<Dense, RmsNorm, LayerNorm, Softmax, Sequential, Residual, Rnn, Lstm, Gru,
                      MultiHeadAttention, Swiglu, Conv1d, Conv2d, Conv3d, ConvTranspose1d,
                      ConvTranspose2d, ConvTranspose3d, MaxPool2d, AveragePool2d, BatchNorm, Dropout,
-                     Embedding, Kmeans, Parallel, Mamba>;
+                     Embedding, Kmeans, Parallel, Mamba, Neurons>;
 
     AnyLayer() = default;
     template <class L>

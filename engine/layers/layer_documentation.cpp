@@ -20,11 +20,24 @@ std::string integer_range() {
     return "0 to " + std::to_string(widest_layer);
 }
 
+std::string listed(std::span<const std::string_view> names) {
+    std::string text;
+    for (const std::string_view name : names)
+        text += (text.empty() ? "" : ", ") + std::string(name);
+    return text;
+}
+
 template <>
 struct FieldType<std::int64_t> {
     static constexpr std::string_view name = "integer";
     static std::string allowed() { return integer_range(); }
     static std::int64_t refused() { return 0; }
+};
+template <>
+struct FieldType<double> {
+    static constexpr std::string_view name = "number";
+    static std::string allowed() { return {}; }
+    static double refused() { return std::numeric_limits<double>::quiet_NaN(); }
 };
 template <>
 struct FieldType<float> {
@@ -52,11 +65,23 @@ struct FieldType<bool> {
 template <>
 struct FieldType<Activation> {
     static constexpr std::string_view name = "activation";
+    static std::string allowed() { return listed(activation_names); }
+};
+template <>
+struct FieldType<std::vector<Neurons::Neuron>> {
+    static constexpr std::string_view name = "list of neurons";
     static std::string allowed() {
-        std::string names;
-        for (const std::string_view activation : activation_names)
-            names += (names.empty() ? "" : ", ") + std::string(activation);
-        return names;
+        return "activation " + listed(neuron_activation_names) + "; aggregation " +
+               listed(neuron_aggregation_names);
+    }
+};
+template <>
+struct FieldType<std::vector<Neurons::Connection>> {
+    static constexpr std::string_view name = "list of connections";
+    static std::string allowed() {
+        return "source -1 (the constant 1), 0 to in - 1 (inputs), in + n (neuron n); target a "
+               "neuron; delay 0 to " +
+               std::to_string(Neurons::longest_delay) + "; enabled true, false";
     }
 };
 template <>

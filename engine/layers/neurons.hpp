@@ -78,6 +78,12 @@ struct Neurons {
     /// Every input connected to every output.
     static std::optional<Neurons> fitted(const Shape& in, const Shape& out);
 
+    /// Whether both ends of a connection are there.
+    [[nodiscard]] bool has_ends(const Connection& connection) const {
+        const auto count = static_cast<std::int64_t>(neurons.size());
+        return connection.source >= constant && connection.source < in + count &&
+               connection.target >= 0 && connection.target < count;
+    }
     /// What is wrong with the fields, or an empty text.
     [[nodiscard]] std::string_view fault() const;
     /// Throws ShapeError that names the connection which has an end out of range or stands twice,
@@ -111,7 +117,8 @@ struct NeuronPlan {
         std::int64_t length = 0;
     };
 
-    /// Of a layer that was resolved. Throws ShapeError naming the neurons of a cycle.
+    /// Connections without ends, which a layer that was resolved has not, are left out. Throws
+    /// ShapeError naming the neurons of a cycle.
     explicit NeuronPlan(const Neurons& layer);
 
     /// Numbers of connections into a neuron, in their order.

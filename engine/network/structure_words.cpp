@@ -5,6 +5,8 @@
 #include <type_traits>
 #include <variant>
 
+#include "cambrian/engine/core/json/field_json.hpp"
+
 namespace cambrian {
 
 void StructureWords::add(Hash128 value) {
@@ -31,6 +33,9 @@ void StructureWords::add_field(const Value& value) {
             add(static_cast<std::uint64_t>(value));
     } else if constexpr (std::is_enum_v<Value>) {
         add(static_cast<std::uint64_t>(value));
+    } else if constexpr (field_json::Listed<Value>) {
+        std::apply([&](const auto&... field) { (add_field(value.*field.member), ...); },
+                   Value::fields);
     } else if constexpr (requires { add(value); }) {
         add(value);
     } else {

@@ -27,6 +27,7 @@ class StructureWords {
     void add(std::int64_t value) { add(static_cast<std::uint64_t>(value)); }
     void add(int value) { add(std::int64_t{value}); }
     void add(float value) { add(std::uint64_t{std::bit_cast<std::uint32_t>(value)}); }
+    void add(double value) { add(std::bit_cast<std::uint64_t>(value)); }
     void add(bool value) { add(std::uint64_t{value ? 1U : 0U}); }
     void add(Hash128 value);
     void add(std::string_view text);

@@ -39,6 +39,15 @@ void change(OptionalLayer& value) {
     else
         value.layer.front() = RmsNorm{.features = 7};
 }
+void change(double& value) {
+    value *= 1.1;
+}
+void change(std::vector<Neurons::Neuron>& value) {
+    value.push_back({NeuronActivation::hat, NeuronAggregation::median});
+}
+void change(std::vector<Neurons::Connection>& value) {
+    value.push_back({.source = -1, .target = 3, .delay = 2, .enabled = false});
+}
 void change(std::vector<std::int64_t>& value) {
     value.push_back(value.empty() ? 3 : value.back() + 1);
 }

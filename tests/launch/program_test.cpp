@@ -231,6 +231,8 @@ TEST(Program, LayersTellsRangesStatesAndTheNearestType) {
               "decay       in_proj [12, 3], conv_weight [6, 1, 3], x_proj [5, 6], "
               "dt_proj [6, 1], out_proj [3, 6]\n"},
              {"kmeans", "decay       none\n"},
+             {"neurons", "neurons: list of neurons, default [], allowed activation identity, relu"},
+             {"neurons", "weight [9], bias [4]"},
              {"conv2d", "stride: integer, or one for each axis, default 1, allowed 1 or more, one"},
              {"dense", "activation: activation, default \"linear\", allowed linear, relu, silu"},
              {"parallel", "combine: text, default \"concat\", allowed \"concat\", \"add\""}})

@@ -78,7 +78,7 @@ std::vector<Tensor> LayerBench::values(std::int64_t population) const {
                 tensor.elements[e] = static_cast<double>(activations[i - real_inputs_]);
             if (is_id(i))
                 tensor.elements[e] = std::clamp(std::round(tensor.elements[e]), -1.0, 1.0) + 1.5;
-            if (is_statistic(i)) tensor.elements[e] = 0.5 + std::abs(tensor.elements[e]);
+            if (is_positive(i)) tensor.elements[e] = 0.5 + std::abs(tensor.elements[e]);
         }
         result.push_back(std::move(tensor));
     }
@@ -90,9 +90,11 @@ bool LayerBench::is_id(std::size_t input) const {
     return input == 0 && std::holds_alternative<Embedding>(layer_.variant());
 }
 
-bool LayerBench::is_statistic(std::size_t input) const {
+bool LayerBench::is_positive(std::size_t input) const {
     const std::size_t first = 1 + layer_.state().size();
-    return input >= first && input < real_inputs_ && layer_.parameters()[input - first].buffer;
+    if (input < first || input >= real_inputs_) return false;
+    const ParameterSpec spec = layer_.parameters()[input - first];
+    return spec.buffer || spec.name.ends_with("time_constant");
 }
 
 Graph LayerBench::vmap() const {

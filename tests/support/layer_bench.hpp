@@ -27,9 +27,8 @@ class LayerBench {
     [[nodiscard]] const AnyLayer& layer() const { return layer_; }
     [[nodiscard]] std::size_t real_inputs() const { return real_inputs_; }
     /// Values for all inputs, standard normals (ids of an embedding 0.5 to 2.5, running statistics
-    /// positive) and the layer's own activation codes. The values of
-    /// individual i are the same in any population; x is shared by all
-    /// unless it is the only input.
+    /// and time constants positive) and the layer's own activation codes. The values of individual
+    /// i are the same in any population; x is shared by all unless it is the only input.
     [[nodiscard]] std::vector<Tensor> values(std::int64_t population = 0) const;
     /// The graph with the inputs from first_own() on per individual.
     [[nodiscard]] Graph vmap() const;
@@ -42,7 +41,7 @@ class LayerBench {
   private:
     [[nodiscard]] Graph built(bool with_gradients) const;
     [[nodiscard]] bool is_id(std::size_t input) const;
-    [[nodiscard]] bool is_statistic(std::size_t input) const;
+    [[nodiscard]] bool is_positive(std::size_t input) const;
 
     AnyLayer layer_;
     Shape row_;

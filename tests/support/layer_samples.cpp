@@ -88,6 +88,23 @@ const std::vector<Text>& further_uses() {
              {"type": "residual", "layers": [{"type": "rms_norm"}, {"type": "swiglu"}]},
              {"type": "gru", "hidden": 3}]})",
          {4}},
+        {"neurons_of_a_sequence", R"({"type": "neurons", "in": 3, "out": 2})", {2, 3}},
+        {"neurons_with_state",
+         R"({"type": "neurons", "out": 2, "neurons": [
+             {"activation": "tanh"}, {"activation": "elu", "aggregation": "median"},
+             {"activation": "sin", "aggregation": "product"}], "connections": [
+             {"source": 0, "target": 0}, {"source": 2, "target": 0, "delay": 1},
+             {"source": 4, "target": 0, "delay": 2}, {"source": 1, "target": 2, "delay": 3},
+             {"source": 0, "target": 2}, {"source": 3, "target": 1, "delay": 1},
+             {"source": 4, "target": 1}, {"source": 0, "target": 1, "delay": 1},
+             {"source": -1, "target": 1}]})",
+         {2}},
+        {"neurons_continuous",
+         R"({"type": "neurons", "out": 1, "continuous": true, "time_step": 0.3, "neurons": [
+             {"activation": "tanh"}, {"activation": "leaky_relu", "aggregation": "max"}],
+             "connections": [{"source": 0, "target": 1}, {"source": 1, "target": 1},
+             {"source": 3, "target": 0}, {"source": 2, "target": 1, "delay": 1}]})",
+         {2}},
         {"residual_of_the_one_before",
          R"({"type": "sequential", "layers": [
              {"type": "dense", "out": 3, "activation": "tanh"}, {"type": "residual"}]})",

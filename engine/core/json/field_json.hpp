@@ -45,6 +45,8 @@ template <Choice Value>
 void read(Value& value, const nlohmann::json& source, std::string_view path, Range) {
     value = static_cast<Value>(json_read::choice(source, path, choice_names(value)));
 }
+template <Listed Value>
+void read(Value& value, const nlohmann::json& source, std::string_view path, Range);
 template <class Element>
 void read(std::vector<Element>& values, const nlohmann::json& source, std::string_view path,
           Range range) {
@@ -55,8 +57,6 @@ void read(std::vector<Element>& values, const nlohmann::json& source, std::strin
         values.push_back(std::move(element));
     }
 }
-template <Listed Value>
-void read(Value& value, const nlohmann::json& source, std::string_view path, Range);
 
 void write(nlohmann::ordered_json& target, std::int64_t value);
 void write(nlohmann::ordered_json& target, std::uint64_t value);

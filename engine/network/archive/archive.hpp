@@ -92,8 +92,9 @@ class ArchiveReader {
   private:
     struct State;
 
-    void read(Activation& value);
-    void read_width(std::int64_t& value);
+    template <class Choice>
+    void read_choice(Choice& value);
+    void read_width(std::int64_t& value, std::int64_t least = 0);
     void read_widths(std::vector<std::int64_t>& values);
     void read_layers(std::vector<AnyLayer>& layers);
     template <class Value>

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/core/json/field_json.hpp"
 #include "cambrian/engine/layers/chain.hpp"
 #include "cambrian/engine/layers/support/width.hpp"
 #include "cambrian/engine/network/archive/archive.hpp"
@@ -158,17 +159,19 @@ void ArchiveReader::read(std::vector<std::byte>& bytes) {
     array(bytes);
 }
 
-void ArchiveReader::read(Activation& value) {
+template <class Choice>
+void ArchiveReader::read_choice(Choice& value) {
     std::string text;
     read(text);
-    const auto found = std::ranges::find(activation_names, text);
-    if (found == activation_names.end()) fail("it names an unknown activation");
-    value = static_cast<Activation>(found - activation_names.begin());
+    const std::span<const std::string_view> names = choice_names(value);
+    const auto found = std::ranges::find(names, text);
+    if (found == names.end()) fail("it names an unknown activation or aggregation");
+    value = static_cast<Choice>(found - names.begin());
 }
 
-void ArchiveReader::read_width(std::int64_t& value) {
+void ArchiveReader::read_width(std::int64_t& value, std::int64_t least) {
     read(value);
-    if (value < 0 || value > widest_layer) fail("a width is out of range");
+    if (value < least || value > widest_layer) fail("a width is out of range");
 }
 
 void ArchiveReader::read_widths(std::vector<std::int64_t>& values) {
@@ -189,7 +192,7 @@ void ArchiveReader::read(AnyLayer& layer) {
     read(type);
     std::optional<AnyLayer> result = default_layer(type);
     if (!result) fail(unknown_layer_type(type.substr(0, 40)));
-    const auto field = [this](auto& value) {
+    const auto field = [this](const auto& self, auto& value, const FieldRange& range) {
         using Value = std::remove_cvref_t<decltype(value)>;
         if constexpr (std::is_same_v<Value, std::vector<AnyLayer>>) {
             read_layers(value);
@@ -207,15 +210,32 @@ void ArchiveReader::read(AnyLayer& layer) {
                 element = flag;
             }
         } else if constexpr (std::is_same_v<Value, std::int64_t>) {
-            read_width(value);
+            read_width(value, static_cast<std::int64_t>(range.min));
+        } else if constexpr (field_json::Choice<Value>) {
+            read_choice(value);
+        } else if constexpr (field_json::Listed<Value>) {
+            std::apply(
+                [&](const auto&... entry) {
+                    (self(self, value.*entry.member, entry.range.value_or(FieldRange{})), ...);
+                },
+                Value::fields);
+        } else if constexpr (requires {
+                                 requires field_json::Listed<typename Value::value_type>;
+                             }) {
+            // The shortest one is two names, with the lengths of both.
+            value.resize(static_cast<std::size_t>(read_count(2 * sizeof(std::uint64_t))));
+            for (auto& element : value) self(self, element, range);
         } else {
             read(value);
         }
     };
     std::visit(
         [&field](auto& concrete) {
-            std::apply([&](const auto&... entry) { (field(concrete.*entry.member), ...); },
-                       std::remove_cvref_t<decltype(concrete)>::fields);
+            std::apply(
+                [&](const auto&... entry) {
+                    (field(field, concrete.*entry.member, FieldRange{}), ...);
+                },
+                std::remove_cvref_t<decltype(concrete)>::fields);
         },
         result->variant());
     if (const std::string_view fault = result->fault(); !fault.empty()) fail(fault);

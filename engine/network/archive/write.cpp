@@ -4,6 +4,7 @@
 #include <streambuf>
 #include <type_traits>
 
+#include "cambrian/engine/core/json/field_json.hpp"
 #include "cambrian/engine/network/archive/archive.hpp"
 
 namespace cambrian {
@@ -92,13 +93,16 @@ void ArchiveWriter::write(std::span<const std::byte> bytes) {
 
 void ArchiveWriter::write(const AnyLayer& layer) {
     write(layer.type());
-    const auto field = [this](const auto& value) {
+    const auto field = [this](const auto& self, const auto& value) {
         using Value = std::remove_cvref_t<decltype(value)>;
         if constexpr (std::ranges::range<Value> && !std::is_same_v<Value, std::string>) {
             write(static_cast<std::uint64_t>(value.size()));
-            for (const auto& element : value) write(element);
-        } else if constexpr (std::is_same_v<Value, Activation>) {
-            write(name(value));
+            for (const auto& element : value) self(self, element);
+        } else if constexpr (field_json::Listed<Value>) {
+            std::apply([&](const auto&... entry) { (self(self, value.*entry.member), ...); },
+                       Value::fields);
+        } else if constexpr (field_json::Choice<Value>) {
+            write(choice_names(value)[static_cast<std::size_t>(value)]);
         } else if constexpr (std::is_same_v<Value, std::string>) {
             write(std::string_view(value));
         } else {
@@ -107,7 +111,7 @@ void ArchiveWriter::write(const AnyLayer& layer) {
     };
     std::visit(
         [&field](const auto& concrete) {
-            std::apply([&](const auto&... entry) { (field(concrete.*entry.member), ...); },
+            std::apply([&](const auto&... entry) { (field(field, concrete.*entry.member), ...); },
                        std::remove_cvref_t<decltype(concrete)>::fields);
         },
         layer.variant());

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <numeric>
 #include <utility>
 
@@ -129,6 +130,49 @@ std::optional<AnyLayer> draw_kmeans(LayerDraw& draw, const Shape& row, int /*dep
                   .output = draw.chance(0.5F) ? "probabilities" : "features"};
 }
 
+/// Any activation or aggregation but products and powers, which overflow where they follow each
+/// other.
+Neurons::Neuron draw_neuron(LayerDraw& draw) {
+    for (;;) {
+        const auto activation = draw.number(0, std::ssize(neuron_activation_names) - 1);
+        const auto aggregation = draw.number(0, std::ssize(neuron_aggregation_names) - 1);
+        const Neurons::Neuron neuron{static_cast<NeuronActivation>(activation),
+                                     static_cast<NeuronAggregation>(aggregation)};
+        if (neuron.activation != NeuronActivation::square &&
+            neuron.activation != NeuronActivation::cube &&
+            neuron.aggregation != NeuronAggregation::product)
+            return neuron;
+    }
+}
+
+std::optional<AnyLayer> draw_neurons(LayerDraw& draw, const Shape& row, int /*depth*/) {
+    Neurons layer;
+    layer.in = draw.vector_width(row);
+    layer.out = draw.number(1, 8);
+    const std::int64_t count = layer.out + draw.number(0, 8);
+    const bool recurrent = layer.in == row.elements() && draw.chance(0.3F);
+    layer.continuous = recurrent && draw.chance(0.5F);
+    for (std::int64_t i = 0; i < count; ++i) layer.neurons.push_back(draw_neuron(draw));
+    for (std::int64_t i = draw.number(0, 4 * count); i > 0; --i) {
+        const std::int64_t target = draw.number(0, count - 1);
+        const std::int64_t delay = recurrent && draw.chance(0.5F) ? draw.number(1, 3) : 0;
+        // Without a delay from later neurons to earlier ones.
+        const std::int64_t neuron = draw.number(delay > 0 ? 0 : target + 1, count);
+        const Neurons::Connection connection{
+            .source = neuron < count ? layer.in + neuron : draw.number(-1, layer.in - 1),
+            .target = target,
+            .delay = delay,
+            .enabled = draw.chance(0.9F)};
+        const auto same_ends = [&](const Neurons::Connection& other) {
+            return other.source == connection.source && other.target == target &&
+                   other.delay == delay;
+        };
+        if (std::ranges::none_of(layer.connections, same_ends))
+            layer.connections.push_back(connection);
+    }
+    return layer;
+}
+
 /// Branches like the first where they must give equal rows.
 bool fill_branches(LayerDraw& draw, Parallel& layer, bool equal, const Shape& row, int depth) {
     const std::int64_t count = draw.number(1, 3);
@@ -205,6 +249,7 @@ constexpr std::array rows{
     DrawRow{Kmeans::name, draw_kmeans},
     DrawRow{Parallel::name, draw_parallel},
     DrawRow{Mamba::name, draw_mamba},
+    DrawRow{Neurons::name, draw_neurons},
 };
 
 std::int64_t weights_of(const AnyLayer& layer) {

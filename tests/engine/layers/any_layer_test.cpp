@@ -106,13 +106,13 @@ std::vector<std::string_view> joining(const Shape& in, const Shape& out) {
 
 TEST(AnyLayer, FittedLayersJoinRows) {
     EXPECT_THAT(joining({3}, {5}), ElementsAre("dense", "sequential", "rnn", "lstm", "gru",
-                                               "embedding", "kmeans", "parallel"));
+                                               "embedding", "kmeans", "parallel", "neurons"));
     // Whatever keeps the shape of its rows joins those of one shape: new layers, too.
     EXPECT_THAT(
         joining({4}, {4}),
         IsSupersetOf({"dense", "rms_norm", "layer_norm", "softmax", "sequential", "residual", "rnn",
                       "lstm", "gru", "multi_head_attention", "swiglu", "batch_norm", "dropout",
-                      "embedding", "kmeans", "parallel", "mamba"}));
+                      "embedding", "kmeans", "parallel", "mamba", "neurons"}));
     EXPECT_THAT(
         joining({2, 6}, {2, 6}),
         IsSupersetOf({"rms_norm", "layer_norm", "softmax", "residual", "multi_head_attention",
@@ -123,7 +123,7 @@ TEST(AnyLayer, FittedLayersJoinRows) {
     EXPECT_THAT(joining({2, 3, 2}, {5, 6, 4}), ElementsAre("conv_transpose2d"));
     EXPECT_THAT(joining({2, 3, 2, 4}, {5, 3, 2, 4}), ElementsAre("conv3d", "conv_transpose3d"));
     EXPECT_THAT(joining({2, 3, 2}, {7}), ElementsAre("dense", "sequential", "rnn", "lstm", "gru",
-                                                     "embedding", "kmeans", "parallel"));
+                                                     "embedding", "kmeans", "parallel", "neurons"));
     EXPECT_THAT(joining({6, 6, 6}, {5, 5, 5}), ElementsAre());
     EXPECT_THAT([] { static_cast<void>(fitted_layer("rmsnorm", {2}, {2})); },
                 ThrowsMessage<ConfigError>(
