@@ -116,7 +116,9 @@ class NeuronStep {
         const Var target = activate(sum, activation);
         if (!layer_.continuous) return target;
         const Var last = before(layer_.in + neuron, 1);
-        const Var rate = layer_.time_step / own(1, neuron);
+        // As a float, which bytecode holds.
+        const auto step = static_cast<double>(static_cast<float>(layer_.time_step));
+        const Var rate = step / own(1, neuron);
         return last + rate * (target - last);
     }
 

@@ -1,11 +1,15 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cmath>
 #include <numbers>
+#include <span>
+#include <vector>
 
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/elementary.hpp"
 #include "cambrian/engine/network/bytecode/bytecode_table.hpp"
+#include "cambrian/engine/network/bytecode/neuron_table.hpp"
 #include "cambrian/engine/reference/kernels.hpp"
 
 // Networks that are data, one instruction and one row after another.
@@ -46,6 +50,11 @@ struct Arithmetic {
         return function(
             x, [](double v) { return 1.0 / v; }, [](float v) { return elementary::reciprocal(v); });
     }
+    [[nodiscard]] double quotient(double a, double b) const {
+        if (precision == Precision::f64) return a / b;
+        return static_cast<double>(
+            elementary::divide(static_cast<float>(a), static_cast<float>(b)));
+    }
     [[nodiscard]] double gelu(double x) const {
         const double cube = mul(mul(x, x), x);
         const double inner = add(x, mul(constant(0.044715), cube));
@@ -70,6 +79,99 @@ struct Arithmetic {
         return x;
     }
 };
+
+/// The activations of neurons, in the order of their codes.
+constexpr std::array<double (*)(const Arithmetic&, double), neuron_activation_names.size()>
+    neuron_activations{
+        [](const Arithmetic&, double x) { return x; },
+        [](const Arithmetic&, double x) { return x > 0.0 ? x : 0.0; },
+        [](const Arithmetic& m, double x) { return m.mul(x, m.sigmoid(x)); },
+        [](const Arithmetic& m, double x) { return m.gelu(x); },
+        [](const Arithmetic& m, double x) { return m.tanh(x); },
+        [](const Arithmetic& m, double x) { return m.sigmoid(x); },
+        [](const Arithmetic& m, double x) { return m.sigmoid(m.mul(m.constant(4.9), x)); },
+        [](const Arithmetic& m, double x) {
+            return m.function(
+                x, [](double v) { return std::sin(v); },
+                [](float v) { return elementary::sin(v); });
+        },
+        [](const Arithmetic& m, double x) {
+            return m.function(
+                x, [](double v) { return std::cos(v); },
+                [](float v) { return elementary::cos(v); });
+        },
+        [](const Arithmetic& m, double x) { return m.exp(-m.mul(x, x)); },
+        [](const Arithmetic&, double x) { return std::abs(x); },
+        [](const Arithmetic& m, double x) { return m.mul(x, x); },
+        [](const Arithmetic& m, double x) { return m.mul(m.mul(x, x), x); },
+        [](const Arithmetic& m, double x) {
+            return x > 0.0 ? x
+                           : m.function(
+                                 x, [](double v) { return std::expm1(v); },
+                                 [](float v) { return elementary::expm1(v); });
+        },
+        [](const Arithmetic& m, double x) { return x > 0.0 ? x : m.mul(m.constant(0.01), x); },
+        [](const Arithmetic& m, double x) {
+            const double power = m.exp(x < -x ? x : -x);
+            const double rest = m.function(
+                power, [](double v) { return std::log1p(v); },
+                [](float v) { return elementary::log1p(v); });
+            return m.add(0.0 > x ? 0.0 : x, rest);
+        },
+        [](const Arithmetic&, double x) {
+            const double above = x > -1.0 ? x : -1.0;
+            return above < 1.0 ? above : 1.0;
+        },
+        [](const Arithmetic& m, double x) {
+            const double height = m.add(1.0, -std::abs(x));
+            return height > 0.0 ? height : 0.0;
+        },
+        [](const Arithmetic&, double x) { return x > 0.0 ? 1.0 : (x < 0.0 ? -1.0 : 0.0); },
+        [](const Arithmetic&, double x) { return x > 0.0 ? 1.0 : 0.0; },
+    };
+
+template <class Join>
+double fold(std::span<const double> terms, Join join) {
+    double total = terms[0];
+    for (const double term : terms.subspan(1)) total = join(total, term);
+    return total;
+}
+double sum_of(const Arithmetic& m, std::span<const double> terms) {
+    return fold(terms, [&](double all, double one) { return m.add(all, one); });
+}
+double median_of(const Arithmetic& m, std::span<const double> terms) {
+    std::vector<double> sorted(terms.begin(), terms.end());
+    std::ranges::stable_sort(
+        sorted, [](double a, double b) { return a < b || (!std::isnan(a) && std::isnan(b)); });
+    const double upper = sorted[sorted.size() / 2];
+    if (sorted.size() % 2 == 1) return upper;
+    return m.mul(m.add(sorted[sorted.size() / 2 - 1], upper), 0.5);
+}
+
+/// The aggregations of neurons, in the order of their codes.
+constexpr std::array<double (*)(const Arithmetic&, std::span<const double>),
+                     neuron_aggregation_names.size()>
+    neuron_aggregations{
+        sum_of,
+        [](const Arithmetic& m, std::span<const double> terms) {
+            return fold(terms, [&](double all, double one) { return m.mul(all, one); });
+        },
+        [](const Arithmetic&, std::span<const double> terms) {
+            return fold(terms, [](double all, double one) { return one > all ? one : all; });
+        },
+        [](const Arithmetic&, std::span<const double> terms) {
+            return fold(terms, [](double all, double one) { return one < all ? one : all; });
+        },
+        [](const Arithmetic& m, std::span<const double> terms) {
+            return m.quotient(sum_of(m, terms), static_cast<double>(terms.size()));
+        },
+        median_of,
+        [](const Arithmetic&, std::span<const double> terms) {
+            return fold(terms, [](double all, double one) {
+                return std::abs(all) < std::abs(one) ? one : all;
+            });
+        },
+    };
 
 /// One row of one individual.
 class RowRun {
@@ -204,6 +306,45 @@ class RowRun {
             state(instruction, i) = at(instruction.source, i);
     }
 
+    void neurons(const Instruction& instruction) {
+        const NeuronTable table(instruction);
+        const auto place = [this](std::int64_t first) -> double& {
+            return memory_[static_cast<std::size_t>(first)];
+        };
+        place(table.one()) = 1.0;
+        for (std::int64_t i = 0; i < table.state(); ++i)
+            place(table.first_state() + i) = state(instruction, i);
+        const std::int32_t* record = table.first_record();
+        std::int64_t own = 0;
+        for (std::int64_t n = 0; n < table.neurons(); ++n) {
+            const NeuronTable::Record neuron = table.record(record);
+            std::vector<double> terms;
+            for (std::int64_t i = 0; i < neuron.inputs; ++i)
+                terms.push_back(math_.mul(place(neuron.places[i]),
+                                          gain(instruction, own + table.before_inputs() + i)));
+            double value = gain(instruction, own);
+            if (!terms.empty()) {
+                const auto how = static_cast<std::size_t>(neuron.aggregation);
+                value = math_.add(neuron_aggregations.at(how)(math_, terms), value);
+            }
+            value =
+                neuron_activations.at(static_cast<std::size_t>(neuron.activation))(math_, value);
+            if (table.continuous()) {
+                const double last = place(record[1]);
+                const double rate = math_.quotient(static_cast<double>(table.time_step()),
+                                                   gain(instruction, own + 1));
+                value = math_.add(last, math_.mul(rate, math_.add(value, -last)));
+            }
+            place(table.first_value() + n) = value;
+            record += neuron.words;
+            own += neuron.words;
+        }
+        for (std::int64_t i = 0; i < instruction.out; ++i)
+            at(instruction.result, i) = place(table.outputs()[i]);
+        for (std::int64_t i = 0; i < table.state(); ++i)
+            state(instruction, i) = place(table.next_state()[i]);
+    }
+
     Arithmetic math_;
     const Elements& weights_;
     std::span<double> memory_;
@@ -211,27 +352,21 @@ class RowRun {
 
     /// In the order of BytecodeOp.
     static constexpr std::array<void (RowRun::*)(const Instruction&), bytecode_op_count> rows{
-        &RowRun::end,         &RowRun::dense,      &RowRun::rnn,        &RowRun::rms_norm,
-        &RowRun::layer_norm,  &RowRun::softmax,    &RowRun::add,        &RowRun::scale_add,
-        &RowRun::project_add, &RowRun::load_state, &RowRun::store_state};
+        &RowRun::end,         &RowRun::dense,      &RowRun::rnn,         &RowRun::rms_norm,
+        &RowRun::layer_norm,  &RowRun::softmax,    &RowRun::add,         &RowRun::scale_add,
+        &RowRun::project_add, &RowRun::load_state, &RowRun::store_state, &RowRun::neurons};
 };
 
 void RowRun::run(const BytecodeInstruction& instruction) {
     (this->*rows[static_cast<std::size_t>(instruction.op)])(instruction);
 }
 
-BytecodeInstruction instruction_at(const Elements& bytecode, std::size_t position) {
-    const auto word = [&](std::size_t i) {
-        return static_cast<std::int32_t>(bytecode.at(position + i));
-    };
-    return {static_cast<BytecodeOp>(word(0)),
-            word(1),
-            word(2),
-            word(3),
-            word(4),
-            word(5),
-            word(6),
-            word(7)};
+/// A bytecode of held integers as words.
+std::vector<std::int32_t> words_of(const Elements& bytecode) {
+    std::vector<std::int32_t> words;
+    words.reserve(bytecode.size());
+    for (const double word : bytecode) words.push_back(static_cast<std::int32_t>(word));
+    return words;
 }
 
 }  // namespace
@@ -245,6 +380,12 @@ void interpret(const Call& call) {
                                     .weights = static_cast<std::int64_t>(call.operand(1).size()),
                                     .state = static_cast<std::int64_t>(states),
                                     .memory = interpret.memory};
+    const std::vector<std::int32_t> bytecode = words_of(call.operand(0));
+    const auto checked = [&](const BytecodeInstruction* instruction) {
+        const auto before = reinterpret_cast<const std::int32_t*>(instruction) - bytecode.data();
+        CAMBRIAN_ASSERT(fits(*instruction, capacity.words - before, capacity));
+        return instruction;
+    };
     call.results[1] = call.operand(3);
     std::vector<double> memory(static_cast<std::size_t>(interpret.memory));
     const std::size_t count = call.operand(2).size() / inputs;
@@ -253,16 +394,12 @@ void interpret(const Call& call) {
         std::copy_n(first, inputs, memory.begin());
         RowRun row({call.precision}, call.operand(1), memory,
                    std::span(call.results[1]).subspan(i * states, states));
-        std::size_t position = 0;
-        BytecodeInstruction instruction = instruction_at(call.operand(0), position);
-        while (instruction.op != BytecodeOp::end) {
-            CAMBRIAN_ASSERT(fits(instruction, capacity));
-            row.run(instruction);
-            position += bytecode_instruction_words;
-            instruction = instruction_at(call.operand(0), position);
-        }
-        CAMBRIAN_ASSERT(fits(instruction, capacity) && instruction.in == interpret.outputs);
-        std::copy_n(memory.begin() + instruction.source, outputs,
+        const auto* instruction =
+            checked(reinterpret_cast<const BytecodeInstruction*>(bytecode.data()));
+        for (; instruction->op != BytecodeOp::end; instruction = checked(next(instruction)))
+            row.run(*instruction);
+        CAMBRIAN_ASSERT(instruction->in == interpret.outputs);
+        std::copy_n(memory.begin() + instruction->source, outputs,
                     call.results[0].begin() + static_cast<std::ptrdiff_t>(i * outputs));
     }
 }

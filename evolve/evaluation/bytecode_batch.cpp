@@ -14,10 +14,16 @@ constexpr std::array<std::int64_t, 3> max_weights{1024, 8192, 65536};
 static_assert(BytecodeBatch::class_count == 2 * max_weights.size());
 /// Working memory lies in registers or the first cache; more of it is slower than a graph.
 constexpr std::int64_t max_memory = 256;
+/// Of graphs of neurons, which are many small structures: compiling each is slower than anything.
+constexpr std::int64_t max_neuron_memory = 8192;
 constexpr std::size_t part_size = 256;
 
 bool fits_a_class(const Structure::BytecodeForm& form) {
-    return form.capacity.weights <= max_weights.back() && form.capacity.memory <= max_memory;
+    const bool neurons = std::ranges::any_of(form.packings, [](const BytecodePacking& packing) {
+        return packing.op == BytecodeOp::neurons;
+    });
+    return form.capacity.weights <= max_weights.back() &&
+           form.capacity.memory <= (neurons ? max_neuron_memory : max_memory);
 }
 
 }  // namespace
@@ -69,8 +75,11 @@ void BytecodeBatch::write_bytecode(std::size_t index, std::int64_t first_weight,
     const std::vector<std::int32_t>& words = forms_[index]->words;
     CAMBRIAN_ASSERT(words.size() <= bytecode.size());
     std::ranges::copy(words, bytecode.begin());
-    for (std::size_t i = weights_word; i < words.size(); i += bytecode_instruction_words)
-        bytecode[i] += static_cast<std::int32_t>(first_weight);
+    for (std::size_t i = 0; i < words.size();) {
+        bytecode[i + weights_word] += static_cast<std::int32_t>(first_weight);
+        const auto* instruction = reinterpret_cast<const BytecodeInstruction*>(&words[i]);
+        i += static_cast<std::size_t>(bytecode_length(*instruction));
+    }
 }
 
 void BytecodeBatch::pack_weights(std::size_t index, std::span<const float> weights,

@@ -15,17 +15,18 @@ namespace {
 std::uint64_t path_of(std::span<const std::int32_t> words) {
     constexpr std::size_t instructions = 9;
     constexpr unsigned bits = 7;
-    const auto length = static_cast<std::size_t>(bytecode_instruction_words);
     std::uint64_t path = 0;
-    for (std::size_t i = 0; i < instructions; ++i) {
+    for (std::size_t i = 0, at = 0; i < instructions; ++i) {
         path <<= bits;
-        if (words.size() < (i + 1) * length) {
+        if (at >= words.size()) {
             continue;
         }
-        const std::int32_t op = words[i * length];
-        const bool activates = op == static_cast<std::int32_t>(BytecodeOp::dense);
-        const std::int32_t code = activates ? words[i * length + length - 1] : 0;
-        path |= static_cast<std::uint64_t>(op) << 3U | (static_cast<std::uint64_t>(code) & 7U);
+        const auto& instruction = *reinterpret_cast<const BytecodeInstruction*>(&words[at]);
+        const bool activates = instruction.op == BytecodeOp::dense;
+        const std::int32_t code = activates ? instruction.detail : 0;
+        path |= static_cast<std::uint64_t>(instruction.op) << 3U |
+                (static_cast<std::uint64_t>(code) & 7U);
+        at += static_cast<std::size_t>(bytecode_length(instruction));
     }
     return path;
 }

@@ -6,6 +6,7 @@
 
 #include "cambrian/engine/core/random.hpp"
 #include "cambrian/engine/graph/builders/builders.hpp"
+#include "cambrian/engine/layers/layer_json.hpp"
 #include "cambrian/engine/network/bytecode/bytecode.hpp"
 
 namespace cambrian::test {
@@ -370,6 +371,32 @@ Bytecode bytecode_of_everything() {
                        3, 2);
 }
 
+/// Outputs of neurons with every activation and aggregation, whose inputs are those of the network
+/// and the past: a long chain would make much of a rounding.
+Bytecode bytecode_of_neurons(bool continuous) {
+    Neurons layer;
+    layer.in = 3;
+    layer.out = 2;
+    layer.continuous = continuous;
+    const auto count = layer.out + std::ssize(neuron_activation_names);
+    const auto aggregations = std::ssize(neuron_aggregation_names);
+    for (std::int64_t i = 0; i < count; ++i) {
+        layer.neurons.push_back({});
+        if (i < layer.out) continue;
+        layer.neurons.back() = {static_cast<NeuronActivation>(i - layer.out),
+                                static_cast<NeuronAggregation>(i % aggregations)};
+        layer.connections.push_back({.source = i % layer.in, .target = i});
+        layer.connections.push_back({.source = layer.in + i % 4, .target = i, .delay = 1 + i % 2});
+        if (i % 2 == 0) layer.connections.push_back({.source = (i + 1) % layer.in, .target = i});
+        layer.connections.push_back({.source = Neurons::constant, .target = i});
+        layer.connections.push_back({.source = layer.in + i, .target = i % layer.out});
+    }
+    layer.neurons[0].activation = NeuronActivation::identity;
+    nlohmann::json network;
+    network["layers"].push_back(nlohmann::json(to_json(AnyLayer(layer))));
+    return make_bytecode(Network(blueprint_from_json(network, 3, 2)));
+}
+
 void add_interpret(Cases& cases) {
     struct Rows {
         Bytecode bytecode;
@@ -383,7 +410,8 @@ void add_interpret(Cases& cases) {
          {Rows{bytecode_of(perceptron, 4, 2), {4}, 2},
           Rows{bytecode_of(perceptron, 4, 2), {65, 4}, 2},
           Rows{bytecode_of(perceptron, 1, 1), {2, 3, 1}, 1},
-          Rows{bytecode_of(norm, 65, 3), {3, 65}, 3}, Rows{bytecode_of_everything(), {1, 3}, 2},
+          Rows{bytecode_of(norm, 65, 3), {3, 65}, 3}, Rows{bytecode_of_neurons(false), {67, 3}, 2},
+          Rows{bytecode_of_neurons(true), {5, 3}, 2}, Rows{bytecode_of_everything(), {1, 3}, 2},
           Rows{bytecode_of_everything(), {17, 3}, 2}}) {
         // A network without state still has an operand for one word of it.
         const Shape state = with_last(rows, std::max<std::int64_t>(1, bytecode.capacity.state));
@@ -394,7 +422,8 @@ void add_interpret(Cases& cases) {
                           {Range::wide, state}},
                          InterpretAttribute{.outputs = outputs,
                                             .memory = bytecode.capacity.memory,
-                                            .weights = bytecode.capacity.weights},
+                                            .weights = bytecode.capacity.weights,
+                                            .neurons = bytecode.capacity.neurons},
                          {{with_last(rows, outputs)}, {state}}});
     }
 }

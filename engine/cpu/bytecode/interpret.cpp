@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/cpu/bytecode/rows.hpp"
 #include "cambrian/engine/cpu/execution/compiled_graph.hpp"
 #include "cambrian/engine/cpu/execution/kernel_table.hpp"
@@ -50,6 +51,7 @@ class InterpretKernel : public Kernel {
                 continue;
             }
             run.bytecode = frame.at<std::int32_t>(bytecode_) + i * bytecode_.stride;
+            CAMBRIAN_EXPECT(bytecode_fits(run.bytecode, run.capacity));
             run.weights = frame.at<float>(weights_) + i * weights_.stride;
             run_bytecode(run, frame.at<float>(rows_) + i * rows_.stride, count_, outputs, state);
         }

@@ -10,6 +10,7 @@
 #include "cambrian/engine/core/simd/lanes.hpp"
 #include "cambrian/engine/cpu/kernels/rows.hpp"
 #include "cambrian/engine/network/bytecode/bytecode_table.hpp"
+#include "cambrian/engine/network/bytecode/neuron_table.hpp"
 
 namespace cambrian::cpu {
 namespace {
@@ -77,6 +78,10 @@ class RowsOfOne {
         return all + first;
     }
     [[nodiscard]] static float weight(const float* weights, std::int64_t i) { return weights[i]; }
+    /// The weight of number `number` of a word.
+    [[nodiscard]] static float weight_of(const float* weights, std::int64_t i, std::int64_t) {
+        return weights[i];
+    }
 
     [[nodiscard]] Vector at(const float* words, std::int64_t i, std::int64_t = 0) const {
         return load<lanes>(words + i * rows_);
@@ -140,6 +145,10 @@ class RowsOfMany {
     }
     [[nodiscard]] static Vector weight(const float* weights, std::int64_t i) {
         return load<max_lanes>(weights + i * max_lanes);
+    }
+    [[nodiscard]] static float weight_of(const float* weights, std::int64_t i,
+                                         std::int64_t number) {
+        return weights[i * max_lanes + number % max_lanes];
     }
 
     [[nodiscard]] static Vector at(const float* words, std::int64_t i, std::int64_t row) {
@@ -294,7 +303,7 @@ class Chunk {
 
     /// Runs the bytecode; → the last instruction.
     const BytecodeInstruction& run(const BytecodeInstruction* instruction) const {
-        for (; instruction->op != BytecodeOp::end; ++instruction)
+        for (; instruction->op != BytecodeOp::end; instruction = next(instruction))
             (this->*ops[static_cast<std::size_t>(instruction->op)])(*instruction);
         return *instruction;
     }
@@ -440,15 +449,142 @@ class Chunk {
         words_.save_state(at(source), instruction.other, width, state_);
     }
 
+    /// The inputs of one neuron.
+    struct Inputs {
+        std::int64_t count = 0;
+        const std::int32_t* places = nullptr;
+        const float* weights = nullptr;
+    };
+    [[nodiscard]] Row term(const Inputs& inputs, std::int64_t i, std::int64_t v) const {
+        return words_.at(run_.memory, inputs.places[i], v) * Words::weight(inputs.weights, i);
+    }
+    /// join(total, term) over the inputs, of all vectors of a word.
+    template <class Join>
+    void fold(const Inputs& inputs, Row* total, Join join) const {
+        for (std::size_t v = 0; v < vectors; ++v)
+            total[v] = term(inputs, 0, static_cast<std::int64_t>(v));
+        for (std::int64_t i = 1; i < inputs.count; ++i)
+            for (std::size_t v = 0; v < vectors; ++v)
+                total[v] = join(total[v], term(inputs, i, static_cast<std::int64_t>(v)));
+    }
+    void sum_of(const Inputs& inputs, Row* total) const {
+        fold(inputs, total, [](const Row& all, const Row& one) { return all + one; });
+    }
+    void product_of(const Inputs& inputs, Row* total) const {
+        fold(inputs, total, [](const Row& all, const Row& one) { return all * one; });
+    }
+    void max_of(const Inputs& inputs, Row* total) const {
+        fold(inputs, total, [](const Row& all, const Row& one) { return one > all ? one : all; });
+    }
+    void min_of(const Inputs& inputs, Row* total) const {
+        fold(inputs, total, [](const Row& all, const Row& one) { return one < all ? one : all; });
+    }
+    void mean_of(const Inputs& inputs, Row* total) const {
+        sum_of(inputs, total);
+        const auto count = static_cast<float>(inputs.count);
+        for (std::size_t v = 0; v < vectors; ++v)
+            total[v] = each_lane<lanes>(
+                total[v], [count](float value) { return elementary::divide(value, count); });
+    }
+    void largest_of(const Inputs& inputs, Row* total) const {
+        const auto magnitude = [](const Row& x) { return x < Row{} ? -x : x; };
+        fold(inputs, total, [&](const Row& all, const Row& one) {
+            return magnitude(all) < magnitude(one) ? one : all;
+        });
+    }
+    /// By ranks in a stable order with NaN above all, number by number: a list would need memory.
+    void median_of(const Inputs& inputs, Row* total) const {
+        float numbers[vectors * static_cast<std::size_t>(lanes)]{};
+        for (std::int64_t number = 0; number < words_.size(); ++number) {
+            const std::int64_t middle = inputs.count / 2;
+            const float upper = of_rank(inputs, number, middle);
+            numbers[number] = inputs.count % 2 == 1
+                                  ? upper
+                                  : (of_rank(inputs, number, middle - 1) + upper) * 0.5F;
+        }
+        std::memcpy(total, numbers, sizeof(numbers));
+    }
+    [[nodiscard]] float of_rank(const Inputs& inputs, std::int64_t number,
+                                std::int64_t rank) const {
+        const auto value = [&](std::int64_t i) {
+            return at(inputs.places[i])[number] * Words::weight_of(inputs.weights, i, number);
+        };
+        const auto less = [](float a, float b) { return a < b || (!(a != a) && b != b); };
+        for (std::int64_t i = 0; i < inputs.count; ++i) {
+            const float own = value(i);
+            std::int64_t before = 0;
+            for (std::int64_t j = 0; j < inputs.count; ++j)
+                before += less(value(j), own) || (j < i && !less(own, value(j))) ? 1 : 0;
+            if (before == rank) return own;
+        }
+        return 0.0F;
+    }
+
+    void neurons(const Instruction& instruction) const {
+        const NeuronTable table(instruction);
+        words_.fill(at(table.one()), 1, [](std::int64_t, std::int64_t) { return Row{} + 1.0F; });
+        if (table.state() > 0)
+            words_.load_state(state_, instruction.other, table.state(), at(table.first_state()));
+        const std::int32_t* record = table.first_record();
+        const float* own = weights(instruction);
+        for (std::int64_t n = 0; n < table.neurons(); ++n) {
+            const NeuronTable::Record neuron = table.record(record);
+            float* const to = at(table.first_value() + n);
+            compute(neuron, table, own, to);
+            if (table.continuous()) approach(table, record[1], own, to);
+            record += neuron.words;
+            own = Words::weights(own, neuron.words);
+        }
+        const std::int32_t* const outputs = table.outputs();
+        words_.fill(at(instruction.result), instruction.out, [&](std::int64_t i, std::int64_t v) {
+            return words_.at(run_.memory, outputs[i], v);
+        });
+        const std::int32_t* const next_state = table.next_state();
+        for (std::int64_t i = 0; i < table.state(); ++i)
+            words_.save_state(at(next_state[i]), instruction.other + i, 1, state_);
+    }
+    /// activation(aggregation + bias); `to` is written exactly.
+    void compute(const NeuronTable::Record& neuron, const NeuronTable& table, const float* own,
+                 float* to) const {
+        Row total[vectors];
+        const Row bias = Row{} + Words::weight(own, 0);
+        if (neuron.inputs == 0) {
+            for (Row& each : total) each = bias;
+        } else {
+            const Inputs inputs{neuron.inputs, neuron.places,
+                                Words::weights(own, table.before_inputs())};
+            (this->*aggregations[static_cast<std::size_t>(neuron.aggregation)])(inputs, total);
+            for (Row& each : total) each = each + bias;
+        }
+        float* const sums = run_.staging;
+        for (std::size_t v = 0; v < vectors; ++v)
+            store<lanes>(sums + v * static_cast<std::size_t>(lanes), total[v]);
+        activate_neurons(neuron.activation, sums, to, words_.size());
+    }
+    /// to = last + time_step / time_constant (to - last).
+    void approach(const NeuronTable& table, std::int32_t last, const float* own, float* to) const {
+        const float step = table.time_step();
+        for (std::int64_t number = 0; number < words_.size(); ++number) {
+            const float rate = elementary::divide(step, Words::weight_of(own, 1, number));
+            const float before = at(last)[number];
+            to[number] = before + rate * (to[number] - before);
+        }
+    }
+
     const BytecodeRun& run_;
     Words words_;
     typename Words::State state_;
 
+    /// In the order of NeuronAggregation.
+    static constexpr std::array<void (Chunk::*)(const Inputs&, Row*) const,
+                                neuron_aggregation_names.size()>
+        aggregations{&Chunk::sum_of,  &Chunk::product_of, &Chunk::max_of,    &Chunk::min_of,
+                     &Chunk::mean_of, &Chunk::median_of,  &Chunk::largest_of};
     /// In the order of BytecodeOp.
     static constexpr std::array<void (Chunk::*)(const Instruction&) const, bytecode_op_count> ops{
-        &Chunk::end,         &Chunk::dense,      &Chunk::rnn,        &Chunk::rms_norm,
-        &Chunk::layer_norm,  &Chunk::softmax,    &Chunk::add,        &Chunk::scale_add,
-        &Chunk::project_add, &Chunk::load_state, &Chunk::store_state};
+        &Chunk::end,         &Chunk::dense,      &Chunk::rnn,         &Chunk::rms_norm,
+        &Chunk::layer_norm,  &Chunk::softmax,    &Chunk::add,         &Chunk::scale_add,
+        &Chunk::project_add, &Chunk::load_state, &Chunk::store_state, &Chunk::neurons};
 };
 
 const BytecodeInstruction* instructions(const std::int32_t* bytecode) {
@@ -493,15 +629,16 @@ void run_side_by_side(const BytecodeRun& run, std::int64_t networks, const RowCo
 }  // namespace
 
 bool bytecode_fits(const std::int32_t* bytecode, const BytecodeCapacity& capacity) {
-    for (const auto* instruction = instructions(bytecode);; ++instruction) {
-        if (!fits(*instruction, capacity)) return false;
+    const auto* const end = bytecode + capacity.words;
+    for (const auto* instruction = instructions(bytecode);; instruction = next(instruction)) {
+        const auto words = end - reinterpret_cast<const std::int32_t*>(instruction);
+        if (!fits(*instruction, words, capacity)) return false;
         if (instruction->op == BytecodeOp::end) return true;
     }
 }
 
 void run_bytecode(const BytecodeRun& run, const float* rows, std::int64_t count, float* outputs,
                   float* state) {
-    CAMBRIAN_EXPECT(bytecode_fits(run.bytecode, run.capacity));
     for (std::int64_t row = 0; row < count;) {
         const std::int64_t rest = count - row;
         const auto chunk = rest > 4 ? run_chunk<8> : (rest > 1 ? run_chunk<4> : run_chunk<1>);

@@ -24,11 +24,12 @@ struct BytecodeRun {
     BytecodeCapacity capacity;
 };
 
-/// Whether every word that a bytecode touches lies inside a capacity.
+/// Whether every word that a bytecode touches lies inside a capacity, as all that run it rely on.
 [[nodiscard]] bool bytecode_fits(const std::int32_t* bytecode, const BytecodeCapacity& capacity);
 
 /// Computes `count` rows [count, inputs] → outputs [count, outputs], state [count, capacity.state]
-/// in place: ordered sums of multiplications and additions, each row on its own.
+/// in place: ordered sums of multiplications and additions, each row on its own. Contract:
+/// bytecode_fits, which is not checked here.
 void run_bytecode(const BytecodeRun& run, const float* rows, std::int64_t count, float* outputs,
                   float* state);
 
@@ -54,8 +55,7 @@ struct RowColumns {
 /// The same for up to max_lanes networks whose bytecodes differ in nothing but where their weights
 /// begin: run.bytecode is that of one of them, weight w of its network n lies at run.weights
 /// [w · max_lanes + n]. A load may read max_lanes numbers from the first network on; nothing is
-/// written after the last. Every network has the bits of run_bytecode. Contract: bytecode_fits,
-/// which is not checked here, in every step of an episode.
+/// written after the last. Every network has the bits of run_bytecode. Contract: bytecode_fits.
 void run_bytecode_side_by_side(const BytecodeRun& run, std::int64_t networks, std::int64_t rows,
                                RowColumns x);
 

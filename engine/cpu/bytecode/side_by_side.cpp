@@ -35,9 +35,8 @@ struct WeightRange {
 WeightRange weights_of(const std::int32_t* bytecode) {
     std::int64_t first = INT64_MAX;
     std::int64_t end = 0;
-    for (const auto* instruction = instructions(bytecode);; ++instruction) {
-        const std::int64_t count =
-            op_info(instruction->op).weights(instruction->in, instruction->out);
+    for (const auto* instruction = instructions(bytecode);; instruction = next(instruction)) {
+        const std::int64_t count = packed_weights(*instruction);
         if (count > 0) {
             first = std::min<std::int64_t>(first, instruction->weights);
             end = std::max(end, instruction->weights + count);
@@ -52,11 +51,15 @@ bool equal_structure(const std::int32_t* a, const std::int32_t* b) {
     const auto* left = instructions(a);
     const auto* right = instructions(b);
     const std::int64_t distance = std::int64_t{right->weights} - left->weights;
-    for (;; ++left, ++right) {
+    for (;; left = next(left), right = next(right)) {
         BytecodeInstruction moved = *left;
         moved.weights = right->weights;
+        const auto table_bytes =
+            static_cast<std::size_t>(bytecode_length(*left) - bytecode_instruction_words) *
+            sizeof(std::int32_t);
         if (std::memcmp(&moved, right, sizeof(moved)) != 0 ||
-            std::int64_t{right->weights} - left->weights != distance)
+            std::int64_t{right->weights} - left->weights != distance ||
+            std::memcmp(left + 1, right + 1, table_bytes) != 0)
             return false;
         if (left->op == BytecodeOp::end) return true;
     }

@@ -7,6 +7,7 @@
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/layers/chain.hpp"
 #include "cambrian/engine/network/bytecode/bytecode_table.hpp"
+#include "cambrian/engine/network/bytecode/neuron_table.hpp"
 #include "cambrian/engine/network/weight_layout.hpp"
 
 namespace cambrian {
@@ -24,6 +25,8 @@ bool has_bytecode(const L& layer) {
             return std::visit([](const auto& concrete) { return has_bytecode(concrete); },
                               inner.variant());
         });
+    } else if constexpr (std::is_same_v<L, Neurons>) {
+        return std::ssize(layer.connections) <= NeuronTable::most_inputs;
     } else {
         return plain;
     }
@@ -59,6 +62,9 @@ std::int64_t weight_count(const LayerNorm& norm) {
 std::int64_t weight_count(const Softmax&) {
     return 0;
 }
+std::int64_t weight_count(const Neurons& layer) {
+    return std::ssize(layer.connections) + std::ssize(layer.neurons) * (layer.continuous ? 2 : 1);
+}
 std::int64_t weight_count(const Sequential& sequential) {
     return weight_count(sequential.layers);
 }
@@ -73,6 +79,8 @@ std::int64_t weight_count(const AnyLayer& layer) {
 template <class L>
 std::int64_t width_after(const L& layer) {
     if constexpr (std::is_same_v<L, Dense>) {
+        return layer.out;
+    } else if constexpr (std::is_same_v<L, Neurons>) {
         return layer.out;
     } else if constexpr (std::is_same_v<L, Rnn>) {
         return layer.hidden;
@@ -108,14 +116,16 @@ BytecodeCapacity BytecodeCapacity::joined(const BytecodeCapacity& other) const {
     return {.words = std::max(words, other.words),
             .weights = std::max(weights, other.weights),
             .state = std::max(state, other.state),
-            .memory = std::max(memory, other.memory)};
+            .memory = std::max(memory, other.memory),
+            .neurons = neurons || other.neurons};
 }
 
 BytecodeCapacity BytecodeCapacity::rounded() const {
     return {.words = generous(words, 64),
             .weights = generous(weights, 256),
             .state = state == 0 ? 0 : generous(state, 32),
-            .memory = generous(memory, 96)};
+            .memory = generous(memory, 96),
+            .neurons = neurons};
 }
 
 /// Writes the instructions of layers.
@@ -184,6 +194,27 @@ class BytecodeLayers {
                      .out = width});
         return result;
     }
+    std::int32_t write(const Neurons& layer, std::int32_t input) {
+        BytecodePacking packing{
+            .op = BytecodeOp::neurons, .from = from_, .to = writer_.packed_, .gather = {}};
+        const std::size_t begin = writer_.tables_.size();
+        const std::int64_t more = NeuronTableWriter::write(layer, writer_.tables_, packing.gather);
+        const std::int32_t result = writer_.add_vector(layer.out, more);
+        writer_.add(
+            {.op = BytecodeOp::neurons,
+             .result = result,
+             .source = input,
+             .other = narrow(writer_.state_),
+             .in = narrow(layer.in),
+             .out = narrow(layer.out),
+             .weights = narrow(writer_.packed_),
+             .detail = narrow(std::ssize(writer_.tables_) - static_cast<std::int64_t>(begin))});
+        writer_.state_ += writer_.tables_[begin + 1];
+        writer_.packed_ += std::ssize(packing.gather);
+        writer_.packings_->push_back(std::move(packing));
+        from_ += weight_count(layer);
+        return result;
+    }
     std::int32_t write(const Sequential& sequential, std::int32_t input) {
         return chain(sequential.layers, input);
     }
@@ -226,8 +257,9 @@ class BytecodeLayers {
     std::int64_t from_ = 0;
 };
 
-std::int32_t BytecodeWriter::add_vector(std::int64_t width) {
-    vectors_.push_back({.width = narrow(width)});
+std::int32_t BytecodeWriter::add_vector(std::int64_t width, std::int64_t more) {
+    vectors_.push_back(
+        {.width = narrow(width), .room = narrow(whole_blocks(width) + whole_blocks(more))});
     return narrow(static_cast<std::int64_t>(vectors_.size()) - 1);
 }
 
@@ -266,6 +298,7 @@ bool BytecodeWriter::can_write(const Blueprint& blueprint) {
 BytecodeCapacity BytecodeWriter::write(const Blueprint& blueprint, std::vector<std::int32_t>& words,
                                        std::vector<BytecodePacking>& packings) {
     instructions_.clear();
+    tables_.clear();
     vectors_.clear();
     packings_ = &packings;
     packed_ = state_ = memory_ = 0;
@@ -274,13 +307,21 @@ BytecodeCapacity BytecodeWriter::write(const Blueprint& blueprint, std::vector<s
     write_slots(blueprint);
     place_vectors();
     const std::size_t before = words.size();
-    for (const auto& [op, result, source, other, in, out, weights, detail] : instructions_)
+    auto table = tables_.begin();
+    for (const BytecodeInstruction& instruction : instructions_) {
+        const auto& [op, result, source, other, in, out, weights, detail] = instruction;
         words.insert(words.end(), {static_cast<std::int32_t>(op), result, source, other, in, out,
                                    weights, detail});
+        if (op != BytecodeOp::neurons) continue;
+        NeuronTableWriter::place(instruction, std::span(table, table + detail));
+        words.insert(words.end(), table, table + detail);
+        table += detail;
+    }
     return {.words = static_cast<std::int64_t>(words.size() - before),
             .weights = packed_,
             .state = state_,
-            .memory = memory_};
+            .memory = memory_,
+            .neurons = !tables_.empty()};
 }
 
 /// Finds the first weight of every link and gives every source of backward links a state.
@@ -390,7 +431,7 @@ std::int32_t BytecodeWriter::state_of(int source) const {
 /// Gives every vector a place, the first one that is free while it is needed.
 void BytecodeWriter::place_vectors() {
     live_.assign(1, 0);
-    memory_ = whole_blocks(vectors_[0].width);
+    memory_ = vectors_[0].room;
     for (std::size_t i = 0; i < instructions_.size(); ++i) {
         BytecodeInstruction& instruction = instructions_[i];
         const BytecodeOpInfo& entry = op_info(instruction.op);
@@ -403,8 +444,8 @@ void BytecodeWriter::place_vectors() {
         };
         if (entry.has_result) {
             Vector& result = vectors_[static_cast<std::size_t>(instruction.result)];
-            result.place = free_place(result.width);
-            memory_ = std::max(memory_, result.place + whole_blocks(result.width));
+            result.place = free_place(result.room);
+            memory_ = std::max<std::int64_t>(memory_, result.place + result.room);
             live_.push_back(instruction.result);
             place(instruction.result);
         }
@@ -413,14 +454,14 @@ void BytecodeWriter::place_vectors() {
     }
 }
 
-std::int32_t BytecodeWriter::free_place(std::int32_t width) const {
+std::int32_t BytecodeWriter::free_place(std::int32_t room) const {
     std::int64_t place = 0;
     for (bool moved = true; moved;) {
         moved = false;
         for (const std::int32_t vector : live_) {
             const Vector& other = vectors_[static_cast<std::size_t>(vector)];
-            const std::int64_t end = other.place + whole_blocks(other.width);
-            if (place >= end || place + whole_blocks(width) <= other.place) continue;
+            const std::int64_t end = other.place + other.room;
+            if (place >= end || place + room <= other.place) continue;
             place = end;
             moved = true;
         }
@@ -430,15 +471,18 @@ std::int32_t BytecodeWriter::free_place(std::int32_t width) const {
 
 void pack(std::span<const BytecodePacking> packings, std::span<const float> weights,
           std::span<float> packed) {
-    for (const auto& [op, bias, in, out, from, to] : packings) {
+    for (const auto& [op, bias, in, out, from, to, gather] : packings) {
         const BytecodeOpInfo& entry = op_info(op);
+        const std::int64_t count =
+            entry.weights != nullptr ? entry.weights(in, out) : std::ssize(gather);
         CAMBRIAN_EXPECT(from <= static_cast<std::int64_t>(weights.size()));
-        CAMBRIAN_ASSERT(to + entry.weights(in, out) <= static_cast<std::int64_t>(packed.size()));
+        CAMBRIAN_ASSERT(to + count <= static_cast<std::int64_t>(packed.size()));
         entry.pack({.in = in,
                     .out = out,
                     .bias = bias,
                     .from = weights.data() + from,
-                    .to = packed.data() + to});
+                    .to = packed.data() + to,
+                    .gather = gather});
     }
 }
 

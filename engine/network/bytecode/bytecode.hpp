@@ -23,13 +23,14 @@ enum class BytecodeOp : std::int32_t {
     project_add,
     load_state,
     store_state,
+    neurons,
     count_,
 };
 
-/// One instruction, eight words. Vectors lie in a working memory of one row: the row itself at 0,
-/// what instructions compute after it or where nothing is needed any more. Every vector begins at
-/// a multiple of four and has room up to the next one. What each word means for each op is in the
-/// bytecode table.
+/// One instruction, eight words; `neurons` is followed by a table (NeuronTable). Vectors lie in a
+/// working memory of one row: the row itself at 0, what instructions compute after it or where
+/// nothing is needed any more. Every vector begins at a multiple of four and has room up to the
+/// next one. What each word means for each op is in the bytecode table.
 struct BytecodeInstruction {
     BytecodeOp op = BytecodeOp::end;
     std::int32_t result = 0;  ///< First word of the result in memory.
@@ -38,9 +39,19 @@ struct BytecodeInstruction {
     std::int32_t in = 0;      ///< Width of the operand.
     std::int32_t out = 0;     ///< Width of the result.
     std::int32_t weights = 0;  ///< First word in the packed weights (a multiple of 4).
-    std::int32_t detail = 0;   ///< Activation code, or the bits of an epsilon.
+    std::int32_t detail = 0;   ///< Activation code, the bits of an epsilon, or words of a table.
 };
 inline constexpr std::int64_t bytecode_instruction_words = 8;
+
+/// Words of an instruction and of the table after it.
+[[nodiscard]] inline std::int64_t bytecode_length(const BytecodeInstruction& instruction) {
+    const bool has_table = instruction.op == BytecodeOp::neurons;
+    return bytecode_instruction_words + (has_table ? instruction.detail : 0);
+}
+/// The instruction after one that lies in a bytecode.
+[[nodiscard]] inline const BytecodeInstruction* next(const BytecodeInstruction* instruction) {
+    return instruction + bytecode_length(*instruction) / bytecode_instruction_words;
+}
 
 /// The smallest power of two from a minimum on, or one and a half of one, that is enough: few
 /// different sizes occur while what they are for grows.
@@ -52,8 +63,9 @@ struct BytecodeCapacity {
     std::int64_t weights = 0;  ///< Packed, with padding.
     std::int64_t state = 0;    ///< Of one row.
     std::int64_t memory = 0;   ///< Working words of one row.
+    bool neurons = false;      ///< Whether it has the op `neurons`, which GPUs compile apart.
     bool operator==(const BytecodeCapacity&) const = default;
-    /// Each the larger of both.
+    /// Each the larger of both; with neurons where one has them.
     [[nodiscard]] BytecodeCapacity joined(const BytecodeCapacity& other) const;
     /// Rounded up, each to a power of two or one and a half of one from a generous minimum (no
     /// state stays none), so that few different ones occur while networks grow: a GPU idles while
@@ -80,6 +92,8 @@ struct BytecodePacking {
     std::int32_t out = 0;
     std::int64_t from = 0;  ///< First word in the order of Network::weights().
     std::int64_t to = 0;    ///< First word in the packed weights.
+    /// Of neurons: the word after `from` that each packed word is; below 0: one that fills up.
+    std::vector<std::int32_t> gather{};
 };
 /// Packs weights with the packings of one bytecode.
 void pack(std::span<const BytecodePacking> packings, std::span<const float> weights,
@@ -103,11 +117,12 @@ class BytecodeWriter {
     /// A value in the working memory, before it has a place there.
     struct Vector {
         std::int32_t width = 0;
+        std::int32_t room = 0;       ///< Words from its place on that nothing else may use.
         std::int32_t last_use = -1;  ///< Index of an instruction.
         std::int32_t place = 0;
     };
 
-    std::int32_t add_vector(std::int64_t width);
+    std::int32_t add_vector(std::int64_t width, std::int64_t more = 0);
     void add(BytecodeInstruction instruction);
     void add_weighted(BytecodeInstruction instruction, std::int64_t from, bool bias);
     void find_weights(const Blueprint& blueprint);
@@ -115,11 +130,12 @@ class BytecodeWriter {
     std::int32_t with_links(const Blueprint& blueprint, int slot, std::int32_t value);
     [[nodiscard]] std::int32_t state_of(int source) const;
     void place_vectors();
-    [[nodiscard]] std::int32_t free_place(std::int32_t width) const;
+    [[nodiscard]] std::int32_t free_place(std::int32_t room) const;
 
     std::vector<BytecodeInstruction>
-        instructions_;             ///< With vectors in place of addresses at first.
-    std::vector<Vector> vectors_;  ///< The row first.
+        instructions_;                  ///< With vectors in place of addresses at first.
+    std::vector<Vector> vectors_;       ///< The row first.
+    std::vector<std::int32_t> tables_;  ///< Of the instructions that have one, in their order.
     std::vector<BytecodePacking>* packings_ = nullptr;    ///< The caller's, while writing.
     std::vector<std::int32_t> outputs_;                   ///< Vector of every slot's output.
     std::vector<std::int64_t> link_weights_;              ///< First weight of every link.

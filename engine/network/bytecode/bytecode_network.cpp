@@ -18,10 +18,11 @@ BytecodeNetwork::BytecodeNetwork(std::int64_t input_features, std::int64_t outpu
 StepResult BytecodeNetwork::interpret(Var rows, Var state, const NetworkOperands& operands) const {
     const std::array values{operands.activations, operands.weights, rows, state};
     Graph& graph = *rows.graph;
-    const Var output = graph.add(
-        Op::interpret, values,
-        InterpretAttribute{
-            .outputs = output_features_, .memory = capacity_.memory, .weights = capacity_.weights});
+    const Var output = graph.add(Op::interpret, values,
+                                 InterpretAttribute{.outputs = output_features_,
+                                                    .memory = capacity_.memory,
+                                                    .weights = capacity_.weights,
+                                                    .neurons = capacity_.neurons});
     return {.output = output,
             .state = {{&graph, ValueId{static_cast<std::uint32_t>(output.id) + 1}}}};
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "cambrian/engine/core/simd/lanes.hpp"
+#include "cambrian/engine/network/bytecode/neuron_table.hpp"
 
 namespace cambrian {
 namespace {
@@ -91,6 +92,11 @@ void pack_gain_and_bias(const BytecodeWeights& weights) {
 
 void pack_projection(const BytecodeWeights& weights) {
     pack_matrix(weights.from, weights.in, weights.out, weights.to, block * weights.in);
+}
+
+void pack_gathered(const BytecodeWeights& weights) {
+    for (std::size_t i = 0; i < weights.gather.size(); ++i)
+        weights.to[i] = weights.gather[i] < 0 ? -0.0F : weights.from[weights.gather[i]];
 }
 
 constexpr std::array<BytecodeOpInfo, bytecode_op_count> table{
@@ -183,11 +189,21 @@ constexpr std::array<BytecodeOpInfo, bytecode_op_count> table{
                    .weights = no_weights,
                    .pack = pack_nothing,
                    .meaning = "state at other becomes source [in]; out is in."},
+    BytecodeOpInfo{.op = BytecodeOp::neurons,
+                   .name = "neurons",
+                   .has_result = true,
+                   .reads_source = true,
+                   .pack = pack_gathered,
+                   .meaning =
+                       "result [out] = the outputs of the neurons in the table of detail words "
+                       "(NeuronTable), state at other the values they remember. Weights, a "
+                       "record for each neuron: bias, time constant where continuous, one for "
+                       "each source, filled up to fours with -0."},
 };
 
 constexpr bool covers_every_op() {
     for (std::size_t i = 0; i < bytecode_op_count; ++i)
-        if (table[i].op != static_cast<BytecodeOp>(i) || table[i].weights == nullptr) return false;
+        if (table[i].op != static_cast<BytecodeOp>(i) || table[i].pack == nullptr) return false;
     return true;
 }
 static_assert(covers_every_op(), "an op of bytecode has no row or a row is out of order");
@@ -207,11 +223,20 @@ const BytecodeOpInfo& op_info(BytecodeOp op) {
     return table[static_cast<std::size_t>(op)];
 }
 
-bool fits(const BytecodeInstruction& instruction, const BytecodeCapacity& capacity) {
+std::int64_t packed_weights(const BytecodeInstruction& instruction) {
+    const BytecodeOpInfo& entry = op_info(instruction.op);
+    return entry.weights != nullptr ? entry.weights(instruction.in, instruction.out)
+                                    : NeuronTable(instruction).weights();
+}
+
+bool fits(const BytecodeInstruction& instruction, std::int64_t words,
+          const BytecodeCapacity& capacity) {
     const auto [op, result, source, other, in, out, weights, detail] = instruction;
-    if (!inside(static_cast<std::int64_t>(op), 1, static_cast<std::int64_t>(bytecode_op_count)))
+    if (words < bytecode_instruction_words ||
+        !inside(static_cast<std::int64_t>(op), 1, static_cast<std::int64_t>(bytecode_op_count)))
         return false;
     const BytecodeOpInfo& entry = op_info(op);
+    if (entry.weights == nullptr && !neurons_fit(instruction, words, capacity)) return false;
     const auto in_memory = [&](std::int64_t first, std::int64_t width) {
         return first % 4 == 0 && inside(first, whole_blocks(width), capacity.memory);
     };
@@ -219,7 +244,7 @@ bool fits(const BytecodeInstruction& instruction, const BytecodeCapacity& capaci
            (!entry.reads_source || in_memory(source, in)) &&
            (!entry.reads_other || in_memory(other, out)) &&
            (!entry.has_state || inside(other, out, capacity.state)) && weights % 4 == 0 &&
-           inside(weights, entry.weights(in, out), capacity.weights);
+           inside(weights, packed_weights(instruction), capacity.weights);
 }
 
 }  // namespace cambrian

@@ -16,6 +16,7 @@ struct BytecodeWeights {
     bool bias = true;  ///< Whether the layer has one.
     const float* from = nullptr;
     float* to = nullptr;
+    std::span<const std::int32_t> gather{};  ///< BytecodePacking::gather.
 };
 
 /// One row of the bytecode table.
@@ -26,7 +27,7 @@ struct BytecodeOpInfo {
     bool reads_source = false;  ///< `source` is a vector of `in` words in memory.
     bool reads_other = false;   ///< `other` is a vector of `out` words in memory.
     bool has_state = false;     ///< `other` is a place in the state.
-    /// Packed words of the weights.
+    /// Packed words of the weights; null where a table says how many.
     std::int64_t (*weights)(std::int64_t in, std::int64_t out) = nullptr;
     void (*pack)(const BytecodeWeights& weights) = nullptr;
     std::string_view meaning;  ///< Formula and words.
@@ -42,7 +43,11 @@ inline constexpr std::size_t bytecode_op_count = static_cast<std::size_t>(Byteco
     return (width + 3) / 4 * 4;
 }
 
-/// Whether every word an instruction touches lies inside a capacity.
-[[nodiscard]] bool fits(const BytecodeInstruction& instruction, const BytecodeCapacity& capacity);
+/// Whether every word that an instruction in a bytecode touches lies inside a capacity.
+/// @param words of the bytecode from the instruction on.
+[[nodiscard]] bool fits(const BytecodeInstruction& instruction, std::int64_t words,
+                        const BytecodeCapacity& capacity);
+/// Packed words of the weights of an instruction in a bytecode.
+[[nodiscard]] std::int64_t packed_weights(const BytecodeInstruction& instruction);
 
 }  // namespace cambrian

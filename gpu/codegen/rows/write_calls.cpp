@@ -51,13 +51,14 @@ void need_interpreter(RowWriter& writer, const std::string& function,
                                      : "";
     writer.need_functions(
         function,
-        store + fmt::format("#define INTERPRET_NAME {}\n#define INTERPRET_INPUTS {}\n"
-                            "#define INTERPRET_OUTPUTS {}\n#define INTERPRET_STATE {}\n"
-                            "#define INTERPRET_MEMORY {}\n#define CAMBRIAN_CALL(name) own_##name\n"
-                            "{}#undef CAMBRIAN_CALL\n",
-                            function, row.inputs, attribute.outputs,
-                            std::max<std::int64_t>(row.state, 1), attribute.memory,
-                            shader_text("cambrian/gpu/shaders/scan/interpret.glsl")));
+        (attribute.neurons ? "#define INTERPRET_NEURONS\n" : "") + store +
+            fmt::format("#define INTERPRET_NAME {}\n#define INTERPRET_INPUTS {}\n"
+                        "#define INTERPRET_OUTPUTS {}\n#define INTERPRET_STATE {}\n"
+                        "#define INTERPRET_MEMORY {}\n#define CAMBRIAN_CALL(name) own_##name\n"
+                        "{}#undef CAMBRIAN_CALL\n",
+                        function, row.inputs, attribute.outputs,
+                        std::max<std::int64_t>(row.state, 1), attribute.memory,
+                        shader_text("cambrian/gpu/shaders/scan/interpret.glsl")));
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 //   INTERPRET_LANES    invocations of a workgroup, where their working memories fit into its shared
 //                      memory: indices that a bytecode decides keep an array of their own out of registers
 //   INTERPRET_STORE    then the name of that memory
+//   INTERPRET_NEURONS  where bytecodes may have the op `neurons`, whose functions are large
 // and may include this text again with others: it undefines them. It needs prelude.glsl,
 // elementary.glsl (CAMBRIAN_CALL) and ops.glsl. Neighbouring rows run together best when they share
 // a bytecode.
@@ -38,6 +39,7 @@ const int bytecode_scale_add = 7;
 const int bytecode_project_add = 8;
 const int bytecode_load_state = 9;
 const int bytecode_store_state = 10;
+const int bytecode_neurons = 11;
 
 // An activation by its gene code, on four outputs.
 vec4 interpret_activate(vec4 x, int code) {
@@ -181,6 +183,74 @@ void interpret_activate_two(inout vec4 a, inout vec4 b, int code) {
 
 #endif
 
+#if defined(INTERPRET_NEURONS) && !defined(CAMBRIAN_INTERPRET_NEURONS)
+#define CAMBRIAN_INTERPRET_NEURONS
+
+// The activations of neurons by their codes: the bits of the graphs of layers/support/neuron_functions.cpp.
+float neuron_activation(float x, int code) {
+    switch (code) {
+        case 1: return activation_relu(x);
+        case 2: return activation_silu(x);
+        case 3: return activation_gelu(x);
+        case 4: return CAMBRIAN_CALL(tanh)(x);
+        case 5: return CAMBRIAN_CALL(sigmoid)(x);
+        case 6: return CAMBRIAN_CALL(sigmoid)(op_mul(4.9, x));
+        case 7: return CAMBRIAN_CALL(sin)(x);
+        case 8: return CAMBRIAN_CALL(cos)(x);
+        case 9: return CAMBRIAN_CALL(exp)(op_neg(op_mul(x, x)));
+        case 10: return op_abs(x);
+        case 11: return op_mul(x, x);
+        case 12: return op_mul(op_mul(x, x), x);
+        case 13: {
+            const float below = CAMBRIAN_CALL(expm1)(op_min(0.0, x));
+            return real_less(0.0, x) ? x : below;
+        }
+        case 14: return real_less(0.0, x) ? x : op_mul(0.01, x);
+        case 15: {
+            const float power = CAMBRIAN_CALL(exp)(op_min(x, op_neg(x)));
+            return op_add(op_max(0.0, x), CAMBRIAN_CALL(log1p)(power));
+        }
+        case 16: return op_min(op_max(x, -1.0), 1.0);
+        case 17: return op_max(op_sub(1.0, op_abs(x)), 0.0);
+        case 18: return op_sign(x);
+        case 19: return real_less(0.0, x) ? 1.0 : 0.0;
+    }
+    return x;
+}
+
+// Before in a stable order with NaN above all.
+bool neuron_before(float a, float b) {
+    const bool a_is_number = (floatBitsToUint(a) & magnitude_mask) <= exponent_mask;
+    const bool b_is_number = (floatBitsToUint(b) & magnitude_mask) <= exponent_mask;
+    return real_less(a, b) || (a_is_number && !b_is_number);
+}
+
+// What word i of a record adds to a sum: adding -0 for what fills up fours changes none.
+#define INTERPRET_SHARE(i, place, weight) \
+    ((i) < end ? op_mul(INTERPRET_AT(place, 0), weight) : uintBitsToFloat(sign_mask))
+// Input i of a neuron, times its weight; i counts from the head of the record.
+#define INTERPRET_TERM(i)                                   \
+    op_mul(INTERPRET_AT(bytecode.at[record + ((i) >> 2)][(i) & 3], 0), \
+           weights.at[own + ((i) >> 2)][(i) & 3])
+// The input of a rank among those of a neuron.
+#define INTERPRET_RANK(result, rank)                                            \
+    for (int i = first; i < end; ++i) {                                         \
+        const float term = INTERPRET_TERM(i);                                   \
+        int before = 0;                                                         \
+        for (int j = first; j < end; ++j) {                                     \
+            const float other_term = INTERPRET_TERM(j);                         \
+            if (neuron_before(other_term, term) ||                              \
+                (j < i && !neuron_before(term, other_term)))                    \
+                ++before;                                                       \
+        }                                                                       \
+        if (before == (rank)) {                                                 \
+            result = term;                                                      \
+            break;                                                              \
+        }                                                                       \
+    }
+
+#endif
+
 // Vectors begin at multiples of four words; their last four may be filled up with anything.
 #ifdef INTERPRET_LANES
 shared vec4 INTERPRET_STORE[INTERPRET_MEMORY / 4 * INTERPRET_LANES];
@@ -202,8 +272,8 @@ void INTERPRET_NAME(Bytecode bytecode, PackedWeights weights, in float row[INTER
     while (head.x != bytecode_end) {
         // Asked for now, there by the time this instruction is done.
         position += 2;
-        const ivec4 next_head = bytecode.at[position];
-        const ivec4 next_tail = bytecode.at[position + 1];
+        ivec4 next_head = bytecode.at[position];
+        ivec4 next_tail = bytecode.at[position + 1];
         const int to = head.y;
         const int from = head.z;
         const int other = head.w;
@@ -362,6 +432,84 @@ void INTERPRET_NAME(Bytecode bytecode, PackedWeights weights, in float row[INTER
             case bytecode_store_state:
                 INTERPRET_SAVE(other, from, inputs);
                 break;
+#ifdef INTERPRET_NEURONS
+            case bytecode_neurons: {
+                // The table of NeuronTable (network/bytecode/neuron_table.hpp) lies where the next instruction was
+                // looked for.
+                const ivec4 table = next_head;
+                const bool continuous = table.w != 0;
+                const int first = continuous ? 2 : 1;
+                const int one = to + 4 * blocks;
+                int value = one + 1 + table.y;
+                INTERPRET_AT(one, 0) = 1.0;
+                for (int i = 0; i < table.y; ++i) INTERPRET_AT(one + 1, i) = state[other + i];
+                int record = position + 1;
+                int own = packed;
+                for (int n = 0; n < table.x; ++n) {
+                    const ivec4 places = bytecode.at[record];
+                    const vec4 factors = weights.at[own];
+                    const int end = first + (places.x & 0xFFFF);
+                    const int quads = (end + 3) >> 2;
+                    const int how = (places.x >> 24) & 0xFF;
+                    precise float total = uintBitsToFloat(sign_mask);
+                    if (how == 0 || how == 4) {
+                        if (!continuous) total = total + INTERPRET_SHARE(1, places.y, factors.y);
+                        total = total + INTERPRET_SHARE(2, places.z, factors.z);
+                        total = total + INTERPRET_SHARE(3, places.w, factors.w);
+                        for (int q = 1; q < quads; ++q) {
+                            const ivec4 four = bytecode.at[record + q];
+                            const vec4 by = weights.at[own + q];
+                            total = total + INTERPRET_SHARE(4 * q, four.x, by.x);
+                            total = total + INTERPRET_SHARE(4 * q + 1, four.y, by.y);
+                            total = total + INTERPRET_SHARE(4 * q + 2, four.z, by.z);
+                            total = total + INTERPRET_SHARE(4 * q + 3, four.w, by.w);
+                        }
+                        if (how == 4 && end > first)
+                            total = CAMBRIAN_CALL(divide)(total, float(end - first));
+                    } else if (how == 5 && end > first) {
+                        const int middle = (end - first) >> 1;
+                        INTERPRET_RANK(total, middle);
+                        if (((end - first) & 1) == 0) {
+                            precise float lower = 0.0;
+                            INTERPRET_RANK(lower, middle - 1);
+                            total = (lower + total) * 0.5;
+                        }
+                    } else if (end > first) {
+                        total = INTERPRET_TERM(first);
+                        for (int i = first + 1; i < end; ++i) {
+                            const float term = INTERPRET_TERM(i);
+                            if (how == 1) total = total * term;
+                            if (how == 2) total = op_max(term, total);
+                            if (how == 3) total = op_min(term, total);
+                            if (how == 6) total = real_less(op_abs(total), op_abs(term)) ? term : total;
+                        }
+                    }
+                    total = total + factors.x;
+                    precise float y = neuron_activation(total, (places.x >> 16) & 0xFF);
+                    if (continuous) {
+                        const float last = INTERPRET_AT(places.y, 0);
+                        const float rate = CAMBRIAN_CALL(divide)(intBitsToFloat(table.w), factors.y);
+                        precise float away = y - last;
+                        precise float moved = rate * away;
+                        y = last + moved;
+                    }
+                    INTERPRET_AT(value, 0) = y;
+                    ++value;
+                    record += quads;
+                    own += quads;
+                }
+                for (int i = 0; i < outputs; ++i)
+                    INTERPRET_AT(to, i) = INTERPRET_AT(bytecode.at[record + (i >> 2)][i & 3], 0);
+                for (int i = 0; i < table.y; ++i) {
+                    const int at = outputs + i;
+                    state[other + i] = INTERPRET_AT(bytecode.at[record + (at >> 2)][at & 3], 0);
+                }
+                position += tail.w >> 2;
+                next_head = bytecode.at[position];
+                next_tail = bytecode.at[position + 1];
+                break;
+            }
+#endif
         }
         head = next_head;
         tail = next_tail;
@@ -378,3 +526,4 @@ void INTERPRET_NAME(Bytecode bytecode, PackedWeights weights, in float row[INTER
 #undef INTERPRET_STORE
 #undef INTERPRET_LANES
 #undef INTERPRET_WORDS
+#undef INTERPRET_NEURONS

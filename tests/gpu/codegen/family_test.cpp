@@ -7,6 +7,7 @@
 #include "cambrian/engine/cpu/cpu_backend.hpp"
 #include "cambrian/evolve/evaluation/evaluator.hpp"
 #include "cambrian/evolve/variation/mutation.hpp"
+#include "cambrian/tests/support/neuron_networks.hpp"
 #include "cambrian/tests/support/vulkan_device.hpp"
 
 // Generations of mutants in the interpreted family: the evaluations of the CPU backend.
@@ -48,8 +49,8 @@ std::vector<const Genome*> pointers(const std::vector<Genome>& genomes) {
     return result;
 }
 
-void expect_the_evaluations_of_the_cpu(const Task& task, std::uint64_t count, Math math) {
-    const std::vector<Genome> genomes = mutants(task, count);
+void expect_the_evaluations_of_the_cpu(const Task& task, const std::vector<Genome>& genomes,
+                                       Math math) {
     const auto cpu = make_cpu_backend({.threads = 2, .math = Math::strict});
     const auto vulkan = make_vulkan_backend(test::test_vulkan_options(math));
     Evaluator expected(*cpu, task, 3, Family::interpreted);
@@ -72,7 +73,24 @@ void expect_the_evaluations_of_the_cpu(const Task& task, std::uint64_t count, Ma
 TEST(VulkanFamily, MutantsBalanceAsOnTheCpu) {
     const auto task = task_of(
         R"({"type": "cart_pole", "episodes": 3, "steps": 80, "validation": {"episodes": 3}})");
-    expect_the_evaluations_of_the_cpu(*task, 60, Math::strict);
+    expect_the_evaluations_of_the_cpu(*task, mutants(*task, 60), Math::strict);
+}
+
+TEST(VulkanFamily, NeuronsBalanceAsOnTheCpu) {
+    const auto task = task_of(
+        R"({"type": "cart_pole", "episodes": 3, "steps": 40, "validation": {"episodes": 3}})");
+    std::vector<Genome> genomes;
+    for (const bool continuous : {false, true})
+        for (std::uint64_t i = 0; i < 30; ++i)
+            genomes.push_back(test::random_neuron_genome({.in = 4,
+                                                          .out = 2,
+                                                          .most_hidden = 20,
+                                                          .most_inputs = 7,
+                                                          .every_function = true,
+                                                          .delayed = 0.2F,
+                                                          .continuous = continuous},
+                                                         i));
+    expect_the_evaluations_of_the_cpu(*task, genomes, Math::strict);
 }
 
 TEST(VulkanFamily, MoreWeightsNeedNoNewPipeline) {
@@ -97,7 +115,8 @@ TEST(VulkanFamily, MoreWeightsNeedNoNewPipeline) {
 }
 
 TEST(VulkanFamily, MutantsSolveXorAsOnTheCpu) {
-    expect_the_evaluations_of_the_cpu(*task_of(R"({"type": "xor"})"), 60, Math::strict);
+    const auto task = task_of(R"({"type": "xor"})");
+    expect_the_evaluations_of_the_cpu(*task, mutants(*task, 60), Math::strict);
 }
 
 }  // namespace

@@ -1,0 +1,87 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "cambrian/engine/layers/neurons.hpp"
+#include "cambrian/engine/network/bytecode/bytecode.hpp"
+
+namespace cambrian {
+
+/// What follows an instruction `neurons`, detail words in fours: a head, a record for each neuron
+/// in the order they are computed in, the places of the outputs [out], and the places of the values
+/// that become the state. Places are words of the working memory; after the words of the result,
+/// filled up to fours, there lie a 1, the state, and the values of the neurons.
+///
+///     head    neurons, words of the state, words of the weights, bits of the time step (0: none)
+///     record  inputs | activation << 16 | aggregation << 24, where continuous the place of the
+///             neuron's last value, the place of each input, and that of the 1 to fill up fours
+class NeuronTable {
+  public:
+    /// Of an instruction in a bytecode.
+    explicit NeuronTable(const BytecodeInstruction& instruction)
+        : instruction_(&instruction),
+          words_(reinterpret_cast<const std::int32_t*>(&instruction + 1)) {}
+
+    static constexpr std::int64_t head_words = 4;
+    static constexpr std::int64_t most_inputs = (1 << 16) - 1;
+
+    [[nodiscard]] std::int64_t neurons() const { return words_[0]; }
+    [[nodiscard]] std::int64_t state() const { return words_[1]; }
+    [[nodiscard]] std::int64_t weights() const { return words_[2]; }
+    [[nodiscard]] bool continuous() const { return words_[3] != 0; }
+    [[nodiscard]] float time_step() const;
+    /// Words of a record before its inputs, as many as weights before those of its inputs.
+    [[nodiscard]] std::int64_t before_inputs() const { return continuous() ? 2 : 1; }
+
+    /// Places of the 1, of the state, of the first neuron's value, and of what follows the last.
+    [[nodiscard]] std::int64_t one() const;
+    [[nodiscard]] std::int64_t first_state() const { return one() + 1; }
+    [[nodiscard]] std::int64_t first_value() const { return first_state() + state(); }
+    [[nodiscard]] std::int64_t end() const { return first_value() + neurons(); }
+
+    /// One record. The next one is `words` words on.
+    struct Record {
+        std::int64_t inputs = 0;
+        std::int32_t activation = 0;
+        std::int32_t aggregation = 0;
+        const std::int32_t* places = nullptr;  ///< Of its inputs.
+        std::int64_t words = 0;
+    };
+    [[nodiscard]] const std::int32_t* first_record() const { return words_ + head_words; }
+    [[nodiscard]] Record record(const std::int32_t* at) const {
+        const auto head = static_cast<std::uint32_t>(at[0]);
+        const std::int64_t inputs = head & 0xFFFFU;
+        return {.inputs = inputs,
+                .activation = static_cast<std::int32_t>(head >> 16U & 0xFFU),
+                .aggregation = static_cast<std::int32_t>(head >> 24U),
+                .places = at + before_inputs(),
+                .words = (before_inputs() + inputs + 3) / 4 * 4};
+    }
+    /// Places of the outputs, then of what becomes the state. As many words as weights are records.
+    [[nodiscard]] const std::int32_t* outputs() const { return first_record() + weights(); }
+    [[nodiscard]] const std::int32_t* next_state() const;
+
+  private:
+    const BytecodeInstruction* instruction_;
+    const std::int32_t* words_;
+};
+
+/// Writes tables. What belongs to the result and to the operand has a place only when all vectors
+/// have: until then places are numbers of inputs, or -1 - n for word n after the result.
+class NeuronTableWriter {
+  public:
+    /// Appends the table of a resolved layer, and fills the packing that gathers its weights.
+    /// @return words after those of the result.
+    static std::int64_t write(const Neurons& layer, std::vector<std::int32_t>& table,
+                              std::vector<std::int32_t>& gather);
+    /// Gives the places of a table behind its instruction.
+    static void place(const BytecodeInstruction& instruction, std::span<std::int32_t> table);
+};
+
+/// Whether what the table of an instruction `neurons` says lies inside it and a capacity.
+[[nodiscard]] bool neurons_fit(const BytecodeInstruction& instruction, std::int64_t words,
+                               const BytecodeCapacity& capacity);
+
+}  // namespace cambrian

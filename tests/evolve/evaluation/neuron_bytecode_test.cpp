@@ -1,0 +1,202 @@
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "cambrian/engine/cpu/cpu_backend.hpp"
+#include "cambrian/engine/network/bytecode/bytecode_table.hpp"
+#include "cambrian/engine/network/bytecode/neuron_table.hpp"
+#include "cambrian/engine/reference/reference.hpp"
+#include "cambrian/evolve/evaluation/evaluator.hpp"
+#include "cambrian/tests/evolve/support/bytecode_support.hpp"
+#include "cambrian/tests/evolve/support/genome_support.hpp"
+#include "cambrian/tests/evolve/support/task_support.hpp"
+#include "cambrian/tests/support/neuron_networks.hpp"
+
+// Graphs of single neurons as data: the bits of the graph form, and nothing compiled for a
+// structure.
+namespace cambrian::evolve::testing {
+namespace neuron_bytecode {
+
+using test::NeuronDraw;
+using test::random_neuron_genome;
+
+/// Without state, with connections into the past, continuous.
+const std::vector<NeuronDraw>& draws() {
+    static const std::vector<NeuronDraw> all{
+        {.in = 3, .out = 2, .most_hidden = 12, .most_inputs = 7, .every_function = true},
+        {.in = 3, .out = 2, .most_hidden = 9, .every_function = true, .delayed = 0.4F},
+        {.in = 3, .out = 2, .most_hidden = 9, .delayed = 0.3F, .continuous = true}};
+    return all;
+}
+
+TEST(NeuronBytecode, EqualsTheGraphOfRandomNetworks) {
+    const auto backend = make_cpu_backend({.math = Math::strict});
+    std::size_t finite = 0;
+    for (const NeuronDraw& draw : draws())
+        for (std::uint64_t i = 0; i < 120; ++i) {
+            const Genome genome = random_neuron_genome(draw, i);
+            // One lane, four and eight, whole chunks and rests.
+            const Tensor x = some_inputs(1 + static_cast<std::int64_t>(i % 14), 3);
+            const Tensor expected = graph_outputs(*backend, genome, x);
+            EXPECT_EQ(different(expected, bytecode_outputs(*backend, genome, x)), 0U) << i;
+            finite += all_finite(expected) ? 1U : 0U;
+        }
+    EXPECT_GT(finite, 330U);
+}
+
+TEST(NeuronBytecode, EqualsTheGraphOnTheReferenceBackend) {
+    const auto cpu = make_cpu_backend({.math = Math::fast});
+    const auto exact = make_reference_backend(Precision::f64);
+    const auto single = make_reference_backend(Precision::f32);
+    for (const NeuronDraw& draw : draws())
+        for (std::uint64_t i = 0; i < 30; ++i) {
+            const Genome genome = random_neuron_genome(draw, 1000 + i);
+            const Tensor x = some_inputs(5, 3);
+            EXPECT_EQ(
+                different(graph_outputs(*exact, genome, x), bytecode_outputs(*exact, genome, x)),
+                0U);
+            const Tensor expected = graph_outputs(*single, genome, x);
+            EXPECT_EQ(different(expected, bytecode_outputs(*single, genome, x)), 0U);
+            EXPECT_EQ(different(expected, bytecode_outputs(*cpu, genome, x)), 0U);
+        }
+}
+
+TEST(NeuronBytecode, StandsBesideOtherLayers) {
+    const auto backend = make_cpu_backend({.math = Math::strict});
+    for (std::uint64_t i = 0; i < 20; ++i) {
+        RandomStream rng(random_key(29, "test.neurons"), i);
+        Blueprint blueprint;
+        blueprint.input_features = 3;
+        blueprint.output_features = 2;
+        blueprint.grid.layers_per_cell = 3;
+        NeuronDraw draw{.in = 5, .out = 6, .every_function = true, .delayed = 0.2F};
+        blueprint.slots.emplace_back(Slot{.layer = Dense{.in = 3, .out = 5}});
+        blueprint.slots.emplace_back(Slot{.layer = test::random_neurons(draw, rng)});
+        draw.in = 6;
+        draw.continuous = true;
+        blueprint.slots.emplace_back(Slot{.layer = test::random_neurons(draw, rng)});
+        blueprint.head = Dense{.in = 6, .out = 2};
+        const Genome genome = founder(blueprint, i);
+        const Tensor x = some_inputs(6, 3);
+        EXPECT_EQ(
+            different(graph_outputs(*backend, genome, x), bytecode_outputs(*backend, genome, x)),
+            0U);
+    }
+}
+
+TEST(NeuronBytecode, TakesRoomForWhatIsAlive) {
+    const auto words = [](const Neurons& layer) {
+        Blueprint blueprint;
+        blueprint.input_features = layer.in;
+        blueprint.output_features = layer.out;
+        blueprint.slots.resize(1);
+        blueprint.head = layer;
+        std::vector<std::int32_t> bytecode;
+        std::vector<BytecodePacking> packings;
+        return BytecodeWriter().write(blueprint, bytecode, packings);
+    };
+    Neurons layer = *Neurons::fitted({6}, {2});
+    const BytecodeCapacity before = words(layer);
+    EXPECT_EQ(before.weights, 2 * 8) << "a bias and six inputs each, filled up to fours";
+    layer.neurons.resize(100);
+    for (std::int64_t i = 2; i < 100; ++i) layer.connections.push_back({.source = 0, .target = i});
+    for (std::int64_t i = 2; i < 100; ++i)
+        layer.connections.push_back({.source = layer.in + i, .target = 0, .enabled = false});
+    EXPECT_EQ(words(layer), before) << "neurons that no output depends on";
+    layer.connections.back().enabled = true;
+    EXPECT_EQ(words(layer).weights, before.weights + 4);
+}
+
+TEST(NeuronBytecode, ATableThatReachesOutOfItsPlaceIsRefused) {
+    const Genome genome = random_neuron_genome(draws()[1], 3);
+    std::vector<std::int32_t> words;
+    std::vector<BytecodePacking> packings;
+    const BytecodeCapacity capacity = BytecodeWriter().write(genome.blueprint, words, packings);
+    const auto fit = [&](const std::vector<std::int32_t>& changed) {
+        const auto* instruction = reinterpret_cast<const BytecodeInstruction*>(changed.data());
+        return fits(*instruction, static_cast<std::int64_t>(changed.size()), capacity);
+    };
+    ASSERT_EQ(static_cast<BytecodeOp>(words[0]), BytecodeOp::neurons);
+    ASSERT_TRUE(fit(words));
+    // Not what fills up fours, nor what makes a number of inputs or an op of the last instruction.
+    const std::size_t table_end = static_cast<std::size_t>(bytecode_instruction_words + words[7]);
+    std::size_t refused = 0;
+    for (std::size_t i = 0; i < table_end; ++i)
+        for (const std::int32_t wrong : {-1, 1 << 30}) {
+            std::vector<std::int32_t> changed = words;
+            changed[i] = wrong;
+            if (!fit(changed)) ++refused;
+        }
+    EXPECT_GT(refused, 2 * table_end - 24);
+}
+
+/// The best and the mean number of programs that a population of different structures needs.
+struct Found {
+    std::vector<Evaluation> evaluations;
+    std::int64_t compiled = 0;
+};
+Found evaluated(std::string_view task_text, const std::vector<Genome>& genomes, Family family,
+                Math math) {
+    const auto task = standard_tasks().make(nlohmann::json::parse(task_text), {});
+    const auto backend = make_cpu_backend({.threads = 2, .math = math});
+    Evaluator evaluator(*backend, *task, 5, family);
+    std::vector<const Genome*> all;
+    for (const Genome& genome : genomes) all.push_back(&genome);
+    Found found{.evaluations = evaluator.evaluate(all, {.round = 3})};
+    found.compiled = static_cast<std::int64_t>(evaluator.counters().programs_compiled);
+    return found;
+}
+
+std::vector<Genome> population(NeuronDraw draw, std::uint64_t count) {
+    std::vector<Genome> genomes;
+    for (std::uint64_t i = 0; i < count; ++i) {
+        genomes.push_back(random_neuron_genome(draw, i / 2));
+        // Pairs of one structure, some of them crowds that run in lanes.
+        for (float& weight : genomes.back().weights) weight *= i % 2 == 0 ? 1.0F : 0.9F;
+    }
+    return genomes;
+}
+
+void expect_equal_families(std::string_view task, const std::vector<Genome>& genomes) {
+    const Found graphs = evaluated(task, genomes, Family::graph, Math::strict);
+    for (const Math math : {Math::strict, Math::fast}) {
+        const Found data = evaluated(task, genomes, Family::interpreted, math);
+        for (std::size_t i = 0; i < genomes.size(); ++i) {
+            EXPECT_EQ(data.evaluations[i].fitness, graphs.evaluations[i].fitness) << i;
+            EXPECT_EQ(data.evaluations[i].per_sample, graphs.evaluations[i].per_sample) << i;
+        }
+        EXPECT_LE(data.compiled, 2);
+    }
+    EXPECT_GT(graphs.compiled, 10);
+}
+
+TEST(NeuronBytecode, SolvesRowsLikeTheGraphWithOneProgramForAll) {
+    expect_equal_families(
+        R"({"type": "xor"})",
+        population({.in = 2, .out = 1, .most_hidden = 6, .every_function = true}, 60));
+}
+
+TEST(NeuronBytecode, BalancesLikeTheGraphWithOneProgramForAll) {
+    expect_equal_families(R"({"type": "cart_pole", "episodes": 3, "steps": 60})",
+                          population({.in = 4, .out = 2, .most_hidden = 12, .delayed = 0.2F}, 40));
+}
+
+TEST(NeuronBytecode, ANetworkHasTheFitnessItHasAlone) {
+    std::vector<Genome> genomes =
+        population({.in = 4, .out = 2, .most_hidden = 5, .delayed = 0.2F}, 12);
+    // A crowd of equal structures among others.
+    for (int i = 0; i < 12; ++i) {
+        genomes.push_back(genomes.front());
+        for (float& weight : genomes.back().weights) weight += 0.1F * static_cast<float>(i);
+    }
+    constexpr std::string_view task = R"({"type": "cart_pole", "episodes": 5, "steps": 100})";
+    const Found together = evaluated(task, genomes, Family::interpreted, Math::fast);
+    for (std::size_t i = 0; i < genomes.size(); ++i) {
+        const Found alone = evaluated(task, {genomes[i]}, Family::interpreted, Math::fast);
+        EXPECT_EQ(together.evaluations[i].fitness, alone.evaluations[0].fitness) << i;
+        EXPECT_EQ(together.evaluations[i].per_sample, alone.evaluations[0].per_sample) << i;
+    }
+}
+
+}  // namespace neuron_bytecode
+}  // namespace cambrian::evolve::testing
