@@ -547,7 +547,7 @@ class Chunk {
     void compute(const NeuronTable::Record& neuron, const NeuronTable& table, const float* own,
                  float* to) const {
         Row total[vectors];
-        const Row bias = Row{} + Words::weight(own, 0);
+        const Row bias = -Row{} + Words::weight(own, 0);  // -0 changes no sum.
         if (neuron.inputs == 0) {
             for (Row& each : total) each = bias;
         } else {
