@@ -381,21 +381,25 @@ bool Coordinator::checkpoint() {
     const SharedStrategy strategy = follower.newest()->strategy;
     const auto saved = std::make_shared<Checkpoint>(state_of(*strategy));
     Checkpoint& state = *saved;
-    PoolGenomes genomes;
+    PoolGenomes members;
+    std::vector<evolve::BirthId> origins;
     for (std::size_t ahead = 0; ahead < follower.open(); ++ahead) {
         const Round& round = *follower.round(next_generation() + ahead);
         const std::shared_ptr<const PoolGenomes> parents = follower.parents(round);
         for (std::size_t place = 0; place < parents->size(); ++place) {
-            const evolve::BirthId origin = round.strategy->parent_pool()[place].origin;
-            const auto [at, added] = state.genomes.try_emplace(origin);
-            if (added) {
-                at->second = scheduler_.on_host((*parents)[place]);
-            }
-            genomes.push_back(at->second);
+            origins.push_back(round.strategy->parent_pool()[place].origin);
+            members.push_back((*parents)[place]);
         }
     }
+    const auto genomes = scheduler_.on_host(std::move(members));
+    if (!genomes) {
+        return false;
+    }
+    for (std::size_t i = 0; i < origins.size(); ++i) {
+        state.genomes.try_emplace(origins[i], (*genomes)[i]);
+    }
     begun_ = true;
-    ancestry_.begin(strategy, genomes);
+    ancestry_.begin(strategy, *genomes);
     checkpoint_generation_ = state.generation;
     last_checkpoint_ = Clock::now();
     checkpoint_running_ = true;

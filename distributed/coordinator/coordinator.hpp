@@ -98,7 +98,7 @@ class Coordinator {
     [[nodiscard]] bool challenge(const Generation& generation, const Leader& leader,
                                  const GenerationReport& report);
     /// The fittest of the newest pool.
-    [[nodiscard]] Champion fittest_member();
+    [[nodiscard]] std::optional<Champion> fittest_member();
     /// The generation that is told next: so many are committed.
     [[nodiscard]] std::uint64_t next_generation() {
         return scheduler_.follower().round()->generation();

@@ -272,29 +272,30 @@ bool Coordinator::challenge(const Generation& generation, const Leader& leader,
         return true;
     }
     const auto genome = genome_of(generation, leader);
-    if (!genome) {
+    const auto here = genome ? scheduler_.on_host(*genome) : std::nullopt;
+    if (!here) {
         return false;
     }
-    challenger.genome = scheduler_.on_host(*genome);
+    challenger.genome = *here;
     champion_ = std::move(challenger);
     champion_on_disk_ = false;
     return true;
 }
 
-Champion Coordinator::fittest_member() {
+std::optional<Champion> Coordinator::fittest_member() {
     Follower& follower = scheduler_.follower();
     const evolve::Strategy& newest = *follower.newest()->strategy;
     const std::span<const evolve::Member> pool = newest.parent_pool();
     const auto place = std::ranges::max_element(pool, {}, &evolve::Member::fitness) - pool.begin();
     const evolve::Member& best = pool[static_cast<std::size_t>(place)];
-    const SharedIndividual genome =
-        follower.parents(*follower.newest())->at(static_cast<std::size_t>(place));
-    return {scheduler_.on_host(genome),
-            generation_of(best, newest, last_->generation),
-            best.birth,
-            best.origin,
-            best.fitness,
-            std::nullopt};
+    const auto genome = scheduler_.on_host(
+        follower.parents(*follower.newest())->at(static_cast<std::size_t>(place)));
+    if (!genome) {
+        return std::nullopt;
+    }
+    return Champion{*genome,      generation_of(best, newest, last_->generation),
+                    best.birth,   best.origin,
+                    best.fitness, std::nullopt};
 }
 
 bool Coordinator::judge_last() {
@@ -303,7 +304,11 @@ bool Coordinator::judge_last() {
         return true;
     }
     const bool passed = last_->tests.passed;
-    Champion challenger = passed ? *champion_ : fittest_member();
+    const std::optional<Champion> judged = passed ? champion_ : fittest_member();
+    if (!judged) {
+        return false;
+    }
+    Champion challenger = *judged;
     if (!judge(challenger.genome, evolve::Phase::validation, last_->generation, last_->validated)) {
         return false;
     }

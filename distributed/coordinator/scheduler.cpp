@@ -20,7 +20,6 @@ namespace {
 using std::chrono::microseconds;
 
 constexpr std::size_t shards_in_flight = 2;
-constexpr microseconds busy_patience{200};
 constexpr microseconds idle_patience{10'000};
 /// A shard takes at most about this long, so that an interrupt and a re-issue come soon.
 constexpr double longest_shard_seconds = 0.1;
@@ -61,7 +60,7 @@ Scheduler::Scheduler(Communicator& communicator, Backend& backend, const Experim
       handshake_(introduce(experiment, backend)),
       peers_(static_cast<std::size_t>(communicator.size())),
       seconds_(peers_.size()),
-      shard_evaluator_(backend, experiment, communicator.size() == 1),
+      shard_evaluator_(backend, experiment, weights_may_stay(experiment, communicator.size())),
       threads_(backend.threads()),
       ancestry_(ancestry),
       follower_(make_strategy(experiment),
@@ -249,7 +248,7 @@ void Scheduler::work_with_others() {
         feed_workers();
         feed_own_thread();
         retired_ = nullptr;
-        serve(compute_->in_flight() > 0 ? busy_patience : idle_patience);
+        serve(compute_->in_flight() > 0 ? ComputeThread::look_every : idle_patience);
         take_own_results();
         watch_leases();
         report_progress();
@@ -282,7 +281,7 @@ std::optional<JobResult> Scheduler::evaluate_alone(SharedIndividual genome,
         // Others need not wait for it.
         feed_workers();
         feed_own_thread();
-        serve(busy_patience);
+        serve(ComputeThread::look_every);
         watch_leases();
         std::optional<JobResult> alone;
         while (auto result = compute_->take()) {
@@ -297,6 +296,29 @@ std::optional<JobResult> Scheduler::evaluate_alone(SharedIndividual genome,
         }
     }
     return std::nullopt;
+}
+
+std::optional<std::vector<SharedIndividual>> Scheduler::on_host(
+    std::vector<SharedIndividual> genomes) {
+    if (!compute_) {
+        for (SharedIndividual& genome : genomes) {
+            genome = shard_evaluator_.on_host(std::move(genome));
+        }
+        return genomes;
+    }
+    const auto arrived = std::make_shared<std::optional<std::vector<SharedIndividual>>>();
+    compute_->bring_to_host(std::move(genomes), [arrived](std::vector<SharedIndividual> all) {
+        *arrived = std::move(all);
+    });
+    while (!*arrived && !interrupted()) {
+        serve(ComputeThread::look_every);
+    }
+    return *arrived;
+}
+
+std::optional<SharedIndividual> Scheduler::on_host(SharedIndividual genome) {
+    auto here = on_host(std::vector{std::move(genome)});
+    return here ? std::optional(std::move(here->front())) : std::nullopt;
 }
 
 std::vector<RankSeconds> Scheduler::take_seconds() {

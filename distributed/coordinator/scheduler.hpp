@@ -87,10 +87,10 @@ class Scheduler {
     [[nodiscard]] std::vector<RankSeconds> take_seconds();
     /// Of the coordinator's thread, beside those that work on shards.
     [[nodiscard]] ThreadPool& threads() { return threads_; }
-    /// The same genome with its weights on the host.
-    [[nodiscard]] SharedIndividual on_host(SharedIndividual genome) const {
-        return shard_evaluator_.on_host(std::move(genome));
-    }
+    /// The same genomes with their weights on the host; nothing when interrupted.
+    [[nodiscard]] std::optional<std::vector<SharedIndividual>> on_host(
+        std::vector<SharedIndividual> genomes);
+    [[nodiscard]] std::optional<SharedIndividual> on_host(SharedIndividual genome);
     [[nodiscard]] GenomePool& genome_memory() { return shard_evaluator_.genomes(); }
     [[nodiscard]] const evolve::Variation& variation() const {
         return shard_evaluator_.variation();

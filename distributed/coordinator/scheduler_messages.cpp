@@ -5,6 +5,7 @@
 
 #include "cambrian/distributed/coordinator/scheduler.hpp"
 #include "cambrian/distributed/protocol/handshake.hpp"
+#include "cambrian/distributed/worker/genome_answers.hpp"
 #include "cambrian/engine/core/error.hpp"
 
 // The coordinator's ears: what workers say. scheduler_orders.cpp holds what they are told.
@@ -20,11 +21,14 @@ constexpr std::uint64_t damage_warnings = 3;
 constexpr int messages_at_once = 32;
 /// Between looks at all leases.
 constexpr std::chrono::milliseconds watch_pause{10};
-constexpr std::size_t reply_bytes = std::size_t{64} << 20U;
 
 }  // namespace
 
 void Scheduler::serve(microseconds patience) {
+    if (compute_) {
+        compute_->hand_over();
+        patience = compute_->brings() ? std::min(patience, ComputeThread::look_every) : patience;
+    }
     for (int heard = 0; heard < messages_at_once; ++heard) {
         const auto message = communicator_.receive(patience);
         if (!message) {
@@ -158,23 +162,12 @@ void Scheduler::answer(int rank, const GenomeRequest& request) {
     } catch (const InputError&) {
         // Births of a round that is over; whoever asks is told so.
     }
-    GenomeReply reply;
-    std::size_t bytes = 0;
+    std::vector<NamedIndividual> wanted;
     for (const evolve::BirthId origin : request.origins) {
         const auto at = made.find(origin);
-        const SharedIndividual genome = at != made.end() ? at->second : follower_.find(origin);
-        if (!genome) {
-            reply.gone.push_back(origin);
-            continue;
-        }
-        reply.genomes.push_back({origin, evolve::encode(*genome)});
-        bytes += reply.genomes.back().bytes.size();
-        if (bytes > reply_bytes) {
-            send(communicator_, rank, std::exchange(reply, {}));
-            bytes = 0;
-        }
+        wanted.emplace_back(origin, at != made.end() ? at->second : follower_.find(origin));
     }
-    send(communicator_, rank, reply);
+    send_genomes(communicator_, rank, *compute_, wanted);
 }
 
 void Scheduler::take_genomes(int rank, const GenomeReply& reply) {

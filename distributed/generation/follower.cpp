@@ -212,8 +212,10 @@ std::optional<evolve::Birth> Follower::recipe_of(const evolve::Member& member) c
         return std::nullopt;
     }
     const evolve::Birth birth = strategy.birth(position);
+    // Weights on a backend are for the thread of that backend.
     const bool here = std::ranges::all_of(birth.parents, [&](const evolve::Parent& parent) {
-        return (*former_->pool)[index_of(parent.place)] != nullptr;
+        const SharedIndividual& genome = (*former_->pool)[index_of(parent.place)];
+        return genome && genome->on_host();
     });
     return here ? std::optional(birth) : std::nullopt;
 }

@@ -1,5 +1,6 @@
 #include "cambrian/distributed/worker/compute_thread.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace cambrian::distributed {
@@ -18,6 +19,49 @@ std::optional<JobResult> ComputeThread::take() {
     finished_.pop_front();
     --in_flight_;
     return result;
+}
+
+void ComputeThread::bring_to_host(std::vector<SharedIndividual> genomes, Arrival arrival) {
+    if (std::ranges::all_of(genomes, [](const auto& genome) { return genome->on_host(); })) {
+        arrival(std::move(genomes));
+        return;
+    }
+    ++bringing_;
+    Arrived wanted{std::move(genomes), std::move(arrival), nullptr};
+    thread_.submit([this, wanted = std::move(wanted)]() mutable { fetch(wanted); });
+}
+
+void ComputeThread::fetch(Arrived& wanted) {
+    if (ending_) {
+        return;
+    }
+    try {
+        for (SharedIndividual& genome : wanted.genomes) {
+            genome = shard_evaluator_.on_host(std::move(genome));
+        }
+    } catch (...) {
+        wanted.failure = std::current_exception();
+    }
+    const std::lock_guard lock(mutex_);
+    arrived_.push_back(std::move(wanted));
+}
+
+void ComputeThread::hand_over() {
+    if (!brings()) {
+        return;
+    }
+    std::deque<Arrived> arrived;
+    {
+        const std::lock_guard lock(mutex_);
+        arrived.swap(arrived_);
+    }
+    for (Arrived& one : arrived) {
+        --bringing_;
+        if (one.failure) {
+            std::rethrow_exception(one.failure);
+        }
+        one.arrival(std::move(one.genomes));
+    }
 }
 
 void ComputeThread::work(Job& job) {

@@ -1,11 +1,15 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <deque>
+#include <exception>
+#include <functional>
 #include <limits>
 #include <mutex>
 #include <optional>
+#include <vector>
 
 #include "cambrian/distributed/worker/shard_evaluator.hpp"
 #include "cambrian/engine/core/clock.hpp"
@@ -16,6 +20,9 @@ namespace cambrian::distributed {
 /// Works on jobs in order while its owner talks to other ranks. Used by one owner.
 class ComputeThread {
   public:
+    /// How often its owner looks for what is finished.
+    static constexpr std::chrono::microseconds look_every{200};
+
     explicit ComputeThread(ShardEvaluator& shard_evaluator) : shard_evaluator_(shard_evaluator) {}
     /// Waits for the running job; those not begun are dropped.
     ~ComputeThread() { ending_ = true; }
@@ -25,6 +32,16 @@ class ComputeThread {
     void submit(Job job);
     /// A finished job.
     [[nodiscard]] std::optional<JobResult> take();
+    /// What is done with genomes whose weights have come to the host, in their order.
+    using Arrival = std::function<void(std::vector<SharedIndividual>)>;
+    /// Brings weights that lie on the backend to the host, after the jobs before, and hands the
+    /// genomes to `arrival` in a later call of hand_over(); at once where all are there already.
+    void bring_to_host(std::vector<SharedIndividual> genomes, Arrival arrival);
+    /// Throws what the backend threw.
+    void hand_over();
+    /// Whether genomes are still to be handed over.
+    [[nodiscard]] bool brings() const { return bringing_ > 0; }
+
     /// Jobs submitted and not yet taken.
     [[nodiscard]] std::size_t in_flight() const { return in_flight_; }
 
@@ -33,13 +50,21 @@ class ComputeThread {
         JobResult result;
         Clock::time_point time;  ///< In virtual time it may be to come.
     };
+    struct Arrived {
+        std::vector<SharedIndividual> genomes;
+        Arrival arrival;
+        std::exception_ptr failure;
+    };
     void work(Job& job);
+    void fetch(Arrived& wanted);
 
     ShardEvaluator& shard_evaluator_;
-    std::size_t in_flight_ = 0;                    ///< Of the owner, no lock needed.
+    std::size_t in_flight_ = 0;                    ///< Of the owner, no lock needed,
+    std::size_t bringing_ = 0;                     ///< as is this.
     Clock::time_point idle_since_ = Clock::now();  ///< Of the thread.
     std::mutex mutex_;
     std::deque<Finished> finished_;
+    std::deque<Arrived> arrived_;
     std::atomic<bool> ending_ = false;
     /// Holds little: its owner has a few jobs in flight.
     TaskThread thread_{std::numeric_limits<std::size_t>::max()};

@@ -56,12 +56,16 @@ double seconds_since(Clock::time_point start) {
 
 }  // namespace
 
-ShardEvaluator::ShardEvaluator(Backend& backend, const Experiment& experiment, bool alone)
+bool weights_may_stay(const Experiment& experiment, int ranks) {
+    return ranks == 1 || experiment.distribution.exchange == Exchange::births;
+}
+
+ShardEvaluator::ShardEvaluator(Backend& backend, const Experiment& experiment, bool weights_stay)
     : backend_(backend),
       genomes_(backend.threads().threads()),
       variation_(experiment.seed, experiment.variation),
       on_backend_(
-          alone && backend.inherits()
+          weights_stay && backend.inherits()
               ? std::make_unique<evolve::BackendChildren>(
                     backend, variation_, evolve::family_of(experiment.family, experiment.variation))
               : nullptr),

@@ -52,13 +52,16 @@ struct JobResult {
     std::exception_ptr failure;
 };
 
+/// Whether the weights of children may stay on the backend that made them: not where the
+/// coordinator makes all children, to send them out.
+[[nodiscard]] bool weights_may_stay(const Experiment& experiment, int ranks);
+
 /// Makes children, on the threads of the experiment, and evaluates them. One caller at a time.
 /// Outlives the genomes it makes.
 class ShardEvaluator {
   public:
-    /// @param alone whether no other rank asks for the genomes: then weights may stay on the
-    ///     backend.
-    ShardEvaluator(Backend& backend, const Experiment& experiment, bool alone);
+    /// @param weights_stay see weights_may_stay().
+    ShardEvaluator(Backend& backend, const Experiment& experiment, bool weights_stay);
 
     /// Never throws what an evaluation throws: that is JobResult::failure.
     [[nodiscard]] JobResult work(Job& job);

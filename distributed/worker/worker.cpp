@@ -15,6 +15,7 @@
 #include "cambrian/distributed/protocol/message.hpp"
 #include "cambrian/distributed/run.hpp"
 #include "cambrian/distributed/worker/compute_thread.hpp"
+#include "cambrian/distributed/worker/genome_answers.hpp"
 #include "cambrian/distributed/worker/pending_shards.hpp"
 #include "cambrian/distributed/worker/rank_log.hpp"
 #include "cambrian/engine/core/clock.hpp"
@@ -31,15 +32,11 @@ using std::chrono::microseconds;
 constexpr std::uint32_t shards_in_flight = 2;
 /// How long a worker that was told to end by a signal waits for the coordinator's stop.
 constexpr double farewell_seconds = 5.0;
-/// The rank's thread looks for finished shards this often while some are computed.
-constexpr microseconds busy_patience{200};
 constexpr microseconds idle_patience{50'000};
 
 /// A worker asks this often whether the coordinator lives, and waits as long for another worker.
 constexpr double heartbeats_in_a_lease = 4.0;
 constexpr double most_remakes = 1e9;
-/// Genomes in one message, until they are so many bytes.
-constexpr std::size_t reply_bytes = std::size_t{64} << 20U;
 
 double seconds(Clock::duration duration) {
     return std::chrono::duration<double>(duration).count();
@@ -57,7 +54,7 @@ class Worker {
           reign_(reign),
           handshake_(introduce(experiment, backend)),
           log_(experiment.directory, communicator.rank()),
-          shard_evaluator_(backend, experiment, false),
+          shard_evaluator_(backend, experiment, weights_may_stay(experiment, communicator.size())),
           threads_(backend.threads()),
           follower_(make_strategy(experiment),
                     {experiment.reevaluates(), static_cast<std::uint32_t>(communicator.size())},
@@ -75,8 +72,10 @@ class Worker {
         ask(shards_in_flight, {});
         while (!stopped_) {
             report_results();
-            const bool busy = compute_.in_flight() > 0;
-            if (auto message = communicator_.receive(busy ? busy_patience : idle_patience)) {
+            compute_.hand_over();
+            const bool busy = compute_.in_flight() > 0 || compute_.brings();
+            if (auto message =
+                    communicator_.receive(busy ? ComputeThread::look_every : idle_patience)) {
                 const Clock::time_point start = Clock::now();
                 handle(*message);
                 communicate_ += seconds(Clock::now() - start);
@@ -227,22 +226,11 @@ class Worker {
 
     /// Genomes that another rank lacks, from what lies here.
     void answer(int rank, const GenomeRequest& request) {
-        GenomeReply reply;
-        std::size_t bytes = 0;
+        std::vector<NamedIndividual> wanted;
         for (const evolve::BirthId origin : request.origins) {
-            const SharedIndividual genome = follower_.find(origin);
-            if (!genome) {
-                reply.gone.push_back(origin);
-                continue;
-            }
-            reply.genomes.push_back({origin, evolve::encode(*genome)});
-            bytes += reply.genomes.back().bytes.size();
-            if (bytes > reply_bytes) {
-                send(communicator_, rank, std::exchange(reply, {}));
-                bytes = 0;
-            }
+            wanted.emplace_back(origin, follower_.find(origin));
         }
-        send(communicator_, rank, reply);
+        send_genomes(communicator_, rank, compute_, wanted);
     }
 
     /// The next round, for this rank and others. What a former coordinator said is for nobody.

@@ -66,6 +66,8 @@ void Variation::materialise(const Birth& birth, std::span<const Individual* cons
     std::array<const SharedStructure*, Parents::max_count> structures{};
     std::ranges::transform(parents, structures.begin(),
                            [](const Individual* parent) { return &parent->structure; });
+    CAMBRIAN_EXPECT(
+        std::ranges::all_of(parents, [](const Individual* parent) { return parent->on_host(); }));
     this->plan(birth, std::span(structures).first(parents.size()), plan);
     const auto weights = [&](std::size_t parent) {
         return parent < parents.size() ? std::span<const float>(parents[parent]->weights)
