@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -18,13 +19,22 @@ class HostPopulation final : public Population {
     [[nodiscard]] std::size_t size() const override { return individuals_.size(); }
     [[nodiscard]] std::vector<float> outputs(std::span<const float> inputs,
                                              std::int64_t batch) override;
+    [[nodiscard]] std::vector<float> step(std::span<const float> observations,
+                                          std::int64_t batch) override;
+    void reset() override { batch_ = 0; }
+    void reset(std::span<const std::uint8_t> worlds) override;
 
   private:
+    void begin_worlds(std::int64_t batch);
+
     Backend& backend_;
     PopulationRunner& runner_;
     std::int64_t observations_;
     std::span<const Individual* const> individuals_;
     GrowingBuffer inputs_{ValueType::real};
+    std::int64_t batch_ = 0;        ///< Worlds of each network; 0: nothing is carried.
+    std::int64_t state_words_ = 0;  ///< Of one world, enough for every network.
+    std::vector<float> state_;      ///< [networks, batch, words].
 };
 
 /// Outputs of a network for rows [batch, observations], each on its own: a network with state

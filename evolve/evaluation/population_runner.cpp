@@ -51,8 +51,9 @@ const std::vector<PopulationOutput>& PopulationRunner::run(
         individuals.size());
     const std::size_t positions = groups_.order().size();
     for (std::size_t begin = 0; begin < positions;) {
-        const std::size_t end = wave_end(individuals, begin);
+        const std::size_t end = wave_end(individuals, begin, request.own);
         stage_.upload(individuals, groups_.order().subspan(begin, end - begin));
+        upload_own(request.own, begin, end);
         run_wave(individuals, begin, end, request);
         if (begin == 0 && request.meanwhile != nullptr) (*request.meanwhile)();
         collect(begin, end);
@@ -75,9 +76,11 @@ StructureProgram& PopulationRunner::program_for(const Individual& individual,
         return *found;
     }
     ++compiled_;
-    return cache_.insert(key, graph ? compile_graph(backend_, individual.blueprint(), request.build)
-                                    : compile_interpreter(backend_, individual.blueprint(),
-                                                          capacity, stage_.pool(), request.build));
+    const std::size_t own = request.own.size();
+    return cache_.insert(
+        key, graph ? compile_graph(backend_, individual.blueprint(), request.build, own)
+                   : compile_interpreter(backend_, individual.blueprint(), capacity, stage_.pool(),
+                                         request.build, own));
 }
 
 void PopulationRunner::prepare_outputs(const StructureProgram& program, std::size_t networks) {
@@ -98,10 +101,11 @@ void PopulationRunner::prepare_outputs(const StructureProgram& program, std::siz
 }
 
 std::size_t PopulationRunner::wave_end(std::span<const Individual* const> individuals,
-                                       std::size_t begin) const {
+                                       std::size_t begin, std::span<const OwnInput> own) const {
     const std::int64_t room = max_operand_words(backend_);
     std::int64_t output_elements = 0;
     for (const PopulationOutput& output : outputs_) output_elements += output.elements;
+    for (const OwnInput& input : own) output_elements += input.elements;
     std::int64_t words = 0;
     std::size_t end = begin;
     for (; end < groups_.order().size(); ++end) {
@@ -110,6 +114,23 @@ std::size_t PopulationRunner::wave_end(std::span<const Individual* const> indivi
         if (words > room && end > begin) break;
     }
     return end;
+}
+
+/// By position, as all that networks have for themselves.
+void PopulationRunner::upload_own(std::span<const OwnInput> own, std::size_t begin,
+                                  std::size_t end) {
+    while (own_buffers_.size() < own.size()) own_buffers_.emplace_back(ValueType::real);
+    for (std::size_t i = 0; i < own.size(); ++i) {
+        const auto width = static_cast<std::size_t>(own[i].elements);
+        CAMBRIAN_EXPECT(own[i].values.size() % width == 0);
+        reals_.clear();
+        for (const std::uint32_t genome : groups_.order().subspan(begin, end - begin)) {
+            const auto values = own[i].values.subspan(genome * width, width);
+            reals_.insert(reals_.end(), values.begin(), values.end());
+        }
+        Buffer& buffer = own_buffers_[i].hold(backend_, static_cast<std::int64_t>(reals_.size()));
+        backend_.upload(buffer, 0, std::span<const float>(reals_));
+    }
 }
 
 void PopulationRunner::run_wave(std::span<const Individual* const> individuals, std::size_t begin,
@@ -122,7 +143,7 @@ void PopulationRunner::run_wave(std::span<const Individual* const> individuals, 
         StructureProgram& program = program_for(*individuals[groups_.order()[position]],
                                                 groups_.group_at(position).structure, request);
         check_group(program, individuals, position, last);
-        run_group(program, begin, position, last, request.shared);
+        run_group(program, begin, position, last, request);
         position = last;
     }
 }
@@ -140,7 +161,7 @@ void PopulationRunner::check_group(const StructureProgram& program,
 }
 
 void PopulationRunner::run_group(StructureProgram& program, std::size_t wave, std::size_t begin,
-                                 std::size_t end, std::span<const Binding> shared) {
+                                 std::size_t end, const PopulationRequest& request) {
     std::size_t piece = program.per_individual ? end - begin : 1;
     const Backend::Memory memory = backend_.memory();
     if (memory.limit > 0)
@@ -151,7 +172,10 @@ void PopulationRunner::run_group(StructureProgram& program, std::size_t wave, st
         const std::size_t count = std::min(piece, end - position);
         inputs_.clear();
         stage_.bind(position - wave, program.interpreted, inputs_);
-        inputs_.insert(inputs_.end(), shared.begin(), shared.end());
+        for (std::size_t i = 0; i < request.own.size(); ++i)
+            inputs_.push_back({own_buffers_[i].get(), static_cast<std::int64_t>(position - wave) *
+                                                          request.own[i].elements});
+        inputs_.insert(inputs_.end(), request.shared.begin(), request.shared.end());
         bound_outputs_.clear();
         for (std::size_t i = 0; i < outputs_.size(); ++i)
             bound_outputs_.push_back(

@@ -14,10 +14,17 @@
 
 namespace cambrian::evolve {
 
+/// Numbers that every network has for itself: [networks, elements] in the order of the individuals.
+struct OwnInput {
+    std::int64_t elements = 0;
+    std::span<const float> values;
+};
+
 /// What to compute for every network: a graph of its operands and of inputs that all share.
 struct PopulationRequest {
     std::int64_t variant = 0;  ///< Requests with equal variants build equal graphs.
     BuildOutputs build;
+    std::span<const OwnInput> own{};  ///< The inputs that `build` adds first.
     std::span<const Binding> shared;
     /// Done once while the backend computes.
     const std::function<void()>* meanwhile = nullptr;
@@ -55,14 +62,15 @@ class PopulationRunner {
                                   const PopulationRequest& request);
     void prepare_outputs(const StructureProgram& program, std::size_t networks);
     [[nodiscard]] std::size_t wave_end(std::span<const Individual* const> individuals,
-                                       std::size_t begin) const;
+                                       std::size_t begin, std::span<const OwnInput> own) const;
+    void upload_own(std::span<const OwnInput> own, std::size_t begin, std::size_t end);
     void run_wave(std::span<const Individual* const> individuals, std::size_t begin,
                   std::size_t end, const PopulationRequest& request);
     void check_group(const StructureProgram& program,
                      std::span<const Individual* const> individuals, std::size_t begin,
                      std::size_t end) const;
     void run_group(StructureProgram& program, std::size_t wave, std::size_t begin, std::size_t end,
-                   std::span<const Binding> shared);
+                   const PopulationRequest& request);
     void collect(std::size_t begin, std::size_t end);
 
     Backend& backend_;
@@ -76,6 +84,7 @@ class PopulationRunner {
     std::vector<std::int32_t> integers_;
     std::vector<Binding> inputs_;
     std::vector<Binding> bound_outputs_;
+    std::vector<GrowingBuffer> own_buffers_;
     std::vector<GrowingBuffer> output_buffers_;
     std::vector<PopulationOutput> outputs_;
 };

@@ -1,7 +1,7 @@
 #include "cambrian/evolve/evaluation/program_cache.hpp"
 
 #include <algorithm>
-#include <array>
+#include <numeric>
 
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/graph/passes/passes.hpp"
@@ -45,9 +45,12 @@ std::int64_t at_least_one(std::int64_t count) {
     return std::max<std::int64_t>(1, count);
 }
 
-/// Compiles a graph over a population; some of its inputs are operands that each network has.
-void finish(Backend& backend, const Graph& graph, std::span<const std::size_t> operands,
+/// Compiles a graph over a population, of whose inputs `count` from `first` on are those of each
+/// network.
+void finish(Backend& backend, const Graph& graph, std::size_t first, std::size_t count,
             StructureProgram& result) {
+    std::vector<std::size_t> operands(count);
+    std::iota(operands.begin(), operands.end(), first);
     const Graph population = eliminate_dead_code(vmap(graph, operands));
     for (const ValueId id : population.outputs()) {
         const ValueInfo& info = population.value(id);
@@ -60,7 +63,7 @@ void finish(Backend& backend, const Graph& graph, std::span<const std::size_t> o
 }  // namespace
 
 StructureProgram compile_graph(Backend& backend, const Blueprint& blueprint,
-                               const BuildOutputs& build) {
+                               const BuildOutputs& build, std::size_t own) {
     const Network network(blueprint);
     StructureProgram result;
     result.weights = network.weight_count();
@@ -79,14 +82,13 @@ StructureProgram compile_graph(Backend& backend, const Blueprint& blueprint,
             graph.input("activations", ValueType::integer, Shape{at_least_one(result.activations)}),
         .enabled = graph.input("enabled", ValueType::boolean, Shape{at_least_one(result.slots)})};
     for (const Var output : build(graph, network, operands)) graph.output(output);
-    constexpr std::array<std::size_t, 3> inputs{0, 1, 2};
-    finish(backend, graph, inputs, result);
+    finish(backend, graph, 0, 3 + own, result);
     return result;
 }
 
 StructureProgram compile_interpreter(Backend& backend, const Blueprint& blueprint,
                                      const BytecodeCapacity& capacity, std::int64_t pool,
-                                     const BuildOutputs& build) {
+                                     const BuildOutputs& build, std::size_t own) {
     const BytecodeNetwork network(blueprint.input_features, blueprint.output_features, capacity);
     StructureProgram result;
     result.interpreted = true;
@@ -99,8 +101,7 @@ StructureProgram compile_interpreter(Backend& backend, const Blueprint& blueprin
     const NetworkOperands operands{
         .weights = weights, .activations = bytecode, .enabled = bytecode};
     for (const Var output : build(graph, network, operands)) graph.output(output);
-    constexpr std::array<std::size_t, 1> inputs{1};
-    finish(backend, graph, inputs, result);
+    finish(backend, graph, 1, 1 + own, result);
     return result;
 }
 

@@ -37,13 +37,15 @@ using BuildOutputs = std::function<std::vector<Var>(Graph& graph, const ForwardM
                                                     const NetworkOperands& operands)>;
 
 /// For every network of the structure of a blueprint.
+/// @param own how many of the inputs that `build` adds first are those of each network, not of all.
 [[nodiscard]] StructureProgram compile_graph(Backend& backend, const Blueprint& blueprint,
-                                             const BuildOutputs& build);
+                                             const BuildOutputs& build, std::size_t own);
 /// For every network between the widths of a blueprint whose bytecode fits a capacity and whose
 /// packed weights lie among `pool` words that all share.
 [[nodiscard]] StructureProgram compile_interpreter(Backend& backend, const Blueprint& blueprint,
                                                    const BytecodeCapacity& capacity,
-                                                   std::int64_t pool, const BuildOutputs& build);
+                                                   std::int64_t pool, const BuildOutputs& build,
+                                                   std::size_t own);
 
 struct ProgramKey {
     Hash128 structure;

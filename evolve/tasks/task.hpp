@@ -147,6 +147,16 @@ class Population {
     /// → [size, batch, outputs], individual by individual.
     [[nodiscard]] virtual std::vector<float> outputs(std::span<const float> inputs,
                                                      std::int64_t batch) = 0;
+    /// One step in `batch` worlds of every network, each with observations of its own: [size,
+    /// batch, observations]; → [size, batch, outputs]. A network with state carries it from step
+    /// to step in each world, from zero after reset(). Throws ShapeError for other sizes, or for
+    /// another batch than since the last reset.
+    [[nodiscard]] virtual std::vector<float> step(std::span<const float> observations,
+                                                  std::int64_t batch) = 0;
+    /// Networks forget what they carry, in all worlds.
+    virtual void reset() = 0;
+    /// The same in the worlds [size, batch] that are not 0.
+    virtual void reset(std::span<const std::uint8_t> worlds) = 0;
 };
 
 /// How often the best individual is validated; how is the business of the task.
@@ -199,6 +209,20 @@ class TaskRegistry {
 
 /// The tasks that come with Cambrian, by name.
 [[nodiscard]] TaskRegistry standard_tasks();
+
+/// Which numbers a host task is to use.
+struct HostRound {
+    Phase phase = Phase::train;
+    std::uint64_t seed = 0;   ///< Of the run.
+    std::uint64_t round = 0;  ///< Generation, or the running number of a validation.
+};
+/// A simulator in C++: the fitness of every network of a population, which it calls by
+/// Population::step. Must be a function of networks, round and nothing else.
+/// @param signature `time` where networks may carry state, `stochastic` where the round decides,
+///     `validates` and `tests` where it knows these phases.
+[[nodiscard]] std::unique_ptr<Task> make_simulator_task(
+    std::string type, TaskSignature signature,
+    std::function<std::vector<double>(Population&, const HostRound&)> fitness);
 
 /// A task from a C++ function: the fitness of every network of a population, each higher is better.
 [[nodiscard]] std::unique_ptr<Task> make_callback_task(

@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/evolve/tasks/task.hpp"
@@ -9,18 +11,26 @@ namespace {
 
 class CallbackTask final : public Task {
   public:
-    CallbackTask(std::int64_t observations, std::int64_t outputs,
-                 std::function<std::vector<double>(Population&)> fitness)
-        : observations_(observations), outputs_(outputs), fitness_(std::move(fitness)) {}
+    using Fitness = std::function<std::vector<double>(Population&, const HostRound&)>;
 
-    std::string_view type() const override { return "callback"; }
-    TaskSignature signature() const override {
-        return {.observations = observations_, .outputs = outputs_, .host = true};
+    CallbackTask(std::string type, TaskSignature signature, Fitness fitness)
+        : type_(std::move(type)), signature_(signature), fitness_(std::move(fitness)) {
+        CAMBRIAN_ASSERT(fitness_ != nullptr);
+        if (signature.observations < 1 || signature.outputs < 1)
+            throw ConfigError(fmt::format(
+                "a {} task with {} observations and {} outputs (both must be at least 1) say how "
+                "wide a row is that the networks read and write",
+                type_, signature.observations, signature.outputs));
+        signature_.host = true;
     }
 
-    std::vector<double> evaluate(Population& population, Phase, std::uint64_t,
-                                 std::uint64_t) const override {
-        std::vector<double> fitness = fitness_(population);
+    std::string_view type() const override { return type_; }
+    TaskSignature signature() const override { return signature_; }
+
+    std::vector<double> evaluate(Population& population, Phase phase, std::uint64_t seed,
+                                 std::uint64_t round) const override {
+        std::vector<double> fitness =
+            fitness_(population, {.phase = phase, .seed = seed, .round = round});
         if (fitness.size() != population.size())
             throw ConfigError(fmt::format(
                 "the fitness function returned {} values (the population has {} networks) return "
@@ -30,22 +40,27 @@ class CallbackTask final : public Task {
     }
 
   private:
-    std::int64_t observations_;
-    std::int64_t outputs_;
-    std::function<std::vector<double>(Population&)> fitness_;
+    std::string type_;
+    TaskSignature signature_;
+    Fitness fitness_;
 };
 
 }  // namespace
 
+std::unique_ptr<Task> make_simulator_task(
+    std::string type, TaskSignature signature,
+    std::function<std::vector<double>(Population&, const HostRound&)> fitness) {
+    return std::make_unique<CallbackTask>(std::move(type), signature, std::move(fitness));
+}
+
 std::unique_ptr<Task> make_callback_task(std::int64_t observations, std::int64_t outputs,
                                          std::function<std::vector<double>(Population&)> fitness) {
-    if (observations < 1 || outputs < 1)
-        throw ConfigError(fmt::format(
-            "a callback task with {} observations and {} outputs (both must be at least 1) say how "
-            "wide a row is that the networks read and write",
-            observations, outputs));
     CAMBRIAN_ASSERT(fitness != nullptr);
-    return std::make_unique<CallbackTask>(observations, outputs, std::move(fitness));
+    return make_simulator_task(
+        "callback", {.observations = observations, .outputs = outputs},
+        [fitness = std::move(fitness)](Population& population, const HostRound&) {
+            return fitness(population);
+        });
 }
 
 }  // namespace cambrian::evolve
