@@ -1,0 +1,124 @@
+#include "cambrian/evolve/evaluation/learner.hpp"
+
+#include <cmath>
+
+#include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/cpu/cpu_backend.hpp"
+#include "cambrian/engine/train/trainer.hpp"
+#include "cambrian/tests/evolve/support/task_support.hpp"
+
+namespace cambrian::evolve {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr std::string_view two_layers =
+    R"({"layers": [{"type": "dense", "out": 4, "activation": "tanh"}, {"type": "dense"}]})";
+constexpr std::string_view one_layer = R"({"layers": [{"type": "dense"}]})";
+constexpr std::string_view blobs =
+    R"({"type": "dataset", "source": {"type": "blobs", "features": 3, "classes": 4, "rows": 60},
+        "loss": {"type": "cross_entropy"}, "split": {"shuffle": false}})";
+
+std::vector<std::vector<float>> learned(const Task& task, const std::vector<Genome>& genomes,
+                                        const LearningSettings& settings, std::uint64_t round = 0) {
+    const auto backend = make_cpu_backend({});
+    std::vector<const Genome*> pointers;
+    for (const Genome& genome : genomes) pointers.push_back(&genome);
+    return Learner(*backend, task, 1, settings).learn(Individuals(pointers).pointers, round);
+}
+
+double loss_of(const Task& task, Genome genome, std::vector<float> weights) {
+    genome.weights = std::move(weights);
+    const auto backend = make_cpu_backend({});
+    const std::vector<const Genome*> one{&genome};
+    return -Evaluator(*backend, task, 1).evaluate(one, {})[0].fitness;
+}
+
+LearningSettings settings_with(std::int64_t steps, double rate) {
+    LearningSettings settings;
+    settings.mode = LearningMode::lamarckian;
+    settings.steps = steps;
+    settings.batch = 1000;
+    settings.learning_rate = rate;
+    return settings;
+}
+
+TEST(Learner, TakesTheStepsOfATraining) {
+    const auto task = testing::standard_task(blobs);
+    const auto backend = make_cpu_backend({});
+    for (const Optimizer& optimizer : {Optimizer(Sgd{.momentum = 0.9}), Optimizer(Adam{}),
+                                       Optimizer(RmsProp{.weight_decay = 0.1})}) {
+        const Genome genome = testing::genome_for(*task, two_layers, 3);
+        LearningSettings settings = settings_with(5, 0.05);
+        settings.optimizer = optimizer;
+        settings.clip_norm = 0.5;
+        TrainingSettings training{.epochs = 5,
+                                  .batch = 1000,
+                                  .loss = task->learning()->loss,
+                                  .optimizer = optimizer,
+                                  .learning_rates = {0.05},
+                                  .clip_norm = 0.5,
+                                  .initial_weights = genome.weights};
+        Trainer trainer(*backend, Network(genome.blueprint), task->learning()->data, training);
+        trainer.run();
+        const std::vector<float> expected = trainer.weights(0);
+        const std::vector<float> found = learned(*task, {genome}, settings)[0];
+        ASSERT_EQ(found.size(), expected.size());
+        for (std::size_t i = 0; i < found.size(); ++i)
+            EXPECT_NEAR(found[i], expected[i], 2e-5F) << name(optimizer) << ' ' << i;
+    }
+}
+
+TEST(Learner, LowersTheLossOfMixedStructuresEachOnItsOwn) {
+    const auto task = testing::standard_task(blobs);
+    std::vector<Genome> genomes;
+    for (std::uint64_t i = 0; i < 8; ++i)
+        genomes.push_back(testing::genome_for(*task, i % 2 == 0 ? one_layer : two_layers, i));
+    LearningSettings settings = settings_with(30, 0.05);
+    settings.batch = 16;
+    const auto weights = learned(*task, genomes, settings, 4);
+    for (std::size_t i = 0; i < genomes.size(); ++i) {
+        EXPECT_LT(loss_of(*task, genomes[i], weights[i]),
+                  0.8 * loss_of(*task, genomes[i], genomes[i].weights));
+        EXPECT_EQ(weights[i], learned(*task, {genomes[i]}, settings, 4)[0]);
+    }
+    EXPECT_NE(weights[0], learned(*task, {genomes[0]}, settings, 5)[0]) << "other batches";
+}
+
+TEST(Learner, LearnsOnSequencesWithState) {
+    const auto task = testing::standard_task(
+        R"({"type": "dataset", "source": {"type": "delay", "rows": 40, "steps": 6, "delay": 2}})");
+    const Genome genome = testing::genome_for(
+        *task, R"({"layers": [{"type": "gru", "hidden": 6}, {"type": "dense"}]})", 2);
+    const auto weights = learned(*task, {genome}, settings_with(40, 0.02));
+    EXPECT_LT(loss_of(*task, genome, weights[0]), 0.9 * loss_of(*task, genome, genome.weights));
+}
+
+TEST(Learner, KeepsBuffersAndWeightsWithoutAFiniteGradient) {
+    const auto task = testing::standard_task(blobs);
+    Genome genome =
+        testing::genome_for(*task, R"({"layers": [{"type": "batch_norm"}, {"type": "dense"}]})", 2);
+    const Network network(genome.blueprint);
+    const std::vector<float> after = learned(*task, {genome}, settings_with(3, 0.1))[0];
+    for (const WeightRange& range : network.weights()) {
+        const auto at = static_cast<std::size_t>(range.offset);
+        if (range.parameter.buffer) {
+            EXPECT_EQ(after[at], genome.weights[at]) << range.parameter.name;
+        }
+    }
+    EXPECT_NE(after, genome.weights);
+    Genome huge = testing::genome_for(*task, two_layers, 2);
+    for (float& weight : huge.weights) weight = 3e38F;
+    EXPECT_EQ(learned(*task, {huge}, settings_with(3, 0.1))[0], huge.weights);
+}
+
+TEST(Learner, RefusesTasksWithoutSamples) {
+    const auto task = testing::standard_task(R"({"type": "cart_pole"})");
+    EXPECT_THAT(
+        testing::message_of<ConfigError>([&] { check_learning(settings_with(1, 1.0), *task); }),
+        HasSubstr("task cart_pole has no samples to learn from"));
+    check_learning({}, *task);
+}
+
+}  // namespace
+}  // namespace cambrian::evolve
