@@ -31,13 +31,22 @@ Decision decide_best(const Scores& scores, std::size_t count) {
     const auto end = members.begin() + static_cast<std::ptrdiff_t>(kept);
     std::nth_element(members.begin(), end, members.end(), fitter);
     std::sort(members.begin(), end, fitter);
-    Decision decision(kept * survivor_bytes);
-    std::byte* at = decision.data();
-    for (std::size_t place = 0; place < kept; ++place) {
-        little_endian::put(at, static_cast<std::uint32_t>(members[place].birth));
-        little_endian::put(at, members[place].fitness);
+    std::vector<Survivor> survivors;
+    survivors.reserve(kept);
+    for (const Member& member : std::span(members).first(kept)) {
+        survivors.push_back({static_cast<std::uint32_t>(member.birth), member.fitness});
     }
-    return decision;
+    return encode_survivors(survivors);
+}
+
+Decision encode_survivors(std::span<const Survivor> survivors) {
+    Decision bytes(survivors.size() * survivor_bytes);
+    std::byte* at = bytes.data();
+    for (const Survivor& survivor : survivors) {
+        little_endian::put(at, survivor.position);
+        little_endian::put(at, survivor.fitness);
+    }
+    return bytes;
 }
 
 std::vector<Survivor> read_best(std::span<const std::byte> decision, std::size_t count,
@@ -78,9 +87,8 @@ Parents select_parents(std::span<const Member> pool, const RandomKey& key, Birth
     return {parent_at(pool, std::min(first, second)), parent_at(pool, std::max(first, second))};
 }
 
-std::vector<Member> with_immigrants(std::vector<Member> pool, std::span<const Member> immigrants,
-                                    std::size_t most, bool extinct) {
-    pool.resize(extinct ? 0 : pool.size());
+std::vector<Member> newcomers(std::span<const Member> pool, std::span<const Member> immigrants,
+                              std::size_t most) {
     std::vector<Member> sorted(immigrants.begin(), immigrants.end());
     std::sort(sorted.begin(), sorted.end(), fitter);
     std::vector<Member> arrived;
@@ -91,6 +99,13 @@ std::vector<Member> with_immigrants(std::vector<Member> pool, std::span<const Me
             arrived.push_back(member);
         }
     }
+    return arrived;
+}
+
+std::vector<Member> with_immigrants(std::vector<Member> pool, std::span<const Member> immigrants,
+                                    std::size_t most, bool extinct) {
+    pool.resize(extinct ? 0 : pool.size());
+    const std::vector<Member> arrived = newcomers(pool, immigrants, most);
     pool.resize(std::min(pool.size(), most - arrived.size()));
     pool.insert(pool.end(), arrived.begin(), arrived.end());
     std::sort(pool.begin(), pool.end(), fitter);

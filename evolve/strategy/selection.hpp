@@ -21,6 +21,8 @@ struct Survivor {
 
 /// The best valid births, at most `count` of them, as a decision.
 [[nodiscard]] Decision decide_best(const Scores& scores, std::size_t count);
+/// Survivors as bytes, as decide_best() writes them.
+[[nodiscard]] Decision encode_survivors(std::span<const Survivor> survivors);
 /// What decide_best() decided about so many births. Throws InputError for bytes that are no such
 /// decision. @param generation to name it.
 [[nodiscard]] std::vector<Survivor> read_best(std::span<const std::byte> decision,
@@ -33,6 +35,9 @@ struct Survivor {
 [[nodiscard]] Parents select_parents(std::span<const Member> pool, const RandomKey& key, BirthId id,
                                      float splice_rate);
 
+/// The fittest migrants, at most so many, each genome once and none that the pool has.
+[[nodiscard]] std::vector<Member> newcomers(std::span<const Member> pool,
+                                            std::span<const Member> immigrants, std::size_t most);
 /// A pool with migrants, see Strategy::receive. Each genome is there once, so that a champion that
 /// migrates often fills no pool. @param most members that it may have.
 [[nodiscard]] std::vector<Member> with_immigrants(std::vector<Member> pool,

@@ -15,7 +15,9 @@
 #include "cambrian/engine/core/json/field.hpp"
 #include "cambrian/engine/core/thread_pool.hpp"
 #include "cambrian/evolve/strategy/islands.hpp"
+#include "cambrian/evolve/strategy/kinship.hpp"
 #include "cambrian/evolve/strategy/scores.hpp"
+#include "cambrian/evolve/strategy/species.hpp"
 #include "cambrian/evolve/variation/birth.hpp"
 
 namespace cambrian::evolve {
@@ -67,6 +69,15 @@ class Strategy {
     }
     /// Members that births may name as parents; Parent::place is a place here.
     [[nodiscard]] virtual std::span<const Member> parent_pool() const = 0;
+
+    /// With whom its births are compared to tell their species, by ranges that follow each other;
+    /// none where it has no species.
+    [[nodiscard]] virtual std::vector<Kinship> kinship() const { return {}; }
+    /// The species that each birth of this generation is of, by their numbers from 1 on; 0: none.
+    /// @param scores of all of them. Empty where there are no species.
+    [[nodiscard]] virtual std::vector<std::uint64_t> species_of(const Scores&) const { return {}; }
+    /// The species of the generation that was told last, those that die out included.
+    [[nodiscard]] virtual std::vector<SpeciesSummary> species() const { return {}; }
 
     /// What follows from the scores of all births of told(), in the order of their positions. May
     /// be dear, and may use the mathematics of the machine: it is called on one rank.
@@ -134,6 +145,7 @@ struct StrategyContext {
     float splice_rate = 0.0F;
     IslandSettings islands{};
     SteadyStateSettings steady_state{};
+    SpeciesSettings species{};
     std::vector<float> splice_rates{};  ///< Of each island; empty: `splice_rate` of all.
     // Of one island.
     std::uint32_t island = 0;
@@ -161,7 +173,7 @@ class StrategyRegistry {
 [[nodiscard]] std::unique_ptr<Strategy> make_islands(const StrategyRegistry::Factory& factory,
                                                      const StrategyContext& context);
 
-/// The strategies that come with Cambrian: elite.
+/// The strategies that come with Cambrian: elite, species.
 [[nodiscard]] StrategyRegistry standard_strategies();
 
 /// Truncation selection with elites: the best ⌈fraction·size⌉ are carried over (ties: lower id) and
@@ -170,9 +182,13 @@ class StrategyRegistry {
 /// a generation without an ok birth is followed by fresh founders.
 [[nodiscard]] std::unique_ptr<Strategy> make_elite_strategy(const StrategyContext& context);
 
-/// The same selection without generations: a block's births compete with the members, of whom the
-/// best ⌈fraction·size⌉ stay and are the parents. Nobody is carried over; a fitness is final. The
-/// first `population.size` births are founders.
+/// Species of similar genomes (Stanley and Miikkulainen 2002), which share the births by their
+/// shared fitness and have parents of their own, see SpeciesSettings.
+[[nodiscard]] std::unique_ptr<Strategy> make_species_strategy(const StrategyContext& context);
+
+/// The selection of elites without generations: a block's births compete with the members, of whom
+/// the best ⌈fraction·size⌉ stay and are the parents. Nobody is carried over; a fitness is final.
+/// The first `population.size` births are founders.
 [[nodiscard]] std::unique_ptr<Strategy> make_steady_strategy(const StrategyContext& context);
 
 }  // namespace cambrian::evolve
