@@ -62,6 +62,7 @@ std::unique_ptr<evolve::Strategy> make_strategy(const Experiment& experiment) {
                                     .splice_rate = experiment.variation.splice.rate,
                                     .islands = experiment.islands,
                                     .steady_state = experiment.steady_state,
+                                    .selection = experiment.selection,
                                     .species = experiment.species};
     if (experiment.steady_state.on() && experiment.reevaluates()) {
         throw ConfigError(

@@ -122,6 +122,7 @@ struct Experiment {
     evolve::PopulationSettings population;
     evolve::IslandSettings islands;
     evolve::SteadyStateSettings steady_state;
+    evolve::SelectionSettings selection;
     evolve::SpeciesSettings species;
     Reevaluate reevaluate = Reevaluate::automatic;
     std::shared_ptr<const evolve::Task> task;

@@ -29,10 +29,11 @@ inline constexpr std::uint32_t unmatched = 0xFFFFFFFFU;
 struct Kinship {
     std::uint64_t begin = 0;  ///< Positions.
     std::uint64_t end = 0;
-    std::vector<PoolPlace> representatives;  ///< One of each species, in the order they are tried.
-    double threshold = 0.0;                  ///< A distance below it is within.
+    std::vector<PoolPlace>
+        representatives{};   ///< One of each species, in the order they are tried.
+    double threshold = 0.0;  ///< A distance below it is within.
     Matching matching = Matching::first;
-    DistanceSettings distance;
+    DistanceSettings distance{};
 };
 
 /// Index of the genome that a child matches, or `unmatched`: the first below the threshold, or of

@@ -73,17 +73,45 @@ Parent parent_at(std::span<const Member> pool, std::size_t place) {
         .birth = member.birth, .fitness = member.fitness, .place = static_cast<PoolPlace>(place)};
 }
 
+std::uint32_t select_place(RandomStream& rng, std::uint32_t count,
+                           const SelectionSettings& selection) {
+    switch (selection.type) {
+        case Selection::tournament: {
+            std::uint32_t best = rng.index(count);
+            for (std::uint64_t i = 1; i < selection.tournament_size; ++i) {
+                best = std::min(best, rng.index(count));
+            }
+            return best;
+        }
+        case Selection::roulette: {
+            // Of all pairs of different numbers up to n, n - k have k as the lower one.
+            const std::uint32_t a = rng.index(count + 1);
+            std::uint32_t b = rng.index(count);
+            b += b >= a ? 1U : 0U;
+            return std::min(a, b);
+        }
+        case Selection::truncation:
+            break;
+    }
+    return rng.index(count);
+}
+
+std::uint32_t select_other(RandomStream& rng, std::uint32_t count, std::uint32_t first,
+                           const SelectionSettings& selection) {
+    const std::uint32_t other = select_place(rng, count - 1, selection);
+    return other + (other >= first ? 1U : 0U);
+}
+
 Parents select_parents(std::span<const Member> pool, const RandomKey& key, BirthId id,
-                       float splice_rate) {
+                       float splice_rate, const SelectionSettings& selection) {
     RandomStream rng(key, id);
     const auto count = static_cast<std::uint32_t>(pool.size());
     const bool two = rng.chance(splice_rate) && count > 1;
-    const std::uint32_t first = rng.index(count);
+    const std::uint32_t first = select_place(rng, count, selection);
     if (!two) {
         return {parent_at(pool, first)};
     }
-    std::uint32_t second = rng.index(count - 1);
-    second += second >= first ? 1U : 0U;
+    const std::uint32_t second = select_other(rng, count, first, selection);
     return {parent_at(pool, std::min(first, second)), parent_at(pool, std::max(first, second))};
 }
 

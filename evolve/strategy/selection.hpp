@@ -10,7 +10,7 @@
 #include "cambrian/engine/network/archive/archive.hpp"
 #include "cambrian/evolve/strategy/strategy.hpp"
 
-// Truncation selection, which strategies share: the best are the parents. Pools are best first.
+// Selection, which strategies share: the best are the parents. Pools are best first.
 namespace cambrian::evolve {
 
 /// A birth that is good enough to be kept.
@@ -31,9 +31,15 @@ struct Survivor {
 
 /// The parent at a place of a pool.
 [[nodiscard]] Parent parent_at(std::span<const Member> pool, std::size_t place);
-/// One member, or with the splice rate two different ones, the fitter first. Uniform draws.
+/// A place among so many, the best first.
+[[nodiscard]] std::uint32_t select_place(RandomStream& rng, std::uint32_t count,
+                                         const SelectionSettings& selection);
+/// Another place than the first of two.
+[[nodiscard]] std::uint32_t select_other(RandomStream& rng, std::uint32_t count,
+                                         std::uint32_t first, const SelectionSettings& selection);
+/// One member, or with the splice rate two different ones, the fitter first.
 [[nodiscard]] Parents select_parents(std::span<const Member> pool, const RandomKey& key, BirthId id,
-                                     float splice_rate);
+                                     float splice_rate, const SelectionSettings& selection);
 
 /// The fittest migrants, at most so many, each genome once and none that the pool has.
 [[nodiscard]] std::vector<Member> newcomers(std::span<const Member> pool,

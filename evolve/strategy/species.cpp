@@ -41,6 +41,7 @@ class SpeciesStrategy final : public Strategy {
           size_(context.population.size),
           splice_rate_(context.splice_rate),
           settings_(context.species),
+          selection_(context.selection),
           island_(context.island),
           ids_{context.ids.offset, context.ids.stride == 0 ? size_ : context.ids.stride},
           select_key_(random_key(context.seed, "select", context.island)),
@@ -51,6 +52,13 @@ class SpeciesStrategy final : public Strategy {
                 "species.min_size is {} (the population{} has {} individuals) use {} or less",
                 settings_.min_size, context.islands.count > 1 ? " of an island" : "", size_,
                 size_));
+        }
+        if (selection_.parent_fraction > 0.0 || selection_.restart_after > 0) {
+            throw ConfigError(fmt::format(
+                "selection.{} is set (strategy.type \"species\" has species.{} in its place) leave "
+                "it out",
+                selection_.parent_fraction > 0.0 ? "parent_fraction" : "restart_after",
+                selection_.parent_fraction > 0.0 ? "survival" : "stagnation"));
         }
         state_.threshold = settings_.threshold;
     }
@@ -95,6 +103,7 @@ class SpeciesStrategy final : public Strategy {
     std::uint64_t size_;
     float splice_rate_;
     SpeciesSettings settings_;
+    SelectionSettings selection_;
     std::uint32_t island_;
     IdSpace ids_;
     RandomKey select_key_;
@@ -127,7 +136,8 @@ Parents SpeciesStrategy::parents_in(const SpeciesState& species, BirthId id) con
     RandomStream rng(select_key_, id);
     const bool two = rng.chance(splice_rate_);
     const bool abroad = two && rng.chance(settings_.interspecies_rate) && others > 0;
-    const std::size_t first = species.first_place + rng.index(own);
+    const std::uint32_t nth = select_place(rng, own, selection_);
+    const std::size_t first = species.first_place + nth;
     if (!two || (!abroad && own == 1)) {
         return {parent_at(pool, first)};
     }
@@ -136,8 +146,7 @@ Parents SpeciesStrategy::parents_in(const SpeciesState& species, BirthId id) con
         second = rng.index(others);
         second += second >= species.first_place ? own : 0U;
     } else {
-        second = species.first_place + rng.index(own - 1);
-        second += second >= first ? 1U : 0U;
+        second = species.first_place + select_other(rng, own, nth, selection_);
     }
     return fitter(pool[second], pool[first])
                ? Parents{parent_at(pool, second), parent_at(pool, first)}
@@ -414,7 +423,8 @@ std::unique_ptr<Strategy> SpeciesStrategy::receive(std::span<const Member> immig
 
 std::string SpeciesStrategy::settings_text() const {
     nlohmann::ordered_json json;
-    field_json::write(json, settings_);
+    field_json::write(json["species"], settings_);
+    field_json::write(json["selection"], selection_);
     return json.dump();
 }
 

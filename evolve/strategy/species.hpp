@@ -45,7 +45,7 @@ struct SpeciesSettings {
     double threshold_change = 0.1;
     Matching matching = Matching::first;
     Representative representative = Representative::random;
-    DistanceSettings distance;
+    DistanceSettings distance{};
     Sharing sharing = Sharing::shifted;
     double survival = 0.2;
     std::uint64_t elitism = 1;

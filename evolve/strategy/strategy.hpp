@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -115,6 +116,42 @@ struct PopulationSettings {
 /// How many are carried over: ⌈fraction · size⌉, at least one.
 [[nodiscard]] std::uint64_t elite_count(const PopulationSettings& settings);
 
+/// How parents are drawn. truncation: each is as likely as another. tournament: the fittest of so
+/// many drawn. roulette: by ranks, the fittest of n is n times as likely as the last.
+enum class Selection : std::uint8_t { truncation, tournament, roulette };
+inline constexpr std::array<std::string_view, 3> selection_names{"truncation", "tournament",
+                                                                 "roulette"};
+[[nodiscard]] constexpr std::span<const std::string_view> choice_names(Selection) {
+    return selection_names;
+}
+
+/// Who may be a parent and how parents are drawn. `fields` are the keys of the section "selection".
+struct SelectionSettings {
+    Selection type = Selection::truncation;
+    std::uint64_t tournament_size = 3;
+    double parent_fraction = 0.0;
+    std::uint64_t restart_after = 0;
+
+    static constexpr auto fields = std::tuple{
+        Field{"type", &SelectionSettings::type,
+              "How parents are drawn. truncation: each is as likely as another. tournament: the "
+              "fittest of some. roulette: by ranks, the fittest of n is n times as likely as the "
+              "last."},
+        Field{"tournament_size", &SelectionSettings::tournament_size, FieldRange{1.0, 1e6},
+              "How many are drawn for a tournament, each of all."},
+        Field{"parent_fraction", &SelectionSettings::parent_fraction, from_zero_to_one,
+              "Share of the population that may be parents, the fittest. 0: with truncation those "
+              "that are carried over, else all."},
+        Field{"restart_after", &SelectionSettings::restart_after, FieldRange{0.0, 1e9},
+              "Generations without a new best after which all but the best give way to founders; "
+              "0: never."},
+    };
+};
+
+/// How many may be parents.
+[[nodiscard]] std::uint64_t parent_count(const SelectionSettings& selection,
+                                         const PopulationSettings& population);
+
 /// Births without generations: scores are told in blocks, and what was told becomes known to births
 /// a window later, so that no rank waits for the slowest birth of a block.
 struct SteadyStateSettings {
@@ -145,6 +182,7 @@ struct StrategyContext {
     float splice_rate = 0.0F;
     IslandSettings islands{};
     SteadyStateSettings steady_state{};
+    SelectionSettings selection{};
     SpeciesSettings species{};
     std::vector<float> splice_rates{};  ///< Of each island; empty: `splice_rate` of all.
     // Of one island.
@@ -176,10 +214,10 @@ class StrategyRegistry {
 /// The strategies that come with Cambrian: elite, species.
 [[nodiscard]] StrategyRegistry standard_strategies();
 
-/// Truncation selection with elites: the best ⌈fraction·size⌉ are carried over (ties: lower id) and
-/// are the parents of the rest; a child takes one uniform elite, or with the splice rate two
-/// different ones, the fitter first. Births that are not ok are never carried and never parents;
-/// a generation without an ok birth is followed by fresh founders.
+/// Selection with elites: the best ⌈fraction·size⌉ are carried over (ties: lower id) and, unless
+/// SelectionSettings says otherwise, are the parents of the rest; a child takes one parent, or with
+/// the splice rate two different ones, the fitter first. Births that are not ok are never carried
+/// and never parents; a generation without an ok birth is followed by fresh founders.
 [[nodiscard]] std::unique_ptr<Strategy> make_elite_strategy(const StrategyContext& context);
 
 /// Species of similar genomes (Stanley and Miikkulainen 2002), which share the births by their

@@ -252,6 +252,7 @@ distributed::Experiment make_experiment(const ResolvedConfig& config, const Sche
     experiment.notes.insert(experiment.notes.end(), founder.notes.begin(), founder.notes.end());
     experiment.variation.splice = section<evolve::SpliceSettings>(json, "splice");
     experiment.steady_state = section<evolve::SteadyStateSettings>(json, "steady_state");
+    experiment.selection = section<evolve::SelectionSettings>(json, "selection");
     experiment.species = section<evolve::SpeciesSettings>(json, "species");
     read_islands(config, experiment);
     if (purpose == Purpose::evolve) {

@@ -230,7 +230,7 @@ TEST(StrategyRegistry, NamesTheNearestType) {
     StrategyRegistry registry = standard_strategies();
     EXPECT_THROW(registry.add("elite", make_elite_strategy), ConfigError);
     registry.add("mine", make_elite_strategy);
-    EXPECT_EQ(registry.names(), (std::vector<std::string>{"elite", "mine"}));
+    EXPECT_EQ(registry.names(), (std::vector<std::string>{"elite", "mine", "species"}));
 }
 
 }  // namespace
