@@ -63,6 +63,7 @@ std::unique_ptr<evolve::Strategy> make_strategy(const Experiment& experiment) {
                                     .islands = experiment.islands,
                                     .steady_state = experiment.steady_state,
                                     .selection = experiment.selection,
+                                    .age_layers = experiment.age_layers,
                                     .species = experiment.species};
     if (experiment.steady_state.on() && experiment.reevaluates()) {
         throw ConfigError(

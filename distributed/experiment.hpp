@@ -123,6 +123,7 @@ struct Experiment {
     evolve::IslandSettings islands;
     evolve::SteadyStateSettings steady_state;
     evolve::SelectionSettings selection;
+    evolve::AgeLayerSettings age_layers;
     evolve::SpeciesSettings species;
     Reevaluate reevaluate = Reevaluate::automatic;
     std::shared_ptr<const evolve::Task> task;

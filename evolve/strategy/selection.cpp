@@ -102,17 +102,27 @@ std::uint32_t select_other(RandomStream& rng, std::uint32_t count, std::uint32_t
     return other + (other >= first ? 1U : 0U);
 }
 
+SelectedPlaces select_places(std::size_t count, const RandomKey& key, BirthId id, float splice_rate,
+                             const SelectionSettings& selection) {
+    RandomStream rng(key, id);
+    const auto places = static_cast<std::uint32_t>(count);
+    const bool two = rng.chance(splice_rate) && places > 1;
+    const std::uint32_t first = select_place(rng, places, selection);
+    if (!two) {
+        return {first, std::nullopt};
+    }
+    const std::uint32_t second = select_other(rng, places, first, selection);
+    return {std::min(first, second), std::max(first, second)};
+}
+
 Parents select_parents(std::span<const Member> pool, const RandomKey& key, BirthId id,
                        float splice_rate, const SelectionSettings& selection) {
-    RandomStream rng(key, id);
-    const auto count = static_cast<std::uint32_t>(pool.size());
-    const bool two = rng.chance(splice_rate) && count > 1;
-    const std::uint32_t first = select_place(rng, count, selection);
-    if (!two) {
-        return {parent_at(pool, first)};
+    const SelectedPlaces places = select_places(pool.size(), key, id, splice_rate, selection);
+    Parents parents{parent_at(pool, places.first)};
+    if (places.second) {
+        parents.push_back(parent_at(pool, *places.second));
     }
-    const std::uint32_t second = select_other(rng, count, first, selection);
-    return {parent_at(pool, std::min(first, second)), parent_at(pool, std::max(first, second))};
+    return parents;
 }
 
 std::vector<Member> newcomers(std::span<const Member> pool, std::span<const Member> immigrants,

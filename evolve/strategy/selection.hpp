@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -37,6 +38,13 @@ struct Survivor {
 /// Another place than the first of two.
 [[nodiscard]] std::uint32_t select_other(RandomStream& rng, std::uint32_t count,
                                          std::uint32_t first, const SelectionSettings& selection);
+/// One place among so many, or with the splice rate two different ones, the lower first.
+struct SelectedPlaces {
+    std::uint32_t first = 0;
+    std::optional<std::uint32_t> second;
+};
+[[nodiscard]] SelectedPlaces select_places(std::size_t count, const RandomKey& key, BirthId id,
+                                           float splice_rate, const SelectionSettings& selection);
 /// One member, or with the splice rate two different ones, the fitter first.
 [[nodiscard]] Parents select_parents(std::span<const Member> pool, const RandomKey& key, BirthId id,
                                      float splice_rate, const SelectionSettings& selection);

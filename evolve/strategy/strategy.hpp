@@ -15,6 +15,7 @@
 #include "cambrian/engine/core/hash.hpp"
 #include "cambrian/engine/core/json/field.hpp"
 #include "cambrian/engine/core/thread_pool.hpp"
+#include "cambrian/evolve/strategy/age_layers.hpp"
 #include "cambrian/evolve/strategy/islands.hpp"
 #include "cambrian/evolve/strategy/kinship.hpp"
 #include "cambrian/evolve/strategy/scores.hpp"
@@ -183,6 +184,7 @@ struct StrategyContext {
     IslandSettings islands{};
     SteadyStateSettings steady_state{};
     SelectionSettings selection{};
+    AgeLayerSettings age_layers{};
     SpeciesSettings species{};
     std::vector<float> splice_rates{};  ///< Of each island; empty: `splice_rate` of all.
     // Of one island.
@@ -211,7 +213,7 @@ class StrategyRegistry {
 [[nodiscard]] std::unique_ptr<Strategy> make_islands(const StrategyRegistry::Factory& factory,
                                                      const StrategyContext& context);
 
-/// The strategies that come with Cambrian: elite, species.
+/// The strategies that come with Cambrian: age_layers, elite, species.
 [[nodiscard]] StrategyRegistry standard_strategies();
 
 /// Selection with elites: the best ⌈fraction·size⌉ are carried over (ties: lower id) and, unless
@@ -219,6 +221,11 @@ class StrategyRegistry {
 /// the splice rate two different ones, the fitter first. Births that are not ok are never carried
 /// and never parents; a generation without an ok birth is followed by fresh founders.
 [[nodiscard]] std::unique_ptr<Strategy> make_elite_strategy(const StrategyContext& context);
+
+/// Layers by age (Hornby 2006): founders begin in the lowest layer again and again, who is too old
+/// for a layer moves up, and a layer's parents are those who live in it or right below. So young
+/// genomes compete with young ones.
+[[nodiscard]] std::unique_ptr<Strategy> make_age_layers_strategy(const StrategyContext& context);
 
 /// Species of similar genomes (Stanley and Miikkulainen 2002), which share the births by their
 /// shared fitness and have parents of their own, see SpeciesSettings.

@@ -253,6 +253,7 @@ distributed::Experiment make_experiment(const ResolvedConfig& config, const Sche
     experiment.variation.splice = section<evolve::SpliceSettings>(json, "splice");
     experiment.steady_state = section<evolve::SteadyStateSettings>(json, "steady_state");
     experiment.selection = section<evolve::SelectionSettings>(json, "selection");
+    experiment.age_layers = section<evolve::AgeLayerSettings>(json, "age_layers");
     experiment.species = section<evolve::SpeciesSettings>(json, "species");
     read_islands(config, experiment);
     if (purpose == Purpose::evolve) {
