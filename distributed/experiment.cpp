@@ -61,7 +61,10 @@ std::unique_ptr<evolve::Strategy> make_strategy(const Experiment& experiment) {
                                     .population = experiment.population,
                                     .splice_rate = experiment.variation.splice.rate,
                                     .islands = experiment.islands,
-                                    .steady_state = experiment.steady_state};
+                                    .steady_state = experiment.steady_state,
+                                    .selection = experiment.selection,
+                                    .age_layers = experiment.age_layers,
+                                    .species = experiment.species};
     if (experiment.steady_state.on() && experiment.reevaluates()) {
         throw ConfigError(
             "steady_state.window is set (a member is never evaluated again in the steady state, "

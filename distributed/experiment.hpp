@@ -122,6 +122,9 @@ struct Experiment {
     evolve::PopulationSettings population;
     evolve::IslandSettings islands;
     evolve::SteadyStateSettings steady_state;
+    evolve::SelectionSettings selection;
+    evolve::AgeLayerSettings age_layers;
+    evolve::SpeciesSettings species;
     Reevaluate reevaluate = Reevaluate::automatic;
     std::shared_ptr<const evolve::Task> task;
     evolve::VariationSettings variation;

@@ -22,6 +22,14 @@ struct ChampionTests {
     bool passed = false;         ///< By the best of this generation.
 };
 
+/// How many species a generation has, and how evenly its births are divided among them: of the
+/// size of each, 1 / Σ (share of all)², which is the number of species where all are equal.
+struct SpeciesDiversity {
+    std::uint64_t count = 0;
+    double effective = 0.0;
+    bool operator==(const SpeciesDiversity&) const = default;
+};
+
 /// One line of generations.csv, and what a console shows of it.
 struct GenerationReport {
     std::uint64_t generation = 0;
@@ -34,6 +42,7 @@ struct GenerationReport {
     std::uint64_t env_steps = 0;      ///< So far.
     std::uint64_t retries = 0;        ///< In this generation.
     std::uint64_t invalid = 0;        ///< In this generation: non-finite or failed.
+    std::optional<SpeciesDiversity> species;  ///< Where the strategy has species.
     ChampionTests tests;  ///< Not in generations.csv, but in checkpoints. Where nobody asks: none.
     // Not in generations.csv: timings differ from run to run.
     double seconds = 0.0;  ///< Of this generation.

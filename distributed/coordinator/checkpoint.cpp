@@ -129,6 +129,11 @@ void write_report(ArchiveWriter& archive, const GenerationReport& report) {
     archive.write(report.env_steps);
     archive.write(report.retries);
     archive.write(report.invalid);
+    archive.write(report.species.has_value());
+    if (report.species) {
+        archive.write(report.species->count);
+        archive.write(report.species->effective);
+    }
 }
 
 GenerationReport read_report(ArchiveReader& archive) {
@@ -143,6 +148,13 @@ GenerationReport read_report(ArchiveReader& archive) {
     archive.read(report.env_steps);
     archive.read(report.retries);
     archive.read(report.invalid);
+    bool species = false;
+    archive.read(species);
+    if (species) {
+        report.species.emplace();
+        archive.read(report.species->count);
+        archive.read(report.species->effective);
+    }
     return report;
 }
 

@@ -17,9 +17,9 @@
 
 namespace cambrian::distributed {
 
-/// 4: the journal beside it is packed, individuals are blocks of columns, and islands have a log of
-/// their own: older formats are not gone on with.
-inline constexpr std::uint32_t checkpoint_format = 4;
+/// 5: species have a log of their own, whose length is noted, too. Older formats are not gone on
+/// with.
+inline constexpr std::uint32_t checkpoint_format = 5;
 
 /// The best network of a run so far.
 struct Champion {

@@ -62,6 +62,8 @@ class Coordinator {
     [[nodiscard]] bool advance();
     [[nodiscard]] bool evaluate(Generation& generation);
     void score_carried(Generation& generation) const;
+    /// Has births that match no species found new ones. False when interrupted.
+    [[nodiscard]] bool found_species(Generation& generation);
     /// Throws where as many births as the population has failed without one between them.
     void refuse_total_failure(const Generation& generation);
     [[nodiscard]] std::optional<SharedIndividual> genome_of(const Generation& generation,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <map>
 #include <utility>
 
 #include "cambrian/distributed/coordinator/coordinator.hpp"
@@ -42,6 +43,28 @@ bool better(const Champion& challenger, const std::optional<Champion>& champion)
                                 : challenger.fitness > champion->fitness;
 }
 
+SpeciesDiversity diversity_of(const Round& round, const evolve::Scores& scores) {
+    const std::vector<std::uint64_t> ids = round.strategy->species_of(scores);
+    SpeciesDiversity diversity;
+    double all = 0.0;
+    double squares = 0.0;
+    for (const evolve::Kinship& kinship : round.kinship) {
+        std::map<std::uint64_t, double> sizes;
+        for (std::uint64_t position = kinship.begin; position < kinship.end; ++position) {
+            if (ids[position] > 0) {
+                sizes[ids[position]] += 1.0;
+            }
+        }
+        for (const auto& [id, size] : sizes) {
+            all += size;
+            squares += size * size;
+        }
+        diversity.count += sizes.size();
+    }
+    diversity.effective = squares > 0.0 ? all * all / squares : 0.0;
+    return diversity;
+}
+
 /// Whether a phase is the same in every round: a network that has failed there would fail again.
 bool repeats(const evolve::Task& task, evolve::Phase phase, std::uint64_t seed) {
     return !task.signature().host && task.draws(phase, seed, 0).empty();
@@ -77,6 +100,33 @@ bool Coordinator::evaluate(Generation& generation) {
     generation.results = std::move(*results);
     generation.evaluators = evaluators(*generation.round, generation.results.holders);
     score_carried(generation);
+    return found_species(generation);
+}
+
+bool Coordinator::found_species(Generation& generation) {
+    const Round& round = *generation.round;
+    evolve::Scores& scores = generation.results.scores;
+    for (const evolve::Kinship& kinship : round.kinship) {
+        std::vector<std::uint64_t> positions;
+        for (std::uint64_t position = kinship.begin; position < kinship.end; ++position) {
+            if (scores.valid(position) && scores.species[position] == evolve::unmatched &&
+                !round.strategy->carries(position)) {
+                positions.push_back(position);
+            }
+        }
+        const auto genomes = scheduler_.genomes_of(positions, generation.evaluators);
+        if (!genomes) {
+            return false;
+        }
+        std::vector<const evolve::Individual*> founders;
+        for (const SharedIndividual& genome : *genomes) {
+            founders.push_back(genome.get());
+        }
+        const std::vector<std::uint32_t> species = evolve::found_species(kinship, founders);
+        for (std::size_t i = 0; i < positions.size(); ++i) {
+            scores.species[positions[i]] = species[i];
+        }
+    }
     return true;
 }
 
@@ -167,6 +217,9 @@ GenerationReport Coordinator::summarise(const Generation& generation) {
     report.mean = range.mean;
     report.worst = range.worst;
     report.invalid = range.invalid;
+    if (!generation.round->kinship.empty()) {
+        report.species = diversity_of(*generation.round, results.scores);
+    }
     if (const auto leader = leader_of(generation)) {
         report.best = leader->champion.fitness;
         report.parameters = parameters_of(generation, *leader);

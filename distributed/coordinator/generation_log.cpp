@@ -17,24 +17,35 @@ namespace cambrian::distributed {
 namespace {
 
 constexpr std::size_t islands_at = 2;
-constexpr std::size_t timings_at = 3;
-constexpr std::array<const char*, GenerationLog::files> names{"generations.csv", individuals_name,
-                                                              "islands.csv", "timings.csv"};
+constexpr std::size_t species_at = 3;
+constexpr std::size_t timings_at = 4;
+constexpr std::array<const char*, GenerationLog::files> names{
+    "generations.csv", individuals_name, "islands.csv", "species.csv", "timings.csv"};
 constexpr const char* generations_header =
     "generation,evaluations,best,mean,worst,validated,parameters,env_steps,redrawn,"
     "invalid\n";
+constexpr const char* generations_header_with_species =
+    "generation,evaluations,best,mean,worst,validated,parameters,species,diversity,env_steps,"
+    "redrawn,invalid\n";
+constexpr const char* species_header =
+    "id,size,best,mean,age,improved,offspring,threshold,representative\n";
 constexpr const char* islands_header = "generation,island,best,mean,worst,invalid\n";
 constexpr const char* timings_header =
     "generation,rank,evaluate,vary,wait,communicate,compiled,splits,fallbacks\n";
 
 void append_generation(std::string& text, const GenerationReport& report) {
-    fmt::format_to(std::back_inserter(text), "{},{},{},{},{},{},{},{},{},{}\n", report.generation,
-                   report.evaluations, report.best, report.mean, report.worst,
-                   report.validated ? fmt::format("{}", *report.validated) : std::string(),
-                   report.parameters, report.env_steps, report.retries, report.invalid);
+    fmt::format_to(
+        std::back_inserter(text), "{},{},{},{},{},{},{},{}{},{},{}\n", report.generation,
+        report.evaluations, report.best, report.mean, report.worst,
+        report.validated ? fmt::format("{}", *report.validated) : std::string(), report.parameters,
+        report.species ? fmt::format("{},{},", report.species->count, report.species->effective)
+                       : std::string(),
+        report.env_steps, report.retries, report.invalid);
 }
 
-LoggedIndividual individual_of(const GenerationColumns& columns, std::size_t position) {
+/// @param species of each position; empty where there are none.
+LoggedIndividual individual_of(const GenerationColumns& columns, std::size_t position,
+                               std::span<const std::uint64_t> species) {
     const evolve::Strategy& strategy = *columns.round->strategy;
     const evolve::Birth birth = strategy.birth(position);
     LoggedIndividual logged;
@@ -56,6 +67,7 @@ LoggedIndividual individual_of(const GenerationColumns& columns, std::size_t pos
     logged.origin =
         carried ? strategy.parent_pool()[index_of(birth.parents.front().place)].origin : birth.id;
     logged.island = birth.island;
+    logged.species = species.empty() ? 0 : species[position];
     return logged;
 }
 
@@ -89,7 +101,8 @@ std::vector<std::uint64_t> logged_positions(const GenerationColumns& columns,
 }  // namespace
 
 LoggedParts logged_parts(const Experiment& experiment) {
-    return {experiment.log.individuals, experiment.islands.count > 1};
+    return {experiment.log.individuals, experiment.islands.count > 1,
+            !make_strategy(experiment)->kinship().empty()};
 }
 
 GenerationLog::GenerationLog(const std::filesystem::path& directory, const Lengths& lengths,
@@ -107,9 +120,15 @@ GenerationLog::GenerationLog(const std::filesystem::path& directory, const Lengt
     if (parts_.islands) {
         islands_.emplace(directory / names[islands_at], lengths[islands_at]);
     }
-    const std::array<std::pair<AppendFile*, const char*>, 3> headers{
-        {{&generations_, generations_header},
+    if (parts_.species) {
+        species_.emplace(directory / names[species_at], lengths[species_at]);
+    }
+    const std::string species_columns =
+        std::string(parts_.islands ? "generation,island," : "generation,") + species_header;
+    const std::array<std::pair<AppendFile*, const char*>, 4> headers{
+        {{&generations_, parts_.species ? generations_header_with_species : generations_header},
          {islands_ ? &*islands_ : nullptr, islands_header},
+         {species_ ? &*species_ : nullptr, species_columns.c_str()},
          {&timings_, timings_header}}};
     for (const auto& [file, header] : headers) {
         if (file != nullptr && file->length() == 0) {
@@ -118,7 +137,7 @@ GenerationLog::GenerationLog(const std::filesystem::path& directory, const Lengt
         }
     }
     if (individuals_ && individuals_->length() == 0) {
-        individuals_->append(encode(IndividualBlock{0, parts_.islands, {}}));
+        individuals_->append(encode(IndividualBlock{0, parts_.islands, {}, parts_.species}));
         individuals_->flush();
     }
     last_line_ = generations_.length();
@@ -139,6 +158,9 @@ void GenerationLog::append(const GenerationReport& report, const GenerationColum
     if (islands_) {
         append_islands(columns);
     }
+    if (species_) {
+        append_species(columns);
+    }
     for (const RankSeconds& rank : seconds) {
         fmt::format_to(std::back_inserter(timings_.pending()),
                        "{},{},{:.6f},{:.6f},{:.6f},{:.6f},{},{},{}\n", report.generation, rank.rank,
@@ -152,12 +174,15 @@ void GenerationLog::append(const GenerationReport& report, const GenerationColum
 
 void GenerationLog::append_individuals(const GenerationColumns& columns) {
     const std::vector<std::uint64_t> positions = logged_positions(columns, parts_.individuals);
-    IndividualBlock block{columns.round->generation(), parts_.islands, {}};
+    IndividualBlock block{columns.round->generation(), parts_.islands, {}, parts_.species};
+    const std::vector<std::uint64_t> species =
+        parts_.species ? columns.round->strategy->species_of(columns.scores)
+                       : std::vector<std::uint64_t>{};
     for (std::size_t begin = 0; begin < positions.size(); begin += max_block_individuals) {
         const std::size_t end = std::min(begin + max_block_individuals, positions.size());
         block.individuals.clear();
         for (std::size_t i = begin; i < end; ++i) {
-            block.individuals.push_back(individual_of(columns, positions[i]));
+            block.individuals.push_back(individual_of(columns, positions[i], species));
         }
         individuals_->append(encode(block));
     }
@@ -182,6 +207,22 @@ void GenerationLog::append_islands(const GenerationColumns& columns) {
     islands_->flush();
 }
 
+void GenerationLog::append_species(const GenerationColumns& columns) {
+    const std::uint64_t generation = columns.round->generation();
+    auto text = std::back_inserter(species_->pending());
+    for (const evolve::SpeciesSummary& one : columns.next->strategy->species()) {
+        if (one.born > generation) {
+            continue;  // Migrants, who have had no births here.
+        }
+        fmt::format_to(text, "{},{}{},{},{},{},{},{},{},{},{}\n", generation,
+                       parts_.islands ? fmt::format("{},", one.island) : "", one.id, one.size,
+                       one.best, one.mean, generation - one.born, one.improved, one.offspring,
+                       one.threshold,
+                       one.representative ? fmt::format("{}", *one.representative) : "");
+    }
+    species_->flush();
+}
+
 void GenerationLog::amend(const GenerationReport& report) {
     generations_.cut(last_line_);
     append_generation(generations_.pending(), report);
@@ -190,7 +231,7 @@ void GenerationLog::amend(const GenerationReport& report) {
 
 void GenerationLog::sync() {
     timings_.sync();
-    for (std::optional<AppendFile>* file : {&individuals_, &islands_}) {
+    for (std::optional<AppendFile>* file : {&individuals_, &islands_, &species_}) {
         if (*file) {
             (*file)->sync();
         }
@@ -200,12 +241,14 @@ void GenerationLog::sync() {
 
 GenerationLog::Lengths GenerationLog::lengths() const {
     return {last_line_, individuals_ ? individuals_->length() : 0,
-            islands_ ? islands_->length() : 0, timings_.length()};
+            islands_ ? islands_->length() : 0, species_ ? species_->length() : 0,
+            timings_.length()};
 }
 
 GenerationLog::Checksums GenerationLog::checksums() const {
     return {before_last_line_, individuals_ ? individuals_->checksum() : Hash128{},
-            islands_ ? islands_->checksum() : Hash128{}};
+            islands_ ? islands_->checksum() : Hash128{},
+            species_ ? species_->checksum() : Hash128{}};
 }
 
 std::optional<std::string> GenerationLog::shorter(const std::filesystem::path& directory,

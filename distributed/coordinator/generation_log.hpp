@@ -35,20 +35,22 @@ struct GenerationColumns {
 struct LoggedParts {
     LoggedIndividuals individuals = LoggedIndividuals::all;
     bool islands = false;  ///< Whether there are several.
+    bool species = false;  ///< Whether the strategy has species.
 };
 [[nodiscard]] LoggedParts logged_parts(const Experiment& experiment);
 
-/// generations.csv, individuals.cmb, islands.csv and timings.csv of a run directory. All but the
-/// last depend on the identity of the run and on LoggedParts only: numbers of tables are in their
-/// shortest form that reads back the same. The last line of generations.csv is not final: the end
-/// of a run may add a validation to it, which a run that goes on from there must take back.
+/// generations.csv, individuals.cmb, islands.csv, species.csv and timings.csv of a run directory.
+/// All but the last depend on the identity of the run and on LoggedParts only: numbers of tables
+/// are in their shortest form that reads back the same. The last line of generations.csv is not
+/// final: the end of a run may add a validation to it, which a run that goes on from there must
+/// take back.
 class GenerationLog {
   public:
-    static constexpr std::size_t files = 4;
+    static constexpr std::size_t files = 5;
     using Lengths = std::array<std::uint64_t, files>;
     static constexpr std::size_t individuals_at = 1;  ///< Place of their file among the lengths.
     /// Of the files of results, which must be there whole: all but the timings.
-    static constexpr std::size_t result_files = 3;
+    static constexpr std::size_t result_files = 4;
     using Checksums = std::array<Hash128, result_files>;
 
     /// Continues files of these lengths (what is longer is cut) with the line of the `last`
@@ -80,11 +82,13 @@ class GenerationLog {
   private:
     void append_individuals(const GenerationColumns& columns);
     void append_islands(const GenerationColumns& columns);
+    void append_species(const GenerationColumns& columns);
 
     LoggedParts parts_;
     AppendFile generations_;
     std::optional<AppendFile> individuals_;  ///< None where there are no blocks, nor will be.
     std::optional<AppendFile> islands_;      ///< None where there is one island.
+    std::optional<AppendFile> species_;      ///< None where there are no species.
     AppendFile timings_;
     std::uint64_t last_line_ = 0;  ///< Where the last generation's line begins.
     Hash128 before_last_line_;     ///< Checksum of what is before it.

@@ -190,6 +190,9 @@ void Scheduler::begin_rounds() {
                      {},
                      0});
         begun.results.scores = evolve::Scores(round->strategy->births());
+        if (!round->kinship.empty()) {
+            begun.results.scores.species.assign(round->strategy->births(), evolve::unmatched);
+        }
     }
 }
 
@@ -482,6 +485,18 @@ void Scheduler::check_scores(int rank, const Progress& progress, const Shard& sh
         scores.scores.status.size() != births) {
         refuse("the rank was given another shard");
     }
+    const Round& round = *progress.round;
+    const std::vector<std::uint32_t>& species = scores.scores.species;
+    if (species.size() != (round.kinship.empty() ? 0 : births)) {
+        refuse("they tell of species as the strategy does not");
+    }
+    for (std::size_t i = 0; i < species.size(); ++i) {
+        const std::uint32_t position = round.order[shard.items.begin + i];
+        const evolve::Kinship& kinship = round.kinship[kinship_at(round, position)];
+        if (species[i] != evolve::unmatched && species[i] >= kinship.representatives.size()) {
+            refuse("a birth is of a species that is not there");
+        }
+    }
     const bool details = experiment_.log.individuals != LoggedIndividuals::none;
     for (const std::size_t column :
          {scores.details.env_steps.size(), scores.details.parameters.size(),
@@ -530,6 +545,9 @@ void Scheduler::note_scores(Progress& progress, OrderRange items, const ShardSco
         const std::uint32_t position = round.order[items.begin + i];
         results.scores.fitness[position] = shard.scores.fitness[i];
         results.scores.status[position] = shard.scores.status[i];
+        if (!shard.scores.species.empty()) {
+            results.scores.species[position] = shard.scores.species[i];
+        }
         if (details) {
             results.details.env_steps[position] = shard.details.env_steps[i];
             results.details.parameters[position] = shard.details.parameters[i];

@@ -74,6 +74,11 @@ class Scheduler {
     /// interrupted.
     [[nodiscard]] std::optional<SharedIndividual> genome_of(std::uint64_t position,
                                                             std::uint32_t evaluator);
+    /// The genomes of positions of the oldest open round, which other ranks may have evaluated:
+    /// what is not here is made again where its parents are, else fetched. Nothing when
+    /// interrupted.
+    [[nodiscard]] std::optional<std::vector<SharedIndividual>> genomes_of(
+        std::span<const std::uint64_t> positions, std::span<const std::uint32_t> evaluators);
     /// The genome of a member of the newest round; nothing when interrupted.
     [[nodiscard]] std::optional<SharedIndividual> member_genome(std::size_t place);
     /// Brings the genomes of all parents of the open rounds here. False when interrupted.

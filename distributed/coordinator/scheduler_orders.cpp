@@ -209,6 +209,42 @@ std::optional<SharedIndividual> Scheduler::genome_of(std::uint64_t position,
     return fetch_one(round.strategy->parent_pool()[place].origin, round.holders[place]);
 }
 
+std::optional<std::vector<SharedIndividual>> Scheduler::genomes_of(
+    std::span<const std::uint64_t> positions, std::span<const std::uint32_t> evaluators) {
+    const Round& round = *follower_.round();
+    const PoolGenomes& parents = *follower_.parents(round);
+    std::vector<SharedIndividual> genomes(positions.size());
+    for_each_index(threads_, positions.size(), block_of_genomes, [&](std::size_t i) {
+        genomes[i] = follower_.child(positions[i]);
+        const evolve::Birth birth = round.strategy->birth(positions[i]);
+        const bool parents_here =
+            std::ranges::all_of(birth.parents, [&](const evolve::Parent& parent) {
+                return parents[index_of(parent.place)] != nullptr;
+            });
+        if (!genomes[i] && parents_here) {
+            genomes[i] = make_child(variation(), birth, parents, genome_memory()).genome;
+        }
+    });
+    std::vector<evolve::BirthId> origins;
+    std::vector<std::uint32_t> holders;
+    for (std::size_t i = 0; i < positions.size(); ++i) {
+        if (!genomes[i]) {
+            origins.push_back(round.strategy->first_birth() + positions[i]);
+            holders.push_back(evaluators[positions[i]]);
+        }
+    }
+    Ancestry::Genomes fetched;
+    if (!fetch(origins, holders, fetched)) {
+        return std::nullopt;
+    }
+    for (std::size_t i = 0; i < positions.size(); ++i) {
+        if (!genomes[i]) {
+            genomes[i] = fetched.at(round.strategy->first_birth() + positions[i]);
+        }
+    }
+    return genomes;
+}
+
 std::optional<SharedIndividual> Scheduler::member_genome(std::size_t place) {
     const Round& round = *follower_.newest();
     const evolve::BirthId origin = round.strategy->parent_pool()[place].origin;

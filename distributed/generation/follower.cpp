@@ -25,7 +25,7 @@ std::unordered_map<evolve::BirthId, std::uint32_t> places_of(
     return places;
 }
 
-/// Places that births name as parents, ascending.
+/// Places that births name as parents, and of the representatives of all species, ascending.
 std::vector<std::uint32_t> named_places(const Round& round, OrderRange births,
                                         ThreadPool& threads) {
     std::vector<char> named(round.strategy->parent_pool().size(), 0);
@@ -35,6 +35,11 @@ std::vector<std::uint32_t> named_places(const Round& round, OrderRange births,
             std::atomic_ref(named.at(index_of(parent.place))).store(1, std::memory_order_relaxed);
         }
     });
+    for (const evolve::Kinship& kinship : round.kinship) {
+        for (const evolve::PoolPlace place : kinship.representatives) {
+            named.at(index_of(place)) = 1;
+        }
+    }
     std::vector<std::uint32_t> places;
     for (std::size_t place = 0; place < named.size(); ++place) {
         if (named[place] != 0) {

@@ -69,8 +69,9 @@ class Follower {
     /// What load() wants of the holders.
     [[nodiscard]] std::vector<std::uint32_t> holders() const;
 
-    /// Places of the parents of some births that are not here. Up to `remakes` of the missing ones
-    /// are made once more, as they were made elsewhere, where what they were made of is here.
+    /// Places of the parents of some births, and of the representatives of species, that are not
+    /// here. Up to `remakes` of the missing ones are made once more, as they were made elsewhere,
+    /// where what they were made of is here.
     [[nodiscard]] std::vector<std::uint32_t> missing_parents(const Round& round, OrderRange births,
                                                              std::size_t remakes);
     void fill(const Round& round, std::size_t place, SharedIndividual genome);

@@ -72,10 +72,18 @@ SharedRound make_round(SharedStrategy strategy, std::vector<std::uint32_t> holde
     CAMBRIAN_EXPECT(holders.size() == strategy->parent_pool().size());
     const auto round = std::make_shared<Round>();
     round->digest = strategy->digest();
+    round->kinship = strategy->kinship();
     round->strategy = std::move(strategy);
     round->holders = std::move(holders);
     round->order = sorted_positions(ranks_of_parents(*round, reevaluate, threads));
     return round;
+}
+
+std::size_t kinship_at(const Round& round, std::uint64_t position) {
+    const auto range = std::ranges::find_if(
+        round.kinship, [&](const evolve::Kinship& kinship) { return position < kinship.end; });
+    CAMBRIAN_EXPECT(range != round.kinship.end());
+    return static_cast<std::size_t>(range - round.kinship.begin());
 }
 
 std::vector<std::uint32_t> evaluators(const Round& round, std::span<const HolderRange> holders) {

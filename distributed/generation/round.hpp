@@ -39,10 +39,14 @@ struct Round {
     /// The positions that are evaluated, those together whose first parents one rank has, so that
     /// children are made where their parents lie. An order is a range of it.
     std::vector<std::uint32_t> order;
+    std::vector<evolve::Kinship> kinship;  ///< Of the strategy.
 
     [[nodiscard]] std::uint64_t generation() const { return strategy->generation(); }
 };
 using SharedRound = std::shared_ptr<const Round>;
+
+/// Which Kinship of a round, which has some, a position belongs to.
+[[nodiscard]] std::size_t kinship_at(const Round& round, std::uint64_t position);
 
 /// @param reevaluate whether births that are carried over are evaluated, too.
 [[nodiscard]] SharedRound make_round(SharedStrategy strategy, std::vector<std::uint32_t> holders,

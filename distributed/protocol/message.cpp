@@ -113,12 +113,45 @@ void read_details(ArchiveReader& archive, std::size_t births, BirthDetails& deta
     }
 }
 
+/// A byte a birth where there are fewer than 255 species; unmatched ones are 0.
+void write_species(ArchiveWriter& archive, std::span<const std::uint32_t> species) {
+    std::vector<std::byte> bytes;
+    if (!species.empty()) {
+        std::vector<std::uint64_t> column;
+        for (const std::uint32_t number : species) {
+            column.push_back(number == evolve::unmatched ? 0 : std::uint64_t{number} + 1);
+        }
+        pack_column(bytes, column);
+    }
+    archive.write(std::span<const std::byte>(bytes));
+}
+
+void read_species(ArchiveReader& archive, std::size_t births, std::vector<std::uint32_t>& species) {
+    std::vector<std::byte> bytes;
+    archive.read(bytes);
+    if (bytes.empty()) {
+        return;
+    }
+    std::span<const std::byte> rest(bytes);
+    const auto column = unpack_column(rest, births);
+    if (!column || !rest.empty()) {
+        archive.fail("the species are no column of its births");
+    }
+    for (const std::uint64_t number : *column) {
+        if (number > evolve::unmatched) {
+            archive.fail("a birth is of a species that cannot be");
+        }
+        species.push_back(number == 0 ? evolve::unmatched : static_cast<std::uint32_t>(number - 1));
+    }
+}
+
 void write_scores(ArchiveWriter& archive, const ShardScores& shard) {
     write_reals(archive, shard.scores.fitness);
     archive.write(std::as_bytes(std::span(shard.scores.status)));
     archive.write(shard.env_steps);
     archive.write(shard.retries);
     archive.write(shard.parameters_of_best);
+    write_species(archive, shard.scores.species);
     write_details(archive, shard.details);
 }
 
@@ -136,6 +169,7 @@ void read_scores(ArchiveReader& archive, ShardScores& shard) {
     archive.read(shard.env_steps);
     archive.read(shard.retries);
     archive.read(shard.parameters_of_best);
+    read_species(archive, shard.scores.size(), shard.scores.species);
     read_details(archive, shard.scores.size(), shard.details);
 }
 

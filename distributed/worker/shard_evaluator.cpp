@@ -101,6 +101,9 @@ JobResult ShardEvaluator::work(Job& job) {
         result.cost.programs_compiled = after.programs_compiled - before.programs_compiled;
         result.cost.memory_splits += after.memory_splits - before.memory_splits;
         result.cost.evaluate = seconds_since(built);
+        const Clock::time_point evaluated = Clock::now();
+        match_species(job, result);
+        result.cost.vary += seconds_since(evaluated);
     } catch (...) {
         result.scores = {};
         result.genomes.clear();
@@ -137,7 +140,8 @@ void ShardEvaluator::make_children(Job& job, JobResult& result) {
 bool ShardEvaluator::make_on_backend(Job& job, JobResult& result,
                                      std::vector<std::uint32_t>& retries) {
     using evolve::BackendChildren;
-    if (!on_backend_ || !job.children.empty()) {
+    // Whoever is compared with others is needed here.
+    if (!on_backend_ || !job.children.empty() || !job.round->kinship.empty()) {
         return false;
     }
     const auto small = [this](const SharedIndividual& parent) {
@@ -285,6 +289,30 @@ void ShardEvaluator::evaluate(Job& job, JobResult& result) {
     if (const auto best = fittest(scores, job)) {
         shard.parameters_of_best = parameters_of(*result.genomes[*best]);
     }
+}
+
+void ShardEvaluator::match_species(const Job& job, JobResult& result) const {
+    if (!job.round || job.round->kinship.empty()) {
+        return;
+    }
+    const Round& round = *job.round;
+    std::vector<std::vector<const evolve::Individual*>> representatives;
+    for (const evolve::Kinship& kinship : round.kinship) {
+        std::vector<const evolve::Individual*>& genomes = representatives.emplace_back();
+        for (const evolve::PoolPlace place : kinship.representatives) {
+            genomes.push_back((*job.parents)[index_of(place)].get());
+        }
+    }
+    evolve::Scores& scores = result.scores.scores;
+    scores.species.assign(scores.size(), evolve::unmatched);
+    for_each_index(threads_, scores.size(), births_at_once, [&](std::size_t i) {
+        const std::uint64_t position = round.order[job.births.begin + i];
+        if (scores.valid(i) && !round.strategy->carries(position)) {
+            const std::size_t range = kinship_at(round, position);
+            scores.species[i] = evolve::matching_species(round.kinship[range], *result.genomes[i],
+                                                         representatives[range]);
+        }
+    });
 }
 
 std::string describe(const std::exception_ptr& failure) {

@@ -81,6 +81,8 @@ class ShardEvaluator {
     [[nodiscard]] std::shared_ptr<const PoolGenomes> on_host(
         const std::shared_ptr<const PoolGenomes>& genomes) const;
     void evaluate(Job& job, JobResult& result);
+    /// Which species the valid births are of, see Scores::species.
+    void match_species(const Job& job, JobResult& result) const;
     /// By the rank's backend; where that one has no memory for a single genome, by the fallback.
     /// Throws OutOfMemoryError when there is none.
     [[nodiscard]] std::vector<evolve::Evaluation> evaluations(Job& job, JobResult& result);

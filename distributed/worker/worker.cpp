@@ -326,13 +326,11 @@ class Worker {
                 "generation) check that every rank runs the same program");
         }
         held_.insert(order.shard);
-        if (!order.children.empty()) {
-            begin({std::move(order), round});
-            return;
-        }
+        // Children that came whole need no parents, but may be compared with representatives.
+        const OrderRange made_here = order.children.empty() ? births : OrderRange{};
         const double affordable = remakes_per_birth_ * static_cast<double>(births.size());
         const std::vector<std::uint32_t> missing = follower_.missing_parents(
-            *round, births, static_cast<std::size_t>(std::min(affordable, most_remakes)));
+            *round, made_here, static_cast<std::size_t>(std::min(affordable, most_remakes)));
         if (missing.empty()) {
             begin({std::move(order), round});
             return;

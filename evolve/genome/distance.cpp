@@ -1,76 +1,92 @@
-#include <algorithm>
-#include <unordered_map>
+#include "cambrian/evolve/genome/distance.hpp"
 
-#include "cambrian/evolve/genome/dna.hpp"
-#include "cambrian/evolve/genome/genome_layout.hpp"
+#include <algorithm>
+
+#include "cambrian/engine/core/contract.hpp"
 #include "cambrian/evolve/genome/weight_math.hpp"
 
 namespace cambrian::evolve {
 
 namespace {
 
-using GeneMap = std::unordered_map<Hash128, GeneWeights, Hash128Hasher>;  // looked up, not walked
-
-GeneMap by_id(const Genome& genome, const std::vector<GeneWeights>& genes) {
-    GeneMap map;
-    for (const GeneWeights& gene : genes) {
-        map.emplace(gene_at(genome, gene).id, gene);
+/// Adds absolute differences up; the lanes go on from gene to gene, since many have one weight.
+class DifferenceSum {
+  public:
+    void add(const float* a, const float* b, std::int64_t count) {
+        count_ += count;
+        for (; count >= step; count -= step, a += step, b += step) {
+            for (std::size_t k = 0; k < lanes; ++k) {
+                lane_[k] += std::abs(static_cast<double>(a[k]) - static_cast<double>(b[k]));
+            }
+        }
+        for (std::int64_t k = 0; k < count; ++k) {
+            lane_[static_cast<std::size_t>(k)] +=
+                std::abs(static_cast<double>(a[k]) - static_cast<double>(b[k]));
+        }
     }
-    return map;
-}
-
-std::uint64_t youngest(const Genome& genome, const std::vector<GeneWeights>& genes) {
-    std::uint64_t born = 0;
-    for (const GeneWeights& gene : genes) {
-        born = std::max(born, gene_at(genome, gene).born);
+    [[nodiscard]] double mean() const {
+        return count_ > 0 ? sum_lanes(lane_) / static_cast<double>(count_) : 0.0;
     }
-    return born;
-}
 
-struct Unmatched {
-    double excess = 0.0;
-    double disjoint = 0.0;
+  private:
+    static constexpr std::int64_t step = lanes;
+    std::array<double, lanes> lane_{};
+    std::int64_t count_ = 0;
 };
 
-/// Genes of one genome that the other lacks: excess when younger than all of the other's.
-void count_unmatched(const Genome& genome, const std::vector<GeneWeights>& genes,
-                     const GeneMap& other, std::uint64_t other_youngest, Unmatched& counts) {
-    for (const GeneWeights& gene : genes) {
-        if (const Gene& here = gene_at(genome, gene); !other.contains(here.id)) {
-            (here.born > other_youngest ? counts.excess : counts.disjoint) += 1.0;
-        }
+struct Unmatched {
+    std::int64_t excess = 0;
+    std::int64_t disjoint = 0;
+    void add(const HistoricalGene& gene, std::uint64_t last_born_of_other) {
+        ++(gene.born > last_born_of_other ? excess : disjoint);
     }
-}
-
-/// W̄: mean over all weights of the genes that match in id and shape.
-double mean_difference(const Genome& a, const std::vector<GeneWeights>& genes, const Genome& b,
-                       const GeneMap& others) {
-    double sum = 0.0;
-    double count = 0.0;
-    for (const GeneWeights& gene : genes) {
-        const auto other = others.find(gene_at(a, gene).id);
-        if (other != others.end() && same_weights(a.blueprint, gene, b.blueprint, other->second)) {
-            sum += absolute_difference(weights_of(a, gene), weights_of(b, other->second));
-            count += static_cast<double>(gene.count);
-        }
-    }
-    return count > 0.0 ? sum / count : 0.0;
-}
+};
 
 }  // namespace
 
-double distance(const Genome& a, const Genome& b, const DistanceCoefficients& coefficients) {
-    const std::vector<GeneWeights> genes_a = gene_weights(a.blueprint);
-    const std::vector<GeneWeights> genes_b = gene_weights(b.blueprint);
-    const GeneMap map_a = by_id(a, genes_a);
-    const GeneMap map_b = by_id(b, genes_b);
-    Unmatched counts;
-    count_unmatched(a, genes_a, map_b, youngest(b, genes_b), counts);
-    count_unmatched(b, genes_b, map_a, youngest(a, genes_a), counts);
-    const auto larger = static_cast<double>(std::max(genes_a.size(), genes_b.size()));
-    return (coefficients.excess * counts.excess + coefficients.disjoint * counts.disjoint) /
-               larger +
-           coefficients.weight * mean_difference(a, genes_a, b, map_b);
+double distance(const Compared& a, const Compared& b, const DistanceSettings& settings) {
+    Unmatched unmatched;
+    DifferenceSum difference;
+    auto left = a.history.genes.begin();
+    auto right = b.history.genes.begin();
+    const auto left_end = a.history.genes.end();
+    const auto right_end = b.history.genes.end();
+    while (left != left_end && right != right_end) {
+        if (left->id == right->id) {
+            if (left->form == right->form) {
+                difference.add(a.weights.data() + left->offset, b.weights.data() + right->offset,
+                               left->count);
+            }
+            ++left;
+            ++right;
+        } else if (left->id < right->id) {
+            unmatched.add(*left++, b.history.last_born);
+        } else {
+            unmatched.add(*right++, a.history.last_born);
+        }
+    }
+    for (; left != left_end; ++left) {
+        unmatched.add(*left, b.history.last_born);
+    }
+    for (; right != right_end; ++right) {
+        unmatched.add(*right, a.history.last_born);
+    }
+    const std::size_t larger = std::max(a.history.genes.size(), b.history.genes.size());
+    const double n = larger < settings.small_genome ? 1.0 : static_cast<double>(larger);
+    return (settings.excess * static_cast<double>(unmatched.excess) +
+            settings.disjoint * static_cast<double>(unmatched.disjoint)) /
+               n +
+           settings.weight * difference.mean();
+}
+
+double distance(const Individual& a, const Individual& b, const DistanceSettings& settings) {
+    CAMBRIAN_EXPECT(a.on_host() && b.on_host());
+    return distance({a.structure->history(), a.weights}, {b.structure->history(), b.weights},
+                    settings);
+}
+
+double distance(const Genome& a, const Genome& b, const DistanceSettings& settings) {
+    return distance({history_of(a), a.weights}, {history_of(b), b.weights}, settings);
 }
 
 }  // namespace cambrian::evolve

@@ -5,6 +5,7 @@
 #include <map>
 #include <tuple>
 
+#include "cambrian/evolve/genome/distance.hpp"
 #include "cambrian/evolve/genome/genome_layout.hpp"
 #include "cambrian/evolve/genome/weight_math.hpp"
 

@@ -45,20 +45,9 @@ struct Comparison {
     double matched = 0.0;  ///< Mean over the slots filled in both (the strict reference measure).
     std::vector<LogicShift>
         shifts;  ///< One-to-one, overlap above 0.8 and better than staying at home by a margin.
-    double distance = 0.0;  ///< Structural distance, see distance().
+    double distance = 0.0;  ///< See distance().
 };
 
 [[nodiscard]] Comparison compare(const Genome& a, const Genome& b);
-
-/// NEAT distance (Stanley and Miikkulainen 2002): c_excess·E/N + c_disjoint·D/N + c_weight·W̄, over
-/// layer and link genes matched by id; W̄ = mean absolute weight difference of matching genes of
-/// equal shape.
-struct DistanceCoefficients {
-    double excess = 1.0;
-    double disjoint = 1.0;
-    double weight = 0.4;
-};
-[[nodiscard]] double distance(const Genome& a, const Genome& b,
-                              const DistanceCoefficients& coefficients = {});
 
 }  // namespace cambrian::evolve

@@ -89,6 +89,11 @@ std::int64_t Structure::weight_count() const {
     return genes_.back().offset + genes_.back().count;
 }
 
+const History& Structure::history() const {
+    std::call_once(history_once_, [this] { history_ = history_of(genome_); });
+    return history_;
+}
+
 const Structure::GraphForm& Structure::graph() const {
     std::call_once(graph_once_, [this] {
         StructureWords words(StructureWords::Genes::apart);

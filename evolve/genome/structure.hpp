@@ -11,6 +11,7 @@
 #include "cambrian/engine/network/bytecode/bytecode.hpp"
 #include "cambrian/evolve/genome/genome.hpp"
 #include "cambrian/evolve/genome/genome_layout.hpp"
+#include "cambrian/evolve/genome/history.hpp"
 #include "cambrian/evolve/genome/weight_rows.hpp"
 
 namespace cambrian::evolve {
@@ -65,6 +66,8 @@ class Structure {
     [[nodiscard]] const std::vector<int>& filled_slots() const { return filled_slots_; }
     [[nodiscard]] const std::vector<int>& togglable_slots() const { return togglable_slots_; }
 
+    /// Its genes in the order of their ids.
+    [[nodiscard]] const History& history() const;
     [[nodiscard]] const GraphForm& graph() const;
     /// Null where the structure has no such form.
     [[nodiscard]] const BytecodeForm* bytecode() const;
@@ -77,8 +80,10 @@ class Structure {
     std::vector<ActivationGene> activation_genes_;
     std::vector<int> filled_slots_;
     std::vector<int> togglable_slots_;
+    mutable std::once_flag history_once_;
     mutable std::once_flag graph_once_;
     mutable std::once_flag bytecode_once_;
+    mutable History history_;
     mutable GraphForm graph_;
     mutable std::optional<BytecodeForm> bytecode_;
 };

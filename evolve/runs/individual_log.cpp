@@ -50,8 +50,7 @@ constexpr std::array columns{
                of.recipe = static_cast<evolve::Recipe>(value);
                return value < evolve::recipe_names.size();
            }},
-    parent_column<0>,
-    parent_column<1>,
+    parent_column<0>, parent_column<1>,
     Column{[](const LoggedIndividual& of) { return static_cast<std::uint64_t>(of.status); },
            [](LoggedIndividual& of, std::uint64_t value) {
                of.status = static_cast<evolve::Status>(value);
@@ -91,7 +90,17 @@ constexpr std::array columns{
            [](LoggedIndividual& of, std::uint64_t value) {
                of.island = static_cast<std::uint32_t>(value);
                return value <= std::numeric_limits<std::uint32_t>::max();
+           }},
+    // From format 2 on.
+    Column{[](const LoggedIndividual& of) { return of.species; },
+           [](LoggedIndividual& of, std::uint64_t value) {
+               of.species = value;
+               return true;
            }}};
+
+std::span<const Column> columns_of(bool species) {
+    return std::span(columns).first(columns.size() - (species ? 0 : 1));
+}
 
 constexpr std::array<WantedSection, 2> block_sections{
     {{"about", largest_about}, {"columns", (1 + columns.size()) * largest_column}}};
@@ -150,9 +159,8 @@ IndividualBlock block_of(const Container& container, const std::string& source) 
                          " file) name " + individuals_name + " of a run");
     }
     ArchiveReader about(container.section("about"), source);
-    static_cast<void>(
-        about.read_format("block of individuals", individuals_format, individuals_format));
     IndividualBlock block;
+    block.species = about.read_format("block of individuals", 1, individuals_format) > 1;
     std::uint32_t count = 0;
     BirthId first = 0;
     about.read(block.generation);
@@ -166,7 +174,7 @@ IndividualBlock block_of(const Container& container, const std::string& source) 
     ColumnReader reader(container.section("columns"), count, about);
     block.individuals.resize(count);
     read_ids(reader, first, block.individuals, about);
-    for (const Column& column : columns) {
+    for (const Column& column : columns_of(block.species)) {
         const std::vector<std::uint64_t> values = reader.next();
         for (std::size_t i = 0; i < values.size(); ++i) {
             if (!column.set(block.individuals[i], values[i])) {
@@ -184,7 +192,7 @@ std::vector<std::byte> encode(const IndividualBlock& block) {
     const std::size_t count = block.individuals.size();
     CAMBRIAN_ASSERT(count <= max_block_individuals);
     ArchiveWriter about;
-    about.write(individuals_format);
+    about.write(block.species ? individuals_format : 1U);
     about.write(block.generation);
     about.write(block.islands);
     about.write(static_cast<std::uint32_t>(count));
@@ -192,7 +200,7 @@ std::vector<std::byte> encode(const IndividualBlock& block) {
     std::vector<std::byte> bytes;
     std::vector<std::uint64_t> values = gaps_of(block.individuals);
     pack_column(bytes, values);
-    for (const Column& column : columns) {
+    for (const Column& column : columns_of(block.species)) {
         for (std::size_t i = 0; i < count; ++i) {
             values[i] = column.get(block.individuals[i]);
         }
@@ -230,6 +238,9 @@ std::optional<IndividualBlock> IndividualReader::read() {
     }
     if (block.islands != islands()) {
         fail("its generations are partly those of islands");
+    }
+    if (block.species != species()) {
+        fail("its generations are partly those of species");
     }
     if (block.generation < next_generation_ || block.individuals.front().id < next_id_) {
         fail("its generations are out of order");

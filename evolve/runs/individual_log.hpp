@@ -16,7 +16,8 @@
 namespace cambrian::distributed {
 
 inline constexpr const char* individuals_name = "individuals.cmb";
-inline constexpr std::uint32_t individuals_format = 1;
+/// 2 has a column of species; runs without species write 1.
+inline constexpr std::uint32_t individuals_format = 2;
 /// In a block; a larger generation has several.
 inline constexpr std::size_t max_block_individuals = std::size_t{1} << 16U;
 
@@ -35,6 +36,7 @@ struct LoggedIndividual {
     std::uint32_t retries = 0;   ///< Structural draws without a valid outcome.
     evolve::BirthId origin = 0;  ///< The birth that made its genome.
     std::uint32_t island = 0;
+    std::uint64_t species = 0;  ///< 0: none.
     bool operator==(const LoggedIndividual&) const = default;
 };
 
@@ -43,6 +45,7 @@ struct IndividualBlock {
     std::uint64_t generation = 0;
     bool islands = false;                       ///< Whether the run has several.
     std::vector<LoggedIndividual> individuals;  ///< By rising id; none in the head of a file.
+    bool species = false;                       ///< Whether the run has species.
     bool operator==(const IndividualBlock&) const = default;
 };
 
@@ -61,6 +64,8 @@ class IndividualReader {
 
     /// Whether the run has several islands, as the head says.
     [[nodiscard]] bool islands() const { return head_ && head_->islands; }
+    /// Whether it has species.
+    [[nodiscard]] bool species() const { return head_ && head_->species; }
     /// The next block, or nothing after the last whole one. Throws InputError where the file is
     /// damaged.
     [[nodiscard]] std::optional<IndividualBlock> next();

@@ -16,7 +16,7 @@ namespace cambrian::evolve {
 
 namespace {
 
-constexpr std::uint32_t elite_format = 2;
+constexpr std::uint32_t elite_format = 3;
 
 class EliteStrategy final : public Strategy {
   public:
@@ -24,7 +24,10 @@ class EliteStrategy final : public Strategy {
         : seed_(context.seed),
           size_(context.population.size),
           elites_(elite_count(context.population)),
+          parents_(parent_count(context.selection, context.population)),
+          pool_size_(std::max(elites_, parents_)),
           splice_rate_(context.splice_rate),
+          selection_(context.selection),
           island_(context.island),
           ids_{context.ids.offset, context.ids.stride == 0 ? size_ : context.ids.stride},
           select_key_(random_key(context.seed, "select", context.island)) {
@@ -44,20 +47,23 @@ class EliteStrategy final : public Strategy {
         if (parent_pool_.empty()) {
             return {.id = id, .recipe = Recipe::sample, .parents = {}, .island = island_};
         }
-        if (position < parent_pool_.size()) {
+        if (carries(position)) {
             return {.id = id,
                     .recipe = Recipe::carry,
                     .parents = {parent_at(parent_pool_, position)},
                     .island = island_};
         }
+        if (restarts_) {
+            return {.id = id, .recipe = Recipe::sample, .parents = {}, .island = island_};
+        }
         return {.id = id,
                 .recipe = Recipe::vary,
-                .parents = select_parents(parent_pool_, select_key_, id, splice_rate_),
+                .parents = select_parents(parents(), select_key_, id, splice_rate_, selection_),
                 .island = island_};
     }
 
     [[nodiscard]] bool carries(std::uint64_t position) const override {
-        return position < parent_pool_.size();
+        return position < std::min<std::uint64_t>(elites_, parent_pool_.size());
     }
 
     [[nodiscard]] Decision decide(const Scores& scores, ThreadPool& threads) const override;
@@ -72,42 +78,70 @@ class EliteStrategy final : public Strategy {
     /// The member that a position becomes.
     [[nodiscard]] Member survivor(std::uint32_t position, double fitness) const {
         const BirthId id = first_birth() + position;
-        const bool carried = position < parent_pool_.size();
-        return {id, carried ? parent_pool_[position].origin : id, fitness};
+        return {id, carries(position) ? parent_pool_[position].origin : id, fitness};
     }
+    [[nodiscard]] std::span<const Member> parents() const {
+        return std::span(parent_pool_).first(std::min<std::size_t>(parents_, parent_pool_.size()));
+    }
+    /// Leaves the best alone where there was none better for long.
+    void restart_when_due(std::uint64_t told);
     void check_pool() const;
 
     std::uint64_t seed_;
     std::uint64_t size_;
-    std::uint64_t elites_;
+    std::uint64_t elites_;     // carried over
+    std::uint64_t parents_;    // may be parents, the fittest
+    std::uint64_t pool_size_;  // the more of both
     float splice_rate_;
+    SelectionSettings selection_;
     std::uint32_t island_;
     IdSpace ids_;
     RandomKey select_key_;
     std::uint64_t generation_ = 0;
     std::vector<Member> parent_pool_;  // best first; empty before the first valid score
+    double record_ = worst_fitness;    // the best since the last restart
+    std::uint64_t improved_ = 0;       // generation of that best, or of the restart
+    bool restarts_ = false;            // who is not carried is a founder
 };
 
 Decision EliteStrategy::decide(const Scores& scores, ThreadPool&) const {
     CAMBRIAN_ASSERT(scores.size() == size_);
-    return decide_best(scores, elites_);
+    return decide_best(scores, pool_size_);
 }
 
 std::unique_ptr<Strategy> EliteStrategy::apply(std::span<const std::byte> decision) const {
     auto next = std::make_unique<EliteStrategy>(*this);
     next->parent_pool_.clear();
-    for (const Survivor& one : read_best(decision, elites_, size_, generation_)) {
+    for (const Survivor& one : read_best(decision, pool_size_, size_, generation_)) {
         next->parent_pool_.push_back(survivor(one.position, one.fitness));
     }
+    next->restart_when_due(generation_);
     ++next->generation_;
     next->check_pool();
     return next;
 }
 
+void EliteStrategy::restart_when_due(std::uint64_t told) {
+    restarts_ = false;
+    if (parent_pool_.empty()) {
+        return;
+    }
+    const double best = parent_pool_.front().fitness;
+    if (best > record_) {
+        record_ = best;
+        improved_ = told;
+    } else if (selection_.restart_after > 0 && told - improved_ >= selection_.restart_after) {
+        parent_pool_.resize(1);
+        record_ = best;
+        improved_ = told;
+        restarts_ = true;
+    }
+}
+
 std::unique_ptr<Strategy> EliteStrategy::receive(std::span<const Member> immigrants,
                                                  bool extinct) const {
     auto next = std::make_unique<EliteStrategy>(*this);
-    next->parent_pool_ = with_immigrants(parent_pool_, immigrants, elites_, extinct);
+    next->parent_pool_ = with_immigrants(parent_pool_, immigrants, pool_size_, extinct);
     return next;
 }
 
@@ -117,10 +151,17 @@ std::vector<std::byte> EliteStrategy::save() const {
     writer.write(seed_);
     writer.write(size_);
     writer.write(elites_);
+    writer.write(parents_);
     writer.write(splice_rate_);
+    writer.write(static_cast<std::uint8_t>(selection_.type));
+    writer.write(selection_.tournament_size);
+    writer.write(selection_.restart_after);
     writer.write(ids_.offset);
     writer.write(ids_.stride);
     writer.write(generation_);
+    writer.write(record_);
+    writer.write(improved_);
+    writer.write(restarts_);
     write_members(writer, parent_pool_);
     return writer.take();
 }
@@ -146,16 +187,27 @@ std::unique_ptr<Strategy> EliteStrategy::load(std::span<const std::byte> bytes) 
     auto other = std::make_unique<EliteStrategy>(*this);
     reader.read(other->seed_);
     reader.read(other->size_);
+    std::uint8_t type = 0;
     reader.read(other->elites_);
+    reader.read(other->parents_);
     reader.read(other->splice_rate_);
+    reader.read(type);
+    reader.read(other->selection_.tournament_size);
+    reader.read(other->selection_.restart_after);
     reader.read(other->ids_.offset);
     reader.read(other->ids_.stride);
     if (other->seed_ != seed_ || other->size_ != size_ || other->elites_ != elites_ ||
-        other->splice_rate_ != splice_rate_ || other->ids_ != ids_) {
-        reader.fail("it was saved with another seed, population or splice rate");
+        other->splice_rate_ != splice_rate_ || other->ids_ != ids_ || other->parents_ != parents_ ||
+        type != static_cast<std::uint8_t>(selection_.type) ||
+        other->selection_.tournament_size != selection_.tournament_size ||
+        other->selection_.restart_after != selection_.restart_after) {
+        reader.fail("it was saved with another seed, population, selection or splice rate");
     }
     reader.read(other->generation_);
-    other->parent_pool_ = read_members(reader, elites_);
+    reader.read(other->record_);
+    reader.read(other->improved_);
+    reader.read(other->restarts_);
+    other->parent_pool_ = read_members(reader, pool_size_);
     reader.finish();
     other->check_pool();
     return other;
@@ -163,12 +215,27 @@ std::unique_ptr<Strategy> EliteStrategy::load(std::span<const std::byte> bytes) 
 
 }  // namespace
 
-std::uint64_t elite_count(const PopulationSettings& settings) {
+namespace {
+
+/// Of so many, rounded up and at least one.
+std::uint64_t part_of(double fraction, std::uint64_t size) {
     constexpr double slack = 1e-9;  // keeps 0.07 · 100 at 7
-    const double wanted =
-        std::ceil(settings.elite_fraction * static_cast<double>(settings.size) - slack);
-    const double limited = std::clamp(wanted, 1.0, static_cast<double>(settings.size));
-    return static_cast<std::uint64_t>(limited);
+    const double wanted = std::ceil(fraction * static_cast<double>(size) - slack);
+    return static_cast<std::uint64_t>(std::clamp(wanted, 1.0, static_cast<double>(size)));
+}
+
+}  // namespace
+
+std::uint64_t elite_count(const PopulationSettings& settings) {
+    return part_of(settings.elite_fraction, settings.size);
+}
+
+std::uint64_t parent_count(const SelectionSettings& selection,
+                           const PopulationSettings& population) {
+    if (selection.parent_fraction > 0.0) {
+        return part_of(selection.parent_fraction, population.size);
+    }
+    return selection.type == Selection::truncation ? elite_count(population) : population.size;
 }
 
 std::unique_ptr<Strategy> make_elite_strategy(const StrategyContext& context) {

@@ -82,8 +82,7 @@ class Islands final : public Strategy {
         birth.island = static_cast<std::uint32_t>(island);
         Parents parents;
         for (Parent parent : birth.parents) {
-            parent.place = static_cast<PoolPlace>(static_cast<std::uint32_t>(parent.place) +
-                                                  first_place_[island]);
+            parent.place = here(parent.place, island);
             parents.push_back(parent);
         }
         birth.parents = parents;
@@ -95,16 +94,48 @@ class Islands final : public Strategy {
         return islands_[island]->carries(position - first_position_[island]);
     }
 
+    [[nodiscard]] std::vector<Kinship> kinship() const override {
+        std::vector<Kinship> all;
+        for (std::size_t i = 0; i < islands_.size(); ++i) {
+            for (Kinship& own : islands_[i]->kinship()) {
+                own.begin += first_position_[i];
+                own.end += first_position_[i];
+                for (PoolPlace& place : own.representatives) {
+                    place = here(place, i);
+                }
+                all.push_back(std::move(own));
+            }
+        }
+        return all;
+    }
+
+    [[nodiscard]] std::vector<std::uint64_t> species_of(const Scores& scores) const override {
+        std::vector<std::uint64_t> all;
+        for (std::size_t i = 0; i < islands_.size(); ++i) {
+            const auto own = islands_[i]->species_of(scores_of(scores, i));
+            all.insert(all.end(), own.begin(), own.end());
+        }
+        return all;
+    }
+
+    [[nodiscard]] std::vector<SpeciesSummary> species() const override {
+        std::vector<SpeciesSummary> all;
+        for (std::size_t i = 0; i < islands_.size(); ++i) {
+            for (SpeciesSummary& one : islands_[i]->species()) {
+                if (one.champion) {
+                    one.champion = here(*one.champion, i);
+                }
+                all.push_back(std::move(one));
+            }
+        }
+        return all;
+    }
+
     [[nodiscard]] Decision decide(const Scores& scores, ThreadPool& threads) const override {
         CAMBRIAN_ASSERT(scores.size() == births_);
         std::vector<Decision> decisions;
         for (std::size_t i = 0; i < islands_.size(); ++i) {
-            const auto begin = static_cast<std::ptrdiff_t>(first_position_[i]);
-            const auto end = begin + static_cast<std::ptrdiff_t>(islands_[i]->births());
-            Scores own;
-            own.fitness.assign(scores.fitness.begin() + begin, scores.fitness.begin() + end);
-            own.status.assign(scores.status.begin() + begin, scores.status.begin() + end);
-            decisions.push_back(islands_[i]->decide(own, threads));
+            decisions.push_back(islands_[i]->decide(scores_of(scores, i), threads));
         }
         return in_one(decisions);
     }
@@ -159,6 +190,24 @@ class Islands final : public Strategy {
     [[nodiscard]] std::size_t island_of(std::uint64_t position) const {
         const auto after = std::ranges::upper_bound(first_position_, position);
         return static_cast<std::size_t>(after - first_position_.begin()) - 1;
+    }
+    /// A place of an island's pool among those of all.
+    [[nodiscard]] PoolPlace here(PoolPlace place, std::size_t island) const {
+        return static_cast<PoolPlace>(static_cast<std::uint32_t>(place) + first_place_[island]);
+    }
+    [[nodiscard]] Scores scores_of(const Scores& all, std::size_t island) const {
+        const auto begin = static_cast<std::ptrdiff_t>(first_position_[island]);
+        const auto end = begin + static_cast<std::ptrdiff_t>(islands_[island]->births());
+        const auto part = [&](const auto& column, auto& own) {
+            if (!column.empty()) {
+                own.assign(column.begin() + begin, column.begin() + end);
+            }
+        };
+        Scores own;
+        part(all.fitness, own.fitness);
+        part(all.status, own.status);
+        part(all.species, own.species);
+        return own;
     }
     /// Whether something that happens so often follows the generation that is told.
     [[nodiscard]] bool due(std::uint64_t every) const {

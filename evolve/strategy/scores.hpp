@@ -17,6 +17,10 @@ struct Scores {
 
     std::vector<double> fitness;
     std::vector<Status> status;
+    /// Where the strategy has species, see Kinship: a representative that each birth matches, or
+    /// `unmatched`; once the generation is together new species have the numbers that follow. Else
+    /// empty. Of births that are not valid or carried over it says nothing.
+    std::vector<std::uint32_t> species;
 
     [[nodiscard]] std::size_t size() const { return fitness.size(); }
     [[nodiscard]] bool valid(std::size_t position) const { return status[position] == Status::ok; }

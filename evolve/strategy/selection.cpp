@@ -31,13 +31,22 @@ Decision decide_best(const Scores& scores, std::size_t count) {
     const auto end = members.begin() + static_cast<std::ptrdiff_t>(kept);
     std::nth_element(members.begin(), end, members.end(), fitter);
     std::sort(members.begin(), end, fitter);
-    Decision decision(kept * survivor_bytes);
-    std::byte* at = decision.data();
-    for (std::size_t place = 0; place < kept; ++place) {
-        little_endian::put(at, static_cast<std::uint32_t>(members[place].birth));
-        little_endian::put(at, members[place].fitness);
+    std::vector<Survivor> survivors;
+    survivors.reserve(kept);
+    for (const Member& member : std::span(members).first(kept)) {
+        survivors.push_back({static_cast<std::uint32_t>(member.birth), member.fitness});
     }
-    return decision;
+    return encode_survivors(survivors);
+}
+
+Decision encode_survivors(std::span<const Survivor> survivors) {
+    Decision bytes(survivors.size() * survivor_bytes);
+    std::byte* at = bytes.data();
+    for (const Survivor& survivor : survivors) {
+        little_endian::put(at, survivor.position);
+        little_endian::put(at, survivor.fitness);
+    }
+    return bytes;
 }
 
 std::vector<Survivor> read_best(std::span<const std::byte> decision, std::size_t count,
@@ -64,23 +73,60 @@ Parent parent_at(std::span<const Member> pool, std::size_t place) {
         .birth = member.birth, .fitness = member.fitness, .place = static_cast<PoolPlace>(place)};
 }
 
-Parents select_parents(std::span<const Member> pool, const RandomKey& key, BirthId id,
-                       float splice_rate) {
-    RandomStream rng(key, id);
-    const auto count = static_cast<std::uint32_t>(pool.size());
-    const bool two = rng.chance(splice_rate) && count > 1;
-    const std::uint32_t first = rng.index(count);
-    if (!two) {
-        return {parent_at(pool, first)};
+std::uint32_t select_place(RandomStream& rng, std::uint32_t count,
+                           const SelectionSettings& selection) {
+    switch (selection.type) {
+        case Selection::tournament: {
+            std::uint32_t best = rng.index(count);
+            for (std::uint64_t i = 1; i < selection.tournament_size; ++i) {
+                best = std::min(best, rng.index(count));
+            }
+            return best;
+        }
+        case Selection::roulette: {
+            // Of all pairs of different numbers up to n, n - k have k as the lower one.
+            const std::uint32_t a = rng.index(count + 1);
+            std::uint32_t b = rng.index(count);
+            b += b >= a ? 1U : 0U;
+            return std::min(a, b);
+        }
+        case Selection::truncation:
+            break;
     }
-    std::uint32_t second = rng.index(count - 1);
-    second += second >= first ? 1U : 0U;
-    return {parent_at(pool, std::min(first, second)), parent_at(pool, std::max(first, second))};
+    return rng.index(count);
 }
 
-std::vector<Member> with_immigrants(std::vector<Member> pool, std::span<const Member> immigrants,
-                                    std::size_t most, bool extinct) {
-    pool.resize(extinct ? 0 : pool.size());
+std::uint32_t select_other(RandomStream& rng, std::uint32_t count, std::uint32_t first,
+                           const SelectionSettings& selection) {
+    const std::uint32_t other = select_place(rng, count - 1, selection);
+    return other + (other >= first ? 1U : 0U);
+}
+
+SelectedPlaces select_places(std::size_t count, const RandomKey& key, BirthId id, float splice_rate,
+                             const SelectionSettings& selection) {
+    RandomStream rng(key, id);
+    const auto places = static_cast<std::uint32_t>(count);
+    const bool two = rng.chance(splice_rate) && places > 1;
+    const std::uint32_t first = select_place(rng, places, selection);
+    if (!two) {
+        return {first, std::nullopt};
+    }
+    const std::uint32_t second = select_other(rng, places, first, selection);
+    return {std::min(first, second), std::max(first, second)};
+}
+
+Parents select_parents(std::span<const Member> pool, const RandomKey& key, BirthId id,
+                       float splice_rate, const SelectionSettings& selection) {
+    const SelectedPlaces places = select_places(pool.size(), key, id, splice_rate, selection);
+    Parents parents{parent_at(pool, places.first)};
+    if (places.second) {
+        parents.push_back(parent_at(pool, *places.second));
+    }
+    return parents;
+}
+
+std::vector<Member> newcomers(std::span<const Member> pool, std::span<const Member> immigrants,
+                              std::size_t most) {
     std::vector<Member> sorted(immigrants.begin(), immigrants.end());
     std::sort(sorted.begin(), sorted.end(), fitter);
     std::vector<Member> arrived;
@@ -91,6 +137,13 @@ std::vector<Member> with_immigrants(std::vector<Member> pool, std::span<const Me
             arrived.push_back(member);
         }
     }
+    return arrived;
+}
+
+std::vector<Member> with_immigrants(std::vector<Member> pool, std::span<const Member> immigrants,
+                                    std::size_t most, bool extinct) {
+    pool.resize(extinct ? 0 : pool.size());
+    const std::vector<Member> arrived = newcomers(pool, immigrants, most);
     pool.resize(std::min(pool.size(), most - arrived.size()));
     pool.insert(pool.end(), arrived.begin(), arrived.end());
     std::sort(pool.begin(), pool.end(), fitter);

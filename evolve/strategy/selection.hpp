@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -10,7 +11,7 @@
 #include "cambrian/engine/network/archive/archive.hpp"
 #include "cambrian/evolve/strategy/strategy.hpp"
 
-// Truncation selection, which strategies share: the best are the parents. Pools are best first.
+// Selection, which strategies share: the best are the parents. Pools are best first.
 namespace cambrian::evolve {
 
 /// A birth that is good enough to be kept.
@@ -21,6 +22,8 @@ struct Survivor {
 
 /// The best valid births, at most `count` of them, as a decision.
 [[nodiscard]] Decision decide_best(const Scores& scores, std::size_t count);
+/// Survivors as bytes, as decide_best() writes them.
+[[nodiscard]] Decision encode_survivors(std::span<const Survivor> survivors);
 /// What decide_best() decided about so many births. Throws InputError for bytes that are no such
 /// decision. @param generation to name it.
 [[nodiscard]] std::vector<Survivor> read_best(std::span<const std::byte> decision,
@@ -29,10 +32,26 @@ struct Survivor {
 
 /// The parent at a place of a pool.
 [[nodiscard]] Parent parent_at(std::span<const Member> pool, std::size_t place);
-/// One member, or with the splice rate two different ones, the fitter first. Uniform draws.
+/// A place among so many, the best first.
+[[nodiscard]] std::uint32_t select_place(RandomStream& rng, std::uint32_t count,
+                                         const SelectionSettings& selection);
+/// Another place than the first of two.
+[[nodiscard]] std::uint32_t select_other(RandomStream& rng, std::uint32_t count,
+                                         std::uint32_t first, const SelectionSettings& selection);
+/// One place among so many, or with the splice rate two different ones, the lower first.
+struct SelectedPlaces {
+    std::uint32_t first = 0;
+    std::optional<std::uint32_t> second;
+};
+[[nodiscard]] SelectedPlaces select_places(std::size_t count, const RandomKey& key, BirthId id,
+                                           float splice_rate, const SelectionSettings& selection);
+/// One member, or with the splice rate two different ones, the fitter first.
 [[nodiscard]] Parents select_parents(std::span<const Member> pool, const RandomKey& key, BirthId id,
-                                     float splice_rate);
+                                     float splice_rate, const SelectionSettings& selection);
 
+/// The fittest migrants, at most so many, each genome once and none that the pool has.
+[[nodiscard]] std::vector<Member> newcomers(std::span<const Member> pool,
+                                            std::span<const Member> immigrants, std::size_t most);
 /// A pool with migrants, see Strategy::receive. Each genome is there once, so that a champion that
 /// migrates often fills no pool. @param most members that it may have.
 [[nodiscard]] std::vector<Member> with_immigrants(std::vector<Member> pool,

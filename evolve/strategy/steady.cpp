@@ -14,7 +14,7 @@ namespace cambrian::evolve {
 
 namespace {
 
-constexpr std::uint32_t steady_format = 1;
+constexpr std::uint32_t steady_format = 2;
 
 /// A generation is a block. The births of block n are drawn from the members after block n −
 /// window, counted in blocks; so as many blocks are open, each with the members it is drawn from.
@@ -34,6 +34,7 @@ class SteadyStrategy final : public Strategy {
           window_(context.steady_state.window / context.steady_state.block),
           members_(elite_count(context.population)),
           splice_rate_(context.splice_rate),
+          selection_(context.selection),
           island_(context.island),
           ids_{context.ids.offset, context.ids.stride == 0 ? births_ : context.ids.stride},
           select_key_(random_key(context.seed, "select", context.island)),
@@ -72,7 +73,7 @@ class SteadyStrategy final : public Strategy {
         }
         return {.id = id,
                 .recipe = Recipe::vary,
-                .parents = select_parents(parent_pool(), select_key_, id, splice_rate_),
+                .parents = select_parents(parent_pool(), select_key_, id, splice_rate_, selection_),
                 .island = island_};
     }
     [[nodiscard]] bool carries(std::uint64_t) const override { return false; }
@@ -162,6 +163,8 @@ class SteadyStrategy final : public Strategy {
         writer.write(window_);
         writer.write(members_);
         writer.write(splice_rate_);
+        writer.write(static_cast<std::uint8_t>(selection_.type));
+        writer.write(selection_.tournament_size);
         writer.write(ids_.offset);
         writer.write(ids_.stride);
         return writer.take();
@@ -191,6 +194,7 @@ class SteadyStrategy final : public Strategy {
     std::uint64_t window_;   // blocks
     std::uint64_t members_;  // that stay, at most
     float splice_rate_;
+    SelectionSettings selection_;
     std::uint32_t island_;
     IdSpace ids_;
     RandomKey select_key_;
@@ -202,6 +206,13 @@ class SteadyStrategy final : public Strategy {
 }  // namespace
 
 std::unique_ptr<Strategy> make_steady_strategy(const StrategyContext& context) {
+    const SelectionSettings& selection = context.selection;
+    if (selection.parent_fraction > 0.0 || selection.restart_after > 0) {
+        throw ConfigError(fmt::format(
+            "selection.{} is set (in the steady state the members that stay are the parents, and "
+            "there are no generations) set it to 0, or steady_state.window to 0",
+            selection.parent_fraction > 0.0 ? "parent_fraction" : "restart_after"));
+    }
     return std::make_unique<SteadyStrategy>(context);
 }
 

@@ -105,7 +105,9 @@ std::vector<std::string> StrategyRegistry::names() const {
 
 StrategyRegistry standard_strategies() {
     StrategyRegistry registry;
+    registry.add("age_layers", make_age_layers_strategy);
     registry.add("elite", make_elite_strategy);
+    registry.add("species", make_species_strategy);
     return registry;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -14,8 +15,11 @@
 #include "cambrian/engine/core/hash.hpp"
 #include "cambrian/engine/core/json/field.hpp"
 #include "cambrian/engine/core/thread_pool.hpp"
+#include "cambrian/evolve/strategy/age_layers.hpp"
 #include "cambrian/evolve/strategy/islands.hpp"
+#include "cambrian/evolve/strategy/kinship.hpp"
 #include "cambrian/evolve/strategy/scores.hpp"
+#include "cambrian/evolve/strategy/species.hpp"
 #include "cambrian/evolve/variation/birth.hpp"
 
 namespace cambrian::evolve {
@@ -68,6 +72,15 @@ class Strategy {
     /// Members that births may name as parents; Parent::place is a place here.
     [[nodiscard]] virtual std::span<const Member> parent_pool() const = 0;
 
+    /// With whom its births are compared to tell their species, by ranges that follow each other;
+    /// none where it has no species.
+    [[nodiscard]] virtual std::vector<Kinship> kinship() const { return {}; }
+    /// The species that each birth of this generation is of, by their numbers from 1 on; 0: none.
+    /// @param scores of all of them. Empty where there are no species.
+    [[nodiscard]] virtual std::vector<std::uint64_t> species_of(const Scores&) const { return {}; }
+    /// The species of the generation that was told last, those that die out included.
+    [[nodiscard]] virtual std::vector<SpeciesSummary> species() const { return {}; }
+
     /// What follows from the scores of all births of told(), in the order of their positions. May
     /// be dear, and may use the mathematics of the machine: it is called on one rank.
     [[nodiscard]] virtual Decision decide(const Scores& scores, ThreadPool& threads) const = 0;
@@ -104,6 +117,42 @@ struct PopulationSettings {
 /// How many are carried over: ⌈fraction · size⌉, at least one.
 [[nodiscard]] std::uint64_t elite_count(const PopulationSettings& settings);
 
+/// How parents are drawn. truncation: each is as likely as another. tournament: the fittest of so
+/// many drawn. roulette: by ranks, the fittest of n is n times as likely as the last.
+enum class Selection : std::uint8_t { truncation, tournament, roulette };
+inline constexpr std::array<std::string_view, 3> selection_names{"truncation", "tournament",
+                                                                 "roulette"};
+[[nodiscard]] constexpr std::span<const std::string_view> choice_names(Selection) {
+    return selection_names;
+}
+
+/// Who may be a parent and how parents are drawn. `fields` are the keys of the section "selection".
+struct SelectionSettings {
+    Selection type = Selection::truncation;
+    std::uint64_t tournament_size = 3;
+    double parent_fraction = 0.0;
+    std::uint64_t restart_after = 0;
+
+    static constexpr auto fields = std::tuple{
+        Field{"type", &SelectionSettings::type,
+              "How parents are drawn. truncation: each is as likely as another. tournament: the "
+              "fittest of some. roulette: by ranks, the fittest of n is n times as likely as the "
+              "last."},
+        Field{"tournament_size", &SelectionSettings::tournament_size, FieldRange{1.0, 1e6},
+              "How many are drawn for a tournament, each of all."},
+        Field{"parent_fraction", &SelectionSettings::parent_fraction, from_zero_to_one,
+              "Share of the population that may be parents, the fittest. 0: with truncation those "
+              "that are carried over, else all."},
+        Field{"restart_after", &SelectionSettings::restart_after, FieldRange{0.0, 1e9},
+              "Generations without a new best after which all but the best give way to founders; "
+              "0: never."},
+    };
+};
+
+/// How many may be parents.
+[[nodiscard]] std::uint64_t parent_count(const SelectionSettings& selection,
+                                         const PopulationSettings& population);
+
 /// Births without generations: scores are told in blocks, and what was told becomes known to births
 /// a window later, so that no rank waits for the slowest birth of a block.
 struct SteadyStateSettings {
@@ -134,6 +183,9 @@ struct StrategyContext {
     float splice_rate = 0.0F;
     IslandSettings islands{};
     SteadyStateSettings steady_state{};
+    SelectionSettings selection{};
+    AgeLayerSettings age_layers{};
+    SpeciesSettings species{};
     std::vector<float> splice_rates{};  ///< Of each island; empty: `splice_rate` of all.
     // Of one island.
     std::uint32_t island = 0;
@@ -161,18 +213,27 @@ class StrategyRegistry {
 [[nodiscard]] std::unique_ptr<Strategy> make_islands(const StrategyRegistry::Factory& factory,
                                                      const StrategyContext& context);
 
-/// The strategies that come with Cambrian: elite.
+/// The strategies that come with Cambrian: age_layers, elite, species.
 [[nodiscard]] StrategyRegistry standard_strategies();
 
-/// Truncation selection with elites: the best ⌈fraction·size⌉ are carried over (ties: lower id) and
-/// are the parents of the rest; a child takes one uniform elite, or with the splice rate two
-/// different ones, the fitter first. Births that are not ok are never carried and never parents;
-/// a generation without an ok birth is followed by fresh founders.
+/// Selection with elites: the best ⌈fraction·size⌉ are carried over (ties: lower id) and, unless
+/// SelectionSettings says otherwise, are the parents of the rest; a child takes one parent, or with
+/// the splice rate two different ones, the fitter first. Births that are not ok are never carried
+/// and never parents; a generation without an ok birth is followed by fresh founders.
 [[nodiscard]] std::unique_ptr<Strategy> make_elite_strategy(const StrategyContext& context);
 
-/// The same selection without generations: a block's births compete with the members, of whom the
-/// best ⌈fraction·size⌉ stay and are the parents. Nobody is carried over; a fitness is final. The
-/// first `population.size` births are founders.
+/// Layers by age (Hornby 2006): founders begin in the lowest layer again and again, who is too old
+/// for a layer moves up, and a layer's parents are those who live in it or right below. So young
+/// genomes compete with young ones.
+[[nodiscard]] std::unique_ptr<Strategy> make_age_layers_strategy(const StrategyContext& context);
+
+/// Species of similar genomes (Stanley and Miikkulainen 2002), which share the births by their
+/// shared fitness and have parents of their own, see SpeciesSettings.
+[[nodiscard]] std::unique_ptr<Strategy> make_species_strategy(const StrategyContext& context);
+
+/// The selection of elites without generations: a block's births compete with the members, of whom
+/// the best ⌈fraction·size⌉ stay and are the parents. Nobody is carried over; a fitness is final.
+/// The first `population.size` births are founders.
 [[nodiscard]] std::unique_ptr<Strategy> make_steady_strategy(const StrategyContext& context);
 
 }  // namespace cambrian::evolve

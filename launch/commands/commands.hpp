@@ -76,12 +76,13 @@ struct LineageOptions {
 [[nodiscard]] int lineage_command(const CommandContext& context, const LineageOptions& options);
 
 struct ExtractOptions {
-    std::string run;          ///< Its directory, or a checkpoint in it.
-    std::uint64_t elite = 1;  ///< How many.
-    std::string output;       ///< A folder; empty: elites in that of the run.
+    std::string run;                 ///< Its directory, or a checkpoint in it.
+    std::uint64_t elite = 1;         ///< How many.
+    bool species_champions = false;  ///< Instead: the fittest of each species.
+    std::string output;              ///< A folder; empty: elites or species in that of the run.
 };
 /// `cambrian extract`: the fittest networks of a checkpoint as files. Throws InputError where there
-/// is none.
+/// is none, and ConfigError where there are no species.
 [[nodiscard]] int extract_command(const CommandContext& context, const ExtractOptions& options);
 
 struct EvaluateOptions {

@@ -54,6 +54,48 @@ std::vector<evolve::Member> different_members(const evolve::Strategy& strategy) 
     return members;
 }
 
+/// A network to be written.
+struct Extract {
+    std::string name;  ///< Of its file.
+    evolve::Member member;
+};
+
+std::vector<Extract> elites(const evolve::Strategy& strategy, std::uint64_t count,
+                            const Source& source) {
+    const std::vector<evolve::Member> members = different_members(strategy);
+    if (count > members.size())
+        throw ConfigError(fmt::format(
+            "--elite is {} ({} has {} networks that may become parents) ask for as many or fewer",
+            count, source.checkpoint.string(), members.size()));
+    std::vector<Extract> all;
+    for (std::size_t i = 0; i < count; ++i)
+        all.push_back({fmt::format("elite-{}.cmb", i + 1), members[i]});
+    return all;
+}
+
+std::vector<Extract> species_champions(const distributed::Experiment& experiment,
+                                       const evolve::Strategy& strategy, const Source& source) {
+    if (strategy.kinship().empty())
+        throw ConfigError(fmt::format(
+            "--species-champions is given (strategy.type is \"{}\", which has no species) use "
+            "--elite, or a run of another strategy",
+            experiment.strategy));
+    std::vector<Extract> all;
+    for (const evolve::SpeciesSummary& one : strategy.species())
+        if (one.champion) {
+            const std::string island =
+                experiment.islands.count > 1 ? fmt::format("{}-", one.island) : "";
+            all.push_back({fmt::format("species-{}{}.cmb", island, one.id),
+                           strategy.parent_pool()[evolve::index_of(*one.champion)]});
+        }
+    if (all.empty())
+        throw InputError(
+            fmt::format("{} has no living species (they have died out, or nothing has been told "
+                        "yet) use another checkpoint",
+                        source.checkpoint.string()));
+    return all;
+}
+
 fs::path made_folder(const fs::path& path) {
     std::error_code error;
     fs::create_directories(path, error);
@@ -77,15 +119,13 @@ int extract_command(const CommandContext& context, const ExtractOptions& options
     const distributed::Checkpoint checkpoint =
         distributed::decode_checkpoint(read_file(source.checkpoint), source.checkpoint.string());
     const auto strategy = distributed::make_strategy(experiment)->load(checkpoint.strategy);
-    const std::vector<evolve::Member> members = different_members(*strategy);
-    if (options.elite > members.size())
-        throw ConfigError(fmt::format(
-            "--elite is {} ({} has {} networks that may become parents) ask for as many or fewer",
-            options.elite, source.checkpoint.string(), members.size()));
+    const std::vector<Extract> extracts = options.species_champions
+                                              ? species_champions(experiment, *strategy, source)
+                                              : elites(*strategy, options.elite, source);
+    const char* own = options.species_champions ? "species" : "elites";
     const fs::path folder =
-        made_folder(options.output.empty() ? source.run / "elites" : fs::path(options.output));
-    for (std::size_t i = 0; i < options.elite; ++i) {
-        const evolve::Member& member = members[i];
+        made_folder(options.output.empty() ? source.run / own : fs::path(options.output));
+    for (const auto& [name, member] : extracts) {
         const auto genome = checkpoint.genomes.find(member.origin);
         if (genome == checkpoint.genomes.end())
             throw InputError(fmt::format(
@@ -99,7 +139,7 @@ int extract_command(const CommandContext& context, const ExtractOptions& options
         file.birth = member.birth;
         file.fitness = member.fitness;
         file.preparation = task->preparation();
-        const fs::path path = folder / fmt::format("elite-{}.cmb", i + 1);
+        const fs::path path = folder / name;
         distributed::write_network(path, file);
         context.out << fmt::format("{}: fitness {:.6g}, birth {} made by {}, {} weights\n",
                                    path.string(), member.fitness, member.birth, member.origin,

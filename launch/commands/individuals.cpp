@@ -67,6 +67,9 @@ void append_row(fmt::memory_buffer& text, const IndividualBlock& block,
     }
     fmt::format_to(at, "{}", individual.origin);
     if (block.islands) fmt::format_to(at, ",{}", individual.island);
+    if (block.species)
+        fmt::format_to(at, ",{}",
+                       individual.species > 0 ? fmt::format("{}", individual.species) : "");
     text.push_back('\n');
 }
 
@@ -117,7 +120,8 @@ int individuals_command(const CommandContext& context, const IndividualsOptions&
         refuse_input_as_output(options.csv, {file.string()});
     distributed::IndividualReader reader(file);
     RowWriter rows(context.out, options.csv);
-    rows.write(fmt::format("{}{}\n", header, reader.islands() ? ",island" : ""));
+    rows.write(fmt::format("{}{}{}\n", header, reader.islands() ? ",island" : "",
+                           reader.species() ? ",species" : ""));
     for (auto block = reader.next(); block && block->generation <= asked.last;
          block = reader.next()) {
         if (block->generation >= asked.first) write_block(rows, *block);

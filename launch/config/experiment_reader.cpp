@@ -252,6 +252,9 @@ distributed::Experiment make_experiment(const ResolvedConfig& config, const Sche
     experiment.notes.insert(experiment.notes.end(), founder.notes.begin(), founder.notes.end());
     experiment.variation.splice = section<evolve::SpliceSettings>(json, "splice");
     experiment.steady_state = section<evolve::SteadyStateSettings>(json, "steady_state");
+    experiment.selection = section<evolve::SelectionSettings>(json, "selection");
+    experiment.age_layers = section<evolve::AgeLayerSettings>(json, "age_layers");
+    experiment.species = section<evolve::SpeciesSettings>(json, "species");
     read_islands(config, experiment);
     if (purpose == Purpose::evolve) {
         distributed::check_stop(experiment);

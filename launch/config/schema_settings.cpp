@@ -54,6 +54,9 @@ Json said(const evolve::TaskRegistry& tasks) {
     properties["population"]["properties"]["reevaluate"] = initially(experiment.reevaluate);
     properties["strategy"]["properties"]["type"] = initially(experiment.strategy);
     properties["steady_state"] = section<evolve::SteadyStateSettings>();
+    properties["selection"] = section<evolve::SelectionSettings>();
+    properties["age_layers"] = section<evolve::AgeLayerSettings>();
+    properties["species"] = section<evolve::SpeciesSettings>();
     properties["islands"] = section<evolve::IslandSettings>();
     properties["task"]["x-variants"] = tasks.schema();
     properties["training"] = training_section();

@@ -264,15 +264,21 @@ class CommandLine {
         CLI::App& sub =
             add("extract", "Write the fittest networks of a run's checkpoint as files",
                 "  cambrian extract runs/xor-1 --elite 5\n"
+                "  cambrian extract runs/xor_species-1 --species-champions\n"
                 "  cambrian extract runs/xor-1/checkpoint-10.cmb --elite 5 -o elites-10",
                 [this] { return extract_command(context_, extract_); });
         sub.add_option("RUN", extract_.run, "The directory of the run, or one of its checkpoints")
             ->required();
-        sub.add_option("--elite", extract_.elite, "How many, the fittest first")
-            ->capture_default_str()
-            ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1000000}));
+        CLI::Option* elite =
+            sub.add_option("--elite", extract_.elite, "How many, the fittest first")
+                ->capture_default_str()
+                ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1000000}));
+        sub.add_flag("--species-champions", extract_.species_champions,
+                     "The fittest of each species that lives, where the run has species")
+            ->excludes(elite);
         sub.add_option("-o,--output", extract_.output,
-                       "Folder for elite-1.cmb, elite-2.cmb, ...; without it RUN/elites");
+                       "Folder for elite-1.cmb, elite-2.cmb, ... (RUN/elites), or for "
+                       "species-1.cmb, ... (RUN/species)");
     }
 
     void add_evaluate() {

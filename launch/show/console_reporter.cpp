@@ -198,6 +198,7 @@ void ConsoleReporter::print(const distributed::GenerationReport& report) {
                     report.seconds, share(report.evaluate_seconds, busy),
                     share(report.vary_seconds, busy), share(report.wait_seconds, busy));
     if (!estimate_.empty()) cost += "  ETA " + estimate_;
+    if (report.species) cost += fmt::format("  species {}", report.species->count);
     if (report.invalid > 0) cost += fmt::format("  invalid {}", report.invalid);
     out_ << line << dimmed(cost) << std::endl;
 }

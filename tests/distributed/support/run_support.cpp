@@ -239,10 +239,14 @@ std::string text_of(const std::filesystem::path& path) {
 }
 
 std::string results_of(const std::filesystem::path& directory) {
-    const std::filesystem::path islands = directory / "islands.csv";
-    return text_of(directory / "generations.csv") + text_of(directory / individuals_name) +
-           (std::filesystem::exists(islands) ? text_of(islands) : "") +
-           text_of(directory / "best.cmb");
+    std::string results =
+        text_of(directory / "generations.csv") + text_of(directory / individuals_name);
+    for (const char* some_have : {"islands.csv", "species.csv"}) {
+        if (std::filesystem::exists(directory / some_have)) {
+            results += text_of(directory / some_have);
+        }
+    }
+    return results + text_of(directory / "best.cmb");
 }
 
 std::vector<IndividualBlock> individuals_of(const std::filesystem::path& directory) {

@@ -75,8 +75,8 @@ struct Launched {
 [[nodiscard]] Launched launch(const Experiment& experiment, const Launch& settings);
 
 [[nodiscard]] std::string text_of(const std::filesystem::path& path);
-/// generations.csv, individuals.cmb, islands.csv where there are islands, and best.cmb, one after
-/// the other.
+/// generations.csv, individuals.cmb, islands.csv and species.csv where there are such, and
+/// best.cmb, one after the other.
 [[nodiscard]] std::string results_of(const std::filesystem::path& directory);
 
 /// individuals.cmb, block by block, which must be whole.

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "cambrian/evolve/variation/mutation.hpp"
 #include "cambrian/tests/evolve/support/genome_support.hpp"
 
 namespace cambrian::evolve {
@@ -165,32 +164,6 @@ TEST(Compare, GridsOfOtherSizesMeetByCoordinates) {
     ASSERT_EQ(other.shifts.size(), 1U);
     EXPECT_EQ(other.shifts[0].from, 4);
     EXPECT_EQ(other.shifts[0].to, 4);
-}
-
-TEST(Distance, CountsExcessAndDisjointGenes) {
-    const Genome base = founder(mixed_blueprint(), 0);
-    RandomStream rng(random_key(1, "test"), 1);
-    const MutationSettings settings;
-    const Genome older =
-        testing::mutated(insert_layer, rng, {.layer_types = {"dense"}}, {}, base, 10).value();
-    const Genome linked = testing::mutated(add_link, rng, settings, {}, base, 20).value();
-    const DistanceCoefficients excess_only{.excess = 1.0, .disjoint = 0.0, .weight = 0.0};
-    const DistanceCoefficients disjoint_only{.excess = 0.0, .disjoint = 1.0, .weight = 0.0};
-    EXPECT_EQ(distance(base, base), 0.0);
-    EXPECT_NEAR(distance(base, older, excess_only), 1.0 / 5.0, 1e-12);
-    EXPECT_EQ(distance(base, older, disjoint_only), 0.0);
-    EXPECT_NEAR(distance(older, linked, excess_only), 1.0 / 5.0, 1e-12);
-    EXPECT_NEAR(distance(older, linked, disjoint_only), 1.0 / 5.0, 1e-12);
-    EXPECT_EQ(distance(older, linked), distance(linked, older));
-}
-
-TEST(Distance, WeightTermIsTheMeanAbsoluteDifference) {
-    const Genome base = founder(equal_layers());
-    Genome moved = base;
-    for (float& weight : moved.weights) {
-        weight += 0.5F;
-    }
-    EXPECT_NEAR(distance(base, moved), 0.4 * 0.5, 1e-6);
 }
 
 }  // namespace

@@ -230,7 +230,8 @@ TEST(StrategyRegistry, NamesTheNearestType) {
     StrategyRegistry registry = standard_strategies();
     EXPECT_THROW(registry.add("elite", make_elite_strategy), ConfigError);
     registry.add("mine", make_elite_strategy);
-    EXPECT_EQ(registry.names(), (std::vector<std::string>{"elite", "mine"}));
+    EXPECT_EQ(registry.names(),
+              (std::vector<std::string>{"age_layers", "elite", "mine", "species"}));
 }
 
 }  // namespace

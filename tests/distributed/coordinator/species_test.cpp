@@ -1,0 +1,203 @@
+#include <fmt/core.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <map>
+#include <set>
+#include <sstream>
+
+#include "cambrian/tests/distributed/support/run_support.hpp"
+
+// Runs of species: who computes the species of a birth changes no byte.
+namespace cambrian::distributed::species {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+/// So close to each other that there are many species.
+Experiment with_species(Experiment experiment) {
+    experiment.strategy = "species";
+    experiment.species.threshold = 0.5;
+    experiment.species.target = 6;
+    experiment.species.stagnation = 4;
+    experiment.species.interspecies_rate = 0.2F;
+    return experiment;
+}
+
+struct Spread {
+    int ranks = 1;
+    std::uint64_t shard_size = 0;
+    Exchange exchange = Exchange::births;
+};
+
+std::string spread_run(Experiment experiment, const Spread& spread,
+                       const std::filesystem::path& directory) {
+    experiment.directory = directory;
+    experiment.distribution.shard_size = spread.shard_size;
+    experiment.distribution.exchange = spread.exchange;
+    const Launched launched = launch(experiment, {.ranks = spread.ranks});
+    EXPECT_TRUE(launched.worker_errors.empty());
+    EXPECT_TRUE(launched.reporter.warnings.empty());
+    return results_of(directory);
+}
+
+void expect_one_result(const Experiment& experiment) {
+    const TemporaryDirectory place;
+    const std::string expected = spread_run(experiment, {}, place.path() / "alone");
+    std::size_t run = 0;
+    for (const Exchange exchange : {Exchange::births, Exchange::genomes}) {
+        for (const int ranks : {1, 2, 4}) {
+            for (const std::uint64_t shard_size : {std::uint64_t{1}, std::uint64_t{0}}) {
+                EXPECT_EQ(expected, spread_run(experiment, {ranks, shard_size, exchange},
+                                               place.path() / std::to_string(run++)))
+                    << ranks << " ranks, shard size " << shard_size;
+            }
+        }
+    }
+}
+
+TEST(SpeciesRun, IsTheSameHoweverItIsSpread) {
+    expect_one_result(with_species(xor_experiment({})));
+}
+
+TEST(SpeciesRun, OfAStochasticTaskIsTheSameHoweverItIsSpread) {
+    Experiment experiment = with_species(cart_pole_experiment({}));
+    experiment.species.matching = evolve::Matching::nearest;
+    experiment.species.representative = evolve::Representative::best;
+    experiment.species.sharing = evolve::Sharing::ranks;
+    expect_one_result(experiment);
+}
+
+TEST(SpeciesRun, OfIslandsIsTheSameHoweverItIsSpread) {
+    Experiment experiment = with_species(xor_experiment({}));
+    experiment.population.size = 48;
+    experiment.islands = {.count = 3, .every = 2, .migrants = 2, .extinction_every = 3};
+    expect_one_result(experiment);
+}
+
+TEST(SpeciesRun, InterruptsChangeNoByte) {
+    const TemporaryDirectory place;
+    Experiment experiment = with_species(xor_experiment({}));
+    experiment.stop.generations = 12;
+    const std::string expected = spread_run(experiment, {}, place.path() / "whole");
+    std::atomic<int> interrupt{0};
+    std::atomic<std::uint64_t> next{2};
+    experiment.directory = place.path() / "pieces";
+    experiment.task = watched_task(experiment.task, [&](std::uint64_t round) {
+        if (round == next.load()) {
+            interrupt = 1;
+        }
+    });
+    int interrupts = 0;
+    for (;; ++interrupts) {
+        interrupt = 0;
+        const Launched launched =
+            launch(experiment,
+                   {.ranks = 1 + interrupts % 3, .start = Start::proceed, .interrupt = &interrupt});
+        if (launched.result.reason != StopReason::interrupted) {
+            break;
+        }
+        next = launched.reporter.first_generation + launched.reporter.reports.size() + 2;
+    }
+    EXPECT_GE(interrupts, 3);
+    EXPECT_EQ(expected, results_of(experiment.directory));
+}
+
+TEST(SpeciesRun, AColumnOfSpeciesTakesAByteABirth) {
+    const TemporaryDirectory place;
+    Experiment experiment = with_species(xor_experiment(place.path() / "run"));
+    experiment.log.individuals = LoggedIndividuals::none;
+    experiment.population.size = 4000;
+    experiment.stop.generations = 4;
+    const Launched launched = launch(experiment, {.ranks = 2});
+    std::size_t scores = 0;
+    for (const RecordedNetwork::Record& record : launched.records) {
+        scores += record.kind == MessageKind::request ? record.bytes : 0;
+    }
+    EXPECT_GT(launched.evaluated_by_workers, 1000U);
+    EXPECT_LT(scores, 11 * std::size_t{4000} * 4 + 64'000);
+}
+
+/// Rows of a table, by the names of its columns.
+std::vector<std::map<std::string, std::string>> rows_of(const std::string& text) {
+    const auto split = [](const std::string& line) {
+        std::vector<std::string> cells;
+        std::stringstream stream(line + ',');
+        for (std::string cell; std::getline(stream, cell, ',');) {
+            cells.push_back(cell);
+        }
+        return cells;
+    };
+    std::stringstream lines(text);
+    std::string line;
+    std::getline(lines, line);
+    const std::vector<std::string> names = split(line);
+    std::vector<std::map<std::string, std::string>> rows;
+    while (std::getline(lines, line)) {
+        const std::vector<std::string> cells = split(line);
+        EXPECT_EQ(cells.size(), names.size());
+        for (std::size_t i = 0; i < cells.size(); ++i) {
+            (i == 0 ? rows.emplace_back() : rows.back())[names[i]] = cells[i];
+        }
+    }
+    return rows;
+}
+
+TEST(SpeciesRun, LogsAgreeWithEachOther) {
+    const TemporaryDirectory place;
+    const Experiment experiment = with_species(xor_experiment(place.path()));
+    static_cast<void>(launch(experiment, {.ranks = 2}));
+    EXPECT_THAT(text_of(place.path() / "generations.csv"),
+                StartsWith("generation,evaluations,best,mean,worst,validated,parameters,species,"
+                           "diversity,env_steps,redrawn,invalid\n"));
+    EXPECT_THAT(text_of(place.path() / "species.csv"),
+                StartsWith("generation,id,size,best,mean,age,improved,offspring,threshold,"
+                           "representative\n0,1,"));
+    // Sizes as the individuals have it.
+    std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint64_t> sizes;
+    for (const IndividualBlock& block : individuals_of(place.path())) {
+        EXPECT_TRUE(block.species);
+        for (const LoggedIndividual& individual : block.individuals) {
+            EXPECT_EQ(individual.species > 0, individual.status == evolve::Status::ok);
+            ++sizes[{block.generation, individual.species}];
+        }
+    }
+    std::map<std::string, std::uint64_t> species;
+    std::map<std::string, std::uint64_t> offspring;
+    std::map<std::string, double> squares;
+    for (auto& row : rows_of(text_of(place.path() / "species.csv"))) {
+        const std::uint64_t size = std::stoull(row["size"]);
+        EXPECT_EQ(size, (sizes[{std::stoull(row["generation"]), std::stoull(row["id"])}]));
+        ++species[row["generation"]];
+        offspring[row["generation"]] += std::stoull(row["offspring"]);
+        squares[row["generation"]] += static_cast<double>(size * size);
+        EXPECT_EQ(row["representative"].empty(), row["offspring"] == "0");
+    }
+    bool several = false;
+    for (auto& row : rows_of(text_of(place.path() / "generations.csv"))) {
+        EXPECT_EQ(std::stoull(row["species"]), species[row["generation"]]);
+        EXPECT_EQ(offspring[row["generation"]], experiment.population.size);
+        several = several || row["species"] != "1";
+        const double valid =
+            static_cast<double>(experiment.population.size - std::stoull(row["invalid"]));
+        EXPECT_NEAR(std::stod(row["diversity"]), valid * valid / squares[row["generation"]], 1e-9);
+    }
+    EXPECT_TRUE(several);
+}
+
+TEST(SpeciesRun, OneThatDiesOutAsConfiguredEnds) {
+    const TemporaryDirectory place;
+    Experiment experiment = with_species(xor_experiment(place.path()));
+    experiment.species.stagnation = 1;
+    experiment.species.protected_species = 0;
+    experiment.species.extinction = evolve::Extinction::error;
+    experiment.stop.generations = 400;
+    EXPECT_THAT([&] { static_cast<void>(launch(experiment, {})); },
+                testing::ThrowsMessage<Error>(HasSubstr("all species have died out")));
+}
+
+}  // namespace
+}  // namespace cambrian::distributed::species
