@@ -56,6 +56,18 @@ void check_stop(const Experiment& experiment) {
     }
 }
 
+void check_learning(const Experiment& experiment) {
+    evolve::check_learning(experiment.learning, *experiment.task);
+    if (experiment.learning.mode == evolve::LearningMode::lamarckian &&
+        experiment.distribution.exchange == Exchange::genomes) {
+        throw ConfigError(
+            "learning.mode is lamarckian and distributed.exchange is genomes (the coordinator "
+            "makes "
+            "all children, and would not know what they learn elsewhere) set the exchange to "
+            "\"births\"");
+    }
+}
+
 std::unique_ptr<evolve::Strategy> make_strategy(const Experiment& experiment) {
     evolve::StrategyContext context{.seed = experiment.seed,
                                     .population = experiment.population,

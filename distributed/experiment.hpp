@@ -15,6 +15,7 @@
 
 #include "cambrian/engine/backend/backend.hpp"
 #include "cambrian/evolve/evaluation/family.hpp"
+#include "cambrian/evolve/evaluation/learner.hpp"
 #include "cambrian/evolve/strategy/strategy.hpp"
 #include "cambrian/evolve/tasks/task.hpp"
 #include "cambrian/evolve/variation/variation.hpp"
@@ -128,6 +129,7 @@ struct Experiment {
     Reevaluate reevaluate = Reevaluate::automatic;
     std::shared_ptr<const evolve::Task> task;
     evolve::VariationSettings variation;
+    evolve::LearningSettings learning;
     evolve::FamilyChoice family = evolve::FamilyChoice::automatic;
     evolve::ValidationSettings validation;
     DistributionSettings distribution;
@@ -143,6 +145,9 @@ struct Experiment {
 
 /// Throws ConfigError where `stop.solved` asks for a test that the task does not have.
 void check_stop(const Experiment& experiment);
+
+/// Throws ConfigError where the individuals of an experiment cannot learn as it says.
+void check_learning(const Experiment& experiment);
 
 /// The strategy of a run before its first generation. Throws ConfigError for settings that
 /// contradict each other.

@@ -225,10 +225,9 @@ void Coordinator::restore(Checkpoint&& checkpoint, std::span<const JournalEntry>
             origins.push_back(champion->origin);
         }
     }
-    Ancestry::Genomes made = ancestry.make(origins, scheduler_.variation(),
-                                           scheduler_.genome_memory(), scheduler_.threads());
+    Ancestry::Genomes made = scheduler_.make_again(ancestry, origins);
     if (champion && !champion->genome) {
-        champion->genome = made.at(champion->origin);
+        champion->genome = scheduler_.grown(made.at(champion->origin), champion->generation);
     }
     Follower& follower = scheduler_.follower();
     follower.load(end->save(), std::vector<std::uint32_t>(members, own_rank_));

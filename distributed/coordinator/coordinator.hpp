@@ -70,6 +70,9 @@ class Coordinator {
                                                             std::uint64_t position);
     [[nodiscard]] std::optional<SharedIndividual> genome_of(const Generation& generation,
                                                             const Leader& leader);
+    /// On the host and as it was evaluated; nothing when interrupted.
+    [[nodiscard]] std::optional<SharedIndividual> grown(const Generation& generation,
+                                                        const Leader& leader);
     /// The champion that a position would be, without its genome.
     [[nodiscard]] static Champion challenger_of(const Generation& generation,
                                                 std::uint64_t position);

@@ -252,7 +252,7 @@ bool Coordinator::judge_initial(const Generation& generation) {
     }
     GenerationReport apart;
     const Leader first{challenger_of(generation, 0), 0};
-    const auto genome = genome_of(generation, first);
+    const auto genome = grown(generation, first);
     return genome && judge(*genome, evolve::Phase::validation, 0, apart.validated) &&
            challenge(generation, first, apart);
 }
@@ -268,7 +268,7 @@ bool Coordinator::judge_champion(const Generation& generation, GenerationReport&
     const std::uint64_t every = experiment_.validation.every;
     const bool due = every > 0 && (report.generation + 1) % every == 0;
     if (signature_.validates && due) {
-        const auto genome = genome_of(generation, *leader);
+        const auto genome = grown(generation, *leader);
         if (!genome ||
             !judge(*genome, evolve::Phase::validation, report.generation, report.validated)) {
             return false;
@@ -305,7 +305,7 @@ bool Coordinator::test_leader(const Generation& generation, const Leader& leader
             repeats(*experiment_.task, test->phase, experiment_.seed)) {
             return true;  // It has failed.
         }
-        const auto genome = genome_of(generation, leader);
+        const auto genome = grown(generation, leader);
         reached.reset();
         if (!genome || !judge(*genome, test->phase, report.generation, reached)) {
             return false;
@@ -324,15 +324,21 @@ bool Coordinator::challenge(const Generation& generation, const Leader& leader,
     if (!report.tests.passed && !better(challenger, champion_)) {
         return true;
     }
-    const auto genome = genome_of(generation, leader);
-    const auto here = genome ? scheduler_.on_host(*genome) : std::nullopt;
-    if (!here) {
+    const auto genome = grown(generation, leader);
+    if (!genome) {
         return false;
     }
-    challenger.genome = *here;
+    challenger.genome = *genome;
     champion_ = std::move(challenger);
     champion_on_disk_ = false;
     return true;
+}
+
+std::optional<SharedIndividual> Coordinator::grown(const Generation& generation,
+                                                   const Leader& leader) {
+    const auto genome = genome_of(generation, leader);
+    const auto here = genome ? scheduler_.on_host(*genome) : std::nullopt;
+    return here ? std::optional(scheduler_.grown(*here, leader.champion.generation)) : std::nullopt;
 }
 
 std::optional<Champion> Coordinator::fittest_member() {
@@ -346,9 +352,9 @@ std::optional<Champion> Coordinator::fittest_member() {
     if (!genome) {
         return std::nullopt;
     }
-    return Champion{*genome,      generation_of(best, newest, last_->generation),
-                    best.birth,   best.origin,
-                    best.fitness, std::nullopt};
+    const std::uint64_t born = generation_of(best, newest, last_->generation);
+    return Champion{
+        scheduler_.grown(*genome, born), born, best.birth, best.origin, best.fitness, std::nullopt};
 }
 
 bool Coordinator::judge_last() {

@@ -63,9 +63,11 @@ Scheduler::Scheduler(Communicator& communicator, Backend& backend, const Experim
       shard_evaluator_(backend, experiment, weights_may_stay(experiment, communicator.size())),
       threads_(backend.threads()),
       ancestry_(ancestry),
-      follower_(make_strategy(experiment),
-                {experiment.reevaluates(), static_cast<std::uint32_t>(communicator.size())},
-                shard_evaluator_.variation(), shard_evaluator_.genomes(), threads_),
+      follower_(
+          make_strategy(experiment),
+          {experiment.reevaluates(), experiment.learning.mode != evolve::LearningMode::lamarckian,
+           static_cast<std::uint32_t>(communicator.size())},
+          shard_evaluator_.variation(), shard_evaluator_.genomes(), threads_),
       last_progress_(Clock::now()),
       last_watch_(Clock::now()),
       worked_until_(Clock::now()) {
@@ -317,6 +319,39 @@ std::optional<std::vector<SharedIndividual>> Scheduler::on_host(
         serve(ComputeThread::look_every);
     }
     return *arrived;
+}
+
+void Scheduler::teach(std::vector<SharedIndividual>& genomes, std::uint64_t generation) {
+    if (!compute_) {
+        shard_evaluator_.teach(genomes, generation);
+        return;
+    }
+    compute_->change(
+        std::move(genomes),
+        [this, generation](std::vector<SharedIndividual>& all) {
+            shard_evaluator_.teach(all, generation);
+        },
+        [&genomes](std::vector<SharedIndividual> all) { genomes = std::move(all); });
+    compute_->drain();
+    compute_->hand_over();
+}
+
+SharedIndividual Scheduler::grown(SharedIndividual genome, std::uint64_t generation) {
+    std::vector<SharedIndividual> one{std::move(genome)};
+    if (experiment_.learning.mode == evolve::LearningMode::baldwinian) {
+        teach(one, generation);
+    }
+    return std::move(one.front());
+}
+
+Ancestry::Genomes Scheduler::make_again(const Ancestry& ancestry,
+                                        std::span<const evolve::BirthId> origins) {
+    const bool inherited = experiment_.learning.mode == evolve::LearningMode::lamarckian;
+    return ancestry.make(origins, variation(), genome_memory(), threads_,
+                         inherited
+                             ? [this](std::vector<SharedIndividual>& children,
+                                      std::uint64_t generation) { teach(children, generation); }
+                             : Ancestry::Teach());
 }
 
 std::optional<SharedIndividual> Scheduler::on_host(SharedIndividual genome) {

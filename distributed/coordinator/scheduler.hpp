@@ -96,6 +96,12 @@ class Scheduler {
     [[nodiscard]] std::optional<std::vector<SharedIndividual>> on_host(
         std::vector<SharedIndividual> genomes);
     [[nodiscard]] std::optional<SharedIndividual> on_host(SharedIndividual genome);
+    /// What a genome on the host is like when it is evaluated in a generation: after learning,
+    /// where that is not inherited.
+    [[nodiscard]] SharedIndividual grown(SharedIndividual genome, std::uint64_t generation);
+    /// Ancestry::make, with what individuals inherit of what was learned.
+    [[nodiscard]] Ancestry::Genomes make_again(const Ancestry& ancestry,
+                                               std::span<const evolve::BirthId> origins);
     [[nodiscard]] GenomePool& genome_memory() { return shard_evaluator_.genomes(); }
     [[nodiscard]] const evolve::Variation& variation() const {
         return shard_evaluator_.variation();
@@ -106,6 +112,9 @@ class Scheduler {
     void set_farewell(std::optional<std::string> reason) { farewell_ = std::move(reason); }
 
   private:
+    /// ShardEvaluator::teach on the thread that works, whose jobs it waits for.
+    void teach(std::vector<SharedIndividual>& genomes, std::uint64_t generation);
+
     /// Recent work of a rank: the last shard in full, each one before at half of its weight.
     struct Speed {
         double seconds = 0.0;

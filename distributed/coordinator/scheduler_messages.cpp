@@ -27,7 +27,7 @@ constexpr std::chrono::milliseconds watch_pause{10};
 void Scheduler::serve(microseconds patience) {
     if (compute_) {
         compute_->hand_over();
-        patience = compute_->brings() ? std::min(patience, ComputeThread::look_every) : patience;
+        patience = compute_->changes() ? std::min(patience, ComputeThread::look_every) : patience;
     }
     for (int heard = 0; heard < messages_at_once; ++heard) {
         const auto message = communicator_.receive(patience);
@@ -158,7 +158,7 @@ void Scheduler::answer(int rank, const GenomeRequest& request) {
     }
     Ancestry::Genomes made;
     try {
-        made = ancestry_.make(lost, variation(), genome_memory(), threads_);
+        made = make_again(ancestry_, lost);
     } catch (const InputError&) {
         // Births of a round that is over; whoever asks is told so.
     }

@@ -293,7 +293,7 @@ bool Scheduler::fetch(std::span<const evolve::BirthId> origins,
     std::vector<evolve::BirthId> lost;
     std::ranges::copy_if(origins, std::back_inserter(lost),
                          [&](evolve::BirthId origin) { return !genomes.contains(origin); });
-    genomes.merge(ancestry_.make(lost, variation(), genome_memory(), threads_));
+    genomes.merge(make_again(ancestry_, lost));
     return true;
 }
 

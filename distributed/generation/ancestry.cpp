@@ -75,7 +75,7 @@ Ancestry::Needed Ancestry::ancestors_of(std::span<const evolve::BirthId> origins
 
 Ancestry::Genomes Ancestry::make(std::span<const evolve::BirthId> origins,
                                  const evolve::Variation& variation, GenomePool& memory,
-                                 ThreadPool& threads) const {
+                                 ThreadPool& threads, const Teach& teach) const {
     const Needed needed = ancestors_of(origins);
     Genomes made;
     const auto genome_of = [&](evolve::BirthId origin) {
@@ -100,6 +100,9 @@ Ancestry::Genomes Ancestry::make(std::span<const evolve::BirthId> origins,
             birth.parents = named;
             children[i] = make_child(variation, birth, parents, memory).genome;
         });
+        if (teach && !children.empty()) {
+            teach(children, strategy.generation());
+        }
         for (std::size_t i = 0; i < positions.size(); ++i) {
             made.emplace(strategy.first_birth() + positions[i], std::move(children[i]));
         }

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <functional>
 #include <span>
 #include <unordered_map>
 #include <utility>
@@ -28,11 +30,14 @@ class Ancestry {
     void add(SharedStrategy next) { states_.push_back(std::move(next)); }
     [[nodiscard]] const SharedStrategy& last() const { return states_.back(); }
 
+    /// Makes of children of a generation what they have learned in it.
+    using Teach = std::function<void(std::vector<SharedIndividual>&, std::uint64_t generation)>;
     /// The genomes that these births made, of any generation on the way. Throws InputError for one
     /// that was not born on it.
+    /// @param teach where children inherit what their parents have learned.
     [[nodiscard]] Genomes make(std::span<const evolve::BirthId> origins,
                                const evolve::Variation& variation, GenomePool& memory,
-                               ThreadPool& threads) const;
+                               ThreadPool& threads, const Teach& teach = {}) const;
 
   private:
     using Needed = std::vector<std::vector<std::uint64_t>>;  ///< Positions, by state.

@@ -208,7 +208,7 @@ std::vector<std::uint32_t> Follower::missing_parents(const Round& round, OrderRa
 }
 
 std::optional<evolve::Birth> Follower::recipe_of(const evolve::Member& member) const {
-    if (!former_ || member.origin != member.birth) {
+    if (!former_ || !settings_.remakes || member.origin != member.birth) {
         return std::nullopt;
     }
     const evolve::Strategy& strategy = *former_->round->strategy;

@@ -34,6 +34,7 @@ class Follower {
   public:
     struct Settings {
         bool reevaluate = false;
+        bool remakes = true;  ///< Whether a child is what its birth says: not where it has learned.
         std::uint32_t ranks = 1;  ///< A record that names others is refused.
     };
     /// @param start the strategy of a run before its first generation.

@@ -26,19 +26,28 @@ void ComputeThread::bring_to_host(std::vector<SharedIndividual> genomes, Arrival
         arrival(std::move(genomes));
         return;
     }
-    ++bringing_;
-    Arrived wanted{std::move(genomes), std::move(arrival), nullptr};
-    thread_.submit([this, wanted = std::move(wanted)]() mutable { fetch(wanted); });
+    change(
+        std::move(genomes),
+        [this](std::vector<SharedIndividual>& all) {
+            for (SharedIndividual& genome : all) {
+                genome = shard_evaluator_.on_host(std::move(genome));
+            }
+        },
+        std::move(arrival));
 }
 
-void ComputeThread::fetch(Arrived& wanted) {
+void ComputeThread::change(std::vector<SharedIndividual> genomes, Change change, Arrival arrival) {
+    ++changing_;
+    Arrived wanted{std::move(genomes), std::move(change), std::move(arrival), nullptr};
+    thread_.submit([this, wanted = std::move(wanted)]() mutable { apply(wanted); });
+}
+
+void ComputeThread::apply(Arrived& wanted) {
     if (ending_) {
         return;
     }
     try {
-        for (SharedIndividual& genome : wanted.genomes) {
-            genome = shard_evaluator_.on_host(std::move(genome));
-        }
+        wanted.change(wanted.genomes);
     } catch (...) {
         wanted.failure = std::current_exception();
     }
@@ -47,7 +56,7 @@ void ComputeThread::fetch(Arrived& wanted) {
 }
 
 void ComputeThread::hand_over() {
-    if (!brings()) {
+    if (!changes()) {
         return;
     }
     std::deque<Arrived> arrived;
@@ -56,7 +65,7 @@ void ComputeThread::hand_over() {
         arrived.swap(arrived_);
     }
     for (Arrived& one : arrived) {
-        --bringing_;
+        --changing_;
         if (one.failure) {
             std::rethrow_exception(one.failure);
         }

@@ -32,15 +32,21 @@ class ComputeThread {
     void submit(Job job);
     /// A finished job.
     [[nodiscard]] std::optional<JobResult> take();
-    /// What is done with genomes whose weights have come to the host, in their order.
+    /// What the thread makes of genomes, and what its owner does with them then.
+    using Change = std::function<void(std::vector<SharedIndividual>&)>;
     using Arrival = std::function<void(std::vector<SharedIndividual>)>;
-    /// Brings weights that lie on the backend to the host, after the jobs before, and hands the
-    /// genomes to `arrival` in a later call of hand_over(); at once where all are there already.
+    /// Changes genomes after the jobs before, and hands them to `arrival` in a later call of
+    /// hand_over().
+    void change(std::vector<SharedIndividual> genomes, Change change, Arrival arrival);
+    /// The same to bring weights that lie on the backend to the host; at once where all are there
+    /// already.
     void bring_to_host(std::vector<SharedIndividual> genomes, Arrival arrival);
     /// Throws what the backend threw.
     void hand_over();
     /// Whether genomes are still to be handed over.
-    [[nodiscard]] bool brings() const { return bringing_ > 0; }
+    [[nodiscard]] bool changes() const { return changing_ > 0; }
+    /// Waits for all that was submitted.
+    void drain() { thread_.drain(); }
 
     /// Jobs submitted and not yet taken.
     [[nodiscard]] std::size_t in_flight() const { return in_flight_; }
@@ -52,15 +58,16 @@ class ComputeThread {
     };
     struct Arrived {
         std::vector<SharedIndividual> genomes;
+        Change change;
         Arrival arrival;
         std::exception_ptr failure;
     };
     void work(Job& job);
-    void fetch(Arrived& wanted);
+    void apply(Arrived& wanted);
 
     ShardEvaluator& shard_evaluator_;
     std::size_t in_flight_ = 0;                    ///< Of the owner, no lock needed,
-    std::size_t bringing_ = 0;                     ///< as is this.
+    std::size_t changing_ = 0;                     ///< as is this.
     Clock::time_point idle_since_ = Clock::now();  ///< Of the thread.
     std::mutex mutex_;
     std::deque<Finished> finished_;

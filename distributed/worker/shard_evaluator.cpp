@@ -57,7 +57,8 @@ double seconds_since(Clock::time_point start) {
 }  // namespace
 
 bool weights_may_stay(const Experiment& experiment, int ranks) {
-    return ranks == 1 || experiment.distribution.exchange == Exchange::births;
+    return !experiment.learning.on() &&
+           (ranks == 1 || experiment.distribution.exchange == Exchange::births);
 }
 
 ShardEvaluator::ShardEvaluator(Backend& backend, const Experiment& experiment, bool weights_stay)
@@ -69,6 +70,11 @@ ShardEvaluator::ShardEvaluator(Backend& backend, const Experiment& experiment, b
               ? std::make_unique<evolve::BackendChildren>(
                     backend, variation_, evolve::family_of(experiment.family, experiment.variation))
               : nullptr),
+      learning_(experiment.learning.mode),
+      learner_(experiment.learning.on()
+                   ? std::make_unique<evolve::Learner>(backend, *experiment.task, experiment.seed,
+                                                       experiment.learning)
+                   : nullptr),
       evaluator_(backend, *experiment.task, experiment.seed,
                  evolve::family_of(experiment.family, experiment.variation)),
       details_(experiment.log.individuals != LoggedIndividuals::none),
@@ -96,7 +102,11 @@ JobResult ShardEvaluator::work(Job& job) {
         result.cost.vary = seconds_since(start);
         const Clock::time_point built = Clock::now();
         const evolve::Evaluator::Counters before = evaluator_.counters();
+        std::vector<SharedIndividual> born = learn(job, result);
         evaluate(job, result);
+        if (!born.empty()) {
+            result.genomes = std::move(born);
+        }
         const evolve::Evaluator::Counters after = evaluator_.counters();
         result.cost.programs_compiled = after.programs_compiled - before.programs_compiled;
         result.cost.memory_splits += after.memory_splits - before.memory_splits;
@@ -262,6 +272,45 @@ std::vector<evolve::Evaluation> ShardEvaluator::evaluations(Job& job, JobResult&
     }
     ++result.cost.fallbacks;
     return fallback_.evaluator->evaluate(genomes(), job.evaluation, {.samples = false});
+}
+
+std::vector<SharedIndividual> ShardEvaluator::learn(const Job& job, JobResult& result) {
+    if (!learner_ || !job.round) {
+        return {};
+    }
+    const std::uint64_t generation = job.round->generation();
+    if (learning_ == evolve::LearningMode::baldwinian) {
+        std::vector<SharedIndividual> born = result.genomes;
+        teach(result.genomes, generation);
+        return born;
+    }
+    // Who is carried over has learned.
+    std::vector<std::size_t> indices;
+    std::vector<SharedIndividual> children;
+    for (std::size_t i = 0; i < result.genomes.size(); ++i) {
+        if (!job.round->strategy->carries(job.round->order[job.births.begin + i])) {
+            indices.push_back(i);
+            children.push_back(result.genomes[i]);
+        }
+    }
+    teach(children, generation);
+    for (std::size_t i = 0; i < indices.size(); ++i) {
+        result.genomes[indices[i]] = std::move(children[i]);
+    }
+    return {};
+}
+
+void ShardEvaluator::teach(std::vector<SharedIndividual>& genomes, std::uint64_t generation) {
+    if (!learner_ || genomes.empty()) {
+        return;
+    }
+    std::vector<std::vector<float>> weights = learner_->learn(pointers_to(genomes), generation);
+    for (std::size_t i = 0; i < genomes.size(); ++i) {
+        const auto learned = std::make_shared<evolve::Individual>();
+        learned->structure = genomes[i]->structure;
+        learned->weights = std::move(weights[i]);
+        genomes[i] = learned;
+    }
 }
 
 void ShardEvaluator::evaluate(Job& job, JobResult& result) {

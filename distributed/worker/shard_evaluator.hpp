@@ -17,6 +17,7 @@
 #include "cambrian/engine/core/thread_pool.hpp"
 #include "cambrian/evolve/evaluation/backend_children.hpp"
 #include "cambrian/evolve/evaluation/evaluator.hpp"
+#include "cambrian/evolve/evaluation/learner.hpp"
 #include "cambrian/evolve/variation/variation.hpp"
 
 namespace cambrian::distributed {
@@ -53,7 +54,7 @@ struct JobResult {
 };
 
 /// Whether the weights of children may stay on the backend that made them: not where the
-/// coordinator makes all children, to send them out.
+/// coordinator makes all children, to send them out, nor where individuals learn.
 [[nodiscard]] bool weights_may_stay(const Experiment& experiment, int ranks);
 
 /// Makes children, on the threads of the experiment, and evaluates them. One caller at a time.
@@ -67,6 +68,9 @@ class ShardEvaluator {
     [[nodiscard]] JobResult work(Job& job);
     /// The same genome with its weights on the host. For the thread that works.
     [[nodiscard]] SharedIndividual on_host(SharedIndividual genome) const;
+    /// They become what they have learned in a generation, where individuals learn. For the thread
+    /// that works.
+    void teach(std::vector<SharedIndividual>& genomes, std::uint64_t generation);
     /// Where the memory of its children comes from and goes to.
     [[nodiscard]] GenomePool& genomes() { return genomes_; }
     [[nodiscard]] const evolve::Variation& variation() const { return variation_; }
@@ -81,6 +85,9 @@ class ShardEvaluator {
     [[nodiscard]] std::shared_ptr<const PoolGenomes> on_host(
         const std::shared_ptr<const PoolGenomes>& genomes) const;
     void evaluate(Job& job, JobResult& result);
+    /// Who learns before the evaluation does so. Returns the genomes as they were born, where their
+    /// children inherit these; else nothing.
+    [[nodiscard]] std::vector<SharedIndividual> learn(const Job& job, JobResult& result);
     /// Which species the valid births are of, see Scores::species.
     void match_species(const Job& job, JobResult& result) const;
     /// By the rank's backend; where that one has no memory for a single genome, by the fallback.
@@ -100,6 +107,8 @@ class ShardEvaluator {
     std::unique_ptr<evolve::BackendChildren> on_backend_;  ///< Null where none are made there.
     std::function<Fallback()> make_fallback_;              ///< Null: there is none.
     Fallback fallback_;                                    ///< Made when it is needed first.
+    evolve::LearningMode learning_;
+    std::unique_ptr<evolve::Learner> learner_;  ///< Null where nobody learns.
     evolve::Evaluator evaluator_;
     bool details_;  ///< Whether somebody wants the columns of BirthDetails.
     ThreadPool& threads_;

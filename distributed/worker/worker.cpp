@@ -57,7 +57,9 @@ class Worker {
           shard_evaluator_(backend, experiment, weights_may_stay(experiment, communicator.size())),
           threads_(backend.threads()),
           follower_(make_strategy(experiment),
-                    {experiment.reevaluates(), static_cast<std::uint32_t>(communicator.size())},
+                    {experiment.reevaluates(),
+                     experiment.learning.mode != evolve::LearningMode::lamarckian,
+                     static_cast<std::uint32_t>(communicator.size())},
                     shard_evaluator_.variation(), shard_evaluator_.genomes(), threads_),
           heard_(reign.epoch > 0 && lock_excludes),
           lock_excludes_(lock_excludes),
@@ -73,7 +75,7 @@ class Worker {
         while (!stopped_) {
             report_results();
             compute_.hand_over();
-            const bool busy = compute_.in_flight() > 0 || compute_.brings();
+            const bool busy = compute_.in_flight() > 0 || compute_.changes();
             if (auto message =
                     communicator_.receive(busy ? ComputeThread::look_every : idle_patience)) {
                 const Clock::time_point start = Clock::now();

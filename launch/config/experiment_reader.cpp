@@ -11,6 +11,7 @@
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/core/json/field_json.hpp"
 #include "cambrian/engine/core/message_text.hpp"
+#include "cambrian/engine/train/optimizer.hpp"
 #include "cambrian/launch/config/network_reader.hpp"
 #include "cambrian/launch/config/schema_validator.hpp"
 
@@ -129,6 +130,16 @@ void read_islands(const ResolvedConfig& config, distributed::Experiment& experim
             field_json::read(island.mutation.layer_insert_rate, nlohmann::json(own->at(insertion)),
                              json_read::member(path + ".mutation", insertion), from_zero_to_one);
     }
+}
+
+evolve::LearningSettings learning_settings(const Json& config) {
+    auto settings =
+        section<evolve::LearningSettings>(config, "learning", {"optimizer", "clip_norm"});
+    const nlohmann::json plain(config.at("learning"));
+    settings.optimizer = optimizer_from_json(plain.at("optimizer"), "learning.optimizer");
+    if (const double norm = plain.at("clip_norm").get<double>(); norm > 0.0)
+        settings.clip_norm = norm;
+    return settings;
 }
 
 distributed::DistributionSettings distribution_settings(const Json& config) {
@@ -264,6 +275,8 @@ distributed::Experiment make_experiment(const ResolvedConfig& config, const Sche
     if (const Json& task_section = json.at("task"); task_section.contains("validation"))
         experiment.validation.every = task_section["validation"].at("every").get<std::uint64_t>();
     experiment.distribution = distribution_settings(json);
+    experiment.learning = learning_settings(json);
+    if (purpose == Purpose::evolve) distributed::check_learning(experiment);
     experiment.checkpoint = section<distributed::CheckpointSettings>(json, "checkpoint");
     experiment.log = section<distributed::LogSettings>(json, "log");
     experiment.identity_json = identity_text(schema, *config.written);

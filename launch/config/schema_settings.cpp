@@ -54,6 +54,7 @@ Json said(const evolve::TaskRegistry& tasks) {
     properties["population"]["properties"]["reevaluate"] = initially(experiment.reevaluate);
     properties["strategy"]["properties"]["type"] = initially(experiment.strategy);
     properties["steady_state"] = section<evolve::SteadyStateSettings>();
+    properties["learning"] = section<evolve::LearningSettings>();
     properties["selection"] = section<evolve::SelectionSettings>();
     properties["age_layers"] = section<evolve::AgeLayerSettings>();
     properties["species"] = section<evolve::SpeciesSettings>();

@@ -1,0 +1,130 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <nlohmann/json.hpp>
+
+#include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/cpu/cpu_backend.hpp"
+#include "cambrian/evolve/evaluation/evaluator.hpp"
+#include "cambrian/evolve/runs/network_file.hpp"
+#include "cambrian/tests/distributed/support/run_support.hpp"
+
+// Runs whose individuals learn: where they do so changes no byte.
+namespace cambrian::distributed::learning {
+namespace {
+
+using evolve::LearningMode;
+using testing::HasSubstr;
+
+/// Mini-batches make it stochastic: who is carried over is evaluated again.
+Experiment learning_experiment(LearningMode mode, bool stochastic = false) {
+    nlohmann::json task = nlohmann::json::parse(
+        R"({"type": "dataset", "source": {"type": "blobs", "features": 2, "classes": 3, "rows": 60},
+            "loss": {"type": "cross_entropy"}, "split": {"validation": 0.2}})");
+    if (stochastic) task["rows_per_evaluation"] = 16;
+    Experiment experiment = callback_experiment({}, evolve::standard_tasks().make(task, {}));
+    experiment.population.size = 24;
+    experiment.stop = {};
+    experiment.stop.generations = 8;
+    experiment.validation.every = 3;
+    experiment.checkpoint.every = 4;
+    experiment.learning.mode = mode;
+    experiment.learning.steps = 3;
+    experiment.learning.batch = 8;
+    experiment.learning.learning_rate = 0.02;
+    return experiment;
+}
+
+std::string results(Experiment experiment, const std::filesystem::path& directory,
+                    const Launch& settings) {
+    experiment.directory = directory;
+    const Launched launched = launch(experiment, settings);
+    EXPECT_TRUE(launched.worker_errors.empty());
+    EXPECT_TRUE(launched.reporter.warnings.empty());
+    return results_of(directory);
+}
+
+class LearningRun : public ::testing::TestWithParam<LearningMode> {};
+
+TEST_P(LearningRun, IsTheSameOnManyRanks) {
+    const TemporaryDirectory place;
+    for (const bool stochastic : {false, true}) {
+        Experiment experiment = learning_experiment(GetParam(), stochastic);
+        const auto at = [&](const std::string& name) {
+            return place.path() / (name + (stochastic ? "s" : ""));
+        };
+        const std::string expected = results(experiment, at("alone"), {});
+        for (const int ranks : {2, 4}) {
+            experiment.distribution.shard_size = static_cast<std::uint64_t>(ranks) - 1;
+            // Any number of genomes may be made once more, where that is right.
+            EXPECT_EQ(expected, results(experiment, at(std::to_string(ranks)),
+                                        {.ranks = ranks, .remaking_share = 1e9}));
+        }
+    }
+}
+
+TEST_P(LearningRun, InterruptsChangeNoByte) {
+    const TemporaryDirectory place;
+    Experiment experiment = learning_experiment(GetParam());
+    experiment.checkpoint.every = 1000;  // All that follows the first one is made once more.
+    const std::string expected = results(experiment, place.path() / "whole", {});
+    std::atomic<int> interrupt{0};
+    experiment.directory = place.path() / "pieces";
+    int interrupts = 0;
+    for (;; ++interrupts) {
+        interrupt = 0;
+        Launch settings{
+            .ranks = 1 + interrupts % 3, .start = Start::proceed, .interrupt = &interrupt};
+        settings.on_generation = [&](RecordedNetwork&, const GenerationReport& report) {
+            if (report.generation % 3 == 2) interrupt = 1;
+        };
+        if (launch(experiment, settings).result.reason != StopReason::interrupted) break;
+    }
+    EXPECT_GE(interrupts, 2);
+    EXPECT_EQ(expected, results_of(experiment.directory));
+}
+
+TEST_P(LearningRun, IsFitterThanOneWithout) {
+    const TemporaryDirectory place;
+    Experiment experiment = learning_experiment(GetParam());
+    experiment.learning.steps = 20;
+    experiment.directory = place.path() / "learning";
+    const std::optional<double> learning = launch(experiment, {}).result.best_fitness;
+    experiment.learning.mode = LearningMode::off;
+    experiment.directory = place.path() / "off";
+    EXPECT_GT(learning, launch(experiment, {}).result.best_fitness);
+}
+
+TEST_P(LearningRun, LeavesWhatWasLearned) {
+    const TemporaryDirectory place;
+    Experiment experiment = learning_experiment(GetParam());
+    experiment.directory = place.path();
+    const std::optional<double> fitness = launch(experiment, {}).result.best_fitness;
+    ASSERT_TRUE(fitness);
+    const NetworkFile best = read_network(place.path() / "best.cmb");
+    const auto backend = make_cpu_backend({});
+    const std::vector<const evolve::Genome*> one{&best.genome};
+    EXPECT_NEAR(
+        evolve::Evaluator(*backend, *experiment.task, experiment.seed).evaluate(one, {})[0].fitness,
+        *fitness, 1e-6);
+}
+
+INSTANTIATE_TEST_SUITE_P(Modes, LearningRun,
+                         ::testing::Values(LearningMode::baldwinian, LearningMode::lamarckian),
+                         [](const auto& instance) {
+                             return std::string(evolve::learning_mode_names.at(
+                                 static_cast<std::size_t>(instance.param)));
+                         });
+
+TEST(LearningSettings, WhatIsLearnedElsewhereCannotBeMadeHere) {
+    Experiment experiment = learning_experiment(LearningMode::lamarckian);
+    experiment.distribution.exchange = Exchange::genomes;
+    EXPECT_THAT([&] { check_learning(experiment); },
+                testing::ThrowsMessage<ConfigError>(HasSubstr("set the exchange to \"births\"")));
+    experiment.learning.mode = LearningMode::baldwinian;
+    check_learning(experiment);
+}
+
+}  // namespace
+}  // namespace cambrian::distributed::learning
