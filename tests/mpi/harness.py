@@ -9,7 +9,7 @@ import sys
 import time
 from pathlib import Path
 
-RESULTS = ("generations.csv", "individuals.cmb", "islands.csv", "best.cmb")
+RESULTS = ("generations.csv", "individuals.cmb", "islands.csv", "species.csv", "best.cmb")
 
 
 def options(description, **extra):
@@ -32,6 +32,7 @@ def config(chosen, name, generations, population, task):
     path.write_text(json.dumps({
         "run": {"name": name, "directory": "unset", "seed": 11, "stop": {"generations": generations}},
         "population": {"size": population},
+        "strategy": {"type": getattr(chosen, "strategy", "elite")}, "species": {"threshold": 0.5, "target": 6},
         "engine": {"backend": chosen.backend, "device": "software", "cache_directory": str(chosen.work / "cache")},
         "task": task,
         "network": {"layers": [{"type": "dense", "out": 4, "activation": "tanh"}, {"type": "dense"}]},
@@ -135,8 +136,9 @@ def kill_group(job):
 
 
 def results(directory):
-    """The bytes of each; islands.csv is there where there are islands."""
-    return {name: (directory / name).read_bytes() for name in RESULTS if name != "islands.csv" or (directory / name).exists()}
+    """The bytes of each; islands.csv and species.csv are there where there are islands and species."""
+    return {name: (directory / name).read_bytes() for name in RESULTS
+            if name not in ("islands.csv", "species.csv") or (directory / name).exists()}
 
 
 def same(expected, directory, what):
