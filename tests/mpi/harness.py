@@ -18,6 +18,7 @@ def options(description, **extra):
     parser.add_argument("--launcher", required=True)
     parser.add_argument("--work", required=True, type=Path)
     parser.add_argument("--backend", default="cpu", choices=("cpu", "vulkan"))
+    parser.add_argument("--strategy", default="elite")
     for name, value in extra.items():
         parser.add_argument(f"--{name}", type=type(value), default=value)
     chosen = parser.parse_args()
@@ -32,7 +33,7 @@ def config(chosen, name, generations, population, task):
     path.write_text(json.dumps({
         "run": {"name": name, "directory": "unset", "seed": 11, "stop": {"generations": generations}},
         "population": {"size": population},
-        "strategy": {"type": getattr(chosen, "strategy", "elite")}, "species": {"threshold": 0.5, "target": 6},
+        "strategy": {"type": chosen.strategy}, "species": {"threshold": 0.5, "target": 6},
         "engine": {"backend": chosen.backend, "device": "software", "cache_directory": str(chosen.work / "cache")},
         "task": task,
         "network": {"layers": [{"type": "dense", "out": 4, "activation": "tanh"}, {"type": "dense"}]},

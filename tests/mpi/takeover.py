@@ -8,7 +8,7 @@ import harness
 
 LEASE = 1.5
 
-chosen = harness.options(__doc__, kills=20, seed=3, generations=150, strategy="elite")
+chosen = harness.options(__doc__, kills=20, seed=3, generations=150)
 experiment, expected, duration = harness.unbroken_cart_pole(chosen, "takeover", chosen.generations)
 draw = random.Random(chosen.seed)
 kills, of_coordinators, attempts, longest = 0, 0, 0, 0.0
