@@ -113,7 +113,7 @@ void read_details(ArchiveReader& archive, std::size_t births, BirthDetails& deta
     }
 }
 
-/// A byte a birth where there are fewer than 255 species; unmatched ones are 0.
+/// A byte a birth where there are at most 255 species; unmatched ones are 0.
 void write_species(ArchiveWriter& archive, std::span<const std::uint32_t> species) {
     std::vector<std::byte> bytes;
     if (!species.empty()) {

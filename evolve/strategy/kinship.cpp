@@ -4,10 +4,13 @@ namespace cambrian::evolve {
 
 std::uint32_t matching_species(const Kinship& kinship, const Individual& child,
                                std::span<const Individual* const> representatives) {
+    const Compared own{child.structure->history(), child.weights};
     std::uint32_t found = unmatched;
     double limit = kinship.threshold;
     for (std::size_t i = 0; i < representatives.size(); ++i) {
-        const double apart = distance(child, *representatives[i], kinship.distance);
+        const Individual& other = *representatives[i];
+        const double apart =
+            distance(own, {other.structure->history(), other.weights}, kinship.distance);
         if (apart < limit) {
             found = static_cast<std::uint32_t>(i);
             if (kinship.matching == Matching::first) {

@@ -124,6 +124,15 @@ TEST_F(IndividualsCommand, IslandsHaveAColumn) {
     EXPECT_EQ(rows[12].back(), "1");
 }
 
+TEST_F(IndividualsCommand, SpeciesHaveAColumn) {
+    const std::string place =
+        evolved({"strategy.type=species", "islands.count=2", "log.individuals=all"});
+    const auto rows = rows_of(run({"individuals", place}).out);
+    ASSERT_EQ(rows.size(), 1U + 3 * 12);
+    EXPECT_EQ(rows[0].back(), "species");
+    EXPECT_EQ(rows[1].back(), "1");
+}
+
 TEST_F(IndividualsCommand, AnEndThatIsCutShortIsLeftOutAndSaid) {
     const std::string place = evolved({});
     const fs::path file = fs::path(place) / distributed::individuals_name;

@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <fstream>
 #include <map>
 #include <set>
 
@@ -108,6 +110,36 @@ TEST(Extract, WritesTheFittestOfACheckpoint) {
     EXPECT_EQ(many.code, 2);
     EXPECT_THAT(many.err, HasSubstr("--elite is 99"));
     EXPECT_EQ(run({"extract", directory.file("nothing")}).code, 3);
+}
+
+TEST(Extract, WritesTheChampionsOfSpecies) {
+    const TemporaryDirectory directory;
+    const std::string place =
+        evolved(directory, {"--set", "strategy.type=species", "--set", "species.threshold=0.15"});
+    const Result result = run({"extract", place, "--species-champions"});
+    ASSERT_EQ(result.code, 0) << result.err;
+    // As many as the last generation has species that live on, each with the best of its row.
+    std::map<std::string, std::string> best;
+    std::ifstream table(place + "/species.csv");
+    for (std::string line; std::getline(table, line);) {
+        const std::vector<std::string> cells = parts_of(line, ',');
+        if (cells[0] == "5" && cells[7] != "0") best[cells[1]] = cells[3];
+    }
+    EXPECT_GT(best.size(), 1U);
+    EXPECT_EQ(static_cast<std::size_t>(std::ranges::count(result.out, '\n')), best.size());
+    for (const auto& [id, fitness] : best)
+        EXPECT_EQ(fmt::format("{}", distributed::read_network(std::filesystem::path(place) /
+                                                              ("species/species-" + id + ".cmb"))
+                                        .fitness),
+                  fitness);
+    const std::string other = directory.file("other");
+    ASSERT_EQ(run({"evolve", write_xor(directory), "--set", "run.stop.generations=2", "--set",
+                   "run.directory=" + other})
+                  .code,
+              0);
+    const Result none = run({"extract", other, "--species-champions"});
+    EXPECT_EQ(none.code, 2);
+    EXPECT_THAT(none.err, HasSubstr("strategy.type is \"elite\", which has no species"));
 }
 
 }  // namespace

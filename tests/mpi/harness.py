@@ -9,7 +9,7 @@ import sys
 import time
 from pathlib import Path
 
-RESULTS = ("generations.csv", "individuals.cmb", "islands.csv", "best.cmb")
+RESULTS = ("generations.csv", "individuals.cmb", "islands.csv", "species.csv", "best.cmb")
 
 
 def options(description, **extra):
@@ -18,6 +18,7 @@ def options(description, **extra):
     parser.add_argument("--launcher", required=True)
     parser.add_argument("--work", required=True, type=Path)
     parser.add_argument("--backend", default="cpu", choices=("cpu", "vulkan"))
+    parser.add_argument("--strategy", default="elite")
     for name, value in extra.items():
         parser.add_argument(f"--{name}", type=type(value), default=value)
     chosen = parser.parse_args()
@@ -32,6 +33,7 @@ def config(chosen, name, generations, population, task):
     path.write_text(json.dumps({
         "run": {"name": name, "directory": "unset", "seed": 11, "stop": {"generations": generations}},
         "population": {"size": population},
+        "strategy": {"type": chosen.strategy}, "species": {"threshold": 0.5, "target": 6},
         "engine": {"backend": chosen.backend, "device": "software", "cache_directory": str(chosen.work / "cache")},
         "task": task,
         "network": {"layers": [{"type": "dense", "out": 4, "activation": "tanh"}, {"type": "dense"}]},
@@ -135,8 +137,9 @@ def kill_group(job):
 
 
 def results(directory):
-    """The bytes of each; islands.csv is there where there are islands."""
-    return {name: (directory / name).read_bytes() for name in RESULTS if name != "islands.csv" or (directory / name).exists()}
+    """The bytes of each; islands.csv and species.csv are there where there are islands and species."""
+    return {name: (directory / name).read_bytes() for name in RESULTS
+            if name not in ("islands.csv", "species.csv") or (directory / name).exists()}
 
 
 def same(expected, directory, what):

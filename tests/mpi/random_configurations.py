@@ -65,6 +65,26 @@ def in_blocks(draw, content):
             "run": {**content["run"], "stop": {"generations": min(rows, 200)}}}
 
 
+def selected(draw, content):
+    """The same experiment by another strategy, or other parts of selection, often enough."""
+    type = draw.choice(["elite", "elite", "species", "species", "age_layers"])
+    steady = "steady_state" in content
+    selection = {"selection": {"type": draw.choice(["truncation", "tournament", "roulette"])}}
+    if type == "elite" or steady:
+        if not steady:
+            selection["selection"] |= {"parent_fraction": draw.choice([0, 0.2, 1]), "restart_after": draw.choice([0, 2])}
+        return {**content, **selection}
+    content = {**content, **selection, "strategy": {"type": type}}
+    if type == "age_layers":
+        return {**content, "age_layers": {"count": 2, "gap": draw.randint(1, 3)}}
+    return {**content, "species": {
+        "threshold": draw.choice([0.1, 0.5, 3]), "target": draw.choice([0, 3, 8]), "matching": draw.choice(["first", "nearest"]),
+        "representative": draw.choice(["random", "best"]), "sharing": draw.choice(["shifted", "ranks"]),
+        "survival": draw.choice([0.2, 0.6, 1]), "elitism": draw.choice([0, 1, 2]), "elitism_size": draw.choice([1, 5]),
+        "min_size": draw.choice([0, 1, 2]), "stagnation": draw.choice([0, 1, 3]), "protected_species": draw.choice([0, 1, 2]),
+        "young_boost": draw.choice([1, 1.5]), "interspecies_rate": draw.choice([0, 0.3])}}
+
+
 def others(draw):
     """→ ranks, backend and settings that change no byte."""
     backend = chosen.backend if draw.random() < 0.5 else "cpu"
@@ -79,6 +99,7 @@ for number in range(chosen.first, chosen.first + chosen.count):
     draw = random.Random(f"configuration {number}")
     config = chosen.work / f"{number}.json"
     content = in_blocks(random.Random(f"blocks {number}"), experiment(draw))
+    content = selected(random.Random(f"strategy {number}"), content)
     content["log"] = {"individuals": "all" if number % 2 else "survivors"}
     config.write_text(json.dumps(content))
     alone = chosen.work / f"{number}-alone"

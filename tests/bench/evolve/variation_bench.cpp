@@ -1,5 +1,6 @@
 #include <benchmark/benchmark.h>
 
+#include "cambrian/evolve/genome/distance.hpp"
 #include "cambrian/evolve/genome/dna.hpp"
 #include "cambrian/evolve/variation/variation.hpp"
 #include "cambrian/tests/evolve/support/genome_support.hpp"
@@ -66,6 +67,23 @@ void hash_small(benchmark::State& state) {
 }
 BENCHMARK(hash_volumetric);
 BENCHMARK(hash_small);
+
+/// What a species asks of every child: two individuals whose structures know their histories.
+void distance_of(benchmark::State& state, const Blueprint& founder) {
+    const Individual a(testing::founder(founder, 1));
+    const Individual b(testing::founder(founder, 2));
+    for (auto iteration : state) {
+        benchmark::DoNotOptimize(distance(a, b, DistanceSettings{}));
+    }
+}
+void distance_volumetric(benchmark::State& state) {
+    distance_of(state, volumetric());
+}
+void distance_small(benchmark::State& state) {
+    distance_of(state, small());
+}
+BENCHMARK(distance_volumetric);
+BENCHMARK(distance_small);
 
 /// 512 layers of 32 × 32, against itself (range 0) or against a stranger (range 1).
 void compare_512(benchmark::State& state) {

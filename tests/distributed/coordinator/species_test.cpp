@@ -78,6 +78,24 @@ TEST(SpeciesRun, OfIslandsIsTheSameHoweverItIsSpread) {
     expect_one_result(experiment);
 }
 
+TEST(AgeLayersRun, IsTheSameHoweverItIsSpread) {
+    Experiment experiment = xor_experiment({});
+    experiment.strategy = "age_layers";
+    experiment.age_layers = {.count = 3, .gap = 2};
+    experiment.selection.type = evolve::Selection::roulette;
+    expect_one_result(experiment);
+    experiment.population.size = 48;
+    experiment.islands = {.count = 2, .every = 2, .extinction_every = 5};
+    expect_one_result(experiment);
+}
+
+TEST(SelectionRun, IsTheSameHoweverItIsSpread) {
+    Experiment experiment = xor_experiment({});
+    experiment.selection = {.type = evolve::Selection::tournament, .restart_after = 2};
+    experiment.stop.generations = 12;
+    expect_one_result(experiment);
+}
+
 TEST(SpeciesRun, InterruptsChangeNoByte) {
     const TemporaryDirectory place;
     Experiment experiment = with_species(xor_experiment({}));

@@ -58,6 +58,10 @@ TEST(Message, EveryKindReadsBackAsItWasWritten) {
     expect_round_trip(some_handshake);
     expect_round_trip(Request{});
     expect_round_trip(some_request());
+    Request with_species = some_request();
+    with_species.results[0].scores.scores.species = {0, evolve::unmatched};
+    with_species.results[1].scores.scores.species = {300, 1};
+    expect_round_trip(with_species);
     expect_round_trip(some_order());
     ShardOrder shipped = some_order();
     shipped.children.assign(3, {{std::byte{9}}, 1});
@@ -94,9 +98,9 @@ std::uint64_t body_hash(const T& message) {
 }
 
 // Other bytes need another version of the frame: ranks of two builds must not misread each other.
-TEST(Message, BytesAreThoseOfFrameVersion7) {
+TEST(Message, BytesAreThoseOfFrameVersion8) {
     EXPECT_EQ(body_hash(some_handshake), 0xBFA4126CEDA5BEDF);
-    EXPECT_EQ(body_hash(some_request()), 0xDDC597747DDF678F);
+    EXPECT_EQ(body_hash(some_request()), 0x197CEFA21DD232C8);
     EXPECT_EQ(body_hash(some_order()), 0xA1E885CF58A33A4B);
     ShardOrder shipped = some_order();
     shipped.children.assign(3, {{std::byte{9}}, 1});
@@ -108,7 +112,7 @@ TEST(Message, BytesAreThoseOfFrameVersion7) {
     EXPECT_EQ(body_hash(Stop{"the run has ended"}), 0x7B70B35FECD17A2A);
     const std::vector<std::byte> frame = encode_message(Stop{});
     EXPECT_EQ(body_hash(some_round_end()), 0xD3137980C565294E);
-    EXPECT_EQ(frame[4], std::byte{7});
+    EXPECT_EQ(frame[4], std::byte{8});
 }
 
 TEST(Message, AScoreTakesNineBytes) {
@@ -117,6 +121,18 @@ TEST(Message, AScoreTakesNineBytes) {
             .size();
     };
     EXPECT_EQ(bytes(1000) - bytes(0), 9000U);
+}
+
+TEST(Message, ASpeciesTakesAByteMoreWhereThereAreFew) {
+    const auto bytes = [](std::size_t births, std::uint32_t last) {
+        evolve::Scores scores(births);
+        scores.species.assign(births, evolve::unmatched);
+        scores.species.back() = last;
+        return encode_message(Request{1, 0, {}, {{7, {std::move(scores), 0, 0, 0, {}}, {}}}})
+            .size();
+    };
+    EXPECT_EQ(bytes(1000, 254) - bytes(10, 254), 990U * 10);
+    EXPECT_EQ(bytes(1000, 255) - bytes(10, 255), 990U * 11);
 }
 
 TEST(Message, DetailsTakeAsManyBytesAsTheirNumbersNeed) {

@@ -63,6 +63,20 @@ TEST(IndividualLog, ReadsBackAsItWasWritten) {
     }
 }
 
+TEST(IndividualLog, HasAColumnOfSpeciesWhereThereAreSpecies) {
+    IndividualBlock block = some_block();
+    const std::vector<std::byte> without = encode(block);
+    block.species = true;
+    block.individuals[0].species = 12;
+    block.individuals[2].species = std::uint64_t{1} << 40U;
+    const std::vector<std::byte> with = encode(block);
+    EXPECT_EQ(decode_individuals(with, "test"), block);
+    EXPECT_FALSE(decode_individuals(without, "test").species);
+    // What has no species is as it was before there were any.
+    block.species = false;
+    EXPECT_EQ(encode(block), without);
+}
+
 TEST(IndividualLog, TakesFewBytes) {
     RandomStream rng(random_key(1, "log"), 0);
     IndividualBlock block{9, false, {}};
