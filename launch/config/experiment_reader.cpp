@@ -83,6 +83,16 @@ void settle_insertion(const ResolvedConfig& config, Purpose purpose,
     }
 }
 
+/// Of a kind of genome that has no layers to insert.
+void refuse_insertion(const ResolvedConfig& config, const std::string& genome) {
+    constexpr const char* key = "mutation.layer_insert_rate";
+    const Json& given = config.effective->at("mutation").at("layer_insert_rate");
+    if (!given.is_string() && given != 0)
+        throw ConfigError(
+            fmt::format("{}: {} is {} (genome.type is \"{}\", which does not read it) leave it out",
+                        config.origins.of(key), key, given.dump(), genome));
+}
+
 /// Throws ConfigError where nobody would be born on an island.
 void check_births(const evolve::PopulationSettings& settings, std::uint64_t islands) {
     if (evolve::elite_count(settings) < settings.size) return;
@@ -128,6 +138,40 @@ void read_islands(const ResolvedConfig& config, distributed::Experiment& experim
             own != overrides[i].end() && own->contains(insertion) && !mesh)
             field_json::read(island.mutation.layer_insert_rate, nlohmann::json(own->at(insertion)),
                              json_read::member(path + ".mutation", insertion), from_zero_to_one);
+    }
+}
+
+/// The settings of the kind of genome of an island: those of all, and its own in their place.
+Json genome_of_island(const Json& config, const Json& overrides, const std::string& path) {
+    Json settings = config.at("genome");
+    const auto own = overrides.find("genome");
+    if (own == overrides.end()) return settings;
+    settings.merge_patch(*own);
+    if (settings.at("type") != config.at("genome").at("type"))
+        throw ConfigError(fmt::format(
+            "{}.genome.type is {} (genome.type is {}: islands exchange genomes) leave it out", path,
+            settings.at("type").dump(), config.at("genome").at("type").dump()));
+    return settings;
+}
+
+/// The kind of genome of a run, and of each island. Of one that is only evaluated a network may be
+/// of any kind.
+void make_kinds(const ResolvedConfig& config, const evolve::GenomeRegistry& genomes,
+                distributed::Experiment& experiment) {
+    const Json& json = *config.effective;
+    evolve::VariationSettings& variation = experiment.variation;
+    variation.kind = from(config.origins, "genome", [&] {
+        return genomes.make(nlohmann::json(json.at("genome")),
+                            {variation.mutation, variation.splice, variation.limits});
+    });
+    for (std::size_t i = 0; i < variation.islands.size(); ++i) {
+        const std::string path = fmt::format("islands.overrides[{}]", i);
+        evolve::IslandVariation& island = variation.islands[i];
+        island.kind = from(config.origins, "islands", [&] {
+            return genomes.make(nlohmann::json(genome_of_island(
+                                    json, json.at("islands").at("overrides").at(i), path)),
+                                {island.mutation, island.splice, variation.limits});
+        });
     }
 }
 
@@ -220,20 +264,22 @@ std::shared_ptr<const evolve::Task> make_task(const ResolvedConfig& config,
 
 distributed::Experiment make_experiment(const ResolvedConfig& config, const Schema& schema,
                                         const evolve::TaskRegistry& tasks,
-                                        const evolve::StrategyRegistry& strategies) {
+                                        const evolve::StrategyRegistry& strategies,
+                                        const evolve::GenomeRegistry& genomes) {
     const std::shared_ptr<const evolve::Task> task = make_task(config, tasks);
     return make_experiment(config, schema, task, make_founder(config, *task), Purpose::evolve,
-                           strategies);
+                           strategies, genomes);
 }
 
 distributed::Experiment make_experiment(const ResolvedConfig& config, const Schema& schema,
                                         std::shared_ptr<const evolve::Task> task, Founder founder,
-                                        Purpose purpose,
-                                        const evolve::StrategyRegistry& strategies) {
+                                        Purpose purpose, const evolve::StrategyRegistry& strategies,
+                                        const evolve::GenomeRegistry& genomes) {
     const Json& json = *config.effective;
     distributed::Experiment experiment;
     experiment.strategies = strategies;
     experiment.strategy = json.at("strategy").at("type").get<std::string>();
+    experiment.genome = json.at("genome").at("type").get<std::string>();
     const Json& run = json.at("run");
     experiment.name = run.at("name").get<std::string>();
     experiment.directory = run.at("directory").get<std::string>();
@@ -248,7 +294,10 @@ distributed::Experiment make_experiment(const ResolvedConfig& config, const Sche
     experiment.variation.limits.time = experiment.task->signature().time;
     experiment.variation.mutation =
         section<evolve::MutationSettings>(json, "mutation", {"layer_insert_rate"});
-    settle_insertion(config, purpose, experiment);
+    if (experiment.genome == "volumetric")
+        settle_insertion(config, purpose, experiment);
+    else
+        refuse_insertion(config, experiment.genome);
     experiment.notes.insert(experiment.notes.end(), founder.notes.begin(), founder.notes.end());
     experiment.variation.splice = section<evolve::SpliceSettings>(json, "splice");
     experiment.steady_state = section<evolve::SteadyStateSettings>(json, "steady_state");
@@ -256,6 +305,7 @@ distributed::Experiment make_experiment(const ResolvedConfig& config, const Sche
     experiment.age_layers = section<evolve::AgeLayerSettings>(json, "age_layers");
     experiment.species = section<evolve::SpeciesSettings>(json, "species");
     read_islands(config, experiment);
+    make_kinds(config, genomes, experiment);
     if (purpose == Purpose::evolve) {
         distributed::check_stop(experiment);
         static_cast<void>(distributed::make_strategy(experiment));

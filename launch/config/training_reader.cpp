@@ -13,8 +13,8 @@ namespace cambrian::launch {
 namespace {
 
 // What only evolution reads.
-constexpr std::array<const char*, 5> evolution{"population", "splice", "mutation", "distributed",
-                                               "checkpoint"};
+constexpr std::array<const char*, 6> evolution{"population", "splice",      "mutation",
+                                               "genome",     "distributed", "checkpoint"};
 
 /// Those of them that a config holds.
 std::vector<std::string> evolution_in(const Json& json) {
