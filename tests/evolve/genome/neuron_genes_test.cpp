@@ -23,10 +23,11 @@ Genome genome_of_neurons() {
     return testing::neat_founder(testing::neuron_blueprint(layer));
 }
 
+/// The number after the byte that tells how an archive orders bytes.
 std::uint32_t format_of(const Genome& genome) {
     const std::vector<std::byte> bytes = encode(genome);
     std::uint32_t format = 0;
-    std::memcpy(&format, bytes.data(), sizeof(format));
+    std::memcpy(&format, bytes.data() + 1, sizeof(format));
     return format;
 }
 
