@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "cambrian/engine/core/json/field_json.hpp"
+#include "cambrian/engine/core/error.hpp"
 #include "cambrian/evolve/runs/network_file.hpp"
 #include "cambrian/tests/launch/launch_support.hpp"
 
