@@ -154,8 +154,7 @@ Json genome_of_island(const Json& config, const Json& overrides, const std::stri
     return settings;
 }
 
-/// The kind of genome of a run, and of each island. Of one that is only evaluated a network may be
-/// of any kind.
+/// The kind of genome of a run, and of each island.
 void make_kinds(const ResolvedConfig& config, const evolve::GenomeRegistry& genomes,
                 distributed::Experiment& experiment) {
     const Json& json = *config.effective;
@@ -309,6 +308,9 @@ distributed::Experiment make_experiment(const ResolvedConfig& config, const Sche
     if (purpose == Purpose::evolve) {
         distributed::check_stop(experiment);
         static_cast<void>(distributed::make_strategy(experiment));
+        // Refuses a network that no genome of the kind holds.
+        from(config.origins, "genome",
+             [&] { return evolve::Variation(experiment.seed, experiment.variation); });
     }
     read_key(experiment.family, json, "engine", "family");
     if (const Json& task_section = json.at("task"); task_section.contains("validation"))

@@ -152,7 +152,11 @@ std::optional<SchemaKey> Schema::key_of_alias(std::string_view alias,
         if (!section.empty() && entry.key.starts_with(section) &&
             entry.key.substr(section.size()).starts_with('.'))
             return entry;
-        if (!elsewhere) elsewhere = entry;
+        // What a list of sections repeats is meant last.
+        const auto is_repeated = [](const SchemaKey& key) {
+            return key.key.find("[]") != std::string::npos;
+        };
+        if (!elsewhere || (is_repeated(*elsewhere) && !is_repeated(entry))) elsewhere = entry;
     }
     return elsewhere;
 }

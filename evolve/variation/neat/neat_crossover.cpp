@@ -127,7 +127,6 @@ class Crossing {
         const Neurons& layer = neurons_of(leader_->genome(), block.slot);
         const auto connections = std::ssize(layer.connections);
         const auto neurons = std::ssize(layer.neurons);
-        // Outputs are founders' genes and last for ever: where nothing matches, all stay.
         const std::int64_t bias = block.offset + connections;
         const GeneWeights* place = nullptr;
         for (std::int64_t i = 0; i < connections + neurons && place == nullptr; ++i) {
