@@ -61,7 +61,7 @@ void settle_insertion(const ResolvedConfig& config, Purpose purpose,
     const bool automatic = given.is_string();
     float& rate = experiment.variation.mutation.layer_insert_rate;
     if (!automatic) rate = given.get<float>();
-    if (rate == 0.0F) return;
+    if (rate == 0.0F || experiment.genome != "volumetric") return;
     const Blueprint& founder = experiment.variation.founder;
     if (founder.mode == NetworkMode::mesh) {
         // A mesh of an older version says 0.02, which was the default.
@@ -81,16 +81,6 @@ void settle_insertion(const ResolvedConfig& config, Purpose purpose,
                         read ? "network in network.initial" : "grid",
                         read ? "" : " (a larger network.grid.layers_per_cell makes room)"));
     }
-}
-
-/// Of a kind of genome that has no layers to insert.
-void refuse_insertion(const ResolvedConfig& config, const std::string& genome) {
-    constexpr const char* key = "mutation.layer_insert_rate";
-    const Json& given = config.effective->at("mutation").at("layer_insert_rate");
-    if (!given.is_string() && given != 0)
-        throw ConfigError(
-            fmt::format("{}: {} is {} (genome.type is \"{}\", which does not read it) leave it out",
-                        config.origins.of(key), key, given.dump(), genome));
 }
 
 /// Throws ConfigError where nobody would be born on an island.
@@ -293,10 +283,7 @@ distributed::Experiment make_experiment(const ResolvedConfig& config, const Sche
     experiment.variation.limits.time = experiment.task->signature().time;
     experiment.variation.mutation =
         section<evolve::MutationSettings>(json, "mutation", {"layer_insert_rate"});
-    if (experiment.genome == "volumetric")
-        settle_insertion(config, purpose, experiment);
-    else
-        refuse_insertion(config, experiment.genome);
+    settle_insertion(config, purpose, experiment);
     experiment.notes.insert(experiment.notes.end(), founder.notes.begin(), founder.notes.end());
     experiment.variation.splice = section<evolve::SpliceSettings>(json, "splice");
     experiment.steady_state = section<evolve::SteadyStateSettings>(json, "steady_state");

@@ -32,6 +32,13 @@ void check_values(const ValueSettings& values, std::string_view key, float least
     }
 }
 
+[[noreturn]] void refuse(std::string_view section, std::string_view key, const std::string& value,
+                         std::string_view hint) {
+    throw ConfigError(
+        fmt::format("{}.{} is {} (genome.type is \"neat\", which does not read it) leave it out{}",
+                    section, key, value, hint));
+}
+
 /// Refuses keys of a section that another kind of genome reads.
 template <class Settings>
 void refuse_others(const Settings& settings, std::string_view section, std::string_view spared,
@@ -42,9 +49,7 @@ void refuse_others(const Settings& settings, std::string_view section, std::stri
     field_json::write_fields(usual, Settings());
     for (const auto& [key, value] : given.items()) {
         if (key != spared && value != usual[key]) {
-            throw ConfigError(fmt::format(
-                "{}.{} is {} (genome.type is \"neat\", which does not read it) leave it out{}",
-                section, key, value.dump(), hint));
+            refuse(section, key, value.dump(), hint);
         }
     }
 }
@@ -67,7 +72,12 @@ void check(const NeatSettings& settings, const GenomeContext& context) {
             "genome.feed_forward is false (the task has no time: nothing comes before or after) "
             "set it to true, or give the task time");
     }
-    refuse_others(context.mutation, "mutation", "", ", and see 'cambrian explain genome'");
+    constexpr std::string_view hint = ", and see 'cambrian explain genome'";
+    refuse_others(context.mutation, "mutation", "", hint);
+    const float insertion = context.mutation.layer_insert_rate;
+    if (insertion != 0.0F && insertion != MutationSettings().layer_insert_rate) {
+        refuse("mutation", "layer_insert_rate", fmt::format("{}", insertion), hint);
+    }
     refuse_others(context.splice, "splice", "rate",
                   "; of two parents tell genome.average_rate and genome.disabled_rate");
 }
