@@ -119,7 +119,8 @@ struct Experiment {
     std::uint64_t seed = 1;
     StopSettings stop;
     evolve::StrategyRegistry strategies = evolve::standard_strategies();
-    std::string strategy = "elite";  ///< Of the registry.
+    std::string strategy = "elite";     ///< Of the registry.
+    std::string genome = "volumetric";  ///< Kind of genome: a name of its registry.
     evolve::PopulationSettings population;
     evolve::IslandSettings islands;
     evolve::SteadyStateSettings steady_state;

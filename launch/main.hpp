@@ -6,11 +6,12 @@
 
 #include "cambrian/evolve/strategy/strategy.hpp"
 #include "cambrian/evolve/tasks/task.hpp"
+#include "cambrian/evolve/variation/genome_kind.hpp"
 
 namespace cambrian {
 
-/// The whole program `cambrian` with the tasks and strategies of registries: a program of one's own
-/// adds its own and calls this from its main. Returns the exit code.
+/// The whole program `cambrian` with the tasks, strategies and kinds of genomes of registries: a
+/// program of one's own adds its own and calls this from its main. Returns the exit code.
 ///
 ///     int main(int argc, char** argv) {
 ///         cambrian::evolve::TaskRegistry tasks = cambrian::evolve::standard_tasks();
@@ -18,7 +19,8 @@ namespace cambrian {
 ///         return cambrian::main(argc, argv, tasks);
 ///     }
 int main(int argc, char** argv, const evolve::TaskRegistry& tasks,
-         const evolve::StrategyRegistry& strategies = evolve::standard_strategies());
+         const evolve::StrategyRegistry& strategies = evolve::standard_strategies(),
+         const evolve::GenomeRegistry& genomes = evolve::standard_genomes());
 
 namespace launch {
 
@@ -26,7 +28,8 @@ namespace launch {
 /// `err`.
 int run_program(const std::vector<std::string>& arguments, const evolve::TaskRegistry& tasks,
                 std::ostream& out, std::ostream& err,
-                const evolve::StrategyRegistry& strategies = evolve::standard_strategies());
+                const evolve::StrategyRegistry& strategies = evolve::standard_strategies(),
+                const evolve::GenomeRegistry& genomes = evolve::standard_genomes());
 
 }  // namespace launch
 }  // namespace cambrian

@@ -86,7 +86,7 @@ bool BackendChildren::plan(std::span<const ResolvedBirth> births) {
             for (std::size_t p = 0; p < count; ++p)
                 structures.at(p) = &births[i].parents.at(p)->structure;
             variation_.plan(births[i].birth, std::span(structures).first(count), plans_[i]);
-            if (!lies_here(*plans_[i].structure)) all_large = false;
+            if (!lies_here(*plans_[i].structure) || plans_[i].needs_host()) all_large = false;
         }
     });
     return all_large;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
+#include <variant>
 
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
@@ -15,17 +16,41 @@ namespace {
 
 std::vector<Hash128> sorted_ids(const Genome& genome) {
     std::vector<Hash128> ids;
-    for (std::size_t slot = 0; slot < genome.blueprint.slots.size(); ++slot) {
-        if (genome.blueprint.slots[slot]) {
-            ids.push_back(genome.slot_genes[slot].id);
-        }
-    }
-    for (const Gene& gene : genome.link_genes) {
-        ids.push_back(gene.id);
-    }
-    ids.push_back(genome.head_gene.id);
+    for_each_gene(genome, [&ids](const Gene& gene) { ids.push_back(gene.id); });
     std::sort(ids.begin(), ids.end());
     return ids;
+}
+
+/// The same with every connection enabled.
+Neurons wholly_enabled(Neurons layer) {
+    for (Neurons::Connection& connection : layer.connections) {
+        connection.enabled = true;
+    }
+    return layer;
+}
+
+/// Of genes inside layers; the network builds.
+std::string neuron_fault(const Genome& genome) {
+    int last = -1;
+    for (const NeuronGenes& genes : genome.neuron_genes) {
+        const bool filled =
+            genes.slot > last && genes.slot <= genome.blueprint.grid.slots() &&
+            (genes.slot == genome.blueprint.grid.slots() ||
+             genome.blueprint.slots[static_cast<std::size_t>(genes.slot)].has_value());
+        const Neurons* layer =
+            filled ? std::get_if<Neurons>(&layer_at(genome.blueprint, genes.slot).variant())
+                   : nullptr;
+        if (layer == nullptr) {
+            return "genes of neurons are of no layer of neurons";
+        }
+        if (genes.neurons.size() != layer->neurons.size() ||
+            genes.connections.size() != layer->connections.size()) {
+            return "the number of genes is not the number of neurons and connections";
+        }
+        static_cast<void>(NeuronPlan(wholly_enabled(*layer)));  // throws for a cycle
+        last = genes.slot;
+    }
+    return {};
 }
 
 /// Empty text for a valid genome, else what is wrong with it.
@@ -55,6 +80,9 @@ std::string fault(const Genome& genome) {
         if (network.weight_count() != static_cast<std::int64_t>(genome.weights.size())) {
             return "it has " + std::to_string(genome.weights.size()) +
                    " weights for a network of " + std::to_string(network.weight_count());
+        }
+        if (std::string text = neuron_fault(genome); !text.empty()) {
+            return text;
         }
     } catch (const Error& error) {
         return error.what();
@@ -89,6 +117,11 @@ Hash128 content_hash(const Genome& genome) {
     std::for_each(genome.slot_genes.begin(), genome.slot_genes.end(), add_gene);
     std::for_each(genome.link_genes.begin(), genome.link_genes.end(), add_gene);
     add_gene(genome.head_gene);
+    for (const NeuronGenes& genes : genome.neuron_genes) {
+        words.add(static_cast<std::uint64_t>(genes.slot));
+        std::for_each(genes.neurons.begin(), genes.neurons.end(), add_gene);
+        std::for_each(genes.connections.begin(), genes.connections.end(), add_gene);
+    }
     words.add(static_cast<std::uint64_t>(genome.weights.size()));
     words.add(hash128(std::as_bytes(std::span(genome.weights))));
     return words.hash();

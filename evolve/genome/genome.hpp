@@ -25,20 +25,51 @@ struct Gene {
 [[nodiscard]] Hash128 historical_id(Hash128 parent, std::string_view operation,
                                     std::string_view layer_type, std::uint64_t occurrence);
 
-/// A network description with history: layers and links are genes. Weights lie in the order of
-/// Network::weights(). A genome in the hands of others is valid: Network(blueprint) builds.
-struct VolumetricGenome {
+/// Genes inside one layer `neurons`: of each neuron and connection, in the order of its lists.
+struct NeuronGenes {
+    int slot = 0;  ///< slots() for the head.
+    std::vector<Gene> neurons;
+    std::vector<Gene> connections;
+    bool operator==(const NeuronGenes&) const = default;
+};
+
+/// A network description with history: layers and links are genes, and in a graph of neurons these
+/// and their connections. Weights lie in the order of Network::weights(). A genome in the hands of
+/// others is valid: Network(blueprint) builds.
+struct Genome {
     Blueprint blueprint;
     std::vector<Gene> slot_genes;  ///< One for each slot; all zero for an empty one.
     std::vector<Gene> link_genes;  ///< One for each link, in the order of blueprint.links.
     Gene head_gene;
+    /// By slot. A layer with an entry has no cycle of connections without delay, those that are
+    /// disabled included. Empty: layers are genes as a whole.
+    std::vector<NeuronGenes> neuron_genes{};
     std::vector<float> weights;
 
-    bool operator==(const VolumetricGenome&) const = default;
+    bool operator==(const Genome&) const = default;
 };
 
-/// The genome kind of a run.
-using Genome = VolumetricGenome;
+/// Every gene but those of empty slots.
+template <class G, class F>
+void for_each_gene(G& genome, const F& f) {
+    for (std::size_t slot = 0; slot < genome.slot_genes.size(); ++slot) {
+        if (genome.blueprint.slots[slot]) {
+            f(genome.slot_genes[slot]);
+        }
+    }
+    for (auto& gene : genome.link_genes) {
+        f(gene);
+    }
+    f(genome.head_gene);
+    for (auto& layer : genome.neuron_genes) {
+        for (auto& gene : layer.neurons) {
+            f(gene);
+        }
+        for (auto& gene : layer.connections) {
+            f(gene);
+        }
+    }
+}
 
 /// Throws ContractViolation unless sizes agree, the network builds, weights are finite and no two
 /// genes share an id.

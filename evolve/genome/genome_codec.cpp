@@ -10,7 +10,9 @@ namespace cambrian::evolve {
 namespace {
 
 constexpr std::uint32_t genome_format = 1;
+constexpr std::uint32_t format_with_neurons = 3;  // has genes of neurons after that of the head
 constexpr std::uint64_t gene_bytes = 24;
+constexpr std::uint64_t least_layer_bytes = 20;
 
 void write(ArchiveWriter& writer, const Gene& gene) {
     writer.write(gene.id);
@@ -21,6 +23,15 @@ void write(ArchiveWriter& writer, const std::vector<Gene>& genes) {
     writer.write(static_cast<std::uint64_t>(genes.size()));
     for (const Gene& gene : genes) {
         write(writer, gene);
+    }
+}
+
+void write(ArchiveWriter& writer, const std::vector<NeuronGenes>& layers) {
+    writer.write(static_cast<std::uint64_t>(layers.size()));
+    for (const NeuronGenes& genes : layers) {
+        writer.write(static_cast<std::uint32_t>(genes.slot));
+        write(writer, genes.neurons);
+        write(writer, genes.connections);
     }
 }
 
@@ -36,13 +47,30 @@ void read(ArchiveReader& reader, std::vector<Gene>& genes) {
     }
 }
 
+void read(ArchiveReader& reader, std::vector<NeuronGenes>& layers) {
+    layers.resize(reader.read_count(least_layer_bytes));
+    for (NeuronGenes& genes : layers) {
+        std::uint32_t slot = 0;
+        reader.read(slot);
+        if (slot > static_cast<std::uint32_t>(largest_grid)) {
+            reader.fail("genes of neurons are of no layer of neurons");
+        }
+        genes.slot = static_cast<int>(slot);
+        read(reader, genes.neurons);
+        read(reader, genes.connections);
+    }
+}
+
 std::vector<std::byte> encode(const Genome& genome, std::span<const float> weights) {
     ArchiveWriter writer;
-    writer.write(genome_format);
+    writer.write(genome.neuron_genes.empty() ? genome_format : format_with_neurons);
     writer.write(genome.blueprint);
     write(writer, genome.slot_genes);
     write(writer, genome.link_genes);
     write(writer, genome.head_gene);
+    if (!genome.neuron_genes.empty()) {
+        write(writer, genome.neuron_genes);
+    }
     writer.write(weights);
     return writer.take();
 }
@@ -62,15 +90,18 @@ Genome decode_genome(std::span<const std::byte> bytes, std::string_view source) 
     ArchiveReader reader(bytes, std::string(source));
     std::uint32_t found = 0;
     reader.read(found);
-    if (found != genome_format) {
+    if (found != genome_format && found != format_with_neurons) {
         reader.fail("the genome has format " + std::to_string(found) + ", this program reads " +
-                    std::to_string(genome_format));
+                    std::to_string(genome_format) + " and " + std::to_string(format_with_neurons));
     }
     Genome genome;
     reader.read(genome.blueprint);
     read(reader, genome.slot_genes);
     read(reader, genome.link_genes);
     read(reader, genome.head_gene);
+    if (found == format_with_neurons) {
+        read(reader, genome.neuron_genes);
+    }
     reader.read(genome.weights);
     reader.finish();
     try {

@@ -20,10 +20,9 @@ std::int64_t parameter_count(const AnyLayer& layer) {
 }
 
 bool has_id(const Genome& genome, Hash128 id) {
-    const auto same = [id](const Gene& gene) { return gene.id == id; };
-    return same(genome.head_gene) ||
-           std::any_of(genome.slot_genes.begin(), genome.slot_genes.end(), same) ||
-           std::any_of(genome.link_genes.begin(), genome.link_genes.end(), same);
+    bool found = false;
+    for_each_gene(genome, [&](const Gene& gene) { found = found || gene.id == id; });
+    return found;
 }
 
 }  // namespace

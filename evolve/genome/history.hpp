@@ -17,7 +17,8 @@ struct HistoricalGene {
     bool operator==(const HistoricalGene&) const = default;
 };
 
-/// Every gene of a genome, in the order of ids: two genomes are compared by one walk over both.
+/// Every gene of a genome, in the order of ids: two genomes are compared by one walk over both. The
+/// weight of a neuron's gene is its bias.
 struct History {
     std::vector<HistoricalGene> genes;
     std::uint64_t last_born = 0;  ///< Of its youngest gene.

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -18,6 +19,7 @@ using nlohmann::ordered_json;
 
 constexpr std::string_view network_key = "network";
 constexpr std::string_view genes_key = "genes";
+constexpr std::string_view neuron_genes_key = "neuron_genes";
 constexpr std::string_view origin_key = "origin";
 constexpr std::string_view preparation_key = "preparation";
 constexpr std::size_t longest_reason = 1000;
@@ -67,6 +69,36 @@ void read_genes(evolve::Genome& genome, const nlohmann::json& json) {
     if (!json.is_array() || json.size() != genes.size())
         throw InputError(fmt::format("the network has {} genes", genes.size()));
     for (std::size_t i = 0; i < genes.size(); ++i) *genes[i] = read_gene(json[i]);
+    evolve::check(genome);
+}
+
+/// Genes inside layers of neurons.
+ordered_json neuron_genes_json(const evolve::Genome& genome) {
+    const auto list = [](const std::vector<evolve::Gene>& genes) {
+        auto result = ordered_json::array();
+        for (const evolve::Gene& gene : genes) result.push_back(gene_json(gene));
+        return result;
+    };
+    auto layers = ordered_json::array();
+    for (const evolve::NeuronGenes& genes : genome.neuron_genes)
+        layers.push_back({{"slot", genes.slot},
+                          {"neurons", list(genes.neurons)},
+                          {"connections", list(genes.connections)}});
+    return layers;
+}
+
+void read_neuron_genes(evolve::Genome& genome, const nlohmann::json& json) {
+    const auto read_list = [](std::vector<evolve::Gene>& genes, const nlohmann::json& list) {
+        if (!list.is_array()) throw InputError("genes of neurons are a list");
+        for (const nlohmann::json& gene : list) genes.push_back(read_gene(gene));
+    };
+    if (!json.is_array()) throw InputError("layers of neurons are a list");
+    for (const nlohmann::json& layer : json) {
+        evolve::NeuronGenes& genes = genome.neuron_genes.emplace_back();
+        genes.slot = static_cast<int>(std::min<std::uint64_t>(count(layer, "slot"), largest_grid));
+        read_list(genes.neurons, layer.at("neurons"));
+        read_list(genes.connections, layer.at("connections"));
+    }
     evolve::check(genome);
 }
 
@@ -143,6 +175,8 @@ Metadata metadata_of(const NetworkFile& file) {
     Metadata metadata{{std::string(network_key), network_section(file.genome.blueprint).dump()},
                       {std::string(genes_key), genes.dump()},
                       {std::string(origin_key), origin.dump()}};
+    if (!genome.neuron_genes.empty())
+        metadata.emplace(neuron_genes_key, neuron_genes_json(genome).dump());
     if (file.preparation) metadata.emplace(preparation_key, preparation_value(*file.preparation));
     return metadata;
 }
@@ -162,6 +196,8 @@ Blueprint blueprint_of(const Metadata& metadata, std::string_view source) {
 void restore(NetworkFile& file, const Metadata& metadata, std::string_view source) {
     read_key(metadata, genes_key, source,
              [&](const nlohmann::json& json) { read_genes(file.genome, json); });
+    read_key(metadata, neuron_genes_key, source,
+             [&](const nlohmann::json& json) { read_neuron_genes(file.genome, json); });
     read_key(metadata, origin_key, source,
              [&](const nlohmann::json& json) { read_origin(file, json); });
     read_key(metadata, preparation_key, source,

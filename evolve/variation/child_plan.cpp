@@ -1,6 +1,7 @@
 #include "cambrian/evolve/variation/child_plan.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <memory>
 #include <utility>
 
@@ -26,12 +27,18 @@ WeightPiece rest_of(const WeightPiece& piece, std::int64_t done) {
 
 }  // namespace
 
-void ChildPlan::begin(SharedStructure first) {
-    structure = std::move(first);
+void ChildPlan::begin_empty(SharedStructure whole) {
+    structure = std::move(whole);
     pieces.clear();
     literals.clear();
     draws = {};
+    averages.clear();
+    rules.ranges.clear();
     retries = 0;
+}
+
+void ChildPlan::begin(SharedStructure first) {
+    begin_empty(std::move(first));
     for (const GeneWeights& gene : structure->genes()) {
         if (gene.count > 0) {
             pieces.push_back({.to = gene.offset, .from = gene.offset, .count = gene.count});
@@ -59,7 +66,15 @@ SharedStructure ChildPlan::become(Mutant mutant) {
 }
 
 void ChildPlan::edit(const WeightEdit& edit) {
-    const auto added = static_cast<std::int64_t>(edit.inserted.size());
+    const bool copies = edit.copied >= 0;
+    CAMBRIAN_ASSERT(!copies || edit.inserted.empty());
+    const std::int64_t added = copies ? 1 : static_cast<std::int64_t>(edit.inserted.size());
+    WeightPiece copy;
+    if (copies) {
+        copy = copy_of(edit.copied);
+        copy.to = edit.at;
+    }
+    edit_averages(edit, added);
     const std::size_t first = cut_at(edit.at);
     const std::size_t last = cut_at(edit.at + edit.erased);
     CAMBRIAN_ASSERT(first <= last);
@@ -68,13 +83,47 @@ void ChildPlan::edit(const WeightEdit& edit) {
     for (auto piece = next; piece != pieces.end(); ++piece) {
         piece->to += added - edit.erased;
     }
-    if (added > 0) {
+    if (copies) {
+        pieces.insert(next, copy);
+    } else if (added > 0) {
         pieces.insert(next, {.to = edit.at,
                              .from = static_cast<std::int64_t>(literals.size()),
                              .count = added,
                              .source = WeightSource::literal});
         literals.insert(literals.end(), edit.inserted.begin(), edit.inserted.end());
     }
+}
+
+/// Few children have averages, and few of these a new structure: each element is moved by itself.
+void ChildPlan::edit_averages(const WeightEdit& edit, std::int64_t added) {
+    if (averages.empty()) {
+        return;
+    }
+    std::vector<AveragedWeights> moved;
+    for (const AveragedWeights& average : averages) {
+        for (std::int64_t i = 0; i < average.count; ++i) {
+            AveragedWeights element{average.to + i, average.other + i, 1, average.of_second};
+            if (element.to == edit.copied) {
+                moved.push_back({edit.at, element.other, 1, element.of_second});
+            }
+            if (element.to >= edit.at && element.to < edit.at + edit.erased) {
+                continue;
+            }
+            element.to += element.to >= edit.at ? added - edit.erased : 0;
+            moved.push_back(element);
+        }
+    }
+    averages = std::move(moved);
+}
+
+WeightPiece ChildPlan::copy_of(std::int64_t element) const {
+    const auto after = std::ranges::upper_bound(pieces, element, {}, &WeightPiece::to);
+    CAMBRIAN_ASSERT(after != pieces.begin());
+    const WeightPiece& piece = *std::prev(after);
+    CAMBRIAN_ASSERT(element < piece.to + piece.count);
+    WeightPiece copy = rest_of(piece, element - piece.to);
+    copy.count = 1;
+    return copy;
 }
 
 std::size_t ChildPlan::cut_at(std::int64_t element) {
@@ -119,6 +168,14 @@ void write_weights(const ChildPlan& plan, std::span<const float> first,
                    std::span<const float> second, std::vector<float>& weights) {
     weights.resize(static_cast<std::size_t>(plan.structure->weight_count()));
     cambrian::write_weights(plan.draws, plan.pieces, {first, second, plan.literals}, weights);
+    for (const AveragedWeights& average : plan.averages) {
+        const std::span<const float> other = average.of_second ? second : first;
+        for (std::int64_t i = 0; i < average.count; ++i) {
+            float& weight = weights[static_cast<std::size_t>(average.to + i)];
+            weight = 0.5F * weight + 0.5F * other[static_cast<std::size_t>(average.other + i)];
+        }
+    }
+    plan.rules.apply(weights);
 }
 
 }  // namespace cambrian::evolve

@@ -92,6 +92,11 @@ void replace_some(ChildPlan& child, const GeneWeights& gene) {
 
 }  // namespace
 
+bool makes_structures(const MutationSettings& settings) {
+    return settings.layer_type_rate > 0.0F || settings.layer_insert_rate > 0.0F ||
+           settings.link_add_rate > 0.0F || settings.link_drop_rate > 0.0F;
+}
+
 std::optional<Mutant> change_activation(RandomStream& rng, const MutationSettings& settings,
                                         const Genome& genome, ActivationGene gene) {
     const Activation old = layer_at(genome.blueprint, gene.slot).activations()[gene.index];

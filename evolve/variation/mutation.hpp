@@ -42,6 +42,9 @@ struct MutationSettings {
     };
 };
 
+/// Whether children have graphs that no parent has: activations and toggles do not change these.
+[[nodiscard]] bool makes_structures(const MutationSettings& settings);
+
 /// What the task allows a network to be.
 struct GenomeLimits {
     bool time = false;  ///< Whether state (rnn, backward links) makes sense.

@@ -11,23 +11,44 @@ namespace cambrian::evolve {
 
 namespace {
 
-/// Noise of mutation.weight_power on every weight.
-MutationSettings noise_on_all(MutationSettings settings) {
-    settings.weight_rate = 1.0F;
-    settings.weight_replace_rate = 0.0F;
-    return settings;
+std::shared_ptr<const GenomeKind> kind_or_volumetric(const std::shared_ptr<const GenomeKind>& kind,
+                                                     const MutationSettings& mutation,
+                                                     const SpliceSettings& splice,
+                                                     const GenomeLimits& limits) {
+    return kind ? kind : make_volumetric({mutation, splice, limits});
+}
+
+std::vector<std::shared_ptr<const GenomeKind>> island_kinds(const VariationSettings& settings) {
+    std::vector<std::shared_ptr<const GenomeKind>> kinds;
+    for (const IslandVariation& island : settings.islands) {
+        kinds.push_back(
+            kind_or_volumetric(island.kind, island.mutation, island.splice, settings.limits));
+    }
+    return kinds;
+}
+
+/// What founders begin with, as a genome of the kind.
+SharedStructure whole_founder(const VariationSettings& settings, const GenomeKind& kind) {
+    Genome genome = settings.initial ? settings.initial->genome
+                                     : founder_genome(Network(settings.founder).blueprint(), 0);
+    return std::make_shared<const Structure>(kind.adopt(std::move(genome)));
 }
 
 }  // namespace
 
+bool makes_structures(const VariationSettings& settings) {
+    const auto makes = [](const GenomeKind* kind, const MutationSettings& mutation) {
+        return kind != nullptr ? kind->makes_structures() : makes_structures(mutation);
+    };
+    return makes(settings.kind.get(), settings.mutation) ||
+           std::ranges::any_of(settings.islands, [&](const IslandVariation& island) {
+               return makes(island.kind.get(), island.mutation);
+           });
+}
+
 InitialNetwork::InitialNetwork(Genome network, bool keeps)
     : genome(std::move(network)), keeps_weights(keeps) {
-    for (std::vector<Gene>* genes : {&genome.slot_genes, &genome.link_genes}) {
-        for (Gene& gene : *genes) {
-            gene.born = 0;
-        }
-    }
-    genome.head_gene.born = 0;
+    for_each_gene(genome, [](Gene& gene) { gene.born = 0; });
 }
 
 Hash128 content_hash(const InitialNetwork& initial) {
@@ -40,18 +61,14 @@ Hash128 content_hash(const InitialNetwork& initial) {
 
 Variation::Variation(std::uint64_t seed, VariationSettings settings)
     : settings_(std::move(settings)),
-      founder_(Network(settings_.founder).blueprint()),
-      initial_(settings_.initial ? std::make_shared<const Structure>(settings_.initial->genome)
-                                 : nullptr),
-      founder_noise_(noise_on_all(settings_.mutation)),
+      kind_(kind_or_volumetric(settings_.kind, settings_.mutation, settings_.splice,
+                               settings_.limits)),
+      kinds_(island_kinds(settings_)),
+      founder_(whole_founder(settings_, *kind_)),
       sample_key_(random_key(seed, "sample")),
       splice_key_(random_key(seed, "splice")),
       mutate_key_(random_key(seed, "mutate")) {
     CAMBRIAN_EXPECT(!settings_.initial || settings_.initial->genome.blueprint == settings_.founder);
-    for (const std::string& type : settings_.mutation.layer_types) {
-        static_cast<void>(
-            fitted_layer(type, {1}, {1}));  // an unknown type throws now, not in a birth
-    }
 }
 
 Offspring Variation::materialise(const Birth& birth, std::span<const Genome* const> parents) const {
@@ -92,15 +109,14 @@ void Variation::plan(const Birth& birth, std::span<const SharedStructure* const>
     if (birth.recipe == Recipe::carry) {
         return;
     }
+    const GenomeKind& kind = kind_of(birth);
     if (parents.size() == 2) {
         RandomStream rng(splice_key_, birth.id);
-        splice(rng, splice_of(birth), child, birth.parents[0].fitness, **parents[1],
-               birth.parents[1].fitness);
+        kind.cross(rng, child, birth.parents[0].fitness, *parents[1], birth.parents[1].fitness);
     }
     RandomStream rng(mutate_key_, birth.id);
-    const MutationSettings& settings = mutation_of(birth);
-    mutate_structure(rng, settings, settings_.limits, child, birth.id);
-    mutate_weights(rng, settings, child);
+    kind.mutate_structure(rng, child, birth.id);
+    kind.mutate_weights(rng, child);
 }
 
 std::span<const float> Variation::initial_weights() const {
@@ -108,30 +124,30 @@ std::span<const float> Variation::initial_weights() const {
                              : std::span<const float>();
 }
 
-const MutationSettings& Variation::mutation_of(const Birth& birth) const {
-    return settings_.islands.empty() ? settings_.mutation
-                                     : settings_.islands.at(birth.island).mutation;
-}
-
-const SpliceSettings& Variation::splice_of(const Birth& birth) const {
-    return settings_.islands.empty() ? settings_.splice : settings_.islands.at(birth.island).splice;
+const GenomeKind& Variation::kind_of(const Birth& birth) const {
+    return *(kinds_.empty() ? kind_ : kinds_.at(birth.island));
 }
 
 SharedStructure Variation::founder_structure(BirthId birth) const {
-    return initial_ ? initial_ : std::make_shared<const Structure>(founder_genome(founder_, birth));
+    RandomStream rng(sample_key_, birth);
+    return founder_structure(rng, birth);
+}
+
+SharedStructure Variation::founder_structure(RandomStream& rng, BirthId birth) const {
+    return settings_.initial ? founder_ : kind_->found(rng, founder_, birth);
 }
 
 /// Of an initial network with its weights, birth 0 is that very network: no generation is worse.
 void Variation::found(const Birth& birth, ChildPlan& child) const {
     RandomStream rng(sample_key_, birth.id);
-    SharedStructure structure = founder_structure(birth.id);
+    SharedStructure structure = founder_structure(rng, birth.id);
     if (!settings_.initial || !settings_.initial->keeps_weights) {
-        child.begin_fresh(std::move(structure), rng.field());
+        kind_->draw_weights(rng, std::move(structure), child);
         return;
     }
     child.begin(std::move(structure));
     if (birth.id != 0) {
-        mutate_weights(rng, founder_noise_, child);
+        kind_->disturb(rng, child);
     }
 }
 

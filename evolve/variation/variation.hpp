@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cambrian/evolve/variation/birth.hpp"
+#include "cambrian/evolve/variation/genome_kind.hpp"
 #include "cambrian/evolve/variation/mutation.hpp"
 #include "cambrian/evolve/variation/splice.hpp"
 
@@ -26,6 +27,7 @@ struct InitialNetwork {
 struct IslandVariation {
     MutationSettings mutation;
     SpliceSettings splice;
+    std::shared_ptr<const GenomeKind> kind = nullptr;  ///< Null: volumetric, by the settings above.
 };
 
 /// Everything identity-relevant about variation in a run.
@@ -37,7 +39,11 @@ struct VariationSettings {
     /// Of structure `founder`; null: founders have fresh weights and the genes of their slots.
     std::shared_ptr<const InitialNetwork> initial = nullptr;
     std::vector<IslandVariation> islands{};  ///< By Birth::island; empty: all as above.
+    /// Of the genomes of the run; null: volumetric, by the settings above.
+    std::shared_ptr<const GenomeKind> kind = nullptr;
 };
+/// Whether children of any island have graphs that no parent has.
+[[nodiscard]] bool makes_structures(const VariationSettings& settings);
 
 struct Offspring {
     Genome genome;
@@ -48,7 +54,8 @@ struct Offspring {
 /// do it.
 class Variation {
   public:
-    /// Throws ShapeError when the founder does not build, ConfigError for an unknown layer type.
+    /// Throws ShapeError when the founder does not build, ConfigError for an unknown layer type and
+    /// for a network that no genome of the kind holds.
     Variation(std::uint64_t seed, VariationSettings settings);
     /// Structure of the founder of a birth.
     [[nodiscard]] SharedStructure founder_structure(BirthId birth) const;
@@ -72,13 +79,13 @@ class Variation {
 
   private:
     void found(const Birth& birth, ChildPlan& child) const;
-    [[nodiscard]] const MutationSettings& mutation_of(const Birth& birth) const;
-    [[nodiscard]] const SpliceSettings& splice_of(const Birth& birth) const;
+    [[nodiscard]] SharedStructure founder_structure(RandomStream& rng, BirthId birth) const;
+    [[nodiscard]] const GenomeKind& kind_of(const Birth& birth) const;
 
     VariationSettings settings_;
-    Blueprint founder_;        // with all widths
-    SharedStructure initial_;  // of the initial network
-    MutationSettings founder_noise_;
+    std::shared_ptr<const GenomeKind> kind_;                // of founders, too
+    std::vector<std::shared_ptr<const GenomeKind>> kinds_;  // by island; empty: one of all
+    SharedStructure founder_;  // with all widths; of the initial network where there is one
     RandomKey sample_key_;
     RandomKey splice_key_;
     RandomKey mutate_key_;

@@ -8,6 +8,7 @@
 
 #include "cambrian/evolve/strategy/strategy.hpp"
 #include "cambrian/evolve/tasks/task.hpp"
+#include "cambrian/evolve/variation/genome_kind.hpp"
 #include "cambrian/evolve/variation/splice.hpp"
 #include "cambrian/launch/trials/trial_runner.hpp"
 
@@ -19,6 +20,7 @@ struct CommandContext {
     std::ostream& out;
     std::ostream& err;
     const evolve::StrategyRegistry& strategies;
+    const evolve::GenomeRegistry& genomes;
 };
 
 /// Of evolve, train and resume.

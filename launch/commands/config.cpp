@@ -102,7 +102,7 @@ std::string schema_key(const std::string& key) {
 }  // namespace
 
 int explain_command(const CommandContext& context, const std::string& key, bool json) {
-    const Schema schema(context.tasks);
+    const Schema schema(context.tasks, context.genomes);
     if (json) {
         context.out << schema.root().dump(2) << '\n';
         return exit_done;
@@ -128,7 +128,7 @@ int explain_command(const CommandContext& context, const std::string& key, bool 
 
 int validate_command(const CommandContext& context, const std::string& config,
                      const std::vector<std::string>& overrides) {
-    const Schema schema(context.tasks);
+    const Schema schema(context.tasks, context.genomes);
     const ConfigDocument document = read_config(config, overrides);
     const bool both = holds_training(document) && holds_evolution(document);
     if (holds_training(document)) {
@@ -141,7 +141,7 @@ int validate_command(const CommandContext& context, const std::string& config,
     }
     const ResolvedConfig resolved = resolve_evolution(document, schema);
     const distributed::Experiment experiment =
-        make_experiment(resolved, schema, context.tasks, context.strategies);
+        make_experiment(resolved, schema, context.tasks, context.strategies, context.genomes);
     context.out << fmt::format("valid{}: {}\n", both ? " for evolution" : "", config)
                 << founder_text(resolved) << summary_text(experiment);
     return exit_done;

@@ -64,14 +64,15 @@ std::string sample_line(const std::vector<double>& samples) {
 
 int evaluate_command(const CommandContext& context, const EvaluateOptions& options) {
     const distributed::NetworkFile network = distributed::read_network(options.network);
-    const Schema schema(context.tasks);
+    const Schema schema(context.tasks, context.genomes);
     const ResolvedConfig config =
         config_of_network(options.network, network, options.config, options.overrides, schema);
     std::shared_ptr<const evolve::Task> task = make_task(config, context.tasks);
     evolve::check_task_fits(*task, network.genome.blueprint);
     // It starts from nothing here: network.initial may be gone.
-    const distributed::Experiment experiment = make_experiment(
-        config, schema, task, {network.genome.blueprint, nullptr, {}}, Purpose::evaluate);
+    const distributed::Experiment experiment =
+        make_experiment(config, schema, task, {network.genome.blueprint, nullptr, {}},
+                        Purpose::evaluate, context.strategies, context.genomes);
     if (const std::string note = preparation_note({options.network, network}, *task); !note.empty())
         context.out << "warning: " << note << '\n';
     if (options.episodes > 0) {

@@ -56,7 +56,7 @@ std::filesystem::path resumed(const RunOptions& options) {
 /// --print-config and --dry-run: no run, no MPI; the other ranks of a job have nothing to say.
 int show(const CommandContext& context, const RunOptions& options) {
     if (launcher_rank() != 0) return exit_done;
-    const Schema schema(context.tasks);
+    const Schema schema(context.tasks, context.genomes);
     const Job job = read_job(options, schema);
     if (options.print_config) {
         context.out << job.config.written->dump(2) << '\n';
@@ -65,7 +65,7 @@ int show(const CommandContext& context, const RunOptions& options) {
     const auto task = make_task(job.config, context.tasks);
     const distributed::Experiment experiment =
         make_experiment(job.config, schema, task, make_founder(job.config, *task, resumed(options)),
-                        Purpose::evolve, context.strategies);
+                        Purpose::evolve, context.strategies, context.genomes);
     const RankPlace place{launcher_local_rank(), launcher_local_size()};
     const DeviceSettings settings = device_settings(job.config.effective->at("engine"), place);
     const auto backend = make_backend(settings);
@@ -225,7 +225,7 @@ int run_rank(const Rank& rank) {
     if (!founder) return ended_worker(rank);
     distributed::Experiment experiment =
         make_experiment(job.config, rank.schema, task, *std::move(founder), Purpose::evolve,
-                        rank.context.strategies);
+                        rank.context.strategies, rank.context.genomes);
     if (options.require_solved) require_solved(experiment.stop);
     if (rank.coordinates() && options.proceed)
         check_same_run(experiment.directory, job.config, rank.schema);
@@ -275,7 +275,7 @@ ReadJob read_ahead(const RunOptions& options, const Schema& schema) {
 int run_job(const CommandContext& context, const RunOptions& options) {
     // Before and after MPI too: starting and ending it takes a while.
     const SignalGuard signals;
-    const Schema schema(context.tasks);
+    const Schema schema(context.tasks, context.genomes);
     const ReadJob read = read_ahead(options, schema);
     distributed::MpiSession session(read.start_seconds, announce_mpi());
     session.set_lease(read.lease_seconds);
@@ -315,7 +315,7 @@ int run_job(const CommandContext& context, const RunOptions& options) {
 int run_alone(const CommandContext& context, const RunOptions& options) {
     distributed::Communicator communicator = distributed::make_local_communicator();
     const SignalGuard signals;
-    const Schema schema(context.tasks);
+    const Schema schema(context.tasks, context.genomes);
     const Job job = read_job(options, schema);
     bool coordinating = true;
     return run_rank(

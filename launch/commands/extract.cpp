@@ -109,13 +109,13 @@ fs::path made_folder(const fs::path& path) {
 
 int extract_command(const CommandContext& context, const ExtractOptions& options) {
     const Source source = source_of(options.run);
-    const Schema schema(context.tasks);
+    const Schema schema(context.tasks, context.genomes);
     std::vector<Difference> unchanged;
     const ResolvedConfig config = read_resumed(source.run, {}, schema, unchanged);
     const auto task = make_task(config, context.tasks);
     const distributed::Experiment experiment =
         make_experiment(config, schema, task, make_founder(config, *task, source.run),
-                        Purpose::evaluate, context.strategies);
+                        Purpose::evaluate, context.strategies, context.genomes);
     const distributed::Checkpoint checkpoint =
         distributed::decode_checkpoint(read_file(source.checkpoint), source.checkpoint.string());
     const auto strategy = distributed::make_strategy(experiment)->load(checkpoint.strategy);

@@ -37,6 +37,12 @@ std::string gene_lines(const evolve::Genome& genome) {
     text += gene_line("head", genome.head_gene);
     for (std::size_t link = 0; link < genome.link_genes.size(); ++link)
         text += gene_line(fmt::format("link {}", link), genome.link_genes[link]);
+    for (const evolve::NeuronGenes& genes : genome.neuron_genes) {
+        for (std::size_t i = 0; i < genes.neurons.size(); ++i)
+            text += gene_line(fmt::format("neuron {}", i), genes.neurons[i]);
+        for (std::size_t i = 0; i < genes.connections.size(); ++i)
+            text += gene_line(fmt::format("connection {}", i), genes.connections[i]);
+    }
     return text;
 }
 

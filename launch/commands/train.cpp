@@ -115,7 +115,7 @@ int train_command(const CommandContext& context, const RunOptions& options) {
     if (options.require_solved)
         throw ConfigError(
             "--require-solved is of evolution (a training has no fitness to reach) leave it out");
-    const Schema schema(context.tasks);
+    const Schema schema(context.tasks, context.genomes);
     std::vector<Difference> changes;
     const ResolvedConfig config = read_job(options, schema, changes);
     if (options.print_config) {

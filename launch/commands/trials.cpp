@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 constexpr const char* default_sweep_directory = "sweeps/{name}";
 
 TrialsContext trials_context(const CommandContext& context) {
-    return {context.tasks, context.strategies, context.out, context.err};
+    return {context.tasks, context.strategies, context.genomes, context.out, context.err};
 }
 
 /// Throws ConfigError where other ranks wait for this one.
@@ -95,7 +95,7 @@ class SweepTable {
 int trials_command(const CommandContext& context, const TrialsOptions& options) {
     require_one_process();
     const SignalGuard signals;
-    const Schema schema(context.tasks);
+    const Schema schema(context.tasks, context.genomes);
     const TrialsDone done = run_trials(trials_context(context), schema, options, signals.flag());
     if (!done.trials.empty()) context.out << summary_text(summary_of(done.trials));
     if (done.interrupted) {
@@ -109,7 +109,7 @@ int trials_command(const CommandContext& context, const TrialsOptions& options) 
 int sweep_command(const CommandContext& context, const SweepOptions& options) {
     require_one_process();
     const SignalGuard signals;
-    const Schema schema(context.tasks);
+    const Schema schema(context.tasks, context.genomes);
     const std::vector<Dimension> dimensions = dimensions_of(options.over);
     const std::vector<Point> points = points_of(dimensions);
     const TrialsContext trials = trials_context(context);

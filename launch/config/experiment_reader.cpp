@@ -62,7 +62,7 @@ void settle_insertion(const ResolvedConfig& config, Purpose purpose,
     const bool automatic = given.is_string();
     float& rate = experiment.variation.mutation.layer_insert_rate;
     if (!automatic) rate = given.get<float>();
-    if (rate == 0.0F) return;
+    if (rate == 0.0F || experiment.genome != "volumetric") return;
     const Blueprint& founder = experiment.variation.founder;
     if (founder.mode == NetworkMode::mesh) {
         // A mesh of an older version says 0.02, which was the default.
@@ -140,6 +140,39 @@ evolve::LearningSettings learning_settings(const Json& config) {
     if (const double norm = plain.at("clip_norm").get<double>(); norm > 0.0)
         settings.clip_norm = norm;
     return settings;
+}
+
+/// The settings of the kind of genome of an island: those of all, and its own in their place.
+Json genome_of_island(const Json& config, const Json& overrides, const std::string& path) {
+    Json settings = config.at("genome");
+    const auto own = overrides.find("genome");
+    if (own == overrides.end()) return settings;
+    settings.merge_patch(*own);
+    if (settings.at("type") != config.at("genome").at("type"))
+        throw ConfigError(fmt::format(
+            "{}.genome.type is {} (genome.type is {}: islands exchange genomes) leave it out", path,
+            settings.at("type").dump(), config.at("genome").at("type").dump()));
+    return settings;
+}
+
+/// The kind of genome of a run, and of each island.
+void make_kinds(const ResolvedConfig& config, const evolve::GenomeRegistry& genomes,
+                distributed::Experiment& experiment) {
+    const Json& json = *config.effective;
+    evolve::VariationSettings& variation = experiment.variation;
+    variation.kind = from(config.origins, "genome", [&] {
+        return genomes.make(nlohmann::json(json.at("genome")),
+                            {variation.mutation, variation.splice, variation.limits});
+    });
+    for (std::size_t i = 0; i < variation.islands.size(); ++i) {
+        const std::string path = fmt::format("islands.overrides[{}]", i);
+        evolve::IslandVariation& island = variation.islands[i];
+        island.kind = from(config.origins, "islands", [&] {
+            return genomes.make(nlohmann::json(genome_of_island(
+                                    json, json.at("islands").at("overrides").at(i), path)),
+                                {island.mutation, island.splice, variation.limits});
+        });
+    }
 }
 
 distributed::DistributionSettings distribution_settings(const Json& config) {
@@ -231,20 +264,22 @@ std::shared_ptr<const evolve::Task> make_task(const ResolvedConfig& config,
 
 distributed::Experiment make_experiment(const ResolvedConfig& config, const Schema& schema,
                                         const evolve::TaskRegistry& tasks,
-                                        const evolve::StrategyRegistry& strategies) {
+                                        const evolve::StrategyRegistry& strategies,
+                                        const evolve::GenomeRegistry& genomes) {
     const std::shared_ptr<const evolve::Task> task = make_task(config, tasks);
     return make_experiment(config, schema, task, make_founder(config, *task), Purpose::evolve,
-                           strategies);
+                           strategies, genomes);
 }
 
 distributed::Experiment make_experiment(const ResolvedConfig& config, const Schema& schema,
                                         std::shared_ptr<const evolve::Task> task, Founder founder,
-                                        Purpose purpose,
-                                        const evolve::StrategyRegistry& strategies) {
+                                        Purpose purpose, const evolve::StrategyRegistry& strategies,
+                                        const evolve::GenomeRegistry& genomes) {
     const Json& json = *config.effective;
     distributed::Experiment experiment;
     experiment.strategies = strategies;
     experiment.strategy = json.at("strategy").at("type").get<std::string>();
+    experiment.genome = json.at("genome").at("type").get<std::string>();
     const Json& run = json.at("run");
     experiment.name = run.at("name").get<std::string>();
     experiment.directory = run.at("directory").get<std::string>();
@@ -267,9 +302,13 @@ distributed::Experiment make_experiment(const ResolvedConfig& config, const Sche
     experiment.age_layers = section<evolve::AgeLayerSettings>(json, "age_layers");
     experiment.species = section<evolve::SpeciesSettings>(json, "species");
     read_islands(config, experiment);
+    make_kinds(config, genomes, experiment);
     if (purpose == Purpose::evolve) {
         distributed::check_stop(experiment);
         static_cast<void>(distributed::make_strategy(experiment));
+        // Refuses a network that no genome of the kind holds.
+        from(config.origins, "genome",
+             [&] { return evolve::Variation(experiment.seed, experiment.variation); });
     }
     read_key(experiment.family, json, "engine", "family");
     if (const Json& task_section = json.at("task"); task_section.contains("validation"))

@@ -39,12 +39,14 @@ enum class Purpose : std::uint8_t { evolve, evaluate };
 [[nodiscard]] distributed::Experiment make_experiment(
     const ResolvedConfig& config, const Schema& schema, std::shared_ptr<const evolve::Task> task,
     Founder founder, Purpose purpose = Purpose::evolve,
-    const evolve::StrategyRegistry& strategies = evolve::standard_strategies());
+    const evolve::StrategyRegistry& strategies = evolve::standard_strategies(),
+    const evolve::GenomeRegistry& genomes = evolve::standard_genomes());
 /// Makes the task (reads its data) and the starting network, and checks that they fit. Throws
 /// ConfigError, ShapeError or InputError.
 [[nodiscard]] distributed::Experiment make_experiment(
     const ResolvedConfig& config, const Schema& schema, const evolve::TaskRegistry& tasks,
-    const evolve::StrategyRegistry& strategies = evolve::standard_strategies());
+    const evolve::StrategyRegistry& strategies = evolve::standard_strategies(),
+    const evolve::GenomeRegistry& genomes = evolve::standard_genomes());
 
 /// run.directory with each key in braces replaced by its value: {name} and {seed} are those of run,
 /// others are written in full, {population.size}. A slash in a value becomes a dash: a value is a

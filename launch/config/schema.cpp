@@ -55,11 +55,13 @@ std::string list_text(const Schema& schema, const Json& node) {
 
 }  // namespace
 
-Schema::Schema(const evolve::TaskRegistry& tasks) : Schema(schema_text(), tasks) {}
+Schema::Schema(const evolve::TaskRegistry& tasks, const evolve::GenomeRegistry& genomes)
+    : Schema(schema_text(), tasks, genomes) {}
 
-Schema::Schema(std::string_view text, const evolve::TaskRegistry& tasks) {
+Schema::Schema(std::string_view text, const evolve::TaskRegistry& tasks,
+               const evolve::GenomeRegistry& genomes) {
     Json root = Json::parse(text);
-    add_settings(root, tasks);
+    add_settings(root, tasks, genomes);
     root_ = std::make_shared<const Json>(std::move(root));
 }
 
@@ -83,6 +85,14 @@ const Json* Schema::default_of(const Json& node) const {
     return nullptr;
 }
 
+/// The "type" of an object, or the default of one that it leaves out; null: none.
+const Json* Schema::type_of(const Keys& keys, const Json& object) const {
+    if (const auto given = object.find("type"); given != object.end()) return &*given;
+    for (const auto& [name, node] : keys.properties)
+        if (name == "type") return default_of(*node);
+    return nullptr;
+}
+
 Schema::Keys Schema::keys(const Json& node, const Json& object) const {
     Keys keys;
     const Json& base = resolve(node);
@@ -91,10 +101,11 @@ Schema::Keys Schema::keys(const Json& node, const Json& object) const {
     const auto variants = base.find("x-variants");
     if (variants == base.end()) return keys;
     for (const auto& [name, variant] : variants->items()) keys.variants.push_back(name);
-    const auto type = object.find("type");
-    if (type != object.end() && type->is_string() && variants->contains(type->get<std::string>())) {
+    const Json* type = type_of(keys, object);
+    if (type != nullptr && type->is_string() && variants->contains(type->get<std::string>())) {
         append(keys, variants->at(type->get<std::string>()));
         keys.chosen = true;
+        keys.variant = type->get<std::string>();
     }
     keys.open = !keys.chosen && base.value("x-variants-open", false);
     return keys;
@@ -138,8 +149,14 @@ std::optional<SchemaKey> Schema::key_of_alias(std::string_view alias,
         if (std::ranges::none_of(
                 names, [&](const Json& name) { return same_word(name.get<std::string>(), alias); }))
             continue;
-        if (entry.key.substr(0, entry.key.rfind('.')) == section) return entry;
-        if (!elsewhere) elsewhere = entry;
+        if (!section.empty() && entry.key.starts_with(section) &&
+            entry.key.substr(section.size()).starts_with('.'))
+            return entry;
+        // What a list of sections repeats is meant last.
+        const auto is_repeated = [](const SchemaKey& key) {
+            return key.key.find("[]") != std::string::npos;
+        };
+        if (!elsewhere || (is_repeated(*elsewhere) && !is_repeated(entry))) elsewhere = entry;
     }
     return elsewhere;
 }

@@ -8,14 +8,16 @@
 #include <vector>
 
 #include "cambrian/evolve/tasks/task.hpp"
+#include "cambrian/evolve/variation/genome_kind.hpp"
 #include "cambrian/launch/json.hpp"
 
 namespace cambrian::launch {
 
 /// Text of configs/schema.json, built into the program.
 [[nodiscard]] std::string_view schema_text();
-/// Adds what structs and tasks say of their settings, see Schema.
-void add_settings(Json& schema, const evolve::TaskRegistry& tasks);
+/// Adds what structs, tasks and kinds of genomes say of their settings, see Schema.
+void add_settings(Json& schema, const evolve::TaskRegistry& tasks,
+                  const evolve::GenomeRegistry& genomes);
 
 /// A key of a config as `cambrian explain` lists it.
 struct SchemaKey {
@@ -31,10 +33,12 @@ struct SchemaKey {
 class Schema {
   public:
     /// The schema of configs/schema.json with what structs and tasks say of their settings.
-    explicit Schema(const evolve::TaskRegistry& tasks = evolve::standard_tasks());
+    explicit Schema(const evolve::TaskRegistry& tasks = evolve::standard_tasks(),
+                    const evolve::GenomeRegistry& genomes = evolve::standard_genomes());
     /// @param text in place of configs/schema.json. Throws ContractViolation for a default that a
     /// struct has, too.
-    Schema(std::string_view text, const evolve::TaskRegistry& tasks);
+    Schema(std::string_view text, const evolve::TaskRegistry& tasks,
+           const evolve::GenomeRegistry& genomes = evolve::standard_genomes());
 
     [[nodiscard]] const Json& root() const { return *root_; }
     /// The node itself, or what its "$ref" names.
@@ -46,6 +50,7 @@ class Schema {
         std::vector<std::string> required;
         std::vector<std::string> variants;  ///< Known values of "type", where it chooses the keys.
         bool chosen = false;                ///< Its "type" is one of them.
+        std::string variant{};              ///< Which; it may be the default.
         bool open = false;                  ///< Other keys are somebody else's to check.
     };
     [[nodiscard]] Keys keys(const Json& node, const Json& object) const;
@@ -54,11 +59,13 @@ class Schema {
 
     /// Every key in the order of the schema, sections before what they hold.
     [[nodiscard]] std::vector<SchemaKey> all_keys() const;
-    /// The key that another program calls `alias`: one of that section where it has one.
+    /// The key that another program calls `alias`: one of that section, or in one of its own, where
+    /// it has one.
     [[nodiscard]] std::optional<SchemaKey> key_of_alias(std::string_view alias,
                                                         std::string_view section = "") const;
 
   private:
+    [[nodiscard]] const Json* type_of(const Keys& keys, const Json& object) const;
     /// The node, what its "$ref" names, and so on: each adds keys to the one after it.
     [[nodiscard]] std::vector<const Json*> references(const Json& node) const;
     void collect(const Json& node, const std::string& key, const std::string& variant, int depth,

@@ -44,7 +44,7 @@ Json training_section() {
 }
 
 /// What structs say, laid out as the schema is.
-Json said(const evolve::TaskRegistry& tasks) {
+Json said(const evolve::TaskRegistry& tasks, const evolve::GenomeRegistry& genomes) {
     const distributed::Experiment experiment;
     Json properties;
     properties["run"]["properties"]["seed"] = initially(experiment.seed);
@@ -60,6 +60,8 @@ Json said(const evolve::TaskRegistry& tasks) {
     properties["species"] = section<evolve::SpeciesSettings>();
     properties["islands"] = section<evolve::IslandSettings>();
     properties["task"]["x-variants"] = tasks.schema();
+    properties["genome"]["properties"]["type"] = initially(experiment.genome);
+    properties["genome"]["x-variants"] = genomes.schema();
     properties["training"] = training_section();
     properties["splice"] = section<evolve::SpliceSettings>();
     properties["mutation"] = section<evolve::MutationSettings>();
@@ -129,9 +131,10 @@ class Merge {
 
 }  // namespace
 
-void add_settings(Json& schema, const evolve::TaskRegistry& tasks) {
+void add_settings(Json& schema, const evolve::TaskRegistry& tasks,
+                  const evolve::GenomeRegistry& genomes) {
     Merge merge(schema);
-    merge(schema, said(tasks), "config");
+    merge(schema, said(tasks, genomes), "config");
 }
 
 }  // namespace cambrian::launch

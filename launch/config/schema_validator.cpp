@@ -61,7 +61,7 @@ class Check {
             if (known != keys.properties.end())
                 this->value(*known->second, child, below(path, name));
             else if (!keys.open)
-                unknown(keys, name, value, path);
+                unknown(keys, name, path);
         }
     }
 
@@ -134,12 +134,12 @@ class Check {
                                       hint));
     }
 
-    [[noreturn]] void unknown(const Schema::Keys& keys, const std::string& name, const Json& value,
+    [[noreturn]] void unknown(const Schema::Keys& keys, const std::string& name,
                               const std::string& path) const {
         std::vector<std::string> names;
         for (const auto& [known, node] : keys.properties) names.push_back(known);
         std::string place = path.empty() ? "the config" : path;
-        if (keys.chosen) place += fmt::format(" of type \"{}\"", value["type"].get<std::string>());
+        if (keys.chosen) place += fmt::format(" of type \"{}\"", keys.variant);
         const std::string key = below(path, shortened(name));
         throw ConfigError(fmt::format("{}: {} is not a known key ({} has: {}) {}", origins_.of(key),
                                       key, place, names.empty() ? "no keys" : joined(names),

@@ -13,9 +13,9 @@ namespace cambrian::launch {
 namespace {
 
 // What only evolution reads.
-constexpr std::array evolution{"population", "strategy",   "steady_state", "selection",
-                               "species",    "age_layers", "islands",      "learning",
-                               "splice",     "mutation",   "distributed",  "checkpoint"};
+constexpr std::array evolution{"population", "strategy",    "steady_state", "selection", "species",
+                               "age_layers", "islands",     "learning",     "splice",    "mutation",
+                               "genome",     "distributed", "checkpoint"};
 
 /// Those of them that a config holds.
 std::vector<std::string> evolution_in(const Json& json) {

@@ -471,10 +471,11 @@ class CommandLine {
 }  // namespace
 
 int run_program(const std::vector<std::string>& arguments, const evolve::TaskRegistry& tasks,
-                std::ostream& out, std::ostream& err, const evolve::StrategyRegistry& strategies) {
+                std::ostream& out, std::ostream& err, const evolve::StrategyRegistry& strategies,
+                const evolve::GenomeRegistry& genomes) {
     int code = exit_failed;
     try {
-        CommandLine command_line({tasks, out, err, strategies});
+        CommandLine command_line({tasks, out, err, strategies, genomes});
         code = command_line.run(arguments);
         // A full disk may only be told now.
         if (!out.flush() && launcher_rank() == 0)
@@ -498,7 +499,7 @@ int run_program(const std::vector<std::string>& arguments, const evolve::TaskReg
 namespace cambrian {
 
 int main(int argc, char** argv, const evolve::TaskRegistry& tasks,
-         const evolve::StrategyRegistry& strategies) {
+         const evolve::StrategyRegistry& strategies, const evolve::GenomeRegistry& genomes) {
     try {
         launch::open_standard_descriptors();
     } catch (const Error& error) {
@@ -506,7 +507,7 @@ int main(int argc, char** argv, const evolve::TaskRegistry& tasks,
         return exit_failed;
     }
     const std::vector<std::string> arguments(argv + std::min(argc, 1), argv + argc);
-    return launch::run_program(arguments, tasks, std::cout, std::cerr, strategies);
+    return launch::run_program(arguments, tasks, std::cout, std::cerr, strategies, genomes);
 }
 
 }  // namespace cambrian

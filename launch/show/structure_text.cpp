@@ -107,6 +107,13 @@ Json network_json(const distributed::NetworkFile& file) {
     json["link_genes"] = Json::array();
     for (const evolve::Gene& g : genome.link_genes) json["link_genes"].push_back(gene(g));
     json["head_gene"] = gene(genome.head_gene);
+    for (const evolve::NeuronGenes& genes : genome.neuron_genes) {
+        Json layer{
+            {"slot", genes.slot}, {"neurons", Json::array()}, {"connections", Json::array()}};
+        for (const evolve::Gene& g : genes.neurons) layer["neurons"].push_back(gene(g));
+        for (const evolve::Gene& g : genes.connections) layer["connections"].push_back(gene(g));
+        json["neuron_genes"].push_back(std::move(layer));
+    }
     json["preparation"] = file.preparation ? evolve::to_json(*file.preparation) : Json(nullptr);
     json["identity"] =
         file.identity_json.empty() ? Json(nullptr) : json_text::parse_ordered(file.identity_json);

@@ -47,8 +47,9 @@ PreparedTrial prepared_trial(const TrialsContext& context, const Schema& schema,
                              ResolvedConfig config) {
     auto task = make_task(config, context.tasks);
     Founder founder = make_founder(config, *task);
-    distributed::Experiment experiment = make_experiment(
-        config, schema, std::move(task), std::move(founder), Purpose::evolve, context.strategies);
+    distributed::Experiment experiment =
+        make_experiment(config, schema, std::move(task), std::move(founder), Purpose::evolve,
+                        context.strategies, context.genomes);
     return {std::move(config), std::move(experiment)};
 }
 

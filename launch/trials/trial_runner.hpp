@@ -8,6 +8,7 @@
 
 #include "cambrian/evolve/strategy/strategy.hpp"
 #include "cambrian/evolve/tasks/task.hpp"
+#include "cambrian/evolve/variation/genome_kind.hpp"
 #include "cambrian/launch/config/schema.hpp"
 #include "cambrian/launch/trials/trial.hpp"
 
@@ -27,6 +28,7 @@ struct TrialsOptions {
 struct TrialsContext {
     const evolve::TaskRegistry& tasks;
     const evolve::StrategyRegistry& strategies;
+    const evolve::GenomeRegistry& genomes;
     std::ostream& out;
     std::ostream& err;
 };

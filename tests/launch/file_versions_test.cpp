@@ -110,6 +110,20 @@ TEST(FileVersions, TensorsOfANetworkAreRead) {
     EXPECT_EQ(file.fitness, 2.3524460792541504);
 }
 
+TEST(FileVersions, GenesOfNeuronsAreRead) {
+    const fs::path network = golden("network_2_neat.cmb");
+    const distributed::NetworkFile file = distributed::read_network(network);
+    ASSERT_EQ(file.genome.neuron_genes.size(), 1U);
+    const evolve::NeuronGenes& genes = file.genome.neuron_genes[0];
+    ASSERT_EQ(genes.neurons.size(), 5U);
+    ASSERT_EQ(genes.connections.size(), 14U);
+    EXPECT_EQ(genes.neurons[4].id.hex(), "482dcc7b9c336beeddc371a2b2686d78");
+    EXPECT_EQ(genes.connections[13].born, 357U);
+    const Result result = run({"evaluate", network.string(), "--set", "engine.backend=cpu"});
+    EXPECT_EQ(result.code, 0) << result.err;
+    EXPECT_THAT(result.out, HasSubstr("fitness 3.46307"));
+}
+
 TEST(FileVersions, AMeshIsEvaluatedThoughItsRunInsertedLayers) {
     const Result result = run({"evaluate", golden("network_1_mesh.cmb").string(), "--episodes", "3",
                                "--set", "engine.backend=cpu"});

@@ -65,6 +65,10 @@ TEST(Determinism, CartPoleIsTheSameHoweverItIsSpread) {
     expect_one_result(cart_pole_experiment({}));
 }
 
+TEST(Determinism, NeatIsTheSameHoweverItIsSpread) {
+    expect_one_result(neat_experiment({}));
+}
+
 TEST(Determinism, CallbackIsTheSameHoweverItIsSpread) {
     expect_one_result(callback_experiment({}, sum_task()));
 }

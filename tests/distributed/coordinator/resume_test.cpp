@@ -86,6 +86,15 @@ TEST(Resume, InterruptsChangeNoByteOfAStochasticTask) {
     EXPECT_EQ(expected, results_of(experiment.directory));
 }
 
+TEST(Resume, InterruptsChangeNoByteOfNeat) {
+    const TemporaryDirectory place;
+    Experiment experiment = neat_experiment(place.path() / "pieces");
+    experiment.stop.generations = 8;
+    const std::string expected = uninterrupted(experiment, place.path() / "whole");
+    EXPECT_GT(run_in_pieces(experiment, 5), 0);
+    EXPECT_EQ(results_of(experiment.directory), expected);
+}
+
 TEST(Resume, InterruptsChangeNoByteOfTheSteadyState) {
     const TemporaryDirectory place;
     Experiment experiment = xor_experiment({});

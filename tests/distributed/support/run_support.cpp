@@ -141,6 +141,25 @@ Experiment cart_pole_experiment(const std::filesystem::path& directory) {
     return experiment;
 }
 
+Experiment neat_experiment(const std::filesystem::path& directory) {
+    Experiment experiment = cart_pole_experiment(directory);
+    const evolve::TaskSignature signature = experiment.task->signature();
+    evolve::VariationSettings& variation = experiment.variation;
+    variation.founder =
+        blueprint_from_json(nlohmann::json::parse(R"({"layers": [{"type": "neurons"}]})"),
+                            signature.observations, signature.outputs);
+    experiment.genome = "neat";
+    variation.kind = evolve::standard_genomes().make(
+        nlohmann::json::parse(R"({"type": "neat", "feed_forward": false, "delay_rate": 0.3,
+            "node_add_rate": 0.3, "connection_add_rate": 0.3, "node_delete_rate": 0.05,
+            "connection_delete_rate": 0.1, "connection_toggle_rate": 0.1, "average_rate": 0.2,
+            "activation_rate": 0.1, "activations": ["tanh", "gauss"],
+            "initial_connection_rate": 0.7})"),
+        {.mutation = {}, .splice = {}, .limits = variation.limits});
+    variation.splice.rate = 0.6F;
+    return experiment;
+}
+
 Experiment long_cart_pole_experiment(const std::filesystem::path& directory) {
     Experiment experiment = cart_pole_experiment(directory);
     experiment.task = standard_task(R"({"type": "cart_pole", "episodes": 2, "steps": 500,

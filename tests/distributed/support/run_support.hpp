@@ -48,6 +48,8 @@ class RecordingReporter final : public Reporter {
 /// Small experiments with every mutation at work.
 [[nodiscard]] Experiment xor_experiment(const std::filesystem::path& directory);
 [[nodiscard]] Experiment cart_pole_experiment(const std::filesystem::path& directory);
+/// Single neurons as genes, with connections that look back.
+[[nodiscard]] Experiment neat_experiment(const std::filesystem::path& directory);
 [[nodiscard]] Experiment callback_experiment(const std::filesystem::path& directory,
                                              std::shared_ptr<const evolve::Task> task);
 /// Fitness from the network's answer to one row: higher sums are fitter.

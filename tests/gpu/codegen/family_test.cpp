@@ -1,12 +1,15 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
+#include <functional>
 #include <nlohmann/json.hpp>
 
 #include "cambrian/engine/cpu/cpu_backend.hpp"
 #include "cambrian/evolve/evaluation/evaluator.hpp"
 #include "cambrian/evolve/variation/mutation.hpp"
+#include "cambrian/evolve/variation/variation.hpp"
 #include "cambrian/tests/support/neuron_networks.hpp"
 #include "cambrian/tests/support/vulkan_device.hpp"
 
@@ -90,6 +93,56 @@ TEST(VulkanFamily, NeuronsBalanceAsOnTheCpu) {
                                                           .delayed = 0.2F,
                                                           .continuous = continuous},
                                                          i));
+    expect_the_evaluations_of_the_cpu(*task, genomes, Math::strict);
+}
+
+/// What 20 generations of NEAT, each of the better half of the one before, come to.
+std::vector<Genome> evolved_by_neat(const Task& task, std::uint64_t size) {
+    const TaskSignature signature = task.signature();
+    VariationSettings settings;
+    settings.founder =
+        blueprint_from_json(nlohmann::json::parse(R"({"layers": [{"type": "neurons"}]})"),
+                            signature.observations, signature.outputs);
+    settings.kind = standard_genomes().make(
+        nlohmann::json::parse(R"({"type": "neat", "feed_forward": false, "delay_rate": 0.2,
+            "node_add_rate": 0.3, "connection_add_rate": 0.3, "activation_rate": 0.1,
+            "activations": ["tanh", "gauss", "sin", "relu"]})"),
+        {.mutation = {}, .splice = {}, .limits = {.time = true}});
+    const Variation variation(5, settings);
+    const auto cpu = make_cpu_backend({.threads = 2, .math = Math::strict});
+    Evaluator evaluator(*cpu, task, 3, Family::interpreted);
+    std::vector<std::pair<double, Genome>> members;
+    for (BirthId id = 0; id < size; ++id)
+        members.emplace_back(0.0, variation.materialise({id, Recipe::sample, {}}, {}).genome);
+    for (std::uint64_t generation = 0; generation < 20; ++generation) {
+        std::vector<const Genome*> genomes;
+        for (const auto& member : members) genomes.push_back(&member.second);
+        const auto evaluations = evaluator.evaluate(genomes, {.round = generation});
+        for (std::size_t i = 0; i < size; ++i) members[i].first = evaluations[i].fitness;
+        std::ranges::stable_sort(members, std::greater<>(), &std::pair<double, Genome>::first);
+        for (std::size_t i = size / 2; i < size; ++i) {
+            const std::size_t first = (i * 7) % (size / 2);
+            const std::size_t second = std::min(first + 1 + i % 3, size / 2 - 1);
+            const Birth birth{(generation + 1) * size + i,
+                              Recipe::vary,
+                              {{0, members[first].first, {}}, {1, members[second].first, {}}}};
+            const std::array<const Genome*, 2> parents{&members[first].second,
+                                                       &members[second].second};
+            members[i].second = variation.materialise(birth, parents).genome;
+        }
+    }
+    std::vector<Genome> result;
+    for (auto& member : members) result.push_back(std::move(member.second));
+    return result;
+}
+
+TEST(VulkanFamily, WhatNeatEvolvesBalancesAsOnTheCpu) {
+    const auto task = task_of(
+        R"({"type": "cart_pole", "episodes": 3, "steps": 40, "validation": {"episodes": 3}})");
+    const std::vector<Genome> genomes = evolved_by_neat(*task, 40);
+    EXPECT_TRUE(std::ranges::any_of(genomes, [](const Genome& genome) {
+        return Network(genome.blueprint).stateful() && genome.weights.size() > 20;
+    }));
     expect_the_evaluations_of_the_cpu(*task, genomes, Math::strict);
 }
 

@@ -1,0 +1,67 @@
+#include "cambrian/evolve/variation/genome_kind.hpp"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "cambrian/engine/core/contract.hpp"
+#include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/core/message_text.hpp"
+
+namespace cambrian::evolve {
+
+GenomeType neat_genome();
+GenomeType volumetric_genome();
+
+void GenomeRegistry::add(GenomeType type) {
+    CAMBRIAN_ASSERT(type.make != nullptr);
+    std::string name = type.name;
+    const auto [position, added] = types_.try_emplace(std::move(name), std::move(type));
+    if (!added) {
+        throw ConfigError(fmt::format(
+            "genome type \"{}\" is registered twice (the name is taken) choose another name",
+            position->first));
+    }
+}
+
+std::shared_ptr<const GenomeKind> GenomeRegistry::make(const nlohmann::json& settings,
+                                                       const GenomeContext& context) const {
+    const std::string type = settings.value("type", std::string());
+    const auto found = types_.find(type);
+    if (found == types_.end()) {
+        throw ConfigError(fmt::format("genome.type is \"{}\" (known: {}) {}", type, joined(names()),
+                                      nearest_hint(type, names())));
+    }
+    return found->second.make(settings, context);
+}
+
+std::vector<std::string> GenomeRegistry::names() const {
+    std::vector<std::string> result;
+    for (const auto& entry : types_) {
+        result.push_back(entry.first);
+    }
+    return result;
+}
+
+nlohmann::ordered_json GenomeRegistry::schema() const {
+    auto result = nlohmann::ordered_json::object();
+    for (const auto& [name, type] : types_) {
+        nlohmann::ordered_json& node = result[name];
+        node["description"] = type.meaning;
+        node["properties"] = nlohmann::ordered_json::object();
+        if (type.describe != nullptr) {
+            type.describe(node);
+        }
+    }
+    return result;
+}
+
+GenomeRegistry standard_genomes() {
+    GenomeRegistry registry;
+    registry.add(volumetric_genome());
+    registry.add(neat_genome());
+    return registry;
+}
+
+}  // namespace cambrian::evolve

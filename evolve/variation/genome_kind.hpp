@@ -1,0 +1,90 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cambrian/evolve/variation/mutation.hpp"
+#include "cambrian/evolve/variation/splice.hpp"
+
+namespace cambrian::evolve {
+
+/// What the genes of a run are, and how children come from parents. Const, for any thread; draws
+/// come from the given streams alone, and what comes of them is the same bits on every machine.
+class GenomeKind {
+  public:
+    virtual ~GenomeKind() = default;
+    /// Its name in configs.
+    [[nodiscard]] virtual std::string_view type() const = 0;
+
+    /// A genome of any kind as one of this kind: genes that it lacks are those of founders, and
+    /// those that this kind has not are dropped. Throws ConfigError for a network that no genome
+    /// of this kind holds.
+    [[nodiscard]] virtual Genome adopt(Genome genome) const = 0;
+    /// The structure of a founder. @param whole what adopt() made of the founders' blueprint.
+    [[nodiscard]] virtual SharedStructure found(RandomStream& rng, const SharedStructure& whole,
+                                                std::uint64_t birth) const = 0;
+    /// Begins the plan of a founder with weights of its own.
+    virtual void draw_weights(RandomStream& rng, SharedStructure founder,
+                              ChildPlan& child) const = 0;
+    /// Lets the weights of a founder differ from those of a network that it starts from.
+    virtual void disturb(RandomStream& rng, ChildPlan& child) const = 0;
+
+    /// Makes a plan that has begun with the first parent, the fitter one, that of a child of two.
+    virtual void cross(RandomStream& rng, ChildPlan& child, double first_fitness,
+                       const SharedStructure& second, double second_fitness) const = 0;
+    virtual void mutate_structure(RandomStream& rng, ChildPlan& child,
+                                  std::uint64_t birth) const = 0;
+    /// For a plan whose structure is final.
+    virtual void mutate_weights(RandomStream& rng, ChildPlan& child) const = 0;
+    /// Whether children have graphs that no parent has, beyond activations and what is enabled.
+    [[nodiscard]] virtual bool makes_structures() const = 0;
+};
+
+/// What a kind of genome is made of beside its own settings.
+struct GenomeContext {
+    MutationSettings mutation;
+    SpliceSettings splice;
+    GenomeLimits limits;
+};
+
+/// The kind whose genes are layers and links, which mutation and splice are about.
+[[nodiscard]] std::shared_ptr<const GenomeKind> make_volumetric(const GenomeContext& context);
+
+/// A kind of genome as configs name it.
+struct GenomeType {
+    std::string name;
+    std::string meaning;  ///< A line for those who choose one.
+    /// @param settings the section "genome". Refuses wrong settings itself.
+    std::function<std::shared_ptr<const GenomeKind>(const nlohmann::json& settings,
+                                                    const GenomeContext& context)>
+        make;
+    /// Adds what the schema of configs says of its keys ("properties"), see
+    /// field_json::describe_fields.
+    std::function<void(nlohmann::ordered_json& schema)> describe;
+};
+
+/// Kinds of genomes by `genome.type`, passed by value: a program adds its own.
+class GenomeRegistry {
+  public:
+    /// Throws ConfigError when the name is taken.
+    void add(GenomeType type);
+    /// Throws ConfigError naming the nearest type, or what the type throws.
+    [[nodiscard]] std::shared_ptr<const GenomeKind> make(const nlohmann::json& settings,
+                                                         const GenomeContext& context) const;
+    [[nodiscard]] std::vector<std::string> names() const;
+    /// What the schema of configs says of the types: "x-variants".
+    [[nodiscard]] nlohmann::ordered_json schema() const;
+
+  private:
+    std::map<std::string, GenomeType, std::less<>> types_;
+};
+
+/// The kinds that come with Cambrian: volumetric and neat.
+[[nodiscard]] GenomeRegistry standard_genomes();
+
+}  // namespace cambrian::evolve

@@ -1,0 +1,105 @@
+#include <fmt/format.h>
+
+#include <array>
+#include <nlohmann/json.hpp>
+#include <string_view>
+#include <utility>
+
+#include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/core/json/field_json.hpp"
+#include "cambrian/evolve/variation/genome_kind.hpp"
+#include "cambrian/evolve/variation/neat/neat_kind.hpp"
+
+namespace cambrian::evolve {
+
+namespace {
+
+void check_values(const ValueSettings& values, std::string_view key, float least) {
+    if (values.perturb_rate + values.replace_rate > 1.0F) {
+        throw ConfigError(fmt::format(
+            "genome.{0}.perturb_rate is {1} and genome.{0}.replace_rate {2} (a value does one or "
+            "the other, so that they add up to 1 at most) lower one of them",
+            key, values.perturb_rate, values.replace_rate));
+    }
+    if (values.least > values.largest || values.mean < values.least ||
+        values.mean > values.largest || values.least < least) {
+        throw ConfigError(fmt::format(
+            "genome.{0}.least is {1}, its mean {2} and its largest {3} (they are in that order{4}) "
+            "change one of them",
+            key, values.least, values.mean, values.largest,
+            static_cast<double>(least) > ValueSettings::any.min ? fmt::format(", {} or more", least)
+                                                                : ""));
+    }
+}
+
+[[noreturn]] void refuse(std::string_view section, std::string_view key, const std::string& value,
+                         std::string_view hint) {
+    throw ConfigError(
+        fmt::format("{}.{} is {} (genome.type is \"neat\", which does not read it) leave it out{}",
+                    section, key, value, hint));
+}
+
+/// Refuses keys of a section that another kind of genome reads.
+template <class Settings>
+void refuse_others(const Settings& settings, std::string_view section, std::string_view spared,
+                   std::string_view hint) {
+    nlohmann::ordered_json given;
+    nlohmann::ordered_json usual;
+    field_json::write_fields(given, settings);
+    field_json::write_fields(usual, Settings());
+    for (const auto& [key, value] : given.items()) {
+        if (key != spared && value != usual[key]) {
+            refuse(section, key, value.dump(), hint);
+        }
+    }
+}
+
+void check(const NeatSettings& settings, const GenomeContext& context) {
+    constexpr float least_time_constant = 1e-3F;
+    check_values(settings.weight, "weight", static_cast<float>(ValueSettings::any.min));
+    check_values(settings.bias, "bias", static_cast<float>(ValueSettings::any.min));
+    check_values(settings.time_constant, "time_constant", least_time_constant);
+    for (const auto& [empty, key] : std::array<std::pair<bool, const char*>, 2>{
+             {{settings.activations.empty(), "activations"},
+              {settings.aggregations.empty(), "aggregations"}}}) {
+        if (empty) {
+            throw ConfigError(fmt::format(
+                "genome.{} is empty (new neurons choose from it) name one at least", key));
+        }
+    }
+    if (!settings.feed_forward && !context.limits.time) {
+        throw ConfigError(
+            "genome.feed_forward is false (the task has no time: nothing comes before or after) "
+            "set it to true, or give the task time");
+    }
+    constexpr std::string_view hint = ", and see 'cambrian explain genome'";
+    refuse_others(context.mutation, "mutation", "", hint);
+    const float insertion = context.mutation.layer_insert_rate;
+    if (insertion != 0.0F && insertion != MutationSettings().layer_insert_rate) {
+        refuse("mutation", "layer_insert_rate", fmt::format("{}", insertion), hint);
+    }
+    refuse_others(context.splice, "splice", "rate",
+                  "; of two parents tell genome.average_rate and genome.disabled_rate");
+}
+
+}  // namespace
+
+/// `{"type": "neat"}`: neurons and connections are genes, see NeatSettings.
+GenomeType neat_genome() {
+    const auto make = [](const nlohmann::json& json, const GenomeContext& context) {
+        static constexpr std::array<std::string_view, 1> others{"type"};
+        NeatSettings settings;
+        field_json::read_fields(settings, json, "genome", others);
+        check(settings, context);
+        return make_neat(std::move(settings));
+    };
+    const auto describe = [](nlohmann::ordered_json& schema) {
+        field_json::describe_fields<NeatSettings>(schema["properties"]);
+    };
+    return {"neat",
+            "Single neurons and connections, in each layer \"neurons\" of the network (Stanley and "
+            "Miikkulainen 2002); of the sections splice and mutation it reads splice.rate alone.",
+            make, describe};
+}
+
+}  // namespace cambrian::evolve

@@ -1,0 +1,15 @@
+#pragma once
+
+#include <memory>
+
+#include "cambrian/evolve/variation/genome_kind.hpp"
+#include "cambrian/evolve/variation/neat/neat_settings.hpp"
+
+namespace cambrian::evolve {
+
+/// Genes are neurons and connections (Stanley and Miikkulainen 2002), in each layer of neurons that
+/// the network of a config has; other layers keep their structure.
+/// @param settings that were checked.
+[[nodiscard]] std::shared_ptr<const GenomeKind> make_neat(NeatSettings settings);
+
+}  // namespace cambrian::evolve

@@ -1,0 +1,163 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "cambrian/engine/core/error.hpp"
+#include "cambrian/evolve/runs/network_file.hpp"
+#include "cambrian/tests/launch/launch_support.hpp"
+
+// The section "genome" of a config, and what comes of it.
+namespace cambrian::launch {
+namespace {
+
+using test::Result;
+using test::run;
+using test::TemporaryDirectory;
+using testing::AllOf;
+using testing::HasSubstr;
+
+std::string write_neat(const TemporaryDirectory& directory) {
+    return directory.write("neat.json", R"({
+        "run": {"directory": ")" + directory.file("run") +
+                                            R"(", "stop": {"generations": 6}},
+        "engine": {"backend": "cpu"}, "population": {"size": 40}, "task": {"type": "xor"},
+        "genome": {"type": "neat", "node_add_rate": 0.5, "connection_add_rate": 0.5},
+        "network": {"layers": [{"type": "neurons"}]}})");
+}
+
+void expect_refused(const TemporaryDirectory& directory, const std::vector<std::string>& settings,
+                    const std::string& text) {
+    std::vector<std::string> arguments{"evolve", write_neat(directory), "--dry-run"};
+    for (const std::string& setting : settings) {
+        arguments.emplace_back("--set");
+        arguments.push_back(setting);
+    }
+    const Result result = run(arguments);
+    EXPECT_EQ(result.code, 2) << text << "\n" << result.out;
+    EXPECT_THAT(result.err, HasSubstr(text));
+}
+
+TEST(GenomeConfig, EvolvesAndReadsNeat) {
+    const TemporaryDirectory directory;
+    const Result evolved = run({"evolve", write_neat(directory), "--quiet"});
+    ASSERT_EQ(evolved.code, 0) << evolved.err;
+    const std::string best = directory.file("run/best.cmb");
+    const distributed::NetworkFile file = distributed::read_network(best);
+    ASSERT_EQ(file.genome.neuron_genes.size(), 1U);
+    EXPECT_EQ(run({"evaluate", best, "--set", "engine.backend=cpu"}).code, 0);
+    EXPECT_EQ(run({"inspect", best}).code, 0);
+    // Genes go to safetensors and back.
+    const std::string tensors = directory.file("best.safetensors");
+    ASSERT_EQ(run({"convert", best, tensors}).code, 0);
+    const std::string back = directory.file("back.cmb");
+    ASSERT_EQ(run({"convert", tensors, back}).code, 0);
+    EXPECT_EQ(distributed::read_network(back).genome, file.genome);
+    // And into another run.
+    const Result second =
+        run({"evolve", write_neat(directory), "--quiet", "--set", "network.initial=" + best,
+             "--set", "network.layers=null", "--set", "run.directory=" + directory.file("second")});
+    EXPECT_EQ(second.code, 0) << second.err;
+    EXPECT_GE(distributed::read_network(directory.file("second/best.cmb")).fitness, file.fitness);
+}
+
+TEST(GenomeConfig, TranslatesNamesOfOtherPrograms) {
+    const TemporaryDirectory directory;
+    for (const auto& [theirs, ours] : std::vector<std::pair<std::string, std::string>>{
+             {"conn_add_prob", "connection_add_rate"},
+             {"node_add_prob", "node_add_rate"},
+             {"conn_delete_prob", "connection_delete_rate"},
+             {"node_delete_prob", "node_delete_rate"},
+             {"enabled_mutate_rate", "connection_toggle_rate"},
+             {"weight_mutate_rate", "weight.perturb_rate"},
+             {"weight_mutate_power", "weight.power"},
+             {"weight_replace_rate", "weight.replace_rate"},
+             {"weight_init_stdev", "weight.deviation"},
+             {"bias_mutate_power", "bias.power"},
+             {"bias_max_value", "bias.largest"},
+             {"activation_options", "activations"},
+             {"activation_default", "activations"},
+             {"activation_mutate_rate", "activation_rate"},
+             {"aggregation_options", "aggregations"},
+             {"initial_connection", "initial_connection_rate"}}) {
+        expect_refused(directory, {"genome." + theirs + "=1"},
+                       "Cambrian calls it genome." + ours + " of type neat");
+    }
+    expect_refused(directory, {"genome.node_ad_rate=1"}, "did you mean genome.node_add_rate?");
+}
+
+TEST(GenomeConfig, RefusesWhatDoesNotFit) {
+    const TemporaryDirectory directory;
+    expect_refused(directory, {"genome.type=neet"}, "known: neat, volumetric");
+    expect_refused(
+        directory, {"genome={\"node_add_rate\": 1}"},
+        "genome.node_add_rate is not a known key (genome of type \"volumetric\" has: type)");
+    expect_refused(directory, {"genome.node_add_rate=2"}, "a number at least 0.0 and at most 1.0");
+    expect_refused(directory, {"genome.weight.noise=\"normall\""}, "did you mean \"normal\"?");
+    expect_refused(directory, {"genome.feed_forward=false"}, "the task has no time");
+    expect_refused(
+        directory, {"mutation.weight_power=0.5"},
+        "mutation.weight_power is 0.5 (genome.type is \"neat\", which does not read it)");
+    expect_refused(directory, {"mutation.layer_insert_rate=0.5"},
+                   "mutation.layer_insert_rate is 0.5 (genome.type is \"neat\"");
+    expect_refused(directory, {"splice.mode=point"}, "splice.mode is \"point\"");
+    expect_refused(directory, {"network.layers=[{\"type\": \"dense\"}]"},
+                   "the network has no layer of single neurons");
+    expect_refused(
+        directory,
+        {"islands.count=2", "islands.overrides=[{}, {\"genome\": {\"type\": \"volumetric\"}}]"},
+        "islands exchange genomes");
+}
+
+TEST(GenomeConfig, MayDifferBetweenIslands) {
+    const TemporaryDirectory directory;
+    const Result result =
+        run({"evolve", write_neat(directory), "--quiet", "--set", "islands.count=2", "--set",
+             "islands.overrides=[{}, {\"genome\": {\"type\": \"neat\", \"node_add_rate\": 0}}]"});
+    EXPECT_EQ(result.code, 0) << result.err;
+}
+
+TEST(GenomeConfig, IsExplained) {
+    EXPECT_THAT(run({"explain", "genome.node_add_rate"}).out,
+                AllOf(HasSubstr("0.03"), HasSubstr("Exact for the activation identity")));
+    EXPECT_THAT(run({"explain", "genome.time_constant.least"}).out, HasSubstr("0.1"));
+    EXPECT_THAT(run({"explain", "genome.type"}).out, HasSubstr("volumetric"));
+}
+
+TEST(GenomeConfig, TakesTheKindsOfAProgram) {
+    evolve::GenomeRegistry genomes = evolve::standard_genomes();
+    genomes.add({"mine", "A kind of this test.",
+                 [](const nlohmann::json& settings, const evolve::GenomeContext& context) {
+                     evolve::GenomeContext own = context;
+                     own.mutation.weight_power = settings.at("boldness").get<float>();
+                     return make_volumetric(own);
+                 },
+                 [](nlohmann::ordered_json& schema) {
+                     schema["properties"]["boldness"] = {{"type", "number"},
+                                                         {"default", 0.5},
+                                                         {"x-class", "identity"},
+                                                         {"description", "Of this test."}};
+                 }});
+    EXPECT_THROW(genomes.add({"mine", "",
+                              [](const nlohmann::json&, const evolve::GenomeContext& c) {
+                                  return make_volumetric(c);
+                              },
+                              nullptr}),
+                 ConfigError);
+    const TemporaryDirectory directory;
+    std::ostringstream out;
+    std::ostringstream err;
+    const int code =
+        run_program({"evolve", test::write_xor(directory), "--quiet", "--set", "genome.type=mine"},
+                    evolve::standard_tasks(), out, err, evolve::standard_strategies(), genomes);
+    EXPECT_EQ(code, 0) << err.str();
+    std::ostringstream config;
+    EXPECT_EQ(run_program({"explain", "genome.boldness"}, evolve::standard_tasks(), config, err,
+                          evolve::standard_strategies(), genomes),
+              0);
+    EXPECT_THAT(config.str(), HasSubstr("Of this test."));
+}
+
+}  // namespace
+}  // namespace cambrian::launch
