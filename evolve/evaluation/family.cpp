@@ -8,7 +8,9 @@ namespace {
 /// Activations and toggles do not change the graph of a network.
 bool makes_structures(const MutationSettings& mutation) {
     return mutation.layer_type_rate > 0.0F || mutation.layer_insert_rate > 0.0F ||
-           mutation.link_add_rate > 0.0F || mutation.link_drop_rate > 0.0F;
+           mutation.link_add_rate > 0.0F || mutation.link_drop_rate > 0.0F ||
+           mutation.layer_remove_rate > 0.0F || mutation.layer_widen_rate > 0.0F ||
+           mutation.layer_deepen_rate > 0.0F || mutation.layer_field_rate > 0.0F;
 }
 
 }  // namespace

@@ -33,6 +33,8 @@ struct VolumetricGenome {
     std::vector<Gene> link_genes;  ///< One for each link, in the order of blueprint.links.
     Gene head_gene;
     std::vector<float> weights;
+    /// Its own deviation of the noise on weights, where that evolves; 0: that of the settings.
+    float weight_power = 0.0F;
 
     bool operator==(const VolumetricGenome&) const = default;
 };

@@ -10,6 +10,7 @@ namespace cambrian::evolve {
 namespace {
 
 constexpr std::uint32_t genome_format = 1;
+constexpr std::uint32_t format_with_power = 2;  // ends with the genome's own weight_power
 constexpr std::uint64_t gene_bytes = 24;
 
 void write(ArchiveWriter& writer, const Gene& gene) {
@@ -38,12 +39,16 @@ void read(ArchiveReader& reader, std::vector<Gene>& genes) {
 
 std::vector<std::byte> encode(const Genome& genome, std::span<const float> weights) {
     ArchiveWriter writer;
-    writer.write(genome_format);
+    const bool has_power = genome.weight_power > 0.0F;
+    writer.write(has_power ? format_with_power : genome_format);
     writer.write(genome.blueprint);
     write(writer, genome.slot_genes);
     write(writer, genome.link_genes);
     write(writer, genome.head_gene);
     writer.write(weights);
+    if (has_power) {
+        writer.write(genome.weight_power);
+    }
     return writer.take();
 }
 
@@ -62,9 +67,9 @@ Genome decode_genome(std::span<const std::byte> bytes, std::string_view source) 
     ArchiveReader reader(bytes, std::string(source));
     std::uint32_t found = 0;
     reader.read(found);
-    if (found != genome_format) {
+    if (found != genome_format && found != format_with_power) {
         reader.fail("the genome has format " + std::to_string(found) + ", this program reads " +
-                    std::to_string(genome_format));
+                    std::to_string(genome_format) + " and " + std::to_string(format_with_power));
     }
     Genome genome;
     reader.read(genome.blueprint);
@@ -72,6 +77,9 @@ Genome decode_genome(std::span<const std::byte> bytes, std::string_view source) 
     read(reader, genome.link_genes);
     read(reader, genome.head_gene);
     reader.read(genome.weights);
+    if (found == format_with_power) {
+        reader.read(genome.weight_power);
+    }
     reader.finish();
     try {
         check(genome);

@@ -6,6 +6,8 @@
 
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/network/network.hpp"
+#include "cambrian/evolve/variation/new_layer.hpp"
+#include "cambrian/evolve/variation/weight_power.hpp"
 
 namespace cambrian::evolve {
 
@@ -15,7 +17,15 @@ namespace {
 MutationSettings noise_on_all(MutationSettings settings) {
     settings.weight_rate = 1.0F;
     settings.weight_replace_rate = 0.0F;
+    settings.weight_power_change = 0.0F;
+    settings.weight_power_schedule = WeightPowerSchedule::constant;
     return settings;
+}
+
+/// Throws ConfigError where settings have no meaning together.
+void check_mutation(const MutationSettings& settings) {
+    check_new_layers(settings);
+    check_schedule(settings);
 }
 
 }  // namespace
@@ -51,6 +61,10 @@ Variation::Variation(std::uint64_t seed, VariationSettings settings)
     for (const std::string& type : settings_.mutation.layer_types) {
         static_cast<void>(
             fitted_layer(type, {1}, {1}));  // an unknown type throws now, not in a birth
+    }
+    check_mutation(settings_.mutation);
+    for (const IslandVariation& island : settings_.islands) {
+        check_mutation(island.mutation);
     }
 }
 
@@ -98,7 +112,7 @@ void Variation::plan(const Birth& birth, std::span<const SharedStructure* const>
     RandomStream rng(mutate_key_, birth.id);
     const MutationSettings& settings = mutation_of(birth);
     mutate_structure(rng, settings, settings_.limits, child, birth.id);
-    mutate_weights(rng, settings, child);
+    mutate_weights(rng, settings, child, birth.id);
 }
 
 std::span<const float> Variation::initial_weights() const {
