@@ -61,7 +61,7 @@ ShardEvaluator::ShardEvaluator(Backend& backend, const Experiment& experiment, b
       genomes_(backend.threads().threads()),
       variation_(experiment.seed, experiment.variation),
       on_backend_(
-          alone && backend.inherits()
+          alone && backend.inherits() && !variation_.reads_weights()
               ? std::make_unique<evolve::BackendChildren>(
                     backend, variation_, evolve::family_of(experiment.family, experiment.variation))
               : nullptr),

@@ -6,6 +6,7 @@
 
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/network/network.hpp"
+#include "cambrian/evolve/genome/alignment.hpp"
 #include "cambrian/evolve/variation/new_layer.hpp"
 #include "cambrian/evolve/variation/weight_power.hpp"
 
@@ -85,8 +86,14 @@ void Variation::materialise(const Birth& birth, std::span<const Individual* cons
         return parent < parents.size() ? std::span<const float>(parents[parent]->weights)
                                        : std::span<const float>();
     };
-    write_weights(plan, parents.empty() ? initial_weights() : weights(0), weights(1),
-                  child.weights);
+    std::vector<float> ordered;
+    std::span<const float> second = weights(1);
+    if (parents.size() == 2 && splice_of(birth).align == SpliceAlign::permutation) {
+        ordered = aligned_weights({parents[0]->structure->genome(), weights(0)},
+                                  {parents[1]->structure->genome(), second});
+        second = ordered;
+    }
+    write_weights(plan, parents.empty() ? initial_weights() : weights(0), second, child.weights);
     child.structure = std::move(plan.structure);
     child.row.reset();
 }
@@ -113,6 +120,14 @@ void Variation::plan(const Birth& birth, std::span<const SharedStructure* const>
     const MutationSettings& settings = mutation_of(birth);
     mutate_structure(rng, settings, settings_.limits, child, birth.id);
     mutate_weights(rng, settings, child, birth.id);
+}
+
+bool Variation::reads_weights() const {
+    const auto aligns = [](const SpliceSettings& splice) {
+        return splice.align != SpliceAlign::none;
+    };
+    return aligns(settings_.splice) ||
+           std::ranges::any_of(settings_.islands, aligns, &IslandVariation::splice);
 }
 
 std::span<const float> Variation::initial_weights() const {

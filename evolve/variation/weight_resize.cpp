@@ -45,8 +45,8 @@ class TensorResize {
             return;
         }
         const AxisChange change = change_of(before_[axis], after_[axis], axis >= first_centred_);
-        const std::int64_t old_part = elements(before_, axis + 1);
-        const std::int64_t part = elements(after_, axis + 1);
+        const std::int64_t old_part = elements_from(before_, axis + 1);
+        const std::int64_t part = elements_from(after_, axis + 1);
         edit(first, change.removed * old_part, change.added * part);
         for (std::int64_t i = 0; i < change.kept; ++i) {
             resize(axis + 1, first + (change.added + i) * part);
@@ -57,14 +57,6 @@ class TensorResize {
     }
 
   private:
-    static std::int64_t elements(const std::vector<std::int64_t>& extents, std::size_t axis) {
-        std::int64_t product = 1;
-        for (; axis < extents.size(); ++axis) {
-            product *= extents[axis];
-        }
-        return product;
-    }
-
     void edit(std::int64_t first, std::int64_t erased, std::int64_t added) {
         if (erased == 0 && added == 0) {
             return;
@@ -112,7 +104,7 @@ void mute_new_inputs(const TensorAxes& before, const TensorAxes& after, std::spa
 TensorAxes link_axes(const Blueprint& blueprint, std::span<const Shape> shapes, const Link& link,
                      const ParameterSpec& parameter) {
     const auto target = shapes[static_cast<std::size_t>(link.target)].extents();
-    TensorAxes axes{{target.begin(), target.end()}, 0, target.size(), 0};
+    TensorAxes axes{{target.begin(), target.end()}, 0, target.size(), 0, 0};
     if (parameter.shape.rank() > 1) {
         const Shape row = link.source == input_port
                               ? input_row(blueprint)
@@ -204,11 +196,7 @@ class Resize {
         }
         std::vector<float> values = initial_values(spec);
         if (!comparable) {
-            std::int64_t erased = 1;
-            for (const std::int64_t extent : before.extents) {
-                erased *= extent;
-            }
-            edits_.push_back({at, erased, std::move(values)});
+            edits_.push_back({at, elements_from(before.extents, 0), std::move(values)});
             return true;
         }
         if (added_ == NewWeights::keep_function) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cambrian/engine/layers/any_layer.hpp"
+#include "cambrian/evolve/genome/tensor_axes.hpp"
 #include "cambrian/evolve/variation/child_plan.hpp"
 
 // Weights of layers that change their size: what both sizes have stays where it means the same.
@@ -16,19 +17,6 @@ enum class NewWeights : std::uint8_t {
     fresh,          ///< Initial values.
     keep_function,  ///< Those of new units initial values, those that read new units zero.
 };
-
-/// A parameter tensor as axes that grow by themselves: the gates, units and inputs of a matrix
-/// that stores them in two.
-struct TensorAxes {
-    std::vector<std::int64_t> extents;
-    std::size_t first_output = 0;  ///< Axes [first_output, last_output) number units.
-    std::size_t last_output = 1;
-    std::size_t first_centred = 0;  ///< Axes from it on grow at both ends: those of a kernel.
-};
-
-/// The axes of the `index`-th parameter of a layer whose input has rows of a shape.
-[[nodiscard]] TensorAxes tensor_axes(const AnyLayer& layer, std::size_t index,
-                                     const ParameterSpec& parameter, const Shape& row);
 
 /// Appends the edits that turn a tensor at `at` into one of other extents of the same number.
 /// @param values for all elements of the new tensor; those that it had before are not used.

@@ -1,58 +1,19 @@
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <ostream>
-#include <set>
 #include <vector>
 
-#include "cambrian/distributed/coordinator/checkpoint.hpp"
-#include "cambrian/distributed/experiment.hpp"
 #include "cambrian/engine/core/error.hpp"
-#include "cambrian/engine/io/container.hpp"
 #include "cambrian/evolve/runs/exit_code.hpp"
 #include "cambrian/evolve/runs/network_file.hpp"
-#include "cambrian/evolve/runs/run_directory.hpp"
+#include "cambrian/launch/commands/checkpoint_members.hpp"
 #include "cambrian/launch/commands/commands.hpp"
-#include "cambrian/launch/config/experiment_reader.hpp"
-#include "cambrian/launch/config/network_reader.hpp"
 
 namespace cambrian::launch {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// A checkpoint and the run that it is of.
-struct Source {
-    fs::path run;
-    fs::path checkpoint;
-};
-
-Source source_of(const std::string& path) {
-    std::error_code error;
-    const bool directory = fs::is_directory(path, error);
-    Source source{directory ? fs::path(path) : fs::path(path).parent_path(),
-                  directory ? fs::path(path) / distributed::newest_checkpoint : fs::path(path)};
-    if (source.run.empty()) source.run = ".";
-    if (!fs::exists(source.checkpoint, error))
-        throw InputError(fmt::format(
-            "{} is not there (no run has written a checkpoint there) name the directory of a run, "
-            "or one of its checkpoints",
-            source.checkpoint.string()));
-    return source;
-}
-
-/// Members with different genomes, the fittest first.
-std::vector<evolve::Member> different_members(const evolve::Strategy& strategy) {
-    const auto pool = strategy.parent_pool();
-    std::vector<evolve::Member> members(pool.begin(), pool.end());
-    std::ranges::sort(members, evolve::fitter);
-    std::set<evolve::BirthId> seen;
-    std::erase_if(members,
-                  [&](const evolve::Member& member) { return !seen.insert(member.origin).second; });
-    return members;
-}
 
 fs::path made_folder(const fs::path& path) {
     std::error_code error;
@@ -66,39 +27,24 @@ fs::path made_folder(const fs::path& path) {
 }  // namespace
 
 int extract_command(const CommandContext& context, const ExtractOptions& options) {
-    const Source source = source_of(options.run);
-    const Schema schema(context.tasks);
-    std::vector<Difference> unchanged;
-    const ResolvedConfig config = read_resumed(source.run, {}, schema, unchanged);
-    const auto task = make_task(config, context.tasks);
-    const distributed::Experiment experiment =
-        make_experiment(config, schema, task, make_founder(config, *task, source.run),
-                        Purpose::evaluate, context.strategies);
-    const distributed::Checkpoint checkpoint =
-        distributed::decode_checkpoint(read_file(source.checkpoint), source.checkpoint.string());
-    const auto strategy = distributed::make_strategy(experiment)->load(checkpoint.strategy);
-    const std::vector<evolve::Member> members = different_members(*strategy);
+    const CheckpointMembers source = read_checkpoint_members(context, options.run);
+    const std::vector<evolve::Member>& members = source.members;
     if (options.elite > members.size())
         throw ConfigError(fmt::format(
             "--elite is {} ({} has {} networks that may become parents) ask for as many or fewer",
-            options.elite, source.checkpoint.string(), members.size()));
+            options.elite, source.path.string(), members.size()));
     const fs::path folder =
         made_folder(options.output.empty() ? source.run / "elites" : fs::path(options.output));
     for (std::size_t i = 0; i < options.elite; ++i) {
         const evolve::Member& member = members[i];
-        const auto genome = checkpoint.genomes.find(member.origin);
-        if (genome == checkpoint.genomes.end())
-            throw InputError(fmt::format(
-                "{} holds no genome of birth {} (it contradicts itself) use an older one",
-                source.checkpoint.string(), member.birth));
         distributed::NetworkFile file;
-        file.genome = evolve::genome_of(*genome->second);
-        file.identity_json = experiment.identity_json;
-        file.generation = strategy->members_stay() ? member.birth / strategy->births()
-                                                   : checkpoint.generation - 1;
+        file.genome = source.genome(member);
+        file.identity_json = source.experiment.identity_json;
+        file.generation = source.strategy->members_stay() ? member.birth / source.strategy->births()
+                                                          : source.checkpoint.generation - 1;
         file.birth = member.birth;
         file.fitness = member.fitness;
-        file.preparation = task->preparation();
+        file.preparation = source.experiment.task->preparation();
         const fs::path path = folder / fmt::format("elite-{}.cmb", i + 1);
         distributed::write_network(path, file);
         context.out << fmt::format("{}: fitness {:.6g}, birth {} made by {}, {} weights\n",

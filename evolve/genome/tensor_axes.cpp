@@ -1,7 +1,6 @@
-#include <algorithm>
-#include <type_traits>
+#include "cambrian/evolve/genome/tensor_axes.hpp"
 
-#include "cambrian/evolve/variation/weight_resize.hpp"
+#include <type_traits>
 
 // Which axes the tensors of each layer type have. A type without a row here is taken as it stores
 // its tensors: first axis units, the others inputs.
@@ -36,12 +35,12 @@ TensorAxes units_first(Extents units, const Extents& inputs) {
     const std::size_t count = units.size();
     Extents all = joined(std::move(units), inputs);
     const std::size_t end = all.size();
-    return {std::move(all), 0, count, end};
+    return {std::move(all), 0, count, end, 0};
 }
 
 TensorAxes as_stored(const ParameterSpec& parameter) {
     const auto extents = parameter.shape.extents();
-    return {{extents.begin(), extents.end()}, 0, 1, extents.size()};
+    return {{extents.begin(), extents.end()}, 0, 1, extents.size(), 0};
 }
 
 /// Of a matrix whose columns are the inputs of a layer of vectors.
@@ -54,8 +53,12 @@ TensorAxes of_vectors(const ParameterSpec& parameter, const Shape& row) {
 TensorAxes of_gates(std::int64_t hidden, std::size_t index, const ParameterSpec& parameter,
                     const Shape& row) {
     const Extents units{parameter.shape[0] / hidden, hidden};
-    if (parameter.shape.rank() < 2) return units_first(units, {});
-    return units_first(units, index == 0 ? last_axes(row, parameter.shape[1]) : Extents{hidden});
+    Extents inputs;
+    if (parameter.shape.rank() > 1)
+        inputs = index == 0 ? last_axes(row, parameter.shape[1]) : Extents{hidden};
+    TensorAxes axes = units_first(units, inputs);
+    axes.unit_axis = 1;
+    return axes;
 }
 
 TensorAxes of_heads(const MultiHeadAttention& layer, const ParameterSpec& parameter) {
@@ -75,6 +78,7 @@ TensorAxes of_kernel(const ParameterSpec& parameter, std::size_t unit_axis) {
     axes.first_output = unit_axis;
     axes.last_output = unit_axis + 1;
     axes.first_centred = 2;
+    axes.unit_axis = unit_axis;
     return axes;
 }
 
@@ -92,6 +96,12 @@ constexpr bool has_gates =
 
 }  // namespace
 
+std::int64_t elements_from(const std::vector<std::int64_t>& extents, std::size_t axis) {
+    std::int64_t product = 1;
+    for (; axis < extents.size(); ++axis) product *= extents[axis];
+    return product;
+}
+
 TensorAxes tensor_axes(const AnyLayer& layer, std::size_t index, const ParameterSpec& parameter,
                        const Shape& row) {
     return std::visit(
@@ -105,7 +115,7 @@ TensorAxes tensor_axes(const AnyLayer& layer, std::size_t index, const Parameter
             } else if constexpr (std::is_same_v<L, MultiHeadAttention>) {
                 return of_heads(concrete, parameter);
             } else if constexpr (std::is_same_v<L, Embedding>) {
-                return TensorAxes{{concrete.vocabulary, concrete.features}, 1, 2, 2};
+                return TensorAxes{{concrete.vocabulary, concrete.features}, 1, 2, 2, 1};
             } else if constexpr (std::is_same_v<L, Mamba>) {
                 if (parameter.name != "in_proj") return as_stored(parameter);
                 return units_first({2, parameter.shape[0] / 2}, {parameter.shape[1]});
