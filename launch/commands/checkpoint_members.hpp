@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -16,9 +17,9 @@ struct CheckpointMembers {
     std::filesystem::path run;
     std::filesystem::path path;  ///< Of the checkpoint.
     distributed::Experiment experiment;
-    std::shared_ptr<const evolve::Strategy> strategy;
-    distributed::Checkpoint checkpoint;
-    std::vector<evolve::Member> members;
+    std::shared_ptr<const evolve::Strategy> strategy{};
+    distributed::Checkpoint checkpoint{};
+    std::vector<evolve::Member> members{};
 
     /// Throws InputError where the checkpoint lacks the genome of a member.
     [[nodiscard]] evolve::Genome genome(const evolve::Member& member) const;

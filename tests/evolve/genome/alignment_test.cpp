@@ -56,7 +56,7 @@ TEST(Assignment, IsTheBestOfAllOrders) {
     }
 }
 
-Genome genome_of(const std::string& layers, std::int64_t inputs, const std::string& rest = "") {
+Genome unit_genome(const std::string& layers, std::int64_t inputs, const std::string& rest = "") {
     Genome genome = founder(blueprint_of(R"({"layers": )" + layers + rest + "}", inputs, 2));
     genome.weights = test::some_weights(Network(genome.blueprint));
     return genome;
@@ -79,7 +79,7 @@ Genome listed(std::size_t index) {
     const std::array<std::string, 5> rest{
         "", "", R"(, "input": [2, 4, 4])", R"(, "input": [2, 6])",
         R"(, "links": [{"source": "input", "target": 1}, {"source": 0, "target": "head"}])"};
-    return genome_of(layer_lists.at(index), inputs.at(index), rest.at(index));
+    return unit_genome(layer_lists.at(index), inputs.at(index), rest.at(index));
 }
 
 /// The same network with the units of all groups in another order.
@@ -125,7 +125,7 @@ TEST(UnitGroups, AnyOrderComputesTheSame) {
 
 TEST(UnitGroups, AreNotThoseThatSomethingAddsToElementByElement) {
     const auto count = [](const std::string& layers, const std::string& rest = "") {
-        return unit_groups(genome_of(layers, 3, rest).blueprint).size();
+        return unit_groups(unit_genome(layers, 3, rest).blueprint).size();
     };
     const std::string two = R"([{"type": "dense", "out": 4}, {"type": "dense", "out": 4},
         {"type": "dense"}])";
@@ -171,9 +171,9 @@ TEST(Alignment, KeepsTheFunctionOfStrangers) {
 TEST(Compare, TellsLinksAndDisabledSlots) {
     const std::string layers = R"([{"type": "dense", "out": 3}, {"type": "dense", "out": 3},
         {"type": "dense"}])";
-    const Genome a = genome_of(layers, 3, R"(, "links": [{"source": 0, "target": "head"},
+    const Genome a = unit_genome(layers, 3, R"(, "links": [{"source": 0, "target": "head"},
         {"source": "input", "target": 1}])");
-    Genome b = genome_of(layers, 3, R"(, "links": [{"source": "input", "target": "head"},
+    Genome b = unit_genome(layers, 3, R"(, "links": [{"source": "input", "target": "head"},
         {"source": "input", "target": 1}])");
     b.blueprint.slots[1]->enabled = false;
     const GeneWeights shared = gene_weights(b.blueprint)[3];

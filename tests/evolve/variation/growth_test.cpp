@@ -24,14 +24,15 @@ using ::testing::HasSubstr;
 using testing::mutated;
 using testing::run;
 
-constexpr GenomeLimits with_time{.time = true};
+constexpr GenomeLimits growth_limits{.time = true};
 
-RandomStream stream(std::uint64_t id) {
+RandomStream growth_stream(std::uint64_t id) {
     return {random_key(9, "test.growth"), id};
 }
 
 /// Of a network whose weights are all different and not zero, links included.
-Genome genome_of(const std::string& layers, std::int64_t inputs, const std::string& rest = "") {
+Genome growing_genome(const std::string& layers, std::int64_t inputs,
+                      const std::string& rest = "") {
     Genome genome = founder(blueprint_of(R"({"layers": )" + layers + rest + "}", inputs, 2));
     genome.weights = test::some_weights(Network(genome.blueprint));
     return genome;
@@ -42,7 +43,7 @@ const std::string chain_links = R"(, "grid": {"layers_per_cell": 6}, "links": [
     "kind": "backward"}, {"source": 1, "target": "head"}, {"source": 0, "target": 1}])";
 
 /// Networks of every kind of layer, in chains and meshes, with and without links.
-std::map<std::string, Genome> networks() {
+std::map<std::string, Genome> growing_networks() {
     const std::string dense = R"([{"type": "dense", "out": 3, "activation": "tanh"},
         {"type": "dense", "out": 3, "activation": "relu"}, {"type": "dense", "out": 4},
         {"type": "dense"}])";
@@ -59,17 +60,18 @@ std::map<std::string, Genome> networks() {
         {"type": "dense", "out": 3, "activation": "sigmoid"}, {"type": "dense"}])";
     const std::string mesh = R"(, "mode": "mesh")";
     const std::string room = R"(, "grid": {"layers_per_cell": 9})";
-    return {{"dense", genome_of(dense, 2, chain_links)},
-            {"dense mesh", genome_of(dense, 2, chain_links + mesh)},
-            {"gates", genome_of(gates, 2, room)},
-            {"gates mesh", genome_of(gates, 2, room + mesh)},
-            {"blocks", genome_of(blocks, 2, room)},
-            {"blocks mesh", genome_of(blocks, 2, room + mesh)},
-            {"images", genome_of(images, 32, room + R"(, "input": [2, 4, 4])")},
-            {"images mesh", genome_of(images, 32, room + mesh + R"(, "input": [2, 4, 4])")},
-            {"lines", genome_of(R"([{"type": "conv1d", "out_channels": 2, "activation": "relu"},
+    return {
+        {"dense", growing_genome(dense, 2, chain_links)},
+        {"dense mesh", growing_genome(dense, 2, chain_links + mesh)},
+        {"gates", growing_genome(gates, 2, room)},
+        {"gates mesh", growing_genome(gates, 2, room + mesh)},
+        {"blocks", growing_genome(blocks, 2, room)},
+        {"blocks mesh", growing_genome(blocks, 2, room + mesh)},
+        {"images", growing_genome(images, 32, room + R"(, "input": [2, 4, 4])")},
+        {"images mesh", growing_genome(images, 32, room + mesh + R"(, "input": [2, 4, 4])")},
+        {"lines", growing_genome(R"([{"type": "conv1d", "out_channels": 2, "activation": "relu"},
                 {"type": "conv1d", "out_channels": 3, "kernel": 2}, {"type": "dense"}])",
-                                12, room + R"(, "input": [2, 6])")}};
+                                 12, room + R"(, "input": [2, 6])")}};
 }
 
 struct Keeper {
@@ -79,7 +81,7 @@ struct Keeper {
 constexpr std::array keepers{Keeper{"insert", insert_layer}, Keeper{"add link", add_link},
                              Keeper{"widen", widen_layer}, Keeper{"deepen", deepen_layer}};
 
-double largest(const Tensor& tensor) {
+double largest_of(const Tensor& tensor) {
     double result = 0.0;
     for (const double value : tensor.elements) {
         result = std::max(result, std::abs(value));
@@ -87,7 +89,7 @@ double largest(const Tensor& tensor) {
     return result;
 }
 
-MutationSettings every_type() {
+MutationSettings every_new_type() {
     MutationSettings settings{.grid_limit = 40};
     settings.layer_types.assign(layer_types().begin(), layer_types().end());
     return settings;
@@ -96,21 +98,21 @@ MutationSettings every_type() {
 TEST(Growth, KeepsTheFunctionInChainsAndMeshes) {
     const auto backend = make_reference_backend(Precision::f64);
     std::map<std::string, int> hits;
-    for (const auto& [name, start] : networks()) {
+    for (const auto& [name, start] : growing_networks()) {
         for (std::uint64_t id = 0; id < 6; ++id) {
             Genome genome = start;
-            RandomStream rng = stream(id);
+            RandomStream rng = growth_stream(id);
             for (std::uint64_t step = 0; step < 24; ++step) {
                 const Keeper& keeper = keepers.at(rng.index(keepers.size()));
                 const auto child =
-                    mutated(keeper.mutation, rng, every_type(), with_time, genome, step);
+                    mutated(keeper.mutation, rng, every_new_type(), growth_limits, genome, step);
                 if (!child) {
                     continue;
                 }
                 ASSERT_NO_THROW(check(*child)) << keeper.name << " in " << name;
                 const Tensor before = run(*backend, genome, 5);
                 const double moved = testing::largest_difference(run(*backend, *child, 5), before);
-                ASSERT_LE(moved, 1e-5 * largest(before))
+                ASSERT_LE(moved, 1e-5 * largest_of(before))
                     << keeper.name << " in " << name << ", stream " << id << " step " << step;
                 ++hits[keeper.name + std::string(" in ") + name];
                 genome = *child;
@@ -174,21 +176,21 @@ TEST(Growth, DeepensAfterActivationsThatChangeNothingTwice) {
 }
 
 TEST(Growth, NothingIsWidenedBeforeANorm) {
-    const Genome parent =
-        genome_of(R"([{"type": "dense", "out": 4}, {"type": "rms_norm"}, {"type": "dense"}])", 2);
+    const Genome parent = growing_genome(
+        R"([{"type": "dense", "out": 4}, {"type": "rms_norm"}, {"type": "dense"}])", 2);
     for (std::uint64_t id = 0; id < 30; ++id) {
-        RandomStream rng = stream(id);
-        EXPECT_FALSE(mutated(widen_layer, rng, {}, with_time, parent, id).has_value());
+        RandomStream rng = growth_stream(id);
+        EXPECT_FALSE(mutated(widen_layer, rng, {}, growth_limits, parent, id).has_value());
     }
 }
 
 TEST(Growth, IsBoundedByTheUnitsOfASetting) {
-    const Genome parent = genome_of(R"([{"type": "dense", "out": 4}, {"type": "dense"}])", 2);
+    const Genome parent = growing_genome(R"([{"type": "dense", "out": 4}, {"type": "dense"}])", 2);
     std::set<std::int64_t> widths;
     for (std::uint64_t id = 0; id < 60; ++id) {
-        RandomStream rng = stream(id);
+        RandomStream rng = growth_stream(id);
         const Genome child =
-            mutated(widen_layer, rng, {.layer_widen_units = 3}, with_time, parent, id).value();
+            mutated(widen_layer, rng, {.layer_widen_units = 3}, growth_limits, parent, id).value();
         widths.insert(std::get<Dense>(child.blueprint.slots[0]->layer.variant()).out);
         EXPECT_EQ(child.slot_genes, parent.slot_genes);
     }
@@ -197,11 +199,12 @@ TEST(Growth, IsBoundedByTheUnitsOfASetting) {
 
 TEST(GridGrowth, KeepsOrderLinksAndFunction) {
     const auto backend = make_reference_backend(Precision::f64);
-    const Genome parent = genome_of(R"([
+    const Genome parent =
+        growing_genome(R"([
         {"type": "dense", "out": 3, "at": [0, 0, 0, 0]}, {"type": "dense", "out": 3, "at": [0, 0, 0, 1]},
         {"type": "dense", "out": 3, "at": [0, 0, 1, 0]}, {"type": "dense", "out": 3, "at": [0, 0, 1, 1]},
         {"type": "dense"}])",
-                                    2, R"(, "grid": {"cols": 2, "layers_per_cell": 2}, "links": [
+                       2, R"(, "grid": {"cols": 2, "layers_per_cell": 2}, "links": [
         {"source": "input", "target": 1}, {"source": 3, "target": 0, "kind": "backward"},
         {"source": 0, "target": "head"}])");
     const Tensor before = run(*backend, parent);
@@ -219,11 +222,11 @@ TEST(GridGrowth, KeepsOrderLinksAndFunction) {
 }
 
 TEST(GridGrowth, StopsAtTheLimitAndNeverHappensUnasked) {
-    const Genome full = genome_of(R"([{"type": "dense", "out": 2}, {"type": "dense"}])", 2,
-                                  R"(, "grid": {"layers_per_cell": 1})");
+    const Genome full = growing_genome(R"([{"type": "dense", "out": 2}, {"type": "dense"}])", 2,
+                                       R"(, "grid": {"layers_per_cell": 1})");
     MutationSettings settings{.grid_limit = 3};
     settings.layer_types = {"dense"};
-    RandomStream rng = stream(0);
+    RandomStream rng = growth_stream(0);
     EXPECT_FALSE(mutated(insert_layer, rng, {}, {}, full, 1).has_value());
     Genome genome = full;
     for (std::uint64_t step = 0; step < 8; ++step) {

@@ -28,9 +28,9 @@ using testing::mixed_blueprint;
 using testing::mutated;
 using testing::run;
 
-constexpr GenomeLimits with_time{.time = true};
+constexpr GenomeLimits reshape_limits{.time = true};
 
-RandomStream stream(std::uint64_t id) {
+RandomStream reshape_stream(std::uint64_t id) {
     return {random_key(11, "test.reshape"), id};
 }
 
@@ -43,7 +43,7 @@ TEST(RemoveLayer, TakesItsLinksAndLeavesTheOthersWeights) {
     parent.weights = test::some_weights(Network(parent.blueprint));
     std::set<std::size_t> removed;
     for (std::uint64_t id = 0; id < 40; ++id) {
-        RandomStream rng = stream(id);
+        RandomStream rng = reshape_stream(id);
         const Genome child = mutated(remove_layer, rng, {}, {}, parent, id).value();
         check(child);
         std::size_t slot = 0;
@@ -70,7 +70,7 @@ TEST(RemoveLayer, UndoesAnInsertion) {
     const Genome parent = founder(mixed_blueprint());
     int undone = 0;
     for (std::uint64_t id = 0; id < 40; ++id) {
-        RandomStream rng = stream(id);
+        RandomStream rng = reshape_stream(id);
         const auto longer = mutated(insert_layer, rng, {}, {}, parent, id);
         const auto child = longer ? mutated(remove_layer, rng, {}, {}, *longer, id) : std::nullopt;
         undone += child && *child == parent ? 1 : 0;
@@ -84,7 +84,7 @@ TEST(RemoveLayer, LeavesTheLastEnabledLayerAndThoseThatChangeTheWidth) {
             {"type": "dense", "out": 5}, {"type": "dense"}]})",
         2, 2));
     for (std::uint64_t id = 0; id < 20; ++id) {
-        RandomStream rng = stream(id);
+        RandomStream rng = reshape_stream(id);
         const auto child = mutated(remove_layer, rng, {}, {}, one, id);
         EXPECT_TRUE(!child || child->blueprint.slots[2].has_value());
     }
@@ -137,8 +137,8 @@ TEST(Fields, ChangeAndLeaveAValidNetwork) {
     std::set<std::string> changed;
     for (std::uint64_t id = 0; id < 200; ++id) {
         const Genome& parent = parents[id % 2];
-        RandomStream rng = stream(id);
-        const auto child = mutated(mutate_field, rng, {}, with_time, parent, id);
+        RandomStream rng = reshape_stream(id);
+        const auto child = mutated(mutate_field, rng, {}, reshape_limits, parent, id);
         if (!child) {
             continue;
         }
@@ -162,7 +162,7 @@ TEST(Fields, WeightsThatBothSizesHaveStay) {
     const Genome parent = founder(
         blueprint_of(R"({"layers": [{"type": "dense", "out": 4}, {"type": "dense"}]})", 3, 2));
     for (std::uint64_t id = 0; id < 40; ++id) {
-        RandomStream rng = stream(id);
+        RandomStream rng = reshape_stream(id);
         const Genome child = mutated(mutate_field, rng, {}, {}, parent, id).value();
         const auto& layer = std::get<Dense>(child.blueprint.slots[0]->layer.variant());
         for (std::int64_t unit = 0; unit < std::min<std::int64_t>(layer.out, 4); ++unit) {
@@ -234,7 +234,7 @@ TEST(WeightPower, EvolvesWithTheGenome) {
     double squares = 0.0;
     constexpr int count = 400;
     for (std::uint64_t id = 0; id < count; ++id) {
-        RandomStream rng = stream(id);
+        RandomStream rng = reshape_stream(id);
         const Genome child = mutate(rng, settings, {}, parent, id).genome;
         check(child);
         EXPECT_EQ(decode_genome(encode(child), "child"), child);
@@ -242,7 +242,7 @@ TEST(WeightPower, EvolvesWithTheGenome) {
         const double change = std::log(static_cast<double>(child.weight_power) / 0.1);
         sum += change;
         squares += change * change;
-        RandomStream again = stream(id);
+        RandomStream again = reshape_stream(id);
         EXPECT_EQ(mutate(again, settings, {}, parent, id).genome, child);
     }
     EXPECT_NEAR(sum / count, 0.0, 0.1);
@@ -260,7 +260,7 @@ TEST(WeightPower, IsTheDeviationOfTheChildsNoise) {
     genome.weight_power = 0.4F;
     MutationSettings settings{.weight_rate = 1.0F};
     settings.weight_power_change = 1e-6F;
-    RandomStream rng = stream(1);
+    RandomStream rng = reshape_stream(1);
     mutate_weights(rng, settings, genome);
     double squares = 0.0;
     for (std::size_t i = 0; i < genome.weights.size(); ++i) {
@@ -276,7 +276,7 @@ TEST(Weights, OfLinksMoveLikeThoseOfLayers) {
             "links": [{"source": "input", "target": "head"}]})",
         2, 2));
     Genome child = parent;
-    RandomStream rng = stream(3);
+    RandomStream rng = reshape_stream(3);
     mutate_weights(rng, {.weight_rate = 1.0F}, child);
     const GeneWeights link = gene_weights(parent.blueprint).back();
     ASSERT_EQ(link.link, 0);
@@ -292,8 +292,8 @@ TEST(Operators, OfARateOfZeroLeaveTheDrawsOfTheOthers) {
     later.grid_limit = 100;
     later.weight_power_births = 3;
     for (std::uint64_t id = 0; id < 20; ++id) {
-        RandomStream one = stream(id);
-        RandomStream two = stream(id);
+        RandomStream one = reshape_stream(id);
+        RandomStream two = reshape_stream(id);
         EXPECT_EQ(mutate(one, {}, {}, parent, id).genome,
                   mutate(two, later, {}, parent, id).genome);
         EXPECT_EQ(one.bits(), two.bits());
