@@ -79,7 +79,7 @@ TEST(RemoveLayer, UndoesAnInsertion) {
 }
 
 TEST(RemoveLayer, LeavesTheLastEnabledLayerAndThoseThatChangeTheWidth) {
-    Genome one = founder(blueprint_of(
+    const Genome one = founder(blueprint_of(
         R"({"layers": [{"type": "dense", "out": 2}, {"type": "dense", "out": 2, "enabled": false},
             {"type": "dense", "out": 5}, {"type": "dense"}]})",
         2, 2));
@@ -88,8 +88,18 @@ TEST(RemoveLayer, LeavesTheLastEnabledLayerAndThoseThatChangeTheWidth) {
         const auto child = mutated(remove_layer, rng, {}, {}, one, id);
         EXPECT_TRUE(!child || child->blueprint.slots[2].has_value());
     }
-    one.blueprint.slots[2].reset();
-    one = founder(Blueprint(one.blueprint));
+    const Genome last = founder(blueprint_of(
+        R"({"layers": [{"type": "dense", "out": 2}, {"type": "dense", "out": 2, "enabled": false},
+            {"type": "dense"}]})",
+        2, 2));
+    std::set<std::size_t> left;
+    for (std::uint64_t id = 0; id < 20; ++id) {
+        RandomStream rng = reshape_stream(id);
+        if (const auto child = mutated(remove_layer, rng, {}, {}, last, id)) {
+            left.insert(child->blueprint.slots[0].has_value() ? 0U : 1U);
+        }
+    }
+    EXPECT_EQ(left, std::set<std::size_t>{0});
 }
 
 /// What fields of a layer may become, as JSON of the layers.
