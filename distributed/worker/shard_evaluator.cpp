@@ -66,7 +66,7 @@ ShardEvaluator::ShardEvaluator(Backend& backend, const Experiment& experiment, b
       genomes_(backend.threads().threads()),
       variation_(experiment.seed, experiment.variation),
       on_backend_(
-          weights_stay && backend.inherits()
+          weights_stay && backend.inherits() && !variation_.reads_weights()
               ? std::make_unique<evolve::BackendChildren>(
                     backend, variation_, evolve::family_of(experiment.family, experiment.variation))
               : nullptr),

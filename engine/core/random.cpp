@@ -44,23 +44,34 @@ constexpr std::size_t run_blocks = 64;
 using Words = std::array<std::array<std::uint32_t, run_blocks>, 4>;
 using Values = std::array<std::array<float, run_blocks>, 4>;
 
-void philox_run(Words& words, std::size_t blocks, std::uint64_t first_block, std::uint64_t id,
-                std::uint64_t key) {
-    for (std::size_t i = 0; i < blocks; ++i) {
-        // Two halves of a 64-bit counter, written so that it stays in 32-bit lanes.
-        const std::uint32_t low = low_word(first_block) + static_cast<std::uint32_t>(i);
-        const std::uint32_t carry = low < low_word(first_block) ? 1U : 0U;
-        words[0][i] = low;
-        words[1][i] = high_word(first_block) + carry;
-        words[2][i] = low_word(id);
-        words[3][i] = high_word(id);
+/// philox_block for blocks in a row. Words lie in lanes of 64 bits, in which their products are;
+/// what a lane has beyond its word is never read.
+[[gnu::always_inline]] inline void philox_run(Words& words, std::size_t blocks,
+                                              std::uint64_t first_block, std::uint64_t id,
+                                              std::uint64_t key) {
+    std::array<std::array<std::uint64_t, rounds>, 2> keys;
+    for (std::size_t round = 0; round < rounds; ++round) {
+        keys[0][round] = low_word(key) + static_cast<std::uint32_t>(round) * weyl_0;
+        keys[1][round] = high_word(key) + static_cast<std::uint32_t>(round) * weyl_1;
     }
     for (std::size_t i = 0; i < blocks; ++i) {
-        const auto block = philox_block({words[0][i], words[1][i], words[2][i], words[3][i]}, key);
-        words[0][i] = block[0];
-        words[1][i] = block[1];
-        words[2][i] = block[2];
-        words[3][i] = block[3];
+        const std::uint64_t block = first_block + i;
+        std::uint64_t c0 = block;
+        std::uint64_t c1 = block >> 32U;
+        std::uint64_t c2 = id;
+        std::uint64_t c3 = id >> 32U;
+        for (std::size_t round = 0; round < rounds; ++round) {
+            const std::uint64_t product_0 = std::uint64_t{multiplier_0} * low_word(c0);
+            const std::uint64_t product_1 = std::uint64_t{multiplier_1} * low_word(c2);
+            c0 = (product_1 >> 32U) ^ c1 ^ keys[0][round];
+            c1 = product_1;
+            c2 = (product_0 >> 32U) ^ c3 ^ keys[1][round];
+            c3 = product_0;
+        }
+        words[0][i] = low_word(c0);
+        words[1][i] = low_word(c1);
+        words[2][i] = low_word(c2);
+        words[3][i] = low_word(c3);
     }
 }
 
@@ -76,7 +87,19 @@ struct NormalPair {
     return {radius * elementary::sin_of_turn(turn, 1U), radius * elementary::sin_of_turn(turn, 0U)};
 }
 
-void normal_run(Values& values, const Words& words, std::size_t blocks) {
+/// How words become values.
+enum class Distribution : std::uint8_t { uniform, normal };
+
+[[gnu::always_inline]] inline void convert_run(Distribution distribution, Values& values,
+                                               const Words& words, std::size_t blocks) {
+    if (distribution == Distribution::uniform) {
+        for (std::size_t word = 0; word < 4; ++word) {
+            for (std::size_t i = 0; i < blocks; ++i) {
+                values[word][i] = uniform_from_bits(words[word][i]);
+            }
+        }
+        return;
+    }
     for (std::size_t pair = 0; pair < 4; pair += 2) {
         for (std::size_t i = 0; i < blocks; ++i) {
             const NormalPair normals = normal_pair(words[pair][i], words[pair + 1][i]);
@@ -86,51 +109,88 @@ void normal_run(Values& values, const Words& words, std::size_t blocks) {
     }
 }
 
-void uniform_run(Values& values, const Words& words, std::size_t blocks) {
-    for (std::size_t word = 0; word < 4; ++word) {
-        for (std::size_t i = 0; i < blocks; ++i) {
-            values[word][i] = uniform_from_bits(words[word][i]);
-        }
-    }
-}
-
-template <class Convert>
-void fill_runs(std::span<float> out, std::uint64_t first_block, std::uint64_t id, std::uint64_t key,
-               Convert convert) {
+/// Blocks of one run: a number known to the compiler, so that its loops are whole vectors.
+template <std::size_t blocks>
+[[gnu::always_inline]] inline void fill_blocks(Distribution distribution, float* out,
+                                               std::uint64_t first_block, std::uint64_t id,
+                                               std::uint64_t key) {
     Words words;
     Values values;
-    for (std::size_t done = 0; done < out.size();) {
-        const std::size_t count = std::min(out.size() - done, 4 * run_blocks);
-        // A short run, for a small network, is cut to whole vectors.
-        const std::size_t blocks = std::min((count + 31) / 32 * 8, run_blocks);
-        philox_run(words, blocks, first_block + done / 4, id, key);
-        convert(values, words, blocks);
-        const std::size_t whole = count / 4;
-        for (std::size_t i = 0; i < whole; ++i) {
-            for (std::size_t word = 0; word < 4; ++word) {
-                out[done + 4 * i + word] = values[word][i];
-            }
+    philox_run(words, blocks, first_block, id, key);
+    convert_run(distribution, values, words, blocks);
+    for (std::size_t i = 0; i < blocks; ++i) {
+        for (std::size_t word = 0; word < 4; ++word) {
+            out[4 * i + word] = values[word][i];
         }
-        for (std::size_t rest = 4 * whole; rest < count; ++rest) {
-            out[done + rest] = values[rest % 4][whole];
-        }
-        done += count;
     }
 }
 
-template <class Convert>
-void fill_field(const RandomField& field, std::uint64_t first, std::span<float> out,
-                Convert convert) {
+[[gnu::always_inline]] inline void fill_all(Distribution distribution, std::span<float> out,
+                                            std::uint64_t first_block, std::uint64_t id,
+                                            std::uint64_t key) {
+    constexpr std::size_t run = 4 * run_blocks;
+    constexpr std::size_t few_blocks = 8;
+    constexpr std::size_t few = 4 * few_blocks;
+    std::size_t done = 0;
+    for (; done + run <= out.size(); done += run) {
+        fill_blocks<run_blocks>(distribution, out.data() + done, first_block + done / 4, id, key);
+    }
+    // A short rest, as a small network is, costs few blocks.
+    for (; done + few <= out.size(); done += few) {
+        fill_blocks<few_blocks>(distribution, out.data() + done, first_block + done / 4, id, key);
+    }
+    if (done < out.size()) {
+        std::array<float, few> rest;
+        fill_blocks<few_blocks>(distribution, rest.data(), first_block + done / 4, id, key);
+        std::copy_n(rest.begin(), out.size() - done, out.data() + done);
+    }
+}
+
+using Fill = void (*)(Distribution distribution, std::span<float> out, std::uint64_t first_block,
+                      std::uint64_t id, std::uint64_t key);
+
+void fill_plain(Distribution distribution, std::span<float> out, std::uint64_t first_block,
+                std::uint64_t id, std::uint64_t key) {
+    fill_all(distribution, out, first_block, id, key);
+}
+
+#ifdef __x86_64__
+/// The same text in wider vectors: no operation of it is contracted, so the bits are the same.
+[[gnu::target("avx512f")]] void fill_wide(Distribution distribution, std::span<float> out,
+                                          std::uint64_t first_block, std::uint64_t id,
+                                          std::uint64_t key) {
+    fill_all(distribution, out, first_block, id, key);
+}
+#endif
+
+Fill chosen_fill() {
+#ifdef __x86_64__
+    if (__builtin_cpu_supports("avx512f") != 0) {
+        return fill_wide;
+    }
+#endif
+    return fill_plain;
+}
+
+void fill_runs(Distribution distribution, std::span<float> out, std::uint64_t first_block,
+               std::uint64_t id, std::uint64_t key) {
+    static const Fill fill = chosen_fill();
+    fill(distribution, out, first_block, id, key);
+}
+
+void fill_field(Distribution distribution, const RandomField& field, std::uint64_t first,
+                std::span<float> out) {
     const std::uint64_t block = std::uint64_t{field.lane} << 32U | first / 4;
     const auto skipped = static_cast<std::size_t>(first % 4);
     std::array<float, 4> edge{};
     std::size_t done = 0;
     if (skipped > 0) {
-        fill_runs(edge, block, field.id, field.key.value, convert);
+        fill_runs(distribution, edge, block, field.id, field.key.value);
         done = std::min(out.size(), 4 - skipped);
         std::copy_n(edge.begin() + static_cast<std::ptrdiff_t>(skipped), done, out.begin());
     }
-    fill_runs(out.subspan(done), block + (skipped > 0 ? 1 : 0), field.id, field.key.value, convert);
+    fill_runs(distribution, out.subspan(done), block + (skipped > 0 ? 1 : 0), field.id,
+              field.key.value);
 }
 
 }  // namespace
@@ -144,11 +204,11 @@ RandomKey random_key(std::uint64_t seed, std::string_view purpose, std::uint64_t
 }
 
 void RandomField::fill_uniform(std::uint64_t first, std::span<float> values) const {
-    fill_field(*this, first, values, uniform_run);
+    fill_field(Distribution::uniform, *this, first, values);
 }
 
 void RandomField::fill_normal(std::uint64_t first, std::span<float> values) const {
-    fill_field(*this, first, values, normal_run);
+    fill_field(Distribution::normal, *this, first, values);
 }
 
 std::uint32_t RandomStream::bits() {
@@ -182,7 +242,7 @@ float RandomStream::normal() {
 
 void RandomStream::fill_uniform(std::span<float> values) {
     skip_to_block();
-    fill_runs(values, draw_ / 4, id_, key_.value, uniform_run);
+    fill_runs(Distribution::uniform, values, draw_ / 4, id_, key_.value);
     draw_ += values.size();
 }
 

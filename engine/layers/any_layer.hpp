@@ -24,10 +24,13 @@
 #include "cambrian/engine/layers/normalisation/rms_norm.hpp"
 #include "cambrian/engine/layers/normalisation/softmax.hpp"
 #include "cambrian/engine/layers/parallel.hpp"
+#include "cambrian/engine/layers/recurrent/delta.hpp"
 #include "cambrian/engine/layers/recurrent/gru.hpp"
 #include "cambrian/engine/layers/recurrent/lstm.hpp"
 #include "cambrian/engine/layers/recurrent/mamba.hpp"
+#include "cambrian/engine/layers/recurrent/mgu.hpp"
 #include "cambrian/engine/layers/recurrent/rnn.hpp"
+#include "cambrian/engine/layers/recurrent/ugrnn.hpp"
 #include "cambrian/engine/layers/residual.hpp"
 #include "cambrian/engine/layers/sequential.hpp"
 #include "cambrian/engine/layers/support/layer.hpp"
@@ -42,7 +45,7 @@ class AnyLayer {
         std::variant<Dense, RmsNorm, LayerNorm, Softmax, Sequential, Residual, Rnn, Lstm, Gru,
                      MultiHeadAttention, Swiglu, Conv1d, Conv2d, Conv3d, ConvTranspose1d,
                      ConvTranspose2d, ConvTranspose3d, MaxPool2d, AveragePool2d, BatchNorm, Dropout,
-                     Embedding, Kmeans, Parallel, Mamba, Neurons>;
+                     Embedding, Kmeans, Parallel, Mamba, Neurons, Mgu, Ugrnn, Delta>;
 
     AnyLayer() = default;
     template <class L>

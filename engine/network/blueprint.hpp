@@ -39,6 +39,9 @@ void check(const GridSize& grid);
 struct Slot {
     AnyLayer layer;
     bool enabled = true;
+    /// In a mesh, whether it sees what the slot before it gave in the previous step. Without a
+    /// clock it sees what that one gives now, so that it takes no step of its own.
+    bool clocked = true;
     bool operator==(const Slot&) const = default;
 };
 
@@ -93,8 +96,8 @@ struct Blueprint {
 /// are inferred. A link is {"source": .., "target": .., "kind": "forward" | "backward"} (also
 /// "from" and "to"), an end is a slot index, [z, y, x, l], "input" or "head". "input": [C, H, W]
 /// shows the first layer the input as an image. "mode": "mesh" clocks all slots at once. A layer
-/// with "enabled": false is skipped. {"build": {"type": ..}} (builders.hpp) stands for layers and
-/// links. A key "initial" is the caller's.
+/// with "enabled": false is skipped, one of a mesh with "clocked": false takes no step. {"build":
+/// {"type": ..}} (builders.hpp) stands for layers and links. A key "initial" is the caller's.
 /// @param time whether the network is asked in steps, for builders that may choose a state.
 /// Throws ConfigError or ShapeError naming key, slot, layer and both shapes.
 [[nodiscard]] Blueprint blueprint_from_json(const nlohmann::json& network,

@@ -42,6 +42,7 @@ std::string owner_name(const WeightRange& range, int head) {
 
 Network::Network(Blueprint blueprint) : blueprint_(std::move(blueprint)) {
     network_check::sizes(blueprint_);
+    network_check::clocks(blueprint_);
     resolve_layers();
     network_check::links(blueprint_);
     lay_out();

@@ -93,6 +93,17 @@ std::optional<std::string_view> link_fault(const Blueprint& blueprint, const Lin
     return std::nullopt;
 }
 
+void clocks(const Blueprint& blueprint) {
+    if (blueprint.mode == NetworkMode::mesh) return;
+    for (int slot = 0; slot < blueprint.grid.slots(); ++slot) {
+        const std::optional<Slot>& filled = blueprint.slots[static_cast<std::size_t>(slot)];
+        if (filled && !filled->clocked)
+            throw ShapeError(place_text(blueprint, slot) +
+                             " has no clock (slots of a chain have none to be without) remove "
+                             "\"clocked\", or choose the mode mesh");
+    }
+}
+
 void links(const Blueprint& blueprint) {
     const Link* before = nullptr;
     for (const Link& link : blueprint.links) {
@@ -140,7 +151,8 @@ std::vector<int> carried_inputs(const Blueprint& blueprint) {
     int before = -1;
     for (std::size_t slot = 0; slot < blueprint.slots.size(); ++slot) {
         if (!blueprint.slots[slot]) continue;
-        if (before >= 0 && adds_preceding_input(blueprint.slots[slot]->layer))
+        if (before >= 0 && blueprint.slots[slot]->clocked &&
+            adds_preceding_input(blueprint.slots[slot]->layer))
             slots.push_back(before);
         before = static_cast<int>(slot);
     }

@@ -34,6 +34,8 @@ class ChainShape {
     std::optional<Shape> preceding_;  ///< Before the layer passed last.
 };
 
+/// Throws ShapeError where a slot of a chain is without a clock.
+void clocks(const Blueprint& blueprint);
 /// Why a link cannot be, if it cannot.
 [[nodiscard]] std::optional<std::string_view> link_fault(const Blueprint& blueprint,
                                                          const Link& link);

@@ -46,7 +46,8 @@ class Pass {
         for (int slot = 0; slot < head_; ++slot) {
             const auto& filled = blueprint_.slots[static_cast<std::size_t>(slot)];
             if (!filled) continue;
-            if (is_mesh_ && before_ >= 0) value = remembered_output(before_);
+            is_clocked_ = is_mesh_ && filled->clocked;
+            if (is_clocked_ && before_ >= 0) value = remembered_output(before_);
             const Var input = with_links(slot, value);
             inputs_[static_cast<std::size_t>(slot)] = input;
             value = layer(slot, filled->layer, input);
@@ -97,7 +98,7 @@ class Pass {
 
     /// What an empty residual adds: the input that made its own.
     Var added_input() const {
-        if (!is_mesh_) return preceding_;
+        if (!is_clocked_) return preceding_;
         const auto found = std::ranges::find(carried_inputs_, before_);
         return previous_inputs_[static_cast<std::size_t>(found - carried_inputs_.begin())];
     }
@@ -165,6 +166,7 @@ class Pass {
     bool sequences_ = false;
     Var input_;
     bool is_mesh_ = false;
+    bool is_clocked_ = false;  ///< The current slot.
     std::vector<int> carried_outputs_;
     std::vector<int> carried_inputs_;
     std::vector<Var> inputs_;

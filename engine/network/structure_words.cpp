@@ -61,9 +61,9 @@ void StructureWords::add_slot(const std::optional<Slot>& slot) {
     const bool enabled = !slot || slot->enabled;
     if (genes_ == Genes::apart) {
         enabled_.push_back(enabled ? 1 : 0);
-        add(slot.has_value());
+        add(!slot ? 0 : slot->clocked ? 1 : 2);
     } else {
-        add(!slot ? 0 : enabled ? 2 : 1);
+        add(!slot ? 0 : (enabled ? 2 : 1) + (slot->clocked ? 0 : 2));
     }
     if (slot) add(slot->layer);
 }

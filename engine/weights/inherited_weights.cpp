@@ -102,15 +102,30 @@ void start_afresh(const WeightDraws& draws, const WeightPiece& piece, std::span<
     });
 }
 
-/// Of the genes that a blended piece is of.
-SimilaritySums gene_sums(const WeightPiece& piece, const WeightParents& parents) {
-    const std::int64_t count = piece.whole > 0 ? piece.whole : piece.count;
-    return similarity_sums(part(parents.first, piece.from - piece.before, count),
-                           part(parents.second, piece.other - piece.before, count));
-}
+/// Sums over the genes that blended pieces are of. A gene that was cut has many pieces in a row.
+class GeneSums {
+  public:
+    explicit GeneSums(const WeightParents& parents) : parents_(parents) {}
+
+    const SimilaritySums& of(const WeightPiece& piece) {
+        const std::array gene{piece.from - piece.before, piece.other - piece.before,
+                              piece.whole > 0 ? piece.whole : piece.count};
+        if (gene != gene_) {
+            gene_ = gene;
+            sums_ = similarity_sums(part(parents_.first, gene[0], gene[2]),
+                                    part(parents_.second, gene[1], gene[2]));
+        }
+        return sums_;
+    }
+
+  private:
+    const WeightParents& parents_;
+    std::array<std::int64_t, 3> gene_{-1, -1, -1};  ///< First elements, and how many.
+    SimilaritySums sums_;
+};
 
 void write_source(const WeightDraws& draws, const WeightPiece& piece, const WeightParents& parents,
-                  std::span<float> weights) {
+                  GeneSums& sums, std::span<float> weights) {
     const auto first = [&] { return part(parents.first, piece.from, piece.count); };
     const auto second = [&] { return part(parents.second, piece.other, piece.count); };
     switch (piece.source) {
@@ -124,7 +139,7 @@ void write_source(const WeightDraws& draws, const WeightPiece& piece, const Weig
             std::ranges::copy(part(parents.literals, piece.from, piece.count), weights.begin());
             break;
         case WeightSource::blend:
-            blend(blend_share(gene_sums(piece, parents), draws.share), first(), second(), weights);
+            blend(blend_share(sums.of(piece), draws.share), first(), second(), weights);
             break;
         case WeightSource::choose:
             choose(draws, piece, first(), second(), weights);
@@ -203,8 +218,9 @@ float blend_share(const SimilaritySums& sums, float share) {
 
 void write_weights(const WeightDraws& draws, std::span<const WeightPiece> pieces,
                    const WeightParents& parents, std::span<float> weights) {
+    GeneSums sums(parents);
     for (const WeightPiece& piece : pieces)
-        write_source(draws, piece, parents, part(weights, piece.to, piece.count));
+        write_source(draws, piece, parents, sums, part(weights, piece.to, piece.count));
     // Neighbours share a run of noise: a small network has many short genes.
     for (std::size_t i = 0; i < pieces.size(); ++i) {
         if (!pieces[i].noise) continue;

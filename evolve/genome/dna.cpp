@@ -1,10 +1,14 @@
 #include "cambrian/evolve/genome/dna.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
+#include <span>
 #include <tuple>
+#include <utility>
 
+#include "cambrian/evolve/genome/alignment.hpp"
 #include "cambrian/evolve/genome/distance.hpp"
 #include "cambrian/evolve/genome/genome_layout.hpp"
 #include "cambrian/evolve/genome/weight_math.hpp"
@@ -109,6 +113,82 @@ std::vector<LogicShift> shifts(const Dna& a, const Dna& b, const std::vector<Hom
     return result;
 }
 
+/// What each layer of one network finds at its place in another.
+struct Overlaps {
+    std::vector<Home> homes;
+    double sum = 0.0;
+    std::size_t matched = 0;
+    std::size_t all = 0;  ///< Of both networks together.
+
+    [[nodiscard]] double overall() const { return sum / static_cast<double>(all); }
+};
+
+Overlaps overlaps_of(const Genome& a, const Dna& dna_a, const Genome& b, const Dna& dna_b) {
+    const std::vector<int> facing = partners(a, dna_a, b, dna_b);
+    Overlaps result;
+    result.homes.resize(dna_a.size());
+    for (std::size_t i = 0; i < dna_a.size(); ++i) {
+        if (facing[i] >= 0) {
+            const double overlap = similarity(dna_a[i], dna_b[static_cast<std::size_t>(facing[i])]);
+            result.homes[i] = {facing[i], overlap};
+            result.sum += overlap;
+            ++result.matched;
+        }
+    }
+    result.all = dna_a.size() + dna_b.size() - result.matched;
+    return result;
+}
+
+/// Where a link starts and ends, whatever the extents of the grid.
+using LinkPlace = std::tuple<std::array<int, 4>, std::array<int, 4>, LinkKind>;
+
+LinkPlace place_of(const GridSize& grid, const Link& link) {
+    const auto end = [&grid](int slot) {
+        const bool inside = slot != input_port && slot != grid.slots();
+        return inside ? grid.coordinates(slot)
+                      : std::array{slot == input_port ? -1 : largest_grid, 0, 0, 0};
+    };
+    return {end(link.source), end(link.target), link.kind};
+}
+
+/// Links by their places, with their weights.
+std::map<LinkPlace, std::pair<Link, std::span<const float>>> links_of(const Genome& genome) {
+    std::map<LinkPlace, std::pair<Link, std::span<const float>>> links;
+    for (const GeneWeights& gene : gene_weights(genome.blueprint)) {
+        if (gene.link >= 0) {
+            const Link& link = genome.blueprint.links[static_cast<std::size_t>(gene.link)];
+            links[place_of(genome.blueprint.grid, link)] = {link, weights_of(genome, gene)};
+        }
+    }
+    return links;
+}
+
+void compare_links(const Genome& a, const Genome& b, Comparison& result) {
+    const auto links_a = links_of(a);
+    const auto links_b = links_of(b);
+    double sum = 0.0;
+    for (const auto& [place, link] : links_a) {
+        const auto other = links_b.find(place);
+        LinkOverlap& overlap = result.links.emplace_back();
+        overlap.link = link.first;
+        overlap.matched = other != links_b.end();
+        if (overlap.matched) {
+            overlap.overlap =
+                similarity({.structure = {}, .direction = direction(link.second)},
+                           {.structure = {}, .direction = direction(other->second.second)});
+            sum += overlap.overlap;
+        }
+    }
+    for (const auto& [place, link] : links_b) {
+        if (!links_a.contains(place)) {
+            result.links.push_back({link.first});
+        }
+    }
+    if (!result.links.empty()) {
+        result.linked = sum / static_cast<double>(result.links.size());
+    }
+}
+
 }  // namespace
 
 Dna dna(const Genome& genome) {
@@ -142,27 +222,33 @@ double similarity(const LayerSignature& a, const LayerSignature& b) {
     return std::clamp(dot(a.direction, b.direction), -1.0, 1.0);
 }
 
-Comparison compare(const Genome& a, const Genome& b) {
+double overall(const Genome& a, const Dna& dna_a, const Genome& b, const Dna& dna_b) {
+    return overlaps_of(a, dna_a, b, dna_b).overall();
+}
+
+Comparison compare(const Genome& a, const Genome& b, DnaMode mode) {
+    const Genome second = mode == DnaMode::permutation ? aligned(a, b) : b;
     const Dna dna_a = dna(a);
-    const Dna dna_b = dna(b);
-    const std::vector<int> facing = partners(a, dna_a, b, dna_b);
-    std::vector<Home> homes(dna_a.size());
+    const Dna dna_b = dna(second);
+    const Overlaps overlaps = overlaps_of(a, dna_a, second, dna_b);
     Comparison result;
-    double sum = 0.0;
     for (std::size_t i = 0; i < dna_a.size(); ++i) {
-        if (facing[i] >= 0) {
-            const double overlap = similarity(dna_a[i], dna_b[static_cast<std::size_t>(facing[i])]);
-            homes[i] = {facing[i], overlap};
-            result.overlaps.push_back({dna_a[i].slot, overlap});
-            sum += overlap;
+        const Home& home = overlaps.homes[i];
+        if (home.partner < 0) {
+            continue;
+        }
+        result.overlaps.push_back({dna_a[i].slot, home.overlap});
+        if (dna_a[i].enabled != dna_b[static_cast<std::size_t>(home.partner)].enabled) {
+            result.toggled.push_back(dna_a[i].slot);
         }
     }
-    const std::size_t matched = result.overlaps.size();
-    const std::size_t all = dna_a.size() + dna_b.size() - matched;
-    result.overall = sum / static_cast<double>(all);
-    result.matched = sum / static_cast<double>(matched);  // the heads always match
-    result.shifts = shifts(dna_a, dna_b, homes);
-    result.distance = distance(a, b);
+    const auto matched = static_cast<double>(overlaps.matched);  // the heads always match
+    result.overall = overlaps.overall();
+    result.matched = overlaps.sum / matched;
+    result.enabled = 1.0 - static_cast<double>(result.toggled.size()) / matched;
+    result.shifts = shifts(dna_a, dna_b, overlaps.homes);
+    result.distance = distance(a, second);
+    compare_links(a, second, result);
     return result;
 }
 

@@ -38,6 +38,19 @@ struct SlotOverlap {
     double overlap = 0.0;
 };
 
+/// What is done to the second network before layers are compared.
+enum class DnaMode : std::uint8_t {
+    strict,       ///< Nothing: weight i is compared with weight i.
+    permutation,  ///< Its units get the order in which they are most like the first's.
+};
+
+/// A link of one network and the one between the same places of the other.
+struct LinkOverlap {
+    Link link;             ///< Of the first network, or of the second where the first has none.
+    double overlap = 0.0;  ///< Cosine of their weights; 0 where one network lacks it.
+    bool matched = false;
+};
+
 /// Comparison of two genomes.
 struct Comparison {
     std::vector<SlotOverlap> overlaps;  ///< Slots filled in both.
@@ -45,9 +58,16 @@ struct Comparison {
     double matched = 0.0;  ///< Mean over the slots filled in both (the strict reference measure).
     std::vector<LogicShift>
         shifts;  ///< One-to-one, overlap above 0.8 and better than staying at home by a margin.
-    double distance = 0.0;  ///< See distance().
+    double distance = 0.0;           ///< See distance().
+    std::vector<LinkOverlap> links;  ///< Of both networks.
+    double linked = 1.0;             ///< Mean over these; 1 where neither has links.
+    std::vector<int> toggled;        ///< Slots that one of the two has disabled.
+    double enabled = 1.0;            ///< Share of the slots filled in both that both skip or use.
 };
 
-[[nodiscard]] Comparison compare(const Genome& a, const Genome& b);
+[[nodiscard]] Comparison compare(const Genome& a, const Genome& b, DnaMode mode = DnaMode::strict);
+
+/// Comparison::overall, of signatures that are there already.
+[[nodiscard]] double overall(const Genome& a, const Dna& dna_a, const Genome& b, const Dna& dna_b);
 
 }  // namespace cambrian::evolve

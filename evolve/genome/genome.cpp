@@ -91,6 +91,9 @@ std::string fault(const Genome& genome) {
                      [](float weight) { return std::isfinite(weight); })) {
         return "a weight is not finite";
     }
+    if (!std::isfinite(genome.weight_power) || genome.weight_power < 0.0F) {
+        return "its own deviation of noise is not a positive number";
+    }
     return {};
 }
 
@@ -124,6 +127,9 @@ Hash128 content_hash(const Genome& genome) {
     }
     words.add(static_cast<std::uint64_t>(genome.weights.size()));
     words.add(hash128(std::as_bytes(std::span(genome.weights))));
+    if (genome.weight_power > 0.0F) {
+        words.add(genome.weight_power);
+    }
     return words.hash();
 }
 

@@ -45,6 +45,8 @@ struct Genome {
     /// disabled included. Empty: layers are genes as a whole.
     std::vector<NeuronGenes> neuron_genes{};
     std::vector<float> weights;
+    /// Its own deviation of the noise on weights, where that evolves; 0: that of the settings.
+    float weight_power = 0.0F;
 
     bool operator==(const Genome&) const = default;
 };

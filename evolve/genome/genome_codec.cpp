@@ -10,7 +10,11 @@ namespace cambrian::evolve {
 namespace {
 
 constexpr std::uint32_t genome_format = 1;
-constexpr std::uint32_t format_with_neurons = 3;  // has genes of neurons after that of the head
+// What a format adds: the genes of neurons after that of the head, the genome's own weight_power at
+// the end, or both.
+constexpr std::uint32_t format_with_power = 2;
+constexpr std::uint32_t format_with_neurons = 3;
+constexpr std::uint32_t format_with_both = 4;
 constexpr std::uint64_t gene_bytes = 24;
 constexpr std::uint64_t least_layer_bytes = 20;
 
@@ -63,7 +67,10 @@ void read(ArchiveReader& reader, std::vector<NeuronGenes>& layers) {
 
 std::vector<std::byte> encode(const Genome& genome, std::span<const float> weights) {
     ArchiveWriter writer;
-    writer.write(genome.neuron_genes.empty() ? genome_format : format_with_neurons);
+    const bool has_power = genome.weight_power > 0.0F;
+    writer.write(genome.neuron_genes.empty()
+                     ? (has_power ? format_with_power : genome_format)
+                     : (has_power ? format_with_both : format_with_neurons));
     writer.write(genome.blueprint);
     write(writer, genome.slot_genes);
     write(writer, genome.link_genes);
@@ -72,6 +79,9 @@ std::vector<std::byte> encode(const Genome& genome, std::span<const float> weigh
         write(writer, genome.neuron_genes);
     }
     writer.write(weights);
+    if (has_power) {
+        writer.write(genome.weight_power);
+    }
     return writer.take();
 }
 
@@ -90,19 +100,22 @@ Genome decode_genome(std::span<const std::byte> bytes, std::string_view source) 
     ArchiveReader reader(bytes, std::string(source));
     std::uint32_t found = 0;
     reader.read(found);
-    if (found != genome_format && found != format_with_neurons) {
+    if (found < genome_format || found > format_with_both) {
         reader.fail("the genome has format " + std::to_string(found) + ", this program reads " +
-                    std::to_string(genome_format) + " and " + std::to_string(format_with_neurons));
+                    std::to_string(genome_format) + " to " + std::to_string(format_with_both));
     }
     Genome genome;
     reader.read(genome.blueprint);
     read(reader, genome.slot_genes);
     read(reader, genome.link_genes);
     read(reader, genome.head_gene);
-    if (found == format_with_neurons) {
+    if (found == format_with_neurons || found == format_with_both) {
         read(reader, genome.neuron_genes);
     }
     reader.read(genome.weights);
+    if (found == format_with_power || found == format_with_both) {
+        reader.read(genome.weight_power);
+    }
     reader.finish();
     try {
         check(genome);

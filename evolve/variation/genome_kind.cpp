@@ -14,6 +14,10 @@ namespace cambrian::evolve {
 GenomeType neat_genome();
 GenomeType volumetric_genome();
 
+std::vector<float> GenomeKind::aligned(const Individual&, const Individual& second) const {
+    return second.weights;
+}
+
 void GenomeRegistry::add(GenomeType type) {
     CAMBRIAN_ASSERT(type.make != nullptr);
     std::string name = type.name;

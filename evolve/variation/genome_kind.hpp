@@ -40,7 +40,14 @@ class GenomeKind {
     virtual void mutate_structure(RandomStream& rng, ChildPlan& child,
                                   std::uint64_t birth) const = 0;
     /// For a plan whose structure is final.
-    virtual void mutate_weights(RandomStream& rng, ChildPlan& child) const = 0;
+    virtual void mutate_weights(RandomStream& rng, ChildPlan& child, std::uint64_t birth) const = 0;
+    /// Whether it depends on the weights of both parents how they cross: then `aligned` says what
+    /// the second gives.
+    [[nodiscard]] virtual bool reads_weights() const { return false; }
+    /// The weights of the second of two parents, in the order of those of the first that they are
+    /// most like.
+    [[nodiscard]] virtual std::vector<float> aligned(const Individual& first,
+                                                     const Individual& second) const;
     /// Whether children have graphs that no parent has, beyond activations and what is enabled.
     [[nodiscard]] virtual bool makes_structures() const = 0;
 };

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "cambrian/evolve/variation/mutation_detail.hpp"
+#include "cambrian/evolve/variation/weight_power.hpp"
 
 namespace cambrian::evolve {
 
@@ -24,6 +25,14 @@ class Variator {
     void per_genome(float rate, Mutation mutation) {
         if (rng_.chance(rate)) {
             apply([&](const Genome& genome) { return draw(mutation, genome); }, mutation);
+        }
+    }
+
+    /// The same for operators that came later: none where the rate is 0, so that the draws after
+    /// them stay what they were.
+    void per_genome_if(float rate, Mutation mutation) {
+        if (rate > 0.0F) {
+            per_genome(rate, mutation);
         }
     }
 
@@ -94,7 +103,9 @@ void replace_some(ChildPlan& child, const GeneWeights& gene) {
 
 bool makes_structures(const MutationSettings& settings) {
     return settings.layer_type_rate > 0.0F || settings.layer_insert_rate > 0.0F ||
-           settings.link_add_rate > 0.0F || settings.link_drop_rate > 0.0F;
+           settings.link_add_rate > 0.0F || settings.link_drop_rate > 0.0F ||
+           settings.layer_remove_rate > 0.0F || settings.layer_widen_rate > 0.0F ||
+           settings.layer_deepen_rate > 0.0F || settings.layer_field_rate > 0.0F;
 }
 
 std::optional<Mutant> change_activation(RandomStream& rng, const MutationSettings& settings,
@@ -136,11 +147,17 @@ void mutate_structure(RandomStream& rng, const MutationSettings& settings,
                       [](const Genome& parent, int slot) { return change_enabled(parent, slot); });
     variator.per_genome(settings.link_add_rate, add_link);
     variator.per_genome(settings.link_drop_rate, drop_link);
+    variator.per_genome_if(settings.layer_remove_rate, remove_layer);
+    variator.per_genome_if(settings.layer_widen_rate, widen_layer);
+    variator.per_genome_if(settings.layer_deepen_rate, deepen_layer);
+    variator.per_genome_if(settings.layer_field_rate, mutate_field);
 }
 
-void mutate_weights(RandomStream& rng, const MutationSettings& settings, ChildPlan& child) {
+void mutate_weights(RandomStream& rng, const MutationSettings& settings, ChildPlan& child,
+                    std::uint64_t birth) {
+    const float power = child_power(rng, settings, child, birth);
     child.draws.noise = rng.field();
-    child.draws.noise_power = settings.weight_power;
+    child.draws.noise_power = power;
     for (const GeneWeights& gene : child.structure->genes()) {
         if (rng.chance(settings.weight_rate)) {
             add_noise(child, gene);
@@ -160,6 +177,7 @@ void mutate_weights(RandomStream& rng, const MutationSettings& settings, Genome&
     ChildPlan plan;
     plan.begin(std::make_shared<const Structure>(genome));
     mutate_weights(rng, settings, plan);
+    genome.weight_power = plan.structure->genome().weight_power;
     write_weights(plan, std::vector(genome.weights), {}, genome.weights);
 }
 
@@ -169,7 +187,7 @@ MutationResult mutate(RandomStream& rng, const MutationSettings& settings,
     ChildPlan plan;
     plan.begin(std::make_shared<const Structure>(std::move(genome)));
     mutate_structure(rng, settings, limits, plan, birth);
-    mutate_weights(rng, settings, plan);
+    mutate_weights(rng, settings, plan, birth);
     MutationResult result{plan.structure->genome(), plan.retries};
     write_weights(plan, weights, {}, result.genome.weights);
     return result;

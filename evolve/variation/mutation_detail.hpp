@@ -3,10 +3,12 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "cambrian/evolve/genome/structure.hpp"
 #include "cambrian/evolve/variation/mutation.hpp"
+#include "cambrian/evolve/variation/weight_resize.hpp"
 
 // The operators with their gene already chosen, for mutate(), which draws per gene.
 namespace cambrian::evolve {
@@ -24,6 +26,58 @@ inline constexpr std::int64_t max_new_weights = std::int64_t{1} << 20U;
                                                       const Genome& genome, int slot,
                                                       std::uint64_t birth);
 [[nodiscard]] std::optional<Mutant> change_enabled(const Genome& genome, int slot);
+
+/// The weights of a filled slot, or of the head.
+[[nodiscard]] GeneWeights slot_weights(const Blueprint& blueprint, int slot);
+
+/// Whether the task allows a new layer, and its size.
+[[nodiscard]] bool is_possible(const AnyLayer& layer, const GenomeLimits& limits);
+
+/// Whether no other slot is enabled.
+[[nodiscard]] bool is_last_enabled(const Blueprint& blueprint, int slot);
+
+/// Whether it is the blueprint of a network.
+[[nodiscard]] bool builds(const Blueprint& blueprint);
+
+/// The layers that differ from one in a number of their fields, by a step or a factor of two, and
+/// build on rows of a shape.
+[[nodiscard]] std::vector<AnyLayer> field_changes(const AnyLayer& layer, const Shape& row);
+
+/// The genome with another layer of the same type in a slot.
+[[nodiscard]] std::optional<Mutant> change_fields(RandomStream& rng, const GenomeLimits& limits,
+                                                  const Genome& genome, int slot,
+                                                  const AnyLayer& layer, NewWeights added);
+
+/// Whether a layer put there would come between an empty residual and the layer whose input it
+/// adds, which changes the function whatever the layer computes.
+[[nodiscard]] bool parts_a_residual(const Blueprint& blueprint, int slot);
+
+/// Slots without a layer.
+[[nodiscard]] std::vector<int> empty_slots(const Blueprint& blueprint);
+
+struct LargerGenome {
+    Genome genome;
+    int empty = 0;  ///< The slot that was asked for.
+};
+/// The genome in a grid with a layer more in each cell, all in their order, with an empty slot
+/// before a slot (slots(): after the last). Nothing beyond a limit of slots.
+[[nodiscard]] std::optional<LargerGenome> with_larger_grid(const Genome& genome, int slot,
+                                                           std::int64_t limit);
+
+/// A layer that keeps the function where it stands, and what its gene is named after.
+struct NewLayer {
+    AnyLayer layer;
+    std::vector<float> weights;
+    std::string_view operation;
+    std::string_view type;
+};
+/// Puts a layer that keeps the function into an empty slot: genes, weights, and the clock that a
+/// mesh needs for it.
+[[nodiscard]] Mutant with_layer(const Genome& genome, int slot, NewLayer added,
+                                std::uint64_t birth);
+
+/// The sum of the elements that edits bring.
+[[nodiscard]] std::int64_t added_weights(const std::vector<WeightEdit>& edits);
 
 /// Fresh initial values for a layer, parameter by parameter.
 [[nodiscard]] std::vector<float> fresh_weights(RandomStream& rng, const AnyLayer& layer);

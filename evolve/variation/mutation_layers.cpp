@@ -5,6 +5,7 @@
 #include "cambrian/engine/layers/identity.hpp"
 #include "cambrian/engine/layers/support/initial.hpp"
 #include "cambrian/evolve/variation/mutation_detail.hpp"
+#include "cambrian/evolve/variation/new_layer.hpp"
 
 namespace cambrian::evolve {
 
@@ -12,14 +13,6 @@ namespace {
 
 Slot& slot_of(Genome& genome, int slot) {
     return *genome.blueprint.slots[static_cast<std::size_t>(slot)];
-}
-
-GeneWeights slot_weights(const Blueprint& blueprint, int slot) {
-    const std::vector<GeneWeights> genes = gene_weights(blueprint);
-    const auto found = std::find_if(genes.begin(), genes.end(),
-                                    [slot](const GeneWeights& gene) { return gene.slot == slot; });
-    CAMBRIAN_ASSERT(found != genes.end());
-    return *found;
 }
 
 /// Name of a place in the chain: hash of the genes before and after it.
@@ -38,6 +31,30 @@ Hash128 place_id(const Genome& genome, int slot) {
     return Hasher().add(before).add(after).hash128();
 }
 
+/// In a mesh, lets values pass a new slot in no time: it sees what the one before it gives now. The
+/// one that was the first saw the input now, and goes on doing so through the new first one.
+void set_clocks(Blueprint& blueprint, int slot) {
+    if (blueprint.mode == NetworkMode::chain) {
+        return;
+    }
+    const std::vector<int> filled = filled_slots(blueprint);
+    if (filled.front() != slot) {
+        blueprint.slots[static_cast<std::size_t>(slot)]->clocked = false;
+    } else if (filled.size() > 1) {
+        blueprint.slots[static_cast<std::size_t>(filled[1])]->clocked = false;
+    }
+}
+
+}  // namespace
+
+GeneWeights slot_weights(const Blueprint& blueprint, int slot) {
+    const std::vector<GeneWeights> genes = gene_weights(blueprint);
+    const auto found = std::find_if(genes.begin(), genes.end(),
+                                    [slot](const GeneWeights& gene) { return gene.slot == slot; });
+    CAMBRIAN_ASSERT(found != genes.end());
+    return *found;
+}
+
 std::vector<int> empty_slots(const Blueprint& blueprint) {
     std::vector<int> empty;
     for (std::size_t slot = 0; slot < blueprint.slots.size(); ++slot) {
@@ -48,7 +65,6 @@ std::vector<int> empty_slots(const Blueprint& blueprint) {
     return empty;
 }
 
-/// Whether the task allows a new layer, and its size.
 bool is_possible(const AnyLayer& layer, const GenomeLimits& limits) {
     std::int64_t weights = 0;
     for (const ParameterSpec& parameter : layer.parameters()) {
@@ -57,8 +73,6 @@ bool is_possible(const AnyLayer& layer, const GenomeLimits& limits) {
     return weights <= max_new_weights && (limits.time || !layer.stateful());
 }
 
-/// Whether a layer put there would come between an empty residual and the layer whose input it
-/// adds, which changes the function whatever the layer computes.
 bool parts_a_residual(const Blueprint& blueprint, int slot) {
     for (auto next = static_cast<std::size_t>(slot) + 1; next < blueprint.slots.size(); ++next) {
         if (blueprint.slots[next]) {
@@ -68,7 +82,25 @@ bool parts_a_residual(const Blueprint& blueprint, int slot) {
     return adds_preceding_input(blueprint.head);
 }
 
-}  // namespace
+Mutant with_layer(const Genome& genome, int slot, NewLayer added, std::uint64_t birth) {
+    const auto index = static_cast<std::size_t>(slot);
+    Mutant child{genome};
+    child.genome.blueprint.slots[index] = Slot{.layer = std::move(added.layer)};
+    set_clocks(child.genome.blueprint, slot);
+    child.genome.slot_genes[index] =
+        derive_gene(genome, place_id(genome, slot), added.operation, added.type, birth);
+    const std::int64_t place = slot_weights(child.genome.blueprint, slot).offset;
+    child.edits.push_back({place, 0, std::move(added.weights)});
+    return child;
+}
+
+std::int64_t added_weights(const std::vector<WeightEdit>& edits) {
+    std::int64_t added = 0;
+    for (const WeightEdit& edit : edits) {
+        added += std::ssize(edit.inserted);
+    }
+    return added;
+}
 
 std::vector<float> fresh_weights(RandomStream& rng, const AnyLayer& layer) {
     std::vector<float> weights;
@@ -92,7 +124,8 @@ std::optional<Mutant> change_layer_type(RandomStream& rng, const MutationSetting
     const std::string type = pick(rng, types);
     const std::vector<Shape> shapes = chain_shapes(genome.blueprint);
     const auto before = static_cast<std::size_t>(slot);
-    const std::optional<AnyLayer> layer = fitted_layer(type, shapes[before], shapes[before + 1]);
+    const std::optional<AnyLayer> layer =
+        new_layer(type, shapes[before], shapes[before + 1], settings);
     if (!layer || !is_possible(*layer, limits)) {
         return std::nullopt;
     }
@@ -116,16 +149,22 @@ std::optional<Mutant> mutate_layer_type(RandomStream& rng, const MutationSetting
 }
 
 std::optional<Mutant> insert_layer(RandomStream& rng, const MutationSettings& settings,
-                                   const GenomeLimits& limits, const Genome& genome,
+                                   const GenomeLimits& limits, const Genome& parent,
                                    std::uint64_t birth) {
-    // A slot of a mesh takes a step, whatever its layer computes.
-    if (genome.blueprint.mode == NetworkMode::mesh) {
-        return std::nullopt;
+    std::vector<int> empty = empty_slots(parent.blueprint);
+    std::optional<LargerGenome> larger;
+    if (empty.empty() && settings.grid_limit > 0) {
+        const auto places = static_cast<std::uint32_t>(parent.blueprint.grid.slots() + 1);
+        const int place = static_cast<int>(rng.index(places));
+        larger = with_larger_grid(parent, place, settings.grid_limit);
+        if (larger) {
+            empty = {larger->empty};
+        }
     }
-    const std::vector<int> empty = empty_slots(genome.blueprint);
     if (empty.empty() || settings.layer_types.empty()) {
         return std::nullopt;
     }
+    const Genome& genome = larger ? larger->genome : parent;
     const int slot = pick(rng, empty);
     const std::string& type = pick(rng, settings.layer_types);
     if (parts_a_residual(genome.blueprint, slot) || slot < last_reader_of_ids(genome.blueprint)) {
@@ -133,28 +172,23 @@ std::optional<Mutant> insert_layer(RandomStream& rng, const MutationSettings& se
     }
     const auto index = static_cast<std::size_t>(slot);
     const std::optional<AnyLayer> layer =
-        identity_layer(type, chain_shapes(genome.blueprint)[index]);
+        new_identity(type, chain_shapes(genome.blueprint)[index], settings);
     if (!layer || !is_possible(*layer, limits)) {
         return std::nullopt;
     }
-    Mutant child{genome};
-    child.genome.blueprint.slots[index] = Slot{.layer = *layer};
-    child.genome.slot_genes[index] =
-        derive_gene(genome, place_id(genome, slot), "insert", type, birth);
-    const std::int64_t place = slot_weights(child.genome.blueprint, slot).offset;
-    child.edits.push_back({place, 0, identity_parameters(*layer)});
-    return child;
+    return with_layer(genome, slot, {*layer, identity_parameters(*layer), "insert", type}, birth);
+}
+
+bool is_last_enabled(const Blueprint& blueprint, int slot) {
+    return blueprint.slots[static_cast<std::size_t>(slot)]->enabled &&
+           std::count_if(
+               blueprint.slots.begin(), blueprint.slots.end(),
+               [](const std::optional<Slot>& other) { return other && other->enabled; }) == 1;
 }
 
 std::optional<Mutant> change_enabled(const Genome& genome, int slot) {
-    const auto index = static_cast<std::size_t>(slot);
-    if (genome.blueprint.slots[index]->enabled) {
-        const auto enabled =
-            std::count_if(genome.blueprint.slots.begin(), genome.blueprint.slots.end(),
-                          [](const std::optional<Slot>& other) { return other && other->enabled; });
-        if (enabled == 1) {
-            return std::nullopt;
-        }
+    if (is_last_enabled(genome.blueprint, slot)) {
+        return std::nullopt;
     }
     Mutant child{genome};
     slot_of(child.genome, slot).enabled = !slot_of(child.genome, slot).enabled;

@@ -3,13 +3,25 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 
 #include "cambrian/engine/core/contract.hpp"
+#include "cambrian/evolve/genome/alignment.hpp"
 #include "cambrian/evolve/genome/genome_layout.hpp"
+#include "cambrian/evolve/genome/tensor_axes.hpp"
 
 namespace cambrian::evolve {
 
 namespace {
+
+/// Elements of the child's gene from `first` on come from the other parent's.
+void take(ChildPlan& child, const GeneWeights& gene, std::int64_t other, std::int64_t first,
+          std::int64_t count) {
+    for (WeightPiece& piece : child.range(gene.offset + first, count)) {
+        piece.source = WeightSource::second;
+        piece.other = other + piece.to - gene.offset;
+    }
+}
 
 /// Cuts every tensor in two: one end from the fitter parent, the rest from the other.
 void cut(ChildPlan& child, const GeneWeights& gene, std::int64_t other, float split,
@@ -20,10 +32,7 @@ void cut(ChildPlan& child, const GeneWeights& gene, std::int64_t other, float sp
         const auto kept =
             static_cast<std::int64_t>(static_cast<double>(size) * static_cast<double>(split));
         const std::int64_t from = start + (fitter_first ? kept : 0);
-        for (WeightPiece& piece : child.range(gene.offset + from, size - kept)) {
-            piece.source = WeightSource::second;
-            piece.other = other + piece.to - gene.offset;
-        }
+        take(child, gene, other, from, size - kept);
         start += size;
     }
 }
@@ -67,6 +76,37 @@ class Partners {
     const Structure& structure_;
     std::size_t next_ = 0;
 };
+
+/// Each unit of a gene with all that it reads, or not: tensors with equally many units are of the
+/// same units.
+void take_units(RandomStream& rng, ChildPlan& child, const GeneWeights& gene, std::int64_t other) {
+    const Blueprint& blueprint = child.structure->blueprint();
+    const std::vector<Shape> shapes = chain_shapes(blueprint);
+    std::map<std::int64_t, std::vector<bool>> choices;
+    std::int64_t start = 0;
+    std::size_t index = 0;
+    for (const ParameterSpec& tensor : gene_parameters(blueprint, gene)) {
+        const TensorAxes axes =
+            gene.link < 0
+                ? tensor_axes(layer_at(blueprint, gene.slot), index, tensor,
+                              shapes[static_cast<std::size_t>(gene.slot)])
+                : TensorAxes{{tensor.shape.extents().begin(), tensor.shape.extents().end()}};
+        const std::int64_t units = axes.extents[axes.unit_axis];
+        const std::int64_t inner = elements_from(axes.extents, axes.unit_axis + 1);
+        std::vector<bool>& chosen = choices[units];
+        while (std::ssize(chosen) < units) {
+            chosen.push_back(rng.chance(child.draws.share));
+        }
+        const std::int64_t size = tensor.shape.elements();
+        for (std::int64_t block = 0; block < size / inner; ++block) {
+            if (chosen[static_cast<std::size_t>(block % units)]) {
+                take(child, gene, other, start + block * inner, inner);
+            }
+        }
+        start += size;
+        ++index;
+    }
+}
 
 /// The share of the other parent between genes that are wholly alike: its weight, or the
 /// probability of each element.
@@ -160,7 +200,8 @@ double fitness_lead(double fitter, double other) {
 Genome splice(RandomStream& rng, const SpliceSettings& settings, const Genome& fitter,
               double fitter_fitness, const Genome& other, double other_fitness,
               SpliceReport* report) {
-    const Individual second{Genome(other)};
+    const bool aligns = settings.align == SpliceAlign::permutation;
+    const Individual second{aligns ? aligned(fitter, other) : Genome(other)};
     ChildPlan plan;
     plan.begin(std::make_shared<const Structure>(fitter));
     splice(rng, settings, plan, fitter_fitness, *second.structure, other_fitness);
@@ -168,6 +209,9 @@ Genome splice(RandomStream& rng, const SpliceSettings& settings, const Genome& f
     write_weights(plan, fitter.weights, second.weights, child.weights);
     if (report != nullptr) {
         *report = report_of(plan, fitter, second);
+        report->fitter = dna(fitter);
+        report->other = dna(genome_of(second));
+        report->child = dna(child);
     }
     return child;
 }
@@ -184,9 +228,21 @@ void splice(RandomStream& rng, const SpliceSettings& settings, ChildPlan& child,
         if (gene.count == 0 || !mixes(*child.structure, gene, other, match)) {
             continue;
         }
-        if (settings.mode == SpliceMode::point) {
-            cut(child, gene, match->offset, settings.split, fitter_first);
-            continue;
+        switch (settings.mode) {
+            case SpliceMode::blend:
+            case SpliceMode::uniform:
+                break;
+            case SpliceMode::point:
+                cut(child, gene, match->offset, settings.split, fitter_first);
+                continue;
+            case SpliceMode::gene:
+                if (rng.chance(child.draws.share)) {
+                    take(child, gene, match->offset, 0, gene.count);
+                }
+                continue;
+            case SpliceMode::neuron:
+                take_units(rng, child, gene, match->offset);
+                continue;
         }
         for (WeightPiece& piece : child.range(gene.offset, gene.count)) {
             piece.source =

@@ -13,12 +13,23 @@
 
 namespace cambrian::evolve {
 
-enum class SpliceMode : std::uint8_t { blend, point, uniform };
-inline constexpr std::array<std::string_view, 3> splice_mode_names{"blend", "point", "uniform"};
+enum class SpliceMode : std::uint8_t { blend, point, uniform, gene, neuron };
+inline constexpr std::array<std::string_view, 5> splice_mode_names{"blend", "point", "uniform",
+                                                                   "gene", "neuron"};
 [[nodiscard]] constexpr std::span<const std::string_view> choice_names(SpliceMode) {
     return splice_mode_names;
 }
 [[nodiscard]] std::string_view name(SpliceMode mode);
+
+/// What is done to the other parent before a splice.
+enum class SpliceAlign : std::uint8_t {
+    none,
+    permutation,  ///< Its units get the order in which they are most like the fitter parent's.
+};
+inline constexpr std::array<std::string_view, 2> splice_align_names{"none", "permutation"};
+[[nodiscard]] constexpr std::span<const std::string_view> choice_names(SpliceAlign) {
+    return splice_align_names;
+}
 
 struct SpliceSettings {
     float rate = 0.25F;  ///< Probability that a child has two parents.
@@ -26,12 +37,12 @@ struct SpliceSettings {
     float alpha =
         0.5F;  ///< blend: share of the other parent when fitness and similarity say nothing.
     float split = 0.5F;  ///< point: share of each tensor that comes from the fitter parent.
+    SpliceAlign align = SpliceAlign::none;
 
     static constexpr auto fields = std::tuple{
-        Field{"rate", &SpliceSettings::rate},
-        Field{"mode", &SpliceSettings::mode},
-        Field{"alpha", &SpliceSettings::alpha},
-        Field{"split", &SpliceSettings::split},
+        Field{"rate", &SpliceSettings::rate},   Field{"mode", &SpliceSettings::mode},
+        Field{"alpha", &SpliceSettings::alpha}, Field{"split", &SpliceSettings::split},
+        Field{"align", &SpliceSettings::align},
     };
 };
 
@@ -47,6 +58,10 @@ struct SpliceReport {
     std::vector<SplicedGene> genes;  ///< Matching genes of equal shape, in the order of weights.
     std::int64_t mixed = 0;          ///< Of these, genes that took weights from the other parent.
     std::int64_t inherited = 0;      ///< Genes that are wholly the fitter parent's.
+    /// What was spliced (the other parent after its alignment), and what came of it.
+    Dna fitter;
+    Dna other;
+    Dna child;
 };
 
 /// How far the fitter parent leads: (f − g) / (|f| + |g|), which is 0 for equal fitness, at most 1,
@@ -63,8 +78,12 @@ struct SpliceReport {
 /// - uniform: every weight from the other parent with probability w, alpha being ½.
 /// - point: every tensor is cut once; `split` of it comes from the fitter parent: its first part,
 ///   or for equal fitness its first or last part by one draw.
+/// - gene, neuron: a layer or link, or each unit of one with what it reads and its bias, is wholly
+///   the other parent's with probability w, alpha being ½.
 ///
-/// With equal fitness (and alpha = ½, split = ½) the two parents have equal parts in the weights.
+/// With `align` the units of the other parent are brought into order first (aligned_weights), which
+/// changes what it computes in nothing. With equal fitness (and alpha = ½, split = ½) the two
+/// parents have equal parts in the weights.
 [[nodiscard]] Genome splice(RandomStream& rng, const SpliceSettings& settings, const Genome& fitter,
                             double fitter_fitness, const Genome& other, double other_fitness,
                             SpliceReport* report = nullptr);

@@ -90,8 +90,13 @@ void Variation::materialise(const Birth& birth, std::span<const Individual* cons
         return parent < parents.size() ? std::span<const float>(parents[parent]->weights)
                                        : std::span<const float>();
     };
-    write_weights(plan, parents.empty() ? initial_weights() : weights(0), weights(1),
-                  child.weights);
+    std::vector<float> ordered;
+    std::span<const float> second = weights(1);
+    if (parents.size() == 2 && kind_of(birth).reads_weights()) {
+        ordered = kind_of(birth).aligned(*parents[0], *parents[1]);
+        second = ordered;
+    }
+    write_weights(plan, parents.empty() ? initial_weights() : weights(0), second, child.weights);
     child.structure = std::move(plan.structure);
     child.row.reset();
 }
@@ -116,7 +121,12 @@ void Variation::plan(const Birth& birth, std::span<const SharedStructure* const>
     }
     RandomStream rng(mutate_key_, birth.id);
     kind.mutate_structure(rng, child, birth.id);
-    kind.mutate_weights(rng, child);
+    kind.mutate_weights(rng, child, birth.id);
+}
+
+bool Variation::reads_weights() const {
+    return kind_->reads_weights() ||
+           std::ranges::any_of(kinds_, [](const auto& kind) { return kind->reads_weights(); });
 }
 
 std::span<const float> Variation::initial_weights() const {

@@ -75,6 +75,9 @@ class Variation {
     /// The same for genomes by themselves.
     [[nodiscard]] Offspring materialise(const Birth& birth,
                                         std::span<const Genome* const> parents) const;
+    /// Whether it depends on the weights of parents how a child comes from them, so that it is made
+    /// where these are.
+    [[nodiscard]] bool reads_weights() const;
     [[nodiscard]] const VariationSettings& settings() const { return settings_; }
 
   private:

@@ -4,7 +4,10 @@
 #include <utility>
 
 #include "cambrian/engine/core/json/json_read.hpp"
+#include "cambrian/evolve/genome/alignment.hpp"
 #include "cambrian/evolve/variation/genome_kind.hpp"
+#include "cambrian/evolve/variation/new_layer.hpp"
+#include "cambrian/evolve/variation/weight_power.hpp"
 
 namespace cambrian::evolve {
 
@@ -14,6 +17,8 @@ namespace {
 MutationSettings noise_on_all(MutationSettings settings) {
     settings.weight_rate = 1.0F;
     settings.weight_replace_rate = 0.0F;
+    settings.weight_power_change = 0.0F;
+    settings.weight_power_schedule = WeightPowerSchedule::constant;
     return settings;
 }
 
@@ -29,6 +34,8 @@ class VolumetricKind final : public GenomeKind {
             static_cast<void>(
                 fitted_layer(type, {1}, {1}));  // an unknown type throws now, not in a birth
         }
+        check_new_layers(mutation_);
+        check_schedule(mutation_);
     }
 
     std::string_view type() const override { return "volumetric"; }
@@ -47,7 +54,7 @@ class VolumetricKind final : public GenomeKind {
         child.begin_fresh(std::move(founder), rng.field());
     }
     void disturb(RandomStream& rng, ChildPlan& child) const override {
-        evolve::mutate_weights(rng, founder_noise_, child);
+        evolve::mutate_weights(rng, founder_noise_, child, 0);
     }
 
     void cross(RandomStream& rng, ChildPlan& child, double first_fitness,
@@ -57,8 +64,13 @@ class VolumetricKind final : public GenomeKind {
     void mutate_structure(RandomStream& rng, ChildPlan& child, std::uint64_t birth) const override {
         evolve::mutate_structure(rng, mutation_, limits_, child, birth);
     }
-    void mutate_weights(RandomStream& rng, ChildPlan& child) const override {
-        evolve::mutate_weights(rng, mutation_, child);
+    void mutate_weights(RandomStream& rng, ChildPlan& child, std::uint64_t birth) const override {
+        evolve::mutate_weights(rng, mutation_, child, birth);
+    }
+    bool reads_weights() const override { return splice_.align == SpliceAlign::permutation; }
+    std::vector<float> aligned(const Individual& first, const Individual& second) const override {
+        return aligned_weights({first.structure->genome(), first.weights},
+                               {second.structure->genome(), second.weights});
     }
     bool makes_structures() const override { return evolve::makes_structures(mutation_); }
 

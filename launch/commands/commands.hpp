@@ -115,8 +115,18 @@ struct InspectOptions {
 };
 [[nodiscard]] int inspect_command(const CommandContext& context, const InspectOptions& options);
 
-[[nodiscard]] int compare_command(const CommandContext& context, const std::string& first,
-                                  const std::string& second);
+struct CompareOptions {
+    /// Networks, checkpoints, or directories of runs, which stand for their newest checkpoint.
+    std::vector<std::string> sources;
+    std::string measure = "strict";  ///< One of compare_measures.
+    std::string csv;  ///< File for the matrix of all pairs; "-" is standard output; empty: none.
+    std::uint64_t probes = 64;  ///< activation: sequences of normal numbers that networks see.
+    std::uint64_t seed = 1;
+};
+/// What --measure may be.
+inline constexpr std::array<std::string_view, 3> compare_measures{"strict", "permutation",
+                                                                  "activation"};
+[[nodiscard]] int compare_command(const CommandContext& context, const CompareOptions& options);
 
 struct SpliceOptions {
     std::string first;
@@ -128,6 +138,7 @@ struct SpliceOptions {
     std::uint64_t seed = 1;
     std::vector<double> fitness;  ///< Of both, where the files do not say it or are wrong.
     bool report = false;
+    std::string align{evolve::splice_align_names[0]};
 };
 [[nodiscard]] int splice_command(const CommandContext& context, const SpliceOptions& options);
 

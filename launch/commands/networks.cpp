@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -8,7 +9,6 @@
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/core/json/json_text.hpp"
 #include "cambrian/engine/io/container.hpp"
-#include "cambrian/evolve/genome/dna.hpp"
 #include "cambrian/evolve/runs/exit_code.hpp"
 #include "cambrian/evolve/runs/network_file.hpp"
 #include "cambrian/evolve/variation/splice.hpp"
@@ -56,16 +56,13 @@ std::string origin_line(const distributed::NetworkFile& file) {
                        file.generation, trained ? "individual" : "birth", file.birth);
 }
 
-std::string slot_text(const evolve::Genome& genome, int slot) {
-    return slot == genome.blueprint.grid.slots() ? "head" : fmt::format("slot {}", slot);
-}
-
 evolve::SpliceMode splice_mode(const std::string& text) {
-    for (const auto mode :
-         {evolve::SpliceMode::blend, evolve::SpliceMode::point, evolve::SpliceMode::uniform})
-        if (evolve::name(mode) == text) return mode;
-    throw ConfigError(
-        fmt::format("--mode is {} (allowed: blend, point, uniform) choose one", text));
+    const auto& names = evolve::splice_mode_names;
+    const auto found = std::ranges::find(names, text);
+    if (found == names.end())
+        throw ConfigError(
+            fmt::format("--mode is {} (allowed: {}) choose one", text, fmt::join(names, ", ")));
+    return static_cast<evolve::SpliceMode>(found - names.begin());
 }
 
 /// Fitness of both parents as a splice compares it.
@@ -107,6 +104,34 @@ void print_report(std::ostream& out, const evolve::SpliceReport& report) {
                        report.inherited);
 }
 
+/// Cosine of what two networks have at a place, as text; "-" where one has nothing there.
+std::string likeness(const evolve::LayerSignature* a, const evolve::LayerSignature* b) {
+    return a == nullptr || b == nullptr ? "-" : fmt::format("{:.4f}", evolve::similarity(*a, *b));
+}
+
+/// The DNA of the child beside those of its parents, layer by layer. The child has the places of
+/// the fitter parent.
+void print_dna(std::ostream& out, const evolve::SpliceReport& report) {
+    const auto at = [&report](const evolve::Dna& dna, std::size_t index) {
+        const int slot = report.child[index].slot;
+        if (index + 1 == report.child.size()) return &dna.back();
+        const auto found = std::ranges::find(dna, slot, &evolve::LayerSignature::slot);
+        return found == dna.end() || &*found == &dna.back() ? nullptr : &*found;
+    };
+    out << fmt::format("  {:<10} {:<20} {:>9} {:>14} {:>14} {:>14}\n", "DNA", "type", "weights",
+                       "child, fitter", "child, other", "fitter, other");
+    for (std::size_t i = 0; i < report.child.size(); ++i) {
+        const evolve::LayerSignature& child = report.child[i];
+        const bool head = i + 1 == report.child.size();
+        const evolve::LayerSignature* fitter = at(report.fitter, i);
+        const evolve::LayerSignature* other = at(report.other, i);
+        out << fmt::format("  {:<10} {:<20} {:>9} {:>14} {:>14} {:>14}\n",
+                           head ? "head" : fmt::format("slot {}", child.slot), child.type,
+                           child.direction.size(), likeness(&child, fitter),
+                           likeness(&child, other), likeness(fitter, other));
+    }
+}
+
 }  // namespace
 
 int inspect_command(const CommandContext& context, const InspectOptions& options) {
@@ -130,22 +155,6 @@ int inspect_command(const CommandContext& context, const InspectOptions& options
     return exit_done;
 }
 
-int compare_command(const CommandContext& context, const std::string& first,
-                    const std::string& second) {
-    const evolve::Genome a = distributed::read_network(first).genome;
-    const evolve::Genome b = distributed::read_network(second).genome;
-    const evolve::Comparison comparison = evolve::compare(a, b);
-    context.out << fmt::format("overall {:.4f}  matched slots {:.4f}  distance {:.4f}\n",
-                               comparison.overall, comparison.matched, comparison.distance);
-    for (const evolve::SlotOverlap& overlap : comparison.overlaps)
-        context.out << fmt::format("  {:<10} overlap {:.4f}\n", slot_text(a, overlap.slot),
-                                   overlap.overlap);
-    for (const evolve::LogicShift& shift : comparison.shifts)
-        context.out << fmt::format("  {} of the first is {} of the second (overlap {:.4f})\n",
-                                   slot_text(a, shift.from), slot_text(b, shift.to), shift.overlap);
-    return exit_done;
-}
-
 int splice_command(const CommandContext& context, const SpliceOptions& options) {
     refuse_input_as_output(options.output, {options.first, options.second});
     const distributed::NetworkFile first = distributed::read_network(options.first);
@@ -166,6 +175,8 @@ int splice_command(const CommandContext& context, const SpliceOptions& options) 
     settings.mode = splice_mode(options.mode);
     settings.alpha = options.alpha;
     settings.split = options.split;
+    if (options.align == evolve::splice_align_names[1])
+        settings.align = evolve::SpliceAlign::permutation;
     RandomStream rng(random_key(options.seed, "splice"), 0);
     evolve::SpliceReport report;
     distributed::NetworkFile child;
@@ -185,7 +196,10 @@ int splice_command(const CommandContext& context, const SpliceOptions& options) 
         context.out << "  the fitness of one or both is not known: they count as equal (--fitness "
                        "A B says it)\n";
     context.err << note;
-    if (options.report) print_report(context.out, report);
+    if (options.report) {
+        print_report(context.out, report);
+        print_dna(context.out, report);
+    }
     constexpr double little = 0.01;
     const double share = share_of_other(report, child.genome);
     const std::string copy = share < little ? ": the child is almost a copy of " + kept : "";

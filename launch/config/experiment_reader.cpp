@@ -11,6 +11,7 @@
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/core/json/field_json.hpp"
 #include "cambrian/engine/core/message_text.hpp"
+#include "cambrian/engine/layers/layer_json.hpp"
 #include "cambrian/engine/train/optimizer.hpp"
 #include "cambrian/launch/config/network_reader.hpp"
 #include "cambrian/launch/config/schema_validator.hpp"
@@ -55,8 +56,7 @@ distributed::StopSettings stop_settings(const Json& json) {
 }
 
 /// The rate of new layers that the founder allows, and what is to be known of it.
-void settle_insertion(const ResolvedConfig& config, Purpose purpose,
-                      distributed::Experiment& experiment) {
+void settle_insertion(const ResolvedConfig& config, distributed::Experiment& experiment) {
     constexpr const char* key = "mutation.layer_insert_rate";
     const Json& given = config.effective->at("mutation").at("layer_insert_rate");
     const bool automatic = given.is_string();
@@ -64,24 +64,29 @@ void settle_insertion(const ResolvedConfig& config, Purpose purpose,
     if (!automatic) rate = given.get<float>();
     if (rate == 0.0F || experiment.genome != "volumetric") return;
     const Blueprint& founder = experiment.variation.founder;
-    if (founder.mode == NetworkMode::mesh) {
-        // A mesh of an older version says 0.02, which was the default.
-        if (!automatic && purpose == Purpose::evolve)
-            throw ConfigError(fmt::format(
-                "{}: {} is {} (the network is a mesh, in which a layer more would delay its "
-                "function by a step) set it to 0 or \"auto\"",
-                config.origins.of(key), key, given.dump()));
+    if (founder.mode == NetworkMode::mesh && automatic) {
         rate = 0.0F;
         experiment.notes.push_back(
-            fmt::format("{} is 0: in a mesh a layer more would delay its function by a step", key));
+            fmt::format("{} is 0 unless it is set: the network is a mesh", key));
     } else if (std::ranges::all_of(founder.slots,
-                                   [](const auto& slot) { return slot.has_value(); })) {
+                                   [](const auto& slot) { return slot.has_value(); }) &&
+               experiment.variation.mutation.grid_limit <= founder.grid.slots()) {
         const bool read = config.effective->at("network").at("initial") != "";
-        experiment.notes.push_back(
-            fmt::format("{} does nothing: no slot of the {} is empty{}", key,
-                        read ? "network in network.initial" : "grid",
-                        read ? "" : " (a larger network.grid.layers_per_cell makes room)"));
+        experiment.notes.push_back(fmt::format(
+            "{} does nothing: no slot of the {} is empty{}", key,
+            read ? "network in network.initial" : "grid",
+            read ? " (mutation.grid_limit lets it grow)"
+                 : " (a larger network.grid.layers_per_cell makes room, or mutation.grid_limit)"));
     }
+}
+
+/// What mutation.layers says: layers with some of their fields.
+std::vector<AnyLayer> new_layers(const Json& given, const std::string& path) {
+    const nlohmann::json list(given);
+    std::vector<AnyLayer> layers;
+    for (std::size_t i = 0; i < json_read::list(list, path); ++i)
+        layers.push_back(layer_from_json(list[i], json_read::element(path, i)));
+    return layers;
 }
 
 /// Throws ConfigError where nobody would be born on an island.
@@ -121,14 +126,18 @@ void read_islands(const ResolvedConfig& config, distributed::Experiment& experim
         const std::string path = fmt::format("islands.overrides[{}]", i);
         evolve::IslandVariation& island = experiment.variation.islands.emplace_back();
         constexpr const char* insertion = "layer_insert_rate";
-        island.mutation =
-            on_island(experiment.variation.mutation, overrides[i], "mutation", path, {insertion});
+        island.mutation = on_island(experiment.variation.mutation, overrides[i], "mutation", path,
+                                    {insertion, "layers"});
         island.splice = on_island(experiment.variation.splice, overrides[i], "splice", path);
-        const bool mesh = experiment.variation.founder.mode == NetworkMode::mesh;
-        if (const auto own = overrides[i].find("mutation");
-            own != overrides[i].end() && own->contains(insertion) && !mesh)
+        const auto own = overrides[i].find("mutation");
+        if (own == overrides[i].end()) continue;
+        const std::string place = path + ".mutation";
+        if (own->contains(insertion) && own->at(insertion) != "auto")
             field_json::read(island.mutation.layer_insert_rate, nlohmann::json(own->at(insertion)),
-                             json_read::member(path + ".mutation", insertion), from_zero_to_one);
+                             json_read::member(place, insertion), from_zero_to_one);
+        if (own->contains("layers"))
+            island.mutation.layers =
+                new_layers(own->at("layers"), json_read::member(place, "layers"));
     }
 }
 
@@ -293,8 +302,10 @@ distributed::Experiment make_experiment(const ResolvedConfig& config, const Sche
     experiment.variation.initial = std::move(founder.initial);
     experiment.variation.limits.time = experiment.task->signature().time;
     experiment.variation.mutation =
-        section<evolve::MutationSettings>(json, "mutation", {"layer_insert_rate"});
-    settle_insertion(config, purpose, experiment);
+        section<evolve::MutationSettings>(json, "mutation", {"layer_insert_rate", "layers"});
+    experiment.variation.mutation.layers =
+        new_layers(json.at("mutation").at("layers"), "mutation.layers");
+    settle_insertion(config, experiment);
     experiment.notes.insert(experiment.notes.end(), founder.notes.begin(), founder.notes.end());
     experiment.variation.splice = section<evolve::SpliceSettings>(json, "splice");
     experiment.steady_state = section<evolve::SteadyStateSettings>(json, "steady_state");

@@ -330,12 +330,29 @@ class CommandLine {
     }
 
     void add_compare() {
-        CLI::App& sub = add("compare", "Compare the DNA of two networks",
-                            "  cambrian compare runs/xor-1/best.cmb runs/xor-2/best.cmb", [this] {
-                                return compare_command(context_, splice_.first, splice_.second);
-                            });
-        sub.add_option("A", splice_.first, "A network, a .cmb file")->required();
-        sub.add_option("B", splice_.second, "Another one")->required();
+        CLI::App& sub = add("compare", "Compare the DNA of networks",
+                            "  cambrian compare runs/xor-1/best.cmb runs/xor-2/best.cmb\n"
+                            "  cambrian compare a.cmb b.cmb --measure permutation\n"
+                            "  cambrian compare a.cmb b.cmb c.cmb --measure activation --csv -\n"
+                            "  cambrian compare runs/xor-1 --csv alike.csv",
+                            [this] { return compare_command(context_, compare_); });
+        sub.add_option("SOURCES", compare_.sources,
+                       "Networks (.cmb), checkpoints, or directories of runs")
+            ->required();
+        sub.add_option(
+               "--measure", compare_.measure,
+               "strict: weight by weight; permutation: after the units of the later network "
+               "are brought into the best order; activation: by what layers give (CKA)")
+            ->capture_default_str()
+            ->check(CLI::IsMember({"strict", "permutation", "activation"}));
+        sub.add_option("--csv", compare_.csv,
+                       "File for the similarities of all pairs, or - for standard output");
+        sub.add_option("--probes", compare_.probes,
+                       "activation: sequences of random numbers that networks are asked about")
+            ->capture_default_str()
+            ->check(CLI::Range(2, 4096));
+        sub.add_option("--seed", compare_.seed, "activation: key of these numbers")
+            ->capture_default_str();
     }
 
     void add_splice() {
@@ -348,7 +365,11 @@ class CommandLine {
         sub.add_option("-o,--output", splice_.output, "File for the child")->required();
         sub.add_option("--mode", splice_.mode, "How weights are mixed")
             ->capture_default_str()
-            ->check(CLI::IsMember({"blend", "point", "uniform"}));
+            ->check(CLI::IsMember({"blend", "point", "uniform", "gene", "neuron"}));
+        sub.add_option("--align", splice_.align,
+                       "permutation: bring the units of the other parent into the fitter's order")
+            ->capture_default_str()
+            ->check(CLI::IsMember({"none", "permutation"}));
         sub.add_option("--alpha", splice_.alpha, "blend: share of the other parent")
             ->capture_default_str()
             ->check(CLI::Range(0.0F, 1.0F));
@@ -458,6 +479,7 @@ class CommandLine {
     EvaluateOptions evaluate_;
     InferOptions infer_;
     InspectOptions inspect_;
+    CompareOptions compare_;
     SpliceOptions splice_;
     ConvertOptions convert_;
     std::string key_;

@@ -36,14 +36,25 @@ std::string label_of(const LayerSummary& layer) {
     return text;
 }
 
+/// What edges mean in a mesh.
+std::string clock_text(const Blueprint& blueprint) {
+    if (blueprint.mode == NetworkMode::chain) return {};
+    std::string text = "\nmesh: every edge takes a step";
+    for (int slot = 0; slot < blueprint.grid.slots(); ++slot) {
+        const auto& filled = blueprint.slots[static_cast<std::size_t>(slot)];
+        if (filled && !filled->clocked)
+            text += fmt::format("\nbut from the chain to slot {}", slot);
+    }
+    return text;
+}
+
 /// Writes a graph line by line, indented by its depth.
 class Writer {
   public:
     Writer(const Network& network, const std::string& title)
         : blueprint_(network.blueprint()), summary_(summary(network)), network_(network) {
         open("digraph network");
-        const bool mesh = blueprint_.mode == NetworkMode::mesh;
-        line("label={};", in_quotes(title + (mesh ? "\nmesh: every edge takes a step" : "")));
+        line("label={};", in_quotes(title + clock_text(blueprint_)));
         line("rankdir=LR; compound=true; node [shape=box]; edge [fontsize=10];");
     }
 

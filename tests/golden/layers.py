@@ -125,6 +125,41 @@ def gru(layer, x, p):
     return torch.stack(outputs, 1)
 
 
+def mgu(layer, x, p):
+    """Zhou et al. 2016, equations of the minimal gated unit: one gate f; the candidate sees f * h."""
+    hidden = layer["hidden"]
+    (wf, wc), (uf, uc), (bf, bc) = (p[name].split(hidden) for name in ("weight_ih", "weight_hh", "bias"))
+    h, outputs = x.new_zeros(x.shape[0], hidden), []
+    for now in x.unbind(1):
+        f = torch.sigmoid(affine(now, wf) + affine(h, uf) + bf)
+        h = h + f * (torch.tanh(affine(now, wc, bc) + affine(f * h, uc)) - h)
+        outputs.append(h)
+    return torch.stack(outputs, 1)
+
+
+def ugrnn(layer, x, p):
+    """Collins et al. 2017, the update gate RNN."""
+    h, outputs = x.new_zeros(x.shape[0], layer["hidden"]), []
+    for now in x.unbind(1):
+        c, g = (affine(now, p["weight_ih"]) + affine(h, p["weight_hh"]) + p["bias"]).chunk(2, -1)
+        g = torch.sigmoid(g)
+        h = torch.tanh(c) + g * (h - torch.tanh(c))
+        outputs.append(h)
+    return torch.stack(outputs, 1)
+
+
+def delta(layer, x, p):
+    """Ororbia et al. 2017, the Delta-RNN: inner function of second order, gate of the input, both tanh."""
+    h, outputs = x.new_zeros(x.shape[0], layer["hidden"]), []
+    for now in x.unbind(1):
+        data, memory = affine(now, p["weight_ih"]), affine(h, p["weight_hh"])
+        z = torch.tanh(p["alpha"] * memory * data + p["beta_1"] * memory + p["beta_2"] * data + p["bias"])
+        r = torch.sigmoid(data + p["gate_bias"])
+        h = torch.tanh((1 - r) * z + r * h)
+        outputs.append(h)
+    return torch.stack(outputs, 1)
+
+
 def embedding(layer, x, p):
     return p["table"][x]
 
@@ -244,6 +279,7 @@ def mamba(layer, x, p):
 FORWARD = {
     "dense": dense, "multi_head_attention": multi_head_attention, "swiglu": swiglu, "rms_norm": rms_norm,
     "layer_norm": layer_norm, "max_pool2d": pool, "average_pool2d": pool, "rnn": rnn, "lstm": lstm, "gru": gru,
+    "mgu": mgu, "ugrnn": ugrnn, "delta": delta,
     "embedding": embedding, "kmeans": kmeans, "softmax": softmax_layer, "parallel": parallel,
     "sequential": sequential, "residual": residual, "mamba": mamba,
     **{f"conv{kind}{n}d": convolution for kind in ("", "_transpose") for n in (1, 2, 3)},
@@ -308,6 +344,8 @@ SHAPES = {
     "layer_norm": lambda layer: {"gain": (layer["features"],), "bias": (layer["features"],)},
     "rnn": recurrent_shapes(1, ["bias"]), "lstm": recurrent_shapes(4, ["bias"]),
     "gru": recurrent_shapes(3, ["bias_ih", "bias_hh"]),
+    "mgu": recurrent_shapes(2, ["bias"]), "ugrnn": recurrent_shapes(2, ["bias"]),
+    "delta": recurrent_shapes(1, ["alpha", "beta_1", "beta_2", "bias", "gate_bias"]),
     "embedding": lambda layer: {"table": (layer["vocabulary"], layer["features"])},
     "kmeans": lambda layer: {"centers": (layer["clusters"], layer["features"])},
     "mamba": mamba_shapes,

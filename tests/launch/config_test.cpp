@@ -416,15 +416,13 @@ TEST(Experiment, WrongIslandsAndStrategiesAreExplained) {
                 testing::HasSubstr("islands.overrides[1].mutation"));
 }
 
-TEST(Experiment, AMeshGetsNoLayersInserted) {
+TEST(Experiment, AMeshGetsLayersWhereTheyAreAskedFor) {
     const Json mesh = Json::parse(R"({"task": {"type": "cart_pole"}, "network": {"mode": "mesh",
         "layers": [{"type": "dense", "out": 4}, {"type": "dense"}],
         "grid": {"layers_per_cell": 3}}})");
-    const auto refused = [&] { (void)experiment(mesh, {"mutation.layer_insert_rate=0.02"}); };
-    EXPECT_THAT(failure<ConfigError>(refused),
-                testing::AllOf(testing::HasSubstr("mutation.layer_insert_rate is 0.02 (the network "
-                                                  "is a mesh"),
-                               testing::HasSubstr("set it to 0 or \"auto\"")));
+    const distributed::Experiment asked = experiment(mesh, {"mutation.layer_insert_rate=0.25"});
+    EXPECT_EQ(asked.variation.mutation.layer_insert_rate, 0.25F);
+    EXPECT_TRUE(asked.notes.empty());
     for (const std::string remedy : {"0", "\"auto\""}) {
         const distributed::Experiment made =
             experiment(mesh, {"mutation.layer_insert_rate=" + remedy});
@@ -442,8 +440,23 @@ TEST(Experiment, AFullGridIsSaidToTakeNoLayers) {
     const std::vector<std::string> notes = experiment(full, {}).notes;
     ASSERT_EQ(notes.size(), 1U);
     EXPECT_THAT(notes[0], testing::StartsWith("mutation.layer_insert_rate does nothing: no slot"));
-    for (const char* remedy : {"network.grid.layers_per_cell=2", "mutation.layer_insert_rate=0"})
+    for (const char* remedy : {"network.grid.layers_per_cell=2", "mutation.layer_insert_rate=0",
+                               "mutation.grid_limit=4"})
         EXPECT_TRUE(experiment(full, {remedy}).notes.empty()) << remedy;
+}
+
+TEST(Experiment, GivesFieldsToNewLayers) {
+    const auto given = [](const std::string& layers) {
+        return experiment(minimal(), {"mutation.layers=" + layers}).variation.mutation.layers;
+    };
+    EXPECT_TRUE(given("[]").empty());
+    const std::vector<AnyLayer> layers =
+        given(R"([{"type": "multi_head_attention", "heads": 2}, {"type": "conv2d", "kernel": 5}])");
+    ASSERT_EQ(layers.size(), 2U);
+    EXPECT_EQ(std::get<MultiHeadAttention>(layers[0].variant()).heads, 2);
+    EXPECT_EQ(std::get<Conv2d>(layers[1].variant()).kernel, AxisValues(5));
+    EXPECT_THAT(failure<ConfigError>([&] { (void)given(R"([{"type": "conv2d", "kernels": 5}])"); }),
+                testing::HasSubstr("mutation.layers[0]"));
 }
 
 TEST(Config, EqualSettingsHaveEqualIdentity) {

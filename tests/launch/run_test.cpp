@@ -2,7 +2,9 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <fstream>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "cambrian/engine/core/thread_pool.hpp"
 #include "cambrian/evolve/runs/network_file.hpp"
@@ -141,11 +143,53 @@ TEST_F(FinishedRun, IsComparedAndSpliced) {
     const Result result = run({"splice", best_, best_, "-o", child, "--report"});
     EXPECT_EQ(result.code, 0) << result.err;
     EXPECT_THAT(result.out, HasSubstr("similarity"));
+    EXPECT_THAT(result.out, HasSubstr("child, other"));
+    EXPECT_EQ(run({"splice", best_, best_, "-o", directory_.file("aligned.cmb"), "--mode", "neuron",
+                   "--align", "permutation"})
+                  .code,
+              0);
     EXPECT_EQ(distributed::read_network(child).genome.weights,
               distributed::read_network(best_).genome.weights);
     // A child of two networks belongs to no run: its task must be named.
     EXPECT_EQ(run({"evaluate", child}).code, 2);
     EXPECT_EQ(run({"evaluate", child, "--config", directory_.file("xor.json")}).code, 0);
+}
+
+TEST_F(FinishedRun, IsComparedByEveryMeasure) {
+    EXPECT_THAT(run({"compare", best_, best_, "--measure", "permutation"}).out,
+                testing::StartsWith("overall 1.0000"));
+    const Result given = run({"compare", best_, best_, "--measure", "activation"});
+    EXPECT_THAT(given.out, testing::StartsWith("overall 1.0000 by what layers give for 256 rows"));
+    EXPECT_THAT(given.out, HasSubstr("head       alignment 1.0000"));
+    EXPECT_EQ(run({"compare", best_}).code, 2);
+    EXPECT_EQ(run({"compare", best_, best_, "--measure", "by eye"}).code, 2);
+}
+
+TEST_F(FinishedRun, ItsPopulationIsComparedPairByPair) {
+    for (const char* measure : {"strict", "permutation", "activation"}) {
+        const Result result =
+            run({"compare", directory_.file("run-xor"), "--measure", measure, "--csv", "-"});
+        ASSERT_EQ(result.code, 0) << result.err;
+        std::istringstream lines(result.out);
+        std::string header;
+        std::getline(lines, header);
+        EXPECT_THAT(header, testing::StartsWith("network,birth "));
+        const auto columns = std::count(header.begin(), header.end(), ',');
+        EXPECT_GE(columns, 2);
+        std::int64_t rows = 0;
+        for (std::string line; std::getline(lines, line); ++rows)
+            EXPECT_EQ(std::count(line.begin(), line.end(), ','), columns);
+        EXPECT_EQ(rows, columns);
+    }
+    const std::string file = directory_.file("alike.csv");
+    const Result told =
+        run({"compare", best_, directory_.file("run-xor/checkpoint.cmb"), "--csv", file});
+    EXPECT_THAT(told.out, HasSubstr("networks, mean similarity of pairs"));
+    std::ifstream written(file);
+    std::string header;
+    std::getline(written, header);
+    EXPECT_THAT(header, testing::StartsWith("network," + best_ + ",birth "));
+    EXPECT_EQ(run({"compare", best_, best_, "--csv", best_}).code, 2);
 }
 
 TEST(SpliceCommand, UnknownFitnessCountsAsEqual) {

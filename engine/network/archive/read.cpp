@@ -274,7 +274,11 @@ void ArchiveReader::read(Blueprint& blueprint) {
         read(filled);
         if (!filled) continue;
         slot.emplace();
-        read(slot->enabled);
+        std::uint8_t flags = 0;
+        read(flags);
+        if (flags > 3) fail("a slot has unknown flags");
+        slot->enabled = (flags & 1U) != 0;
+        slot->clocked = (flags & 2U) == 0;
         read(slot->layer);
     }
     read(result.head);

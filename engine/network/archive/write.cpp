@@ -129,7 +129,7 @@ void ArchiveWriter::write(const Blueprint& blueprint) {
     for (const std::optional<Slot>& slot : blueprint.slots) {
         write(slot.has_value());
         if (!slot) continue;
-        write(slot->enabled);
+        write(static_cast<std::uint8_t>((slot->enabled ? 1 : 0) | (slot->clocked ? 0 : 2)));
         write(slot->layer);
     }
     write(blueprint.head);

@@ -80,6 +80,14 @@ int read_place(const json& source, const std::string& path, const GridSize& grid
     return grid.index(place[0], place[1], place[2], place[3]);
 }
 
+/// A flag that stands beside the fields of a layer, taken out of it; true where there is none.
+bool take_flag(json& layer, const std::string& path, const char* key) {
+    if (!layer.is_object() || !layer.contains(key)) return true;
+    const bool flag = json_read::boolean(layer[key], json_read::member(path, key));
+    layer.erase(key);
+    return flag;
+}
+
 /// Puts all layers but the last into slots.
 void place_layers(Blueprint& blueprint, const json& layers) {
     int next = 0;
@@ -90,11 +98,8 @@ void place_layers(Blueprint& blueprint, const json& layers) {
             next = read_place(layer["at"], json_read::member(path, "at"), blueprint.grid);
             layer.erase("at");
         }
-        bool enabled = true;
-        if (layer.is_object() && layer.contains("enabled")) {
-            enabled = json_read::boolean(layer["enabled"], json_read::member(path, "enabled"));
-            layer.erase("enabled");
-        }
+        const bool enabled = take_flag(layer, path, "enabled");
+        const bool clocked = take_flag(layer, path, "clocked");
         if (next >= blueprint.grid.slots())
             json_read::fail(path, "has no slot",
                             "the grid has " + std::to_string(blueprint.grid.slots()) + " slots",
@@ -103,7 +108,7 @@ void place_layers(Blueprint& blueprint, const json& layers) {
         if (slot)
             json_read::fail(path, "falls on slot " + std::to_string(next), "another layer is there",
                             "give it another place with \"at\"");
-        slot = Slot{.layer = layer_from_json(layer, path), .enabled = enabled};
+        slot = Slot{.layer = layer_from_json(layer, path), .enabled = enabled, .clocked = clocked};
         ++next;
     }
 }
@@ -237,6 +242,7 @@ ordered_json to_json(const Blueprint& blueprint) {
         ordered_json layer = to_json(blueprint.slots[i]->layer);
         layer["at"] = grid.coordinates(static_cast<int>(i));
         layer["enabled"] = blueprint.slots[i]->enabled;
+        if (!blueprint.slots[i]->clocked) layer["clocked"] = false;
         result["layers"].push_back(std::move(layer));
     }
     result["head"] = to_json(blueprint.head);

@@ -170,7 +170,7 @@ class NeatKind final : public GenomeKind {
     void mutate_structure(RandomStream& rng, ChildPlan& child, std::uint64_t birth) const override {
         evolve::mutate_structure(rng, settings_, child, birth);
     }
-    void mutate_weights(RandomStream& rng, ChildPlan& child) const override {
+    void mutate_weights(RandomStream& rng, ChildPlan& child, std::uint64_t) const override {
         if (rng.chance(settings_.weight_rate)) {
             apply_rules(rng, child, rules_);
             disturb_others(rng, child, settings_.weight.power);

@@ -1,6 +1,7 @@
 #include <benchmark/benchmark.h>
 
 #include <chrono>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <unordered_map>
 
@@ -29,7 +30,8 @@ class Loop {
     void generation() {
         const std::uint64_t births = strategy_->births();
         const std::span<const Member> pool = strategy_->parent_pool();
-        std::vector<Individual> individuals(births);
+        std::vector<Individual> individuals = std::move(retired_);
+        individuals.resize(births);
         std::vector<const Individual*> pointers;
         for (std::uint64_t position = 0; position < births; ++position) {
             const Birth birth = strategy_->birth(position);
@@ -56,7 +58,12 @@ class Loop {
                 next.emplace(member.origin, std::move(individuals[member.origin - first]));
             else
                 next.insert(members_.extract(member.origin));
+        retire(members_);
         members_ = std::move(next);
+        retired_.insert(retired_.end(), std::make_move_iterator(individuals.begin()),
+                        std::make_move_iterator(individuals.end()));
+        // Those that live on have left nothing behind.
+        std::erase_if(retired_, [](const Individual& individual) { return !individual.structure; });
     }
 
     /// Spent in evaluation.
@@ -78,11 +85,17 @@ class Loop {
         return result;
     }
 
+    /// Children are made over the memory of the retired, as a run does it.
+    void retire(Members& members) {
+        for (auto& [origin, individual] : members) retired_.push_back(std::move(individual));
+    }
+
     std::unique_ptr<Backend> backend_;
     Variation variation_;
     Evaluator evaluator_;
     std::unique_ptr<Strategy> strategy_;
     Members members_;
+    std::vector<Individual> retired_;
     ChildPlan plan_;
     std::uint64_t round_ = 0;
     std::uint64_t steps_ = 0;

@@ -105,8 +105,9 @@ std::vector<std::string_view> joining(const Shape& in, const Shape& out) {
 }
 
 TEST(AnyLayer, FittedLayersJoinRows) {
-    EXPECT_THAT(joining({3}, {5}), ElementsAre("dense", "sequential", "rnn", "lstm", "gru",
-                                               "embedding", "kmeans", "parallel", "neurons"));
+    EXPECT_THAT(joining({3}, {5}),
+                ElementsAre("dense", "sequential", "rnn", "lstm", "gru", "embedding", "kmeans",
+                            "parallel", "neurons", "mgu", "ugrnn", "delta"));
     // Whatever keeps the shape of its rows joins those of one shape: new layers, too.
     EXPECT_THAT(
         joining({4}, {4}),
@@ -122,8 +123,9 @@ TEST(AnyLayer, FittedLayersJoinRows) {
                 ElementsAre("conv2d", "max_pool2d", "average_pool2d"));
     EXPECT_THAT(joining({2, 3, 2}, {5, 6, 4}), ElementsAre("conv_transpose2d"));
     EXPECT_THAT(joining({2, 3, 2, 4}, {5, 3, 2, 4}), ElementsAre("conv3d", "conv_transpose3d"));
-    EXPECT_THAT(joining({2, 3, 2}, {7}), ElementsAre("dense", "sequential", "rnn", "lstm", "gru",
-                                                     "embedding", "kmeans", "parallel", "neurons"));
+    EXPECT_THAT(joining({2, 3, 2}, {7}),
+                ElementsAre("dense", "sequential", "rnn", "lstm", "gru", "embedding", "kmeans",
+                            "parallel", "neurons", "mgu", "ugrnn", "delta"));
     EXPECT_THAT(joining({6, 6, 6}, {5, 5, 5}), ElementsAre());
     EXPECT_THAT([] { static_cast<void>(fitted_layer("rmsnorm", {2}, {2})); },
                 ThrowsMessage<ConfigError>(

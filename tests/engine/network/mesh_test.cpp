@@ -4,6 +4,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/core/random.hpp"
 #include "cambrian/engine/cpu/cpu_backend.hpp"
 #include "cambrian/engine/network/bytecode/bytecode.hpp"
@@ -77,6 +78,47 @@ TEST(Mesh, AnEmptyResidualAddsTheInputThatMadeItsOwn) {
     // Both parts of the sum left slot 0 in the same step.
     EXPECT_EQ(run_sequence(network, weights, impulse(5)).elements,
               (std::vector<double>{0, 0, 2, 0, 0}));
+}
+
+/// Slots 0 and 2 of three units, with slot 1 between them as it is given.
+Network with_middle(std::string_view middle) {
+    return mesh(R"([{"type": "dense", "out": 1, "bias": false}, )" + std::string(middle) +
+                    R"(, {"type": "dense", "out": 1, "bias": false},
+                    {"type": "dense", "out": 1, "bias": false}])",
+                1, 1);
+}
+
+TEST(Mesh, ASlotWithoutAClockTakesNoStep) {
+    const Network network =
+        with_middle(R"({"type": "dense", "out": 1, "bias": false, "clocked": false})");
+    const std::vector<float> weights(static_cast<std::size_t>(network.weight_count()), 1.0F);
+    EXPECT_EQ(run_sequence(network, weights, impulse(5)).elements,
+              (std::vector<double>{0, 1, 0, 0, 0}));
+    EXPECT_EQ(run_steps(network, weights, impulse(5)).elements,
+              (std::vector<double>{0, 1, 0, 0, 0}));
+}
+
+TEST(Mesh, AnEmptyResidualWithoutAClockAddsWhatIsThereNow) {
+    const Network network = with_middle(R"({"type": "residual", "clocked": false})");
+    const std::vector<float> weights(static_cast<std::size_t>(network.weight_count()), 1.0F);
+    // What slot 0 gives and its input, both of this step.
+    EXPECT_EQ(run_sequence(network, weights, impulse(5)).elements,
+              (std::vector<double>{0, 2, 0, 0, 0}));
+}
+
+TEST(Mesh, ClocksAreKeptByFilesAndAreOfTheStructure) {
+    const Network network = with_middle(R"({"type": "rms_norm", "clocked": false})");
+    const Blueprint& blueprint = network.blueprint();
+    EXPECT_EQ(test::through_archive(blueprint), blueprint);
+    EXPECT_EQ(to_json(blueprint)["layers"][1]["clocked"], false);
+    EXPECT_FALSE(to_json(blueprint)["layers"][0].contains("clocked"));
+    EXPECT_EQ(blueprint_from_json(nlohmann::json(network_section(blueprint))), blueprint);
+    Blueprint copy = blueprint;
+    copy.slots[1]->clocked = true;
+    EXPECT_NE(Network(copy).structure_key(), network.structure_key());
+    copy = blueprint;
+    copy.mode = NetworkMode::chain;
+    EXPECT_THROW(Network{copy}, ShapeError);
 }
 
 TEST(Mesh, StepsEqualTheSequence) {

@@ -283,7 +283,9 @@ TEST(Family, AutoFollowsTheStructuralRates) {
     EXPECT_EQ(family_of(FamilyChoice::graph, MutationSettings()), Family::graph);
     for (float MutationSettings::*rate :
          {&MutationSettings::layer_type_rate, &MutationSettings::layer_insert_rate,
-          &MutationSettings::link_add_rate, &MutationSettings::link_drop_rate}) {
+          &MutationSettings::link_add_rate, &MutationSettings::link_drop_rate,
+          &MutationSettings::layer_remove_rate, &MutationSettings::layer_widen_rate,
+          &MutationSettings::layer_deepen_rate, &MutationSettings::layer_field_rate}) {
         MutationSettings one = fixed;
         one.*rate = 0.01F;
         EXPECT_EQ(family_of(FamilyChoice::automatic, one), Family::interpreted);

@@ -73,21 +73,37 @@ TEST(InsertLayer, NeedsAnEmptySlot) {
     EXPECT_FALSE(mutated(insert_layer, rng, {}, {}, full, 1).has_value());
 }
 
-TEST(InsertLayer, NeverHappensInAMesh) {
-    Genome parent = founder(blueprint(2, {{"dense", 2}, {}, {"dense", 2}}, 1));
+TEST(InsertLayer, DelaysNothingInAMesh) {
+    Genome parent = founder(blueprint(2, {{}, {"dense", 2}, {}, {"dense", 2}, {}}, 1));
     parent.blueprint.mode = NetworkMode::mesh;
-    for (std::uint64_t id = 0; id < 50; ++id) {
-        RandomStream rng = stream(id);
-        EXPECT_FALSE(mutated(insert_layer, rng, every_type(), with_time, parent, id).has_value());
-    }
-    // Even a layer without weights, which is the identity, would move the function by a step.
-    Genome child = parent;
-    child.blueprint.slots[1] = Slot{.layer = Residual{.layers = {}, .features = 2}};
     const auto outputs = [](const Genome& genome) {
         return test::run_sequence(Network(genome.blueprint), genome.weights,
                                   test::some_rows({1, 6, 2}));
     };
-    EXPECT_GT(test::difference(outputs(child), outputs(parent)), 0.01);
+    const Tensor before = outputs(parent);
+    std::set<std::size_t> places;
+    for (std::uint64_t id = 0; id < 60; ++id) {
+        RandomStream rng = stream(id);
+        const auto child = mutated(insert_layer, rng, every_type(), with_time, parent, id);
+        if (!child) {
+            continue;
+        }
+        EXPECT_LE(test::difference(outputs(*child), before), 1e-6);
+        for (const std::size_t slot : {0U, 2U, 4U}) {
+            if (child->blueprint.slots[slot]) {
+                places.insert(slot);
+                // Before the first slot the new one sees the input, and the old first one has no
+                // clock.
+                EXPECT_EQ(child->blueprint.slots[slot == 0 ? 1 : slot]->clocked, false);
+            }
+        }
+    }
+    EXPECT_EQ(places, (std::set<std::size_t>{0, 2, 4}));
+    // With a clock even a layer without weights, which is the identity, moves the function by a
+    // step.
+    Genome child = parent;
+    child.blueprint.slots[2] = Slot{.layer = Dropout{}};
+    EXPECT_GT(test::difference(outputs(child), before), 0.01);
 }
 
 TEST(InsertLayer, LeavesAnEmptyResidualBesideTheLayerItAdds) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <set>
 
 #include "cambrian/evolve/genome/genome_layout.hpp"
 #include "cambrian/evolve/variation/mutation.hpp"
@@ -226,6 +227,94 @@ TEST(Splice, ReportCountsWhatWasMixed) {
     EXPECT_EQ(report.mixed, 4);
     EXPECT_EQ(weights, static_cast<std::int64_t>(child.weights.size()));
     EXPECT_EQ(report.genes[1].name, "slot 2");
+}
+
+/// Whether each weight of a child is one parent's or the other's: 0, 1, or 2 for neither.
+std::vector<int> origins(const Family& family, const Genome& child) {
+    std::vector<int> all;
+    for (std::size_t i = 0; i < child.weights.size(); ++i) {
+        const float weight = child.weights[i];
+        all.push_back(weight == family.a.weights[i] ? 0 : weight == family.b.weights[i] ? 1 : 2);
+    }
+    return all;
+}
+
+TEST(Splice, ByGeneTakesWholeLayers) {
+    const Family family;
+    std::set<std::vector<int>> seen;
+    for (std::uint64_t id = 0; id < 40; ++id) {
+        RandomStream rng = stream(id);
+        const Genome child = splice(rng, {.mode = SpliceMode::gene}, family.a, 1.0, family.b, 1.0);
+        const std::vector<int> from = origins(family, child);
+        std::vector<int> genes;
+        for (const GeneWeights& gene : gene_weights(child.blueprint)) {
+            if (gene.count == 0) {
+                continue;
+            }
+            const auto first = from.begin() + gene.offset;
+            EXPECT_TRUE(std::all_of(first, first + gene.count, [&](int x) { return x == *first; }));
+            genes.push_back(*first);
+        }
+        seen.insert(genes);
+    }
+    EXPECT_GT(seen.size(), 6U);
+}
+
+TEST(Splice, ByNeuronTakesRowsWithTheirBias) {
+    const Family family;
+    const GeneWeights gene = gene_weights(family.a.blueprint).front();  // dense 3 to 6
+    int mixed = 0;
+    for (std::uint64_t id = 0; id < 20; ++id) {
+        RandomStream rng = stream(id);
+        const Genome child =
+            splice(rng, {.mode = SpliceMode::neuron}, family.a, 1.0, family.b, 1.0);
+        const std::vector<int> from = origins(family, child);
+        std::set<int> parents;
+        for (std::int64_t unit = 0; unit < 6; ++unit) {
+            const auto row = from.begin() + gene.offset + 3 * unit;
+            const int bias = *(from.begin() + gene.offset + 18 + unit);
+            EXPECT_EQ(std::vector<int>(row, row + 3), std::vector<int>(3, bias)) << unit;
+            parents.insert(bias);
+        }
+        mixed += parents.size() == 2 ? 1 : 0;
+    }
+    EXPECT_GT(mixed, 10);
+}
+
+TEST(Splice, ByNeuronKeepsTheGatesOfAUnitTogether) {
+    Family family;
+    family.a = founder(testing::blueprint(2, {{"gru", 3}}, 1));
+    family.b = founder(family.a.blueprint, 0, 8);
+    for (std::uint64_t id = 0; id < 10; ++id) {
+        RandomStream rng = stream(id);
+        const std::vector<int> from = origins(
+            family, splice(rng, {.mode = SpliceMode::neuron}, family.a, 1.0, family.b, 1.0));
+        for (std::size_t unit = 0; unit < 3; ++unit) {
+            for (std::size_t gate = 1; gate < 3; ++gate) {
+                EXPECT_EQ(from[2 * unit], from[2 * (3 * gate + unit)]);       // weight_ih [3, 3, 2]
+                EXPECT_EQ(from[2 * unit], from[18 + 3 * (3 * gate + unit)]);  // weight_hh
+            }
+        }
+    }
+}
+
+TEST(Splice, AfterAlignmentOfTwinsIsTheTwin) {
+    Family family;
+    family.a = founder(testing::blueprint(3, {{"dense", 5, Activation::tanh}}, 2));
+    family.b = family.a;
+    // The same network with its first two units in the other order.
+    auto& weights = family.b.weights;
+    std::swap_ranges(weights.begin(), weights.begin() + 3, weights.begin() + 3);
+    std::swap(weights[15], weights[16]);
+    std::swap(weights[20], weights[21]);
+    std::swap(weights[25], weights[26]);
+    EXPECT_NE(child_of(family, {}, 1.0, 1.0).weights, family.a.weights);
+    SpliceReport report;
+    const Genome child = child_of(family, {.align = SpliceAlign::permutation}, 1.0, 1.0, &report);
+    EXPECT_EQ(child.weights, family.a.weights);
+    ASSERT_EQ(report.child.size(), 2U);
+    EXPECT_NEAR(similarity(report.fitter[0], report.other[0]), 1.0, 1e-6);
+    EXPECT_NEAR(similarity(report.child[0], report.other[0]), 1.0, 1e-6);
 }
 
 }  // namespace

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "cambrian/engine/layers/any_layer.hpp"
+
+namespace cambrian::evolve {
+
+/// A parameter tensor as axes that mean something by themselves: the gates, units and inputs of a
+/// matrix that stores them in two.
+struct TensorAxes {
+    std::vector<std::int64_t> extents;
+    std::size_t first_output = 0;  ///< Axes [first_output, last_output) number units.
+    std::size_t last_output = 1;
+    std::size_t first_centred = 0;  ///< Axes from it on grow at both ends: those of a kernel.
+    /// Of the outputs, the one that numbers neurons: not the gates of each.
+    std::size_t unit_axis = 0;
+};
+
+/// The axes of the `index`-th parameter of a layer whose input has rows of a shape.
+[[nodiscard]] TensorAxes tensor_axes(const AnyLayer& layer, std::size_t index,
+                                     const ParameterSpec& parameter, const Shape& row);
+
+/// Elements of the axes from one on.
+[[nodiscard]] std::int64_t elements_from(const std::vector<std::int64_t>& extents,
+                                         std::size_t axis);
+
+}  // namespace cambrian::evolve

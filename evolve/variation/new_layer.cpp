@@ -1,0 +1,119 @@
+#include "cambrian/evolve/variation/new_layer.hpp"
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <tuple>
+#include <type_traits>
+#include <variant>
+
+#include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/layers/identity.hpp"
+
+namespace cambrian::evolve {
+
+namespace {
+
+/// Sets the fields in which `given` differs from the default layer of its type, but for a gate,
+/// which is no setting.
+template <class L>
+void set_fields(L& layer, const L& given) {
+    const L plain{};
+    const auto set = [&]<class Value>(const Field<L, Value>& field) {
+        if constexpr (!std::is_same_v<Value, OptionalLayer>) {
+            if (given.*field.member != plain.*field.member) {
+                layer.*field.member = given.*field.member;
+            }
+        }
+    };
+    std::apply([&](const auto&... field) { (set(field), ...); }, L::fields);
+}
+
+/// Applies what is given for types to a layer and to those in it.
+void set_given(AnyLayer& layer, const std::vector<AnyLayer>& all) {
+    for (const AnyLayer& given : all) {
+        std::visit(
+            [&]<class L>(L& own) {
+                if (const auto* fields = std::get_if<L>(&given.variant())) {
+                    set_fields(own, *fields);
+                }
+            },
+            layer.variant());
+    }
+    std::visit(
+        [&all](auto& own) {
+            if constexpr (requires { own.layers; }) {
+                for (AnyLayer& inner : own.layers) {
+                    set_given(inner, all);
+                }
+            }
+        },
+        layer.variant());
+}
+
+/// Whether a layer builds on rows of a shape and gives others.
+bool joins(AnyLayer& layer, const Shape& input, const Shape& output) {
+    if (!layer.fault().empty()) {
+        return false;
+    }
+    try {
+        layer.resolve(input);
+        return layer.output_shape(input) == output;
+    } catch (const ShapeError&) {
+        return false;
+    }
+}
+
+/// Rows of every kind, whose extents have many divisors.
+std::array<Shape, 4> usual_rows() {
+    constexpr std::int64_t wide = 720720;  // the least number with all divisors up to 16
+    return {Shape{wide}, Shape{16, wide}, Shape{16, 48, 48}, Shape{16, 48, 48, 48}};
+}
+
+}  // namespace
+
+std::optional<AnyLayer> new_layer(std::string_view type, const Shape& input, const Shape& output,
+                                  const MutationSettings& settings) {
+    std::optional<AnyLayer> layer = fitted_layer(type, input, output);
+    if (!layer || settings.layers.empty()) {
+        return layer;
+    }
+    set_given(*layer, settings.layers);
+    return joins(*layer, input, output) ? layer : std::nullopt;
+}
+
+std::optional<AnyLayer> new_identity(std::string_view type, const Shape& row,
+                                     const MutationSettings& settings) {
+    std::optional<AnyLayer> layer = identity_layer(type, row);
+    if (!layer || settings.layers.empty()) {
+        return layer;
+    }
+    AnyLayer plain = *layer;
+    set_given(*layer, settings.layers);
+    if (*layer == plain) {
+        return layer;
+    }
+    return joins(*layer, row, row) && can_be_identity(*layer) ? layer : std::nullopt;
+}
+
+void check_new_layers(const MutationSettings& settings) {
+    for (auto given = settings.layers.begin(); given != settings.layers.end(); ++given) {
+        const std::string type(given->type());
+        const auto same = [&](const AnyLayer& other) { return other.type() == type; };
+        if (std::find_if(settings.layers.begin(), given, same) != given) {
+            throw ConfigError("mutation.layers gives fields to the type " + type +
+                              " twice (a new layer has one set of them) merge the two");
+        }
+        const bool fits = std::ranges::any_of(usual_rows(), [&](const Shape& row) {
+            return new_layer(type, row, row, settings).has_value();
+        });
+        if (!fits) {
+            throw ConfigError("mutation.layers gives " + type +
+                              " fields with which no new layer is possible (its place decides "
+                              "the widths, and it gives rows like those that it takes) leave out "
+                              "widths, or change the fields");
+        }
+    }
+}
+
+}  // namespace cambrian::evolve

@@ -1,0 +1,80 @@
+#include "cambrian/launch/commands/checkpoint_members.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/io/container.hpp"
+#include "cambrian/evolve/runs/run_directory.hpp"
+#include "cambrian/launch/config/experiment_reader.hpp"
+#include "cambrian/launch/config/network_reader.hpp"
+
+namespace cambrian::launch {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A checkpoint and the run that it is of.
+struct Source {
+    fs::path run;
+    fs::path checkpoint;
+};
+
+Source source_of(const std::string& path) {
+    std::error_code error;
+    const bool directory = fs::is_directory(path, error);
+    Source source{directory ? fs::path(path) : fs::path(path).parent_path(),
+                  directory ? fs::path(path) / distributed::newest_checkpoint : fs::path(path)};
+    if (source.run.empty()) source.run = ".";
+    if (!fs::exists(source.checkpoint, error))
+        throw InputError(fmt::format(
+            "{} is not there (no run has written a checkpoint there) name the directory of a run, "
+            "or one of its checkpoints",
+            source.checkpoint.string()));
+    return source;
+}
+
+/// Members with different genomes, the fittest first.
+std::vector<evolve::Member> different_members(const evolve::Strategy& strategy) {
+    const auto pool = strategy.parent_pool();
+    std::vector<evolve::Member> members(pool.begin(), pool.end());
+    std::ranges::sort(members, evolve::fitter);
+    std::set<evolve::BirthId> seen;
+    std::erase_if(members,
+                  [&](const evolve::Member& member) { return !seen.insert(member.origin).second; });
+    return members;
+}
+
+}  // namespace
+
+evolve::Genome CheckpointMembers::genome(const evolve::Member& member) const {
+    const auto found = checkpoint.genomes.find(member.origin);
+    if (found == checkpoint.genomes.end())
+        throw InputError(
+            fmt::format("{} holds no genome of birth {} (it contradicts itself) use an older one",
+                        path.string(), member.birth));
+    return evolve::genome_of(*found->second);
+}
+
+CheckpointMembers read_checkpoint_members(const CommandContext& context, const std::string& path) {
+    const Source source = source_of(path);
+    const Schema schema(context.tasks, context.genomes);
+    std::vector<Difference> unchanged;
+    const ResolvedConfig config = read_resumed(source.run, {}, schema, unchanged);
+    const auto task = make_task(config, context.tasks);
+    CheckpointMembers result{
+        .run = source.run,
+        .path = source.checkpoint,
+        .experiment = make_experiment(config, schema, task, make_founder(config, *task, source.run),
+                                      Purpose::evaluate, context.strategies, context.genomes)};
+    result.checkpoint =
+        distributed::decode_checkpoint(read_file(source.checkpoint), source.checkpoint.string());
+    result.strategy =
+        distributed::make_strategy(result.experiment)->load(result.checkpoint.strategy);
+    result.members = different_members(*result.strategy);
+    return result;
+}
+
+}  // namespace cambrian::launch

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cambrian/distributed/coordinator/checkpoint.hpp"
+#include "cambrian/distributed/experiment.hpp"
+#include "cambrian/evolve/strategy/strategy.hpp"
+#include "cambrian/launch/commands/commands.hpp"
+
+namespace cambrian::launch {
+
+/// Those of a checkpoint that may become parents, with different genomes, the fittest first.
+struct CheckpointMembers {
+    std::filesystem::path run;
+    std::filesystem::path path;  ///< Of the checkpoint.
+    distributed::Experiment experiment;
+    std::shared_ptr<const evolve::Strategy> strategy{};
+    distributed::Checkpoint checkpoint{};
+    std::vector<evolve::Member> members{};
+
+    /// Throws InputError where the checkpoint lacks the genome of a member.
+    [[nodiscard]] evolve::Genome genome(const evolve::Member& member) const;
+};
+
+/// Of a checkpoint, or of the newest one of the directory of a run. Throws InputError where there
+/// is none.
+[[nodiscard]] CheckpointMembers read_checkpoint_members(const CommandContext& context,
+                                                        const std::string& path);
+
+}  // namespace cambrian::launch

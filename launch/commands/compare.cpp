@@ -1,0 +1,189 @@
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <memory>
+#include <ostream>
+
+#include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/io/container.hpp"
+#include "cambrian/engine/reference/reference.hpp"
+#include "cambrian/evolve/evaluation/activation_similarity.hpp"
+#include "cambrian/evolve/genome/dna.hpp"
+#include "cambrian/evolve/runs/exit_code.hpp"
+#include "cambrian/evolve/runs/network_file.hpp"
+#include "cambrian/launch/commands/checkpoint_members.hpp"
+#include "cambrian/launch/commands/output_file.hpp"
+
+namespace cambrian::launch {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Steps of a probe: networks with a state show what they remember.
+constexpr std::int64_t probe_steps = 4;
+
+struct NamedGenome {
+    std::string name;
+    evolve::Genome genome;
+};
+
+bool is_checkpoint(const std::string& path) {
+    std::error_code error;
+    if (fs::is_directory(path, error)) return true;
+    try {
+        return decode_container(read_file(path), path, {}).kind == "checkpoint";
+    } catch (const InputError&) {
+        return false;  // who reads it as a network says what is wrong with it
+    }
+}
+
+std::vector<NamedGenome> read_genomes(const CommandContext& context,
+                                      const std::vector<std::string>& sources) {
+    std::vector<NamedGenome> all;
+    for (const std::string& source : sources) {
+        if (!is_checkpoint(source)) {
+            all.push_back({source, distributed::read_network(source).genome});
+            continue;
+        }
+        const CheckpointMembers members = read_checkpoint_members(context, source);
+        for (const evolve::Member& member : members.members)
+            all.push_back({fmt::format("birth {}", member.birth), members.genome(member)});
+    }
+    return all;
+}
+
+/// Throws ConfigError unless there are two networks at least, with the same inputs.
+void check_comparable(const std::vector<NamedGenome>& all, bool asked) {
+    if (all.size() < 2)
+        throw ConfigError(
+            "there is one network (a comparison needs two) name another one, or a checkpoint");
+    for (const NamedGenome& each : all) {
+        const std::int64_t features = all[0].genome.blueprint.input_features;
+        if (asked && each.genome.blueprint.input_features != features)
+            throw ConfigError(fmt::format(
+                "{} reads {} features and {} reads {} (one probe asks both) compare networks of "
+                "one task, or by their weights",
+                all[0].name, features, each.name, each.genome.blueprint.input_features));
+    }
+}
+
+std::string slot_text(const evolve::Genome& genome, int slot) {
+    return slot == genome.blueprint.grid.slots() ? "head" : fmt::format("slot {}", slot);
+}
+
+std::string end_text(const evolve::Genome& genome, int end) {
+    return end == input_port ? "input" : slot_text(genome, end);
+}
+
+/// Name of a cell of a table: in quotes where it has a comma or a quote.
+std::string cell(const std::string& name) {
+    if (name.find_first_of(",\"\n") == std::string::npos) return name;
+    std::string text = "\"";
+    for (const char c : name) text += c == '"' ? std::string("\"\"") : std::string(1, c);
+    return text + '"';
+}
+
+std::string csv_text(const std::vector<NamedGenome>& all, const evolve::Gram& gram) {
+    std::string text = "network";
+    for (const NamedGenome& each : all) text += "," + cell(each.name);
+    text += "\n";
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        text += cell(all[i].name);
+        for (std::size_t j = 0; j < all.size(); ++j)
+            text += fmt::format(",{:.9g}", gram[i * all.size() + j]);
+        text += "\n";
+    }
+    return text;
+}
+
+/// Mean over all pairs of different networks.
+double mean_similarity(const evolve::Gram& gram, std::size_t count) {
+    double sum = 0.0;
+    for (std::size_t i = 0; i < count; ++i)
+        for (std::size_t j = i + 1; j < count; ++j) sum += gram[i * count + j];
+    return sum / (0.5 * static_cast<double>(count * (count - 1)));
+}
+
+void print_weights(std::ostream& out, const evolve::Genome& a, const evolve::Genome& b,
+                   evolve::DnaMode mode) {
+    const evolve::Comparison comparison = evolve::compare(a, b, mode);
+    out << fmt::format("overall {:.4f}  matched slots {:.4f}  distance {:.4f}\n",
+                       comparison.overall, comparison.matched, comparison.distance);
+    for (const evolve::SlotOverlap& overlap : comparison.overlaps)
+        out << fmt::format("  {:<10} overlap {:.4f}\n", slot_text(a, overlap.slot),
+                           overlap.overlap);
+    for (const evolve::LogicShift& shift : comparison.shifts)
+        out << fmt::format("  {} of the first is {} of the second (overlap {:.4f})\n",
+                           slot_text(a, shift.from), slot_text(b, shift.to), shift.overlap);
+    for (const evolve::LinkOverlap& link : comparison.links)
+        out << fmt::format("  {} link {} to {}: {}\n", name(link.link.kind),
+                           end_text(a, link.link.source), end_text(a, link.link.target),
+                           link.matched ? fmt::format("overlap {:.4f}", link.overlap)
+                                        : std::string("of one network only"));
+    if (!comparison.links.empty()) out << fmt::format("  links {:.4f}\n", comparison.linked);
+    for (const int slot : comparison.toggled)
+        out << fmt::format("  {} is disabled in one network only\n", slot_text(a, slot));
+}
+
+void print_activations(std::ostream& out, Backend& backend, const evolve::Genome& a,
+                       const evolve::Genome& b, const evolve::Probe& probe) {
+    const auto of_a = evolve::activation_profile(backend, a, probe);
+    const auto of_b = evolve::activation_profile(backend, b, probe);
+    out << fmt::format("overall {:.4f} by what layers give for {} rows\n",
+                       evolve::activation_similarity(of_a, of_b), probe.steps * probe.batch);
+    for (std::size_t i = 0; i < of_a.places.size(); ++i) {
+        const auto& place = of_a.places[i];
+        const auto other =
+            std::ranges::find(of_b.places, place.at, &evolve::ActivationProfile::Place::at);
+        const std::string where =
+            i + 1 == of_a.places.size()
+                ? std::string("head")
+                : fmt::format("slot {}", a.blueprint.grid.index(place.at[0], place.at[1],
+                                                                place.at[2], place.at[3]));
+        if (other != of_b.places.end())
+            out << fmt::format("  {:<10} alignment {:.4f}\n", where,
+                               evolve::linear_cka(place, *other));
+    }
+}
+
+}  // namespace
+
+int compare_command(const CommandContext& context, const CompareOptions& options) {
+    const std::vector<NamedGenome> all = read_genomes(context, options.sources);
+    const bool asked = options.measure == compare_measures[2];
+    check_comparable(all, asked);
+    const auto mode = options.measure == compare_measures[1] ? evolve::DnaMode::permutation
+                                                             : evolve::DnaMode::strict;
+    const auto backend = make_reference_backend(Precision::f64);
+    const evolve::Probe probe =
+        evolve::random_probe(all[0].genome.blueprint.input_features, probe_steps,
+                             static_cast<std::int64_t>(options.probes), options.seed);
+    if (all.size() == 2 && options.csv.empty()) {
+        if (asked)
+            print_activations(context.out, *backend, all[0].genome, all[1].genome, probe);
+        else
+            print_weights(context.out, all[0].genome, all[1].genome, mode);
+        return exit_done;
+    }
+    std::vector<const evolve::Genome*> genomes;
+    for (const NamedGenome& each : all) genomes.push_back(&each.genome);
+    ThreadPool threads(available_processors());
+    const evolve::Gram gram = asked ? evolve::activation_gram(*backend, genomes, probe)
+                                    : evolve::gram_matrix(genomes, mode, threads);
+    const std::string table = csv_text(all, gram);
+    if (options.csv == "-") {
+        context.out << table;
+        return exit_done;
+    }
+    if (!options.csv.empty()) {
+        for (const std::string& source : options.sources)
+            refuse_input_as_output(options.csv, {source});
+        write_output(options.csv, std::as_bytes(std::span(table)));
+        context.out << fmt::format("{}: ", options.csv);
+    }
+    context.out << fmt::format("{} networks, mean similarity of pairs {:.4f}\n", all.size(),
+                               mean_similarity(gram, all.size()));
+    return exit_done;
+}
+
+}  // namespace cambrian::launch
