@@ -129,6 +129,12 @@ TEST(Fields, AreThoseThatTheLayerListsAndItsPlaceAllows) {
     EXPECT_EQ(fields_that_change(Embedding{.vocabulary = 4, .features = 2}, {1}),
               (std::set<std::string>{"features"}));
     EXPECT_EQ(fields_that_change(RmsNorm(), {4}), (std::set<std::string>{"epsilon"}));
+    // Widths that could be left open are not opened.
+    const AnyLayer narrow = Conv1d{.in_channels = 1, .out_channels = 1};
+    for (const AnyLayer& next : field_changes(narrow, {1, 6})) {
+        EXPECT_NE(next, narrow);
+        EXPECT_FALSE(next.parameters().empty());
+    }
 }
 
 TEST(Fields, ChangeAndLeaveAValidNetwork) {
