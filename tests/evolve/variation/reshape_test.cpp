@@ -109,7 +109,8 @@ std::set<std::string> fields_that_change(const AnyLayer& layer, const Shape& row
     resolved.resolve(row);
     for (const AnyLayer& next : field_changes(resolved, row)) {
         const auto before = to_json(resolved);
-        for (const auto& [key, value] : to_json(next).items()) {
+        const auto after = to_json(next);
+        for (const auto& [key, value] : after.items()) {
             if (before.at(key) != value) {
                 fields.insert(key);
             }
