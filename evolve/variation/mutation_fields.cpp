@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/evolve/variation/layer_change.hpp"
@@ -11,7 +12,7 @@ namespace cambrian::evolve {
 
 namespace {
 
-/// Ids beyond a table's rows are errors, so it keeps them; where a state lies in time is no field.
+/// Ids beyond the rows of a table are errors, so it keeps their number.
 bool may_change(std::string_view field) {
     return field != "vocabulary";
 }
@@ -64,8 +65,8 @@ void add_padded_kernels(const L& layer, std::vector<AnyLayer>& all) {
     }
 }
 
-/// Whether a layer builds on rows of a shape, as far as it can say.
-bool builds_on(AnyLayer layer, const Shape& row) {
+/// Whether a layer builds on rows of a shape, as far as it can say; fills what it leaves open.
+bool builds_on(AnyLayer& layer, const Shape& row) {
     if (!layer.fault().empty()) {
         return false;
     }
@@ -102,8 +103,14 @@ std::vector<AnyLayer> field_changes(const AnyLayer& layer, const Shape& row) {
             }
         },
         layer.variant());
-    std::erase_if(all, [&row](const AnyLayer& next) { return !builds_on(next, row); });
-    return all;
+    std::vector<AnyLayer> possible;
+    for (AnyLayer& next : all) {
+        // A width of 0 is filled with what it was.
+        if (builds_on(next, row) && !(next == layer)) {
+            possible.push_back(std::move(next));
+        }
+    }
+    return possible;
 }
 
 std::optional<Mutant> mutate_field(RandomStream& rng, const MutationSettings&,

@@ -112,6 +112,7 @@ TEST(Schema, HasADefaultForWhatHasOne) {
                                                 "network.layers[].type",
                                                 "network.layers[].at",
                                                 "network.layers[].enabled",
+                                                "network.layers[].clocked",
                                                 "network.layers[].gate",
                                                 "network.links[].source",
                                                 "network.links[].target",
@@ -119,6 +120,8 @@ TEST(Schema, HasADefaultForWhatHasOne) {
                                                 "network.links[].to",
                                                 "network.input",
                                                 "network.build.type",
+                                                "mutation.layers[].type",
+                                                "mutation.layers[].gate",
                                                 "training.optimizer.type",
                                                 "training.schedule.type"};
     const Schema schema;

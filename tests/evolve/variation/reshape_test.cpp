@@ -109,7 +109,8 @@ std::set<std::string> fields_that_change(const AnyLayer& layer, const Shape& row
     resolved.resolve(row);
     for (const AnyLayer& next : field_changes(resolved, row)) {
         const auto before = to_json(resolved);
-        for (const auto& [key, value] : to_json(next).items()) {
+        const auto after = to_json(next);
+        for (const auto& [key, value] : after.items()) {
             if (before.at(key) != value) {
                 fields.insert(key);
             }
@@ -129,6 +130,12 @@ TEST(Fields, AreThoseThatTheLayerListsAndItsPlaceAllows) {
     EXPECT_EQ(fields_that_change(Embedding{.vocabulary = 4, .features = 2}, {1}),
               (std::set<std::string>{"features"}));
     EXPECT_EQ(fields_that_change(RmsNorm(), {4}), (std::set<std::string>{"epsilon"}));
+    // Widths that could be left open are not opened.
+    const AnyLayer narrow = Conv1d{.in_channels = 1, .out_channels = 1};
+    for (const AnyLayer& next : field_changes(narrow, {1, 6})) {
+        EXPECT_NE(next, narrow);
+        EXPECT_FALSE(next.parameters().empty());
+    }
 }
 
 TEST(Fields, ChangeAndLeaveAValidNetwork) {
