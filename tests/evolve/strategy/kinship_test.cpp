@@ -9,7 +9,7 @@
 #include "cambrian/evolve/strategy/offspring.hpp"
 #include "cambrian/tests/evolve/support/genome_support.hpp"
 
-namespace cambrian::evolve {
+namespace cambrian::evolve::kinship_tests {
 namespace {
 
 using ::testing::DoubleEq;
@@ -145,4 +145,4 @@ TEST(OffspringCounts, AddUpToTheBirthsWhateverTheShares) {
 }
 
 }  // namespace
-}  // namespace cambrian::evolve
+}  // namespace cambrian::evolve::kinship_tests
