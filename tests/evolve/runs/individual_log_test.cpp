@@ -16,8 +16,8 @@ namespace cambrian::distributed {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::HasSubstr;
-using testing::ThrowsMessage;
+using ::testing::HasSubstr;
+using ::testing::ThrowsMessage;
 
 LoggedIndividual founder(evolve::BirthId id, double fitness) {
     return {.id = id,
@@ -132,13 +132,13 @@ TEST(IndividualLog, OtherContainersAreRefused) {
     Container other = decode_container(encode(some_block()), "test");
     other.kind = "network";
     EXPECT_THAT([&] { static_cast<void>(decode_individuals(cambrian::encode(other), "a.cmb")); },
-                ThrowsMessage<InputError>(
-                    testing::AllOf(HasSubstr("a.cmb holds no individuals"), HasSubstr("network"))));
+                ThrowsMessage<InputError>(::testing::AllOf(HasSubstr("a.cmb holds no individuals"),
+                                                           HasSubstr("network"))));
 }
 
 const IndividualBlock head{0, false, {}};
 
-class IndividualReaderTest : public testing::Test {
+class IndividualReaderTest : public ::testing::Test {
   protected:
     IndividualReaderTest() {
         std::string name = (fs::temp_directory_path() / "cambrian-individuals-XXXXXX").string();

@@ -14,9 +14,9 @@
 namespace cambrian::distributed {
 namespace {
 
-using testing::AllOf;
-using testing::HasSubstr;
-using testing::ThrowsMessage;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::ThrowsMessage;
 
 NetworkFile prepared_network() {
     RandomStream rng(random_key(3, "test"), 0);

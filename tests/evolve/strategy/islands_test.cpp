@@ -14,9 +14,9 @@
 namespace cambrian::evolve {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::ThrowsMessage;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::ThrowsMessage;
 
 using Shared = std::shared_ptr<const Strategy>;
 
@@ -67,7 +67,7 @@ TEST(Islands, SharesAndSizes) {
                 ThrowsMessage<ConfigError>(HasSubstr("islands.count is 11")));
 }
 
-class IslandsTest : public testing::Test {
+class IslandsTest : public ::testing::Test {
   protected:
     static Shared make(const IslandSettings& islands) {
         return standard_strategies().make("elite",

@@ -12,8 +12,8 @@
 namespace cambrian::evolve::steady_state {
 namespace {
 
-using testing::HasSubstr;
-using testing::ThrowsMessage;
+using ::testing::HasSubstr;
+using ::testing::ThrowsMessage;
 using Shared = std::shared_ptr<const Strategy>;
 
 constexpr std::uint64_t block = 4;
@@ -81,7 +81,7 @@ TEST(SteadyState, ABirthKnowsWhatWasToldUpToAWindowBeforeIt) {
         }
         std::ranges::sort(known, fitter);
         known.resize(std::min<std::size_t>(known.size(), 5));
-        EXPECT_THAT(subject->parent_pool(), testing::ElementsAreArray(known));
+        EXPECT_THAT(subject->parent_pool(), ::testing::ElementsAreArray(known));
         for (const Birth& birth : births_of(*subject)) {
             EXPECT_EQ(birth.recipe, birth.id < population ? Recipe::sample : Recipe::vary);
             for (const Parent& parent : birth.parents) {
@@ -162,7 +162,7 @@ TEST(SteadyState, IslandsShareABlockAsTheyShareThePopulation) {
             EXPECT_EQ(births[i].id, subject->first_birth() + i);
             on.push_back(births[i].island);
         }
-        EXPECT_THAT(on, testing::ElementsAre(0, 1, 2, 2));
+        EXPECT_THAT(on, ::testing::ElementsAre(0, 1, 2, 2));
     }
     const Shared loaded = make(islands)->load(subject->save());
     EXPECT_EQ(births_of(*loaded->former()->former()), births_of(*subject->former()->former()));

@@ -226,7 +226,7 @@ TEST(EliteStrategy, RefusesDecisionsAboutOtherStates) {
 
 TEST(StrategyRegistry, NamesTheNearestType) {
     EXPECT_THAT([] { static_cast<void>(standard_strategies().make("elit", {})); },
-                testing::ThrowsMessage<ConfigError>(testing::HasSubstr("\"elite\"")));
+                ::testing::ThrowsMessage<ConfigError>(::testing::HasSubstr("\"elite\"")));
     StrategyRegistry registry = standard_strategies();
     EXPECT_THROW(registry.add("elite", make_elite_strategy), ConfigError);
     registry.add("mine", make_elite_strategy);
