@@ -25,19 +25,30 @@ std::unordered_map<evolve::BirthId, std::uint32_t> places_of(
     return places;
 }
 
-/// Places that births name as parents, and of the representatives of all species, ascending.
-std::vector<std::uint32_t> named_places(const Round& round, OrderRange births,
+/// Places that births need, ascending: their parents, unless they are made already, and the
+/// representatives of the species that they may be of.
+std::vector<std::uint32_t> named_places(const Round& round, OrderRange births, bool made,
                                         ThreadPool& threads) {
     std::vector<char> named(round.strategy->parent_pool().size(), 0);
+    std::vector<char> compared(round.kinship.size(), 0);
+    const auto mark = [](char& flag) { std::atomic_ref(flag).store(1, std::memory_order_relaxed); };
     for_each_index(threads, births.size(), block_of_births, [&](std::size_t i) {
-        for (const evolve::Parent& parent :
-             round.strategy->birth(round.order.at(births.begin + i)).parents) {
-            std::atomic_ref(named.at(index_of(parent.place))).store(1, std::memory_order_relaxed);
+        const std::uint64_t position = round.order.at(births.begin + i);
+        if (!compared.empty()) {
+            mark(compared[kinship_at(round, position)]);
+        }
+        if (made) {
+            return;
+        }
+        for (const evolve::Parent& parent : round.strategy->birth(position).parents) {
+            mark(named.at(index_of(parent.place)));
         }
     });
-    for (const evolve::Kinship& kinship : round.kinship) {
-        for (const evolve::PoolPlace place : kinship.representatives) {
-            named.at(index_of(place)) = 1;
+    for (std::size_t range = 0; range < compared.size(); ++range) {
+        if (compared[range] != 0) {
+            for (const evolve::PoolPlace place : round.kinship[range].representatives) {
+                named.at(index_of(place)) = 1;
+            }
         }
     }
     std::vector<std::uint32_t> places;
@@ -181,12 +192,12 @@ std::shared_ptr<const void> Follower::retire(std::deque<Open> closed) {
 }
 
 std::vector<std::uint32_t> Follower::missing_parents(const Round& round, OrderRange births,
-                                                     std::size_t remakes) {
+                                                     std::size_t remakes, bool made) {
     const std::span<const evolve::Member> members = round.strategy->parent_pool();
     PoolGenomes& pool = *at(round.generation()).pool;
     std::vector<std::uint32_t> missing;
     std::vector<std::pair<std::uint32_t, evolve::Birth>> recipes;
-    for (const std::uint32_t place : named_places(round, births, threads_)) {
+    for (const std::uint32_t place : named_places(round, births, made, threads_)) {
         if (pool[place]) {
             continue;
         }

@@ -70,11 +70,13 @@ class Follower {
     /// What load() wants of the holders.
     [[nodiscard]] std::vector<std::uint32_t> holders() const;
 
-    /// Places of the parents of some births, and of the representatives of species, that are not
-    /// here. Up to `remakes` of the missing ones are made once more, as they were made elsewhere,
-    /// where what they were made of is here.
+    /// Places of the parents of some births, and of the representatives that they are compared
+    /// with, that are not here. Up to `remakes` of the missing ones are made once more, as they
+    /// were made elsewhere, where what they were made of is here.
+    /// @param made whether the children are made already: then they need no parents.
     [[nodiscard]] std::vector<std::uint32_t> missing_parents(const Round& round, OrderRange births,
-                                                             std::size_t remakes);
+                                                             std::size_t remakes,
+                                                             bool made = false);
     void fill(const Round& round, std::size_t place, SharedIndividual genome);
 
     /// Keeps the children of a shard, until it is known who of them lives; not those of a round

@@ -80,8 +80,7 @@ SharedRound make_round(SharedStrategy strategy, std::vector<std::uint32_t> holde
 }
 
 std::size_t kinship_at(const Round& round, std::uint64_t position) {
-    const auto range = std::ranges::find_if(
-        round.kinship, [&](const evolve::Kinship& kinship) { return position < kinship.end; });
+    const auto range = std::ranges::upper_bound(round.kinship, position, {}, &evolve::Kinship::end);
     CAMBRIAN_EXPECT(range != round.kinship.end());
     return static_cast<std::size_t>(range - round.kinship.begin());
 }

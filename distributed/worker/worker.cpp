@@ -328,11 +328,10 @@ class Worker {
                 "generation) check that every rank runs the same program");
         }
         held_.insert(order.shard);
-        // Children that came whole need no parents, but may be compared with representatives.
-        const OrderRange made_here = order.children.empty() ? births : OrderRange{};
         const double affordable = remakes_per_birth_ * static_cast<double>(births.size());
         const std::vector<std::uint32_t> missing = follower_.missing_parents(
-            *round, made_here, static_cast<std::size_t>(std::min(affordable, most_remakes)));
+            *round, births, static_cast<std::size_t>(std::min(affordable, most_remakes)),
+            !order.children.empty());
         if (missing.empty()) {
             begin({std::move(order), round});
             return;

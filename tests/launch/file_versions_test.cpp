@@ -48,19 +48,20 @@ TEST(FileVersions, CheckpointsAreRefusedByTheirNumberOrRead) {
     const auto read = [](const char* file) {
         return distributed::decode_checkpoint(read_file(golden(file)), file);
     };
-    for (const int format : {1, 2, 3}) {
+    for (const int format : {1, 2, 3, 4}) {
         const std::string file = fmt::format("checkpoint_{}.cmb", format);
         EXPECT_THAT([&] { static_cast<void>(read(file.c_str())); },
                     ThrowsMessage<OtherVersionError>(fmt::format(
                         "{} holds a checkpoint of format {} (an older version of Cambrian wrote "
-                        "it, this one reads 4) use that version, or make it anew",
+                        "it, this one reads 5) use that version, or make it anew",
                         file, format)));
     }
-    const distributed::Checkpoint fourth = read("checkpoint_4.cmb");
-    EXPECT_EQ(fourth.generation, 2U);
-    EXPECT_EQ(fourth.genomes.size(), 2U);
-    EXPECT_EQ(fourth.last->evaluations, 6U);
-    EXPECT_TRUE(fourth.champion.has_value());
+    const distributed::Checkpoint fifth = read("checkpoint_5.cmb");
+    EXPECT_EQ(fifth.generation, 2U);
+    EXPECT_EQ(fifth.genomes.size(), 2U);
+    EXPECT_EQ(fifth.last->evaluations, 7U);
+    EXPECT_EQ(fifth.last->species->count, 2U);
+    EXPECT_TRUE(fifth.champion.has_value());
 }
 
 TEST(FileVersions, JournalsAreReadWithTheCheckpointsOfTheirNumber) {
@@ -69,8 +70,9 @@ TEST(FileVersions, JournalsAreReadWithTheCheckpointsOfTheirNumber) {
                   directory.file("journal-0.cmb"));
     const auto entries = distributed::Journal::read(directory.path(), 0);
     ASSERT_EQ(entries.size(), 2U);
-    EXPECT_EQ(entries[1].report.evaluations, 6U);
-    EXPECT_EQ(entries[1].champion->birth, 6U);
+    EXPECT_EQ(entries[0].report.species->effective, 1.6);
+    EXPECT_EQ(entries[1].report.evaluations, 7U);
+    EXPECT_EQ(entries[1].champion->birth, 0U);
 }
 
 TEST(FileVersions, IndividualsAreRead) {
@@ -88,6 +90,16 @@ TEST(FileVersions, IndividualsAreRead) {
     EXPECT_EQ(children->individuals[2].parameters, 5U);
     EXPECT_FALSE(reader.next().has_value());
     EXPECT_FALSE(reader.cut_short());
+}
+
+TEST(FileVersions, IndividualsOfSpeciesAreRead) {
+    distributed::IndividualReader reader(golden("individuals_2.cmb"));
+    EXPECT_TRUE(reader.species());
+    std::vector<std::uint64_t> species;
+    while (const auto block = reader.next())
+        for (const distributed::LoggedIndividual& one : block->individuals)
+            species.push_back(one.species);
+    EXPECT_THAT(species, testing::ElementsAre(1, 1, 1, 2, 1, 1, 2, 2));
 }
 
 TEST(FileVersions, TrainingsAreRefusedByTheirNumberOrRead) {

@@ -10,7 +10,7 @@
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/evolve/strategy/strategy.hpp"
 
-namespace cambrian::evolve {
+namespace cambrian::evolve::age_layer_tests {
 namespace {
 
 using ::testing::ElementsAre;
@@ -137,4 +137,4 @@ TEST(AgeLayers, RefusesWhatCannotBe) {
 }
 
 }  // namespace
-}  // namespace cambrian::evolve
+}  // namespace cambrian::evolve::age_layer_tests

@@ -7,9 +7,8 @@
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/evolve/strategy/offspring.hpp"
-#include "cambrian/tests/evolve/support/genome_support.hpp"
 
-namespace cambrian::evolve {
+namespace cambrian::evolve::kinship_tests {
 namespace {
 
 using ::testing::DoubleEq;
@@ -21,10 +20,14 @@ using ::testing::ThrowsMessage;
 class Line {
   public:
     explicit Line(const std::vector<float>& numbers) {
-        const Genome founder = testing::founder(testing::blueprint(1, {{"dense", 1}}, 1));
+        Blueprint blueprint;
+        blueprint.input_features = blueprint.output_features = 1;
+        blueprint.head = fitted_layer("dense", {1}, {1}).value();
+        blueprint.grid.layers_per_cell = 1;
+        blueprint.slots.emplace_back(Slot{.layer = blueprint.head});
         for (const float number : numbers) {
-            Genome genome = founder;
-            std::ranges::fill(genome.weights, number);
+            Genome genome = founder_genome(blueprint, 0);
+            genome.weights.assign(4, number);  // of two layers, each with a bias
             individuals_.emplace_back(std::move(genome));
         }
         for (const Individual& individual : individuals_) {
@@ -145,4 +148,4 @@ TEST(OffspringCounts, AddUpToTheBirthsWhateverTheShares) {
 }
 
 }  // namespace
-}  // namespace cambrian::evolve
+}  // namespace cambrian::evolve::kinship_tests

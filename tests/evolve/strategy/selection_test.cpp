@@ -10,7 +10,7 @@
 
 #include "cambrian/engine/core/error.hpp"
 
-namespace cambrian::evolve {
+namespace cambrian::evolve::selection_tests {
 namespace {
 
 using ::testing::HasSubstr;
@@ -153,4 +153,4 @@ TEST(Selection, TheSteadyStateRefusesWhatItCannotDo) {
 }
 
 }  // namespace
-}  // namespace cambrian::evolve
+}  // namespace cambrian::evolve::selection_tests

@@ -11,13 +11,12 @@
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/evolve/strategy/strategy.hpp"
 
-namespace cambrian::evolve {
+namespace cambrian::evolve::species_tests {
 namespace {
 
-using testing::ElementsAre;
-using testing::Field;
-using testing::HasSubstr;
-using testing::ThrowsMessage;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::ThrowsMessage;
 
 using Shared = std::shared_ptr<const Strategy>;
 
@@ -86,14 +85,15 @@ TEST(SpeciesStrategy, AGenerationByHand) {
     const Shared subject =
         after(make({.sharing = Sharing::plain, .survival = 0.5}, 10, 0.0F), founders());
     const std::vector<SpeciesSummary> species = subject->species();
-    EXPECT_THAT(species, ElementsAre(Field(&SpeciesSummary::id, 1), Field(&SpeciesSummary::id, 2),
-                                     Field(&SpeciesSummary::id, 3)));
-    EXPECT_THAT(species,
-                ElementsAre(Field(&SpeciesSummary::size, 6), Field(&SpeciesSummary::size, 3),
-                            Field(&SpeciesSummary::size, 1)));
-    EXPECT_THAT(species, ElementsAre(Field(&SpeciesSummary::offspring, 1),
-                                     Field(&SpeciesSummary::offspring, 3),
-                                     Field(&SpeciesSummary::offspring, 6)));
+    EXPECT_THAT(species, ElementsAre(::testing::Field(&SpeciesSummary::id, 1),
+                                     ::testing::Field(&SpeciesSummary::id, 2),
+                                     ::testing::Field(&SpeciesSummary::id, 3)));
+    EXPECT_THAT(species, ElementsAre(::testing::Field(&SpeciesSummary::size, 6),
+                                     ::testing::Field(&SpeciesSummary::size, 3),
+                                     ::testing::Field(&SpeciesSummary::size, 1)));
+    EXPECT_THAT(species, ElementsAre(::testing::Field(&SpeciesSummary::offspring, 1),
+                                     ::testing::Field(&SpeciesSummary::offspring, 3),
+                                     ::testing::Field(&SpeciesSummary::offspring, 6)));
     EXPECT_EQ(species[1].mean, 3.0);
     EXPECT_EQ(species[1].best, 4.0);
     // Half of each may be parents, the fittest first, of equals the older.
@@ -365,4 +365,4 @@ TEST(SpeciesStrategy, RefusesDamageAndOtherSettings) {
 }
 
 }  // namespace
-}  // namespace cambrian::evolve
+}  // namespace cambrian::evolve::species_tests
