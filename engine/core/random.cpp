@@ -75,6 +75,27 @@ using Values = std::array<std::array<float, run_blocks>, 4>;
     }
 }
 
+/// The same in lanes of 32 bits: faster for few blocks.
+void philox_few(Words& words, std::size_t blocks, std::uint64_t first_block, std::uint64_t id,
+                std::uint64_t key) {
+    for (std::size_t i = 0; i < blocks; ++i) {
+        // Two halves of a 64-bit counter, written so that it stays in 32-bit lanes.
+        const std::uint32_t low = low_word(first_block) + static_cast<std::uint32_t>(i);
+        const std::uint32_t carry = low < low_word(first_block) ? 1U : 0U;
+        words[0][i] = low;
+        words[1][i] = high_word(first_block) + carry;
+        words[2][i] = low_word(id);
+        words[3][i] = high_word(id);
+    }
+    for (std::size_t i = 0; i < blocks; ++i) {
+        const auto block = philox_block({words[0][i], words[1][i], words[2][i], words[3][i]}, key);
+        words[0][i] = block[0];
+        words[1][i] = block[1];
+        words[2][i] = block[2];
+        words[3][i] = block[3];
+    }
+}
+
 struct NormalPair {
     float cosine;
     float sine;
@@ -109,19 +130,22 @@ enum class Distribution : std::uint8_t { uniform, normal };
     }
 }
 
-/// Blocks of one run: a number known to the compiler, so that its loops are whole vectors.
-template <std::size_t blocks>
-[[gnu::always_inline]] inline void fill_blocks(Distribution distribution, float* out,
-                                               std::uint64_t first_block, std::uint64_t id,
-                                               std::uint64_t key) {
+/// Less than a run, such as a small network takes: cut to whole vectors.
+void fill_short(Distribution distribution, std::span<float> out, std::uint64_t first_block,
+                std::uint64_t id, std::uint64_t key) {
     Words words;
     Values values;
-    philox_run(words, blocks, first_block, id, key);
+    const std::size_t blocks = std::min((out.size() + 31) / 32 * 8, run_blocks);
+    philox_few(words, blocks, first_block, id, key);
     convert_run(distribution, values, words, blocks);
-    for (std::size_t i = 0; i < blocks; ++i) {
+    const std::size_t whole = out.size() / 4;
+    for (std::size_t i = 0; i < whole; ++i) {
         for (std::size_t word = 0; word < 4; ++word) {
             out[4 * i + word] = values[word][i];
         }
+    }
+    for (std::size_t rest = 4 * whole; rest < out.size(); ++rest) {
+        out[rest] = values[rest % 4][whole];
     }
 }
 
@@ -129,20 +153,20 @@ template <std::size_t blocks>
                                             std::uint64_t first_block, std::uint64_t id,
                                             std::uint64_t key) {
     constexpr std::size_t run = 4 * run_blocks;
-    constexpr std::size_t few_blocks = 8;
-    constexpr std::size_t few = 4 * few_blocks;
+    Words words;
+    Values values;
     std::size_t done = 0;
     for (; done + run <= out.size(); done += run) {
-        fill_blocks<run_blocks>(distribution, out.data() + done, first_block + done / 4, id, key);
-    }
-    // A short rest, as a small network is, costs few blocks.
-    for (; done + few <= out.size(); done += few) {
-        fill_blocks<few_blocks>(distribution, out.data() + done, first_block + done / 4, id, key);
+        philox_run(words, run_blocks, first_block + done / 4, id, key);
+        convert_run(distribution, values, words, run_blocks);
+        for (std::size_t i = 0; i < run_blocks; ++i) {
+            for (std::size_t word = 0; word < 4; ++word) {
+                out[done + 4 * i + word] = values[word][i];
+            }
+        }
     }
     if (done < out.size()) {
-        std::array<float, few> rest;
-        fill_blocks<few_blocks>(distribution, rest.data(), first_block + done / 4, id, key);
-        std::copy_n(rest.begin(), out.size() - done, out.data() + done);
+        fill_short(distribution, out.subspan(done), first_block + done / 4, id, key);
     }
 }
 
@@ -175,6 +199,11 @@ Fill chosen_fill() {
 void fill_runs(Distribution distribution, std::span<float> out, std::uint64_t first_block,
                std::uint64_t id, std::uint64_t key) {
     static const Fill fill = chosen_fill();
+    // What a small network takes is not worth waking the wide units for.
+    if (out.size() < 4 * run_blocks) {
+        fill_short(distribution, out, first_block, id, key);
+        return;
+    }
     fill(distribution, out, first_block, id, key);
 }
 

@@ -14,15 +14,23 @@ namespace cambrian::evolve {
 
 namespace {
 
+/// Whether the numbers that a layer may leave open, and that are not given, stay as a default layer
+/// has them in its place, or follow from those that are: head_dim from heads.
+enum class OpenNumbers : std::uint8_t { stay, follow };
+
 /// Sets the fields in which `given` differs from the default layer of its type, but for a gate,
 /// which is no setting.
 template <class L>
-void set_fields(L& layer, const L& given) {
+void set_fields(L& layer, const L& given, OpenNumbers open) {
     const L plain{};
     const auto set = [&]<class Value>(const Field<L, Value>& field) {
         if constexpr (!std::is_same_v<Value, OptionalLayer>) {
             if (given.*field.member != plain.*field.member) {
                 layer.*field.member = given.*field.member;
+            } else if constexpr (std::is_same_v<Value, std::int64_t>) {
+                if (open == OpenNumbers::follow && plain.*field.member == 0) {
+                    layer.*field.member = 0;
+                }
             }
         }
     };
@@ -30,21 +38,21 @@ void set_fields(L& layer, const L& given) {
 }
 
 /// Applies what is given for types to a layer and to those in it.
-void set_given(AnyLayer& layer, const std::vector<AnyLayer>& all) {
+void set_given(AnyLayer& layer, const std::vector<AnyLayer>& all, OpenNumbers open) {
     for (const AnyLayer& given : all) {
         std::visit(
             [&]<class L>(L& own) {
                 if (const auto* fields = std::get_if<L>(&given.variant())) {
-                    set_fields(own, *fields);
+                    set_fields(own, *fields, open);
                 }
             },
             layer.variant());
     }
     std::visit(
-        [&all](auto& own) {
+        [&](auto& own) {
             if constexpr (requires { own.layers; }) {
                 for (AnyLayer& inner : own.layers) {
-                    set_given(inner, all);
+                    set_given(inner, all, open);
                 }
             }
         },
@@ -64,6 +72,23 @@ bool joins(AnyLayer& layer, const Shape& input, const Shape& output) {
     }
 }
 
+/// A layer with the fields given for its type, or nothing where it cannot join rows of two shapes.
+std::optional<AnyLayer> with_given(const AnyLayer& layer, const Shape& input, const Shape& output,
+                                   const std::vector<AnyLayer>& all) {
+    for (const OpenNumbers open : {OpenNumbers::follow, OpenNumbers::stay}) {
+        AnyLayer own = layer;
+        set_given(own, all, open);
+        if (own == layer) {
+            return own;
+        }
+        own.infer_output(output.elements());
+        if (joins(own, input, output)) {
+            return own;
+        }
+    }
+    return std::nullopt;
+}
+
 /// Rows of every kind, whose extents have many divisors.
 std::array<Shape, 4> usual_rows() {
     constexpr std::int64_t wide = 720720;  // the least number with all divisors up to 16
@@ -74,26 +99,21 @@ std::array<Shape, 4> usual_rows() {
 
 std::optional<AnyLayer> new_layer(std::string_view type, const Shape& input, const Shape& output,
                                   const MutationSettings& settings) {
-    std::optional<AnyLayer> layer = fitted_layer(type, input, output);
+    const std::optional<AnyLayer> layer = fitted_layer(type, input, output);
     if (!layer || settings.layers.empty()) {
         return layer;
     }
-    set_given(*layer, settings.layers);
-    return joins(*layer, input, output) ? layer : std::nullopt;
+    return with_given(*layer, input, output, settings.layers);
 }
 
 std::optional<AnyLayer> new_identity(std::string_view type, const Shape& row,
                                      const MutationSettings& settings) {
-    std::optional<AnyLayer> layer = identity_layer(type, row);
+    const std::optional<AnyLayer> layer = identity_layer(type, row);
     if (!layer || settings.layers.empty()) {
         return layer;
     }
-    AnyLayer plain = *layer;
-    set_given(*layer, settings.layers);
-    if (*layer == plain) {
-        return layer;
-    }
-    return joins(*layer, row, row) && can_be_identity(*layer) ? layer : std::nullopt;
+    std::optional<AnyLayer> own = with_given(*layer, row, row, settings.layers);
+    return own && can_be_identity(*own) ? own : std::nullopt;
 }
 
 void check_new_layers(const MutationSettings& settings) {

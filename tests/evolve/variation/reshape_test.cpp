@@ -204,7 +204,12 @@ TEST(NewLayers, HaveTheFieldsGivenForTheirType) {
     EXPECT_THAT(to_json(*image).dump(), HasSubstr(R"("kernel":5)"));
     EXPECT_THAT(to_json(*new_layer("embedding", {4}, {4}, settings)).dump(),
                 HasSubstr(R"("vocabulary":7)"));
-    EXPECT_FALSE(new_layer("multi_head_attention", {7}, {7}, settings).has_value());
+    EXPECT_EQ(std::get<MultiHeadAttention>(attention->variant()).head_dim, 4);
+    // Seven features do not make two equal heads: each has as many as the only one had.
+    const auto odd = new_layer("multi_head_attention", {7}, {7}, settings);
+    ASSERT_TRUE(odd.has_value());
+    EXPECT_EQ(std::get<MultiHeadAttention>(odd->variant()).head_dim, 7);
+    EXPECT_FALSE(new_layer("conv2d", {3, 8, 8}, {3, 4, 4}, {.layers = {Conv2d{.kernel = 1}}}));
     EXPECT_EQ(new_layer("dense", {4}, {4}, settings), fitted_layer("dense", {4}, {4}));
 }
 
