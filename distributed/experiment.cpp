@@ -58,8 +58,7 @@ void check_stop(const Experiment& experiment) {
 
 void check_learning(const Experiment& experiment) {
     evolve::check_learning(experiment.learning, *experiment.task);
-    if (experiment.learning.mode == evolve::LearningMode::lamarckian &&
-        experiment.distribution.exchange == Exchange::genomes) {
+    if (inherits_learning(experiment) && experiment.distribution.exchange == Exchange::genomes) {
         throw ConfigError(
             "learning.mode is lamarckian and distributed.exchange is genomes (the coordinator "
             "makes "

@@ -147,6 +147,10 @@ struct Experiment {
 /// Throws ConfigError where `stop.solved` asks for a test that the task does not have.
 void check_stop(const Experiment& experiment);
 
+/// Whether a genome is more than its birth says: children inherit what their parents have learned.
+[[nodiscard]] inline bool inherits_learning(const Experiment& experiment) {
+    return experiment.learning.mode == evolve::LearningMode::lamarckian;
+}
 /// Throws ConfigError where the individuals of an experiment cannot learn as it says.
 void check_learning(const Experiment& experiment);
 

@@ -63,11 +63,10 @@ Scheduler::Scheduler(Communicator& communicator, Backend& backend, const Experim
       shard_evaluator_(backend, experiment, weights_may_stay(experiment, communicator.size())),
       threads_(backend.threads()),
       ancestry_(ancestry),
-      follower_(
-          make_strategy(experiment),
-          {experiment.reevaluates(), experiment.learning.mode != evolve::LearningMode::lamarckian,
-           static_cast<std::uint32_t>(communicator.size())},
-          shard_evaluator_.variation(), shard_evaluator_.genomes(), threads_),
+      follower_(make_strategy(experiment),
+                {experiment.reevaluates(), !inherits_learning(experiment),
+                 static_cast<std::uint32_t>(communicator.size())},
+                shard_evaluator_.variation(), shard_evaluator_.genomes(), threads_),
       last_progress_(Clock::now()),
       last_watch_(Clock::now()),
       worked_until_(Clock::now()) {
@@ -346,7 +345,7 @@ SharedIndividual Scheduler::grown(SharedIndividual genome, std::uint64_t generat
 
 Ancestry::Genomes Scheduler::make_again(const Ancestry& ancestry,
                                         std::span<const evolve::BirthId> origins) {
-    const bool inherited = experiment_.learning.mode == evolve::LearningMode::lamarckian;
+    const bool inherited = inherits_learning(experiment_);
     return ancestry.make(origins, variation(), genome_memory(), threads_,
                          inherited
                              ? [this](std::vector<SharedIndividual>& children,

@@ -221,7 +221,8 @@ std::optional<std::vector<SharedIndividual>> Scheduler::genomes_of(
             std::ranges::all_of(birth.parents, [&](const evolve::Parent& parent) {
                 return parents[index_of(parent.place)] != nullptr;
             });
-        if (!genomes[i] && parents_here) {
+        // What was learned lies where it was learned.
+        if (!genomes[i] && parents_here && !inherits_learning(experiment_)) {
             genomes[i] = make_child(variation(), birth, parents, genome_memory()).genome;
         }
     });
