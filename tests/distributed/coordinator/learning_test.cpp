@@ -64,6 +64,20 @@ TEST_P(LearningRun, IsTheSameOnManyRanks) {
     }
 }
 
+/// New species are founded by children as they are after learning, wherever that was.
+TEST_P(LearningRun, OfSpeciesIsTheSameOnManyRanks) {
+    const TemporaryDirectory place;
+    Experiment experiment = learning_experiment(GetParam());
+    experiment.strategy = "species";
+    experiment.species.threshold = 0.5;
+    experiment.species.target = 6;
+    const std::string expected = results(experiment, place.path() / "alone", {});
+    for (const int ranks : {2, 4}) {
+        EXPECT_EQ(expected, results(experiment, place.path() / std::to_string(ranks),
+                                    {.ranks = ranks, .remaking_share = 1e9}));
+    }
+}
+
 TEST_P(LearningRun, InterruptsChangeNoByte) {
     const TemporaryDirectory place;
     Experiment experiment = learning_experiment(GetParam());
