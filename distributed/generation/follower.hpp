@@ -34,8 +34,8 @@ class Follower {
   public:
     struct Settings {
         bool reevaluate = false;
-        bool remakes = true;  ///< Whether a child is what its birth says: not where it has learned.
         std::uint32_t ranks = 1;  ///< A record that names others is refused.
+        bool remakes = true;  ///< Whether a child is what its birth says: not where it has learned.
     };
     /// @param start the strategy of a run before its first generation.
     Follower(SharedStrategy start, const Settings& settings, const evolve::Variation& variation,
