@@ -123,6 +123,7 @@ TEST(Schema, HasADefaultForWhatHasOne) {
                                                 "mutation.layers[].type",
                                                 "mutation.layers[].gate",
                                                 "training.optimizer.type",
+                                                "learning.optimizer.type",
                                                 "training.schedule.type"};
     const Schema schema;
     for (const SchemaKey& entry : schema.all_keys()) {
@@ -453,8 +454,8 @@ TEST(Experiment, GivesFieldsToNewLayers) {
         return experiment(minimal(), {"mutation.layers=" + layers}).variation.mutation.layers;
     };
     EXPECT_TRUE(given("[]").empty());
-    const std::vector<AnyLayer> layers =
-        given(R"([{"type": "multi_head_attention", "heads": 2}, {"type": "conv2d", "kernel": 5}])");
+    const std::vector<AnyLayer> layers = given(
+        R"([{"type": "multi_head_attention", "heads": 2}, {"type": "conv2d", "kernel": 5, "padding": 2}])");
     ASSERT_EQ(layers.size(), 2U);
     EXPECT_EQ(std::get<MultiHeadAttention>(layers[0].variant()).heads, 2);
     EXPECT_EQ(std::get<Conv2d>(layers[1].variant()).kernel, AxisValues(5));

@@ -1,11 +1,17 @@
 """A job killed as a whole at random moments and resumed on other rank counts ends with the same bytes."""
 import random
+import time
 
 import harness
 
 chosen = harness.options(__doc__, kills=20, seed=1, generations=150)
 experiment, expected, duration = harness.unbroken_cart_pole(chosen, "killed", chosen.generations)
 draw = random.Random(chosen.seed)
+# Ranks take longer to start than such a run takes.
+begin = time.monotonic()
+harness.run(chosen, 4, ["evolve", experiment, "--quiet", "--set", f"run.directory={chosen.work / 'start'}",
+                        "--set", "run.stop.generations=1"])
+start = time.monotonic() - begin
 kills, runs, resumed = 0, 0, 0
 # As often again where most kills came before the first checkpoint.
 while kills < chosen.kills or 4 * resumed < kills < 4 * chosen.kills:
@@ -15,7 +21,7 @@ while kills < chosen.kills or 4 * resumed < kills < 4 * chosen.kills:
         ranks = draw.choice([1, 2, 3, 4])
         job = harness.start(chosen, ranks, ["evolve", experiment, "--quiet", "--continue", "--set", f"run.directory={directory}"])
         try:
-            job.communicate(timeout=draw.uniform(0.05, 1.0) * duration + 0.3)
+            job.communicate(timeout=draw.uniform(0.05, 1.0) * duration + draw.uniform(0.5, 1.0) * start)
             break
         except harness.subprocess.TimeoutExpired:
             harness.kill_group(job)

@@ -42,7 +42,9 @@ struct DelayedCopySettings {
         Field{"test_sequences", &DelayedCopySettings::test_sequences, count_or_none,
               "Others for the end."},
         Field{"seed", &DelayedCopySettings::seed, "Of the random bits."},
-        Field{"validation", &DelayedCopySettings::validation},
+        Field{"validation", &DelayedCopySettings::validation,
+              "How the best individual is judged on sequences "
+              "that training does not see."},
     };
 };
 

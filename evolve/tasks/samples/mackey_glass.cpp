@@ -59,7 +59,9 @@ struct MackeyGlassSettings {
         Field{"validation_steps", &MackeyGlassSettings::validation_steps, steps_or_none,
               "Of validation."},
         Field{"test_steps", &MackeyGlassSettings::test_steps, steps_or_none, "Of the end."},
-        Field{"validation", &MackeyGlassSettings::validation},
+        Field{"validation", &MackeyGlassSettings::validation,
+              "How the best individual is judged on sequences "
+              "that training does not see."},
     };
 };
 

@@ -28,7 +28,9 @@ struct Narma10Settings {
               "Of validation."},
         Field{"test_steps", &Narma10Settings::test_steps, steps_or_none, "Of the end."},
         Field{"seed", &Narma10Settings::seed, "Of the random inputs."},
-        Field{"validation", &Narma10Settings::validation},
+        Field{"validation", &Narma10Settings::validation,
+              "How the best individual is judged on sequences "
+              "that training does not see."},
     };
 };
 
