@@ -83,7 +83,8 @@ void record(const std::string& text) {
     if (told == nullptr || *told == '\0') return;
     const std::string path = status_file();
     if (path.empty()) {
-        std::cerr << "cambrian status: " + text + '\n' << std::flush;  // in one piece: others write there, too
+        std::cerr << "cambrian status: " + text + '\n'
+                  << std::flush;  // in one piece: others write there, too
         return;
     }
     // At once: an empty file would say that nothing has begun.
