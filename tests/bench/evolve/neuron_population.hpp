@@ -30,7 +30,8 @@ class EndlessCartPole final : public Environment {
     }
 
   private:
-    std::unique_ptr<Environment> inner_ = make_cart_pole();
+    std::unique_ptr<Task> task_ = standard_tasks().make({{"type", "cart_pole"}}, {});
+    const Environment* inner_ = environment_of(*task_);
 };
 
 inline std::unique_ptr<Task> endless_cart_pole(std::int64_t episodes, std::int64_t steps) {
