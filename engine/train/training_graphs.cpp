@@ -76,14 +76,6 @@ Var next_pass(Graph& graph) {
     return pass;
 }
 
-/// The weights tensor by tensor.
-std::vector<Var> parts_of(const Network& network, Var values) {
-    std::vector<Var> parts;
-    for (const WeightRange& range : network.weights())
-        parts.push_back(slice(values, 0, range.offset, range.count));
-    return parts;
-}
-
 /// What a pass of training computes.
 struct TrainedBatch {
     LossTerms terms;
@@ -171,6 +163,13 @@ Var learning_rate(Graph& graph, std::int64_t batches) {
 }
 
 }  // namespace
+
+std::vector<Var> parts_of(const Network& network, Var values) {
+    std::vector<Var> parts;
+    for (const WeightRange& range : network.weights())
+        parts.push_back(slice(values, 0, range.offset, range.count));
+    return parts;
+}
 
 void check_fit(const Network& network, const Loss& loss, const Samples& samples,
                std::string_view part) {

@@ -2,6 +2,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "cambrian/engine/network/network.hpp"
 #include "cambrian/engine/network/observe/observation.hpp"
@@ -18,6 +19,9 @@ inline constexpr std::string_view best_weights = "best.weights";
 /// Throws ConfigError or ShapeError unless the network can read and answer such samples.
 void check_fit(const Network& network, const Loss& loss, const Samples& samples,
                std::string_view part);
+
+/// A vector of weights tensor by tensor, in the order of Network::weights().
+[[nodiscard]] std::vector<Var> parts_of(const Network& network, Var values);
 
 /// What a network answers to rows [n, features], or to sequences [n, time, features]: at every
 /// step, or only at the last one where the targets have no axis of time.

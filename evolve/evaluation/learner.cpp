@@ -28,13 +28,6 @@ struct Lesson {
     Var enabled;
 };
 
-std::vector<Var> parts_of(const Network& network, Var weights) {
-    std::vector<Var> parts;
-    for (const WeightRange& range : network.weights())
-        parts.push_back(slice(weights, 0, range.offset, range.count));
-    return parts;
-}
-
 /// The loss of a batch, as a graph that is simplified before it is differentiated, so that the
 /// gradient of a tensor of weights needs no zeros around it.
 Var loss_of(Graph& graph, const Network& network, const Loss& loss, std::span<const Var> parts,
@@ -91,7 +84,7 @@ Graph lesson_body(const Network& network, const LearningSettings& settings, cons
 
     const Var weights = inputs.front();
     const std::vector<Var> moments(inputs.begin() + 1, inputs.end() - 1);
-    const std::vector<Var> parts = parts_of(network, weights);
+    const std::vector<Var> parts = training_graphs::parts_of(network, weights);
     const Var mean = loss_of(graph, network, loss, parts,
                              {.inputs = gather(given[0], positions),
                               .targets = gather(given[1], positions),

@@ -16,7 +16,7 @@ constexpr std::uint32_t format_with_power = 2;
 constexpr std::uint32_t format_with_neurons = 3;
 constexpr std::uint32_t format_with_both = 4;
 constexpr std::uint64_t gene_bytes = 24;
-constexpr std::uint64_t least_layer_bytes = 20;
+constexpr std::uint64_t min_layer_bytes = 20;
 
 void write(ArchiveWriter& writer, const Gene& gene) {
     writer.write(gene.id);
@@ -52,7 +52,7 @@ void read(ArchiveReader& reader, std::vector<Gene>& genes) {
 }
 
 void read(ArchiveReader& reader, std::vector<NeuronGenes>& layers) {
-    layers.resize(reader.read_count(least_layer_bytes));
+    layers.resize(reader.read_count(min_layer_bytes));
     for (NeuronGenes& genes : layers) {
         std::uint32_t slot = 0;
         reader.read(slot);

@@ -55,10 +55,10 @@ void refuse_others(const Settings& settings, std::string_view section, std::stri
 }
 
 void check(const NeatSettings& settings, const GenomeContext& context) {
-    constexpr float least_time_constant = 1e-3F;
+    constexpr float min_time_constant = 1e-3F;
     check_values(settings.weight, "weight", static_cast<float>(ValueSettings::any.min));
     check_values(settings.bias, "bias", static_cast<float>(ValueSettings::any.min));
-    check_values(settings.time_constant, "time_constant", least_time_constant);
+    check_values(settings.time_constant, "time_constant", min_time_constant);
     for (const auto& [empty, key] : std::array<std::pair<bool, const char*>, 2>{
              {{settings.activations.empty(), "activations"},
               {settings.aggregations.empty(), "aggregations"}}}) {

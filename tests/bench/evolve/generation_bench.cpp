@@ -62,7 +62,7 @@ class Loop {
         members_ = std::move(next);
         retired_.insert(retired_.end(), std::make_move_iterator(individuals.begin()),
                         std::make_move_iterator(individuals.end()));
-        // Those that live on have left nothing behind.
+        // Those that live on have left nothing.
         std::erase_if(retired_, [](const Individual& individual) { return !individual.structure; });
     }
 
