@@ -15,6 +15,9 @@ namespace cambrian::distributed {
 /// Seconds that the ranks of a job wait for each other at its end.
 constexpr double longest_farewell = 10.0;
 
+/// Seconds that they wait where they have waited a lease for their coordinator already.
+constexpr double farewell_without_coordinator = 0.5;
+
 /// Owns MPI_Init and MPI_Finalize. Ignores SIGPIPE (a dead peer must not kill us) and guards both
 /// with a timer (SIGALRM), because they can hang after a peer died.
 class MpiSession {

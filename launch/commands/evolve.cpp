@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <exception>
@@ -290,6 +291,7 @@ int run_job(const CommandContext& context, const RunOptions& options) {
                          RankPlace{session.local_rank(), session.local_size()}, signals.flag(),
                          coordinating});
     } catch (const distributed::CoordinatorLost& error) {
+        session.set_lease(std::min(read.lease_seconds, distributed::farewell_without_coordinator));
         // Rank 0 cannot say it; one of the others is enough.
         if (session.rank() == 1) context.err << "cambrian: error: " << error.what() << std::endl;
     } catch (const distributed::Deposed& error) {
