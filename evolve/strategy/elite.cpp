@@ -16,7 +16,7 @@ namespace cambrian::evolve {
 
 namespace {
 
-constexpr std::uint32_t elite_format = 3;
+constexpr std::uint32_t elite_format = 4;
 
 class EliteStrategy final : public Strategy {
   public:
@@ -53,9 +53,6 @@ class EliteStrategy final : public Strategy {
                     .parents = {parent_at(parent_pool_, position)},
                     .island = island_};
         }
-        if (restarts_) {
-            return {.id = id, .recipe = Recipe::sample, .parents = {}, .island = island_};
-        }
         return {.id = id,
                 .recipe = Recipe::vary,
                 .parents = select_parents(parents(), select_key_, id, splice_rate_, selection_),
@@ -83,7 +80,8 @@ class EliteStrategy final : public Strategy {
     [[nodiscard]] std::span<const Member> parents() const {
         return std::span(parent_pool_).first(std::min<std::size_t>(parents_, parent_pool_.size()));
     }
-    /// Leaves the best alone where there was none better for long.
+    /// Leaves nobody where there was none better for long: even one of the old would outdo all
+    /// founders, and its children be the population again.
     void restart_when_due(std::uint64_t told);
     void check_pool() const;
 
@@ -101,7 +99,6 @@ class EliteStrategy final : public Strategy {
     std::vector<Member> parent_pool_;  // best first; empty before the first valid score
     double record_ = worst_fitness;    // the best since the last restart
     std::uint64_t improved_ = 0;       // generation of that best, or of the restart
-    bool restarts_ = false;            // who is not carried is a founder
 };
 
 Decision EliteStrategy::decide(const Scores& scores, ThreadPool&) const {
@@ -122,7 +119,6 @@ std::unique_ptr<Strategy> EliteStrategy::apply(std::span<const std::byte> decisi
 }
 
 void EliteStrategy::restart_when_due(std::uint64_t told) {
-    restarts_ = false;
     if (parent_pool_.empty()) {
         return;
     }
@@ -131,10 +127,9 @@ void EliteStrategy::restart_when_due(std::uint64_t told) {
         record_ = best;
         improved_ = told;
     } else if (selection_.restart_after > 0 && told - improved_ >= selection_.restart_after) {
-        parent_pool_.resize(1);
-        record_ = best;
+        parent_pool_.clear();
+        record_ = worst_fitness;
         improved_ = told;
-        restarts_ = true;
     }
 }
 
@@ -161,7 +156,6 @@ std::vector<std::byte> EliteStrategy::save() const {
     writer.write(generation_);
     writer.write(record_);
     writer.write(improved_);
-    writer.write(restarts_);
     write_members(writer, parent_pool_);
     return writer.take();
 }
@@ -206,7 +200,6 @@ std::unique_ptr<Strategy> EliteStrategy::load(std::span<const std::byte> bytes) 
     reader.read(other->generation_);
     reader.read(other->record_);
     reader.read(other->improved_);
-    reader.read(other->restarts_);
     other->parent_pool_ = read_members(reader, pool_size_);
     reader.finish();
     other->check_pool();

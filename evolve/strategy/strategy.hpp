@@ -144,8 +144,8 @@ struct SelectionSettings {
               "Share of the population that may be parents, the fittest. 0: with truncation those "
               "that are carried over, else all."},
         Field{"restart_after", &SelectionSettings::restart_after, FieldRange{0.0, 1e9},
-              "Generations without a new best after which all but the best give way to founders; "
-              "0: never."},
+              "Generations without a new best after which all give way to founders; best.cmb keeps "
+              "the best. 0: never."},
     };
 };
 
