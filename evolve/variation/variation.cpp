@@ -29,12 +29,15 @@ std::vector<std::shared_ptr<const GenomeKind>> island_kinds(const VariationSetti
 
 /// What founders begin with, as a genome of the kind.
 SharedStructure whole_founder(const VariationSettings& settings, const GenomeKind& kind) {
-    Genome genome = settings.initial ? settings.initial->genome
-                                     : founder_genome(Network(settings.founder).blueprint(), 0);
-    return std::make_shared<const Structure>(kind.adopt(std::move(genome)));
+    return std::make_shared<const Structure>(settings.initial ? kind.adopt(settings.initial->genome)
+                                                              : kind.begin(settings.founder));
 }
 
 }  // namespace
+
+bool develops(const VariationSettings& settings) {
+    return settings.kind && settings.kind->develops();
+}
 
 bool makes_structures(const VariationSettings& settings) {
     const auto makes = [](const GenomeKind* kind, const MutationSettings& mutation) {

@@ -132,7 +132,7 @@ std::optional<Founder> find_founder(const Job& job, const RunOptions& options,
         const double patience = distributed::WorkerLimits{}.first_contact_seconds;
         auto genome = distributed::receive_initial(communicator, interrupt, patience);
         if (!genome) return std::nullopt;
-        return founder_of(job.config, task, *std::move(genome));
+        return founder_of(job.config, *std::move(genome));
     } catch (const Error& error) {
         // Whoever starts a job only sees what rank 0 says.
         distributed::decline(communicator, error.what());

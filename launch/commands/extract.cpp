@@ -73,6 +73,7 @@ int extract_command(const CommandContext& context, const ExtractOptions& options
     const char* own = options.species_champions ? "species" : "elites";
     const fs::path folder =
         made_folder(options.output.empty() ? source.run / own : fs::path(options.output));
+    const evolve::Variation variation(source.experiment.seed, source.experiment.variation);
     for (const auto& [name, member] : extracts) {
         distributed::NetworkFile file;
         file.genome = source.genome(member);
@@ -83,7 +84,7 @@ int extract_command(const CommandContext& context, const ExtractOptions& options
         file.fitness = member.fitness;
         file.preparation = source.experiment.task->preparation();
         const fs::path path = folder / name;
-        distributed::write_network(path, file);
+        distributed::write_networks(path, file, variation);
         context.out << fmt::format("{}: fitness {:.6g}, birth {} made by {}, {} weights\n",
                                    path.string(), member.fitness, member.birth, member.origin,
                                    file.genome.weights.size());

@@ -116,8 +116,7 @@ auto of_initial(const ResolvedConfig& config, const Body& body) {
     }
 }
 
-Founder checked(const ResolvedConfig& config, const evolve::Task& task, evolve::Genome genome) {
-    of_initial(config, [&] { evolve::check_task_fits(task, genome.blueprint); });
+Founder started_from(const ResolvedConfig& config, evolve::Genome genome) {
     Founder founder{genome.blueprint, nullptr, {}};
     founder.initial =
         std::make_shared<const evolve::InitialNetwork>(std::move(genome), keeps_weights(config));
@@ -142,7 +141,7 @@ Founder make_founder(const ResolvedConfig& config, const evolve::Task& task,
         const fs::path path = has_copy ? copy : config.base_directory / initial;
         const distributed::NetworkFile file =
             of_initial(config, [&] { return read_initial(path, task.signature()); });
-        Founder founder = checked(config, task, file.genome);
+        Founder founder = started_from(config, file.genome);
         if (keeps_weights(config))
             founder.notes =
                 of_initial(config, [&] { return notes_of(initial.string(), file, task); });
@@ -154,10 +153,19 @@ bool names_initial(const ResolvedConfig& config) {
     return !initial_path(config).empty();
 }
 
-Founder founder_of(const ResolvedConfig& config, const evolve::Task& task, evolve::Genome initial) {
+void check_initial_fits(const ResolvedConfig& config, const evolve::Task& task,
+                        const std::shared_ptr<const evolve::InitialNetwork>& initial) {
+    if (!initial) return;
+    from(config.origins, "network", [&] {
+        of_initial(config, [&] { evolve::check_task_fits(task, initial->genome.blueprint); });
+        return true;
+    });
+}
+
+Founder founder_of(const ResolvedConfig& config, evolve::Genome initial) {
     return from(config.origins, "network", [&] {
         check_keys(network_of(config), initial_path(config));
-        return checked(config, task, std::move(initial));
+        return started_from(config, std::move(initial));
     });
 }
 

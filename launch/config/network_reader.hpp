@@ -21,8 +21,8 @@ struct Founder {
     std::vector<std::string> notes;  ///< What somebody should know of its weights on this task.
 };
 
-/// The network of a config, which fits the task: what network.initial names, read from its file,
-/// or else what the section describes. Throws ConfigError, ShapeError or InputError.
+/// The network of a config: what network.initial names, read from its file, or else what the
+/// section describes, which fits the task. Throws ConfigError, ShapeError or InputError.
 /// @param resumed the directory of a run, whose copy of network.initial comes before the file;
 /// empty: none.
 [[nodiscard]] Founder make_founder(const ResolvedConfig& config, const evolve::Task& task,
@@ -31,8 +31,11 @@ struct Founder {
 /// Whether a config names network.initial.
 [[nodiscard]] bool names_initial(const ResolvedConfig& config);
 /// The founder when another rank has read network.initial.
-[[nodiscard]] Founder founder_of(const ResolvedConfig& config, const evolve::Task& task,
-                                 evolve::Genome initial);
+[[nodiscard]] Founder founder_of(const ResolvedConfig& config, evolve::Genome initial);
+/// Throws ConfigError or ShapeError where an initial network, null: none, does not fit the task.
+/// Not for genotypes, which are no networks of the task.
+void check_initial_fits(const ResolvedConfig& config, const evolve::Task& task,
+                        const std::shared_ptr<const evolve::InitialNetwork>& initial);
 
 /// A line on what a run that starts from a file keeps of it; empty for any other.
 [[nodiscard]] std::string founder_text(const ResolvedConfig& config);

@@ -177,6 +177,7 @@ distributed::TrainingJob make_training(const ResolvedConfig& config, const Schem
     Founder founder = make_founder(config, *job.task, resumed);
     job.blueprint = std::move(founder.blueprint);
     job.initial = std::move(founder.initial);
+    check_initial_fits(config, *job.task, job.initial);
     job.notes = std::move(founder.notes);
     job.settings = settings_of(json, learning->loss);
     if (job.keeps_weights()) job.settings.initial_weights = job.initial->genome.weights;
