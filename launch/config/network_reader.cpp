@@ -142,7 +142,11 @@ Founder make_founder(const ResolvedConfig& config, const evolve::Task& task,
         const distributed::NetworkFile file =
             of_initial(config, [&] { return read_initial(path, task.signature()); });
         Founder founder = started_from(config, file.genome);
-        if (keeps_weights(config))
+        // Others are refused where it is known whether they are networks of the task at all.
+        const evolve::TaskSignature signature = task.signature();
+        const bool fits = founder.blueprint.input_features == signature.observations &&
+                          founder.blueprint.output_features == signature.outputs;
+        if (keeps_weights(config) && fits)
             founder.notes =
                 of_initial(config, [&] { return notes_of(initial.string(), file, task); });
         return founder;

@@ -198,7 +198,8 @@ TEST(GenomeConfig, RefusesHyperneatThatDoesNotFit) {
     expect_hyperneat_refused(
         directory,
         {"islands.count=2",
-         "islands.overrides=[{}, {\"genome\": {\"substrate\": {\"bias\": false}}}]"},
+         "islands.overrides=[{}, {\"genome\": {\"type\": \"hyperneat\", \"substrate\": {\"bias\": "
+         "false}}}]"},
         "islands.overrides[1].genome.substrate is set");
 }
 
