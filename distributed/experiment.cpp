@@ -80,7 +80,8 @@ void check_learning(const Experiment& experiment) {
 Blueprint first_network(const Experiment& experiment) {
     const evolve::VariationSettings& variation = experiment.variation;
     return develops(variation) && variation.initial
-               ? variation.kind->develop(evolve::Individual(variation.initial->genome)).blueprint()
+               ? variation.kind->develop(evolve::Individual(variation.initial->genomes.front()))
+                     .blueprint()
                : variation.founder;
 }
 

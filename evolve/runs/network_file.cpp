@@ -1,5 +1,7 @@
 #include "cambrian/evolve/runs/network_file.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
@@ -78,22 +80,15 @@ void write_network(const std::filesystem::path& path, const NetworkFile& file) {
     write_file_atomically(path, encode(file));
 }
 
-std::filesystem::path genotype_path(const std::filesystem::path& network) {
-    std::filesystem::path name = network.stem();
-    name += "_genotype";
-    name += network.extension();
-    return network.parent_path() / name;
-}
-
-void write_networks(const std::filesystem::path& path, const NetworkFile& file,
-                    const evolve::Variation& variation) {
+void write_networks(const std::filesystem::path& path, const std::filesystem::path& genotype_path,
+                    const NetworkFile& file, const evolve::Variation& variation) {
     if (!variation.develops()) {
         write_network(path, file);
         return;
     }
     NetworkFile genotype = file;
     genotype.preparation.reset();  // No rows are its inputs.
-    write_network(genotype_path(path), genotype);
+    write_network(genotype_path, genotype);
     NetworkFile network = file;
     network.genome = genome_of(variation.develop(evolve::Individual(file.genome)));
     write_network(path, network);
@@ -139,14 +134,20 @@ NetworkFile read_network(const std::filesystem::path& path) {
     return decode_network(read_file(path), path.string());
 }
 
-std::filesystem::path initial_copy(const std::filesystem::path& run_directory) {
-    return run_directory / "initial.cmb";
+std::filesystem::path initial_copy(const std::filesystem::path& run_directory, std::size_t index) {
+    return index == 0 ? run_directory / "initial.cmb"
+                      : run_directory / "initial" / fmt::format("{}.cmb", index + 1);
 }
 
-void write_initial(const std::filesystem::path& run_directory, const evolve::Genome& genome) {
-    NetworkFile file;
-    file.genome = genome;
-    write_network(initial_copy(run_directory), file);
+void write_initial(const std::filesystem::path& run_directory,
+                   const std::vector<evolve::Genome>& genomes) {
+    for (std::size_t i = 0; i < genomes.size(); ++i) {
+        const std::filesystem::path path = initial_copy(run_directory, i);
+        std::filesystem::create_directories(path.parent_path());
+        NetworkFile file;
+        file.genome = genomes[i];
+        write_network(path, file);
+    }
 }
 
 }  // namespace cambrian::distributed

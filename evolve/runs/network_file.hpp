@@ -42,17 +42,18 @@ struct NetworkFile {
                                          const std::string& source);
 void write_network(const std::filesystem::path& path, const NetworkFile& file);
 /// Writes a network of a run to a file. Where genomes are genotypes, the file has the network that
-/// develops, and the genotype goes to one beside it, see genotype_path.
-void write_networks(const std::filesystem::path& path, const NetworkFile& file,
-                    const evolve::Variation& variation);
-/// best.cmb -> best_genotype.cmb
-[[nodiscard]] std::filesystem::path genotype_path(const std::filesystem::path& network);
+/// develops, and the genotype goes to another one.
+void write_networks(const std::filesystem::path& path, const std::filesystem::path& genotype_path,
+                    const NetworkFile& file, const evolve::Variation& variation);
 /// Throws InputError for a missing file, too.
 [[nodiscard]] NetworkFile read_network(const std::filesystem::path& path);
 
-/// The copy of network.initial in a run directory, so that neither the hosts of the workers nor a
-/// resume need the file itself.
-[[nodiscard]] std::filesystem::path initial_copy(const std::filesystem::path& run_directory);
-void write_initial(const std::filesystem::path& run_directory, const evolve::Genome& genome);
+/// The copies of network.initial in a run directory, so that neither the hosts of the workers nor a
+/// resume need the files themselves: initial.cmb, and of several the others in the folder initial.
+/// @param index which of several.
+[[nodiscard]] std::filesystem::path initial_copy(const std::filesystem::path& run_directory,
+                                                 std::size_t index = 0);
+void write_initial(const std::filesystem::path& run_directory,
+                   const std::vector<evolve::Genome>& genomes);
 
 }  // namespace cambrian::distributed

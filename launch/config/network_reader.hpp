@@ -17,25 +17,28 @@ namespace cambrian::launch {
 /// What a run starts from.
 struct Founder {
     Blueprint blueprint;
-    std::shared_ptr<const evolve::InitialNetwork> initial;  ///< Of network.initial; else null.
+    std::shared_ptr<const evolve::InitialNetworks> initial;  ///< Of network.initial; else null.
     std::vector<std::string> notes;  ///< What somebody should know of its weights on this task.
 };
 
-/// The network of a config: what network.initial names, read from its file, or else what the
-/// section describes, which fits the task. Throws ConfigError, ShapeError or InputError.
-/// @param resumed the directory of a run, whose copy of network.initial comes before the file;
-/// empty: none.
+/// What the section network describes beside network.initial. Throws ConfigError or ShapeError.
+[[nodiscard]] Blueprint described_network(const Json& network, const evolve::TaskSignature& task);
+
+/// The network of a config: those that network.initial names, read from their files, or else what
+/// the section describes, which fits the task. Throws ConfigError, ShapeError or InputError.
+/// @param resumed the directory of a run, whose copies of network.initial come before the
+/// files; empty: none.
 [[nodiscard]] Founder make_founder(const ResolvedConfig& config, const evolve::Task& task,
                                    const std::filesystem::path& resumed = {});
 
 /// Whether a config names network.initial.
 [[nodiscard]] bool names_initial(const ResolvedConfig& config);
 /// The founder when another rank has read network.initial.
-[[nodiscard]] Founder founder_of(const ResolvedConfig& config, evolve::Genome initial);
+[[nodiscard]] Founder founder_of(const ResolvedConfig& config, std::vector<evolve::Genome> initial);
 /// Throws ConfigError or ShapeError where an initial network, null: none, does not fit the task.
 /// Not for genotypes, which are no networks of the task.
 void check_initial_fits(const ResolvedConfig& config, const evolve::Task& task,
-                        const std::shared_ptr<const evolve::InitialNetwork>& initial);
+                        const std::shared_ptr<const evolve::InitialNetworks>& initial);
 
 /// A line on what a run that starts from a file keeps of it; empty for any other.
 [[nodiscard]] std::string founder_text(const ResolvedConfig& config);

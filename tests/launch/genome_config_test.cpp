@@ -168,7 +168,7 @@ TEST(GenomeConfig, EvolvesHyperneat) {
     const auto elite = distributed::read_network(directory.file("run/elites/elite-1.cmb"));
     EXPECT_EQ(elite.genome.blueprint.input_features, 2);
     const auto elite_genotype =
-        distributed::read_network(directory.file("run/elites/elite-1_genotype.cmb"));
+        distributed::read_network(directory.file("run/elites/genotypes/elite-1.cmb"));
     EXPECT_EQ(elite_genotype.genome.blueprint.input_features, 4);
     // And another run goes on from a genotype.
     const Result second = run({"evolve", write_hyperneat(directory), "--quiet", "--set",

@@ -4,7 +4,6 @@
 #include <array>
 
 #include "cambrian/engine/core/error.hpp"
-#include "cambrian/evolve/runs/network_file.hpp"
 #include "cambrian/tests/evolve/support/genome_support.hpp"
 #include "cambrian/tests/evolve/support/hyperneat_support.hpp"
 
@@ -98,10 +97,6 @@ TEST(HyperneatKind, RefusesOtherNetworks) {
             static_cast<void>(kind->adopt(founder_genome(testing::neuron_blueprint(recurrent), 0)));
         },
         ThrowsMessage<ConfigError>(HasSubstr("is no CPPN")));
-}
-
-TEST(HyperneatKind, FilesHoldTheNetworkAndItsGenotypeBesideIt) {
-    EXPECT_EQ(distributed::genotype_path("runs/a.b/best.cmb"), "runs/a.b/best_genotype.cmb");
 }
 
 }  // namespace
