@@ -58,6 +58,16 @@ void check_stop(const Experiment& experiment) {
 
 void check_learning(const Experiment& experiment) {
     evolve::check_learning(experiment.learning, *experiment.task);
+    if (experiment.learning.on() && develops(experiment.variation)) {
+        throw ConfigError(fmt::format(
+            "learning.mode is {} and genome.type \"{}\" (gradients change the network that "
+            "develops "
+            "from the genes, each with a structure of its own, and not the genes) set "
+            "learning.mode "
+            "to \"off\"",
+            evolve::learning_mode_names[static_cast<std::size_t>(experiment.learning.mode)],
+            experiment.genome));
+    }
     if (inherits_learning(experiment) && experiment.distribution.exchange == Exchange::genomes) {
         throw ConfigError(
             "learning.mode is lamarckian and distributed.exchange is genomes (the coordinator "
@@ -65,6 +75,14 @@ void check_learning(const Experiment& experiment) {
             "all children, and would not know what they learn elsewhere) set the exchange to "
             "\"births\"");
     }
+}
+
+Blueprint first_network(const Experiment& experiment) {
+    const evolve::VariationSettings& variation = experiment.variation;
+    return develops(variation) && variation.initial
+               ? variation.kind->develop(evolve::Individual(variation.initial->genomes.front()))
+                     .blueprint()
+               : variation.founder;
 }
 
 std::unique_ptr<evolve::Strategy> make_strategy(const Experiment& experiment) {

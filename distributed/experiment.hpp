@@ -154,6 +154,9 @@ void check_stop(const Experiment& experiment);
 /// Throws ConfigError where the individuals of an experiment cannot learn as it says.
 void check_learning(const Experiment& experiment);
 
+/// The network that a run starts from; of a genotype the one that develops from it.
+[[nodiscard]] Blueprint first_network(const Experiment& experiment);
+
 /// The strategy of a run before its first generation. Throws ConfigError for settings that
 /// contradict each other.
 [[nodiscard]] std::unique_ptr<evolve::Strategy> make_strategy(const Experiment& experiment);

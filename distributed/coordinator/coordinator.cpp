@@ -437,10 +437,11 @@ void Coordinator::drain() {
 
 void Coordinator::write_best(const std::optional<Champion>& champion) const {
     if (champion) {
-        write_network(directory_->path() / "best.cmb",
-                      {evolve::genome_of(*champion->genome), experiment_.identity_json,
-                       champion->generation, champion->birth, champion->fitness,
-                       champion->validated, experiment_.task->preparation()});
+        write_networks(directory_->path() / "best.cmb", directory_->path() / "best_genotype.cmb",
+                       {evolve::genome_of(*champion->genome), experiment_.identity_json,
+                        champion->generation, champion->birth, champion->fitness,
+                        champion->validated, experiment_.task->preparation()},
+                       scheduler_.variation());
     }
 }
 

@@ -239,7 +239,10 @@ std::uint64_t Coordinator::parameters_of(const Generation& generation, const Lea
     if (at != generation.results.bests.end()) {
         fittest_parameters_ = at->parameters;
     } else if (const auto genome = genome_of(generation, leader)) {
-        fittest_parameters_ = static_cast<std::uint64_t>((*genome)->structure->weight_count());
+        const evolve::Variation& variation = scheduler_.variation();
+        const evolve::SharedStructure structure =
+            variation.develops() ? variation.develop(**genome).structure : (*genome)->structure;
+        fittest_parameters_ = static_cast<std::uint64_t>(structure->weight_count());
     }
     return fittest_parameters_;
 }

@@ -69,7 +69,12 @@ Hash128 digest_of(const evolve::Variation& variation) {
         const evolve::Birth birth{
             children * 2 + id, evolve::Recipe::vary, {{2 * id, 1.0, {}}, {2 * id + 1, 0.5, {}}}};
         const std::array<const evolve::Genome*, 2> parents{&first, &second};
-        hasher.add(evolve::content_hash(variation.materialise(birth, parents).genome));
+        const evolve::Genome child = variation.materialise(birth, parents).genome;
+        hasher.add(evolve::content_hash(child));
+        if (variation.develops()) {
+            hasher.add(
+                evolve::content_hash(genome_of(variation.develop(evolve::Individual(child)))));
+        }
     }
     return hasher.hash128();
 }

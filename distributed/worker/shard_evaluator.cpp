@@ -57,7 +57,7 @@ double seconds_since(Clock::time_point start) {
 }  // namespace
 
 bool weights_may_stay(const Experiment& experiment, int ranks) {
-    return !experiment.learning.on() &&
+    return !experiment.learning.on() && !develops(experiment.variation) &&
            (ranks == 1 || experiment.distribution.exchange == Exchange::births);
 }
 
@@ -102,7 +102,8 @@ JobResult ShardEvaluator::work(Job& job) {
         result.cost.vary = seconds_since(start);
         const Clock::time_point built = Clock::now();
         const evolve::Evaluator::Counters before = evaluator_.counters();
-        std::vector<SharedIndividual> born = learn(job, result);
+        std::vector<SharedIndividual> born =
+            variation_.develops() ? develop(result) : learn(job, result);
         evaluate(job, result);
         if (!born.empty()) {
             result.genomes = std::move(born);
@@ -272,6 +273,15 @@ std::vector<evolve::Evaluation> ShardEvaluator::evaluations(Job& job, JobResult&
     }
     ++result.cost.fallbacks;
     return fallback_.evaluator->evaluate(genomes(), job.evaluation, {.samples = false});
+}
+
+std::vector<SharedIndividual> ShardEvaluator::develop(JobResult& result) {
+    std::vector<SharedIndividual> genotypes = result.genomes;
+    for_each_index(threads_, genotypes.size(), births_at_once, [&](std::size_t i) {
+        result.genomes[i] =
+            std::make_shared<const evolve::Individual>(variation_.develop(*genotypes[i]));
+    });
+    return genotypes;
 }
 
 std::vector<SharedIndividual> ShardEvaluator::learn(const Job& job, JobResult& result) {

@@ -54,7 +54,8 @@ struct JobResult {
 };
 
 /// Whether the weights of children may stay on the backend that made them: not where the
-/// coordinator makes all children, to send them out, nor where individuals learn.
+/// coordinator makes all children, to send them out, nor where individuals learn, nor where their
+/// networks develop.
 [[nodiscard]] bool weights_may_stay(const Experiment& experiment, int ranks);
 
 /// Makes children, on the threads of the experiment, and evaluates them. One caller at a time.
@@ -85,6 +86,9 @@ class ShardEvaluator {
     [[nodiscard]] std::shared_ptr<const PoolGenomes> on_host(
         const std::shared_ptr<const PoolGenomes>& genomes) const;
     void evaluate(Job& job, JobResult& result);
+    /// Genotypes give way to the networks that develop from them. Returns the genotypes; nothing
+    /// where genomes are networks themselves.
+    [[nodiscard]] std::vector<SharedIndividual> develop(JobResult& result);
     /// Who learns before the evaluation does so. Returns the genomes as they were born, where their
     /// children inherit these; else nothing.
     [[nodiscard]] std::vector<SharedIndividual> learn(const Job& job, JobResult& result);

@@ -80,6 +80,20 @@ void write_network(const std::filesystem::path& path, const NetworkFile& file) {
     write_file_atomically(path, encode(file));
 }
 
+void write_networks(const std::filesystem::path& path, const std::filesystem::path& genotype_path,
+                    const NetworkFile& file, const evolve::Variation& variation) {
+    if (!variation.develops()) {
+        write_network(path, file);
+        return;
+    }
+    NetworkFile genotype = file;
+    genotype.preparation.reset();  // No rows are its inputs.
+    write_network(genotype_path, genotype);
+    NetworkFile network = file;
+    network.genome = genome_of(variation.develop(evolve::Individual(file.genome)));
+    write_network(path, network);
+}
+
 NetworkFile decode_network(std::span<const std::byte> bytes, const std::string& source) {
     const Container container = decode_container(bytes, source, sections);
     if (container.kind != "network") {

@@ -11,6 +11,7 @@
 #include "cambrian/evolve/genome/genome.hpp"
 #include "cambrian/evolve/genome/preparation.hpp"
 #include "cambrian/evolve/variation/birth.hpp"
+#include "cambrian/evolve/variation/variation.hpp"
 
 namespace cambrian::distributed {
 
@@ -40,6 +41,10 @@ struct NetworkFile {
 [[nodiscard]] NetworkFile decode_network(std::span<const std::byte> bytes,
                                          const std::string& source);
 void write_network(const std::filesystem::path& path, const NetworkFile& file);
+/// Writes a network of a run to a file. Where genomes are genotypes, the file has the network that
+/// develops, and the genotype goes to another one.
+void write_networks(const std::filesystem::path& path, const std::filesystem::path& genotype_path,
+                    const NetworkFile& file, const evolve::Variation& variation);
 /// Throws InputError for a missing file, too.
 [[nodiscard]] NetworkFile read_network(const std::filesystem::path& path);
 

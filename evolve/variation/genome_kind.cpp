@@ -11,8 +11,18 @@
 
 namespace cambrian::evolve {
 
+GenomeType hyperneat_genome();
 GenomeType neat_genome();
 GenomeType volumetric_genome();
+
+Genome GenomeKind::begin(const Blueprint& network) const {
+    return adopt(founder_genome(Network(network).blueprint(), 0));
+}
+
+Individual GenomeKind::develop(const Individual&) const {
+    CAMBRIAN_EXPECT(develops());
+    return {};
+}
 
 std::vector<float> GenomeKind::aligned(const Individual&, const Individual& second) const {
     return second.weights;
@@ -65,6 +75,7 @@ GenomeRegistry standard_genomes() {
     GenomeRegistry registry;
     registry.add(volumetric_genome());
     registry.add(neat_genome());
+    registry.add(hyperneat_genome());
     return registry;
 }
 

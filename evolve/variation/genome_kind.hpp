@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -21,6 +22,9 @@ class GenomeKind {
     /// Its name in configs.
     [[nodiscard]] virtual std::string_view type() const = 0;
 
+    /// What founders are made of where the network of a config is all there is: the network itself
+    /// as adopt() has it. Throws as that does.
+    [[nodiscard]] virtual Genome begin(const Blueprint& network) const;
     /// A genome of any kind as one of this kind: genes that it lacks are those of founders, and
     /// those that this kind has not are dropped. Throws ConfigError for a network that no genome
     /// of this kind holds.
@@ -50,6 +54,13 @@ class GenomeKind {
                                                      const Individual& second) const;
     /// Whether children have graphs that no parent has, beyond activations and what is enabled.
     [[nodiscard]] virtual bool makes_structures() const = 0;
+
+    /// Whether what is evaluated is another network, which develops from the genes: the genotype is
+    /// what founders are made of, what children inherit, and what is stored, sent and compared.
+    [[nodiscard]] virtual bool develops() const { return false; }
+    /// The network that a genotype becomes: a function of it alone. Contract: develops(), and its
+    /// weights are on the host.
+    [[nodiscard]] virtual Individual develop(const Individual& genotype) const;
 };
 
 /// What a kind of genome is made of beside its own settings.
@@ -57,6 +68,8 @@ struct GenomeContext {
     MutationSettings mutation;
     SpliceSettings splice;
     GenomeLimits limits;
+    std::int64_t observations = 0;  ///< Inputs of the networks that the task asks for.
+    std::int64_t outputs = 0;
 };
 
 /// The kind whose genes are layers and links, which mutation and splice are about.
@@ -91,7 +104,7 @@ class GenomeRegistry {
     std::map<std::string, GenomeType, std::less<>> types_;
 };
 
-/// The kinds that come with Cambrian: volumetric and neat.
+/// The kinds that come with Cambrian: volumetric, neat and hyperneat.
 [[nodiscard]] GenomeRegistry standard_genomes();
 
 }  // namespace cambrian::evolve

@@ -30,20 +30,22 @@ std::vector<std::shared_ptr<const GenomeKind>> island_kinds(const VariationSetti
 /// What founders begin with, as genomes of the kind.
 std::vector<SharedStructure> whole_founders(const VariationSettings& settings,
                                             const GenomeKind& kind) {
-    std::vector<Genome> genomes;
-    if (settings.initial) {
-        genomes = settings.initial->genomes;
-    } else {
-        genomes.push_back(founder_genome(Network(settings.founder).blueprint(), 0));
-    }
     std::vector<SharedStructure> founders;
-    for (Genome& genome : genomes) {
-        founders.push_back(std::make_shared<const Structure>(kind.adopt(std::move(genome))));
+    if (!settings.initial) {
+        founders.push_back(std::make_shared<const Structure>(kind.begin(settings.founder)));
+        return founders;
+    }
+    for (const Genome& genome : settings.initial->genomes) {
+        founders.push_back(std::make_shared<const Structure>(kind.adopt(genome)));
     }
     return founders;
 }
 
 }  // namespace
+
+bool develops(const VariationSettings& settings) {
+    return settings.kind && settings.kind->develops();
+}
 
 bool makes_structures(const VariationSettings& settings) {
     const auto makes = [](const GenomeKind* kind, const MutationSettings& mutation) {

@@ -52,6 +52,8 @@ struct VariationSettings {
     /// Of the genomes of the run; null: volumetric, by the settings above.
     std::shared_ptr<const GenomeKind> kind = nullptr;
 };
+/// Whether genomes are genotypes, see GenomeKind::develops.
+[[nodiscard]] bool develops(const VariationSettings& settings);
 /// Whether children of any island have graphs that no parent has.
 [[nodiscard]] bool makes_structures(const VariationSettings& settings);
 
@@ -88,6 +90,12 @@ class Variation {
     /// Whether it depends on the weights of parents how a child comes from them, so that it is made
     /// where these are.
     [[nodiscard]] bool reads_weights() const;
+    /// Whether genomes are genotypes, see GenomeKind::develops.
+    [[nodiscard]] bool develops() const { return kind_->develops(); }
+    /// The network of a genotype. Contract: develops(), and its weights are on the host.
+    [[nodiscard]] Individual develop(const Individual& genotype) const {
+        return kind_->develop(genotype);
+    }
     [[nodiscard]] const VariationSettings& settings() const { return settings_; }
 
   private:

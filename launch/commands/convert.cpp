@@ -62,7 +62,9 @@ NetworkSource network_source(const std::string& path, const evolve::TaskRegistry
     const ResolvedConfig config =
         json.contains("training") ? resolve_training(document, schema) : resolve(document, schema);
     const auto task = make_task(config, tasks);
-    return {make_founder(config, *task).blueprint, identity_text(schema, *config.written),
+    Founder founder = make_founder(config, *task);
+    check_initial_fits(config, *task, founder.initial);
+    return {std::move(founder.blueprint), identity_text(schema, *config.written),
             task->preparation()};
 }
 

@@ -132,7 +132,7 @@ std::optional<Founder> find_founder(const Job& job, const RunOptions& options,
         const double patience = distributed::WorkerLimits{}.first_contact_seconds;
         auto genomes = distributed::receive_initial(communicator, interrupt, patience);
         if (!genomes) return std::nullopt;
-        return founder_of(job.config, task, *std::move(genomes));
+        return founder_of(job.config, *std::move(genomes));
     } catch (const Error& error) {
         // Whoever starts a job only sees what rank 0 says.
         distributed::decline(communicator, error.what());

@@ -73,6 +73,9 @@ int extract_command(const CommandContext& context, const ExtractOptions& options
     const char* own = options.species_champions ? "species" : "elites";
     const fs::path folder =
         made_folder(options.output.empty() ? source.run / own : fs::path(options.output));
+    const evolve::Variation variation(source.experiment.seed, source.experiment.variation);
+    const fs::path genotypes = folder / "genotypes";
+    if (variation.develops()) made_folder(genotypes);
     for (const auto& [name, member] : extracts) {
         distributed::NetworkFile file;
         file.genome = source.genome(member);
@@ -83,7 +86,7 @@ int extract_command(const CommandContext& context, const ExtractOptions& options
         file.fitness = member.fitness;
         file.preparation = source.experiment.task->preparation();
         const fs::path path = folder / name;
-        distributed::write_network(path, file);
+        distributed::write_networks(path, genotypes / name, file, variation);
         context.out << fmt::format("{}: fitness {:.6g}, birth {} made by {}, {} weights\n",
                                    path.string(), member.fitness, member.birth, member.origin,
                                    file.genome.weights.size());

@@ -156,6 +156,11 @@ Json genome_of_island(const Json& config, const Json& overrides, const std::stri
     Json settings = config.at("genome");
     const auto own = overrides.find("genome");
     if (own == overrides.end()) return settings;
+    if (own->contains("substrate"))
+        throw ConfigError(fmt::format(
+            "{}.genome.substrate is set (the genotypes that islands exchange become the same "
+            "network everywhere) leave it out, and set genome.substrate",
+            path));
     settings.merge_patch(*own);
     if (settings.at("type") != config.at("genome").at("type"))
         throw ConfigError(fmt::format(
@@ -169,9 +174,11 @@ void make_kinds(const ResolvedConfig& config, const evolve::GenomeRegistry& geno
                 distributed::Experiment& experiment) {
     const Json& json = *config.effective;
     evolve::VariationSettings& variation = experiment.variation;
+    const evolve::TaskSignature task = experiment.task->signature();
     variation.kind = from(config.origins, "genome", [&] {
         return genomes.make(nlohmann::json(json.at("genome")),
-                            {variation.mutation, variation.splice, variation.limits});
+                            {variation.mutation, variation.splice, variation.limits,
+                             task.observations, task.outputs});
     });
     for (std::size_t i = 0; i < variation.islands.size(); ++i) {
         const std::string path = fmt::format("islands.overrides[{}]", i);
@@ -179,7 +186,8 @@ void make_kinds(const ResolvedConfig& config, const evolve::GenomeRegistry& geno
         island.kind = from(config.origins, "islands", [&] {
             return genomes.make(nlohmann::json(genome_of_island(
                                     json, json.at("islands").at("overrides").at(i), path)),
-                                {island.mutation, island.splice, variation.limits});
+                                {island.mutation, island.splice, variation.limits,
+                                 task.observations, task.outputs});
         });
     }
 }
@@ -320,6 +328,8 @@ distributed::Experiment make_experiment(const ResolvedConfig& config, const Sche
     experiment.species = section<evolve::SpeciesSettings>(json, "species");
     read_islands(config, experiment);
     make_kinds(config, genomes, experiment);
+    if (!develops(experiment.variation))
+        check_initial_fits(config, *experiment.task, experiment.variation.initial);
     if (purpose == Purpose::evolve) {
         distributed::check_stop(experiment);
         static_cast<void>(distributed::make_strategy(experiment));

@@ -119,13 +119,7 @@ std::vector<InitialFile> read_copies(const ResolvedConfig& config, const fs::pat
     return files;
 }
 
-Founder checked(const ResolvedConfig& config, const evolve::Task& task,
-                std::vector<evolve::Genome> genomes) {
-    for (std::size_t i = 0; i < genomes.size(); ++i) {
-        const std::string which =
-            genomes.size() == 1 ? initial_names(config).front() : fmt::format("network {}", i + 1);
-        of_initial(config, which, [&] { evolve::check_task_fits(task, genomes[i].blueprint); });
-    }
+Founder started_from(const ResolvedConfig& config, std::vector<evolve::Genome> genomes) {
     Founder founder{genomes.front().blueprint, nullptr, {}};
     founder.initial =
         std::make_shared<const evolve::InitialNetworks>(std::move(genomes), keeps_weights(config));
@@ -151,10 +145,17 @@ Founder make_founder(const ResolvedConfig& config, const evolve::Task& task,
             return founder;
         }
         std::vector<InitialFile> files = read_copies(config, resumed);
-        if (files.empty()) files = read_files(config, task.signature());
+        const evolve::TaskSignature signature = task.signature();
+        if (files.empty()) files = read_files(config, signature);
         std::vector<evolve::Genome> genomes;
         for (const InitialFile& network : files) genomes.push_back(network.file.genome);
-        Founder founder = checked(config, task, std::move(genomes));
+        // Others are refused where it is known whether they are networks of the task at all.
+        std::erase_if(files, [&](const InitialFile& network) {
+            const Blueprint& blueprint = network.file.genome.blueprint;
+            return blueprint.input_features != signature.observations ||
+                   blueprint.output_features != signature.outputs;
+        });
+        Founder founder = started_from(config, std::move(genomes));
         if (keeps_weights(config))
             founder.notes = of_initial(config, initial_names(config).front(),
                                        [&] { return notes_of(files, task); });
@@ -166,11 +167,23 @@ bool names_initial(const ResolvedConfig& config) {
     return !initial_names(config).empty();
 }
 
-Founder founder_of(const ResolvedConfig& config, const evolve::Task& task,
-                   std::vector<evolve::Genome> initial) {
+void check_initial_fits(const ResolvedConfig& config, const evolve::Task& task,
+                        const std::shared_ptr<const evolve::InitialNetworks>& initial) {
+    const std::size_t count = initial ? initial->genomes.size() : 0;
+    from(config.origins, "network", [&] {
+        for (std::size_t i = 0; i < count; ++i) {
+            const std::string which =
+                count == 1 ? initial_names(config).front() : fmt::format("network {}", i + 1);
+            of_initial(config, which,
+                       [&] { evolve::check_task_fits(task, initial->genomes[i].blueprint); });
+        }
+    });
+}
+
+Founder founder_of(const ResolvedConfig& config, std::vector<evolve::Genome> initial) {
     return from(config.origins, "network", [&] {
         check_keys(network_of(config));
-        return checked(config, task, std::move(initial));
+        return started_from(config, std::move(initial));
     });
 }
 

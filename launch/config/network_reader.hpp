@@ -24,8 +24,8 @@ struct Founder {
 /// What the section network describes beside network.initial. Throws ConfigError or ShapeError.
 [[nodiscard]] Blueprint described_network(const Json& network, const evolve::TaskSignature& task);
 
-/// The network of a config, which fits the task: those that network.initial names, read from their
-/// files, or else what the section describes. Throws ConfigError, ShapeError or InputError.
+/// The network of a config: those that network.initial names, read from their files, or else what
+/// the section describes, which fits the task. Throws ConfigError, ShapeError or InputError.
 /// @param resumed the directory of a run, whose copies of network.initial come before the
 /// files; empty: none.
 [[nodiscard]] Founder make_founder(const ResolvedConfig& config, const evolve::Task& task,
@@ -34,8 +34,11 @@ struct Founder {
 /// Whether a config names network.initial.
 [[nodiscard]] bool names_initial(const ResolvedConfig& config);
 /// The founder when another rank has read network.initial.
-[[nodiscard]] Founder founder_of(const ResolvedConfig& config, const evolve::Task& task,
-                                 std::vector<evolve::Genome> initial);
+[[nodiscard]] Founder founder_of(const ResolvedConfig& config, std::vector<evolve::Genome> initial);
+/// Throws ConfigError or ShapeError where an initial network, null: none, does not fit the task.
+/// Not for genotypes, which are no networks of the task.
+void check_initial_fits(const ResolvedConfig& config, const evolve::Task& task,
+                        const std::shared_ptr<const evolve::InitialNetworks>& initial);
 
 /// A line on what a run that starts from a file keeps of it; empty for any other.
 [[nodiscard]] std::string founder_text(const ResolvedConfig& config);

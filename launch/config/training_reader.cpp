@@ -177,6 +177,7 @@ distributed::TrainingJob make_training(const ResolvedConfig& config, const Schem
     Founder founder = make_founder(config, *job.task, resumed);
     job.blueprint = std::move(founder.blueprint);
     job.initial = std::move(founder.initial);
+    check_initial_fits(config, *job.task, job.initial);
     if (job.initial && job.initial->genomes.size() > 1)
         throw ConfigError(fmt::format(
             "network.initial names {} networks (cambrian train starts from one) name one of them",

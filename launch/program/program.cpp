@@ -262,7 +262,9 @@ class CommandLine {
 
     void add_extract() {
         CLI::App& sub =
-            add("extract", "Write the fittest networks of a run's checkpoint as files",
+            add("extract",
+                "Write the fittest networks of a run's checkpoint as files, and their genotypes "
+                "where these develop",
                 "  cambrian extract runs/xor-1 --elite 5\n"
                 "  cambrian extract runs/xor_species-1 --species-champions\n"
                 "  cambrian extract runs/xor-1/checkpoint-10.cmb --elite 5 -o elites-10",

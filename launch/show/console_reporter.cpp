@@ -117,7 +117,7 @@ void ConsoleReporter::started(const distributed::Experiment& experiment,
                               std::uint64_t generation) {
     stop_ = experiment.stop;
     if (settings_.quiet) return;
-    const Network network(experiment.variation.founder);
+    const Network network(first_network(experiment));
     out_ << strong(experiment.name)
          << fmt::format(": task {}, population {}, {} weights, seed {}\n", experiment.task->type(),
                         experiment.population.size, network.weight_count(), experiment.seed);

@@ -61,7 +61,7 @@ std::optional<double> compared_fitness(const distributed::Experiment& experiment
 }  // namespace
 
 std::string summary_text(const distributed::Experiment& experiment) {
-    const Network network(experiment.variation.founder);
+    const Network network(first_network(experiment));
     std::string text = fmt::format("  task        {}\n", experiment.task->type());
     text += notes_text(*experiment.task);
     text += fmt::format("  population  {}, seed {}\n", experiment.population.size, experiment.seed);
@@ -106,7 +106,7 @@ std::int64_t bytes(const std::vector<Tensor>& tensors) {
 /// Compiles the objective of the starting structure, as an evaluation does.
 Cost cost(const distributed::Experiment& experiment, Backend& backend, std::int64_t individuals) {
     const evolve::Task& task = *experiment.task;
-    const Network network(experiment.variation.founder);
+    const Network network(first_network(experiment));
     const std::vector<Tensor> data = task.data(evolve::Phase::train);
     const std::vector<Tensor> draws = task.draws(evolve::Phase::train, experiment.seed, 0);
     const auto at_least_one = [](std::int64_t count) { return std::max<std::int64_t>(1, count); };
@@ -138,7 +138,7 @@ std::string size_text(std::int64_t count) {
 }
 
 std::string dry_run_text(const distributed::Experiment& experiment, Backend& backend, int ranks) {
-    const Network network(experiment.variation.founder);
+    const Network network(first_network(experiment));
     std::string text = experiment.name + "\n" + summary_text(experiment);
     text += structure_table(network);
 

@@ -1,6 +1,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fmt/format.h>
+
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -89,7 +91,7 @@ TEST(GenomeConfig, TranslatesNamesOfOtherPrograms) {
 
 TEST(GenomeConfig, RefusesWhatDoesNotFit) {
     const TemporaryDirectory directory;
-    expect_refused(directory, {"genome.type=neet"}, "known: neat, volumetric");
+    expect_refused(directory, {"genome.type=neet"}, "known: hyperneat, neat, volumetric");
     expect_refused(
         directory, {"genome={\"node_add_rate\": 1}"},
         "genome.node_add_rate is not a known key (genome of type \"volumetric\" has: type)");
@@ -118,7 +120,91 @@ TEST(GenomeConfig, MayDifferBetweenIslands) {
     EXPECT_EQ(result.code, 0) << result.err;
 }
 
+std::string write_hyperneat(const TemporaryDirectory& directory) {
+    return directory.write("hyperneat.json", R"({
+        "run": {"directory": ")" + directory.file("run") +
+                                                 R"(", "stop": {"generations": 6}},
+        "engine": {"backend": "cpu"}, "population": {"size": 40}, "task": {"type": "xor"},
+        "strategy": {"type": "species"},
+        "genome": {"type": "hyperneat", "node_add_rate": 0.5, "connection_add_rate": 0.5,
+                   "substrate": {"hidden": [{"shape": [3]}], "bias": true}},
+        "network": {"layers": [{"type": "neurons"}]}})");
+}
+
+void expect_hyperneat_refused(const TemporaryDirectory& directory,
+                              const std::vector<std::string>& settings, const std::string& text) {
+    std::vector<std::string> arguments{"evolve", write_hyperneat(directory), "--dry-run"};
+    for (const std::string& setting : settings) {
+        arguments.emplace_back("--set");
+        arguments.push_back(setting);
+    }
+    const Result result = run(arguments);
+    EXPECT_EQ(result.code, 2) << text << "\n" << result.out;
+    EXPECT_THAT(result.err, HasSubstr(text));
+}
+
+TEST(GenomeConfig, EvolvesHyperneat) {
+    const TemporaryDirectory directory;
+    const Result evolved = run({"evolve", write_hyperneat(directory), "--quiet"});
+    ASSERT_EQ(evolved.code, 0) << evolved.err;
+    const std::string best = directory.file("run/best.cmb");
+    const std::string genotype = directory.file("run/best_genotype.cmb");
+    const distributed::NetworkFile network = distributed::read_network(best);
+    EXPECT_EQ(network.genome.blueprint.input_features, 2);
+    EXPECT_TRUE(network.genome.neuron_genes.empty());
+    const distributed::NetworkFile cppn = distributed::read_network(genotype);
+    EXPECT_EQ(cppn.genome.blueprint.input_features, 4);
+    EXPECT_EQ(cppn.genome.blueprint.output_features, 2);
+    EXPECT_EQ(cppn.fitness, network.fitness);
+    // What is evaluated there is what the run has evaluated.
+    const Result evaluated = run({"evaluate", best, "--set", "engine.backend=cpu"});
+    EXPECT_EQ(evaluated.code, 0) << evaluated.err;
+    EXPECT_THAT(evaluated.out, HasSubstr(fmt::format("fitness {:.6g}", network.fitness)));
+    EXPECT_EQ(run({"inspect", best}).code, 0);
+    EXPECT_EQ(run({"inspect", genotype}).code, 0);
+    // A checkpoint has genotypes; what is taken out of it, both.
+    const Result extracted = run({"extract", directory.file("run"), "--elite", "1"});
+    ASSERT_EQ(extracted.code, 0) << extracted.err;
+    const auto elite = distributed::read_network(directory.file("run/elites/elite-1.cmb"));
+    EXPECT_EQ(elite.genome.blueprint.input_features, 2);
+    const auto elite_genotype =
+        distributed::read_network(directory.file("run/elites/genotypes/elite-1.cmb"));
+    EXPECT_EQ(elite_genotype.genome.blueprint.input_features, 4);
+    // And another run goes on from a genotype.
+    const Result second = run({"evolve", write_hyperneat(directory), "--quiet", "--set",
+                               "network.initial=" + genotype, "--set", "network.layers=null",
+                               "--set", "run.directory=" + directory.file("second")});
+    EXPECT_EQ(second.code, 0) << second.err;
+    EXPECT_GE(distributed::read_network(directory.file("second/best.cmb")).fitness,
+              network.fitness);
+    expect_hyperneat_refused(directory, {"network.initial=" + best, "network.layers=null"},
+                             "the CPPN of its substrate has 4 and 2");
+}
+
+TEST(GenomeConfig, RefusesHyperneatThatDoesNotFit) {
+    const TemporaryDirectory directory;
+    const auto refused = [&](const std::string& setting, const std::string& text) {
+        expect_hyperneat_refused(directory, {setting}, text);
+    };
+    refused("genome.feed_forward=false", "a CPPN sees two places");
+    refused("genome.substrate.recurrent=true", "the task has no time");
+    refused("genome.substrate.type=evolved", "genome.substrate.hidden is set");
+    refused("genome.substrate.typ=evolved", "did you mean genome.substrate.type?");
+    refused("genome.substrate.inputs={\"shape\": [3]}", "inputs has 3 nodes (the task has 2");
+    refused("genome.substrate.maximum_weight=0", "a number above 0");
+    refused("splice.mode=point", "genome.type is \"hyperneat\", which does not read it");
+    refused("network.layers=[{\"type\": \"dense\"}]", "a CPPN draws the neurons");
+    refused("learning.mode=baldwinian", "learning.mode");
+    expect_hyperneat_refused(
+        directory,
+        {"islands.count=2",
+         "islands.overrides=[{}, {\"genome\": {\"type\": \"hyperneat\", \"substrate\": {\"bias\": "
+         "false}}}]"},
+        "islands.overrides[1].genome.substrate is set");
+}
+
 TEST(GenomeConfig, IsExplained) {
+    EXPECT_THAT(run({"explain", "genome.substrate.search.band_threshold"}).out, HasSubstr("0.3"));
     EXPECT_THAT(run({"explain", "genome.node_add_rate"}).out,
                 AllOf(HasSubstr("0.03"), HasSubstr("Exact for the activation identity")));
     EXPECT_THAT(run({"explain", "genome.time_constant.least"}).out, HasSubstr("0.1"));

@@ -9,7 +9,8 @@ import sys
 import time
 from pathlib import Path
 
-RESULTS = ("generations.csv", "individuals.cmb", "islands.csv", "species.csv", "best.cmb")
+RESULTS = ("generations.csv", "individuals.cmb", "islands.csv", "species.csv", "best.cmb", "best_genotype.cmb")
+ALWAYS = ("generations.csv", "individuals.cmb", "best.cmb")
 
 
 def options(description, **extra):
@@ -19,12 +20,23 @@ def options(description, **extra):
     parser.add_argument("--work", required=True, type=Path)
     parser.add_argument("--backend", default="cpu", choices=("cpu", "vulkan"))
     parser.add_argument("--strategy", default="elite")
+    parser.add_argument("--genome", default="volumetric", choices=("volumetric", "hyperneat"))
     for name, value in extra.items():
         parser.add_argument(f"--{name}", type=type(value), default=value)
     chosen = parser.parse_args()
     shutil.rmtree(chosen.work, ignore_errors=True)
     chosen.work.mkdir(parents=True)
     return chosen
+
+
+VARIATION = {
+    "volumetric": {
+        "network": {"layers": [{"type": "dense", "out": 4, "activation": "tanh"}, {"type": "dense"}]},
+        "mutation": {"layer_insert_rate": 0.1, "link_add_rate": 0.1, "layer_type_rate": 0.05}},
+    "hyperneat": {
+        "network": {"layers": [{"type": "neurons"}]},
+        "genome": {"type": "hyperneat", "node_add_rate": 0.3, "connection_add_rate": 0.3, "activation_rate": 0.1,
+                   "substrate": {"type": "evolved", "bias": True, "search": {"initial_depth": 2}}}}}
 
 
 def config(chosen, name, generations, population, task):
@@ -36,8 +48,7 @@ def config(chosen, name, generations, population, task):
         "strategy": {"type": chosen.strategy}, "species": {"threshold": 0.5, "target": 6},
         "engine": {"backend": chosen.backend, "device": "software", "cache_directory": str(chosen.work / "cache")},
         "task": task,
-        "network": {"layers": [{"type": "dense", "out": 4, "activation": "tanh"}, {"type": "dense"}]},
-        "mutation": {"layer_insert_rate": 0.1, "link_add_rate": 0.1, "layer_type_rate": 0.05},
+        **VARIATION[chosen.genome],
         "checkpoint": {"every": 3, "seconds": 1000}}))
     return path
 
@@ -137,9 +148,9 @@ def kill_group(job):
 
 
 def results(directory):
-    """The bytes of each; islands.csv and species.csv are there where there are islands and species."""
+    """The bytes of each; some are there where there are islands, species or genotypes."""
     return {name: (directory / name).read_bytes() for name in RESULTS
-            if name not in ("islands.csv", "species.csv") or (directory / name).exists()}
+            if name in ALWAYS or (directory / name).exists()}
 
 
 def same(expected, directory, what):

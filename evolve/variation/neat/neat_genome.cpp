@@ -32,29 +32,38 @@ void check_values(const ValueSettings& values, std::string_view key, float least
     }
 }
 
-[[noreturn]] void refuse(std::string_view section, std::string_view key, const std::string& value,
-                         std::string_view hint) {
+/// Another section of a config, of which a kind of genome reads one key or none.
+struct OtherSection {
+    std::string_view genome;  ///< Its type.
+    std::string_view name;
+    std::string_view spared;
+    std::string_view hint;
+};
+
+[[noreturn]] void refuse(const OtherSection& section, std::string_view key,
+                         const std::string& value) {
     throw ConfigError(
-        fmt::format("{}.{} is {} (genome.type is \"neat\", which does not read it) leave it out{}",
-                    section, key, value, hint));
+        fmt::format("{}.{} is {} (genome.type is \"{}\", which does not read it) leave it out{}",
+                    section.name, key, value, section.genome, section.hint));
 }
 
 /// Refuses keys of a section that another kind of genome reads.
 template <class Settings>
-void refuse_others(const Settings& settings, std::string_view section, std::string_view spared,
-                   std::string_view hint) {
+void refuse_others(const Settings& settings, const OtherSection& section) {
     nlohmann::ordered_json given;
     nlohmann::ordered_json usual;
     field_json::write_fields(given, settings);
     field_json::write_fields(usual, Settings());
     for (const auto& [key, value] : given.items()) {
-        if (key != spared && value != usual[key]) {
-            refuse(section, key, value.dump(), hint);
+        if (key != section.spared && value != usual[key]) {
+            refuse(section, key, value.dump());
         }
     }
 }
 
-void check(const NeatSettings& settings, const GenomeContext& context) {
+}  // namespace
+
+void check(const NeatSettings& settings, const GenomeContext& context, std::string_view type) {
     constexpr float min_time_constant = 1e-3F;
     check_values(settings.weight, "weight", static_cast<float>(ValueSettings::any.min));
     check_values(settings.bias, "bias", static_cast<float>(ValueSettings::any.min));
@@ -72,17 +81,16 @@ void check(const NeatSettings& settings, const GenomeContext& context) {
             "genome.feed_forward is false (the task has no time: nothing comes before or after) "
             "set it to true, or give the task time");
     }
-    constexpr std::string_view hint = ", and see 'cambrian explain genome'";
-    refuse_others(context.mutation, "mutation", "", hint);
+    const OtherSection mutation{type, "mutation", "", ", and see 'cambrian explain genome'"};
+    refuse_others(context.mutation, mutation);
     const float insertion = context.mutation.layer_insert_rate;
     if (insertion != 0.0F && insertion != MutationSettings().layer_insert_rate) {
-        refuse("mutation", "layer_insert_rate", fmt::format("{}", insertion), hint);
+        refuse(mutation, "layer_insert_rate", fmt::format("{}", insertion));
     }
-    refuse_others(context.splice, "splice", "rate",
-                  "; of two parents tell genome.average_rate and genome.disabled_rate");
+    refuse_others(context.splice,
+                  {type, "splice", "rate",
+                   "; of two parents tell genome.average_rate and genome.disabled_rate"});
 }
-
-}  // namespace
 
 /// `{"type": "neat"}`: neurons and connections are genes, see NeatSettings.
 GenomeType neat_genome() {
@@ -90,7 +98,7 @@ GenomeType neat_genome() {
         static constexpr std::array<std::string_view, 1> others{"type"};
         NeatSettings settings;
         field_json::read_fields(settings, json, "genome", others);
-        check(settings, context);
+        check(settings, context, "neat");
         return make_neat(std::move(settings));
     };
     const auto describe = [](nlohmann::ordered_json& schema) {

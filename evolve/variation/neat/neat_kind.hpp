@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <string_view>
 
 #include "cambrian/evolve/variation/genome_kind.hpp"
 #include "cambrian/evolve/variation/neat/neat_settings.hpp"
@@ -11,5 +12,9 @@ namespace cambrian::evolve {
 /// the network of a config has; other layers keep their structure.
 /// @param settings that were checked.
 [[nodiscard]] std::shared_ptr<const GenomeKind> make_neat(NeatSettings settings);
+
+/// Throws ConfigError for settings that contradict each other, or another section of a config.
+/// @param type what genome.type is: a kind whose genes change as those of NEAT.
+void check(const NeatSettings& settings, const GenomeContext& context, std::string_view type);
 
 }  // namespace cambrian::evolve
