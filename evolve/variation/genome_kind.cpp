@@ -18,6 +18,10 @@ std::vector<float> GenomeKind::aligned(const Individual&, const Individual& seco
     return second.weights;
 }
 
+void GenomeKind::simplify(RandomStream&, ChildPlan&, std::uint64_t) const {
+    CAMBRIAN_ASSERT(false && "a kind of genome that simplifies");
+}
+
 void GenomeRegistry::add(GenomeType type) {
     CAMBRIAN_ASSERT(type.make != nullptr);
     std::string name = type.name;

@@ -170,16 +170,18 @@ void make_kinds(const ResolvedConfig& config, const evolve::GenomeRegistry& geno
     const Json& json = *config.effective;
     evolve::VariationSettings& variation = experiment.variation;
     variation.kind = from(config.origins, "genome", [&] {
-        return genomes.make(nlohmann::json(json.at("genome")),
-                            {variation.mutation, variation.splice, variation.limits});
+        return genomes.make(
+            nlohmann::json(json.at("genome")),
+            {variation.mutation, variation.splice, variation.limits, variation.complexity});
     });
     for (std::size_t i = 0; i < variation.islands.size(); ++i) {
         const std::string path = fmt::format("islands.overrides[{}]", i);
         evolve::IslandVariation& island = variation.islands[i];
         island.kind = from(config.origins, "islands", [&] {
-            return genomes.make(nlohmann::json(genome_of_island(
-                                    json, json.at("islands").at("overrides").at(i), path)),
-                                {island.mutation, island.splice, variation.limits});
+            return genomes.make(
+                nlohmann::json(
+                    genome_of_island(json, json.at("islands").at("overrides").at(i), path)),
+                {island.mutation, island.splice, variation.limits, variation.complexity});
         });
     }
 }
@@ -312,11 +314,13 @@ distributed::Experiment make_experiment(const ResolvedConfig& config, const Sche
     experiment.selection = section<evolve::SelectionSettings>(json, "selection");
     experiment.age_layers = section<evolve::AgeLayerSettings>(json, "age_layers");
     experiment.species = section<evolve::SpeciesSettings>(json, "species");
+    experiment.variation.complexity = section<evolve::ComplexitySettings>(json, "complexity");
     read_islands(config, experiment);
     make_kinds(config, genomes, experiment);
     if (purpose == Purpose::evolve) {
         distributed::check_stop(experiment);
         static_cast<void>(distributed::make_strategy(experiment));
+        evolve::check_complexity(experiment.variation);
         // Refuses a network that no genome of the kind holds.
         from(config.origins, "genome",
              [&] { return evolve::Variation(experiment.seed, experiment.variation); });

@@ -91,7 +91,7 @@ GenomeType neat_genome() {
         NeatSettings settings;
         field_json::read_fields(settings, json, "genome", others);
         check(settings, context);
-        return make_neat(std::move(settings));
+        return make_neat(std::move(settings), context);
     };
     const auto describe = [](nlohmann::ordered_json& schema) {
         field_json::describe_fields<NeatSettings>(schema["properties"]);

@@ -118,10 +118,21 @@ NeuronGenes thinned(RandomStream& rng, float rate, Neurons& layer, const NeuronG
     return kept;
 }
 
+/// Nothing is added; neurons and connections go at a rate at least.
+NeatSettings losing_genes(NeatSettings settings, float rate) {
+    settings.node_add_rate = 0.0F;
+    settings.connection_add_rate = 0.0F;
+    settings.node_delete_rate = std::max(settings.node_delete_rate, rate);
+    settings.connection_delete_rate = std::max(settings.connection_delete_rate, rate);
+    return settings;
+}
+
 class NeatKind final : public GenomeKind {
   public:
-    explicit NeatKind(NeatSettings settings)
-        : settings_(std::move(settings)), rules_(rules_of(settings_)) {}
+    NeatKind(NeatSettings settings, const GenomeContext& context)
+        : settings_(std::move(settings)),
+          simplifying_(losing_genes(settings_, context.complexity.delete_rate)),
+          rules_(rules_of(settings_)) {}
 
     std::string_view type() const override { return "neat"; }
 
@@ -169,6 +180,10 @@ class NeatKind final : public GenomeKind {
     }
     void mutate_structure(RandomStream& rng, ChildPlan& child, std::uint64_t birth) const override {
         evolve::mutate_structure(rng, settings_, child, birth);
+    }
+    bool simplifies() const override { return true; }
+    void simplify(RandomStream& rng, ChildPlan& child, std::uint64_t birth) const override {
+        evolve::mutate_structure(rng, simplifying_, child, birth);
     }
     void mutate_weights(RandomStream& rng, ChildPlan& child, std::uint64_t) const override {
         if (rng.chance(settings_.weight_rate)) {
@@ -228,13 +243,14 @@ class NeatKind final : public GenomeKind {
     }
 
     NeatSettings settings_;
+    NeatSettings simplifying_;
     Rules rules_;
 };
 
 }  // namespace
 
-std::shared_ptr<const GenomeKind> make_neat(NeatSettings settings) {
-    return std::make_shared<const NeatKind>(std::move(settings));
+std::shared_ptr<const GenomeKind> make_neat(NeatSettings settings, const GenomeContext& context) {
+    return std::make_shared<const NeatKind>(std::move(settings), context);
 }
 
 }  // namespace cambrian::evolve
