@@ -81,7 +81,8 @@ struct FieldType<std::vector<Neurons::Connection>> {
     static std::string allowed() {
         return "source -1 (the constant 1), 0 to in - 1 (inputs), in + n (neuron n); target a "
                "neuron; delay 0 to " +
-               std::to_string(Neurons::longest_delay) + "; enabled true, false";
+               std::to_string(Neurons::longest_delay) +
+               "; enabled true, false; plastic true, false";
     }
 };
 template <>

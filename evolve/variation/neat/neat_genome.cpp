@@ -59,6 +59,9 @@ void check(const NeatSettings& settings, const GenomeContext& context) {
     check_values(settings.weight, "weight", static_cast<float>(ValueSettings::any.min));
     check_values(settings.bias, "bias", static_cast<float>(ValueSettings::any.min));
     check_values(settings.time_constant, "time_constant", min_time_constant);
+    check_values(settings.learning_rate, "learning_rate",
+                 static_cast<float>(ValueSettings::any.min));
+    check_values(settings.rule, "rule", static_cast<float>(ValueSettings::any.min));
     for (const auto& [empty, key] : std::array<std::pair<bool, const char*>, 2>{
              {{settings.activations.empty(), "activations"},
               {settings.aggregations.empty(), "aggregations"}}}) {
