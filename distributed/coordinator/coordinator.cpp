@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "cambrian/distributed/protocol/handshake.hpp"
-#include "cambrian/distributed/protocol/initial_network.hpp"
+#include "cambrian/distributed/protocol/initial_networks.hpp"
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/evolve/runs/exit_code.hpp"
@@ -110,7 +110,7 @@ void Coordinator::open(Start start) {
     begin_reign();
     directory_->make_logs();
     if (const auto& initial = experiment_.variation.initial) {
-        write_initial(directory_->path(), initial->genome);
+        write_initial(directory_->path(), initial->genomes);
     }
     directory_->write_config(experiment_.resolved_json, fingerprint_);
     log_ = std::make_unique<GenerationLog>(directory_->path(), lengths, last_,

@@ -89,10 +89,13 @@ void Scheduler::dispatch(const Message& message) {
             return;
         case MessageKind::initial_request: {
             static_cast<void>(decode_message<InitialRequest>(message.payload, source));
-            const auto& initial = experiment_.variation.initial;
-            send(
-                communicator_, rank,
-                InitialReply{initial ? evolve::encode(initial->genome) : std::vector<std::byte>{}});
+            InitialReply reply;
+            if (const auto& initial = experiment_.variation.initial) {
+                for (const evolve::Genome& genome : initial->genomes) {
+                    reply.genomes.push_back(evolve::encode(genome));
+                }
+            }
+            send(communicator_, rank, reply);
             return;
         }
         case MessageKind::round_request:

@@ -432,11 +432,17 @@ void write(ArchiveWriter&, const InitialRequest&) {}
 void read(ArchiveReader&, InitialRequest&) {}
 
 void write(ArchiveWriter& archive, const InitialReply& message) {
-    archive.write(std::span<const std::byte>(message.genome));
+    archive.write(static_cast<std::uint64_t>(message.genomes.size()));
+    for (const std::vector<std::byte>& genome : message.genomes) {
+        archive.write(std::span<const std::byte>(genome));
+    }
 }
 
 void read(ArchiveReader& archive, InitialReply& message) {
-    archive.read(message.genome);
+    message.genomes.resize(archive.read_count(8));
+    for (std::vector<std::byte>& genome : message.genomes) {
+        archive.read(genome);
+    }
 }
 
 }  // namespace detail

@@ -146,7 +146,7 @@ struct Stop {
     bool operator==(const Stop&) const = default;
 };
 
-/// A worker cannot build its part of a run before it knows network.initial.
+/// A worker cannot build its part of a run before it knows what is in network.initial.
 struct InitialRequest {
     static constexpr MessageKind kind = MessageKind::initial_request;
     bool operator==(const InitialRequest&) const = default;
@@ -155,7 +155,7 @@ struct InitialRequest {
 /// The answer to an InitialRequest.
 struct InitialReply {
     static constexpr MessageKind kind = MessageKind::initial;
-    std::vector<std::byte> genome;  ///< Empty: the coordinator starts from none.
+    std::vector<std::vector<std::byte>> genomes;  ///< Empty: the coordinator starts from none.
     bool operator==(const InitialReply&) const = default;
 };
 

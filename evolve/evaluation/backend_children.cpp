@@ -18,14 +18,19 @@ constexpr std::size_t births_at_once = 8;
 }  // namespace
 
 BackendChildren::BackendChildren(Backend& backend, const Variation& variation, Family family)
-    : backend_(backend),
-      variation_(variation),
-      family_(family),
-      founders_lie_here_(lies_here(*variation.founder_structure(0))),
-      rows_(backend) {
+    : backend_(backend), variation_(variation), family_(family), rows_(backend) {
     CAMBRIAN_EXPECT(backend.inherits());
-    if (const auto& initial = variation.settings().initial)
-        initial_ = std::make_unique<Individual>(Genome(initial->genome));
+    founders_lie_here_ = lies_here(*variation.founder_structure(0));
+    const auto& initial = variation.settings().initial;
+    for (std::size_t i = 0; initial && i < initial->genomes.size(); ++i) {
+        initial_.push_back(std::make_unique<Individual>(Genome(initial->genomes[i])));
+        founders_lie_here_ = founders_lie_here_ && lies_here(*variation.founder_structure(i));
+    }
+}
+
+const Individual* BackendChildren::first_parent(const ResolvedBirth& birth) const {
+    if (!birth.birth.parents.empty()) return birth.parents[0];
+    return initial_.empty() ? nullptr : initial_[birth.birth.id % initial_.size()].get();
 }
 
 bool BackendChildren::lies_here(const Structure& structure) const {
@@ -102,7 +107,8 @@ bool BackendChildren::take_rows(std::span<const ResolvedBirth> births,
         const std::size_t count = birth.birth.parents.size();
         for (std::size_t p = 0; p < count; ++p)
             if (!birth.parents.at(p)->row) without_row.push_back(birth.parents.at(p));
-        if (count == 0 && initial_ && !initial_->row) without_row.push_back(initial_.get());
+        if (const Individual* first = first_parent(birth); count == 0 && first && !first->row)
+            without_row.push_back(first);
     }
     std::ranges::sort(without_row);
     without_row.erase(std::ranges::unique(without_row).begin(), without_row.end());
@@ -122,7 +128,8 @@ void BackendChildren::upload_parents(std::span<const Individual* const> parents,
         backend_.upload(*row->place().buffer, row->place().first,
                         std::span<const float>(parents[i]->weights));
         uploaded_.emplace_back(parents[i], row);
-        if (parents[i] == initial_.get()) initial_->row = row;
+        for (const auto& initial : initial_)
+            if (parents[i] == initial.get()) initial->row = row;
     }
 }
 
@@ -149,7 +156,7 @@ Binding BackendChildren::row_of(const Individual* parent) const {
 
 void BackendChildren::add_tasks(const ResolvedBirth& birth, std::size_t index, Binding to) {
     const std::size_t count = birth.birth.parents.size();
-    const Binding first = row_of(count > 0 ? birth.parents[0] : initial_.get());
+    const Binding first = row_of(first_parent(birth));
     const Binding second = row_of(count > 1 ? birth.parents[1] : nullptr);
     const auto moved = [](Binding binding, std::int64_t elements) {
         binding.first += elements;

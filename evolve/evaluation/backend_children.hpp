@@ -42,6 +42,8 @@ class BackendChildren {
 
   private:
     [[nodiscard]] bool plan(std::span<const ResolvedBirth> births);
+    /// The network that a founder comes from where there is no parent; null: none.
+    [[nodiscard]] const Individual* first_parent(const ResolvedBirth& birth) const;
     /// Rows for the children, and for parents that have none.
     [[nodiscard]] bool take_rows(std::span<const ResolvedBirth> births,
                                  std::span<Individual* const> children);
@@ -55,9 +57,10 @@ class BackendChildren {
     Backend& backend_;
     const Variation& variation_;
     Family family_;
-    bool founders_lie_here_;
+    bool founders_lie_here_ = false;
     WeightRows rows_;
-    std::unique_ptr<Individual> initial_;  ///< What founders of an initial network come from.
+    /// What founders come from; none where they have fresh weights.
+    std::vector<std::unique_ptr<Individual>> initial_;
     std::vector<ChildPlan> plans_;
     std::vector<SharedRow> taken_;  ///< Of children, then of parents.
     std::vector<std::pair<const Individual*, SharedRow>> uploaded_;  ///< Sorted.

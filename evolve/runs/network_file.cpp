@@ -1,5 +1,7 @@
 #include "cambrian/evolve/runs/network_file.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
@@ -118,14 +120,20 @@ NetworkFile read_network(const std::filesystem::path& path) {
     return decode_network(read_file(path), path.string());
 }
 
-std::filesystem::path initial_copy(const std::filesystem::path& run_directory) {
-    return run_directory / "initial.cmb";
+std::filesystem::path initial_copy(const std::filesystem::path& run_directory, std::size_t index) {
+    return index == 0 ? run_directory / "initial.cmb"
+                      : run_directory / "initial" / fmt::format("{}.cmb", index + 1);
 }
 
-void write_initial(const std::filesystem::path& run_directory, const evolve::Genome& genome) {
-    NetworkFile file;
-    file.genome = genome;
-    write_network(initial_copy(run_directory), file);
+void write_initial(const std::filesystem::path& run_directory,
+                   const std::vector<evolve::Genome>& genomes) {
+    for (std::size_t i = 0; i < genomes.size(); ++i) {
+        const std::filesystem::path path = initial_copy(run_directory, i);
+        std::filesystem::create_directories(path.parent_path());
+        NetworkFile file;
+        file.genome = genomes[i];
+        write_network(path, file);
+    }
 }
 
 }  // namespace cambrian::distributed

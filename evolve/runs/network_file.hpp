@@ -43,9 +43,12 @@ void write_network(const std::filesystem::path& path, const NetworkFile& file);
 /// Throws InputError for a missing file, too.
 [[nodiscard]] NetworkFile read_network(const std::filesystem::path& path);
 
-/// The copy of network.initial in a run directory, so that neither the hosts of the workers nor a
-/// resume need the file itself.
-[[nodiscard]] std::filesystem::path initial_copy(const std::filesystem::path& run_directory);
-void write_initial(const std::filesystem::path& run_directory, const evolve::Genome& genome);
+/// The copies of network.initial in a run directory, so that neither the hosts of the workers nor a
+/// resume need the files themselves: initial.cmb, and of several the others in the folder initial.
+/// @param index which of several.
+[[nodiscard]] std::filesystem::path initial_copy(const std::filesystem::path& run_directory,
+                                                 std::size_t index = 0);
+void write_initial(const std::filesystem::path& run_directory,
+                   const std::vector<evolve::Genome>& genomes);
 
 }  // namespace cambrian::distributed

@@ -62,7 +62,7 @@ class Run {
                 "another run.directory or run.seed",
                 directory_.path().string(), *file));
         if (resume) restore();
-        if (job.initial) write_initial(directory_.path(), job.initial->genome);
+        if (job.initial) write_initial(directory_.path(), job.initial->genomes);
         directory_.write_config(job.resolved_json, backend.describe().text());
         epochs_.emplace(directory_.path() / "epochs.csv", before_.epochs_bytes);
         timings_.emplace(directory_.path() / "timings.csv", before_.timings_bytes);
@@ -282,7 +282,7 @@ class Run {
 
     /// The network with its genes: those of network.initial, so that its relatives align.
     [[nodiscard]] evolve::Genome named_genome() const {
-        if (job_.initial) return job_.initial->genome;
+        if (job_.initial) return job_.initial->genomes.front();
         RandomStream unused(random_key(0, "train/genes"), 0);
         return evolve::sample_genome(network_, unused, 0);
     }

@@ -35,7 +35,7 @@ struct TrainingJob {
     std::filesystem::path directory;
     std::shared_ptr<const evolve::Task> task;  ///< One with samples to learn from.
     Blueprint blueprint;
-    std::shared_ptr<const evolve::InitialNetwork> initial;  ///< Of network.initial; else null.
+    std::shared_ptr<const evolve::InitialNetworks> initial;  ///< Of network.initial; else null.
     TrainingSettings settings;
     WatchSettings watch;
     std::vector<std::string> notes;  ///< What somebody should know at the start.

@@ -29,11 +29,20 @@ std::vector<std::shared_ptr<const GenomeKind>> island_kinds(const VariationSetti
     return kinds;
 }
 
-/// What founders begin with, as a genome of the kind.
-SharedStructure whole_founder(const VariationSettings& settings, const GenomeKind& kind) {
-    Genome genome = settings.initial ? settings.initial->genome
-                                     : founder_genome(Network(settings.founder).blueprint(), 0);
-    return std::make_shared<const Structure>(kind.adopt(std::move(genome)));
+/// What founders begin with, as genomes of the kind.
+std::vector<SharedStructure> whole_founders(const VariationSettings& settings,
+                                            const GenomeKind& kind) {
+    std::vector<Genome> genomes;
+    if (settings.initial) {
+        genomes = settings.initial->genomes;
+    } else {
+        genomes.push_back(founder_genome(Network(settings.founder).blueprint(), 0));
+    }
+    std::vector<SharedStructure> founders;
+    for (Genome& genome : genomes) {
+        founders.push_back(std::make_shared<const Structure>(kind.adopt(std::move(genome))));
+    }
+    return founders;
 }
 
 }  // namespace
@@ -63,28 +72,42 @@ void check_complexity(const VariationSettings& settings) {
     }
 }
 
-InitialNetwork::InitialNetwork(Genome network, bool keeps)
-    : genome(std::move(network)), keeps_weights(keeps) {
-    for_each_gene(genome, [](Gene& gene) { gene.born = 0; });
+InitialNetworks::InitialNetworks(std::vector<Genome> networks, bool keeps)
+    : genomes(std::move(networks)), keeps_weights(keeps) {
+    CAMBRIAN_EXPECT(!genomes.empty());
+    for (Genome& genome : genomes) {
+        for_each_gene(genome, [](Gene& gene) { gene.born = 0; });
+    }
 }
 
-Hash128 content_hash(const InitialNetwork& initial) {
-    Genome founder = initial.genome;
-    if (!initial.keeps_weights) {
-        founder.weights.clear();
+Hash128 content_hash(const InitialNetworks& initial) {
+    std::vector<Hash128> hashes;
+    for (Genome founder : initial.genomes) {
+        if (!initial.keeps_weights) {
+            founder.weights.clear();
+        }
+        hashes.push_back(content_hash(founder));
     }
-    return content_hash(founder);
+    if (hashes.size() == 1) {
+        return hashes.front();
+    }
+    Hasher hasher;
+    for (const Hash128& hash : hashes) {
+        hasher.add(hash.hex());
+    }
+    return hasher.hash128();
 }
 
 Variation::Variation(std::uint64_t seed, VariationSettings settings)
     : settings_(std::move(settings)),
       kind_(kind_or_volumetric(settings_.kind, settings_.mutation, settings_.splice, settings_)),
       kinds_(island_kinds(settings_)),
-      founder_(whole_founder(settings_, *kind_)),
+      founders_(whole_founders(settings_, *kind_)),
       sample_key_(random_key(seed, "sample")),
       splice_key_(random_key(seed, "splice")),
       mutate_key_(random_key(seed, "mutate")) {
-    CAMBRIAN_EXPECT(!settings_.initial || settings_.initial->genome.blueprint == settings_.founder);
+    CAMBRIAN_EXPECT(!settings_.initial ||
+                    settings_.initial->genomes.front().blueprint == settings_.founder);
 }
 
 Offspring Variation::materialise(const Birth& birth, std::span<const Genome* const> parents) const {
@@ -112,7 +135,8 @@ void Variation::materialise(const Birth& birth, std::span<const Individual* cons
         ordered = kind_of(birth).aligned(*parents[0], *parents[1]);
         second = ordered;
     }
-    write_weights(plan, parents.empty() ? initial_weights() : weights(0), second, child.weights);
+    write_weights(plan, parents.empty() ? initial_weights(birth.id) : weights(0), second,
+                  child.weights);
     child.structure = std::move(plan.structure);
     child.row.reset();
 }
@@ -149,9 +173,10 @@ bool Variation::reads_weights() const {
            std::ranges::any_of(kinds_, [](const auto& kind) { return kind->reads_weights(); });
 }
 
-std::span<const float> Variation::initial_weights() const {
-    return settings_.initial ? std::span<const float>(settings_.initial->genome.weights)
-                             : std::span<const float>();
+std::span<const float> Variation::initial_weights(BirthId birth) const {
+    const auto& initial = settings_.initial;
+    return initial ? std::span<const float>(initial->genomes[initial->index_of(birth)].weights)
+                   : std::span<const float>();
 }
 
 const GenomeKind& Variation::kind_of(const Birth& birth) const {
@@ -164,10 +189,10 @@ SharedStructure Variation::founder_structure(BirthId birth) const {
 }
 
 SharedStructure Variation::founder_structure(RandomStream& rng, BirthId birth) const {
-    return settings_.initial ? founder_ : kind_->found(rng, founder_, birth);
+    return settings_.initial ? founders_[settings_.initial->index_of(birth)]
+                             : kind_->found(rng, founders_.front(), birth);
 }
 
-/// Of an initial network with its weights, birth 0 is that very network: no generation is worse.
 void Variation::found(const Birth& birth, ChildPlan& child) const {
     RandomStream rng(sample_key_, birth.id);
     SharedStructure structure = founder_structure(rng, birth.id);
@@ -176,7 +201,7 @@ void Variation::found(const Birth& birth, ChildPlan& child) const {
         return;
     }
     child.begin(std::move(structure));
-    if (birth.id != 0) {
+    if (!settings_.initial->is_founder_itself(birth.id)) {
         kind_->disturb(rng, child);
     }
 }

@@ -12,16 +12,25 @@
 
 namespace cambrian::evolve {
 
-/// The network that founders are made of. Its birth in another run means nothing here, so its genes
-/// were born in birth 0; their historical ids are kept, so that networks of both runs align.
-struct InitialNetwork {
-    explicit InitialNetwork(Genome network, bool keeps = true);
+/// The networks that founders are made of, in turn. Their births in another run mean nothing here,
+/// so their genes were born in birth 0; their historical ids are kept, so that networks of both
+/// runs align.
+struct InitialNetworks {
+    /// @param networks one or more.
+    explicit InitialNetworks(std::vector<Genome> networks, bool keeps = true);
 
-    Genome genome;
-    bool keeps_weights;  ///< Else founders have its structure and genes with weights of their own.
+    std::vector<Genome> genomes;
+    bool keeps_weights;  ///< Else founders have structure and genes with weights of their own.
+
+    /// Which network the founder of a birth is made of.
+    [[nodiscard]] std::size_t index_of(BirthId birth) const { return birth % genomes.size(); }
+    /// Whether it is that very network, weights and all: so no generation is worse than any.
+    [[nodiscard]] bool is_founder_itself(BirthId birth) const {
+        return keeps_weights && birth < genomes.size();
+    }
 };
-/// Names what founders are made of: structure and genes, and the weights where they are kept.
-[[nodiscard]] Hash128 content_hash(const InitialNetwork& initial);
+/// Names what founders are made of: structures and genes, and the weights where they are kept.
+[[nodiscard]] Hash128 content_hash(const InitialNetworks& initial);
 
 /// How the children of one island differ from their parents.
 struct IslandVariation {
@@ -36,8 +45,9 @@ struct VariationSettings {
     GenomeLimits limits;
     MutationSettings mutation;
     SpliceSettings splice;
-    /// Of structure `founder`; null: founders have fresh weights and the genes of their slots.
-    std::shared_ptr<const InitialNetwork> initial = nullptr;
+    /// The first is of structure `founder`; null: founders have fresh weights and the genes of
+    /// their slots.
+    std::shared_ptr<const InitialNetworks> initial = nullptr;
     std::vector<IslandVariation> islands{};  ///< By Birth::island; empty: all as above.
     ComplexitySettings complexity{};
     /// Of the genomes of the run; null: volumetric, by the settings above.
@@ -66,9 +76,9 @@ class Variation {
     /// @param parents in the order of birth.parents.
     void plan(const Birth& birth, std::span<const SharedStructure* const> parents,
               ChildPlan& child) const;
-    /// The weights that a plan calls those of the first parent where a birth has none: of the
+    /// The weights that a plan calls those of the first parent where a birth has none: of its
     /// initial network, or nothing.
-    [[nodiscard]] std::span<const float> initial_weights() const;
+    [[nodiscard]] std::span<const float> initial_weights(BirthId birth) const;
 
     /// Makes the whole child on the host, into an individual whose memory is used again and that
     /// is none of the parents.
@@ -91,7 +101,7 @@ class Variation {
     VariationSettings settings_;
     std::shared_ptr<const GenomeKind> kind_;                // of founders, too
     std::vector<std::shared_ptr<const GenomeKind>> kinds_;  // by island; empty: one of all
-    SharedStructure founder_;  // with all widths; of the initial network where there is one
+    std::vector<SharedStructure> founders_;  // with all widths; of initial networks, or just one
     RandomKey sample_key_;
     RandomKey splice_key_;
     RandomKey mutate_key_;

@@ -11,7 +11,7 @@
 
 #include "cambrian/distributed/communicator/mpi_session.hpp"
 #include "cambrian/distributed/protocol/handshake.hpp"
-#include "cambrian/distributed/protocol/initial_network.hpp"
+#include "cambrian/distributed/protocol/initial_networks.hpp"
 #include "cambrian/distributed/run.hpp"
 #include "cambrian/distributed/worker/worker.hpp"
 #include "cambrian/engine/core/error.hpp"
@@ -130,9 +130,9 @@ std::optional<Founder> find_founder(const Job& job, const RunOptions& options,
         return make_founder(job.config, task, resumed(options));
     try {
         const double patience = distributed::WorkerLimits{}.first_contact_seconds;
-        auto genome = distributed::receive_initial(communicator, interrupt, patience);
-        if (!genome) return std::nullopt;
-        return founder_of(job.config, task, *std::move(genome));
+        auto genomes = distributed::receive_initial(communicator, interrupt, patience);
+        if (!genomes) return std::nullopt;
+        return founder_of(job.config, task, *std::move(genomes));
     } catch (const Error& error) {
         // Whoever starts a job only sees what rank 0 says.
         distributed::decline(communicator, error.what());

@@ -71,7 +71,7 @@ void settle_insertion(const ResolvedConfig& config, distributed::Experiment& exp
     } else if (std::ranges::all_of(founder.slots,
                                    [](const auto& slot) { return slot.has_value(); }) &&
                experiment.variation.mutation.grid_limit <= founder.grid.slots()) {
-        const bool read = config.effective->at("network").at("initial") != "";
+        const bool read = names_initial(config);
         experiment.notes.push_back(fmt::format(
             "{} does nothing: no slot of the {} is empty{}", key,
             read ? "network in network.initial" : "grid",
@@ -309,6 +309,12 @@ distributed::Experiment make_experiment(const ResolvedConfig& config, const Sche
         new_layers(json.at("mutation").at("layers"), "mutation.layers");
     settle_insertion(config, experiment);
     experiment.notes.insert(experiment.notes.end(), founder.notes.begin(), founder.notes.end());
+    if (const auto& initial = experiment.variation.initial;
+        initial && initial->genomes.size() > experiment.population.size)
+        experiment.notes.push_back(
+            fmt::format("network.initial has {} networks, of which the first {} are founders: "
+                        "population.size is no larger",
+                        initial->genomes.size(), experiment.population.size));
     experiment.variation.splice = section<evolve::SpliceSettings>(json, "splice");
     experiment.steady_state = section<evolve::SteadyStateSettings>(json, "steady_state");
     experiment.selection = section<evolve::SelectionSettings>(json, "selection");

@@ -2,15 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
 
-#include "cambrian/distributed/protocol/initial_network.hpp"
 #include "cambrian/engine/core/error.hpp"
-#include "cambrian/engine/io/safetensors.hpp"
-#include "cambrian/evolve/runs/network_tensors.hpp"
+#include "cambrian/launch/config/initial_networks.hpp"
 #include "cambrian/launch/config/schema_validator.hpp"
 
 namespace cambrian::launch {
@@ -22,22 +21,27 @@ const Json& network_of(const ResolvedConfig& config) {
     return config.effective->at("network");
 }
 
-fs::path initial_path(const ResolvedConfig& config) {
-    return network_of(config).at("initial").get<std::string>();
+/// The paths in network.initial, which is one or a list of them.
+std::vector<std::string> initial_names(const Json& network) {
+    const Json& given = network.at("initial");
+    if (given.is_array()) return given.get<std::vector<std::string>>();
+    const auto name = given.get<std::string>();
+    return name.empty() ? std::vector<std::string>() : std::vector{name};
 }
 
-/// A structure has no weights to keep.
-bool is_structure(const fs::path& path) {
-    return path.extension() == ".json";
+std::vector<std::string> initial_names(const ResolvedConfig& config) {
+    return initial_names(network_of(config));
 }
 
 bool keeps_weights(const ResolvedConfig& config) {
+    const std::vector<std::string> names = initial_names(config);
     return network_of(config).value("initial_weights", "keep") == "keep" &&
-           !is_structure(initial_path(config));
+           std::ranges::none_of(names, [](const fs::path& path) { return is_structure(path); });
 }
 
-void check_keys(const Json& network, const fs::path& initial) {
-    if (initial.empty()) {
+void check_keys(const Json& network) {
+    const std::vector<std::string> names = initial_names(network);
+    if (names.empty()) {
         if (network.contains("initial_weights"))
             throw ConfigError(
                 "network.initial_weights is given without network.initial (there are no weights to "
@@ -48,46 +52,21 @@ void check_keys(const Json& network, const fs::path& initial) {
         throw ConfigError(
             "network.initial is given beside network.build (both say what the network is) keep one "
             "of the two");
+    // Weights are kept of all or of none.
+    if (names.size() > 1 &&
+        std::ranges::any_of(names, [](const fs::path& path) { return is_structure(path); }) &&
+        network.value("initial_weights", "keep") == "keep")
+        throw ConfigError(
+            "network.initial names a structure among others (a .json has no weights to keep) set "
+            "network.initial_weights to \"fresh\"");
 }
 
-Blueprint described(const Json& network, const evolve::TaskSignature& task) {
-    nlohmann::json structure;
-    for (const char* key : {"layers", "grid", "links", "input", "mode", "build"})
-        if (network.contains(key)) structure[key] = nlohmann::json(network[key]);
-    return blueprint_from_json(structure, task.observations, task.outputs, task.time);
-}
-
-/// A structure as cambrian convert writes it, or the network section of any config.
-evolve::Genome read_structure(const fs::path& path, const evolve::TaskSignature& task) {
-    const ConfigDocument document = read_config(path, {});
-    if (!document.json->is_object() || !document.json->contains("network") ||
-        !document.json->at("network").is_object())
-        throw ConfigError("it has no section network (which would be the structure) name a config");
-    const Json& network = document.json->at("network");
-    if (network.value("initial", Json("")) != Json(""))
-        throw ConfigError("its network.initial is set (it replaces the layers) name that file");
-    // Weights are drawn for each individual; these only complete the genome.
-    RandomStream unused(random_key(0, "initial"), 0);
-    return evolve::sample_genome(described(network, task), unused, 0);
-}
-
-distributed::NetworkFile read_initial(const fs::path& path, const evolve::TaskSignature& task) {
-    if (is_structure(path)) {
-        distributed::NetworkFile file;
-        file.genome = read_structure(path, task);
-        return file;
-    }
-    if (path.extension() == ".safetensors")
-        return distributed::from_safetensors(read_safetensors(path), std::nullopt, path.string());
-    return distributed::read_network(path);
-}
-
-/// What the weights of a network meet on another task, or under another command.
-std::vector<std::string> notes_of(const std::string& path, const distributed::NetworkFile& file,
-                                  const evolve::Task& task) {
+/// What the weights of networks meet on another task, or under another command.
+std::vector<std::string> notes_of(const std::vector<InitialFile>& files, const evolve::Task& task) {
     std::vector<std::string> notes;
-    if (std::string note = preparation_note({path, file}, task); !note.empty())
-        notes.push_back(std::move(note));
+    for (const InitialFile& network : files)
+        if (std::string note = preparation_note({network.name, network.file}, task); !note.empty())
+            notes.push_back(std::move(note));
     const std::optional<evolve::LossUnits> units = task.loss_units();
     if (units && !units->factor)
         notes.push_back(
@@ -98,12 +77,11 @@ std::vector<std::string> notes_of(const std::string& path, const distributed::Ne
     return notes;
 }
 
-/// Repeats an error of the file with the key that names it.
+/// Repeats an error of a file with the key that names it.
 template <class Body>
-auto of_initial(const ResolvedConfig& config, const Body& body) {
+auto of_initial(const ResolvedConfig& config, const std::string& name, const Body& body) {
     const auto text = [&](const Error& error) {
-        return fmt::format("network.initial is {}: {}", initial_path(config).string(),
-                           error.what());
+        return fmt::format("network.initial is {}: {}", name, error.what());
     };
     try {
         return body();
@@ -116,59 +94,95 @@ auto of_initial(const ResolvedConfig& config, const Body& body) {
     }
 }
 
-Founder checked(const ResolvedConfig& config, const evolve::Task& task, evolve::Genome genome) {
-    of_initial(config, [&] { evolve::check_task_fits(task, genome.blueprint); });
-    Founder founder{genome.blueprint, nullptr, {}};
+std::vector<InitialFile> read_files(const ResolvedConfig& config,
+                                    const evolve::TaskSignature& task) {
+    std::vector<InitialFile> files;
+    for (const std::string& name : initial_names(config))
+        of_initial(config, name, [&] {
+            for (InitialFile& file : read_initial(config.base_directory / name, name, task))
+                files.push_back(std::move(file));
+        });
+    return files;
+}
+
+/// The copies in the directory of a run; none where it has none.
+std::vector<InitialFile> read_copies(const ResolvedConfig& config, const fs::path& run) {
+    std::vector<InitialFile> files;
+    std::error_code error;
+    for (std::size_t i = 0; !run.empty(); ++i) {
+        const fs::path path = distributed::initial_copy(run, i);
+        if (!fs::is_regular_file(path, error)) break;
+        of_initial(config, path.string(), [&] {
+            files.push_back({path.string(), distributed::read_network(path)});
+        });
+    }
+    return files;
+}
+
+Founder checked(const ResolvedConfig& config, const evolve::Task& task,
+                std::vector<evolve::Genome> genomes) {
+    for (std::size_t i = 0; i < genomes.size(); ++i) {
+        const std::string which =
+            genomes.size() == 1 ? initial_names(config).front() : fmt::format("network {}", i + 1);
+        of_initial(config, which, [&] { evolve::check_task_fits(task, genomes[i].blueprint); });
+    }
+    Founder founder{genomes.front().blueprint, nullptr, {}};
     founder.initial =
-        std::make_shared<const evolve::InitialNetwork>(std::move(genome), keeps_weights(config));
+        std::make_shared<const evolve::InitialNetworks>(std::move(genomes), keeps_weights(config));
     return founder;
 }
 
 }  // namespace
 
+Blueprint described_network(const Json& network, const evolve::TaskSignature& task) {
+    nlohmann::json structure;
+    for (const char* key : {"layers", "grid", "links", "input", "mode", "build"})
+        if (network.contains(key)) structure[key] = nlohmann::json(network[key]);
+    return blueprint_from_json(structure, task.observations, task.outputs, task.time);
+}
+
 Founder make_founder(const ResolvedConfig& config, const evolve::Task& task,
                      const fs::path& resumed) {
     return from(config.origins, "network", [&] {
-        const fs::path initial = initial_path(config);
-        check_keys(network_of(config), initial);
-        if (initial.empty()) {
-            Founder founder{described(network_of(config), task.signature()), nullptr, {}};
+        check_keys(network_of(config));
+        if (!names_initial(config)) {
+            Founder founder{described_network(network_of(config), task.signature()), nullptr, {}};
             evolve::check_task_fits(task, founder.blueprint);
             return founder;
         }
-        const fs::path copy = distributed::initial_copy(resumed);
-        std::error_code error;
-        const bool has_copy = !resumed.empty() && fs::is_regular_file(copy, error);
-        const fs::path path = has_copy ? copy : config.base_directory / initial;
-        const distributed::NetworkFile file =
-            of_initial(config, [&] { return read_initial(path, task.signature()); });
-        Founder founder = checked(config, task, file.genome);
+        std::vector<InitialFile> files = read_copies(config, resumed);
+        if (files.empty()) files = read_files(config, task.signature());
+        std::vector<evolve::Genome> genomes;
+        for (const InitialFile& network : files) genomes.push_back(network.file.genome);
+        Founder founder = checked(config, task, std::move(genomes));
         if (keeps_weights(config))
-            founder.notes =
-                of_initial(config, [&] { return notes_of(initial.string(), file, task); });
+            founder.notes = of_initial(config, initial_names(config).front(),
+                                       [&] { return notes_of(files, task); });
         return founder;
     });
 }
 
 bool names_initial(const ResolvedConfig& config) {
-    return !initial_path(config).empty();
+    return !initial_names(config).empty();
 }
 
-Founder founder_of(const ResolvedConfig& config, const evolve::Task& task, evolve::Genome initial) {
+Founder founder_of(const ResolvedConfig& config, const evolve::Task& task,
+                   std::vector<evolve::Genome> initial) {
     return from(config.origins, "network", [&] {
-        check_keys(network_of(config), initial_path(config));
+        check_keys(network_of(config));
         return checked(config, task, std::move(initial));
     });
 }
 
 std::string founder_text(const ResolvedConfig& config) {
     if (!names_initial(config)) return "";
-    const fs::path initial = initial_path(config);
-    const char* what = keeps_weights(config)   ? "structure, genes and weights are kept"
-                       : is_structure(initial) ? "a structure; weights are drawn afresh"
-                                               : "structure and genes are kept, weights are "
-                                                 "drawn afresh";
-    return fmt::format("starts from {}, in place of network.layers ({})\n", initial.string(), what);
+    const std::vector<std::string> names = initial_names(config);
+    const char* what = keeps_weights(config)         ? "structure, genes and weights are kept"
+                       : is_structure(names.front()) ? "a structure; weights are drawn afresh"
+                                                     : "structure and genes are kept, weights are "
+                                                       "drawn afresh";
+    return fmt::format("starts from {}, in place of network.layers ({})\n", fmt::join(names, ", "),
+                       what);
 }
 
 namespace {

@@ -177,9 +177,13 @@ distributed::TrainingJob make_training(const ResolvedConfig& config, const Schem
     Founder founder = make_founder(config, *job.task, resumed);
     job.blueprint = std::move(founder.blueprint);
     job.initial = std::move(founder.initial);
+    if (job.initial && job.initial->genomes.size() > 1)
+        throw ConfigError(fmt::format(
+            "network.initial names {} networks (cambrian train starts from one) name one of them",
+            job.initial->genomes.size()));
     job.notes = std::move(founder.notes);
     job.settings = settings_of(json, learning->loss);
-    if (job.keeps_weights()) job.settings.initial_weights = job.initial->genome.weights;
+    if (job.keeps_weights()) job.settings.initial_weights = job.initial->genomes.front().weights;
     job.mixed = json.at("engine").at("mixed").get<bool>();
     job.watch = watch_of(json.at("training").at("observe"));
     job.identity_json = identity_text(schema, *config.written);

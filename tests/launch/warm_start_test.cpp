@@ -4,7 +4,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "cambrian/distributed/protocol/initial_network.hpp"
+#include "cambrian/distributed/protocol/initial_networks.hpp"
 #include "cambrian/engine/cpu/cpu_backend.hpp"
 #include "cambrian/engine/train/trainer.hpp"
 #include "cambrian/evolve/runs/network_file.hpp"
@@ -262,6 +262,47 @@ TEST_F(WarmStart, AnotherContentOfTheFileIsAnotherRun) {
         EXPECT_THAT(copied.err, testing::AnyOf(HasSubstr("content.initial"),
                                                HasSubstr("is of another training")));
     }
+}
+
+TEST_F(WarmStart, APopulationComesOfWholeCheckpointsFoldersAndLists) {
+    best_of("evolve", "old", {"run.stop.generations=4"});
+    const std::string old = directory_.file("old");
+    ASSERT_EQ(run({"extract", old, "--elite", "2"}).code, 0);
+    const distributed::NetworkFile best = read_network(old + "/best.cmb");
+    // The best of the old run is there before anybody has a child.
+    const std::vector<std::string> one{"run.stop.generations=1", "population.reevaluate=never"};
+    for (const std::string& initial : {old, old + "/checkpoint.cmb", old + "/elites",
+                                       "[\"" + old + "/best.cmb\", \"" + old + "/elites\"]"}) {
+        std::vector<std::string> sets = one;
+        sets.push_back(from(initial));
+        std::filesystem::remove_all(directory_.file("next"));
+        const distributed::NetworkFile next = read_network(best_of("evolve", "next", sets));
+        EXPECT_GE(next.fitness, best.fitness) << initial;
+        EXPECT_TRUE(std::filesystem::exists(directory_.file("next/initial/2.cmb"))) << initial;
+    }
+    // The copies serve a resume.
+    std::filesystem::remove_all(old);
+    EXPECT_EQ(run({"resume", directory_.file("next"), "--set", "run.stop.generations=3"}).code, 0);
+    // One that is lost is another run.
+    std::filesystem::remove(directory_.file("next/initial/2.cmb"));
+    const Result without = run({"resume", directory_.file("next")});
+    EXPECT_EQ(without.code, 2);
+    EXPECT_THAT(without.err, HasSubstr("content.initial"));
+}
+
+TEST_F(WarmStart, RefusesWhatIsNoPopulation) {
+    std::filesystem::create_directories(directory_.file("empty"));
+    const Result empty = attempt("evolve", "run", {from(directory_.file("empty"))});
+    EXPECT_NE(empty.code, 0);
+    EXPECT_THAT(empty.err, HasSubstr("holds neither a checkpoint nor networks"));
+    best_of("evolve", "old", {"run.stop.generations=2"});
+    const Result trained = attempt("train", "trained", {from(directory_.file("old"))});
+    EXPECT_EQ(trained.code, 2);
+    EXPECT_THAT(trained.err, HasSubstr("cambrian train starts from one"));
+    const Result few = attempt("evolve", "few",
+                               {from(directory_.file("old")), "population.size=2",
+                                "population.elite_fraction=0.5", "run.stop.generations=1"});
+    EXPECT_THAT(few.out + few.err, HasSubstr("of which the first 2 are founders"));
 }
 
 TEST_F(WarmStart, AResumedTrainingEndsAsIfItHadNeverStopped) {

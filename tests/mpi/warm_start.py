@@ -10,15 +10,16 @@ TASK = {"type": "cart_pole", "episodes": 2, "steps": 60}
 first = harness.config(chosen, "first", 5, 20, TASK)
 harness.run(chosen, 1, ["evolve", first, "--quiet", "--set", f"run.directory={chosen.work / 'first'}"])
 
-# Every host has its own folder with the config; only that of rank 0 has the network.
+# Every host has its own folder with the config; only that of rank 0 has the networks.
 hosts = [chosen.work / f"host-{rank}" for rank in range(4)]
 text = json.loads(harness.config(chosen, "warm", 6, 30, TASK).read_text())
-text["network"] = {"initial": "start.cmb"}
+text["network"] = {"initial": ["start.cmb", "elites"]}
 text["distributed"] = {"shard_size": 1}
 for host in hosts:
     host.mkdir()
     (host / "warm.json").write_text(json.dumps(text))
 shutil.copy(chosen.work / "first" / "best.cmb", hosts[0] / "start.cmb")
+harness.run(chosen, 1, ["extract", chosen.work / "first", "--elite", "3", "-o", hosts[0] / "elites"])
 
 
 def arguments(rank, directory):

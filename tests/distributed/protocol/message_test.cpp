@@ -76,7 +76,7 @@ TEST(Message, EveryKindReadsBackAsItWasWritten) {
     expect_round_trip(Stop{"the run has ended"});
     expect_round_trip(InitialRequest{});
     expect_round_trip(InitialReply{});
-    expect_round_trip(InitialReply{{std::byte{1}, std::byte{2}}});
+    expect_round_trip(InitialReply{{{std::byte{1}, std::byte{2}}, {std::byte{3}}}});
 }
 
 TEST(Message, TheFirstToHearOfARoundPassItOnToAll) {
@@ -204,7 +204,7 @@ TEST(Message, BodiesWithAGoodChecksumAreStillReadWithinBounds) {
     expect_bounded(some_order());
     expect_bounded(some_round_end());
     expect_bounded(some_reply);
-    expect_bounded(InitialReply{{std::byte{1}, std::byte{2}}});
+    expect_bounded(InitialReply{{{std::byte{1}, std::byte{2}}, {std::byte{3}}}});
 }
 
 TEST(Message, AnotherKindIsRefusedWithTheSender) {

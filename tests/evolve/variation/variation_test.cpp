@@ -125,7 +125,7 @@ TEST(Variation, AlignsTheOtherParentWhereAsked) {
 /// Settings of a run that starts from a network which an earlier one evolved.
 VariationSettings from_network(const Genome& network, bool keeps) {
     VariationSettings settings = lively(true, network.blueprint);
-    settings.initial = std::make_shared<const InitialNetwork>(network, keeps);
+    settings.initial = std::make_shared<const InitialNetworks>(std::vector{network}, keeps);
     settings.mutation.weight_rate = 0.1F;
     settings.mutation.weight_replace_rate = 0.5F;
     settings.mutation.weight_power = 0.25F;
@@ -142,7 +142,7 @@ Genome founder_of(const VariationSettings& settings, BirthId id) {
     return Variation(3, settings).materialise({id, Recipe::sample, {}}, {}).genome;
 }
 
-TEST(InitialNetwork, TheFirstFounderIsTheNetworkItself) {
+TEST(InitialNetworks, TheFirstFounderIsTheNetworkItself) {
     const Genome network = ancestor();
     const Genome first = founder_of(from_network(network, true), 0);
     EXPECT_EQ(first.blueprint, network.blueprint);
@@ -156,7 +156,7 @@ TEST(InitialNetwork, TheFirstFounderIsTheNetworkItself) {
     check(first);
 }
 
-TEST(InitialNetwork, OtherFoundersAreCopiesWithNoiseOnAllWeightsButBuffers) {
+TEST(InitialNetworks, OtherFoundersAreCopiesWithNoiseOnAllWeightsButBuffers) {
     const Genome network = ancestor();
     const VariationSettings settings = from_network(network, true);
     const Genome second = founder_of(settings, 1);
@@ -182,7 +182,7 @@ TEST(InitialNetwork, OtherFoundersAreCopiesWithNoiseOnAllWeightsButBuffers) {
     EXPECT_NEAR(std::sqrt(squares / static_cast<double>(moved)), 0.25, 0.05);
 }
 
-TEST(InitialNetwork, FreshWeightsKeepStructureAndGenes) {
+TEST(InitialNetworks, FreshWeightsKeepStructureAndGenes) {
     const Genome network = ancestor();
     const VariationSettings settings = from_network(network, false);
     const Genome first = founder_of(settings, 0);
@@ -194,17 +194,35 @@ TEST(InitialNetwork, FreshWeightsKeepStructureAndGenes) {
     EXPECT_EQ(founder_of(settings, 9).weights, founder_of(afresh, 9).weights);
 }
 
-TEST(InitialNetwork, IsNamedByAllThatFoundersTakeOfIt) {
+TEST(InitialNetworks, SeveralAreFoundersInTurn) {
+    const Genome first = ancestor();
+    RandomStream rng(random_key(6, "ancestor"), 0);
+    const Genome second = sample_genome(mixed_blueprint(), rng, 5);
+    VariationSettings settings = from_network(first, true);
+    settings.initial = std::make_shared<const InitialNetworks>(std::vector{first, second});
+    EXPECT_EQ(founder_of(settings, 0).weights, first.weights);
+    EXPECT_EQ(founder_of(settings, 1).weights, second.weights);
+    const Genome third = founder_of(settings, 2);
+    const Genome fourth = founder_of(settings, 3);
+    EXPECT_EQ(third.blueprint, first.blueprint);
+    EXPECT_EQ(fourth.blueprint, second.blueprint);
+    EXPECT_NE(third.weights, first.weights);
+    EXPECT_NE(fourth.weights, second.weights);
+    EXPECT_NE(content_hash(*settings.initial), content_hash(InitialNetworks({second, first})));
+}
+
+TEST(InitialNetworks, IsNamedByAllThatFoundersTakeOfIt) {
     const Genome network = ancestor();
     Genome other = network;
     other.weights[0] += 1.0F;
-    EXPECT_NE(content_hash(InitialNetwork(network)), content_hash(InitialNetwork(other)));
-    EXPECT_EQ(content_hash(InitialNetwork(network, false)),
-              content_hash(InitialNetwork(other, false)));
-    EXPECT_NE(content_hash(InitialNetwork(network, false)), content_hash(InitialNetwork(network)));
+    EXPECT_NE(content_hash(InitialNetworks({network})), content_hash(InitialNetworks({other})));
+    EXPECT_EQ(content_hash(InitialNetworks({network}, false)),
+              content_hash(InitialNetworks({other}, false)));
+    EXPECT_NE(content_hash(InitialNetworks({network}, false)),
+              content_hash(InitialNetworks({network})));
     other.head_gene.id.low ^= 1U;
-    EXPECT_NE(content_hash(InitialNetwork(network, false)),
-              content_hash(InitialNetwork(other, false)));
+    EXPECT_NE(content_hash(InitialNetworks({network}, false)),
+              content_hash(InitialNetworks({other}, false)));
 }
 
 TEST(Variation, RefusesAnUnknownLayerTypeBeforeTheFirstBirth) {

@@ -173,7 +173,7 @@ TEST(NeatKind, StartsFromANetworkWithItsGenes) {
     ASSERT_EQ(head_genes(network).neurons[1].born, 77U);
     VariationSettings settings{
         .founder = network.blueprint, .limits = {}, .mutation = {}, .splice = {}};
-    settings.initial = std::make_shared<const InitialNetwork>(network);
+    settings.initial = std::make_shared<const InitialNetworks>(std::vector{network});
     settings.kind = neat_kind();
     const Variation variation(4, settings);
     const Genome first = founder_number(variation, 0);

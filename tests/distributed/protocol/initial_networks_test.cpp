@@ -1,4 +1,4 @@
-#include "cambrian/distributed/protocol/initial_network.hpp"
+#include "cambrian/distributed/protocol/initial_networks.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -24,13 +24,13 @@ evolve::Genome ancestor(const Experiment& experiment) {
 Experiment warm_experiment(const std::filesystem::path& directory) {
     Experiment experiment = xor_experiment(directory);
     experiment.variation.initial =
-        std::make_shared<const evolve::InitialNetwork>(ancestor(experiment));
+        std::make_shared<const evolve::InitialNetworks>(std::vector{ancestor(experiment)});
     return experiment;
 }
 
 class InitialOfWorkers : public testing::Test {
   protected:
-    [[nodiscard]] std::optional<evolve::Genome> receive(double patience = 10.0) {
+    [[nodiscard]] std::optional<std::vector<evolve::Genome>> receive(double patience = 10.0) {
         return receive_initial(worker_, interrupt_, patience);
     }
 
@@ -43,10 +43,10 @@ class InitialOfWorkers : public testing::Test {
 };
 
 TEST_F(InitialOfWorkers, IsWhatTheCoordinatorAnswers) {
-    const evolve::Genome& genome = experiment_.variation.initial->genome;
+    const evolve::Genome& genome = experiment_.variation.initial->genomes.front();
     send(coordinator_, 1, Heartbeat{});
-    send(coordinator_, 1, InitialReply{evolve::encode(genome)});
-    EXPECT_EQ(receive(), genome);
+    send(coordinator_, 1, InitialReply{{evolve::encode(genome)}});
+    EXPECT_EQ(receive(), std::vector{genome});
     const auto request = coordinator_.receive(std::chrono::seconds(10));
     ASSERT_TRUE(request);
     EXPECT_EQ(request->kind, MessageKind::initial_request);
@@ -70,11 +70,11 @@ TEST_F(InitialOfWorkers, ACoordinatorWithoutOneHasAnotherConfig) {
 }
 
 TEST_F(InitialOfWorkers, DamagedBytesAreAnInputError) {
-    std::vector<std::byte> bytes = evolve::encode(experiment_.variation.initial->genome);
+    std::vector<std::byte> bytes = evolve::encode(experiment_.variation.initial->genomes.front());
     bytes.resize(bytes.size() / 2);
-    send(coordinator_, 1, InitialReply{bytes});
+    send(coordinator_, 1, InitialReply{{bytes}});
     EXPECT_THROW(static_cast<void>(receive()), InputError);
-    std::vector<std::byte> frame = encode_message(InitialReply{bytes});
+    std::vector<std::byte> frame = encode_message(InitialReply{{bytes}});
     frame.back() ^= std::byte{1};
     coordinator_.send(1, MessageKind::initial, std::move(frame));
     EXPECT_THROW(static_cast<void>(receive()), InputError);
@@ -84,7 +84,7 @@ TEST_F(InitialOfWorkers, DamagedBytesAreAnInputError) {
 TEST_F(InitialOfWorkers, IsAnsweredDuringARun) {
     Launch settings{.ranks = 2};
     bool asked = false;
-    std::optional<evolve::Genome> received;
+    std::optional<std::vector<evolve::Genome>> received;
     settings.on_generation = [&](RecordedNetwork& network, const GenerationReport&) {
         if (!std::exchange(asked, true)) {
             Communicator late = network.communicator(1);
@@ -111,14 +111,15 @@ TEST_F(InitialOfWorkers, FoundersAreTheSameBytesOnAnyNumberOfRanks) {
         EXPECT_EQ(results_of(other.directory), expected) << ranks;
     }
     const NetworkFile copy = read_network(initial_copy(experiment_.directory));
-    EXPECT_EQ(copy.genome, experiment_.variation.initial->genome);
+    EXPECT_EQ(copy.genome, experiment_.variation.initial->genomes.front());
 }
 
 TEST_F(InitialOfWorkers, AnotherNetworkIsAnotherRun) {
     static_cast<void>(launch(experiment_, {}));
-    evolve::Genome other = experiment_.variation.initial->genome;
+    evolve::Genome other = experiment_.variation.initial->genomes.front();
     other.weights[0] += 1.0F;
-    experiment_.variation.initial = std::make_shared<const evolve::InitialNetwork>(other);
+    experiment_.variation.initial =
+        std::make_shared<const evolve::InitialNetworks>(std::vector{other});
     EXPECT_THAT([&] { static_cast<void>(launch(experiment_, {.start = Start::proceed})); },
                 testing::ThrowsMessage<ConfigError>(HasSubstr("another content.initial")));
 }

@@ -1,4 +1,4 @@
-#include "cambrian/distributed/protocol/initial_network.hpp"
+#include "cambrian/distributed/protocol/initial_networks.hpp"
 
 #include <fmt/core.h>
 
@@ -21,20 +21,24 @@ constexpr std::chrono::milliseconds patience{50};
 /// How long a worker that was told to end by a signal waits for the coordinator's stop.
 constexpr double farewell_seconds = 5.0;
 
-evolve::Genome genome_of(const InitialReply& reply) {
-    if (reply.genome.empty()) {
+std::vector<evolve::Genome> genomes_of(const InitialReply& reply) {
+    if (reply.genomes.empty()) {
         throw ConfigError(
             "rank 0 starts from no network (the config of this rank names one in network.initial) "
             "give all ranks the same config");
     }
-    return evolve::decode_genome(reply.genome, source);
+    std::vector<evolve::Genome> genomes;
+    for (const std::vector<std::byte>& bytes : reply.genomes) {
+        genomes.push_back(evolve::decode_genome(bytes, source));
+    }
+    return genomes;
 }
 
 }  // namespace
 
-std::optional<evolve::Genome> receive_initial(Communicator& communicator,
-                                              const std::atomic<int>& interrupt,
-                                              double patience_seconds) {
+std::optional<std::vector<evolve::Genome>> receive_initial(Communicator& communicator,
+                                                           const std::atomic<int>& interrupt,
+                                                           double patience_seconds) {
     send(communicator, coordinator_rank, InitialRequest{});
     auto end = Clock::now() + std::chrono::duration<double>(patience_seconds);
     bool leaving = false;
@@ -50,7 +54,7 @@ std::optional<evolve::Genome> receive_initial(Communicator& communicator,
             return std::nullopt;
         }
         if (message->kind == MessageKind::initial) {
-            return genome_of(decode_message<InitialReply>(message->payload, source));
+            return genomes_of(decode_message<InitialReply>(message->payload, source));
         }
     }
     if (leaving) {
