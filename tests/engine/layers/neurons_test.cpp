@@ -8,10 +8,13 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <nlohmann/json.hpp>
 #include <numbers>
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/layers/any_layer.hpp"
+#include "cambrian/engine/layers/layer_json.hpp"
+#include "cambrian/engine/network/archive/archive.hpp"
 #include "cambrian/engine/reference/reference.hpp"
 
 // Graphs of single neurons against numbers worked out by hand.
@@ -156,6 +159,28 @@ TEST(Neurons, RefusePlasticConnectionsOfALayerThatIsNot) {
     EXPECT_EQ(layer.parameters().size(), 7U);
     layer.connections[0].enabled = false;
     EXPECT_FALSE(layer.stateful());
+}
+
+TEST(Neurons, LeaveOutWhatCameLaterWhereItIsNotUsed) {
+    Neurons layer = *Neurons::fitted({2}, {1});
+    const auto bytes = [](const Neurons& of) {
+        ArchiveWriter writer;
+        writer.write(AnyLayer(of));
+        return writer.take();
+    };
+    const std::string plain = to_json(AnyLayer(layer)).dump();
+    const std::size_t size = bytes(layer).size();
+    EXPECT_EQ(plain.find("plastic"), std::string::npos);
+    EXPECT_EQ(plain.find("largest_weight"), std::string::npos);
+    layer.plastic = true;
+    layer.connections[1].plastic = true;
+    EXPECT_NE(to_json(AnyLayer(layer)).dump().find("plastic"), std::string::npos);
+    // The mark after the type, a truth value of the layer and of two connections, a number.
+    EXPECT_EQ(bytes(layer).size(), size + 1 + 3 + 8);
+    ArchiveReader reader(bytes(layer), "a test");
+    AnyLayer back = Neurons::example();
+    reader.read(back);
+    EXPECT_EQ(std::get<Neurons>(back.variant()), layer);
 }
 
 TEST(Neurons, KnowEveryActivation) {
