@@ -190,7 +190,7 @@ std::vector<std::pair<std::string, Row>> baseline_rows(const evolve::Task& task)
 }
 
 std::string table_line(const std::string& name, const std::array<std::string, 3>& cells) {
-    return fmt::format("  {:<16} {:>14} {:>14} {:>14}\n", name, cells[0], cells[1], cells[2]);
+    return fmt::format("  {:<18} {:>14} {:>14} {:>14}\n", name, cells[0], cells[1], cells[2]);
 }
 
 std::string loss_table(const evolve::Task& task, const distributed::RunResult& result) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "cambrian/engine/core/contract.hpp"
 
@@ -119,7 +120,8 @@ double mean(const TableData& data, Phase phase, TableLoss loss) {
 }
 
 /// 1 for the constant, then the normalised inputs of one row.
-std::vector<double> regressors(const TableData& data, const Series& series, std::int64_t row) {
+std::vector<double> input_regressors(const TableData& data, const Series& series,
+                                     std::int64_t row) {
     const std::size_t count = data.inputs.size();
     std::vector<double> result(count + 1, 1.0);
     // The constant comes first, so that of a constant column and it the column is dropped.
@@ -130,33 +132,63 @@ std::vector<double> regressors(const TableData& data, const Series& series, std:
     return result;
 }
 
-std::span<const double> answers_of(const Series& series, std::int64_t row, std::size_t count) {
-    return std::span(series.answers).subspan(static_cast<std::size_t>(row) * count, count);
+/// 1 for the constant, then the values of a target at a row and at those before it.
+std::vector<double> past_values(const Series& series, std::int64_t row, std::int64_t order,
+                                std::size_t target, std::size_t targets) {
+    std::vector<double> result{1.0};
+    for (std::int64_t lag = 0; lag < order; ++lag) {
+        const auto at = static_cast<std::size_t>(std::max<std::int64_t>(row - lag, 0));
+        result.push_back(series.current[at * targets + target]);
+    }
+    return result;
+}
+
+struct Total {
+    double loss = 0.0;
+    double count = 0.0;
+};
+
+/// The losses of the linear function that fits the train rows best.
+/// @param regressors of a row of a series
+/// @param first, targets which of the answers of a row
+template <typename Regressors>
+Total linear(const TableData& data, Phase phase, TableLoss loss, const Regressors& regressors,
+             std::size_t first, std::size_t targets) {
+    const std::size_t width = data.outputs.size();
+    const auto answers = [&](const Series& series, std::int64_t row) {
+        return std::span(series.answers)
+            .subspan(static_cast<std::size_t>(row) * width + first, targets);
+    };
+    std::optional<LeastSquares> fit;
+    for (const Series& part : data.train)
+        for (std::int64_t row = 0; row < part.rows; ++row) {
+            const std::vector<double> values = regressors(part, row);
+            if (!fit) fit.emplace(values.size(), targets);
+            fit->add(values, answers(part, row));
+        }
+    const std::vector<double> coefficients = fit.value().solve();
+
+    Total total;
+    for (const Series& part : data.series(phase))
+        for (std::int64_t row = 0; row < part.rows; ++row) {
+            const std::vector<double> values = regressors(part, row);
+            for (std::size_t target = 0; target < targets; ++target) {
+                double predicted = 0.0;
+                for (std::size_t i = 0; i < values.size(); ++i)
+                    predicted += values[i] * coefficients[i * targets + target];
+                total.loss += loss_of(answers(part, row)[target] - predicted, loss);
+                total.count += 1.0;
+            }
+        }
+    return total;
 }
 
 double least_squares(const TableData& data, Phase phase, TableLoss loss) {
-    const std::size_t targets = data.outputs.size();
-    LeastSquares fit(data.inputs.size() + 1, targets);
-    for (const Series& part : data.train)
-        for (std::int64_t row = 0; row < part.rows; ++row)
-            fit.add(regressors(data, part, row), answers_of(part, row, targets));
-    const std::vector<double> coefficients = fit.solve();
-
-    double total = 0.0;
-    double count = 0.0;
-    for (const Series& part : data.series(phase))
-        for (std::int64_t row = 0; row < part.rows; ++row) {
-            const std::vector<double> inputs = regressors(data, part, row);
-            const auto answers = answers_of(part, row, targets);
-            for (std::size_t target = 0; target < targets; ++target) {
-                double predicted = 0.0;
-                for (std::size_t i = 0; i < inputs.size(); ++i)
-                    predicted += inputs[i] * coefficients[i * targets + target];
-                total += loss_of(answers[target] - predicted, loss);
-                count += 1.0;
-            }
-        }
-    return total / count;
+    const auto regressors = [&](const Series& series, std::int64_t row) {
+        return input_regressors(data, series, row);
+    };
+    const Total total = linear(data, phase, loss, regressors, 0, data.outputs.size());
+    return total.loss / total.count;
 }
 
 std::vector<double> class_counts(const TableData& data, std::span<const Series> series) {
@@ -192,6 +224,21 @@ double table_baseline(std::string_view name, const TableData& data, Phase phase,
     if (name == "majority") return majority(data, phase);
     CAMBRIAN_ASSERT(name == "frequencies");
     return frequencies(data, phase);
+}
+
+double autoregressive_baseline(std::int64_t order, const TableData& data, Phase phase,
+                               TableLoss loss) {
+    const std::size_t targets = data.outputs.size();
+    Total total;
+    for (std::size_t target = 0; target < targets; ++target) {
+        const auto regressors = [&](const Series& series, std::int64_t row) {
+            return past_values(series, row, order, target, targets);
+        };
+        const Total one = linear(data, phase, loss, regressors, target, 1);
+        total.loss += one.loss;
+        total.count += one.count;
+    }
+    return total.loss / total.count;
 }
 
 }  // namespace cambrian::evolve

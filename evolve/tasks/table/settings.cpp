@@ -22,8 +22,10 @@ using Names = std::span<const std::string_view>;
 constexpr std::array<std::string_view, 5> others{"type", "loss", "validation", "inputs",
                                                  "baselines"};
 constexpr std::array<std::string_view, 3> losses{"mse", "mae", "cross_entropy"};
-constexpr std::array<std::string_view, 3> regression_baselines{"persistence", "mean",
-                                                               "least_squares"};
+constexpr std::array<std::string_view, 4> regression_baselines{"persistence", "mean",
+                                                               "least_squares", "autoregressive"};
+/// They predict from what a target was.
+constexpr std::array<std::string_view, 2> baselines_in_time{"persistence", "autoregressive"};
 constexpr std::array<std::string_view, 2> classification_baselines{"majority", "frequencies"};
 
 std::string path_of(std::string_view key) {
@@ -136,10 +138,11 @@ void check_time(const TableSettings& table) {
     if (table.difference && table.time_offset == 0)
         refuse("difference", "is true", "a change needs a \"time_offset\" of at least 1",
                "set one, or leave it out");
-    if (table.time_offset == 0 &&
-        std::ranges::find(table.baselines, "persistence") != table.baselines.end())
-        refuse("baselines", "holds \"persistence\"", "it needs a \"time_offset\" of at least 1",
-               "set one, or leave it out");
+    for (const std::string_view name : baselines_in_time)
+        if (table.time_offset == 0 &&
+            std::ranges::find(table.baselines, name) != table.baselines.end())
+            refuse("baselines", fmt::format("holds \"{}\"", name),
+                   "it needs a \"time_offset\" of at least 1", "set one, or leave it out");
     if (table.warm_up > 0 && table.warm_up >= table.sequence_length)
         refuse("warm_up", fmt::format("is {}", table.warm_up),
                fmt::format("it is less than \"sequence_length\", {}", table.sequence_length),

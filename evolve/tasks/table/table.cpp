@@ -48,9 +48,17 @@ class TableTask final : public Task {
     std::vector<Baseline> baselines(Phase phase) const override {
         std::vector<Baseline> result;
         if (data_.series(phase).empty()) return result;
-        for (const std::string& name : settings_.baselines)
+        for (const std::string& name : settings_.baselines) {
+            if (name == "autoregressive") {
+                for (const std::int64_t order : settings_.autoregressive_orders)
+                    result.push_back(
+                        {fmt::format("autoregressive({})", order),
+                         autoregressive_baseline(order, data_, phase, settings_.loss)});
+                continue;
+            }
             result.push_back({name == "majority" ? "majority (accuracy)" : name,
                               table_baseline(name, data_, phase, settings_.loss)});
+        }
         return result;
     }
 

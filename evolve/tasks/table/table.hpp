@@ -50,9 +50,11 @@ struct TableSettings {
     MissingValues missing = MissingValues::error;
     std::int64_t rows_per_evaluation = 0;  ///< Drawn anew for every generation; 0: all rows.
     std::vector<std::string> baselines;
+    std::vector<std::int64_t> autoregressive_orders{5, 10};
     bool chosen_baselines = false;  ///< The config names them; else they are those that fit.
 
     static constexpr FieldRange rows{0.0, 1e9};
+    static constexpr FieldRange orders{1.0, 1000.0};
     static constexpr auto fields = std::tuple{
         Field{"mode", &TableSettings::mode},
         Field{"train", &TableSettings::train},
@@ -65,6 +67,7 @@ struct TableSettings {
         Field{"normalise", &TableSettings::normalise},
         Field{"missing_values", &TableSettings::missing},
         Field{"rows_per_evaluation", &TableSettings::rows_per_evaluation, rows},
+        Field{"autoregressive_orders", &TableSettings::autoregressive_orders, orders},
     };
 };
 
@@ -160,5 +163,10 @@ struct Windows {
 ///   rows.
 [[nodiscard]] double table_baseline(std::string_view name, const TableData& data, Phase phase,
                                     TableLoss loss);
+/// The loss of the linear function of a target's last `order` values, at row t and before it, with
+/// a constant, that fits the train rows best: AR(order), for each target alone. Before the first
+/// row of a file the target is taken to be as it is there.
+[[nodiscard]] double autoregressive_baseline(std::int64_t order, const TableData& data, Phase phase,
+                                             TableLoss loss);
 
 }  // namespace cambrian::evolve

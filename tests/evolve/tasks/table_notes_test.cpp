@@ -1,5 +1,8 @@
+#include <fmt/format.h>
+
 #include <cmath>
 
+#include "cambrian/engine/core/error.hpp"
 #include "cambrian/tests/evolve/support/task_support.hpp"
 
 namespace cambrian::evolve {
@@ -58,6 +61,32 @@ TEST_F(TableNotes, TheMeanOfTheTrainingRowsIsABaseline) {
     const auto task = make("numbers.csv", R"("targets": ["y"], "baselines": ["mean"])");
     // Of 1, 3, 2 and 6 the mean is 3.
     EXPECT_EQ(task->baselines(Phase::train)[0].loss, (4.0 + 0.0 + 1.0 + 9.0) / 4.0);
+}
+
+TEST_F(TableNotes, AutoregressionFindsTheRuleOfASeries) {
+    // Two values decide the next; before the first it was as it is there.
+    std::string text = "y\n1\n";
+    double before = 1.0;
+    double now = 1.0;
+    for (int row = 0; row < 20; ++row) {
+        const double next = 0.9 * now - 0.5 * before + 0.25;
+        before = now;
+        now = next;
+        text += fmt::format("{:.17g}\n", now);
+    }
+    folder_.write("series.csv", text);
+    const auto found = make("series.csv", R"("targets": ["y"], "time_offset": 1,
+        "baselines": ["autoregressive"], "autoregressive_orders": [1, 2])")
+                           ->baselines(Phase::train);
+    ASSERT_EQ(found.size(), 2U);
+    EXPECT_EQ(found[0].name, "autoregressive(1)");
+    EXPECT_GT(found[0].loss, 1e-3);
+    EXPECT_EQ(found[1].name, "autoregressive(2)");
+    EXPECT_LT(found[1].loss, 1e-20);
+    const std::string named = R"("targets": ["y"], "baselines": ["autoregressive"])";
+    EXPECT_THROW(make("series.csv", named), ConfigError);
+    const std::string none = R"(, "time_offset": 1, "autoregressive_orders": [0])";
+    EXPECT_THROW(make("series.csv", named + none), ConfigError);
 }
 
 TEST_F(TableNotes, ATailOfOneClassIsTold) {
