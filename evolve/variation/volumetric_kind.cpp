@@ -7,8 +7,8 @@
 #include "cambrian/engine/core/json/json_read.hpp"
 #include "cambrian/evolve/genome/alignment.hpp"
 #include "cambrian/evolve/variation/genome_kind.hpp"
+#include "cambrian/evolve/variation/mutation_detail.hpp"
 #include "cambrian/evolve/variation/new_layer.hpp"
-#include "cambrian/evolve/variation/weight_power.hpp"
 
 namespace cambrian::evolve {
 
