@@ -176,8 +176,9 @@ TEST(Neurons, LeaveOutWhatCameLaterWhereItIsNotUsed) {
     layer.connections[1].plastic = true;
     EXPECT_NE(to_json(AnyLayer(layer)).dump().find("plastic"), std::string::npos);
     // The mark after the type, a truth value of the layer and of two connections, a number.
-    EXPECT_EQ(bytes(layer).size(), size + 1 + 3 + 8);
-    ArchiveReader reader(bytes(layer), "a test");
+    const std::vector<std::byte> written = bytes(layer);
+    EXPECT_EQ(written.size(), size + 1 + 3 + 8);
+    ArchiveReader reader(written, "a test");
     AnyLayer back = Neurons::example();
     reader.read(back);
     EXPECT_EQ(std::get<Neurons>(back.variant()), layer);
