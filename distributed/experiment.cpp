@@ -93,7 +93,8 @@ std::unique_ptr<evolve::Strategy> make_strategy(const Experiment& experiment) {
                                     .steady_state = experiment.steady_state,
                                     .selection = experiment.selection,
                                     .age_layers = experiment.age_layers,
-                                    .species = experiment.species};
+                                    .species = experiment.species,
+                                    .complexity = experiment.variation.complexity};
     if (experiment.steady_state.on() && experiment.reevaluates()) {
         throw ConfigError(
             "steady_state.window is set (a member is never evaluated again in the steady state, "

@@ -30,6 +30,14 @@ struct SpeciesDiversity {
     bool operator==(const SpeciesDiversity&) const = default;
 };
 
+/// The mean complexity of a generation's children, and how many islands (of one, 0 or 1) have some
+/// that lose genes.
+struct ComplexityReport {
+    double mean = 0.0;
+    std::uint64_t simplifying = 0;
+    bool operator==(const ComplexityReport&) const = default;
+};
+
 /// One line of generations.csv, and what a console shows of it.
 struct GenerationReport {
     std::uint64_t generation = 0;
@@ -42,7 +50,8 @@ struct GenerationReport {
     std::uint64_t env_steps = 0;      ///< So far.
     std::uint64_t retries = 0;        ///< In this generation.
     std::uint64_t invalid = 0;        ///< In this generation: non-finite or failed.
-    std::optional<SpeciesDiversity> species;  ///< Where the strategy has species.
+    std::optional<SpeciesDiversity> species;     ///< Where the strategy has species.
+    std::optional<ComplexityReport> complexity;  ///< Where it is regulated.
     ChampionTests tests;  ///< Not in generations.csv, but in checkpoints. Where nobody asks: none.
     // Not in generations.csv: timings differ from run to run.
     double seconds = 0.0;  ///< Of this generation.

@@ -18,6 +18,10 @@ namespace cambrian::distributed {
 
 namespace {
 
+// What a report has besides the columns of all runs.
+constexpr unsigned report_of_species = 1;
+constexpr unsigned report_of_complexity = 2;
+
 /// The state is a config and some numbers; what lives has any length.
 constexpr std::array<WantedSection, 4> sections{
     {{"state", std::uint64_t{32} << 20U}, {"strategy"}, {"living"}, {"champion"}}};
@@ -129,10 +133,15 @@ void write_report(ArchiveWriter& archive, const GenerationReport& report) {
     archive.write(report.env_steps);
     archive.write(report.retries);
     archive.write(report.invalid);
-    archive.write(report.species.has_value());
+    archive.write(static_cast<std::uint8_t>((report.species ? report_of_species : 0U) |
+                                            (report.complexity ? report_of_complexity : 0U)));
     if (report.species) {
         archive.write(report.species->count);
         archive.write(report.species->effective);
+    }
+    if (report.complexity) {
+        archive.write(report.complexity->mean);
+        archive.write(report.complexity->simplifying);
     }
 }
 
@@ -148,12 +157,20 @@ GenerationReport read_report(ArchiveReader& archive) {
     archive.read(report.env_steps);
     archive.read(report.retries);
     archive.read(report.invalid);
-    bool species = false;
-    archive.read(species);
-    if (species) {
+    std::uint8_t parts = 0;
+    archive.read(parts);
+    if (parts > (report_of_species | report_of_complexity)) {
+        archive.fail("a report has unknown parts");
+    }
+    if ((parts & report_of_species) != 0) {
         report.species.emplace();
         archive.read(report.species->count);
         archive.read(report.species->effective);
+    }
+    if ((parts & report_of_complexity) != 0) {
+        report.complexity.emplace();
+        archive.read(report.complexity->mean);
+        archive.read(report.complexity->simplifying);
     }
     return report;
 }

@@ -8,6 +8,7 @@
 #include "cambrian/distributed/coordinator/coordinator.hpp"
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
+#include "cambrian/evolve/strategy/regulation.hpp"
 
 // One generation: births, outcomes, survivors, the champion, the line in the log.
 namespace cambrian::distributed {
@@ -219,6 +220,11 @@ GenerationReport Coordinator::summarise(const Generation& generation) {
     report.invalid = range.invalid;
     if (!generation.round->kinship.empty()) {
         report.species = diversity_of(*generation.round, results.scores);
+    }
+    if (generation.round->regulated) {
+        const evolve::Strategy& strategy = *generation.round->strategy;
+        report.complexity = {evolve::mean_complexity(strategy, results.scores).mean(),
+                             strategy.simplifying()};
     }
     if (const auto leader = leader_of(generation)) {
         report.best = leader->champion.fitness;

@@ -21,25 +21,30 @@ constexpr std::size_t species_at = 3;
 constexpr std::size_t timings_at = 4;
 constexpr std::array<const char*, GenerationLog::files> names{
     "generations.csv", individuals_name, "islands.csv", "species.csv", "timings.csv"};
-constexpr const char* generations_header =
-    "generation,evaluations,best,mean,worst,validated,parameters,env_steps,redrawn,"
-    "invalid\n";
-constexpr const char* generations_header_with_species =
-    "generation,evaluations,best,mean,worst,validated,parameters,species,diversity,env_steps,"
-    "redrawn,invalid\n";
 constexpr const char* species_header =
     "id,size,best,mean,age,improved,offspring,threshold,representative\n";
 constexpr const char* islands_header = "generation,island,best,mean,worst,invalid\n";
 constexpr const char* timings_header =
     "generation,rank,evaluate,vary,wait,communicate,compiled,splits,fallbacks\n";
 
+std::string generations_header(const LoggedParts& parts) {
+    return fmt::format(
+        "generation,evaluations,best,mean,worst,validated,parameters,{}{}env_steps,redrawn,"
+        "invalid\n",
+        parts.species ? "species,diversity," : "",
+        parts.complexity ? "complexity,simplifying," : "");
+}
+
 void append_generation(std::string& text, const GenerationReport& report) {
     fmt::format_to(
-        std::back_inserter(text), "{},{},{},{},{},{},{},{}{},{},{}\n", report.generation,
+        std::back_inserter(text), "{},{},{},{},{},{},{},{}{}{},{},{}\n", report.generation,
         report.evaluations, report.best, report.mean, report.worst,
         report.validated ? fmt::format("{}", *report.validated) : std::string(), report.parameters,
         report.species ? fmt::format("{},{},", report.species->count, report.species->effective)
                        : std::string(),
+        report.complexity
+            ? fmt::format("{},{},", report.complexity->mean, report.complexity->simplifying)
+            : std::string(),
         report.env_steps, report.retries, report.invalid);
 }
 
@@ -102,7 +107,7 @@ std::vector<std::uint64_t> logged_positions(const GenerationColumns& columns,
 
 LoggedParts logged_parts(const Experiment& experiment) {
     return {experiment.log.individuals, experiment.islands.count > 1,
-            !make_strategy(experiment)->kinship().empty()};
+            !make_strategy(experiment)->kinship().empty(), experiment.variation.complexity.on()};
 }
 
 GenerationLog::GenerationLog(const std::filesystem::path& directory, const Lengths& lengths,
@@ -125,8 +130,9 @@ GenerationLog::GenerationLog(const std::filesystem::path& directory, const Lengt
     }
     const std::string species_columns =
         std::string(parts_.islands ? "generation,island," : "generation,") + species_header;
+    const std::string generation_columns = generations_header(parts_);
     const std::array<std::pair<AppendFile*, const char*>, 4> headers{
-        {{&generations_, parts_.species ? generations_header_with_species : generations_header},
+        {{&generations_, generation_columns.c_str()},
          {islands_ ? &*islands_ : nullptr, islands_header},
          {species_ ? &*species_ : nullptr, species_columns.c_str()},
          {&timings_, timings_header}}};

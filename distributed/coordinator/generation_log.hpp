@@ -34,8 +34,9 @@ struct GenerationColumns {
 /// What a log holds besides the line of each generation.
 struct LoggedParts {
     LoggedIndividuals individuals = LoggedIndividuals::all;
-    bool islands = false;  ///< Whether there are several.
-    bool species = false;  ///< Whether the strategy has species.
+    bool islands = false;     ///< Whether there are several.
+    bool species = false;     ///< Whether the strategy has species.
+    bool complexity = false;  ///< Whether it is regulated.
 };
 [[nodiscard]] LoggedParts logged_parts(const Experiment& experiment);
 

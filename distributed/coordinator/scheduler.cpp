@@ -194,6 +194,9 @@ void Scheduler::begin_rounds() {
         if (!round->kinship.empty()) {
             begun.results.scores.species.assign(round->strategy->births(), evolve::unmatched);
         }
+        if (round->regulated) {
+            begun.results.scores.complexity.assign(round->strategy->births(), 0U);
+        }
     }
 }
 
@@ -524,6 +527,9 @@ void Scheduler::check_scores(int rank, const Progress& progress, const Shard& sh
     if (species.size() != (round.kinship.empty() ? 0 : births)) {
         refuse("they tell of species as the strategy does not");
     }
+    if (scores.scores.complexity.size() != (round.regulated ? births : 0)) {
+        refuse("they tell of complexity as the strategy does not ask");
+    }
     for (std::size_t i = 0; i < species.size(); ++i) {
         const std::uint32_t position = round.order[shard.items.begin + i];
         const evolve::Kinship& kinship = round.kinship[kinship_at(round, position)];
@@ -581,6 +587,9 @@ void Scheduler::note_scores(Progress& progress, OrderRange items, const ShardSco
         results.scores.status[position] = shard.scores.status[i];
         if (!shard.scores.species.empty()) {
             results.scores.species[position] = shard.scores.species[i];
+        }
+        if (!shard.scores.complexity.empty()) {
+            results.scores.complexity[position] = shard.scores.complexity[i];
         }
         if (details) {
             results.details.env_steps[position] = shard.details.env_steps[i];

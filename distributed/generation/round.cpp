@@ -73,6 +73,7 @@ SharedRound make_round(SharedStrategy strategy, std::vector<std::uint32_t> holde
     const auto round = std::make_shared<Round>();
     round->digest = strategy->digest();
     round->kinship = strategy->kinship();
+    round->regulated = strategy->regulates();
     round->strategy = std::move(strategy);
     round->holders = std::move(holders);
     round->order = sorted_positions(ranks_of_parents(*round, reevaluate, threads));

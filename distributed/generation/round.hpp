@@ -40,6 +40,7 @@ struct Round {
     /// children are made where their parents lie. An order is a range of it.
     std::vector<std::uint32_t> order;
     std::vector<evolve::Kinship> kinship;  ///< Of the strategy.
+    bool regulated = false;                ///< Whether it asks for the complexity of births.
 
     [[nodiscard]] std::uint64_t generation() const { return strategy->generation(); }
 };

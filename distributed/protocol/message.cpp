@@ -145,6 +145,35 @@ void read_species(ArchiveReader& archive, std::size_t births, std::vector<std::u
     }
 }
 
+/// A byte a birth where all have at most 255 genes.
+void write_complexity(ArchiveWriter& archive, const std::vector<std::uint32_t>& complexity) {
+    std::vector<std::byte> bytes;
+    if (!complexity.empty()) {
+        pack_column(bytes, std::vector<std::uint64_t>(complexity.begin(), complexity.end()));
+    }
+    archive.write(std::span<const std::byte>(bytes));
+}
+
+void read_complexity(ArchiveReader& archive, std::size_t births,
+                     std::vector<std::uint32_t>& complexity) {
+    std::vector<std::byte> bytes;
+    archive.read(bytes);
+    if (bytes.empty()) {
+        return;
+    }
+    std::span<const std::byte> rest(bytes);
+    const auto column = unpack_column(rest, births);
+    if (!column || !rest.empty()) {
+        archive.fail("the complexity is no column of its births");
+    }
+    for (const std::uint64_t genes : *column) {
+        if (genes > std::numeric_limits<std::uint32_t>::max()) {
+            archive.fail("a birth has more genes than there can be");
+        }
+        complexity.push_back(static_cast<std::uint32_t>(genes));
+    }
+}
+
 void write_scores(ArchiveWriter& archive, const ShardScores& shard) {
     write_reals(archive, shard.scores.fitness);
     archive.write(std::as_bytes(std::span(shard.scores.status)));
@@ -152,6 +181,7 @@ void write_scores(ArchiveWriter& archive, const ShardScores& shard) {
     archive.write(shard.retries);
     archive.write(shard.parameters_of_best);
     write_species(archive, shard.scores.species);
+    write_complexity(archive, shard.scores.complexity);
     write_details(archive, shard.details);
 }
 
@@ -170,6 +200,7 @@ void read_scores(ArchiveReader& archive, ShardScores& shard) {
     archive.read(shard.retries);
     archive.read(shard.parameters_of_best);
     read_species(archive, shard.scores.size(), shard.scores.species);
+    read_complexity(archive, shard.scores.size(), shard.scores.complexity);
     read_details(archive, shard.scores.size(), shard.details);
 }
 

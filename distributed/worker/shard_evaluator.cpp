@@ -114,6 +114,7 @@ JobResult ShardEvaluator::work(Job& job) {
         result.cost.evaluate = seconds_since(built);
         const Clock::time_point evaluated = Clock::now();
         match_species(job, result);
+        count_genes(job, result);
         result.cost.vary += seconds_since(evaluated);
     } catch (...) {
         result.scores = {};
@@ -372,6 +373,16 @@ void ShardEvaluator::match_species(const Job& job, JobResult& result) const {
                                                          representatives[range]);
         }
     });
+}
+
+void ShardEvaluator::count_genes(const Job& job, JobResult& result) const {
+    if (!job.round || !job.round->regulated) {
+        return;
+    }
+    for (const auto& genome : result.genomes) {
+        result.scores.scores.complexity.push_back(
+            genome ? evolve::complexity(genome->structure->genome()) : 0U);
+    }
 }
 
 std::string describe(const std::exception_ptr& failure) {

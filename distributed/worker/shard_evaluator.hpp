@@ -92,6 +92,8 @@ class ShardEvaluator {
     /// Who learns before the evaluation does so. Returns the genomes as they were born, where their
     /// children inherit these; else nothing.
     [[nodiscard]] std::vector<SharedIndividual> learn(const Job& job, JobResult& result);
+    /// How many genes the births have, see Scores::complexity.
+    void count_genes(const Job& job, JobResult& result) const;
     /// Which species the valid births are of, see Scores::species.
     void match_species(const Job& job, JobResult& result) const;
     /// By the rank's backend; where that one has no memory for a single genome, by the fallback.

@@ -270,7 +270,8 @@ struct InterpretAttribute {
     std::int64_t memory =
         0;  ///< Words of working memory that the longest bytecode needs for one row.
     std::int64_t weights = 0;  ///< Packed words of the largest network: about the work of a row.
-    bool neurons = false;      ///< Whether a bytecode may have the op `neurons`.
+    bool neurons = false;      ///< Whether a bytecode may have the op `neurons`,
+    bool plastic = false;      ///< and neurons with plastic connections.
     bool operator==(const InterpretAttribute&) const = default;
 };
 

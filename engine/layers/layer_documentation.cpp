@@ -6,6 +6,7 @@
 
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/core/json/field_json.hpp"
 #include "cambrian/engine/layers/layer_json.hpp"
 #include "cambrian/engine/layers/support/width.hpp"
 
@@ -81,7 +82,8 @@ struct FieldType<std::vector<Neurons::Connection>> {
     static std::string allowed() {
         return "source -1 (the constant 1), 0 to in - 1 (inputs), in + n (neuron n); target a "
                "neuron; delay 0 to " +
-               std::to_string(Neurons::longest_delay) + "; enabled true, false";
+               std::to_string(Neurons::longest_delay) +
+               "; enabled true, false; plastic true, false";
     }
 };
 template <>
@@ -121,6 +123,19 @@ std::string allowed(const Field<L, Value>& field) {
     return FieldType<Value>::allowed();
 }
 
+/// What a field is initialised with; JSON of a layer leaves out those that came later.
+template <class L, class Value>
+std::string initial(const Field<L, Value>& field, const nlohmann::ordered_json& defaults) {
+    if constexpr (std::is_arithmetic_v<Value>) {
+        if (field.is_later) {
+            nlohmann::ordered_json json;
+            field_json::write(json, L{}.*field.member);
+            return json.dump();
+        }
+    }
+    return defaults.at(std::string(field.name)).dump();
+}
+
 template <class L>
 std::vector<FieldDocumentation> field_documentation() {
     const auto defaults = to_json(AnyLayer(L{}));
@@ -128,7 +143,7 @@ std::vector<FieldDocumentation> field_documentation() {
     const auto add = [&]<class Value>(const Field<L, Value>& field) {
         result.push_back({.name = field.name,
                           .type = FieldType<Value>::name,
-                          .initial = defaults.at(std::string(field.name)).dump(),
+                          .initial = initial(field, defaults),
                           .allowed = allowed(field),
                           .meaning = field.meaning});
     };

@@ -128,6 +128,16 @@ void remember(const Neurons& layer, NeuronPlan& plan) {
     }
 }
 
+/// Gives the change of every plastic connection that is computed a place in the state.
+void remember_changes(const Neurons& layer, NeuronPlan& plan) {
+    plan.first_change = plan.state_words;
+    if (!layer.plastic) return;
+    for (const std::int64_t neuron : plan.order)
+        for (const std::int64_t input : plan.inputs(neuron))
+            if (layer.connections[at(input)].plastic) plan.plastic.push_back(input);
+    plan.state_words += static_cast<std::int64_t>(plan.plastic.size());
+}
+
 }  // namespace
 
 NeuronPlan::NeuronPlan(const Neurons& layer) {
@@ -139,6 +149,7 @@ NeuronPlan::NeuronPlan(const Neurons& layer) {
             if (live[at(neuron)]) order.push_back(neuron);
         });
     remember(layer, *this);
+    remember_changes(layer, *this);
 }
 
 }  // namespace cambrian

@@ -39,7 +39,7 @@ void check_ends(const Neurons& layer) {
     const auto count = static_cast<std::int64_t>(layer.neurons.size());
     for (std::size_t i = 0; i < layer.connections.size(); ++i) {
         if (layer.has_ends(layer.connections[i])) continue;
-        const auto& [source, target, delay, enabled] = layer.connections[i];
+        const auto& [source, target, delay, enabled, plastic] = layer.connections[i];
         throw ShapeError(
             fmt::format("neurons has no ends for connection {}, from source {} to neuron {} "
                         "(sources are -1 to {}, neurons 0 to {}) change its ends",
@@ -76,7 +76,11 @@ class NeuronStep {
           values_(static_cast<std::size_t>(layer.in) + layer.neurons.size()) {}
 
     StepResult result() {
-        for (const std::int64_t neuron : plan_.order) value(layer_.in + neuron) = compute(neuron);
+        for (const std::int64_t neuron : plan_.order) {
+            const std::size_t first = changing_.size();
+            value(layer_.in + neuron) = compute(neuron);
+            for (std::size_t i = first; i < changing_.size(); ++i) learn(neuron, changing_[i]);
+        }
         std::vector<Var> outputs;
         for (std::int64_t i = 0; i < layer_.out; ++i)
             outputs.push_back(of_every_row(value(layer_.in + i)));
@@ -95,11 +99,43 @@ class NeuronStep {
     Var before(std::int64_t source, std::int64_t delay) {
         return slice(state_[0], -1, plan_.place(source, delay), 1);
     }
+    /// A plastic connection in this step. Without `source` that is the constant.
+    struct Changing {
+        Var source;
+        Var inherited;
+        Var weight;
+        Var change;  ///< After the step.
+    };
     Var weighted(std::int64_t connection) {
         const Connection& from = layer_.connections[static_cast<std::size_t>(connection)];
-        const Var weight = slice(parameters_[0], 0, connection, 1);
-        if (from.source == Neurons::constant) return weight;
-        return (from.delay == 0 ? now(from.source) : before(from.source, from.delay)) * weight;
+        const Var inherited = slice(parameters_[0], 0, connection, 1);
+        const Var source = from.source == Neurons::constant ? Var{}
+                           : from.delay == 0                ? now(from.source)
+                                                            : before(from.source, from.delay);
+        Var weight = inherited;
+        if (layer_.plastic && from.plastic) {
+            const auto place = plan_.first_change + static_cast<std::int64_t>(changing_.size());
+            weight = inherited + slice(state_[0], -1, place, 1);
+            changing_.push_back({source, inherited, weight, {}});
+        }
+        return source.graph == nullptr ? weight : source * weight;
+    }
+    /// Changes a weight by the rule of its target, which has its value now.
+    void learn(std::int64_t neuron, Changing& one) {
+        const std::size_t rule = layer_.continuous ? 2 : 1;
+        const Var target = value(layer_.in + neuron);
+        const auto times_source = [&](Var factor) {
+            return one.source.graph == nullptr ? factor : one.source * factor;
+        };
+        const Var sum = own(rule + 1, neuron) * times_source(target) +
+                        times_source(own(rule + 2, neuron)) + own(rule + 3, neuron) * target +
+                        own(rule + 4, neuron);
+        const Var moved = one.weight + own(rule, neuron) * sum;
+        // As a float, which bytecode holds.
+        const auto limit = static_cast<double>(static_cast<float>(layer_.largest_weight));
+        const Var least = constant(*moved.graph, -limit);
+        const Var largest = constant(*moved.graph, limit);
+        one.change = min(max(moved, least), largest) - one.inherited;
     }
     /// Parameter `index` after the weights, of one neuron.
     Var own(std::size_t index, std::int64_t neuron) {
@@ -133,6 +169,7 @@ class NeuronStep {
             parts.push_back(of_every_row(now(source)));
             if (length > 1) parts.push_back(slice(state_[0], -1, first, length - 1));
         }
+        for (const Changing& one : changing_) parts.push_back(of_every_row(one.change));
         return concat(parts, -1);
     }
 
@@ -141,7 +178,8 @@ class NeuronStep {
     Var x_;
     std::span<const Var> state_;
     std::span<const Var> parameters_;
-    std::vector<Var> values_;  ///< Of inputs and neurons, as they become known.
+    std::vector<Var> values_;         ///< Of inputs and neurons, as they become known.
+    std::vector<Changing> changing_;  ///< In the order of NeuronPlan::plastic.
 };
 
 }  // namespace
@@ -177,8 +215,12 @@ std::string_view Neurons::fault() const {
     if (!(time_step > 0.0) || time_step > largest_setting) return "time_step is above 0";
     if (!neurons.empty() && static_cast<std::int64_t>(neurons.size()) < out)
         return "neurons are at least as many as the outputs";
-    for (const Connection& each : connections)
+    if (!(largest_weight > 0.0) || largest_weight > largest_setting)
+        return "largest_weight is above 0";
+    for (const Connection& each : connections) {
         if (each.delay < 0 || each.delay > longest_delay) return "delay is 0 to 4096 steps";
+        if (each.plastic && !plastic) return "connections are plastic where the layer is";
+    }
     return {};
 }
 
@@ -212,11 +254,19 @@ std::vector<ParameterSpec> Neurons::parameters() const {
     result.push_back({.name = "bias", .shape = {count}, .initial = Initial::zeros});
     if (continuous)
         result.push_back({.name = "time_constant", .shape = {count}, .initial = Initial::ones});
+    if (!plastic) return result;
+    // Of the order of what a step may change: uniform in ±0.5.
+    constexpr std::int64_t rule_fan_in = 12;
+    for (const char* number : {"learning_rate", "hebbian", "presynaptic", "postsynaptic", "drift"})
+        result.push_back(
+            {.name = number, .shape = {count}, .initial = Initial::weight, .fan_in = rule_fan_in});
     return result;
 }
 
 bool Neurons::stateful() const {
-    const auto looks_back = [](const Connection& each) { return each.enabled && each.delay > 0; };
+    const auto looks_back = [](const Connection& each) {
+        return each.enabled && (each.delay > 0 || each.plastic);
+    };
     return (continuous || std::ranges::any_of(connections, looks_back)) &&
            NeuronPlan(*this).state_words > 0;
 }

@@ -16,11 +16,14 @@ struct Neurons {
         .formula =
             "z = activation(aggregation(weight · source, ..) + bias), the bias alone without "
             "inputs\n"
-            "y = z; continuous: y = y' + time_step / time_constant (z - y'), y' one step ago",
+            "y = z; continuous: y = y' + time_step / time_constant (z - y'), y' one step ago\n"
+            "plastic: weight += learning_rate (hebbian · source · y + presynaptic · source + "
+            "postsynaptic · y + drift) after a step, limited to ±largest_weight",
         .source =
             "Stanley and Miikkulainen, \"Evolving Neural Networks through Augmenting Topologies\", "
             "2002; Beer, \"On the Dynamics of Small Continuous-Time Recurrent Neural Networks\", "
-            "1995"};
+            "1995; Floreano and Urzelai, \"Evolutionary Robots with On-line Self-Organization and "
+            "Behavioral Fitness\", 2000"};
 
     /// One neuron beside the inputs.
     struct Neuron {
@@ -44,6 +47,7 @@ struct Neurons {
         std::int64_t target = 0;
         std::int64_t delay = 0;  ///< Steps; 0: the value of this step, which must be acyclic.
         bool enabled = true;     ///< Else it has a weight and computes nothing.
+        bool plastic = false;    ///< The rule of its target changes its weight at each step.
 
         static constexpr auto fields = std::tuple{
             Field{"source", &Connection::source, FieldRange{-1.0, double{largest_count}},
@@ -52,6 +56,7 @@ struct Neurons {
             Field{"delay", &Connection::delay, FieldRange{0.0, double{longest_delay}},
                   "in steps, from a past that was 0; connections without one form no cycle"},
             Field{"enabled", &Connection::enabled, "else it computes nothing"},
+            Field{"plastic", &Connection::plastic, "its weight changes at each step"}.later(),
         };
         bool operator==(const Connection&) const = default;
     };
@@ -62,6 +67,9 @@ struct Neurons {
     std::vector<Connection> connections;
     bool continuous = false;
     double time_step = 0.1;  ///< Of a step of a continuous network, in units of its time constants.
+    /// Whether each neuron has a rule by which its plastic connections change; else there are none.
+    bool plastic = false;
+    double largest_weight = 4.0;  ///< That a plastic connection changes to, in either direction.
 
     static constexpr auto fields = std::tuple{
         Field{"in", &Neurons::in, "0: all elements of a row"},
@@ -72,6 +80,12 @@ struct Neurons {
         Field{"continuous", &Neurons::continuous,
               "neurons approach their values with a time constant each"},
         Field{"time_step", &Neurons::time_step, positive, "of a continuous network"},
+        Field{"plastic", &Neurons::plastic,
+              "neurons have a rule each by which their plastic connections change in an episode"}
+            .later(),
+        Field{"largest_weight", &Neurons::largest_weight, positive,
+              "a plastic weight that changes is limited to it, in either direction"}
+            .later(),
     };
 
     static Neurons example();
@@ -94,12 +108,18 @@ struct Neurons {
         if (out == 0) out = width;
     }
     [[nodiscard]] Shape output_shape(const Shape& input) const;
-    /// weight [connections] (none without connections), bias [neurons] and, where continuous,
-    /// time_constant [neurons].
+    /// weight [connections] (none without connections), bias [neurons], where continuous
+    /// time_constant [neurons], and where plastic the five numbers of a rule, [neurons] each:
+    /// learning_rate, hebbian, presynaptic, postsynaptic, drift.
     [[nodiscard]] std::vector<ParameterSpec> parameters() const;
+    static constexpr std::int64_t rule_numbers = 5;
+    /// Weights that each neuron has of its own, in as many parameters.
+    [[nodiscard]] std::int64_t weights_of_neuron() const {
+        return 1 + (continuous ? 1 : 0) + (plastic ? rule_numbers : 0);
+    }
     /// Whether an output depends on a value of an earlier step.
     [[nodiscard]] bool stateful() const;
-    /// What NeuronPlan::memories says, in one tensor.
+    /// What NeuronPlan says of the state, in one tensor.
     [[nodiscard]] std::vector<StateSpec> state() const;
     [[nodiscard]] StepResult step(Var x, std::span<const Var> state,
                                   const LayerOperands& operands) const;
@@ -133,6 +153,10 @@ struct NeuronPlan {
 
     std::vector<std::int64_t> order;  ///< Neurons, each after what it depends on in its step.
     std::vector<Memory> memories;     ///< In the order of their sources.
+    /// Plastic connections into those neurons, grouped by them. The state holds by how much the
+    /// weight of each has changed, from `first_change` on.
+    std::vector<std::int64_t> plastic;
+    std::int64_t first_change = 0;
     std::int64_t state_words = 0;
     std::vector<std::int64_t> connections;  ///< Enabled, grouped by target.
     std::vector<std::size_t> first;         ///< Of each neuron's; one more at the end.

@@ -34,8 +34,10 @@ void StructureWords::add_field(const Value& value) {
     } else if constexpr (std::is_enum_v<Value>) {
         add(static_cast<std::uint64_t>(value));
     } else if constexpr (field_json::Listed<Value>) {
-        std::apply([&](const auto&... field) { (add_field(value.*field.member), ...); },
-                   Value::fields);
+        const auto one = [&](const auto& field) {
+            if (later_ || !field.is_later) add_field(value.*field.member);
+        };
+        std::apply([&](const auto&... field) { (one(field), ...); }, Value::fields);
     } else if constexpr (requires { add(value); }) {
         add(value);
     } else {
@@ -51,7 +53,14 @@ void StructureWords::add(const AnyLayer& layer) {
         add(layer.type());
     std::visit(
         [this](const auto& concrete) {
-            std::apply([&](const auto&... field) { (add_field(concrete.*field.member), ...); },
+            // Layers in a layer come before or after its fields, so each sets it anew.
+            const bool later = later_ = uses_later(concrete);
+            if (later) add(std::string_view("+"));
+            const auto one = [&](const auto& field) {
+                later_ = later;
+                if (later || !field.is_later) add_field(concrete.*field.member);
+            };
+            std::apply([&](const auto&... field) { (one(field), ...); },
                        std::remove_cvref_t<decltype(concrete)>::fields);
         },
         layer.variant());

@@ -51,6 +51,7 @@ class StructureWords {
     void add_slot(const std::optional<Slot>& slot);
 
     Genes genes_;
+    bool later_ = false;  ///< Whether the layer at hand uses members that came later.
     std::vector<std::uint64_t> words_;
     std::vector<std::int32_t> activations_;
     std::vector<std::int32_t> enabled_;

@@ -306,11 +306,37 @@ class RowRun {
             state(instruction, i) = at(instruction.source, i);
     }
 
+    double& place(std::int64_t first) { return memory_[static_cast<std::size_t>(first)]; }
+    /// The weight of input i of a neuron, the weights of whose inputs begin at `first`.
+    double effective(const Instruction& instruction, const NeuronTable& table,
+                     const NeuronTable::Record& neuron, std::int64_t first, std::int64_t i) {
+        const double inherited = gain(instruction, first + i);
+        if (!neuron.plastic || neuron.changes()[i] == table.one()) return inherited;
+        return math_.add(inherited, place(neuron.changes()[i]));
+    }
+    /// Changes the weights of a neuron's plastic inputs by its rule.
+    void learn(const Instruction& instruction, const NeuronTable& table,
+               const NeuronTable::Record& neuron, std::int64_t first, double value) {
+        const auto limit = static_cast<double>(neuron.largest_weight());
+        const auto rule = [&](std::int64_t i) {
+            return gain(instruction, first + neuron.rule() + i);
+        };
+        for (std::int64_t i = 0; i < neuron.inputs; ++i) {
+            if (neuron.changes()[i] == table.one()) continue;
+            const double source = place(neuron.places[i]);
+            double sum =
+                math_.add(math_.mul(rule(1), math_.mul(source, value)), math_.mul(rule(2), source));
+            sum = math_.add(math_.add(sum, math_.mul(rule(3), value)), rule(4));
+            const double weight = effective(instruction, table, neuron, first, i);
+            const double moved = math_.add(weight, math_.mul(rule(0), sum));
+            const double above = -limit < moved ? moved : -limit;
+            place(neuron.changes()[i]) =
+                math_.add(above < limit ? above : limit, -gain(instruction, first + i));
+        }
+    }
+
     void neurons(const Instruction& instruction) {
         const NeuronTable table(instruction);
-        const auto place = [this](std::int64_t first) -> double& {
-            return memory_[static_cast<std::size_t>(first)];
-        };
         place(table.one()) = 1.0;
         for (std::int64_t i = 0; i < table.state(); ++i)
             place(table.first_state() + i) = state(instruction, i);
@@ -318,10 +344,11 @@ class RowRun {
         std::int64_t own = 0;
         for (std::int64_t n = 0; n < table.neurons(); ++n) {
             const NeuronTable::Record neuron = table.record(record);
+            const std::int64_t first = own + table.before_inputs();
             std::vector<double> terms;
             for (std::int64_t i = 0; i < neuron.inputs; ++i)
                 terms.push_back(math_.mul(place(neuron.places[i]),
-                                          gain(instruction, own + table.before_inputs() + i)));
+                                          effective(instruction, table, neuron, first, i)));
             double value = gain(instruction, own);
             if (!terms.empty()) {
                 const auto how = static_cast<std::size_t>(neuron.aggregation);
@@ -336,6 +363,7 @@ class RowRun {
                 value = math_.add(last, math_.mul(rate, math_.add(value, -last)));
             }
             place(table.first_value() + n) = value;
+            if (neuron.plastic) learn(instruction, table, neuron, first, value);
             record += neuron.words;
             own += neuron.words;
         }

@@ -131,6 +131,15 @@ class Islands final : public Strategy {
         return all;
     }
 
+    [[nodiscard]] bool regulates() const override { return islands_.front()->regulates(); }
+    [[nodiscard]] std::uint64_t simplifying() const override {
+        std::uint64_t count = 0;
+        for (const Island& island : islands_) {
+            count += island->simplifying();
+        }
+        return count;
+    }
+
     [[nodiscard]] Decision decide(const Scores& scores, ThreadPool& threads) const override {
         CAMBRIAN_ASSERT(scores.size() == births_);
         std::vector<Decision> decisions;
@@ -207,6 +216,7 @@ class Islands final : public Strategy {
         part(all.fitness, own.fitness);
         part(all.status, own.status);
         part(all.species, own.species);
+        part(all.complexity, own.complexity);
         return own;
     }
     /// Whether something that happens so often follows the generation that is told.

@@ -21,6 +21,9 @@ struct Scores {
     /// `unmatched`; once the generation is together new species have the numbers that follow. Else
     /// empty. Of births that are not valid or carried over it says nothing.
     std::vector<std::uint32_t> species;
+    /// Where the strategy regulates complexity: that of each birth. Else empty. Of births that are
+    /// not valid or carried over it says nothing.
+    std::vector<std::uint32_t> complexity;
 
     [[nodiscard]] std::size_t size() const { return fitness.size(); }
     [[nodiscard]] bool valid(std::size_t position) const { return status[position] == Status::ok; }

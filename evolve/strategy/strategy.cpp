@@ -7,6 +7,7 @@
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/core/message_text.hpp"
+#include "cambrian/evolve/strategy/regulation.hpp"
 
 namespace cambrian::evolve {
 
@@ -63,6 +64,22 @@ void check(const SteadyStateSettings& settings) {
     }
 }
 
+void check_complexity(const StrategyContext& context) {
+    if (context.complexity.on() && context.steady_state.on()) {
+        throw ConfigError(fmt::format(
+            "complexity.ceiling is {} (phases of a search are told by generations, and "
+            "steady_state.window is set) set steady_state.window to 0, or leave out the section "
+            "complexity",
+            context.complexity.ceiling));
+    }
+}
+
+StrategyRegistry::Factory regulated(const StrategyRegistry::Factory& factory) {
+    return [factory](const StrategyContext& context) {
+        return make_regulated(factory(context), context.complexity);
+    };
+}
+
 }  // namespace
 
 void StrategyRegistry::add(std::string name, Factory factory) {
@@ -83,8 +100,10 @@ std::unique_ptr<Strategy> StrategyRegistry::make(std::string_view type,
                                       joined(names()), nearest_hint(std::string(type), names())));
     }
     check(context.steady_state);
+    check_complexity(context);
+    const Factory factory = context.complexity.on() ? regulated(found->second) : found->second;
     std::unique_ptr<Strategy> made =
-        context.islands.count == 1 ? found->second(context) : make_islands(found->second, context);
+        context.islands.count == 1 ? factory(context) : make_islands(factory, context);
     const SteadyStateSettings& steady = context.steady_state;
     if (made->open() != (steady.on() ? steady.window / steady.block : 1)) {
         throw ConfigError(

@@ -21,6 +21,7 @@
 #include "cambrian/evolve/strategy/scores.hpp"
 #include "cambrian/evolve/strategy/species.hpp"
 #include "cambrian/evolve/variation/birth.hpp"
+#include "cambrian/evolve/variation/complexity.hpp"
 
 namespace cambrian::evolve {
 
@@ -80,6 +81,11 @@ class Strategy {
     [[nodiscard]] virtual std::vector<std::uint64_t> species_of(const Scores&) const { return {}; }
     /// The species of the generation that was told last, those that die out included.
     [[nodiscard]] virtual std::vector<SpeciesSummary> species() const { return {}; }
+
+    /// Whether it asks for Scores::complexity, by which its births gain or lose genes.
+    [[nodiscard]] virtual bool regulates() const { return false; }
+    /// How many islands (of one, 0 or 1) have births that lose genes.
+    [[nodiscard]] virtual std::uint64_t simplifying() const { return 0; }
 
     /// What follows from the scores of all births of told(), in the order of their positions. May
     /// be dear, and may use the mathematics of the machine: it is called on one rank.
@@ -186,6 +192,7 @@ struct StrategyContext {
     SelectionSettings selection{};
     AgeLayerSettings age_layers{};
     SpeciesSettings species{};
+    ComplexitySettings complexity{};
     std::vector<float> splice_rates{};  ///< Of each island; empty: `splice_rate` of all.
     // Of one island.
     std::uint32_t island = 0;
@@ -198,8 +205,9 @@ class StrategyRegistry {
     using Factory = std::function<std::unique_ptr<Strategy>(const StrategyContext& context)>;
     /// Throws ConfigError when the name is taken.
     void add(std::string name, Factory factory);
-    /// A run before its first generation, on one island or on many. Throws ConfigError naming the
-    /// nearest type, and for a steady state that does not fit.
+    /// A run before its first generation, on one island or on many, each with phases of its own
+    /// where complexity is regulated. Throws ConfigError naming the nearest type, for a steady
+    /// state that does not fit, and for one with phases.
     [[nodiscard]] std::unique_ptr<Strategy> make(std::string_view type,
                                                  const StrategyContext& context) const;
     [[nodiscard]] std::vector<std::string> names() const;

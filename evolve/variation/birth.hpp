@@ -77,6 +77,7 @@ struct Birth {
     Recipe recipe = Recipe::sample;
     Parents parents;  ///< Two for a splice, fitter first.
     std::uint32_t island = 0;
+    bool simplifies = false;  ///< A child that may lose genes and gains none.
     bool operator==(const Birth&) const = default;
 };
 

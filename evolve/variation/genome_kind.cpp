@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -26,6 +27,24 @@ Individual GenomeKind::develop(const Individual&) const {
 
 std::vector<float> GenomeKind::aligned(const Individual&, const Individual& second) const {
     return second.weights;
+}
+
+std::uint32_t complexity(const Genome& genome) {
+    std::size_t genes = 0;
+    for (const NeuronGenes& layer : genome.neuron_genes) {
+        genes += layer.neurons.size() + layer.connections.size();
+    }
+    if (genome.neuron_genes.empty()) {
+        const auto& slots = genome.blueprint.slots;
+        genes = static_cast<std::size_t>(std::ranges::count_if(
+                    slots, [](const auto& slot) { return slot.has_value(); })) +
+                genome.blueprint.links.size();
+    }
+    return static_cast<std::uint32_t>(genes);
+}
+
+void GenomeKind::simplify(RandomStream&, ChildPlan&, std::uint64_t) const {
+    CAMBRIAN_ASSERT(false && "a kind of genome that simplifies");
 }
 
 void GenomeRegistry::add(GenomeType type) {

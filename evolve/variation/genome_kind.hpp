@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cambrian/evolve/variation/complexity.hpp"
 #include "cambrian/evolve/variation/mutation.hpp"
 #include "cambrian/evolve/variation/splice.hpp"
 
@@ -43,6 +44,10 @@ class GenomeKind {
                        const SharedStructure& second, double second_fitness) const = 0;
     virtual void mutate_structure(RandomStream& rng, ChildPlan& child,
                                   std::uint64_t birth) const = 0;
+    /// Whether it has simplify(), without which a search has no phases.
+    [[nodiscard]] virtual bool simplifies() const { return false; }
+    /// In place of mutate_structure() for a child that gains no genes, see ComplexitySettings.
+    virtual void simplify(RandomStream& rng, ChildPlan& child, std::uint64_t birth) const;
     /// For a plan whose structure is final.
     virtual void mutate_weights(RandomStream& rng, ChildPlan& child, std::uint64_t birth) const = 0;
     /// Whether it depends on the weights of both parents how they cross: then `aligned` says what
@@ -68,6 +73,7 @@ struct GenomeContext {
     MutationSettings mutation;
     SpliceSettings splice;
     GenomeLimits limits;
+    ComplexitySettings complexity{};
     std::int64_t observations = 0;  ///< Inputs of the networks that the task asks for.
     std::int64_t outputs = 0;
 };

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "cambrian/evolve/variation/mutation_detail.hpp"
-#include "cambrian/evolve/variation/weight_power.hpp"
 
 namespace cambrian::evolve {
 

@@ -32,7 +32,7 @@ struct ValueRules {
         std::int64_t count = 0;
         std::size_t rule = 0;
     };
-    std::array<ValueRule, 3> rules{};
+    std::array<ValueRule, 5> rules{};
     std::vector<Range> ranges;  ///< In order.
     RandomField choice;         ///< Which values differ; counted by the elements of the child.
     RandomField noise;          ///< How much.

@@ -1,10 +1,13 @@
 #include "cambrian/evolve/variation/variation.hpp"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 #include <utility>
 
 #include "cambrian/engine/core/contract.hpp"
+#include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/network/network.hpp"
 
 namespace cambrian::evolve {
@@ -14,15 +17,14 @@ namespace {
 std::shared_ptr<const GenomeKind> kind_or_volumetric(const std::shared_ptr<const GenomeKind>& kind,
                                                      const MutationSettings& mutation,
                                                      const SpliceSettings& splice,
-                                                     const GenomeLimits& limits) {
-    return kind ? kind : make_volumetric({mutation, splice, limits});
+                                                     const VariationSettings& settings) {
+    return kind ? kind : make_volumetric({mutation, splice, settings.limits, settings.complexity});
 }
 
 std::vector<std::shared_ptr<const GenomeKind>> island_kinds(const VariationSettings& settings) {
     std::vector<std::shared_ptr<const GenomeKind>> kinds;
     for (const IslandVariation& island : settings.islands) {
-        kinds.push_back(
-            kind_or_volumetric(island.kind, island.mutation, island.splice, settings.limits));
+        kinds.push_back(kind_or_volumetric(island.kind, island.mutation, island.splice, settings));
     }
     return kinds;
 }
@@ -51,10 +53,25 @@ bool makes_structures(const VariationSettings& settings) {
     const auto makes = [](const GenomeKind* kind, const MutationSettings& mutation) {
         return kind != nullptr ? kind->makes_structures() : makes_structures(mutation);
     };
-    return makes(settings.kind.get(), settings.mutation) ||
+    return settings.complexity.on() || makes(settings.kind.get(), settings.mutation) ||
            std::ranges::any_of(settings.islands, [&](const IslandVariation& island) {
                return makes(island.kind.get(), island.mutation);
            });
+}
+
+void check_complexity(const VariationSettings& settings) {
+    const auto check = [&](const GenomeKind* kind) {
+        if (settings.complexity.on() && kind != nullptr && !kind->simplifies()) {
+            throw ConfigError(fmt::format(
+                "complexity.ceiling is {} (genome.type \"{}\" knows no way to lose genes) leave "
+                "out the section complexity, or choose another type",
+                settings.complexity.ceiling, kind->type()));
+        }
+    };
+    check(settings.kind.get());
+    for (const IslandVariation& island : settings.islands) {
+        check(island.kind.get());
+    }
 }
 
 InitialNetworks::InitialNetworks(std::vector<Genome> networks, bool keeps)
@@ -85,8 +102,7 @@ Hash128 content_hash(const InitialNetworks& initial) {
 
 Variation::Variation(std::uint64_t seed, VariationSettings settings)
     : settings_(std::move(settings)),
-      kind_(kind_or_volumetric(settings_.kind, settings_.mutation, settings_.splice,
-                               settings_.limits)),
+      kind_(kind_or_volumetric(settings_.kind, settings_.mutation, settings_.splice, settings_)),
       kinds_(island_kinds(settings_)),
       founders_(whole_founders(settings_, *kind_)),
       sample_key_(random_key(seed, "sample")),
@@ -146,7 +162,11 @@ void Variation::plan(const Birth& birth, std::span<const SharedStructure* const>
         kind.cross(rng, child, birth.parents[0].fitness, *parents[1], birth.parents[1].fitness);
     }
     RandomStream rng(mutate_key_, birth.id);
-    kind.mutate_structure(rng, child, birth.id);
+    if (birth.simplifies) {
+        kind.simplify(rng, child, birth.id);
+    } else {
+        kind.mutate_structure(rng, child, birth.id);
+    }
     kind.mutate_weights(rng, child, birth.id);
 }
 

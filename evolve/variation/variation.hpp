@@ -49,11 +49,14 @@ struct VariationSettings {
     /// their slots.
     std::shared_ptr<const InitialNetworks> initial = nullptr;
     std::vector<IslandVariation> islands{};  ///< By Birth::island; empty: all as above.
+    ComplexitySettings complexity{};
     /// Of the genomes of the run; null: volumetric, by the settings above.
     std::shared_ptr<const GenomeKind> kind = nullptr;
 };
 /// Whether genomes are genotypes, see GenomeKind::develops.
 [[nodiscard]] bool develops(const VariationSettings& settings);
+/// Throws ConfigError where complexity is regulated and a kind of genome cannot lose genes.
+void check_complexity(const VariationSettings& settings);
 /// Whether children of any island have graphs that no parent has.
 [[nodiscard]] bool makes_structures(const VariationSettings& settings);
 

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
 #include <string_view>
@@ -6,8 +7,8 @@
 #include "cambrian/engine/core/json/json_read.hpp"
 #include "cambrian/evolve/genome/alignment.hpp"
 #include "cambrian/evolve/variation/genome_kind.hpp"
+#include "cambrian/evolve/variation/mutation_detail.hpp"
 #include "cambrian/evolve/variation/new_layer.hpp"
-#include "cambrian/evolve/variation/weight_power.hpp"
 
 namespace cambrian::evolve {
 
@@ -22,6 +23,18 @@ MutationSettings noise_on_all(MutationSettings settings) {
     return settings;
 }
 
+/// Nothing is added; links and layers go at a rate at least.
+MutationSettings losing_genes(MutationSettings settings, float rate) {
+    settings.layer_insert_rate = 0.0F;
+    settings.link_add_rate = 0.0F;
+    settings.layer_widen_rate = 0.0F;
+    settings.layer_deepen_rate = 0.0F;
+    settings.layer_field_rate = 0.0F;
+    settings.link_drop_rate = std::max(settings.link_drop_rate, rate);
+    settings.layer_remove_rate = std::max(settings.layer_remove_rate, rate);
+    return settings;
+}
+
 /// Genes are layers and links.
 class VolumetricKind final : public GenomeKind {
   public:
@@ -29,6 +42,7 @@ class VolumetricKind final : public GenomeKind {
         : mutation_(context.mutation),
           splice_(context.splice),
           limits_(context.limits),
+          simplifying_(losing_genes(context.mutation, context.complexity.delete_rate)),
           founder_noise_(noise_on_all(context.mutation)) {
         for (const std::string& type : mutation_.layer_types) {
             static_cast<void>(
@@ -64,6 +78,10 @@ class VolumetricKind final : public GenomeKind {
     void mutate_structure(RandomStream& rng, ChildPlan& child, std::uint64_t birth) const override {
         evolve::mutate_structure(rng, mutation_, limits_, child, birth);
     }
+    bool simplifies() const override { return true; }
+    void simplify(RandomStream& rng, ChildPlan& child, std::uint64_t birth) const override {
+        evolve::mutate_structure(rng, simplifying_, limits_, child, birth);
+    }
     void mutate_weights(RandomStream& rng, ChildPlan& child, std::uint64_t birth) const override {
         evolve::mutate_weights(rng, mutation_, child, birth);
     }
@@ -78,6 +96,7 @@ class VolumetricKind final : public GenomeKind {
     MutationSettings mutation_;
     SpliceSettings splice_;
     GenomeLimits limits_;
+    MutationSettings simplifying_;
     MutationSettings founder_noise_;
 };
 

@@ -1,4 +1,4 @@
-#include "cambrian/evolve/variation/weight_power.hpp"
+#include "cambrian/evolve/variation/mutation_detail.hpp"
 
 #include <algorithm>
 #include <memory>

@@ -178,7 +178,7 @@ void make_kinds(const ResolvedConfig& config, const evolve::GenomeRegistry& geno
     variation.kind = from(config.origins, "genome", [&] {
         return genomes.make(nlohmann::json(json.at("genome")),
                             {variation.mutation, variation.splice, variation.limits,
-                             task.observations, task.outputs});
+                             variation.complexity, task.observations, task.outputs});
     });
     for (std::size_t i = 0; i < variation.islands.size(); ++i) {
         const std::string path = fmt::format("islands.overrides[{}]", i);
@@ -187,7 +187,7 @@ void make_kinds(const ResolvedConfig& config, const evolve::GenomeRegistry& geno
             return genomes.make(nlohmann::json(genome_of_island(
                                     json, json.at("islands").at("overrides").at(i), path)),
                                 {island.mutation, island.splice, variation.limits,
-                                 task.observations, task.outputs});
+                                 variation.complexity, task.observations, task.outputs});
         });
     }
 }
@@ -326,6 +326,7 @@ distributed::Experiment make_experiment(const ResolvedConfig& config, const Sche
     experiment.selection = section<evolve::SelectionSettings>(json, "selection");
     experiment.age_layers = section<evolve::AgeLayerSettings>(json, "age_layers");
     experiment.species = section<evolve::SpeciesSettings>(json, "species");
+    experiment.variation.complexity = section<evolve::ComplexitySettings>(json, "complexity");
     read_islands(config, experiment);
     make_kinds(config, genomes, experiment);
     if (!develops(experiment.variation))
@@ -333,6 +334,7 @@ distributed::Experiment make_experiment(const ResolvedConfig& config, const Sche
     if (purpose == Purpose::evolve) {
         distributed::check_stop(experiment);
         static_cast<void>(distributed::make_strategy(experiment));
+        evolve::check_complexity(experiment.variation);
         // Refuses a network that no genome of the kind holds.
         from(config.origins, "genome",
              [&] { return evolve::Variation(experiment.seed, experiment.variation); });

@@ -58,6 +58,7 @@ Json said(const evolve::TaskRegistry& tasks, const evolve::GenomeRegistry& genom
     properties["selection"] = section<evolve::SelectionSettings>();
     properties["age_layers"] = section<evolve::AgeLayerSettings>();
     properties["species"] = section<evolve::SpeciesSettings>();
+    properties["complexity"] = section<evolve::ComplexitySettings>();
     properties["islands"] = section<evolve::IslandSettings>();
     properties["task"]["x-variants"] = tasks.schema();
     properties["genome"]["properties"]["type"] = initially(experiment.genome);

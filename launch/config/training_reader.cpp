@@ -15,7 +15,7 @@ namespace {
 // What only evolution reads.
 constexpr std::array evolution{"population", "strategy",    "steady_state", "selection", "species",
                                "age_layers", "islands",     "learning",     "splice",    "mutation",
-                               "genome",     "distributed", "checkpoint"};
+                               "genome",     "distributed", "checkpoint",   "complexity"};
 
 /// Those of them that a config holds.
 std::vector<std::string> evolution_in(const Json& json) {

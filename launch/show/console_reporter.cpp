@@ -199,6 +199,9 @@ void ConsoleReporter::print(const distributed::GenerationReport& report) {
                     share(report.vary_seconds, busy), share(report.wait_seconds, busy));
     if (!estimate_.empty()) cost += "  ETA " + estimate_;
     if (report.species) cost += fmt::format("  species {}", report.species->count);
+    if (report.complexity)
+        cost += fmt::format("  genes {:.4g}{}", report.complexity->mean,
+                            report.complexity->simplifying > 0 ? " simplifying" : "");
     if (report.invalid > 0) cost += fmt::format("  invalid {}", report.invalid);
     out_ << line << dimmed(cost) << std::endl;
 }

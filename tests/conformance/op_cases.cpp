@@ -373,11 +373,12 @@ Bytecode bytecode_of_everything() {
 
 /// Outputs of neurons with every activation and aggregation, whose inputs are those of the network
 /// and the past: a long chain would make much of a rounding.
-Bytecode bytecode_of_neurons(bool continuous) {
+Bytecode bytecode_of_neurons(bool continuous, bool plastic) {
     Neurons layer;
     layer.in = 3;
     layer.out = 2;
     layer.continuous = continuous;
+    layer.plastic = plastic;
     const auto count = layer.out + std::ssize(neuron_activation_names);
     const auto aggregations = std::ssize(neuron_aggregation_names);
     for (std::int64_t i = 0; i < count; ++i) {
@@ -385,10 +386,11 @@ Bytecode bytecode_of_neurons(bool continuous) {
         if (i < layer.out) continue;
         layer.neurons.back() = {static_cast<NeuronActivation>(i - layer.out),
                                 static_cast<NeuronAggregation>(i % aggregations)};
-        layer.connections.push_back({.source = i % layer.in, .target = i});
+        layer.connections.push_back({.source = i % layer.in, .target = i, .plastic = plastic});
         layer.connections.push_back({.source = layer.in + i % 4, .target = i, .delay = 1 + i % 2});
         if (i % 2 == 0) layer.connections.push_back({.source = (i + 1) % layer.in, .target = i});
-        layer.connections.push_back({.source = Neurons::constant, .target = i});
+        layer.connections.push_back(
+            {.source = Neurons::constant, .target = i, .plastic = plastic && i % 3 == 0});
         layer.connections.push_back({.source = layer.in + i, .target = i % layer.out});
     }
     layer.neurons[0].activation = NeuronActivation::identity;
@@ -410,9 +412,13 @@ void add_interpret(Cases& cases) {
          {Rows{bytecode_of(perceptron, 4, 2), {4}, 2},
           Rows{bytecode_of(perceptron, 4, 2), {65, 4}, 2},
           Rows{bytecode_of(perceptron, 1, 1), {2, 3, 1}, 1},
-          Rows{bytecode_of(norm, 65, 3), {3, 65}, 3}, Rows{bytecode_of_neurons(false), {67, 3}, 2},
-          Rows{bytecode_of_neurons(true), {5, 3}, 2}, Rows{bytecode_of_everything(), {1, 3}, 2},
-          Rows{bytecode_of_everything(), {17, 3}, 2}}) {
+          Rows{bytecode_of(norm, 65, 3), {3, 65}, 3},
+          Rows{bytecode_of_neurons(false, false), {67, 3}, 2},
+
+          Rows{bytecode_of_neurons(true, false), {5, 3}, 2},
+          Rows{bytecode_of_neurons(false, true), {67, 3}, 2},
+          Rows{bytecode_of_neurons(true, true), {5, 3}, 2},
+          Rows{bytecode_of_everything(), {1, 3}, 2}, Rows{bytecode_of_everything(), {17, 3}, 2}}) {
         // A network without state still has an operand for one word of it.
         const Shape state = with_last(rows, std::max<std::int64_t>(1, bytecode.capacity.state));
         cases.push_back({Op::interpret,
@@ -423,7 +429,8 @@ void add_interpret(Cases& cases) {
                          InterpretAttribute{.outputs = outputs,
                                             .memory = bytecode.capacity.memory,
                                             .weights = bytecode.capacity.weights,
-                                            .neurons = bytecode.capacity.neurons},
+                                            .neurons = bytecode.capacity.neurons,
+                                            .plastic = bytecode.capacity.plastic},
                          {{with_last(rows, outputs)}, {state}}});
     }
 }

@@ -105,6 +105,22 @@ const std::vector<Text>& further_uses() {
              "connections": [{"source": 0, "target": 1}, {"source": 1, "target": 1},
              {"source": 3, "target": 0}, {"source": 2, "target": 1, "delay": 1}]})",
          {2}},
+        {"neurons_plastic",
+         R"({"type": "neurons", "out": 2, "plastic": true, "largest_weight": 1.5, "neurons": [
+             {"activation": "tanh"}, {"activation": "sigmoid", "aggregation": "mean"},
+             {"activation": "sin", "aggregation": "product"}], "connections": [
+             {"source": 0, "target": 0, "plastic": true}, {"source": 1, "target": 0},
+             {"source": 4, "target": 0, "delay": 2, "plastic": true},
+             {"source": 0, "target": 1, "plastic": true}, {"source": 1, "target": 2},
+             {"source": 3, "target": 2, "delay": 1, "plastic": true},
+             {"source": -1, "target": 1, "plastic": true}, {"source": 4, "target": 1}]})",
+         {2}},
+        {"neurons_plastic_continuous",
+         R"({"type": "neurons", "out": 1, "plastic": true, "continuous": true, "neurons": [
+             {"activation": "tanh"}, {"activation": "relu"}], "connections": [
+             {"source": 0, "target": 1, "plastic": true}, {"source": 3, "target": 0},
+             {"source": 2, "target": 1, "delay": 1, "plastic": true}]})",
+         {2}},
         {"residual_of_the_one_before",
          R"({"type": "sequential", "layers": [
              {"type": "dense", "out": 3, "activation": "tanh"}, {"type": "residual"}]})",

@@ -19,6 +19,7 @@ struct NeuronDraw {
     bool every_function = false;   ///< Any activation and aggregation, else tanh of sums.
     float delayed = 0.0F;          ///< Share of connections that reach back 1 to 3 steps.
     bool continuous = false;
+    float plastic = 0.0F;  ///< Share of connections whose weights change.
 };
 
 inline Neurons random_neurons(const NeuronDraw& draw, RandomStream& rng) {
@@ -29,6 +30,8 @@ inline Neurons random_neurons(const NeuronDraw& draw, RandomStream& rng) {
     layer.in = draw.in;
     layer.out = draw.out;
     layer.continuous = draw.continuous;
+    layer.plastic = draw.plastic > 0.0F;
+    if (layer.plastic) layer.largest_weight = 2.5;
     const std::int64_t count = draw.out + number(draw.least_hidden, draw.most_hidden);
     for (std::int64_t target = 0; target < count; ++target) {
         Neurons::Neuron neuron{.activation = NeuronActivation::tanh};
@@ -49,7 +52,8 @@ inline Neurons random_neurons(const NeuronDraw& draw, RandomStream& rng) {
                                       : number(Neurons::constant, draw.in - 1),
                 .target = target,
                 .delay = delay,
-                .enabled = rng.chance(0.9F)};
+                .enabled = rng.chance(0.9F),
+                .plastic = layer.plastic && rng.chance(draw.plastic)};
             const auto same_ends = [&](const Neurons::Connection& other) {
                 return other.source == connection.source && other.target == target &&
                        other.delay == delay;
@@ -72,10 +76,9 @@ inline evolve::Genome random_neuron_genome(const NeuronDraw& draw, std::uint64_t
     blueprint.head = layer;
     evolve::Genome genome = evolve::sample_genome(blueprint, rng, id);
     for (float& weight : genome.weights) weight = rng.normal();
-    if (layer.continuous)
-        for (std::size_t i = genome.weights.size() - layer.neurons.size();
-             i < genome.weights.size(); ++i)
-            genome.weights[i] = 0.5F + std::abs(genome.weights[i]);
+    const std::size_t first = layer.connections.size() + layer.neurons.size();
+    for (std::size_t i = 0; layer.continuous && i < layer.neurons.size(); ++i)
+        genome.weights[first + i] = 0.5F + std::abs(genome.weights[first + i]);
     return genome;
 }
 

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string_view>
+#include <tuple>
 
 namespace cambrian {
 
@@ -35,10 +36,40 @@ struct Field {
                     std::string_view text = {})
         : name(key), member(place), meaning(text), range(numbers) {}
 
+    /// The same of a member that a struct got when files of it existed. JSON leaves it out where it
+    /// is as initialised; archives and hashes of a layer leave out all such members unless one of
+    /// the layer's own is not. So what does not use them keeps its bytes.
+    [[nodiscard]] constexpr Field later() const {
+        Field copy = *this;
+        copy.is_later = true;
+        return copy;
+    }
+
     std::string_view name;
     Value Settings::*member;
     std::string_view meaning;  ///< What name, type and allowed values leave open.
     std::optional<FieldRange> range{};
+    bool is_later = false;
 };
+
+/// Whether a struct has members that came later.
+template <class Settings>
+inline constexpr bool has_later =
+    std::apply([](const auto&... field) { return (field.is_later || ...); }, Settings::fields);
+
+/// Whether a member that came later is not as initialised.
+template <class Settings>
+[[nodiscard]] bool uses_later(const Settings& settings) {
+    if constexpr (has_later<Settings>) {
+        const Settings initial{};
+        return std::apply(
+            [&](const auto&... field) {
+                return ((field.is_later && settings.*field.member != initial.*field.member) || ...);
+            },
+            Settings::fields);
+    } else {
+        return false;
+    }
+}
 
 }  // namespace cambrian

@@ -130,11 +130,13 @@ void read_fields(Settings& settings, const nlohmann::json& source, std::string_v
                 });
 }
 
-/// Adds every field to an object by write_value(target, member).
+/// Adds every field to an object by write_value(target, member), see Field::later().
 template <Listed Settings, class WriteValue>
 void write_fields(nlohmann::ordered_json& object, const Settings& settings,
                   const WriteValue& write_value) {
     for_each_field<Settings>([&](const auto& field) {
+        if constexpr (has_later<Settings>)
+            if (field.is_later && settings.*field.member == Settings{}.*field.member) return;
         write_value(member(object, field.name), settings.*field.member);
     });
 }

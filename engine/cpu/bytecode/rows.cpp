@@ -450,16 +450,38 @@ class Chunk {
     }
 
     /// The inputs of one neuron.
-    struct Inputs {
+    struct FixedInputs {
         std::int64_t count = 0;
         const std::int32_t* places = nullptr;
         const float* weights = nullptr;
     };
-    [[nodiscard]] Row term(const Inputs& inputs, std::int64_t i, std::int64_t v) const {
+    /// The same with the places of how much weights have changed; `fixed` where one does not.
+    struct PlasticInputs : FixedInputs {
+        const std::int32_t* changes = nullptr;
+        std::int64_t fixed = 0;
+    };
+    [[nodiscard]] Row term(const FixedInputs& inputs, std::int64_t i, std::int64_t v) const {
         return words_.at(run_.memory, inputs.places[i], v) * Words::weight(inputs.weights, i);
     }
+    [[nodiscard]] Row term(const PlasticInputs& inputs, std::int64_t i, std::int64_t v) const {
+        if (inputs.changes[i] == inputs.fixed)
+            return term(static_cast<const FixedInputs&>(inputs), i, v);
+        const Row weight =
+            words_.at(run_.memory, inputs.changes[i], v) + Words::weight(inputs.weights, i);
+        return words_.at(run_.memory, inputs.places[i], v) * weight;
+    }
+    [[nodiscard]] float weight_of(const FixedInputs& inputs, std::int64_t i,
+                                  std::int64_t number) const {
+        return Words::weight_of(inputs.weights, i, number);
+    }
+    [[nodiscard]] float weight_of(const PlasticInputs& inputs, std::int64_t i,
+                                  std::int64_t number) const {
+        const float inherited = Words::weight_of(inputs.weights, i, number);
+        return inputs.changes[i] == inputs.fixed ? inherited
+                                                 : inherited + at(inputs.changes[i])[number];
+    }
     /// join(total, term) over the inputs, of all vectors of a word.
-    template <class Join>
+    template <class Inputs, class Join>
     void fold(const Inputs& inputs, Row* total, Join join) const {
         for (std::size_t v = 0; v < vectors; ++v)
             total[v] = term(inputs, 0, static_cast<std::int64_t>(v));
@@ -467,18 +489,23 @@ class Chunk {
             for (std::size_t v = 0; v < vectors; ++v)
                 total[v] = join(total[v], term(inputs, i, static_cast<std::int64_t>(v)));
     }
+    template <class Inputs>
     void sum_of(const Inputs& inputs, Row* total) const {
         fold(inputs, total, [](const Row& all, const Row& one) { return all + one; });
     }
+    template <class Inputs>
     void product_of(const Inputs& inputs, Row* total) const {
         fold(inputs, total, [](const Row& all, const Row& one) { return all * one; });
     }
+    template <class Inputs>
     void max_of(const Inputs& inputs, Row* total) const {
         fold(inputs, total, [](const Row& all, const Row& one) { return one > all ? one : all; });
     }
+    template <class Inputs>
     void min_of(const Inputs& inputs, Row* total) const {
         fold(inputs, total, [](const Row& all, const Row& one) { return one < all ? one : all; });
     }
+    template <class Inputs>
     void mean_of(const Inputs& inputs, Row* total) const {
         sum_of(inputs, total);
         const auto count = static_cast<float>(inputs.count);
@@ -486,6 +513,7 @@ class Chunk {
             total[v] = each_lane<lanes>(
                 total[v], [count](float value) { return elementary::divide(value, count); });
     }
+    template <class Inputs>
     void largest_of(const Inputs& inputs, Row* total) const {
         const auto magnitude = [](const Row& x) { return x < Row{} ? -x : x; };
         fold(inputs, total, [&](const Row& all, const Row& one) {
@@ -493,6 +521,7 @@ class Chunk {
         });
     }
     /// By ranks in a stable order with NaN above all, number by number: a list would need memory.
+    template <class Inputs>
     void median_of(const Inputs& inputs, Row* total) const {
         float numbers[vectors * static_cast<std::size_t>(lanes)]{};
         for (std::int64_t number = 0; number < words_.size(); ++number) {
@@ -504,10 +533,11 @@ class Chunk {
         }
         std::memcpy(total, numbers, sizeof(numbers));
     }
+    template <class Inputs>
     [[nodiscard]] float of_rank(const Inputs& inputs, std::int64_t number,
                                 std::int64_t rank) const {
         const auto value = [&](std::int64_t i) {
-            return at(inputs.places[i])[number] * Words::weight_of(inputs.weights, i, number);
+            return at(inputs.places[i])[number] * weight_of(inputs, i, number);
         };
         const auto less = [](float a, float b) { return a < b || (!(a != a) && b != b); };
         for (std::int64_t i = 0; i < inputs.count; ++i) {
@@ -532,6 +562,7 @@ class Chunk {
             float* const to = at(table.first_value() + n);
             compute(neuron, table, own, to);
             if (table.continuous()) approach(table, record[1], own, to);
+            if (neuron.plastic) learn(plastic_inputs(neuron, table, own), neuron, to);
             record += neuron.words;
             own = Words::weights(own, neuron.words);
         }
@@ -551,15 +582,46 @@ class Chunk {
         if (neuron.inputs == 0) {
             for (Row& each : total) each = bias;
         } else {
-            const Inputs inputs{neuron.inputs, neuron.places,
-                                Words::weights(own, table.before_inputs())};
-            (this->*aggregations[static_cast<std::size_t>(neuron.aggregation)])(inputs, total);
+            const auto how = static_cast<std::size_t>(neuron.aggregation);
+            if (neuron.plastic)
+                (this->*aggregations<PlasticInputs>[how])(plastic_inputs(neuron, table, own),
+                                                          total);
+            else
+                (this->*aggregations<FixedInputs>[how])(fixed_inputs(neuron, table, own), total);
             for (Row& each : total) each = each + bias;
         }
         float* const sums = run_.staging;
         for (std::size_t v = 0; v < vectors; ++v)
             store<lanes>(sums + v * static_cast<std::size_t>(lanes), total[v]);
         activate_neurons(neuron.activation, sums, to, words_.size());
+    }
+    [[nodiscard]] static FixedInputs fixed_inputs(const NeuronTable::Record& neuron,
+                                                  const NeuronTable& table, const float* own) {
+        return {neuron.inputs, neuron.places, Words::weights(own, table.before_inputs())};
+    }
+    [[nodiscard]] static PlasticInputs plastic_inputs(const NeuronTable::Record& neuron,
+                                                      const NeuronTable& table, const float* own) {
+        return {fixed_inputs(neuron, table, own), neuron.changes(), table.one()};
+    }
+    /// Changes the weights of plastic inputs by the rule of their neuron, whose value is there.
+    void learn(const PlasticInputs& inputs, const NeuronTable::Record& neuron,
+               const float* value) const {
+        const float limit = neuron.largest_weight();
+        for (std::int64_t number = 0; number < words_.size(); ++number) {
+            const auto rule = [&](std::int64_t i) {
+                return Words::weight_of(inputs.weights, neuron.rule() + i, number);
+            };
+            const float y = value[number];
+            for (std::int64_t i = 0; i < inputs.count; ++i) {
+                if (inputs.changes[i] == inputs.fixed) continue;
+                const float x = at(inputs.places[i])[number];
+                const float sum = rule(1) * (x * y) + rule(2) * x + rule(3) * y + rule(4);
+                const float moved = weight_of(inputs, i, number) + rule(0) * sum;
+                const float above = -limit < moved ? moved : -limit;
+                at(inputs.changes[i])[number] =
+                    (above < limit ? above : limit) - Words::weight_of(inputs.weights, i, number);
+            }
+        }
     }
     /// to = last + time_step / time_constant (to - last).
     void approach(const NeuronTable& table, std::int32_t last, const float* own, float* to) const {
@@ -576,10 +638,13 @@ class Chunk {
     typename Words::State state_;
 
     /// In the order of NeuronAggregation.
-    static constexpr std::array<void (Chunk::*)(const Inputs&, Row*) const,
+    template <class Of>
+    static constexpr std::array<void (Chunk::*)(const Of&, Row*) const,
                                 neuron_aggregation_names.size()>
-        aggregations{&Chunk::sum_of,  &Chunk::product_of, &Chunk::max_of,    &Chunk::min_of,
-                     &Chunk::mean_of, &Chunk::median_of,  &Chunk::largest_of};
+        aggregations{&Chunk::template sum_of<Of>,    &Chunk::template product_of<Of>,
+                     &Chunk::template max_of<Of>,    &Chunk::template min_of<Of>,
+                     &Chunk::template mean_of<Of>,   &Chunk::template median_of<Of>,
+                     &Chunk::template largest_of<Of>};
     /// In the order of BytecodeOp.
     static constexpr std::array<void (Chunk::*)(const Instruction&) const, bytecode_op_count> ops{
         &Chunk::end,         &Chunk::dense,      &Chunk::rnn,         &Chunk::rms_norm,

@@ -69,7 +69,8 @@ struct AttributeText {
     std::string operator()(const FusedAttribute&) const { return ""; }
     std::string operator()(const InterpretAttribute& a) const {
         return "outputs " + std::to_string(a.outputs) + ", memory " + std::to_string(a.memory) +
-               ", weights " + std::to_string(a.weights) + (a.neurons ? ", neurons" : "");
+               ", weights " + std::to_string(a.weights) + (a.neurons ? ", neurons" : "") +
+               (a.plastic ? ", plastic" : "");
     }
     std::string operator()(const CumsumAttribute& a) const {
         return "axis " + std::to_string(a.axis) + (a.exclusive ? ", exclusive" : "") +

@@ -17,6 +17,9 @@
 // left.
 namespace cambrian {
 
+/// After the type of a layer whose members that came later are written, too, see Field::later().
+inline constexpr const char* later_mark = "+";
+
 /// Collects values into bytes through a cereal archive.
 class ArchiveWriter {
   public:

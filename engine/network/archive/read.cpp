@@ -190,9 +190,10 @@ void ArchiveReader::read(AnyLayer& layer) {
     ++state_->depth;
     std::string type;
     read(type);
-    std::optional<AnyLayer> result = default_layer(type);
+    const bool later = type.ends_with(later_mark);
+    std::optional<AnyLayer> result = default_layer(later ? type.substr(0, type.size() - 1) : type);
     if (!result) fail(unknown_layer_type(type.substr(0, 40)));
-    const auto field = [this](const auto& self, auto& value, const FieldRange& range) {
+    const auto field = [this, later](const auto& self, auto& value, const FieldRange& range) {
         using Value = std::remove_cvref_t<decltype(value)>;
         if constexpr (std::is_same_v<Value, std::vector<AnyLayer>>) {
             read_layers(value);
@@ -214,11 +215,11 @@ void ArchiveReader::read(AnyLayer& layer) {
         } else if constexpr (field_json::Choice<Value>) {
             read_choice(value);
         } else if constexpr (field_json::Listed<Value>) {
-            std::apply(
-                [&](const auto&... entry) {
-                    (self(self, value.*entry.member, entry.range.value_or(FieldRange{})), ...);
-                },
-                Value::fields);
+            const auto one = [&](const auto& entry) {
+                if (later || !entry.is_later)
+                    self(self, value.*entry.member, entry.range.value_or(FieldRange{}));
+            };
+            std::apply([&](const auto&... entry) { (one(entry), ...); }, Value::fields);
         } else if constexpr (requires {
                                  requires field_json::Listed<typename Value::value_type>;
                              }) {
@@ -230,12 +231,13 @@ void ArchiveReader::read(AnyLayer& layer) {
         }
     };
     std::visit(
-        [&field](auto& concrete) {
-            std::apply(
-                [&](const auto&... entry) {
-                    (field(field, concrete.*entry.member, FieldRange{}), ...);
-                },
-                std::remove_cvref_t<decltype(concrete)>::fields);
+        [&](auto& concrete) {
+            const auto one = [&](const auto& entry) {
+                if (later || !entry.is_later) field(field, concrete.*entry.member, FieldRange{});
+            };
+            std::apply([&](const auto&... entry) { (one(entry), ...); },
+                       std::remove_cvref_t<decltype(concrete)>::fields);
+            if (later && !uses_later(concrete)) fail("a layer says that it has more than it has");
         },
         result->variant());
     if (const std::string_view fault = result->fault(); !fault.empty()) fail(fault);

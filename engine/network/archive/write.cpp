@@ -92,15 +92,19 @@ void ArchiveWriter::write(std::span<const std::byte> bytes) {
 }
 
 void ArchiveWriter::write(const AnyLayer& layer) {
-    write(layer.type());
-    const auto field = [this](const auto& self, const auto& value) {
+    const bool later =
+        std::visit([](const auto& concrete) { return uses_later(concrete); }, layer.variant());
+    write(std::string(layer.type()) + (later ? later_mark : ""));
+    const auto field = [this, later](const auto& self, const auto& value) {
         using Value = std::remove_cvref_t<decltype(value)>;
         if constexpr (std::ranges::range<Value> && !std::is_same_v<Value, std::string>) {
             write(static_cast<std::uint64_t>(value.size()));
             for (const auto& element : value) self(self, element);
         } else if constexpr (field_json::Listed<Value>) {
-            std::apply([&](const auto&... entry) { (self(self, value.*entry.member), ...); },
-                       Value::fields);
+            const auto one = [&](const auto& entry) {
+                if (later || !entry.is_later) self(self, value.*entry.member);
+            };
+            std::apply([&](const auto&... entry) { (one(entry), ...); }, Value::fields);
         } else if constexpr (field_json::Choice<Value>) {
             write(choice_names(value)[static_cast<std::size_t>(value)]);
         } else if constexpr (std::is_same_v<Value, std::string>) {
@@ -110,8 +114,11 @@ void ArchiveWriter::write(const AnyLayer& layer) {
         }
     };
     std::visit(
-        [&field](const auto& concrete) {
-            std::apply([&](const auto&... entry) { (field(field, concrete.*entry.member), ...); },
+        [&](const auto& concrete) {
+            const auto one = [&](const auto& entry) {
+                if (later || !entry.is_later) field(field, concrete.*entry.member);
+            };
+            std::apply([&](const auto&... entry) { (one(entry), ...); },
                        std::remove_cvref_t<decltype(concrete)>::fields);
         },
         layer.variant());

@@ -63,7 +63,7 @@ std::int64_t weight_count(const Softmax&) {
     return 0;
 }
 std::int64_t weight_count(const Neurons& layer) {
-    return std::ssize(layer.connections) + std::ssize(layer.neurons) * (layer.continuous ? 2 : 1);
+    return std::ssize(layer.connections) + std::ssize(layer.neurons) * layer.weights_of_neuron();
 }
 std::int64_t weight_count(const Sequential& sequential) {
     return weight_count(sequential.layers);
@@ -117,7 +117,8 @@ BytecodeCapacity BytecodeCapacity::joined(const BytecodeCapacity& other) const {
             .weights = std::max(weights, other.weights),
             .state = std::max(state, other.state),
             .memory = std::max(memory, other.memory),
-            .neurons = neurons || other.neurons};
+            .neurons = neurons || other.neurons,
+            .plastic = plastic || other.plastic};
 }
 
 BytecodeCapacity BytecodeCapacity::rounded() const {
@@ -125,7 +126,8 @@ BytecodeCapacity BytecodeCapacity::rounded() const {
             .weights = generous(weights, 256),
             .state = state == 0 ? 0 : generous(state, 32),
             .memory = generous(memory, 96),
-            .neurons = neurons};
+            .neurons = neurons,
+            .plastic = plastic};
 }
 
 /// Writes the instructions of layers.
@@ -210,6 +212,7 @@ class BytecodeLayers {
              .weights = narrow(writer_.packed_),
              .detail = narrow(std::ssize(writer_.tables_) - static_cast<std::int64_t>(begin))});
         writer_.state_ += writer_.tables_[begin + 1];
+        writer_.plastic_ |= layer.plastic;
         writer_.packed_ += std::ssize(packing.gather);
         writer_.packings_->push_back(std::move(packing));
         from_ += weight_count(layer);
@@ -302,6 +305,7 @@ BytecodeCapacity BytecodeWriter::write(const Blueprint& blueprint, std::vector<s
     vectors_.clear();
     packings_ = &packings;
     packed_ = state_ = memory_ = 0;
+    plastic_ = false;
     add_vector(blueprint.input_features);
     find_weights(blueprint);
     write_slots(blueprint);
@@ -321,7 +325,8 @@ BytecodeCapacity BytecodeWriter::write(const Blueprint& blueprint, std::vector<s
             .weights = packed_,
             .state = state_,
             .memory = memory_,
-            .neurons = !tables_.empty()};
+            .neurons = !tables_.empty(),
+            .plastic = plastic_};
 }
 
 /// Finds the first weight of every link and gives every source of backward links a state.

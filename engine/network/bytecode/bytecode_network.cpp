@@ -22,7 +22,8 @@ StepResult BytecodeNetwork::interpret(Var rows, Var state, const NetworkOperands
                                  InterpretAttribute{.outputs = output_features_,
                                                     .memory = capacity_.memory,
                                                     .weights = capacity_.weights,
-                                                    .neurons = capacity_.neurons});
+                                                    .neurons = capacity_.neurons,
+                                                    .plastic = capacity_.plastic});
     return {.output = output,
             .state = {{&graph, ValueId{static_cast<std::uint32_t>(output.id) + 1}}}};
 }

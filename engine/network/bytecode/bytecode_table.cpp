@@ -198,7 +198,7 @@ constexpr std::array<BytecodeOpInfo, bytecode_op_count> table{
                        "result [out] = the outputs of the neurons in the table of detail words "
                        "(NeuronTable), state at other the values they remember. Weights, a "
                        "record for each neuron: bias, time constant where continuous, one for "
-                       "each source, filled up to fours with -0."},
+                       "each source, of plastic ones the rule, filled up to fours with -0."},
 };
 
 constexpr bool covers_every_op() {

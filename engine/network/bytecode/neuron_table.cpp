@@ -1,5 +1,6 @@
 #include "cambrian/engine/network/bytecode/neuron_table.hpp"
 
+#include <algorithm>
 #include <bit>
 
 #include "cambrian/engine/core/contract.hpp"
@@ -9,6 +10,7 @@ namespace cambrian {
 namespace {
 
 constexpr std::int32_t fill = -1;  // No word of a layer's weights.
+constexpr std::uint32_t plastic_mark = 0x80000000U;
 
 std::int32_t word(std::int64_t value) {
     CAMBRIAN_ASSERT(value >= 0 && value <= INT32_MAX);
@@ -58,6 +60,10 @@ bool inside(const std::int32_t* places, std::int64_t count, std::int64_t end) {
 
 }  // namespace
 
+float NeuronTable::Record::largest_weight() const {
+    return std::bit_cast<float>(changes()[inputs]);
+}
+
 float NeuronTable::time_step() const {
     return std::bit_cast<float>(words_[3]);
 }
@@ -70,40 +76,87 @@ const std::int32_t* NeuronTable::next_state() const {
     return outputs() + instruction_->out;
 }
 
+namespace {
+
+/// Writes the records of one layer's neurons.
+class Records {
+  public:
+    Records(const Neurons& layer, const NeuronPlan& plan, const Places& places,
+            std::vector<std::int32_t>& table, std::vector<std::int32_t>& gather)
+        : layer_(layer), plan_(plan), places_(places), table_(table), gather_(gather) {}
+
+    void write(std::int64_t neuron) {
+        const auto inputs = plan_.inputs(neuron);
+        const auto& [activation, aggregation] = layer_.neurons[static_cast<std::size_t>(neuron)];
+        CAMBRIAN_ASSERT(std::ssize(inputs) <= NeuronTable::most_inputs);
+        const bool plastic = layer_.plastic && std::ranges::any_of(inputs, [&](std::int64_t input) {
+                                 return connection(input).plastic;
+                             });
+        const std::uint32_t head = static_cast<std::uint32_t>(inputs.size()) |
+                                   static_cast<std::uint32_t>(activation) << 16U |
+                                   static_cast<std::uint32_t>(aggregation) << 24U |
+                                   (plastic ? plastic_mark : 0U);
+        add(static_cast<std::int32_t>(head), own(neuron, 0));
+        if (layer_.continuous)
+            add(places_.state(plan_.place(layer_.in + neuron, 1)), own(neuron, 1));
+        for (const std::int64_t input : inputs) add(places_.of(connection(input)), word(input));
+        if (plastic) add_rule(neuron, inputs);
+        while (gather_.size() % 4 != 0) add(Places::one(), fill);
+    }
+
+  private:
+    [[nodiscard]] const Neurons::Connection& connection(std::int64_t number) const {
+        return layer_.connections[static_cast<std::size_t>(number)];
+    }
+    /// The word of a neuron in one of the parameters that neurons have.
+    [[nodiscard]] std::int32_t own(std::int64_t neuron, std::int64_t parameter) const {
+        return word(std::ssize(layer_.connections) + parameter * std::ssize(layer_.neurons) +
+                    neuron);
+    }
+    void add(std::int32_t place, std::int32_t weight) {
+        table_.push_back(place);
+        gather_.push_back(weight);
+    }
+    void add_rule(std::int64_t neuron, std::span<const std::int64_t> inputs) {
+        for (const std::int64_t input : inputs)
+            add(connection(input).plastic ? places_.state(plan_.first_change + change_++)
+                                          : Places::one(),
+                fill);
+        const auto limit = static_cast<float>(layer_.largest_weight);
+        const std::int64_t first = layer_.continuous ? 2 : 1;
+        for (std::int64_t i = 0; i < Neurons::rule_numbers; ++i)
+            add(i == 0 ? std::bit_cast<std::int32_t>(limit) : Places::one(),
+                own(neuron, first + i));
+    }
+
+    const Neurons& layer_;
+    const NeuronPlan& plan_;
+    const Places& places_;
+    std::vector<std::int32_t>& table_;
+    std::vector<std::int32_t>& gather_;
+    std::int64_t change_ = 0;  ///< Of the next plastic connection.
+};
+
+}  // namespace
+
 std::int64_t NeuronTableWriter::write(const Neurons& layer, std::vector<std::int32_t>& table,
                                       std::vector<std::int32_t>& gather) {
     const NeuronPlan plan(layer);
     const Places places(layer, plan);
     const std::size_t begin = table.size();
     const auto step = static_cast<float>(layer.time_step);
-    const auto biases = static_cast<std::int64_t>(layer.connections.size());
-    const auto time_constants = biases + static_cast<std::int64_t>(layer.neurons.size());
     table.insert(table.end(), {word(std::ssize(plan.order)), word(plan.state_words), 0,
                                layer.continuous ? std::bit_cast<std::int32_t>(step) : 0});
-    for (const std::int64_t neuron : plan.order) {
-        const auto inputs = plan.inputs(neuron);
-        const auto& [activation, aggregation] = layer.neurons[static_cast<std::size_t>(neuron)];
-        CAMBRIAN_ASSERT(std::ssize(inputs) <= NeuronTable::most_inputs);
-        table.push_back(static_cast<std::int32_t>(static_cast<std::uint32_t>(inputs.size()) |
-                                                  static_cast<std::uint32_t>(activation) << 16U |
-                                                  static_cast<std::uint32_t>(aggregation) << 24U));
-        gather.push_back(word(biases + neuron));
-        if (layer.continuous) {
-            table.push_back(places.state(plan.place(layer.in + neuron, 1)));
-            gather.push_back(word(time_constants + neuron));
-        }
-        for (const std::int64_t input : inputs) {
-            table.push_back(places.of(layer.connections[static_cast<std::size_t>(input)]));
-            gather.push_back(word(input));
-        }
-        for (; gather.size() % 4 != 0; gather.push_back(fill)) table.push_back(Places::one());
-    }
+    Records records(layer, plan, places, table, gather);
+    for (const std::int64_t neuron : plan.order) records.write(neuron);
     table[begin + 2] = word(std::ssize(gather));
     for (std::int64_t i = 0; i < layer.out; ++i) table.push_back(places.now(layer.in + i));
     for (const auto& [source, first, length] : plan.memories) {
         table.push_back(places.now(source));
         for (std::int64_t i = 1; i < length; ++i) table.push_back(places.state(first + i - 1));
     }
+    for (std::int64_t i = plan.first_change; i < plan.state_words; ++i)
+        table.push_back(places.state(i));
     while ((table.size() - begin) % bytecode_instruction_words != 0) table.push_back(Places::one());
     return places.words();
 }
@@ -115,16 +168,35 @@ void NeuronTableWriter::place(const BytecodeInstruction& instruction,
     const auto place = [&](std::int32_t& each) {
         each = each < 0 ? first - 1 - each : instruction.source + each;
     };
-    const bool continuous = table[3] != 0;
+    const std::int64_t before_inputs = table[3] != 0 ? 2 : 1;
     const auto records_end = static_cast<std::size_t>(NeuronTable::head_words + table[2]);
     std::size_t at = NeuronTable::head_words;
     while (at < records_end) {
-        const std::size_t inputs = static_cast<std::uint32_t>(table[at]) & 0xFFFFU;
-        const std::size_t end = at + (inputs + (continuous ? 2 : 1) + 3) / 4 * 4;
-        while (++at < end) place(table[at]);
+        const std::int64_t inputs = static_cast<std::uint32_t>(table[at]) & 0xFFFFU;
+        const std::int64_t changes = table[at] < 0 ? inputs : -1;
+        const auto end = at + static_cast<std::size_t>(
+                                  NeuronTable::record_words(before_inputs + inputs, changes));
+        // The largest weight is no place.
+        const auto limit =
+            changes < 0 ? end : at + static_cast<std::size_t>(before_inputs + 2 * inputs);
+        while (++at < end)
+            if (at != limit) place(table[at]);
     }
     for (; at < table.size(); ++at) place(table[at]);
 }
+
+namespace {
+
+/// Whether the places of a record lie inside the memory. Its length does.
+bool places_inside(const NeuronTable::Record& record, const std::int32_t* at,
+                   const BytecodeCapacity& capacity) {
+    if (!record.plastic) return inside(at + 1, record.words - 1, capacity.memory);
+    if (record.inputs == 0) return false;
+    const std::int32_t* const limit = record.changes() + record.inputs;
+    return inside(at + 1, limit - (at + 1), capacity.memory);
+}
+
+}  // namespace
 
 bool neurons_fit(const BytecodeInstruction& instruction, std::int64_t words,
                  const BytecodeCapacity& capacity) {
@@ -146,7 +218,7 @@ bool neurons_fit(const BytecodeInstruction& instruction, std::int64_t words,
     for (std::int64_t i = 0; i < table.neurons(); ++i) {
         if (at >= end) return false;
         const NeuronTable::Record record = table.record(at);
-        if (record.words > end - at || !inside(at + 1, record.words - 1, capacity.memory) ||
+        if (record.words > end - at || !places_inside(record, at, capacity) ||
             record.activation >= std::ssize(neuron_activation_names) ||
             record.aggregation >= std::ssize(neuron_aggregation_names))
             return false;

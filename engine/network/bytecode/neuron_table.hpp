@@ -17,6 +17,11 @@ namespace cambrian {
 ///     head    neurons, words of the state, words of the weights, bits of the time step (0: none)
 ///     record  inputs | activation << 16 | aggregation << 24, where continuous the place of the
 ///             neuron's last value, the place of each input, and that of the 1 to fill up fours
+///
+/// The head of a record of a neuron with plastic connections has its sign bit set. After the places
+/// of its inputs there are those of their changes in the state (that of the 1 for an input that is
+/// not plastic), which the step writes anew, then the bits of the largest weight and four words for
+/// nothing. Its weights have as many words for nothing in place of the changes, then the rule.
 class NeuronTable {
   public:
     /// Of an instruction in a bytecode.
@@ -48,16 +53,29 @@ class NeuronTable {
         std::int32_t aggregation = 0;
         const std::int32_t* places = nullptr;  ///< Of its inputs.
         std::int64_t words = 0;
+        bool plastic = false;
+
+        /// Of a plastic one: places of the changes of its inputs, and the largest weight.
+        [[nodiscard]] const std::int32_t* changes() const { return places + inputs; }
+        [[nodiscard]] float largest_weight() const;
+        /// Where its rule begins among its weights after those of its inputs.
+        [[nodiscard]] std::int64_t rule() const { return 2 * inputs; }
     };
     [[nodiscard]] const std::int32_t* first_record() const { return words_ + head_words; }
     [[nodiscard]] Record record(const std::int32_t* at) const {
         const auto head = static_cast<std::uint32_t>(at[0]);
         const std::int64_t inputs = head & 0xFFFFU;
+        const bool plastic = at[0] < 0;
         return {.inputs = inputs,
                 .activation = static_cast<std::int32_t>(head >> 16U & 0xFFU),
-                .aggregation = static_cast<std::int32_t>(head >> 24U),
+                .aggregation = static_cast<std::int32_t>(head >> 24U & 0x7FU),
                 .places = at + before_inputs(),
-                .words = (before_inputs() + inputs + 3) / 4 * 4};
+                .words = record_words(before_inputs() + inputs, plastic ? inputs : -1),
+                .plastic = plastic};
+    }
+    /// Words of a record. @param changes -1: it is not plastic.
+    [[nodiscard]] static std::int64_t record_words(std::int64_t words, std::int64_t changes) {
+        return (words + (changes < 0 ? 0 : changes + Neurons::rule_numbers) + 3) / 4 * 4;
     }
     /// Places of the outputs, then of what becomes the state. As many words as weights are records.
     [[nodiscard]] const std::int32_t* outputs() const { return first_record() + weights(); }

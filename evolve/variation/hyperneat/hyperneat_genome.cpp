@@ -28,8 +28,9 @@ GenomeType hyperneat_genome() {
         if (const auto given = json.find("substrate"); given != json.end()) {
             field_json::read_fields(substrate, *given, "genome.substrate");
         }
-        return make_hyperneat(std::move(cppn), Substrate(std::move(substrate), context.observations,
-                                                         context.outputs, context.limits.time));
+        return make_hyperneat(std::move(cppn), context,
+                              Substrate(std::move(substrate), context.observations, context.outputs,
+                                        context.limits.time));
     };
     const auto describe = [](nlohmann::ordered_json& schema) {
         field_json::describe_fields<NeatSettings>(schema["properties"], CppnSettings());

@@ -62,8 +62,8 @@ void spare(std::vector<ValueRules::Range>& ranges, const std::vector<SeedWeight>
 
 class HyperneatKind final : public GenomeKind {
   public:
-    HyperneatKind(NeatSettings settings, Substrate substrate)
-        : neat_(make_neat(std::move(settings))), substrate_(std::move(substrate)) {}
+    HyperneatKind(NeatSettings settings, const GenomeContext& context, Substrate substrate)
+        : neat_(make_neat(std::move(settings), context)), substrate_(std::move(substrate)) {}
 
     std::string_view type() const override { return "hyperneat"; }
 
@@ -127,6 +127,10 @@ class HyperneatKind final : public GenomeKind {
     void mutate_weights(RandomStream& rng, ChildPlan& child, std::uint64_t birth) const override {
         neat_->mutate_weights(rng, child, birth);
     }
+    bool simplifies() const override { return true; }
+    void simplify(RandomStream& rng, ChildPlan& child, std::uint64_t birth) const override {
+        neat_->simplify(rng, child, birth);
+    }
     bool makes_structures() const override { return true; }
 
   private:
@@ -136,8 +140,11 @@ class HyperneatKind final : public GenomeKind {
 
 }  // namespace
 
-std::shared_ptr<const GenomeKind> make_hyperneat(NeatSettings settings, Substrate substrate) {
-    return std::make_shared<const HyperneatKind>(std::move(settings), std::move(substrate));
+std::shared_ptr<const GenomeKind> make_hyperneat(NeatSettings settings,
+                                                 const GenomeContext& context,
+                                                 Substrate substrate) {
+    return std::make_shared<const HyperneatKind>(std::move(settings), context,
+                                                 std::move(substrate));
 }
 
 }  // namespace cambrian::evolve

@@ -11,6 +11,7 @@ namespace cambrian::evolve {
 /// 2009); what is evaluated is the network that it draws on a substrate.
 /// @param settings that were checked.
 [[nodiscard]] std::shared_ptr<const GenomeKind> make_hyperneat(NeatSettings settings,
+                                                               const GenomeContext& context,
                                                                Substrate substrate);
 
 }  // namespace cambrian::evolve

@@ -154,11 +154,15 @@ class Crossing {
                 changed_neurons(block.slot).neurons[at(i)] = other.neurons[at(twin)];
             }
         }
-        // A neuron's time constant comes from where its bias does.
-        for (std::int64_t i = 0; layer.continuous && i < neurons; ++i) {
-            const std::int64_t source = child_.matches[first_neuron + at(i)];
-            const bool both = source != unmatched && other.continuous;
-            add(bias + neurons + i, 1, both ? source + std::ssize(other.neurons) : unmatched);
+        // What else a neuron has comes from where its bias does.
+        for (std::int64_t parameter = 1; parameter < layer.weights_of_neuron(); ++parameter) {
+            const std::int64_t twin = parameter_in(other, layer, parameter);
+            for (std::int64_t i = 0; i < neurons; ++i) {
+                const std::int64_t source = child_.matches[first_neuron + at(i)];
+                const bool both = source != unmatched && twin >= 0;
+                add(bias + parameter * neurons + i, 1,
+                    both ? source + twin * std::ssize(other.neurons) : unmatched);
+            }
         }
         child_.matches.resize(first_neuron);
     }
@@ -167,13 +171,18 @@ class Crossing {
                           const GeneWeights& place) {
         const std::int64_t element = block.offset + index;
         const std::int64_t source = matched(element, place);
-        take(element, 1, source);
+        const std::int64_t taken = take(element, 1, source);
         if (source == unmatched) {
             return;
         }
         const std::int64_t twin = source - place.offset;
-        const bool enabled =
-            neurons_of(leader_->genome(), block.slot).connections[at(index)].enabled;
+        const Neurons& layer = neurons_of(leader_->genome(), block.slot);
+        const auto& [from, to, delay, enabled, plastic] = layer.connections[at(index)];
+        // Whether it is plastic goes with its weight.
+        const bool as_other = taken != unmatched && !averages_ && layer.plastic;
+        if (as_other && other.connections[at(twin)].plastic != plastic) {
+            changed_neurons(block.slot).connections[at(index)].plastic = !plastic;
+        }
         if (enabled && other.connections[at(twin)].enabled) {
             return;
         }

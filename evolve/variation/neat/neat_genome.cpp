@@ -68,6 +68,9 @@ void check(const NeatSettings& settings, const GenomeContext& context, std::stri
     check_values(settings.weight, "weight", static_cast<float>(ValueSettings::any.min));
     check_values(settings.bias, "bias", static_cast<float>(ValueSettings::any.min));
     check_values(settings.time_constant, "time_constant", min_time_constant);
+    check_values(settings.learning_rate, "learning_rate",
+                 static_cast<float>(ValueSettings::any.min));
+    check_values(settings.rule, "rule", static_cast<float>(ValueSettings::any.min));
     for (const auto& [empty, key] : std::array<std::pair<bool, const char*>, 2>{
              {{settings.activations.empty(), "activations"},
               {settings.aggregations.empty(), "aggregations"}}}) {
@@ -99,7 +102,7 @@ GenomeType neat_genome() {
         NeatSettings settings;
         field_json::read_fields(settings, json, "genome", others);
         check(settings, context, "neat");
-        return make_neat(std::move(settings));
+        return make_neat(std::move(settings), context);
     };
     const auto describe = [](nlohmann::ordered_json& schema) {
         field_json::describe_fields<NeatSettings>(schema["properties"]);

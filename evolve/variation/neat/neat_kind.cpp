@@ -18,7 +18,7 @@ namespace cambrian::evolve {
 namespace {
 
 /// Places of the rules of a plan.
-enum : std::size_t { weight_rule, bias_rule, time_constant_rule };
+enum : std::size_t { weight_rule, bias_rule, time_constant_rule, learning_rate_rule, rule_rule };
 
 ValueRule rule_of(const ValueSettings& settings) {
     return {.noise_rate = settings.perturb_rate,
@@ -31,10 +31,11 @@ ValueRule rule_of(const ValueSettings& settings) {
             .uniform = settings.noise == Noise::uniform};
 }
 
-using Rules = std::array<ValueRule, 3>;
+using Rules = decltype(ValueRules::rules);
 
 Rules rules_of(const NeatSettings& settings) {
-    return {rule_of(settings.weight), rule_of(settings.bias), rule_of(settings.time_constant)};
+    return {rule_of(settings.weight), rule_of(settings.bias), rule_of(settings.time_constant),
+            rule_of(settings.learning_rate), rule_of(settings.rule)};
 }
 
 /// Every value starts afresh.
@@ -45,7 +46,7 @@ Rules fresh_rules(Rules rules) {
     return rules;
 }
 
-/// Noise on all weights and biases.
+/// Noise on all values but time constants.
 Rules noise_rules(Rules rules) {
     for (ValueRule& rule : rules) {
         rule.noise_rate = 1.0F;
@@ -72,12 +73,18 @@ void apply_rules(RandomStream& rng, ChildPlan& child, const Rules& rules) {
         if (neurons == end || block.slot != neurons->slot) {
             continue;
         }
-        const auto connections = std::ssize(neurons->connections);
+        const Neurons& layer = neurons_of(child.structure->genome(), block.slot);
         const auto count = std::ssize(neurons->neurons);
-        add_range(child, block.offset, connections, weight_rule);
-        add_range(child, block.offset + connections, count, bias_rule);
-        add_range(child, block.offset + connections + count, block.count - connections - count,
-                  time_constant_rule);
+        std::int64_t first = block.offset;
+        const auto add = [&](std::int64_t values, std::size_t rule) {
+            add_range(child, first, values, rule);
+            first += values;
+        };
+        add(std::ssize(neurons->connections), weight_rule);
+        add(count, bias_rule);
+        add(layer.continuous ? count : 0, time_constant_rule);
+        add(layer.plastic ? count : 0, learning_rate_rule);
+        add(layer.plastic ? (Neurons::rule_numbers - 1) * count : 0, rule_rule);
         ++neurons;
     }
 }
@@ -118,10 +125,38 @@ NeuronGenes thinned(RandomStream& rng, float rate, Neurons& layer, const NeuronG
     return kept;
 }
 
+/// Makes connections plastic where the layer has rules for them.
+void draw_plastic(RandomStream& rng, float rate, Neurons& layer) {
+    if (!layer.plastic) {
+        return;
+    }
+    for (Neurons::Connection& each : layer.connections) {
+        each.plastic = rng.chance(rate) || each.plastic;
+    }
+}
+
+bool is_plastic(const Genome& genome) {
+    return std::ranges::any_of(genome.neuron_genes, [&](const NeuronGenes& genes) {
+        return neurons_of(genome, genes.slot).plastic;
+    });
+}
+
+/// Nothing is added; neurons and connections go at a rate at least.
+NeatSettings losing_genes(NeatSettings settings, float rate) {
+    settings.node_add_rate = 0.0F;
+    settings.connection_add_rate = 0.0F;
+    settings.node_delete_rate = std::max(settings.node_delete_rate, rate);
+    settings.connection_delete_rate = std::max(settings.connection_delete_rate, rate);
+    return settings;
+}
+
 class NeatKind final : public GenomeKind {
   public:
-    explicit NeatKind(NeatSettings settings)
-        : settings_(std::move(settings)), rules_(rules_of(settings_)) {}
+    NeatKind(NeatSettings settings, const GenomeContext& context)
+        : settings_(std::move(settings)),
+          simplifying_(losing_genes(settings_, context.complexity.delete_rate)),
+          time_(context.limits.time),
+          rules_(rules_of(settings_)) {}
 
     std::string_view type() const override { return "neat"; }
 
@@ -138,19 +173,25 @@ class NeatKind final : public GenomeKind {
                 "these are) give network.layers one of type \"neurons\", such as [{\"type\": "
                 "\"neurons\"}]");
         }
+        refuse_plastic_without_time(genome);
         set_output_activations(genome);
         return genome;
     }
 
     SharedStructure found(RandomStream& rng, const SharedStructure& whole,
                           std::uint64_t) const override {
-        if (settings_.initial_connection_rate >= 1.0F) {
+        const bool all = settings_.initial_connection_rate >= 1.0F;
+        const bool plastic = settings_.plastic_rate > 0.0F && is_plastic(whole->genome());
+        if (all && !plastic) {
             return whole;
         }
         Genome founder = whole->genome();
         for (NeuronGenes& genes : founder.neuron_genes) {
-            genes = thinned(rng, settings_.initial_connection_rate, neurons_of(founder, genes.slot),
-                            genes);
+            Neurons& layer = neurons_of(founder, genes.slot);
+            if (!all) {
+                genes = thinned(rng, settings_.initial_connection_rate, layer, genes);
+            }
+            draw_plastic(rng, settings_.plastic_rate, layer);
         }
         return std::make_shared<const Structure>(std::move(founder));
     }
@@ -169,6 +210,10 @@ class NeatKind final : public GenomeKind {
     }
     void mutate_structure(RandomStream& rng, ChildPlan& child, std::uint64_t birth) const override {
         evolve::mutate_structure(rng, settings_, child, birth);
+    }
+    bool simplifies() const override { return true; }
+    void simplify(RandomStream& rng, ChildPlan& child, std::uint64_t birth) const override {
+        evolve::mutate_structure(rng, simplifying_, child, birth);
     }
     void mutate_weights(RandomStream& rng, ChildPlan& child, std::uint64_t) const override {
         if (rng.chance(settings_.weight_rate)) {
@@ -207,6 +252,14 @@ class NeatKind final : public GenomeKind {
         }
     }
 
+    void refuse_plastic_without_time(const Genome& genome) const {
+        if (is_plastic(genome) && !time_) {
+            throw ConfigError(
+                "a layer of neurons is plastic (the task has no time: weights that change at each "
+                "step would never differ) leave out \"plastic\", or give the task time");
+        }
+    }
+
     void set_output_activations(Genome& genome) const {
         const std::vector<NeuronActivation>& given = settings_.output_activations;
         if (given.empty()) {
@@ -228,13 +281,15 @@ class NeatKind final : public GenomeKind {
     }
 
     NeatSettings settings_;
+    NeatSettings simplifying_;
+    bool time_;
     Rules rules_;
 };
 
 }  // namespace
 
-std::shared_ptr<const GenomeKind> make_neat(NeatSettings settings) {
-    return std::make_shared<const NeatKind>(std::move(settings));
+std::shared_ptr<const GenomeKind> make_neat(NeatSettings settings, const GenomeContext& context) {
+    return std::make_shared<const NeatKind>(std::move(settings), context);
 }
 
 }  // namespace cambrian::evolve

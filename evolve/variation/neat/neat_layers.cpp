@@ -72,6 +72,17 @@ Hash128 source_id(const Genome& genome, const NeuronGenes& genes, std::int64_t s
     return source_id(neurons_of(genome, genes.slot), layer_id, genes.neurons, source);
 }
 
+std::int64_t parameter_in(const Neurons& other, const Neurons& layer, std::int64_t parameter) {
+    if (parameter == 0) {
+        return 0;
+    }
+    if (layer.continuous && parameter == 1) {
+        return other.continuous ? 1 : -1;
+    }
+    const std::int64_t of_rule = parameter - (layer.continuous ? 2 : 1);
+    return other.plastic ? of_rule + (other.continuous ? 2 : 1) : -1;
+}
+
 bool closes_cycle(const Neurons& layer, std::int64_t source, std::int64_t target) {
     if (source < layer.in) {
         return false;

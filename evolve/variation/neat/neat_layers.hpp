@@ -9,7 +9,8 @@ namespace cambrian::evolve {
 
 [[nodiscard]] const Neurons& neurons_of(const Genome& genome, int slot);
 [[nodiscard]] Neurons& neurons_of(Genome& genome, int slot);
-/// Where the weights of a layer begin: first of its connections, then biases, then time constants.
+/// Where the weights of a layer begin: first of its connections, then what each neuron has, a bias
+/// and further parameters, see Neurons::parameters.
 [[nodiscard]] std::int64_t first_weight(const Genome& genome, int slot);
 
 /// Genes of every neuron and connection of a layer as founders have them. @param layer_gene the
@@ -21,6 +22,11 @@ namespace cambrian::evolve {
 /// The id of what a connection comes from: an input of a layer, or one of its neurons.
 [[nodiscard]] Hash128 source_id(const Genome& genome, const NeuronGenes& genes,
                                 std::int64_t source);
+
+/// Where a layer of the same kind has a parameter that neurons of `layer` have, counted from the
+/// bias; -1: nowhere.
+[[nodiscard]] std::int64_t parameter_in(const Neurons& other, const Neurons& layer,
+                                        std::int64_t parameter);
 
 /// Whether a connection without delay from a source to a neuron would close a cycle of such
 /// connections, those that are disabled included.

@@ -56,6 +56,19 @@ float fresh_value(RandomStream& rng, const ValueSettings& settings) {
                     settings.largest);
 }
 
+/// What a new neuron of a layer has: no bias, and a rule that is drawn.
+std::vector<float> fresh_neuron(RandomStream& rng, const NeatSettings& settings,
+                                const Neurons& layer) {
+    std::vector<float> own{0.0F};
+    if (layer.continuous) {
+        own.push_back(settings.time_constant.mean);
+    }
+    for (std::int64_t i = 0; layer.plastic && i < Neurons::rule_numbers; ++i) {
+        own.push_back(fresh_value(rng, i == 0 ? settings.learning_rate : settings.rule));
+    }
+    return own;
+}
+
 Gene node_gene(const NeuronGenes& genes, Hash128 connection, std::uint64_t birth) {
     const auto is_there = [&genes](Hash128 id) {
         return std::ranges::find(genes.neurons, id, &Gene::id) != genes.neurons.end();
@@ -82,10 +95,9 @@ void remove_neuron(Draft& draft, std::int64_t neuron) {
             remove_connection(draft, i);
         }
     }
-    if (draft.layer.continuous) {
-        draft.edit(draft.connections() + draft.neurons() + neuron, 1);
+    for (std::int64_t parameter = draft.layer.weights_of_neuron(); parameter-- > 0;) {
+        draft.edit(draft.connections() + parameter * draft.neurons() + neuron, 1);
     }
-    draft.edit(draft.connections() + neuron, 1);
     draft.layer.neurons.erase(draft.layer.neurons.begin() + neuron);
     draft.genes.neurons.erase(draft.genes.neurons.begin() + neuron);
     for (Neurons::Connection& each : draft.layer.connections) {
@@ -143,10 +155,11 @@ std::optional<Mutant> add_node(RandomStream& rng, const NeatSettings& settings,
     const Hash128 from = source_id(genome, before, old.source);
     const Hash128 to = before.neurons[static_cast<std::size_t>(old.target)].id;
 
-    if (draft.layer.continuous) {
-        draft.edit(draft.connections() + 2 * neuron, 0, {settings.time_constant.mean});
+    const std::vector<float> own = fresh_neuron(rng, settings, draft.layer);
+    for (std::int64_t parameter = std::ssize(own); parameter-- > 0;) {
+        draft.edit(draft.connections() + (parameter + 1) * neuron, 0,
+                   {own[static_cast<std::size_t>(parameter)]});
     }
-    draft.edit(draft.connections() + neuron, 0, {0.0F});
     draft.copy_weight(draft.connections(), static_cast<std::int64_t>(split));
     draft.edit(draft.connections(), 0, {1.0F});
 
@@ -156,7 +169,8 @@ std::optional<Mutant> add_node(RandomStream& rng, const NeatSettings& settings,
     draft.layer.connections[split].enabled = false;
     draft.layer.connections.push_back(
         {.source = old.source, .target = neuron, .delay = old.delay, .enabled = true});
-    draft.layer.connections.push_back({.source = source, .target = old.target});
+    draft.layer.connections.push_back(
+        {.source = source, .target = old.target, .plastic = old.plastic});
     draft.genes.connections.push_back({connection_id(from, gene.id, old.delay), birth});
     draft.genes.connections.push_back({connection_id(gene.id, to, 0), birth});
     return std::move(draft.mutant);
@@ -184,6 +198,7 @@ std::optional<Mutant> add_connection(RandomStream& rng, const NeatSettings& sett
     if (std::ranges::any_of(layer.connections, same_ends)) {
         return std::nullopt;
     }
+    added.plastic = layer.plastic && rng.chance(settings.plastic_rate);
     const Hash128 from = source_id(genome, genes, added.source);
     const Hash128 to = genes.neurons[static_cast<std::size_t>(added.target)].id;
     Draft draft(genome, place);
@@ -233,6 +248,20 @@ std::optional<Mutant> toggle_connection(RandomStream& rng, const NeatSettings&,
     return mutant;
 }
 
+std::optional<Mutant> toggle_plastic(RandomStream& rng, const NeatSettings&, const Genome& genome,
+                                     std::uint64_t) {
+    const std::size_t place = draw_layer(rng, genome);
+    const NeuronGenes& genes = genome.neuron_genes[place];
+    if (genes.connections.empty() || !neurons_of(genome, genes.slot).plastic) {
+        return std::nullopt;
+    }
+    Mutant mutant{genome};
+    Neurons& layer = neurons_of(mutant.genome, genes.slot);
+    Neurons::Connection& each = layer.connections[rng.index(count_of(genes.connections))];
+    each.plastic = !each.plastic;
+    return mutant;
+}
+
 std::optional<Mutant> mutate_functions(RandomStream& rng, const NeatSettings& settings,
                                        const Genome& genome, std::uint64_t) {
     std::optional<Mutant> mutant;
@@ -261,6 +290,7 @@ void mutate_structure(RandomStream& rng, const NeatSettings& settings, ChildPlan
     hit(rng, settings, child, birth, settings.node_delete_rate, delete_node);
     hit(rng, settings, child, birth, settings.connection_delete_rate, delete_connection);
     hit(rng, settings, child, birth, settings.connection_toggle_rate, toggle_connection);
+    hit(rng, settings, child, birth, settings.plastic_toggle_rate, toggle_plastic);
     if (settings.activation_rate > 0.0F || settings.aggregation_rate > 0.0F) {
         if (auto mutant = mutate_functions(rng, settings, child.structure->genome(), birth)) {
             static_cast<void>(child.become(*std::move(mutant)));

@@ -28,6 +28,9 @@ using NeatMutation = std::optional<Mutant> (*)(RandomStream& rng, const NeatSett
                                                       const Genome&, std::uint64_t birth);
 [[nodiscard]] std::optional<Mutant> toggle_connection(RandomStream&, const NeatSettings&,
                                                       const Genome&, std::uint64_t birth);
+/// Of a layer whose connections may be plastic.
+[[nodiscard]] std::optional<Mutant> toggle_plastic(RandomStream&, const NeatSettings&,
+                                                   const Genome&, std::uint64_t birth);
 /// Other activations and aggregations at their rates; nothing where none changes.
 [[nodiscard]] std::optional<Mutant> mutate_functions(RandomStream&, const NeatSettings&,
                                                      const Genome&, std::uint64_t birth);

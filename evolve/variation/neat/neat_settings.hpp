@@ -19,7 +19,8 @@ inline constexpr std::array<std::string_view, 2> noise_names{"normal", "uniform"
     return noise_names;
 }
 
-/// How values of one group start and differ: weights, biases or time constants.
+/// How values of one group start and differ: weights, biases, time constants, or what rules of
+/// plasticity are made of.
 struct ValueSettings {
     float perturb_rate = 0.9F;
     float power = 0.5F;
@@ -65,6 +66,17 @@ struct NeatSettings {
                                 .deviation = 0.0F,
                                 .least = 0.1F,
                                 .largest = 100.0F};
+    ValueSettings learning_rate{.perturb_rate = 0.5F,
+                                .power = 0.1F,
+                                .replace_rate = 0.05F,
+                                .deviation = 0.3F,
+                                .least = -1.0F,
+                                .largest = 1.0F};
+    ValueSettings rule{.perturb_rate = 0.5F,
+                       .power = 0.3F,
+                       .replace_rate = 0.05F,
+                       .least = -5.0F,
+                       .largest = 5.0F};
     std::vector<NeuronActivation> activations{NeuronActivation::steep_sigmoid};
     float activation_rate = 0.0F;
     std::vector<NeuronActivation> output_activations{};
@@ -76,6 +88,8 @@ struct NeatSettings {
     float initial_connection_rate = 1.0F;
     float average_rate = 0.0F;
     float disabled_rate = 0.75F;
+    float plastic_rate = 1.0F;
+    float plastic_toggle_rate = 0.0F;
 
     static constexpr auto fields = std::tuple{
         Field{"node_add_rate", &NeatSettings::node_add_rate, from_zero_to_one,
@@ -92,12 +106,19 @@ struct NeatSettings {
         Field{"connection_toggle_rate", &NeatSettings::connection_toggle_rate, from_zero_to_one,
               "A connection is disabled, or enabled again."},
         Field{"weight_rate", &NeatSettings::weight_rate, from_zero_to_one,
-              "The weights, biases and time constants of a child differ from its parents', each by "
+              "The weights, biases, time constants and rules of a child differ from its parents', "
+              "each by "
               "the rates of its group."},
         Field{"weight", &NeatSettings::weight, "Of connections."},
         Field{"bias", &NeatSettings::bias, "Of neurons."},
         Field{"time_constant", &NeatSettings::time_constant,
               "Of the neurons of a continuous network; above 0."},
+        Field{"learning_rate", &NeatSettings::learning_rate,
+              "Of the neurons of a plastic network: what the rest of their rules is multiplied "
+              "with."},
+        Field{"rule", &NeatSettings::rule,
+              "Of the neurons of a plastic network: the factors of source · value, of the source, "
+              "of the value, and what is added, by which weights into them change at each step."},
         Field{"activations", &NeatSettings::activations,
               "What new neurons and mutation choose from."},
         Field{"activation_rate", &NeatSettings::activation_rate, from_zero_to_one,
@@ -122,6 +143,12 @@ struct NeatSettings {
               "Per child of two parents: matching genes are averaged, else each is of either."},
         Field{"disabled_rate", &NeatSettings::disabled_rate, from_zero_to_one,
               "Per matching connection that is disabled in a parent: it is in the child."},
+        Field{"plastic_rate", &NeatSettings::plastic_rate, from_zero_to_one,
+              "Per connection of a founder or that is new, in a layer with \"plastic\": true: its "
+              "weight changes at each step of an episode. After a split the connection out of the "
+              "new neuron is as the old one was."},
+        Field{"plastic_toggle_rate", &NeatSettings::plastic_toggle_rate, from_zero_to_one,
+              "A connection of such a layer becomes plastic, or ceases to be."},
     };
 };
 

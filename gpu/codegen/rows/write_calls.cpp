@@ -51,7 +51,8 @@ void need_interpreter(RowWriter& writer, const std::string& function,
                                      : "";
     writer.need_functions(
         function,
-        (attribute.neurons ? "#define INTERPRET_NEURONS\n" : "") + store +
+        std::string(attribute.neurons ? "#define INTERPRET_NEURONS\n" : "") +
+            (attribute.plastic ? "#define INTERPRET_PLASTIC\n" : "") + store +
             fmt::format("#define INTERPRET_NAME {}\n#define INTERPRET_INPUTS {}\n"
                         "#define INTERPRET_OUTPUTS {}\n#define INTERPRET_STATE {}\n"
                         "#define INTERPRET_MEMORY {}\n#define CAMBRIAN_CALL(name) own_##name\n"

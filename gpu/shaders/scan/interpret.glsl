@@ -15,6 +15,7 @@
 //                      memory: indices that a bytecode decides keep an array of their own out of registers
 //   INTERPRET_STORE    then the name of that memory
 //   INTERPRET_NEURONS  where bytecodes may have the op `neurons`, whose functions are large
+//   INTERPRET_PLASTIC  where connections of these may change
 // and may include this text again with others: it undefines them. It needs prelude.glsl,
 // elementary.glsl (CAMBRIAN_CALL) and ops.glsl. Neighbouring rows run together best when they share
 // a bytecode.
@@ -228,10 +229,11 @@ bool neuron_before(float a, float b) {
 // What word i of a record adds to a sum: adding -0 for what fills up fours changes none.
 #define INTERPRET_SHARE(i, place, weight) \
     ((i) < end ? op_mul(INTERPRET_AT(place, 0), weight) : uintBitsToFloat(sign_mask))
-// Input i of a neuron, times its weight; i counts from the head of the record.
-#define INTERPRET_TERM(i)                                   \
-    op_mul(INTERPRET_AT(bytecode.at[record + ((i) >> 2)][(i) & 3], 0), \
-           weights.at[own + ((i) >> 2)][(i) & 3])
+// Word i of a record and of its weights, the head being word 0.
+#define INTERPRET_PLACE(i) bytecode.at[record + ((i) >> 2)][(i) & 3]
+#define INTERPRET_OWN(i) weights.at[own + ((i) >> 2)][(i) & 3]
+// Input i of a neuron, times its weight.
+#define INTERPRET_TERM(i) op_mul(INTERPRET_AT(INTERPRET_PLACE(i), 0), INTERPRET_WEIGHT(i))
 // The input of a rank among those of a neuron.
 #define INTERPRET_RANK(result, rank)                                            \
     for (int i = first; i < end; ++i) {                                         \
@@ -257,6 +259,16 @@ shared vec4 INTERPRET_STORE[INTERPRET_MEMORY / 4 * INTERPRET_LANES];
 #define INTERPRET_WORDS(i) INTERPRET_STORE[(i) * INTERPRET_LANES + int(gl_LocalInvocationID.x)]
 #else
 #define INTERPRET_WORDS(i) memory[i]
+#endif
+// Where a plastic neuron keeps by how much the weight of input i has changed: at the 1 for none.
+#define INTERPRET_CHANGE(i) INTERPRET_PLACE((i) + end - first)
+#ifdef INTERPRET_PLASTIC
+#define INTERPRET_WEIGHT(i)                                                   \
+    (places.x < 0 && INTERPRET_CHANGE(i) != one                               \
+         ? op_add(INTERPRET_OWN(i), INTERPRET_AT(INTERPRET_CHANGE(i), 0)) \
+         : INTERPRET_OWN(i))
+#else
+#define INTERPRET_WEIGHT(i) INTERPRET_OWN(i)
 #endif
 
 void INTERPRET_NAME(Bytecode bytecode, PackedWeights weights, in float row[INTERPRET_INPUTS],
@@ -449,20 +461,32 @@ void INTERPRET_NAME(Bytecode bytecode, PackedWeights weights, in float row[INTER
                     const ivec4 places = bytecode.at[record];
                     const vec4 factors = weights.at[own];
                     const int end = first + (places.x & 0xFFFF);
+#ifdef INTERPRET_PLASTIC
+                    const int rule = end + (places.x < 0 ? end - first : 0);
+                    const int quads = (rule + (places.x < 0 ? 5 : 0) + 3) >> 2;
+#else
                     const int quads = (end + 3) >> 2;
-                    const int how = (places.x >> 24) & 0xFF;
+#endif
+                    const int how = (places.x >> 24) & 0x7F;
                     precise float total = uintBitsToFloat(sign_mask);
                     if (how == 0 || how == 4) {
-                        if (!continuous) total = total + INTERPRET_SHARE(1, places.y, factors.y);
-                        total = total + INTERPRET_SHARE(2, places.z, factors.z);
-                        total = total + INTERPRET_SHARE(3, places.w, factors.w);
-                        for (int q = 1; q < quads; ++q) {
-                            const ivec4 four = bytecode.at[record + q];
-                            const vec4 by = weights.at[own + q];
-                            total = total + INTERPRET_SHARE(4 * q, four.x, by.x);
-                            total = total + INTERPRET_SHARE(4 * q + 1, four.y, by.y);
-                            total = total + INTERPRET_SHARE(4 * q + 2, four.z, by.z);
-                            total = total + INTERPRET_SHARE(4 * q + 3, four.w, by.w);
+#ifdef INTERPRET_PLASTIC
+                        if (places.x < 0) {
+                            for (int i = first; i < end; ++i) total = total + INTERPRET_TERM(i);
+                        } else
+#endif
+                        {
+                            if (!continuous) total = total + INTERPRET_SHARE(1, places.y, factors.y);
+                            total = total + INTERPRET_SHARE(2, places.z, factors.z);
+                            total = total + INTERPRET_SHARE(3, places.w, factors.w);
+                            for (int q = 1; q < quads; ++q) {
+                                const ivec4 four = bytecode.at[record + q];
+                                const vec4 by = weights.at[own + q];
+                                total = total + INTERPRET_SHARE(4 * q, four.x, by.x);
+                                total = total + INTERPRET_SHARE(4 * q + 1, four.y, by.y);
+                                total = total + INTERPRET_SHARE(4 * q + 2, four.z, by.z);
+                                total = total + INTERPRET_SHARE(4 * q + 3, four.w, by.w);
+                            }
                         }
                         if (how == 4 && end > first)
                             total = CAMBRIAN_CALL(divide)(total, float(end - first));
@@ -494,6 +518,23 @@ void INTERPRET_NAME(Bytecode bytecode, PackedWeights weights, in float row[INTER
                         y = last + moved;
                     }
                     INTERPRET_AT(value, 0) = y;
+#ifdef INTERPRET_PLASTIC
+                    // Weights change by the rule of their neuron, up to the largest one.
+                    for (int i = first; places.x < 0 && i < end; ++i) {
+                        const int change = INTERPRET_CHANGE(i);
+                        if (change == one) continue;
+                        const float x = INTERPRET_AT(INTERPRET_PLACE(i), 0);
+                        const float limit = intBitsToFloat(INTERPRET_PLACE(rule));
+                        float sum = op_add(op_mul(INTERPRET_OWN(rule + 1), op_mul(x, y)),
+                                           op_mul(INTERPRET_OWN(rule + 2), x));
+                        sum = op_add(op_add(sum, op_mul(INTERPRET_OWN(rule + 3), y)),
+                                     INTERPRET_OWN(rule + 4));
+                        const float moved =
+                            op_add(INTERPRET_WEIGHT(i), op_mul(INTERPRET_OWN(rule), sum));
+                        INTERPRET_AT(change, 0) =
+                            op_sub(op_min(op_max(moved, -limit), limit), INTERPRET_OWN(i));
+                    }
+#endif
                     ++value;
                     record += quads;
                     own += quads;
@@ -527,3 +568,6 @@ void INTERPRET_NAME(Bytecode bytecode, PackedWeights weights, in float row[INTER
 #undef INTERPRET_LANES
 #undef INTERPRET_WORDS
 #undef INTERPRET_NEURONS
+#undef INTERPRET_PLASTIC
+#undef INTERPRET_CHANGE
+#undef INTERPRET_WEIGHT

@@ -8,10 +8,13 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <nlohmann/json.hpp>
 #include <numbers>
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/layers/any_layer.hpp"
+#include "cambrian/engine/layers/layer_json.hpp"
+#include "cambrian/engine/network/archive/archive.hpp"
 #include "cambrian/engine/reference/reference.hpp"
 
 // Graphs of single neurons against numbers worked out by hand.
@@ -107,6 +110,78 @@ TEST(Neurons, ComputeTheXorOfAHandMadeNetwork) {
             EXPECT_NEAR(y, expected(a, b), 1e-12);
             EXPECT_EQ(y > 0.5, a != b) << a << " " << b;
         }
+}
+
+TEST(Neurons, ChangePlasticWeightsByTheRuleOfTheirTarget) {
+    Neurons layer;
+    layer.in = 1;
+    layer.out = 1;
+    layer.neurons = {{.activation = identity}};
+    layer.plastic = true;
+    layer.largest_weight = 3.0;
+    layer.connections = {{.source = 0, .target = 0, .plastic = true},
+                         {.source = Neurons::constant, .target = 0, .plastic = true},
+                         {.source = 1, .target = 0, .delay = 1}};
+    const double rate = 0.1;
+    const double hebbian = 2.0;
+    const double presynaptic = -1.0;
+    const double postsynaptic = 0.5;
+    const double drift = 0.25;
+    const std::vector<double> parameters{1.0,     -0.5,        0.25,         0.125, rate,
+                                         hebbian, presynaptic, postsynaptic, drift};
+    double weight = 1.0;
+    double from_one = -0.5;
+    double last = 0.0;
+    NeuronRun run(layer, parameters);
+    for (const double x : {1.0, 0.5, -2.0, 3.0, 3.0, 0.0}) {
+        const double y = weight * x + from_one + 0.25 * last + 0.125;
+        EXPECT_NEAR(run({x}).at(0), y, 1e-12);
+        const auto changed = [&](double before, double source) {
+            const double change =
+                rate * (hebbian * source * y + presynaptic * source + postsynaptic * y + drift);
+            return std::clamp(before + change, -3.0, 3.0);
+        };
+        weight = changed(weight, x);
+        from_one = changed(from_one, 1.0);
+        last = y;
+    }
+    EXPECT_EQ(std::abs(weight), 3.0) << "the limit was met";
+    EXPECT_NEAR(NeuronRun(layer, parameters)({1.0}).at(0), 0.625, 1e-12) << "inherited weights";
+}
+
+TEST(Neurons, RefusePlasticConnectionsOfALayerThatIsNot) {
+    Neurons layer = *Neurons::fitted({2}, {1});
+    layer.connections[0].plastic = true;
+    EXPECT_THAT(layer.fault(), HasSubstr("plastic"));
+    layer.plastic = true;
+    EXPECT_TRUE(layer.fault().empty());
+    EXPECT_TRUE(layer.stateful());
+    EXPECT_EQ(layer.parameters().size(), 7U);
+    layer.connections[0].enabled = false;
+    EXPECT_FALSE(layer.stateful());
+}
+
+TEST(Neurons, LeaveOutWhatCameLaterWhereItIsNotUsed) {
+    Neurons layer = *Neurons::fitted({2}, {1});
+    const auto bytes = [](const Neurons& of) {
+        ArchiveWriter writer;
+        writer.write(AnyLayer(of));
+        return writer.take();
+    };
+    const std::string plain = to_json(AnyLayer(layer)).dump();
+    const std::size_t size = bytes(layer).size();
+    EXPECT_EQ(plain.find("plastic"), std::string::npos);
+    EXPECT_EQ(plain.find("largest_weight"), std::string::npos);
+    layer.plastic = true;
+    layer.connections[1].plastic = true;
+    EXPECT_NE(to_json(AnyLayer(layer)).dump().find("plastic"), std::string::npos);
+    // The mark after the type, a truth value of the layer and of two connections, a number.
+    const std::vector<std::byte> written = bytes(layer);
+    EXPECT_EQ(written.size(), size + 1 + 3 + 8);
+    ArchiveReader reader(written, "a test");
+    AnyLayer back = Neurons::example();
+    reader.read(back);
+    EXPECT_EQ(std::get<Neurons>(back.variant()), layer);
 }
 
 TEST(Neurons, KnowEveryActivation) {

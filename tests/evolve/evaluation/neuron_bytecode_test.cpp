@@ -20,12 +20,19 @@ namespace neuron_bytecode {
 using test::NeuronDraw;
 using test::random_neuron_genome;
 
-/// Without state, with connections into the past, continuous.
+/// Without state, with connections into the past, continuous, and the same with plastic ones.
 const std::vector<NeuronDraw>& draws() {
     static const std::vector<NeuronDraw> all{
         {.in = 3, .out = 2, .most_hidden = 12, .most_inputs = 7, .every_function = true},
         {.in = 3, .out = 2, .most_hidden = 9, .every_function = true, .delayed = 0.4F},
-        {.in = 3, .out = 2, .most_hidden = 9, .delayed = 0.3F, .continuous = true}};
+        {.in = 3, .out = 2, .most_hidden = 9, .delayed = 0.3F, .continuous = true},
+        {.in = 3,
+         .out = 2,
+         .most_hidden = 9,
+         .every_function = true,
+         .delayed = 0.2F,
+         .plastic = 0.6F},
+        {.in = 3, .out = 2, .most_hidden = 9, .continuous = true, .plastic = 0.4F}};
     return all;
 }
 
@@ -41,7 +48,7 @@ TEST(NeuronBytecode, EqualsTheGraphOfRandomNetworks) {
             EXPECT_EQ(different(expected, bytecode_outputs(*backend, genome, x)), 0U) << i;
             finite += all_finite(expected) ? 1U : 0U;
         }
-    EXPECT_GT(finite, 300U);
+    EXPECT_GT(finite, 480U);
 }
 
 TEST(NeuronBytecode, EqualsTheGraphOnTheReferenceBackend) {
@@ -181,9 +188,15 @@ TEST(NeuronBytecode, BalancesLikeTheGraphWithOneProgramForAll) {
                           population({.in = 4, .out = 2, .most_hidden = 12, .delayed = 0.2F}, 40));
 }
 
+TEST(NeuronBytecode, LearnsInAnEpisodeLikeTheGraph) {
+    expect_equal_families(
+        R"({"type": "cart_pole", "episodes": 3, "steps": 60})",
+        population({.in = 4, .out = 2, .most_hidden = 12, .delayed = 0.2F, .plastic = 0.5F}, 40));
+}
+
 TEST(NeuronBytecode, ANetworkHasTheFitnessItHasAlone) {
     std::vector<Genome> genomes =
-        population({.in = 4, .out = 2, .most_hidden = 5, .delayed = 0.2F}, 12);
+        population({.in = 4, .out = 2, .most_hidden = 5, .delayed = 0.2F, .plastic = 0.3F}, 12);
     // A crowd of equal structures among others.
     for (int i = 0; i < 12; ++i) {
         genomes.push_back(genomes.front());

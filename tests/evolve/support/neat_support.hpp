@@ -37,7 +37,8 @@ inline std::shared_ptr<const GenomeKind> neat_kind(std::string_view settings = "
 
 /// A founder with weights 0.5, 1.5, ..: each tells its place.
 inline Genome neat_founder(const Blueprint& blueprint) {
-    Genome genome = neat_kind()->adopt(founder_genome(blueprint, 0));
+    const auto kind = neat_kind("{}", {.mutation = {}, .splice = {}, .limits = {.time = true}});
+    Genome genome = kind->adopt(founder_genome(blueprint, 0));
     genome.weights.resize(static_cast<std::size_t>(Network(blueprint).weight_count()));
     for (std::size_t i = 0; i < genome.weights.size(); ++i) {
         genome.weights[i] = 0.5F + static_cast<float>(i);

@@ -12,7 +12,6 @@
 #include "cambrian/evolve/variation/mutation_detail.hpp"
 #include "cambrian/evolve/variation/new_layer.hpp"
 #include "cambrian/evolve/variation/variation.hpp"
-#include "cambrian/evolve/variation/weight_power.hpp"
 #include "cambrian/tests/evolve/support/genome_support.hpp"
 #include "cambrian/tests/support/network_run.hpp"
 

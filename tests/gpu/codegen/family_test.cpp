@@ -96,6 +96,24 @@ TEST(VulkanFamily, NeuronsBalanceAsOnTheCpu) {
     expect_the_evaluations_of_the_cpu(*task, genomes, Math::strict);
 }
 
+TEST(VulkanFamily, PlasticNeuronsLearnAsOnTheCpu) {
+    const auto task = task_of(
+        R"({"type": "cart_pole", "episodes": 3, "steps": 40, "validation": {"episodes": 3}})");
+    std::vector<Genome> genomes;
+    for (const bool continuous : {false, true})
+        for (std::uint64_t i = 0; i < 30; ++i)
+            genomes.push_back(test::random_neuron_genome({.in = 4,
+                                                          .out = 2,
+                                                          .most_hidden = 12,
+                                                          .most_inputs = 7,
+                                                          .every_function = true,
+                                                          .delayed = 0.2F,
+                                                          .continuous = continuous,
+                                                          .plastic = i % 3 == 0 ? 0.0F : 0.5F},
+                                                         i));
+    expect_the_evaluations_of_the_cpu(*task, genomes, Math::strict);
+}
+
 /// What 20 generations of NEAT, each of the better half of the one before, come to.
 std::vector<Genome> evolved_by_neat(const Task& task, std::uint64_t size) {
     const TaskSignature signature = task.signature();

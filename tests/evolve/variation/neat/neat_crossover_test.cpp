@@ -147,6 +147,31 @@ TEST(NeatCrossover, TakesANeuronAsAWhole) {
     EXPECT_EQ(biases.size(), 2U);
 }
 
+TEST(NeatCrossover, TakesRulesWithNeuronsAndPlasticityWithWeights) {
+    Neurons layer{.in = 1, .out = 1, .neurons = {}, .connections = {}};
+    layer.plastic = true;
+    layer.neurons.resize(1);
+    layer.connections = {{.source = 0, .target = 0}};
+    const Genome first = testing::neat_founder(neuron_blueprint(layer));
+    layer.connections[0].plastic = true;
+    Genome second = testing::neat_founder(neuron_blueprint(layer));
+    for (float& weight : second.weights) {
+        weight += 100.0F;
+    }
+    std::set<std::pair<bool, bool>> found;
+    for (std::uint64_t draw = 0; draw < 60; ++draw) {
+        const Genome child = crossed(first, 2.0, second, 1.0, {}, draw);
+        const bool weight = child.weights[0] > 50.0F;
+        const bool neuron = child.weights[1] > 50.0F;
+        found.insert({weight, neuron});
+        EXPECT_EQ(head_of(child).connections[0].plastic, weight);
+        for (std::size_t i = 2; i < 7; ++i) {
+            EXPECT_EQ(child.weights[i] > 50.0F, neuron);
+        }
+    }
+    EXPECT_EQ(found.size(), 4U);
+}
+
 TEST(NeatCrossover, DisablesAtTheRateWhatAParentHasDisabled) {
     const auto [first, second] = relatives();
     Genome disabled = second;

@@ -60,6 +60,38 @@ TEST(NeatKind, FoundersShareAStructureAndDrawTheirWeights) {
     }
 }
 
+Blueprint plastic_blueprint(std::int64_t in, std::int64_t out) {
+    Neurons layer{.in = in, .out = out, .neurons = {}, .connections = {}};
+    layer.plastic = true;
+    return testing::neuron_blueprint(layer);
+}
+
+TEST(NeatKind, FoundersOfAPlasticNetworkDrawConnectionsAndRules) {
+    const Variation variation =
+        neat_variation(plastic_blueprint(20, 10),
+                       R"({"plastic_rate": 0.3, "learning_rate": {"mean": 0.5, "deviation": 0.1},
+            "rule": {"mean": -2, "deviation": 0.1}})",
+                       true);
+    const Genome founder = founder_number(variation, 3);
+    check(founder);
+    const auto& connections = head_of(founder).connections;
+    EXPECT_NEAR(
+        static_cast<double>(std::ranges::count(connections, true, &Neurons::Connection::plastic)),
+        60.0, 25.0);
+    ASSERT_EQ(founder.weights.size(), 200U + 10U + 50U);
+    for (std::size_t i = 210; i < 260; ++i) {
+        EXPECT_NEAR(founder.weights[i], i < 220 ? 0.5F : -2.0F, 0.5F);
+    }
+    const Genome all =
+        founder_number(neat_variation(plastic_blueprint(3, 2), R"({"plastic_rate": 1})", true), 0);
+    EXPECT_EQ(std::ranges::count(head_of(all).connections, true, &Neurons::Connection::plastic), 6);
+}
+
+TEST(NeatKind, RefusesAPlasticNetworkWithoutTime) {
+    EXPECT_THAT([] { static_cast<void>(neat_variation(plastic_blueprint(3, 2))); },
+                ThrowsMessage<ConfigError>(AllOf(HasSubstr("plastic"), HasSubstr("no time"))));
+}
+
 TEST(NeatKind, FoundersMayHaveSomeConnectionsOrNone) {
     const Variation some =
         neat_variation(neat_blueprint(20, 10), R"({"initial_connection_rate": 0.3})");
@@ -199,7 +231,7 @@ TEST(NeatKind, RefusesWrongSettings) {
             static_cast<void>(standard_genomes().make({{"type", "neet"}}, {}));
         },
         ThrowsMessage<ConfigError>(
-            AllOf(HasSubstr("known: neat, volumetric"), HasSubstr("did you mean"))));
+            AllOf(HasSubstr("known: hyperneat, neat, volumetric"), HasSubstr("did you mean"))));
 }
 
 TEST(NeatKind, RefusesNetworksThatItCannotHold) {

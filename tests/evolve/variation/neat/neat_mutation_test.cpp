@@ -190,6 +190,48 @@ TEST(NeatDelete, TakesTheWeightsOfWhatGoes) {
     EXPECT_FALSE(delete_node(rng, {}, neat_founder(neat_blueprint(2, 3)), 1).has_value());
 }
 
+/// One plastic connection in continuous time: every parameter that a neuron can have.
+Genome plastic_founder() {
+    Neurons layer{.in = 1, .out = 1, .neurons = {}, .connections = {}, .continuous = true};
+    layer.plastic = true;
+    layer.neurons.resize(1);
+    layer.connections = {{.source = 0, .target = 0, .plastic = true}};
+    return neat_founder(neuron_blueprint(layer));
+}
+
+TEST(NeatPlastic, ANewNeuronHasARuleAndLeavesTheOthersAsTheyWere) {
+    const NeatSettings settings{
+        .time_constant = {.mean = 2.0F},
+        .learning_rate = {.mean = 0.25F, .deviation = 0.0F},
+        .rule = {.mean = 0.75F, .deviation = 0.0F},
+    };
+    const Genome genome = plastic_founder();
+    ASSERT_EQ(genome.weights.size(), 8U);
+    const Genome child = mutated_by(add_node, settings, genome);
+    EXPECT_THAT(child.weights, ElementsAre(0.5F, 1.0F, 0.5F,  // connections
+                                           1.5F, 0.0F, 2.5F, 2.0F, 3.5F, 0.25F, 4.5F, 0.75F, 5.5F,
+                                           0.75F, 6.5F, 0.75F, 7.5F, 0.75F));
+    using Connection = Neurons::Connection;
+    EXPECT_THAT(head_of(child).connections,
+                ElementsAre(Connection{.source = 0, .target = 0, .enabled = false, .plastic = true},
+                            Connection{.source = 0, .target = 1},
+                            Connection{.source = 2, .target = 0, .plastic = true}));
+    const Genome back = mutated_by(delete_node, settings, child);
+    EXPECT_EQ(back.weights, genome.weights);
+}
+
+TEST(NeatPlastic, NewConnectionsArePlasticAtTheirRate) {
+    for (const float rate : {0.0F, 1.0F}) {
+        const Genome child = mutated_by(
+            add_connection, {.feed_forward = false, .plastic_rate = rate}, plastic_founder());
+        EXPECT_EQ(head_of(child).connections.back().plastic, rate > 0.0F);
+    }
+    const Genome toggled = mutated_by(toggle_plastic, {}, plastic_founder());
+    EXPECT_FALSE(head_of(toggled).connections[0].plastic);
+    RandomStream rng = neat_stream(0);
+    EXPECT_FALSE(toggle_plastic(rng, {}, neat_founder(neat_blueprint(2, 3)), 1).has_value());
+}
+
 TEST(NeatToggle, SwitchesOneConnection) {
     const Genome genome = neat_founder(neat_blueprint(3, 1));
     const Genome child = mutated_by(toggle_connection, {}, genome);
