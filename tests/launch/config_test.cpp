@@ -170,7 +170,17 @@ TEST(Schema, KnowsEveryFieldOfEveryLayer) {
         EXPECT_NO_THROW(validate(schema, config, Origins("layer"))) << layer.dump();
         const Schema::Keys keys =
             schema.keys(schema.root()["$defs"]["layer"], Json{{"type", type}});
-        EXPECT_EQ(keys.properties.size(), layer.size()) << type;
+        std::size_t found = 0;
+        for (const auto& [name, key] : keys.properties) {
+            if (layer.contains(name)) {
+                ++found;
+                continue;
+            }
+            // A field that came later is written where it is not as it was before.
+            nlohmann::json given = nlohmann::json{{"type", type}, {name, (*key)["default"]}};
+            EXPECT_EQ(Json(to_json(layer_from_json(given, "layer"))), layer) << type << name;
+        }
+        EXPECT_EQ(found, layer.size()) << type;
     }
 }
 
