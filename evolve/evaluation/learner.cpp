@@ -111,7 +111,7 @@ void check_learning(const LearningSettings& settings, const Task& task) {
     if (!settings.on() || task.learning() != nullptr) return;
     throw ConfigError(fmt::format(
         "learning.mode is {} (task {} has no samples to learn from by gradient) set it to \"off\", "
-        "or use a task of rows, such as table, dataset or xor",
+        "or use a task of rows, such as table, dataset or parity",
         learning_mode_names.at(static_cast<std::size_t>(settings.mode)), task.type()));
 }
 
