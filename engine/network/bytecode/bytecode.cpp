@@ -26,7 +26,7 @@ bool has_bytecode(const L& layer) {
                               inner.variant());
         });
     } else if constexpr (std::is_same_v<L, Neurons>) {
-        return std::ssize(layer.connections) <= NeuronTable::most_inputs;
+        return std::ssize(layer.connections) <= NeuronTable::input_limit;
     } else {
         return plain;
     }

@@ -88,7 +88,7 @@ class Records {
     void write(std::int64_t neuron) {
         const auto inputs = plan_.inputs(neuron);
         const auto& [activation, aggregation] = layer_.neurons[static_cast<std::size_t>(neuron)];
-        CAMBRIAN_ASSERT(std::ssize(inputs) <= NeuronTable::most_inputs);
+        CAMBRIAN_ASSERT(std::ssize(inputs) <= NeuronTable::input_limit);
         const bool plastic = layer_.plastic && std::ranges::any_of(inputs, [&](std::int64_t input) {
                                  return connection(input).plastic;
                              });

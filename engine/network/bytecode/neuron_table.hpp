@@ -30,7 +30,7 @@ class NeuronTable {
           words_(reinterpret_cast<const std::int32_t*>(&instruction + 1)) {}
 
     static constexpr std::int64_t head_words = 4;
-    static constexpr std::int64_t most_inputs = (1 << 16) - 1;
+    static constexpr std::int64_t input_limit = (1 << 16) - 1;
 
     [[nodiscard]] std::int64_t neurons() const { return words_[0]; }
     [[nodiscard]] std::int64_t state() const { return words_[1]; }

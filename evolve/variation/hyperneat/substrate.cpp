@@ -72,11 +72,11 @@ std::vector<SubstratePoint> spaced(const Sheet& sheet, std::vector<std::int64_t>
     std::int64_t count = 1;
     for (const std::int64_t length : shape) {
         count *= length;
-        if (count > Substrate::most_connections) {
+        if (count > Substrate::connection_limit) {
             throw ConfigError(
                 fmt::format("{}.shape has more than {} nodes (a layer may not be "
                             "larger) give fewer",
-                            sheet.key, Substrate::most_connections));
+                            sheet.key, Substrate::connection_limit));
         }
     }
     const std::vector<double> from = corner(sheet, sheet.layer.from, "from", -1.0);
@@ -189,12 +189,12 @@ void Substrate::check_size() const {
         const std::int64_t nodes =
             std::ssize(inputs()) + settings_.search.maximum_nodes + std::ssize(outputs());
         const std::int64_t squares = std::int64_t{1} << (2 * settings_.search.maximum_depth);
-        if (nodes * squares > most_evaluations) {
+        if (nodes * squares > evaluation_limit) {
             throw ConfigError(fmt::format(
                 "genome.substrate.search.maximum_depth is {} and maximum_nodes {} (up to {} nodes "
                 "would look at {} places each, and {} in all are allowed) lower one of them",
                 settings_.search.maximum_depth, settings_.search.maximum_nodes, nodes, squares,
-                most_evaluations));
+                evaluation_limit));
         }
         return;
     }
@@ -207,11 +207,11 @@ void Substrate::check_size() const {
             }
         }
     }
-    if (connections > most_connections) {
+    if (connections > connection_limit) {
         throw ConfigError(fmt::format(
             "genome.substrate has {} possible connections (at most {} are drawn) give its layers "
             "fewer nodes",
-            connections, most_connections));
+            connections, connection_limit));
     }
 }
 

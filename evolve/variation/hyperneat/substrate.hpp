@@ -19,8 +19,8 @@ class Substrate {
   public:
     /// Connections that a substrate of layers may have, and evaluations of a CPPN that a search may
     /// take: more is a mistake of a config.
-    static constexpr std::int64_t most_connections = std::int64_t{1} << 20U;
-    static constexpr std::int64_t most_evaluations = std::int64_t{1} << 26U;
+    static constexpr std::int64_t connection_limit = std::int64_t{1} << 20U;
+    static constexpr std::int64_t evaluation_limit = std::int64_t{1} << 26U;
 
     /// @param time whether networks see steps in order. Throws ConfigError that names the key.
     Substrate(SubstrateSettings settings, std::int64_t inputs, std::int64_t outputs, bool time);
