@@ -11,10 +11,11 @@ namespace cambrian::evolve {
 /// What one layer looks like to a comparison.
 struct LayerSignature {
     int slot = 0;  ///< Slot index; slots() for the head.
-    std::string type;
-    Hash128 structure;  ///< Hash of type, fields and activations.
+    std::string type{};
+    Hash128 structure{};  ///< Hash of type, fields and activations.
     bool enabled = true;
-    std::vector<float> direction;  ///< Weights divided by their norm; empty for weightless layers.
+    std::vector<float>
+        direction{};  ///< Weights divided by their norm; empty for weightless layers.
 };
 
 using Dna = std::vector<LayerSignature>;

@@ -21,7 +21,7 @@ struct TensorAxis {
 struct UnitGroup {
     int slot = 0;
     std::int64_t units = 0;
-    std::vector<TensorAxis> axes;
+    std::vector<TensorAxis> axes{};
 };
 
 /// The groups of a network, in the order of their slots: the units of dense layers, convolutions
