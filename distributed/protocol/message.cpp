@@ -1,5 +1,7 @@
 #include "cambrian/distributed/protocol/message.hpp"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <limits>
 #include <optional>
@@ -126,18 +128,24 @@ void write_species(ArchiveWriter& archive, std::span<const std::uint32_t> specie
     archive.write(std::span<const std::byte>(bytes));
 }
 
-void read_species(ArchiveReader& archive, std::size_t births, std::vector<std::uint32_t>& species) {
+/// A column with a number for each birth, or nothing where none was written.
+std::vector<std::uint64_t> read_births(ArchiveReader& archive, std::size_t births,
+                                       std::string_view what) {
     std::vector<std::byte> bytes;
     archive.read(bytes);
     if (bytes.empty()) {
-        return;
+        return {};
     }
     std::span<const std::byte> rest(bytes);
-    const auto column = unpack_column(rest, births);
+    auto column = unpack_column(rest, births);
     if (!column || !rest.empty()) {
-        archive.fail("the species are no column of its births");
+        archive.fail(fmt::format("the {} is no column of its births", what));
     }
-    for (const std::uint64_t number : *column) {
+    return *std::move(column);
+}
+
+void read_species(ArchiveReader& archive, std::size_t births, std::vector<std::uint32_t>& species) {
+    for (const std::uint64_t number : read_births(archive, births, "species")) {
         if (number > evolve::unmatched) {
             archive.fail("a birth is of a species that cannot be");
         }
@@ -156,17 +164,7 @@ void write_complexity(ArchiveWriter& archive, const std::vector<std::uint32_t>& 
 
 void read_complexity(ArchiveReader& archive, std::size_t births,
                      std::vector<std::uint32_t>& complexity) {
-    std::vector<std::byte> bytes;
-    archive.read(bytes);
-    if (bytes.empty()) {
-        return;
-    }
-    std::span<const std::byte> rest(bytes);
-    const auto column = unpack_column(rest, births);
-    if (!column || !rest.empty()) {
-        archive.fail("the complexity is no column of its births");
-    }
-    for (const std::uint64_t genes : *column) {
+    for (const std::uint64_t genes : read_births(archive, births, "complexity")) {
         if (genes > std::numeric_limits<std::uint32_t>::max()) {
             archive.fail("a birth has more genes than there can be");
         }

@@ -29,9 +29,9 @@ std::string write_neat(const TemporaryDirectory& directory) {
         "network": {"layers": [{"type": "neurons"}]}})");
 }
 
-void expect_refused(const TemporaryDirectory& directory, const std::vector<std::string>& settings,
-                    const std::string& text) {
-    std::vector<std::string> arguments{"evolve", write_neat(directory), "--dry-run"};
+void expect_config_refused(const std::string& config, const std::vector<std::string>& settings,
+                           const std::string& text) {
+    std::vector<std::string> arguments{"evolve", config, "--dry-run"};
     for (const std::string& setting : settings) {
         arguments.emplace_back("--set");
         arguments.push_back(setting);
@@ -39,6 +39,11 @@ void expect_refused(const TemporaryDirectory& directory, const std::vector<std::
     const Result result = run(arguments);
     EXPECT_EQ(result.code, 2) << text << "\n" << result.out;
     EXPECT_THAT(result.err, HasSubstr(text));
+}
+
+void expect_refused(const TemporaryDirectory& directory, const std::vector<std::string>& settings,
+                    const std::string& text) {
+    expect_config_refused(write_neat(directory), settings, text);
 }
 
 TEST(GenomeConfig, EvolvesAndReadsNeat) {
@@ -133,14 +138,7 @@ std::string write_hyperneat(const TemporaryDirectory& directory) {
 
 void expect_hyperneat_refused(const TemporaryDirectory& directory,
                               const std::vector<std::string>& settings, const std::string& text) {
-    std::vector<std::string> arguments{"evolve", write_hyperneat(directory), "--dry-run"};
-    for (const std::string& setting : settings) {
-        arguments.emplace_back("--set");
-        arguments.push_back(setting);
-    }
-    const Result result = run(arguments);
-    EXPECT_EQ(result.code, 2) << text << "\n" << result.out;
-    EXPECT_THAT(result.err, HasSubstr(text));
+    expect_config_refused(write_hyperneat(directory), settings, text);
 }
 
 TEST(GenomeConfig, EvolvesHyperneat) {
