@@ -80,9 +80,6 @@ class EliteStrategy final : public Strategy {
     [[nodiscard]] std::span<const Member> parents() const {
         return std::span(parent_pool_).first(std::min<std::size_t>(parents_, parent_pool_.size()));
     }
-    /// Leaves nobody where there was none better for long: even one of the old would outdo all
-    /// founders, and its children be the population again.
-    void restart_when_due(std::uint64_t told);
     void check_pool() const;
 
     std::uint64_t seed_;
@@ -97,8 +94,7 @@ class EliteStrategy final : public Strategy {
     RandomKey select_key_;
     std::uint64_t generation_ = 0;
     std::vector<Member> parent_pool_;  // best first; empty before the first valid score
-    double record_ = worst_fitness;    // the best since the last restart
-    std::uint64_t improved_ = 0;       // generation of that best, or of the restart
+    Restarts restarts_;
 };
 
 Decision EliteStrategy::decide(const Scores& scores, ThreadPool&) const {
@@ -108,29 +104,19 @@ Decision EliteStrategy::decide(const Scores& scores, ThreadPool&) const {
 
 std::unique_ptr<Strategy> EliteStrategy::apply(std::span<const std::byte> decision) const {
     auto next = std::make_unique<EliteStrategy>(*this);
-    next->parent_pool_.clear();
+    std::vector<Member>& pool = next->parent_pool_;
+    pool.clear();
     for (const Survivor& one : read_best(decision, pool_size_, size_, generation_)) {
-        next->parent_pool_.push_back(survivor(one.position, one.fitness));
+        pool.push_back(survivor(one.position, one.fitness));
     }
-    next->restart_when_due(generation_);
+    // Even one of the old would outdo all founders, and its children be the population again.
+    if (!pool.empty() &&
+        next->restarts_.due(pool.front().fitness, generation_, selection_.restart_after)) {
+        pool.clear();
+    }
     ++next->generation_;
     next->check_pool();
     return next;
-}
-
-void EliteStrategy::restart_when_due(std::uint64_t told) {
-    if (parent_pool_.empty()) {
-        return;
-    }
-    const double best = parent_pool_.front().fitness;
-    if (best > record_) {
-        record_ = best;
-        improved_ = told;
-    } else if (selection_.restart_after > 0 && told - improved_ >= selection_.restart_after) {
-        parent_pool_.clear();
-        record_ = worst_fitness;
-        improved_ = told;
-    }
 }
 
 std::unique_ptr<Strategy> EliteStrategy::receive(std::span<const Member> immigrants,
@@ -154,8 +140,8 @@ std::vector<std::byte> EliteStrategy::save() const {
     writer.write(ids_.offset);
     writer.write(ids_.stride);
     writer.write(generation_);
-    writer.write(record_);
-    writer.write(improved_);
+    writer.write(restarts_.record);
+    writer.write(restarts_.improved);
     write_members(writer, parent_pool_);
     return writer.take();
 }
@@ -198,8 +184,8 @@ std::unique_ptr<Strategy> EliteStrategy::load(std::span<const std::byte> bytes) 
         reader.fail("it was saved with another seed, population, selection or splice rate");
     }
     reader.read(other->generation_);
-    reader.read(other->record_);
-    reader.read(other->improved_);
+    reader.read(other->restarts_.record);
+    reader.read(other->restarts_.improved);
     other->parent_pool_ = read_members(reader, pool_size_);
     reader.finish();
     other->check_pool();

@@ -18,6 +18,18 @@ constexpr std::size_t survivor_bytes = 12;
 
 }  // namespace
 
+bool Restarts::due(double best, std::uint64_t generation, std::uint64_t after) {
+    if (best > record) {
+        *this = {best, generation};
+        return false;
+    }
+    if (after == 0 || generation - improved < after) {
+        return false;
+    }
+    *this = {worst_fitness, generation};
+    return true;
+}
+
 Decision decide_best(const Scores& scores, std::size_t count) {
     std::vector<Member> members;
     members.reserve(scores.size());

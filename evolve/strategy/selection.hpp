@@ -58,6 +58,15 @@ struct SelectedPlaces {
                                                   std::span<const Member> immigrants,
                                                   std::size_t most, bool extinct);
 
+/// When all give way to founders: there was no new best since then for so many generations.
+struct Restarts {
+    double record = worst_fitness;  ///< The best since the last restart.
+    std::uint64_t improved = 0;     ///< Generation of that best, or of the restart.
+
+    /// Notes the best of a generation; true where all give way. @param after 0: never.
+    [[nodiscard]] bool due(double best, std::uint64_t generation, std::uint64_t after);
+};
+
 void write_members(ArchiveWriter& writer, std::span<const Member> pool);
 /// Throws InputError for more than `most` of them.
 [[nodiscard]] std::vector<Member> read_members(ArchiveReader& reader, std::size_t most);

@@ -22,7 +22,7 @@ namespace cambrian::evolve {
 
 namespace {
 
-constexpr std::uint32_t species_format = 1;
+constexpr std::uint32_t species_format = 2;
 
 /// The births of a species in a generation, and what it is after them.
 struct Group {
@@ -53,12 +53,11 @@ class SpeciesStrategy final : public Strategy {
                 settings_.min_size, context.islands.count > 1 ? " of an island" : "", size_,
                 size_));
         }
-        if (selection_.parent_fraction > 0.0 || selection_.restart_after > 0) {
-            throw ConfigError(fmt::format(
-                "selection.{} is set (strategy.type \"species\" has species.{} in its place) leave "
-                "it out",
-                selection_.parent_fraction > 0.0 ? "parent_fraction" : "restart_after",
-                selection_.parent_fraction > 0.0 ? "survival" : "stagnation"));
+        if (selection_.parent_fraction > 0.0) {
+            throw ConfigError(
+                "selection.parent_fraction is set (strategy.type \"species\" has species.survival "
+                "in "
+                "its place) leave it out");
         }
         state_.threshold = settings_.threshold;
     }
@@ -110,6 +109,7 @@ class SpeciesStrategy final : public Strategy {
     RandomKey representative_key_;
     std::uint64_t generation_ = 0;
     SpeciesPopulation state_;
+    Restarts restarts_;
 };
 
 Birth SpeciesStrategy::birth(std::uint64_t position) const {
@@ -386,6 +386,12 @@ std::unique_ptr<Strategy> SpeciesStrategy::apply(std::span<const std::byte> byte
     }
     ++next->generation_;
     state.arrange(size_, generation_);
+    if (!state.pool.empty() &&
+        next->restarts_.due(std::ranges::max_element(state.pool, {}, &Member::fitness)->fitness,
+                            generation_, selection_.restart_after)) {
+        state.die_out();
+        state.threshold = settings_.threshold;
+    }
     return next;
 }
 
@@ -438,6 +444,8 @@ std::vector<std::byte> SpeciesStrategy::save() const {
     writer.write(ids_.stride);
     writer.write(settings_text());
     writer.write(generation_);
+    writer.write(restarts_.record);
+    writer.write(restarts_.improved);
     state_.write(writer);
     return writer.take();
 }
@@ -462,6 +470,8 @@ std::unique_ptr<Strategy> SpeciesStrategy::load(std::span<const std::byte> bytes
         reader.fail("it was saved with another seed, population, splice rate or other species");
     }
     reader.read(other->generation_);
+    reader.read(other->restarts_.record);
+    reader.read(other->restarts_.improved);
     other->state_.read(reader, size_);
     reader.finish();
     other->state_.arrange(size_, other->generation_ - 1);

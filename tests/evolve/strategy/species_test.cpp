@@ -21,11 +21,12 @@ using ::testing::ThrowsMessage;
 using Shared = std::shared_ptr<const Strategy>;
 
 Shared make(const SpeciesSettings& settings, std::uint64_t size = 10, float splice_rate = 0.5F,
-            const IslandSettings& islands = {}) {
+            const IslandSettings& islands = {}, const SelectionSettings& selection = {}) {
     return standard_strategies().make("species", {.seed = 1,
                                                   .population = {.size = size},
                                                   .splice_rate = splice_rate,
                                                   .islands = islands,
+                                                  .selection = selection,
                                                   .species = settings});
 }
 
@@ -192,6 +193,26 @@ TEST(SpeciesStrategy, WhereAllDieOutFoundersFollowOrTheRunEnds) {
     EXPECT_TRUE(after(make({}), none)->parent_pool().empty());
     EXPECT_THAT([&] { static_cast<void>(after(make({.extinction = Extinction::error}), none)); },
                 ThrowsMessage<Error>(HasSubstr("no birth has a valid fitness")));
+}
+
+TEST(SpeciesStrategy, ARestartBeginsWithFoundersAloneAndTheFirstThreshold) {
+    const Shared empty = make({.target = 2, .stagnation = 0}, 10, 0.5F, {}, {.restart_after = 2});
+    Shared subject = after(empty, founders());
+    subject = after(subject, faithful(*subject));
+    EXPECT_FALSE(subject->parent_pool().empty());
+    subject = after(subject, faithful(*subject));  // the second generation without a new best
+    EXPECT_TRUE(subject->parent_pool().empty());
+    EXPECT_EQ(subject->kinship()[0].threshold, SpeciesSettings{}.threshold);
+    EXPECT_EQ(subject->species().size(), 3U);  // for the log
+    for (std::uint64_t position = 0; position < 10; ++position) {
+        EXPECT_EQ(subject->birth(position).recipe, Recipe::sample);
+        EXPECT_EQ(subject->birth(position).id, 30 + position);
+    }
+    const Shared loaded = empty->load(subject->save());
+    EXPECT_EQ(loaded->digest(), subject->digest());
+    // Less than before the restart, and yet the best since then.
+    Scores scores = faithful(*loaded, 0.5);
+    EXPECT_FALSE(after(loaded, scores)->parent_pool().empty());
 }
 
 TEST(SpeciesStrategy, TheThresholdMovesTowardsTheTarget) {
