@@ -106,6 +106,12 @@ class Backend {
     virtual void download(const Buffer& buffer, std::int64_t first,
                           std::span<std::int32_t> values) = 0;
 
+    /// The elements of a buffer where they lie in memory of the host, as float or std::int32_t: to
+    /// be written there instead of uploaded. Empty where no buffer lies there. Not while a run is
+    /// pending.
+    [[nodiscard]] virtual std::span<float> reals_on_host(Buffer&) { return {}; }
+    [[nodiscard]] virtual std::span<std::int32_t> integers_on_host(Buffer&) { return {}; }
+
     /// Whether weights of individuals should lie here while they are inherited.
     [[nodiscard]] virtual bool inherits() const { return false; }
     /// Writes pieces of children, bit for bit as write_weights (engine/weights) does on the host.

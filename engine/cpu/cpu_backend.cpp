@@ -73,6 +73,13 @@ Element* elements_of(const CpuBuffer& buffer, std::int64_t first, std::size_t co
     return reinterpret_cast<Element*>(buffer.data()) + first;
 }
 
+template <class Element>
+std::span<Element> all_elements(Buffer& target) {
+    const auto& buffer = dynamic_cast<const CpuBuffer&>(target);
+    const auto count = static_cast<std::size_t>(buffer.elements());
+    return {elements_of<Element>(buffer, 0, count), count};
+}
+
 template <class Value>
 void write(Buffer& target, std::int64_t first, std::span<const Value> values) {
     const FloatGuard rules;
@@ -137,6 +144,15 @@ class CpuBackend : public Backend {
     void download(const Buffer& buffer, std::int64_t first,
                   std::span<std::int32_t> values) override {
         read(buffer, first, values);
+    }
+
+    [[nodiscard]] std::span<float> reals_on_host(Buffer& buffer) override {
+        CAMBRIAN_EXPECT(buffer.type() == ValueType::real);
+        return all_elements<float>(buffer);
+    }
+    [[nodiscard]] std::span<std::int32_t> integers_on_host(Buffer& buffer) override {
+        CAMBRIAN_EXPECT(buffer.type() == ValueType::integer);
+        return all_elements<std::int32_t>(buffer);
     }
 
     [[nodiscard]] ThreadPool& threads() override { return resources_.pool; }

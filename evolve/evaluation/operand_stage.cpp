@@ -22,6 +22,18 @@ GenomeStructure structure_of(const BytecodeBatch::Entry& entry) {
         .hash = entry.hash, .size_class = entry.size_class, .path = entry.path, .cost = entry.cost};
 }
 
+/// So many values of the backend's memory, or where it lends none, of one that grows.
+template <class Value>
+std::span<Value> room_for(std::int64_t words, std::span<Value> lent, std::vector<Value>& own) {
+    const auto count = static_cast<std::size_t>(words);
+    if (!lent.empty()) return lent.first(count);
+    if (own.size() < count) {
+        own.clear();  // Nothing of it is to be kept.
+        own.resize(count + count / 2);
+    }
+    return std::span(own).first(count);
+}
+
 }  // namespace
 
 std::span<const GenomeStructure> OperandStage::read(std::span<const Individual* const> individuals,
@@ -62,24 +74,16 @@ std::int64_t OperandStage::words(const Individual& individual,
 void OperandStage::upload(std::span<const Individual* const> individuals,
                           std::span<const std::uint32_t> order) {
     place(individuals, order);
-    write_bytecodes(individuals, order);
     pool_ = std::max(pool_, end_of_bytecodes_.weights);
-    Buffer& buffer = weight_buffer_.hold(
+    Buffer& weights = weight_buffer_.hold(
         backend_, bytecodes_ > 0 ? std::max(pool_, weight_words_) : weight_words_);
-    if (bytecodes_ > 0)
-        backend_.upload(buffer, 0,
-                        std::span<const float>(packed_).first(
-                            static_cast<std::size_t>(end_of_bytecodes_.weights)));
-    upload_graphs(individuals, order, buffer);
-    const std::int64_t bytecode_words = end_of_bytecodes_.activations;
     Buffer& words = activation_buffer_.hold(
-        backend_, bytecode_words + static_cast<std::int64_t>(activations_.size()));
-    if (bytecodes_ > 0)
-        backend_.upload(words, 0,
-                        std::span<const std::int32_t>(bytecode_words_)
-                            .first(static_cast<std::size_t>(bytecode_words)));
+        backend_, end_of_bytecodes_.activations + static_cast<std::int64_t>(activations_.size()));
+    if (bytecodes_ > 0) upload_bytecodes(individuals, order, weights, words);
+    upload_graphs(individuals, order, weights);
     if (bytecodes_ == order.size()) return;
-    backend_.upload(words, bytecode_words, std::span<const std::int32_t>(activations_));
+    backend_.upload(words, end_of_bytecodes_.activations,
+                    std::span<const std::int32_t>(activations_));
     backend_.upload(enabled_buffer_.hold(backend_, static_cast<std::int64_t>(enabled_.size())), 0,
                     std::span<const std::int32_t>(enabled_));
 }
@@ -143,37 +147,41 @@ void OperandStage::place_graph(const Structure::GraphForm& form) {
     append(enabled_, form.enabled);
 }
 
-void OperandStage::write_bytecodes(std::span<const Individual* const> individuals,
-                                   std::span<const std::uint32_t> order) {
-    if (bytecodes_ == 0) return;
-    const auto words = static_cast<std::size_t>(end_of_bytecodes_.activations);
-    const auto weights = static_cast<std::size_t>(end_of_bytecodes_.weights);
-    if (bytecode_words_.size() < words) bytecode_words_.resize(words);
-    if (packed_.size() < weights) packed_.resize(weights);
+/// Written where the backend reads them, else here and uploaded.
+void OperandStage::upload_bytecodes(std::span<const Individual* const> individuals,
+                                    std::span<const std::uint32_t> order, Buffer& weights,
+                                    Buffer& words) {
+    const std::span<float> own_weights = backend_.reals_on_host(weights);
+    const std::span<std::int32_t> own_words = backend_.integers_on_host(words);
+    const std::span<float> packed = room_for(end_of_bytecodes_.weights, own_weights, packed_);
+    const std::span<std::int32_t> bytecodes =
+        room_for(end_of_bytecodes_.activations, own_words, bytecode_words_);
     const std::size_t items = (bytecodes_ + at_once - 1) / at_once;
     threads_.for_each(static_cast<std::int64_t>(items), [&](std::int64_t item, int) {
         const std::size_t first = static_cast<std::size_t>(item) * at_once;
         for (std::size_t i = first; i < std::min(first + at_once, bytecodes_); ++i)
-            write_bytecode(*individuals[order[i]], order, i);
+            write_bytecode(*individuals[order[i]], order, i, packed, bytecodes);
     });
+    if (own_weights.empty()) backend_.upload(weights, 0, std::span<const float>(packed));
+    if (own_words.empty()) backend_.upload(words, 0, std::span<const std::int32_t>(bytecodes));
 }
 
 void OperandStage::write_bytecode(const Individual& individual,
-                                  std::span<const std::uint32_t> order, std::size_t position) {
+                                  std::span<const std::uint32_t> order, std::size_t position,
+                                  std::span<float> packed,
+                                  std::span<std::int32_t> bytecodes) const {
     const std::uint32_t index = order[position];
     const GenomeStructure& structure = structures_[index];
     const Place& place = places_[position];
+    const auto words =
+        static_cast<std::size_t>(bytecode_batch_.capacity(structure.size_class).words);
     bytecode_batch_.write_bytecode(
         index, place.weights,
-        std::span(bytecode_words_)
-            .subspan(
-                static_cast<std::size_t>(place.activations),
-                static_cast<std::size_t>(bytecode_batch_.capacity(structure.size_class).words)));
+        bytecodes.subspan(static_cast<std::size_t>(place.activations), words));
     if (repeats(order, position)) return;
-    bytecode_batch_.pack_weights(
-        index, individual.weights,
-        std::span(packed_).subspan(static_cast<std::size_t>(place.weights),
-                                   static_cast<std::size_t>(structure.cost)));
+    bytecode_batch_.pack_weights(index, individual.weights,
+                                 packed.subspan(static_cast<std::size_t>(place.weights),
+                                                static_cast<std::size_t>(structure.cost)));
 }
 
 void OperandStage::bind(std::size_t position, bool interpreted,

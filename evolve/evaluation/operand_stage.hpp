@@ -72,10 +72,11 @@ class OperandStage {
     void place_graph(const Structure::GraphForm& form);
     void upload_graphs(std::span<const Individual* const> individuals,
                        std::span<const std::uint32_t> order, Buffer& buffer);
-    void write_bytecodes(std::span<const Individual* const> individuals,
-                         std::span<const std::uint32_t> order);
+    void upload_bytecodes(std::span<const Individual* const> individuals,
+                          std::span<const std::uint32_t> order, Buffer& weights, Buffer& words);
     void write_bytecode(const Individual& individual, std::span<const std::uint32_t> order,
-                        std::size_t position);
+                        std::size_t position, std::span<float> packed,
+                        std::span<std::int32_t> bytecodes) const;
 
     Backend& backend_;
     Family family_;
@@ -89,7 +90,8 @@ class OperandStage {
     std::int64_t weight_words_ = 0;          ///< Of a wave.
     std::vector<std::int32_t> activations_;  ///< Of graphs; they lie after the bytecodes.
     std::vector<std::int32_t> enabled_;
-    /// Only grow: what they held is written over, or lies after what a bytecode reads.
+    /// Where the backend lends no memory. Only grow: what they held is written over, or lies after
+    /// what a bytecode reads.
     std::vector<std::int32_t> bytecode_words_;
     std::vector<float> packed_;
     std::vector<WeightTask> tasks_;  ///< Copies of weights that lie on the backend.
