@@ -108,7 +108,8 @@ CAMBRIAN_ELEMENTARY(even_fraction)(uint bits, int half_exponent) {
     return bits_to_float((bits & magnitude_mask) - (uint(half_exponent) << 24));
 }
 
-CAMBRIAN_ELEMENTARY(sqrt)(float x) {
+// sqrt x for a positive normal x.
+CAMBRIAN_ELEMENTARY(sqrt_inside)(float x) {
     uint bits = float_to_bits(x);
     int half_exponent = (int((bits & magnitude_mask) >> 23) - 127) >> 1;
     CAMBRIAN_PRECISE float fraction = CAMBRIAN_CALL(even_fraction)(bits, half_exponent);
@@ -120,9 +121,14 @@ CAMBRIAN_ELEMENTARY(sqrt)(float x) {
     CAMBRIAN_PRECISE float remainder_1 = remainder_0 - 2.0F * high * low;
     CAMBRIAN_PRECISE float remainder_2 = remainder_1 - low * low;
     CAMBRIAN_PRECISE float corrected = root + remainder_2 * (0.5F * inverse);
-    uint scaled = float_to_bits(corrected) + (uint(half_exponent) << 23);
+    return bits_to_float(float_to_bits(corrected) + (uint(half_exponent) << 23));
+}
+
+CAMBRIAN_ELEMENTARY(sqrt)(float x) {
+    uint bits = float_to_bits(x);
+    uint inside = float_to_bits(CAMBRIAN_CALL(sqrt_inside)(x));
     uint signed_zero = bits & sign_mask;
-    uint finite = (bits & exponent_mask) == 0U ? signed_zero : scaled;
+    uint finite = (bits & exponent_mask) == 0U ? signed_zero : inside;
     uint with_infinity = bits == exponent_mask ? exponent_mask : finite;
     uint of_negative = bits >= least_negative ? not_a_number_bits : with_infinity;
     return bits_to_float(bits - least_not_a_number < fraction_mask ? not_a_number_bits : of_negative);

@@ -5,6 +5,7 @@
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/elementary.hpp"
 #include "cambrian/engine/core/hash.hpp"
+#include "cambrian/engine/core/simd/word_lanes.hpp"
 
 namespace cambrian {
 
@@ -44,38 +45,7 @@ constexpr std::size_t run_blocks = 64;
 using Words = std::array<std::array<std::uint32_t, run_blocks>, 4>;
 using Values = std::array<std::array<float, run_blocks>, 4>;
 
-/// philox_block for blocks in a row. Words lie in lanes of 64 bits, in which their products are;
-/// what a lane has beyond its word is never read.
-[[gnu::always_inline]] inline void philox_run(Words& words, std::size_t blocks,
-                                              std::uint64_t first_block, std::uint64_t id,
-                                              std::uint64_t key) {
-    std::array<std::array<std::uint64_t, rounds>, 2> keys;
-    for (std::size_t round = 0; round < rounds; ++round) {
-        keys[0][round] = low_word(key) + static_cast<std::uint32_t>(round) * weyl_0;
-        keys[1][round] = high_word(key) + static_cast<std::uint32_t>(round) * weyl_1;
-    }
-    for (std::size_t i = 0; i < blocks; ++i) {
-        const std::uint64_t block = first_block + i;
-        std::uint64_t c0 = block;
-        std::uint64_t c1 = block >> 32U;
-        std::uint64_t c2 = id;
-        std::uint64_t c3 = id >> 32U;
-        for (std::size_t round = 0; round < rounds; ++round) {
-            const std::uint64_t product_0 = std::uint64_t{multiplier_0} * low_word(c0);
-            const std::uint64_t product_1 = std::uint64_t{multiplier_1} * low_word(c2);
-            c0 = (product_1 >> 32U) ^ c1 ^ keys[0][round];
-            c1 = product_1;
-            c2 = (product_0 >> 32U) ^ c3 ^ keys[1][round];
-            c3 = product_0;
-        }
-        words[0][i] = low_word(c0);
-        words[1][i] = low_word(c1);
-        words[2][i] = low_word(c2);
-        words[3][i] = low_word(c3);
-    }
-}
-
-/// The same in lanes of 32 bits: faster for few blocks.
+/// philox_block for blocks in a row, in lanes of 32 bits: faster for few of them.
 void philox_few(Words& words, std::size_t blocks, std::uint64_t first_block, std::uint64_t id,
                 std::uint64_t key) {
     for (std::size_t i = 0; i < blocks; ++i) {
@@ -96,14 +66,37 @@ void philox_few(Words& words, std::size_t blocks, std::uint64_t first_block, std
     }
 }
 
+namespace narrow {
+using Lanes = cpu::WordLanes;
+#define CAMBRIAN_TARGET
+#include "cambrian/engine/core/simd/philox_run.inl"
+#undef CAMBRIAN_TARGET
+}  // namespace narrow
+
+#ifdef __x86_64__
+namespace wide {
+using Lanes = cpu::WideWordLanes;
+#define CAMBRIAN_TARGET [[gnu::target("avx512f")]]
+#include "cambrian/engine/core/simd/philox_run.inl"
+#undef CAMBRIAN_TARGET
+}  // namespace wide
+#endif
+
 struct NormalPair {
     float cosine;
     float sine;
 };
 
-[[gnu::always_inline]] inline NormalPair normal_pair(std::uint32_t first, std::uint32_t second) {
+// In three steps, for whoever takes many pairs: the chain of operations of a pair is too long for a
+// processor to have enough pairs in flight.
+[[gnu::always_inline]] inline float squared_radius(std::uint32_t first) {
     const float open = 1.0F - uniform_from_bits(first);
-    const float radius = elementary::sqrt(0.0F - 2.0F * elementary::log_inside(open));
+    return 0.0F - 2.0F * elementary::log_inside(open);
+}
+[[gnu::always_inline]] inline float radius_of(float square) {
+    return square > 0.0F ? elementary::sqrt_inside(square) : 0.0F;
+}
+[[gnu::always_inline]] inline NormalPair turned(float radius, std::uint32_t second) {
     const float turn = uniform_from_bits(second);
     return {radius * elementary::sin_of_turn(turn, 1U), radius * elementary::sin_of_turn(turn, 0U)};
 }
@@ -122,8 +115,11 @@ enum class Distribution : std::uint8_t { uniform, normal };
         return;
     }
     for (std::size_t pair = 0; pair < 4; pair += 2) {
+        std::array<float, run_blocks> radius;
+        for (std::size_t i = 0; i < blocks; ++i) radius[i] = squared_radius(words[pair][i]);
+        for (std::size_t i = 0; i < blocks; ++i) radius[i] = radius_of(radius[i]);
         for (std::size_t i = 0; i < blocks; ++i) {
-            const NormalPair normals = normal_pair(words[pair][i], words[pair + 1][i]);
+            const NormalPair normals = turned(radius[i], words[pair + 1][i]);
             values[pair][i] = normals.cosine;
             values[pair + 1][i] = normals.sine;
         }
@@ -149,15 +145,17 @@ void fill_short(Distribution distribution, std::span<float> out, std::uint64_t f
     }
 }
 
+/// @param run_of philox_run of one width.
+template <class RunOf>
 [[gnu::always_inline]] inline void fill_all(Distribution distribution, std::span<float> out,
                                             std::uint64_t first_block, std::uint64_t id,
-                                            std::uint64_t key) {
+                                            std::uint64_t key, RunOf run_of) {
     constexpr std::size_t run = 4 * run_blocks;
     Words words;
     Values values;
     std::size_t done = 0;
     for (; done + run <= out.size(); done += run) {
-        philox_run(words, run_blocks, first_block + done / 4, id, key);
+        run_of(words, first_block + done / 4, id, key);
         convert_run(distribution, values, words, run_blocks);
         for (std::size_t i = 0; i < run_blocks; ++i) {
             for (std::size_t word = 0; word < 4; ++word) {
@@ -175,7 +173,7 @@ using Fill = void (*)(Distribution distribution, std::span<float> out, std::uint
 
 void fill_plain(Distribution distribution, std::span<float> out, std::uint64_t first_block,
                 std::uint64_t id, std::uint64_t key) {
-    fill_all(distribution, out, first_block, id, key);
+    fill_all(distribution, out, first_block, id, key, narrow::philox_run);
 }
 
 #ifdef __x86_64__
@@ -183,7 +181,7 @@ void fill_plain(Distribution distribution, std::span<float> out, std::uint64_t f
 [[gnu::target("avx512f")]] void fill_wide(Distribution distribution, std::span<float> out,
                                           std::uint64_t first_block, std::uint64_t id,
                                           std::uint64_t key) {
-    fill_all(distribution, out, first_block, id, key);
+    fill_all(distribution, out, first_block, id, key, wide::philox_run);
 }
 #endif
 
@@ -266,7 +264,7 @@ std::uint32_t RandomStream::index(std::uint32_t count) {
 float RandomStream::normal() {
     const std::uint32_t first = bits();
     const std::uint32_t second = bits();
-    return normal_pair(first, second).cosine;
+    return turned(radius_of(squared_radius(first)), second).cosine;
 }
 
 void RandomStream::fill_uniform(std::span<float> values) {
