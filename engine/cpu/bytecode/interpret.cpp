@@ -9,6 +9,11 @@ namespace cambrian::cpu {
 
 namespace {
 
+/// Words of wide_rows rows beyond which they leave the cache between two uses.
+constexpr std::int64_t wide_memory = 256;
+/// Of rows that all networks have in common, for which a copy in another order is worth its memory.
+constexpr std::int64_t shared_words = std::int64_t{1} << 20;
+
 /// One individual after another, each with its own bytecode; the dead ones of a rollout are left
 /// out.
 class InterpretKernel : public Kernel {
@@ -30,16 +35,25 @@ class InterpretKernel : public Kernel {
                          .state = context.operand(3).shape[-1],
                          .memory = interpret.memory};
         count_ = rows.elements() / rows[-1];
-        const std::int64_t words = interpret.memory * max_lanes;
-        memory_ = context.owner.scratch(3 * words);
-        staging_ = memory_;
+        run_.rows = count_ >= wide_rows && interpret.memory <= wide_memory ? wide_rows : max_lanes;
+        const std::int64_t words = interpret.memory * run_.rows;
+        shares_words_ =
+            run_.rows >= wide_rows && rows_.stride == 0 && rows.elements() <= shared_words;
+        memory_ = context.owner.scratch(3 * words + (shares_words_ ? rows.elements() : 0));
+        staging_ = words_ = memory_;
         staging_.offset += words;
+        words_.offset += 3 * words;
     }
 
     void run(Frame& frame, std::int64_t count) const override {
         BytecodeRun run = run_;
         run.memory = frame.at<float>(memory_);
         run.staging = frame.at<float>(staging_);
+        if (shares_words_ && count > 1) {
+            auto* const words = frame.at<float>(words_);
+            write_words(frame.at<float>(rows_), count_, run_.inputs, words);
+            run.words = words;
+        }
         const std::int64_t state_words = count_ * run_.capacity.state;
         for (std::int64_t i = 0; i < count; ++i) {
             float* const outputs = frame.at<float>(outputs_) + i * outputs_.stride;
@@ -58,8 +72,9 @@ class InterpretKernel : public Kernel {
     }
 
   private:
-    BufferView bytecode_, weights_, rows_, state_, outputs_, new_state_, memory_, staging_;
+    BufferView bytecode_, weights_, rows_, state_, outputs_, new_state_, memory_, staging_, words_;
     bool per_individual_;
+    bool shares_words_ = false;
     BytecodeRun run_;
     std::int64_t count_ = 0;
 };

@@ -7,7 +7,8 @@
 
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/elementary.hpp"
-#include "cambrian/engine/core/simd/lanes.hpp"
+#include "cambrian/engine/cpu/bytecode/row_products.hpp"
+#include "cambrian/engine/cpu/bytecode/row_words.hpp"
 #include "cambrian/engine/cpu/kernels/rows.hpp"
 #include "cambrian/engine/network/bytecode/bytecode_table.hpp"
 #include "cambrian/engine/network/bytecode/neuron_table.hpp"
@@ -15,175 +16,9 @@
 namespace cambrian::cpu {
 namespace {
 
-constexpr std::int64_t block = 4;
+using namespace bytecode;
+
 constexpr auto tanh_code = static_cast<std::int32_t>(Activation::tanh);
-
-template <int width, class Element>
-struct VectorOf {
-    using Type [[gnu::vector_size(width * sizeof(Element))]] = Element;
-};
-template <class Element>
-struct VectorOf<1, Element> {
-    using Type = Element;
-};
-template <int width>
-using Vector = typename VectorOf<width, float>::Type;
-template <int width>
-using Mask = typename VectorOf<width, std::int32_t>::Type;
-
-template <int width>
-Vector<width> load(const float* from) {
-    Vector<width> vector;
-    std::memcpy(&vector, from, sizeof(vector));
-    return vector;
-}
-template <int width>
-void store(float* to, const Vector<width>& vector) {
-    std::memcpy(to, &vector, sizeof(vector));
-}
-/// A function of a number, of every lane.
-template <int width, class Function>
-Vector<width> each_lane(const Vector<width>& vector, Function function) {
-    float lane[static_cast<std::size_t>(width)];
-    store<width>(lane, vector);
-    for (float& value : lane) value = function(value);
-    return load<width>(lane);
-}
-
-/// The state of a network's rows, `stride` words from one to the next.
-struct RowState {
-    float* first = nullptr;
-    std::int64_t stride = 0;
-};
-
-/// Words of up to `lanes` rows of one network, the rows of a word side by side and the words
-/// without a gap, so that elementwise work has no idle lanes. A vector load sees the rows of the
-/// next word in the lanes that are left over; a vector store spills into it, which is why words are
-/// stored in ascending order and the last one is blended. All rows share a weight.
-template <int lanes>
-class RowsOfOne {
-  public:
-    using Vector = cpu::Vector<lanes>;
-    using State = RowState;
-    static constexpr int width = lanes;
-
-    explicit RowsOfOne(std::int64_t rows) : rows_(rows) {
-        if constexpr (lanes > 1)
-            for (int lane = 0; lane < lanes; ++lane) own_[lane] = lane < rows ? -1 : 0;
-    }
-    /// Numbers of a word, and the vectors they are read in.
-    [[nodiscard]] std::int64_t size() const { return rows_; }
-    [[nodiscard]] static constexpr std::int64_t vectors() { return 1; }
-    [[nodiscard]] static const float* weights(const float* all, std::int64_t first) {
-        return all + first;
-    }
-    [[nodiscard]] static float weight(const float* weights, std::int64_t i) { return weights[i]; }
-    /// The weight of number `number` of a word.
-    [[nodiscard]] static float weight_of(const float* weights, std::int64_t i, std::int64_t) {
-        return weights[i];
-    }
-
-    [[nodiscard]] Vector at(const float* words, std::int64_t i, std::int64_t = 0) const {
-        return load<lanes>(words + i * rows_);
-    }
-    /// Stores a word that a later one follows.
-    void put(float* words, std::int64_t i, const Vector& value) const {
-        store<lanes>(words + i * rows_, value);
-    }
-    void put_last(float* words, std::int64_t i, const Vector& value) const {
-        if constexpr (lanes == 1)
-            put(words, i, value);
-        else
-            put(words, i, own_ ? value : at(words, i));
-    }
-    /// words[i] = function(i, vector) for i < count; function may read word i of the same words.
-    template <class Function>
-    void fill(float* words, std::int64_t count, Function function) const {
-        Vector value = function(std::int64_t{0}, std::int64_t{0});
-        for (std::int64_t i = 0; i + 1 < count; ++i) {
-            const Vector next = function(i + 1, std::int64_t{0});
-            put(words, i, value);
-            value = next;
-        }
-        put_last(words, count - 1, value);
-    }
-    void load_state(const State& state, std::int64_t first, std::int64_t count, float* to) const {
-        for (std::int64_t row = 0; row < rows_; ++row) {
-            const float* const from = state.first + row * state.stride + first;
-            for (std::int64_t i = 0; i < count; ++i) to[i * rows_ + row] = from[i];
-        }
-    }
-    void save_state(const float* from, std::int64_t first, std::int64_t count,
-                    const State& state) const {
-        for (std::int64_t row = 0; row < rows_; ++row) {
-            float* const to = state.first + row * state.stride + first;
-            for (std::int64_t i = 0; i < count; ++i) to[i] = from[i * rows_ + row];
-        }
-    }
-
-  private:
-    std::int64_t rows_;
-    Mask<lanes> own_{};
-};
-
-/// Words of `rows` rows of networks side by side: row after row, in each the networks. A weight is
-/// a vector, one of each network.
-template <std::size_t row_count>
-class RowsOfMany {
-  public:
-    using Vector = cpu::Vector<max_lanes>;
-    using State = StateColumns;
-    static constexpr int width = max_lanes;
-    static constexpr auto rows = static_cast<std::int64_t>(row_count);
-
-    /// @param networks that there are; the lanes after them are computed and not kept.
-    explicit RowsOfMany(std::int64_t networks) : networks_(networks) {}
-    [[nodiscard]] static constexpr std::int64_t size() { return rows * max_lanes; }
-    [[nodiscard]] static constexpr std::int64_t vectors() { return rows; }
-    [[nodiscard]] static const float* weights(const float* all, std::int64_t first) {
-        return all + first * max_lanes;
-    }
-    [[nodiscard]] static Vector weight(const float* weights, std::int64_t i) {
-        return load<max_lanes>(weights + i * max_lanes);
-    }
-    [[nodiscard]] static float weight_of(const float* weights, std::int64_t i,
-                                         std::int64_t number) {
-        return weights[i * max_lanes + number % max_lanes];
-    }
-
-    [[nodiscard]] static Vector at(const float* words, std::int64_t i, std::int64_t row) {
-        return load<max_lanes>(words + (i * rows + row) * max_lanes);
-    }
-    static void put(float* words, std::int64_t i, std::int64_t row, const Vector& value) {
-        store<max_lanes>(words + (i * rows + row) * max_lanes, value);
-    }
-    template <class Function>
-    static void fill(float* words, std::int64_t count, Function function) {
-        for (std::int64_t i = 0; i < count; ++i)
-            for (std::int64_t row = 0; row < rows; ++row) put(words, i, row, function(i, row));
-    }
-    static void load_state(const State& state, std::int64_t first, std::int64_t count, float* to) {
-        for (std::int64_t i = 0; i < count; ++i)
-            for (std::int64_t row = 0; row < rows; ++row)
-                put(to, i, row, load<max_lanes>(state.at(row, first + i)));
-    }
-    void save_state(const float* from, std::int64_t first, std::int64_t count,
-                    const State& state) const {
-        for (std::int64_t i = 0; i < count; ++i)
-            for (std::int64_t row = 0; row < rows; ++row)
-                keep(at(from, i, row), state.at(row, first + i));
-    }
-    /// Writes the numbers of the networks there are.
-    void keep(const Vector& value, float* to) const {
-        if (networks_ == max_lanes)
-            store<max_lanes>(to, value);
-        else
-            std::memcpy(to, &value, static_cast<std::size_t>(networks_) * sizeof(float));
-    }
-
-  private:
-    std::int64_t networks_;
-};
 
 /// function(0) + function(1) + .. from the first to the last.
 template <class Function>
@@ -191,107 +26,6 @@ auto ordered_sum(std::int64_t count, Function function) {
     auto total = function(std::int64_t{0});
     for (std::int64_t i = 1; i < count; ++i) total = total + function(i);
     return total;
-}
-
-/// `blocks` blocks of four outputs: to[output] = 0 + Σ_k x[k] w[k] for every row, in ascending k,
-/// plus the bias after the weights of the block. Blocks are `stride` words apart.
-template <int lanes, int blocks, bool bias>
-void product_tile(const RowsOfOne<lanes>& words, const float* x, const float* weights,
-                  std::int64_t stride, std::int64_t in, float* to) {
-    if constexpr (lanes == 1) {
-        // A single row: the four outputs of a block are the lanes.
-        Vector<4> sums[static_cast<std::size_t>(blocks)]{};
-        for (std::int64_t k = 0; k < in; ++k)
-            for (std::int64_t b = 0; b < blocks; ++b)
-                sums[b] = sums[b] + load<4>(weights + b * stride + block * k) * x[k];
-        for (std::int64_t b = 0; b < blocks; ++b) {
-            if constexpr (bias) sums[b] = sums[b] + load<4>(weights + b * stride + block * in);
-            store<4>(to + block * b, sums[b]);
-        }
-    } else {
-        Vector<lanes> sums[static_cast<std::size_t>(blocks)][block]{};
-        for (std::int64_t k = 0; k < in; ++k) {
-            const Vector<lanes> value = words.at(x, k);
-            for (std::int64_t b = 0; b < blocks; ++b)
-                for (std::int64_t j = 0; j < block; ++j)
-                    sums[b][j] = sums[b][j] + value * weights[b * stride + block * k + j];
-        }
-        for (std::int64_t b = 0; b < blocks; ++b)
-            for (std::int64_t j = 0; j < block; ++j) {
-                if constexpr (bias) sums[b][j] = sums[b][j] + weights[b * stride + block * in + j];
-                if (b + 1 == blocks && j + 1 == block)
-                    words.put_last(to, block * b + j, sums[b][j]);
-                else
-                    words.put(to, block * b + j, sums[b][j]);
-            }
-    }
-}
-
-template <bool bias, int lanes>
-void product(const RowsOfOne<lanes>& words, const float* x, const float* weights,
-             std::int64_t stride, std::int64_t in, std::int64_t out, float* to) {
-    // As many chains of additions as registers hold: a chain alone waits for itself.
-    constexpr int tile = lanes == 1 ? 4 : 2;
-    std::int64_t blocks = (out + block - 1) / block;
-    for (; blocks >= tile; blocks -= tile) {
-        product_tile<lanes, tile, bias>(words, x, weights, stride, in, to);
-        weights += tile * stride;
-        to += tile * block * words.size();
-    }
-    for (; blocks > 0; --blocks) {
-        product_tile<lanes, 1, bias>(words, x, weights, stride, in, to);
-        weights += stride;
-        to += block * words.size();
-    }
-}
-
-/// The same sums of `outputs` outputs of one block for all rows of many networks: a vector of
-/// weights serves every row.
-template <std::size_t outputs, bool bias, std::size_t rows>
-void product_tile(const RowsOfMany<rows>&, const float* x, const float* weights, std::int64_t in,
-                  float* to) {
-    using Words = RowsOfMany<rows>;
-    Vector<max_lanes> sums[outputs][rows];
-    unrolled<outputs * rows>([&](auto i) __attribute__((always_inline)) {
-        sums[i / rows][i % rows] = Vector<max_lanes>{};
-    });
-    for (std::int64_t k = 0; k < in; ++k) {
-        Vector<max_lanes> own[outputs];
-        unrolled<outputs>([&](auto j) __attribute__((always_inline)) {
-            own[j] = Words::weight(weights, block * k + static_cast<std::int64_t>(j.value));
-        });
-        unrolled<rows>([&](auto row) __attribute__((always_inline)) {
-            const Vector<max_lanes> value = Words::at(x, k, static_cast<std::int64_t>(row.value));
-            unrolled<outputs>([&](auto j) __attribute__((always_inline)) {
-                sums[j][row] = sums[j][row] + value * own[j];
-            });
-        });
-    }
-    unrolled<outputs>([&](auto j) __attribute__((always_inline)) {
-        constexpr auto output = static_cast<std::int64_t>(decltype(j)::value);
-        unrolled<rows>([&](auto row) __attribute__((always_inline)) {
-            if constexpr (bias)
-                sums[j][row] = sums[j][row] + Words::weight(weights, block * in + output);
-            Words::put(to, output, static_cast<std::int64_t>(row.value), sums[j][row]);
-        });
-    });
-}
-
-template <bool bias, std::size_t rows>
-void product(const RowsOfMany<rows>& words, const float* x, const float* weights,
-             std::int64_t stride, std::int64_t in, std::int64_t out, float* to) {
-    // What sums leave of the registers holds the operands.
-    constexpr std::size_t tile = rows <= 2 ? 4 : 2;
-    constexpr auto step = static_cast<std::int64_t>(tile);
-    for (std::int64_t first = 0; first < out; first += block) {
-        const std::int64_t end = std::min(out - first, block);
-        std::int64_t j = 0;
-        const auto tile_at = [&] { return weights + j * max_lanes; };
-        for (; j + step <= end; j += step, to += step * words.size())
-            product_tile<tile, bias>(words, x, tile_at(), in, to);
-        for (; j < end; ++j, to += words.size()) product_tile<1, bias>(words, x, tile_at(), in, to);
-        weights += stride * max_lanes;
-    }
 }
 
 /// Some rows on their way through a bytecode.
@@ -314,6 +48,7 @@ class Chunk {
     using Row = typename Words::Vector;
     static constexpr int lanes = Words::width;
     static constexpr auto vectors = static_cast<std::size_t>(Words::vectors());
+    static constexpr auto tile = static_cast<std::size_t>(vectors_at_once<Words>);
 
     [[nodiscard]] const float* weights(const Instruction& instruction) const {
         return Words::weights(run_.weights, instruction.weights - run_.first_weight);
@@ -480,56 +215,61 @@ class Chunk {
         return inputs.changes[i] == inputs.fixed ? inherited
                                                  : inherited + at(inputs.changes[i])[number];
     }
-    /// join(total, term) over the inputs, of all vectors of a word.
+    /// join(total, term) over the inputs, of a tile of vectors.
     template <class Inputs, class Join>
-    void fold(const Inputs& inputs, Row* total, Join join) const {
-        for (std::size_t v = 0; v < vectors; ++v)
-            total[v] = term(inputs, 0, static_cast<std::int64_t>(v));
+    void fold(const Inputs& inputs, std::int64_t first, Row* total, Join join) const {
+        const auto of = [&](std::int64_t i, std::size_t v) {
+            return term(inputs, i, first + static_cast<std::int64_t>(v));
+        };
+        for (std::size_t v = 0; v < tile; ++v) total[v] = of(0, v);
         for (std::int64_t i = 1; i < inputs.count; ++i)
-            for (std::size_t v = 0; v < vectors; ++v)
-                total[v] = join(total[v], term(inputs, i, static_cast<std::int64_t>(v)));
+            for (std::size_t v = 0; v < tile; ++v) total[v] = join(total[v], of(i, v));
     }
     template <class Inputs>
-    void sum_of(const Inputs& inputs, Row* total) const {
-        fold(inputs, total, [](const Row& all, const Row& one) { return all + one; });
+    void sum_of(const Inputs& inputs, std::int64_t first, Row* total) const {
+        fold(inputs, first, total, [](const Row& all, const Row& one) { return all + one; });
     }
     template <class Inputs>
-    void product_of(const Inputs& inputs, Row* total) const {
-        fold(inputs, total, [](const Row& all, const Row& one) { return all * one; });
+    void product_of(const Inputs& inputs, std::int64_t first, Row* total) const {
+        fold(inputs, first, total, [](const Row& all, const Row& one) { return all * one; });
     }
     template <class Inputs>
-    void max_of(const Inputs& inputs, Row* total) const {
-        fold(inputs, total, [](const Row& all, const Row& one) { return one > all ? one : all; });
+    void max_of(const Inputs& inputs, std::int64_t first, Row* total) const {
+        fold(inputs, first, total,
+             [](const Row& all, const Row& one) { return one > all ? one : all; });
     }
     template <class Inputs>
-    void min_of(const Inputs& inputs, Row* total) const {
-        fold(inputs, total, [](const Row& all, const Row& one) { return one < all ? one : all; });
+    void min_of(const Inputs& inputs, std::int64_t first, Row* total) const {
+        fold(inputs, first, total,
+             [](const Row& all, const Row& one) { return one < all ? one : all; });
     }
     template <class Inputs>
-    void mean_of(const Inputs& inputs, Row* total) const {
-        sum_of(inputs, total);
+    void mean_of(const Inputs& inputs, std::int64_t first, Row* total) const {
+        sum_of(inputs, first, total);
         const auto count = static_cast<float>(inputs.count);
-        for (std::size_t v = 0; v < vectors; ++v)
+        for (std::size_t v = 0; v < tile; ++v)
             total[v] = each_lane<lanes>(
                 total[v], [count](float value) { return elementary::divide(value, count); });
     }
     template <class Inputs>
-    void largest_of(const Inputs& inputs, Row* total) const {
+    void largest_of(const Inputs& inputs, std::int64_t first, Row* total) const {
         const auto magnitude = [](const Row& x) { return x < Row{} ? -x : x; };
-        fold(inputs, total, [&](const Row& all, const Row& one) {
+        fold(inputs, first, total, [&](const Row& all, const Row& one) {
             return magnitude(all) < magnitude(one) ? one : all;
         });
     }
     /// By ranks in a stable order with NaN above all, number by number: a list would need memory.
     template <class Inputs>
-    void median_of(const Inputs& inputs, Row* total) const {
-        float numbers[vectors * static_cast<std::size_t>(lanes)]{};
-        for (std::int64_t number = 0; number < words_.size(); ++number) {
+    void median_of(const Inputs& inputs, std::int64_t first, Row* total) const {
+        float numbers[tile * static_cast<std::size_t>(lanes)]{};
+        const std::int64_t begin = first * lanes;
+        const std::int64_t end = std::min(begin + std::ssize(numbers), words_.size());
+        for (std::int64_t number = begin; number < end; ++number) {
             const std::int64_t middle = inputs.count / 2;
             const float upper = of_rank(inputs, number, middle);
-            numbers[number] = inputs.count % 2 == 1
-                                  ? upper
-                                  : (of_rank(inputs, number, middle - 1) + upper) * 0.5F;
+            numbers[number - begin] = inputs.count % 2 == 1
+                                          ? upper
+                                          : (of_rank(inputs, number, middle - 1) + upper) * 0.5F;
         }
         std::memcpy(total, numbers, sizeof(numbers));
     }
@@ -577,23 +317,29 @@ class Chunk {
     /// activation(aggregation + bias); `to` is written exactly.
     void compute(const NeuronTable::Record& neuron, const NeuronTable& table, const float* own,
                  float* to) const {
-        Row total[vectors];
+        float* const sums = run_.staging;
+        for (std::size_t first = 0; first < vectors; first += tile) {
+            Row total[tile];
+            aggregate(neuron, table, own, static_cast<std::int64_t>(first), total);
+            for (std::size_t v = 0; v < tile; ++v)
+                store<lanes>(sums + (first + v) * static_cast<std::size_t>(lanes), total[v]);
+        }
+        activate_neurons(neuron.activation, sums, to, words_.size());
+    }
+    void aggregate(const NeuronTable::Record& neuron, const NeuronTable& table, const float* own,
+                   std::int64_t first, Row* total) const {
         const Row bias = -Row{} + Words::weight(own, 0);  // -0 changes no sum.
         if (neuron.inputs == 0) {
-            for (Row& each : total) each = bias;
-        } else {
-            const auto how = static_cast<std::size_t>(neuron.aggregation);
-            if (neuron.plastic)
-                (this->*aggregations<PlasticInputs>[how])(plastic_inputs(neuron, table, own),
-                                                          total);
-            else
-                (this->*aggregations<FixedInputs>[how])(fixed_inputs(neuron, table, own), total);
-            for (Row& each : total) each = each + bias;
+            std::fill_n(total, tile, bias);
+            return;
         }
-        float* const sums = run_.staging;
-        for (std::size_t v = 0; v < vectors; ++v)
-            store<lanes>(sums + v * static_cast<std::size_t>(lanes), total[v]);
-        activate_neurons(neuron.activation, sums, to, words_.size());
+        const auto how = static_cast<std::size_t>(neuron.aggregation);
+        if (neuron.plastic)
+            (this->*aggregations<PlasticInputs>[how])(plastic_inputs(neuron, table, own), first,
+                                                      total);
+        else
+            (this->*aggregations<FixedInputs>[how])(fixed_inputs(neuron, table, own), first, total);
+        for (std::size_t v = 0; v < tile; ++v) total[v] = total[v] + bias;
     }
     [[nodiscard]] static FixedInputs fixed_inputs(const NeuronTable::Record& neuron,
                                                   const NeuronTable& table, const float* own) {
@@ -639,7 +385,7 @@ class Chunk {
 
     /// In the order of NeuronAggregation.
     template <class Of>
-    static constexpr std::array<void (Chunk::*)(const Of&, Row*) const,
+    static constexpr std::array<void (Chunk::*)(const Of&, std::int64_t, Row*) const,
                                 neuron_aggregation_names.size()>
         aggregations{&Chunk::template sum_of<Of>,    &Chunk::template product_of<Of>,
                      &Chunk::template max_of<Of>,    &Chunk::template min_of<Of>,
@@ -657,20 +403,49 @@ const BytecodeInstruction* instructions(const std::int32_t* bytecode) {
     return reinterpret_cast<const BytecodeInstruction*>(bytecode);
 }
 
-template <int lanes>
-void run_chunk(const BytecodeRun& run, const float* rows, std::int64_t count, float* outputs,
-               float* state) {
-    const Chunk<RowsOfOne<lanes>> chunk(run, RowsOfOne<lanes>(count), {state, run.capacity.state});
-    float* const memory = chunk.at(0);
+void rows_to_words(const float* rows, std::int64_t count, std::int64_t inputs, float* words) {
     for (std::int64_t row = 0; row < count; ++row)
-        for (std::int64_t i = 0; i < run.inputs; ++i)
-            memory[i * count + row] = rows[row * run.inputs + i];
+        for (std::int64_t i = 0; i < inputs; ++i) words[i * count + row] = rows[row * inputs + i];
+}
+
+/// The inputs lie in memory.
+template <class Words>
+void run_words(const BytecodeRun& run, const Chunk<Words>& chunk, std::int64_t count,
+               float* outputs) {
     const BytecodeInstruction& end = chunk.run(instructions(run.bytecode));
     CAMBRIAN_EXPECT(end.in == run.outputs);
     const float* const result = chunk.at(end.source);
     for (std::int64_t row = 0; row < count; ++row)
         for (std::int64_t i = 0; i < run.outputs; ++i)
             outputs[row * run.outputs + i] = result[i * count + row];
+}
+
+template <class Words>
+void run_rows(const BytecodeRun& run, const Chunk<Words>& chunk, const float* rows,
+              std::int64_t count, float* outputs) {
+    rows_to_words(rows, count, run.inputs, chunk.at(0));
+    run_words(run, chunk, count, outputs);
+}
+
+template <int lanes>
+void run_few(const BytecodeRun& run, const float* rows, std::int64_t count, float* outputs,
+             float* state) {
+    using Words = RowsOfOne<lanes>;
+    run_rows(run, Chunk<Words>(run, Words(count), {state, run.capacity.state}), rows, count,
+             outputs);
+}
+
+/// Exactly wide_rows rows. @param words the same as words, or null.
+void run_wide(const BytecodeRun& run, const float* rows, const float* words, float* outputs,
+              float* state) {
+    using Words = RowsInVectors<wide_rows / max_lanes>;
+    const Chunk<Words> chunk(run, Words(), {state, run.capacity.state});
+    if (words == nullptr) {
+        run_rows(run, chunk, rows, wide_rows, outputs);
+        return;
+    }
+    std::copy_n(words, wide_rows * run.inputs, chunk.at(0));
+    run_words(run, chunk, wide_rows, outputs);
 }
 
 template <std::size_t row_count>
@@ -704,14 +479,24 @@ bool bytecode_fits(const std::int32_t* bytecode, const BytecodeCapacity& capacit
 
 void run_bytecode(const BytecodeRun& run, const float* rows, std::int64_t count, float* outputs,
                   float* state) {
-    for (std::int64_t row = 0; row < count;) {
+    std::int64_t row = 0;
+    for (; run.rows >= wide_rows && row + wide_rows <= count; row += wide_rows)
+        run_wide(run, rows + row * run.inputs,
+                 run.words == nullptr ? nullptr : run.words + row * run.inputs,
+                 outputs + row * run.outputs, state + row * run.capacity.state);
+    while (row < count) {
         const std::int64_t rest = count - row;
-        const auto chunk = rest > 4 ? run_chunk<8> : (rest > 1 ? run_chunk<4> : run_chunk<1>);
+        const auto few = rest > 4 ? run_few<8> : (rest > 1 ? run_few<4> : run_few<1>);
         const std::int64_t taken = std::min(rest, rest > 4 ? max_lanes : std::int64_t{4});
-        chunk(run, rows + row * run.inputs, taken, outputs + row * run.outputs,
-              state + row * run.capacity.state);
+        few(run, rows + row * run.inputs, taken, outputs + row * run.outputs,
+            state + row * run.capacity.state);
         row += taken;
     }
+}
+
+void write_words(const float* rows, std::int64_t count, std::int64_t inputs, float* words) {
+    for (std::int64_t row = 0; row + wide_rows <= count; row += wide_rows)
+        rows_to_words(rows + row * inputs, wide_rows, inputs, words + row * inputs);
 }
 
 void run_bytecode_side_by_side(const BytecodeRun& run, std::int64_t networks, std::int64_t rows,

@@ -8,6 +8,8 @@ namespace cambrian::cpu {
 
 /// Numbers of a vector: rows of one network side by side, or networks of one structure.
 inline constexpr std::int64_t max_lanes = 8;
+/// Rows of one network in one pass, where there are so many and memory has room for them.
+inline constexpr std::int64_t wide_rows = 16 * max_lanes;
 /// Rows of networks side by side in one pass.
 inline constexpr std::int64_t max_rows_side_by_side = 5;
 
@@ -16,9 +18,13 @@ struct BytecodeRun {
     const std::int32_t* bytecode = nullptr;
     const float* weights = nullptr;
     std::int64_t first_weight = 0;  ///< What instructions call the one at `weights`.
-    float* memory = nullptr;   ///< capacity.memory words for each number of a pass: max_lanes rows,
-                               ///< or as many for each of max_rows_side_by_side.
+    std::int64_t rows = max_lanes;  ///< That memory has room for, max_lanes or wide_rows.
+    float* memory = nullptr;   ///< capacity.memory words for each number of a pass: `rows` rows, or
+                               ///< max_lanes for each of max_rows_side_by_side.
     float* staging = nullptr;  ///< Twice as many.
+    /// The rows of run_bytecode as write_words() writes them, for networks that share them; or
+    /// null.
+    const float* words = nullptr;
     std::int64_t inputs = 0;
     std::int64_t outputs = 0;
     BytecodeCapacity capacity;
@@ -32,6 +38,9 @@ struct BytecodeRun {
 /// bytecode_fits, which is not checked here.
 void run_bytecode(const BytecodeRun& run, const float* rows, std::int64_t count, float* outputs,
                   float* state);
+
+/// Rows [count, inputs] as the words of passes of wide_rows rows; the rest is left out.
+void write_words(const float* rows, std::int64_t count, std::int64_t inputs, float* words);
 
 /// State whose words are columns of networks: word i of a row is `stride` numbers from word i + 1.
 struct StateColumns {

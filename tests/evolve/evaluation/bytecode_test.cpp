@@ -72,8 +72,7 @@ TEST(Bytecode, EqualsTheGraphForMutantsOfManyStructures) {
     std::size_t finite = 0;
     for (const Blueprint& start : {mixed_blueprint(), contained()}) {
         for_each_mutant(start, 250, 20, [&](const Genome& genome, std::uint64_t birth) {
-            // One lane, four and eight, whole chunks and rests.
-            const Tensor x = some_inputs(1 + static_cast<std::int64_t>(birth % 14), 3);
+            const Tensor x = some_inputs(rows_of_all_sizes(birth), 3);
             const Tensor expected = graph_outputs(*backend, genome, x);
             wrong += different(expected, bytecode_outputs(*backend, genome, x));
             finite += all_finite(expected) ? 1U : 0U;

@@ -42,8 +42,7 @@ TEST(NeuronBytecode, EqualsTheGraphOfRandomNetworks) {
     for (const NeuronDraw& draw : draws())
         for (std::uint64_t i = 0; i < 120; ++i) {
             const Genome genome = random_neuron_genome(draw, i);
-            // One lane, four and eight, whole chunks and rests.
-            const Tensor x = some_inputs(1 + static_cast<std::int64_t>(i % 14), 3);
+            const Tensor x = some_inputs(rows_of_all_sizes(i), 3);
             const Tensor expected = graph_outputs(*backend, genome, x);
             EXPECT_EQ(different(expected, bytecode_outputs(*backend, genome, x)), 0U) << i;
             finite += all_finite(expected) ? 1U : 0U;
@@ -181,6 +180,12 @@ TEST(NeuronBytecode, SolvesRowsLikeTheGraphWithOneProgramForAll) {
     expect_equal_families(
         R"({"type": "xor"})",
         population({.in = 2, .out = 1, .most_hidden = 6, .every_function = true}, 60));
+}
+
+TEST(NeuronBytecode, SolvesManyRowsThatAllShareLikeTheGraph) {
+    expect_equal_families(
+        R"({"type": "parity", "bits": 8})",
+        population({.in = 8, .out = 1, .most_hidden = 6, .every_function = true}, 30));
 }
 
 TEST(NeuronBytecode, BalancesLikeTheGraphWithOneProgramForAll) {

@@ -18,6 +18,11 @@ inline Tensor tensor_of(ValueType type, const auto& values) {
     return {type, Shape{static_cast<std::int64_t>(values.size())}, {values.begin(), values.end()}};
 }
 
+/// Rows of a case: for one lane, four and eight, whole passes of few and of many rows, and rests.
+inline std::int64_t rows_of_all_sizes(std::uint64_t number) {
+    return static_cast<std::int64_t>(number % 10 == 9 ? 120 + number % 160 : 1 + number % 14);
+}
+
 inline Tensor some_inputs(std::int64_t rows, std::int64_t features) {
     Tensor tensor(ValueType::real, Shape{rows, time_steps, features});
     RandomStream rng(random_key(3, "test.inputs"), 0);
