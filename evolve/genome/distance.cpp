@@ -34,47 +34,49 @@ class DifferenceSum {
     std::int64_t count_ = 0;
 };
 
-struct Unmatched {
-    std::int64_t excess = 0;
-    std::int64_t disjoint = 0;
-    void add(const HistoricalGene& gene, std::uint64_t last_born_of_other) {
-        ++(gene.born > last_born_of_other ? excess : disjoint);
+void count_unmatched(const HistoricalGene& gene, const History& other, GeneCounts& counts) {
+    ++(gene.born > other.last_born ? counts.excess : counts.disjoint);
+}
+
+/// Calls matched(gene of a, gene of b) in ascending ids; counts the rest, too.
+template <class Matched>
+GeneCounts for_each_match(const History& a, const History& b, Matched matched) {
+    GeneCounts counts;
+    auto left = a.genes.begin();
+    auto right = b.genes.begin();
+    while (left != a.genes.end() && right != b.genes.end()) {
+        if (left->id == right->id) {
+            ++counts.matching;
+            matched(*left++, *right++);
+        } else if (left->id < right->id) {
+            count_unmatched(*left++, b, counts);
+        } else {
+            count_unmatched(*right++, a, counts);
+        }
     }
-};
+    for (; left != a.genes.end(); ++left) count_unmatched(*left, b, counts);
+    for (; right != b.genes.end(); ++right) count_unmatched(*right, a, counts);
+    return counts;
+}
 
 }  // namespace
 
+GeneCounts count_genes(const History& a, const History& b) {
+    return for_each_match(a, b, [](const HistoricalGene&, const HistoricalGene&) {});
+}
+
 double distance(const Compared& a, const Compared& b, const DistanceSettings& settings) {
-    Unmatched unmatched;
     DifferenceSum difference;
-    auto left = a.history.genes.begin();
-    auto right = b.history.genes.begin();
-    const auto left_end = a.history.genes.end();
-    const auto right_end = b.history.genes.end();
-    while (left != left_end && right != right_end) {
-        if (left->id == right->id) {
-            if (left->form == right->form) {
-                difference.add(a.weights.data() + left->offset, b.weights.data() + right->offset,
-                               left->count);
-            }
-            ++left;
-            ++right;
-        } else if (left->id < right->id) {
-            unmatched.add(*left++, b.history.last_born);
-        } else {
-            unmatched.add(*right++, a.history.last_born);
-        }
-    }
-    for (; left != left_end; ++left) {
-        unmatched.add(*left, b.history.last_born);
-    }
-    for (; right != right_end; ++right) {
-        unmatched.add(*right, a.history.last_born);
-    }
+    const GeneCounts counts = for_each_match(
+        a.history, b.history, [&](const HistoricalGene& left, const HistoricalGene& right) {
+            if (left.form == right.form)
+                difference.add(a.weights.data() + left.offset, b.weights.data() + right.offset,
+                               left.count);
+        });
     const std::size_t larger = std::max(a.history.genes.size(), b.history.genes.size());
     const double n = larger < settings.small_genome ? 1.0 : static_cast<double>(larger);
-    return (settings.excess * static_cast<double>(unmatched.excess) +
-            settings.disjoint * static_cast<double>(unmatched.disjoint)) /
+    return (settings.excess * static_cast<double>(counts.excess) +
+            settings.disjoint * static_cast<double>(counts.disjoint)) /
                n +
            settings.weight * difference.mean();
 }

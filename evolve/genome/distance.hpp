@@ -41,6 +41,14 @@ struct Compared {
     std::span<const float> weights;
 };
 
+/// How many genes of two genomes match, and how many only one of them has.
+struct GeneCounts {
+    std::int64_t matching = 0;
+    std::int64_t disjoint = 0;
+    std::int64_t excess = 0;  ///< Younger than all of the other genome.
+};
+[[nodiscard]] GeneCounts count_genes(const History& a, const History& b);
+
 /// The distance of two genomes: symmetric, and the same bits on every machine, since terms are
 /// added in a fixed order in double precision.
 [[nodiscard]] double distance(const Compared& a, const Compared& b,

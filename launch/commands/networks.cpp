@@ -9,8 +9,10 @@
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/core/json/json_text.hpp"
 #include "cambrian/engine/io/container.hpp"
+#include "cambrian/evolve/genome/distance.hpp"
 #include "cambrian/evolve/runs/exit_code.hpp"
 #include "cambrian/evolve/runs/network_file.hpp"
+#include "cambrian/evolve/variation/neat/neat_crossover.hpp"
 #include "cambrian/evolve/variation/splice.hpp"
 #include "cambrian/launch/commands/commands.hpp"
 #include "cambrian/launch/commands/output_file.hpp"
@@ -56,12 +58,15 @@ std::string origin_line(const distributed::NetworkFile& file) {
                        file.generation, trained ? "individual" : "birth", file.birth);
 }
 
+/// Not how weights of layers are mixed, but whose neuron or connection a gene is.
+constexpr std::string_view neat_mode = "neat";
+
 evolve::SpliceMode splice_mode(const std::string& text) {
     const auto& names = evolve::splice_mode_names;
     const auto found = std::ranges::find(names, text);
     if (found == names.end())
-        throw ConfigError(
-            fmt::format("--mode is {} (allowed: {}) choose one", text, fmt::join(names, ", ")));
+        throw ConfigError(fmt::format("--mode is {} (allowed: {}, {}) choose one", text,
+                                      fmt::join(names, ", "), neat_mode));
     return static_cast<evolve::SpliceMode>(found - names.begin());
 }
 
@@ -155,22 +160,56 @@ int inspect_command(const CommandContext& context, const InspectOptions& options
     return exit_done;
 }
 
-int splice_command(const CommandContext& context, const SpliceOptions& options) {
-    refuse_input_as_output(options.output, {options.first, options.second});
-    const distributed::NetworkFile first = distributed::read_network(options.first);
-    const distributed::NetworkFile second = distributed::read_network(options.second);
-    const Contest fitness = contest(options, first.fitness, second.fitness);
-    const bool swapped = fitness.second > fitness.first;
-    const distributed::NetworkFile& fitter = swapped ? second : first;
-    const distributed::NetworkFile& other = swapped ? first : second;
-    const auto& a = fitter.genome.blueprint;
-    const auto& b = other.genome.blueprint;
+namespace {
+
+/// Both parents, the fitter one first.
+struct Couple {
+    const std::string& fitter_path;
+    const distributed::NetworkFile& fitter;
+    double fitter_fitness;
+    const std::string& other_path;
+    const distributed::NetworkFile& other;
+    double other_fitness;
+};
+
+/// Throws ConfigError for networks that are not of one task.
+void check_couple(const Couple& couple) {
+    const Blueprint& a = couple.fitter.genome.blueprint;
+    const Blueprint& b = couple.other.genome.blueprint;
     if (a.input_features != b.input_features || a.output_features != b.output_features)
         throw ConfigError(
             fmt::format("cannot splice {} and {} ({} to {} and {} to {} features) use "
                         "networks of one task",
-                        options.first, options.second, a.input_features, a.output_features,
+                        couple.fitter_path, couple.other_path, a.input_features, a.output_features,
                         b.input_features, b.output_features));
+}
+
+/// The child of a crossover of NEAT. Throws ConfigError where there are no single neurons.
+evolve::Genome crossed(const CommandContext& context, const SpliceOptions& options,
+                       const Couple& couple) {
+    if (options.align != evolve::splice_align_names[0])
+        throw ConfigError(
+            "--align is given (--mode neat matches neurons by their history) leave it out");
+    for (const auto& [path, file] : {std::pair(couple.fitter_path, &couple.fitter),
+                                     std::pair(couple.other_path, &couple.other)})
+        if (file->genome.neuron_genes.empty())
+            throw ConfigError(fmt::format(
+                "--mode is neat ({} has no layer of neurons) choose another mode", path));
+    if (options.report) {
+        const evolve::GeneCounts counts = evolve::count_genes(
+            evolve::history_of(couple.fitter.genome), evolve::history_of(couple.other.genome));
+        context.out << fmt::format(
+            "  {} genes match, {} disjoint, {} excess: compatibility distance {:.6g}\n",
+            counts.matching, counts.disjoint, counts.excess,
+            evolve::distance(couple.fitter.genome, couple.other.genome));
+    }
+    RandomStream rng(random_key(options.seed, "splice"), 0);
+    return evolve::cross(rng, evolve::NeatSettings{}, couple.fitter.genome, couple.fitter_fitness,
+                         couple.other.genome, couple.other_fitness);
+}
+
+evolve::Genome spliced(const SpliceOptions& options, const Couple& couple,
+                       evolve::SpliceReport& report) {
     evolve::SpliceSettings settings;
     settings.mode = splice_mode(options.mode);
     settings.alpha = options.alpha;
@@ -178,34 +217,56 @@ int splice_command(const CommandContext& context, const SpliceOptions& options) 
     if (options.align == evolve::splice_align_names[1])
         settings.align = evolve::SpliceAlign::permutation;
     RandomStream rng(random_key(options.seed, "splice"), 0);
-    evolve::SpliceReport report;
-    distributed::NetworkFile child;
-    std::string note;
-    child.preparation = child_preparation({swapped ? options.second : options.first, fitter},
-                                          {swapped ? options.first : options.second, other}, note);
-    child.genome =
-        evolve::splice(rng, settings, fitter.genome, std::max(fitness.first, fitness.second),
-                       other.genome, std::min(fitness.first, fitness.second), &report);
-    write_output(options.output, distributed::encode(child));
-    const std::string& kept = swapped ? options.second : options.first;
-    const bool equal = fitness.first == fitness.second;
-    context.out << fmt::format("{}: {} {}, {} weights\n", options.output, kept,
-                               equal ? "gives the structure" : "is the fitter parent",
-                               child.genome.weights.size());
-    if (!fitness.known)
-        context.out << "  the fitness of one or both is not known: they count as equal (--fitness "
-                       "A B says it)\n";
-    context.err << note;
+    return evolve::splice(rng, settings, couple.fitter.genome, couple.fitter_fitness,
+                          couple.other.genome, couple.other_fitness, &report);
+}
+
+void print_splice(const CommandContext& context, const SpliceOptions& options, const Couple& couple,
+                  const evolve::Genome& child, const evolve::SpliceReport& report) {
     if (options.report) {
         print_report(context.out, report);
         print_dna(context.out, report);
     }
     constexpr double little = 0.01;
-    const double share = share_of_other(report, child.genome);
-    const std::string copy = share < little ? ": the child is almost a copy of " + kept : "";
+    const double share = share_of_other(report, child);
+    const std::string copy =
+        share < little ? ": the child is almost a copy of " + couple.fitter_path : "";
     if (options.report || share < little)
         context.out << fmt::format("  {:.3g} % of the weights are the other parent's{}\n",
                                    100.0 * share, copy);
+}
+
+}  // namespace
+
+int splice_command(const CommandContext& context, const SpliceOptions& options) {
+    refuse_input_as_output(options.output, {options.first, options.second});
+    const distributed::NetworkFile first = distributed::read_network(options.first);
+    const distributed::NetworkFile second = distributed::read_network(options.second);
+    const Contest fitness = contest(options, first.fitness, second.fitness);
+    const Couple couple =
+        fitness.second > fitness.first
+            ? Couple{options.second, second, fitness.second, options.first, first, fitness.first}
+            : Couple{options.first, first, fitness.first, options.second, second, fitness.second};
+    check_couple(couple);
+    distributed::NetworkFile child;
+    std::string note;
+    child.preparation = child_preparation({couple.fitter_path, couple.fitter},
+                                          {couple.other_path, couple.other}, note);
+    const bool neat = options.mode == neat_mode;
+    evolve::SpliceReport report;
+    child.genome = neat ? crossed(context, options, couple) : spliced(options, couple, report);
+    write_output(options.output, distributed::encode(child));
+    const bool equal = fitness.first == fitness.second;
+    const std::string role = neat && equal
+                                 ? "and the other are equally fit: the smaller gives the structure"
+                                 : (equal ? "gives the structure" : "is the fitter parent");
+    context.out << fmt::format("{}: {} {}, {} weights\n", options.output, couple.fitter_path, role,
+                               child.genome.weights.size());
+    if (!fitness.known)
+        context.out << "  the fitness of one or both is not known: they count as equal (--fitness "
+                       "A B says it)\n";
+    context.err << note;
+    if (!neat) print_splice(context, options, couple, child.genome, report);
     return exit_done;
 }
 

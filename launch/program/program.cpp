@@ -365,9 +365,10 @@ class CommandLine {
         sub.add_option("B", splice_.second, "Another one; the fitter one gives the structure")
             ->required();
         sub.add_option("-o,--output", splice_.output, "File for the child")->required();
-        sub.add_option("--mode", splice_.mode, "How weights are mixed")
+        sub.add_option("--mode", splice_.mode,
+                       "How weights are mixed; neat: crossover of single neurons by their history")
             ->capture_default_str()
-            ->check(CLI::IsMember({"blend", "point", "uniform", "gene", "neuron"}));
+            ->check(CLI::IsMember({"blend", "point", "uniform", "gene", "neuron", "neat"}));
         sub.add_option("--align", splice_.align,
                        "permutation: bring the units of the other parent into the fitter's order")
             ->capture_default_str()

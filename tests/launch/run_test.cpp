@@ -150,6 +150,8 @@ TEST_F(FinishedRun, IsComparedAndSpliced) {
               0);
     EXPECT_EQ(distributed::read_network(child).genome.weights,
               distributed::read_network(best_).genome.weights);
+    EXPECT_THAT(run({"splice", best_, best_, "-o", child, "--mode", "neat"}).err,
+                HasSubstr("has no layer of neurons"));
     // A child of two networks belongs to no run: its task must be named.
     EXPECT_EQ(run({"evaluate", child}).code, 2);
     EXPECT_EQ(run({"evaluate", child, "--config", directory_.file("xor.json")}).code, 0);
@@ -190,6 +192,39 @@ TEST_F(FinishedRun, ItsPopulationIsComparedPairByPair) {
     std::getline(written, header);
     EXPECT_THAT(header, testing::StartsWith("network," + best_ + ",birth "));
     EXPECT_EQ(run({"compare", best_, best_, "--csv", best_}).code, 2);
+}
+
+TEST(SpliceCommand, CrossesSingleNeuronsByTheirHistory) {
+    const TemporaryDirectory directory;
+    const auto path = [&](const char* name) { return directory.file(name); };
+    const auto evolved = [&](const char* seed) {
+        const std::string place = path(seed);
+        const Result result =
+            run({"evolve", CAMBRIAN_SOURCE_DIR "/configs/xor_neat.json", "-q", "--set",
+                 "run.directory=" + place, "--set", std::string("run.seed=") + seed, "--set",
+                 "run.stop.generations=12", "--set", "run.stop.solved=false"});
+        EXPECT_EQ(result.code, 0) << result.err;
+        return place + "/best.cmb";
+    };
+    const std::string a = evolved("1");
+    const std::string b = evolved("2");
+    const std::string child = path("child.cmb");
+    const Result result =
+        run({"splice", a, b, "-o", child, "--mode", "neat", "--report", "--fitness", "2", "1"});
+    ASSERT_EQ(result.code, 0) << result.err;
+    EXPECT_THAT(result.out, HasSubstr(" genes match, "));
+    EXPECT_THAT(result.out, HasSubstr("is the fitter parent"));
+    const auto genes = [](const std::string& file) {
+        const evolve::Genome genome = distributed::read_network(file).genome;
+        return std::pair(genome.neuron_genes, genome.weights);
+    };
+    // What the fitter one has, some of it with weights of the other.
+    EXPECT_EQ(genes(child).first, genes(a).first);
+    EXPECT_NE(genes(child).second, genes(a).second);
+    EXPECT_EQ(run({"splice", a, a, "-o", path("same.cmb"), "--mode", "neat"}).code, 0);
+    EXPECT_EQ(genes(path("same.cmb")), genes(a));
+    EXPECT_THAT(run({"splice", a, b, "-o", child, "--mode", "neat", "--align", "permutation"}).err,
+                HasSubstr("--align is given (--mode neat matches neurons by their history)"));
 }
 
 TEST(SpliceCommand, UnknownFitnessCountsAsEqual) {

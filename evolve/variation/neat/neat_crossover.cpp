@@ -259,4 +259,15 @@ void cross(RandomStream& rng, const NeatSettings& settings, ChildPlan& child, do
     Crossing(rng, settings, child, std::move(leader), std::move(other), first_leads).run();
 }
 
+Genome cross(RandomStream& rng, const NeatSettings& settings, const Genome& first,
+             double first_fitness, const Genome& second, double second_fitness) {
+    ChildPlan plan;
+    plan.begin(std::make_shared<const Structure>(first));
+    cross(rng, settings, plan, first_fitness, std::make_shared<const Structure>(second),
+          second_fitness);
+    Genome child = plan.structure->genome();
+    write_weights(plan, first.weights, second.weights, child.weights);
+    return child;
+}
+
 }  // namespace cambrian::evolve

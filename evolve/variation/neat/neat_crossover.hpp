@@ -14,5 +14,8 @@ namespace cambrian::evolve {
 /// enabled. The structure is that parent's own where none of its connections or neurons changes.
 void cross(RandomStream& rng, const NeatSettings& settings, ChildPlan& child, double first_fitness,
            const SharedStructure& second, double second_fitness);
+/// The same of two genomes.
+[[nodiscard]] Genome cross(RandomStream& rng, const NeatSettings& settings, const Genome& first,
+                           double first_fitness, const Genome& second, double second_fitness);
 
 }  // namespace cambrian::evolve
