@@ -9,7 +9,7 @@
 
 // Vectors of 64-bit lanes of which only the low word counts, so that the product of two words has
 // room. A compiler that does not see that the high words do not count makes three products of one.
-namespace cambrian::cpu {
+namespace cambrian {
 
 /// Four lanes, on any processor.
 struct WordLanes {
@@ -53,4 +53,4 @@ struct WideWordLanes {
 };
 #endif
 
-}  // namespace cambrian::cpu
+}  // namespace cambrian

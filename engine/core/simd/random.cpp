@@ -67,7 +67,7 @@ void philox_few(Words& words, std::size_t blocks, std::uint64_t first_block, std
 }
 
 namespace narrow {
-using Lanes = cpu::WordLanes;
+using Lanes = WordLanes;
 #define CAMBRIAN_TARGET
 #include "cambrian/engine/core/simd/philox_run.inl"
 #undef CAMBRIAN_TARGET
@@ -75,7 +75,7 @@ using Lanes = cpu::WordLanes;
 
 #ifdef __x86_64__
 namespace wide {
-using Lanes = cpu::WideWordLanes;
+using Lanes = WideWordLanes;
 #define CAMBRIAN_TARGET [[gnu::target("avx512f")]]
 #include "cambrian/engine/core/simd/philox_run.inl"
 #undef CAMBRIAN_TARGET
