@@ -56,8 +56,7 @@ class SpeciesStrategy final : public Strategy {
         if (selection_.parent_fraction > 0.0) {
             throw ConfigError(
                 "selection.parent_fraction is set (strategy.type \"species\" has species.survival "
-                "in "
-                "its place) leave it out");
+                "in its place) leave it out");
         }
         state_.threshold = settings_.threshold;
     }

@@ -126,27 +126,17 @@ class RowsOfOne {
     Mask<lanes> own_{};
 };
 
-/// Words of as many rows of one network as fill so many vectors: chains of operations beside each
-/// other, none of which waits for itself. All rows share a weight.
+/// Words of so many whole vectors.
 template <std::size_t vector_count>
-class RowsInVectors {
+class WholeVectors {
   public:
     using Vector = bytecode::Vector<max_lanes>;
-    using State = RowState;
     static constexpr int width = max_lanes;
 
     [[nodiscard]] static constexpr std::int64_t vectors() {
         return static_cast<std::int64_t>(vector_count);
     }
     [[nodiscard]] static constexpr std::int64_t size() { return vectors() * max_lanes; }
-    [[nodiscard]] static const float* weights(const float* all, std::int64_t first) {
-        return all + first;
-    }
-    [[nodiscard]] static float weight(const float* weights, std::int64_t i) { return weights[i]; }
-    [[nodiscard]] static float weight_of(const float* weights, std::int64_t i, std::int64_t) {
-        return weights[i];
-    }
-
     [[nodiscard]] static Vector at(const float* words, std::int64_t i, std::int64_t v) {
         return load<max_lanes>(words + (i * vectors() + v) * max_lanes);
     }
@@ -158,29 +148,47 @@ class RowsInVectors {
         for (std::int64_t i = 0; i < count; ++i)
             for (std::int64_t v = 0; v < vectors(); ++v) put(words, i, v, function(i, v));
     }
+};
+
+/// Words of as many rows of one network as fill so many vectors: chains of operations beside each
+/// other, none of which waits for itself. All rows share a weight.
+template <std::size_t vector_count>
+class RowsInVectors : public WholeVectors<vector_count> {
+    using Whole = WholeVectors<vector_count>;
+
+  public:
+    using State = RowState;
+
+    [[nodiscard]] static const float* weights(const float* all, std::int64_t first) {
+        return all + first;
+    }
+    [[nodiscard]] static float weight(const float* weights, std::int64_t i) { return weights[i]; }
+    [[nodiscard]] static float weight_of(const float* weights, std::int64_t i, std::int64_t) {
+        return weights[i];
+    }
+
     static void load_state(const State& state, std::int64_t first, std::int64_t count, float* to) {
-        load_rows(state, first, count, size(), to);
+        load_rows(state, first, count, Whole::size(), to);
     }
     static void save_state(const float* from, std::int64_t first, std::int64_t count,
                            const State& state) {
-        save_rows(from, first, count, size(), state);
+        save_rows(from, first, count, Whole::size(), state);
     }
 };
 
 /// Words of `rows` rows of networks side by side: row after row, in each the networks. A weight is
 /// a vector, one of each network.
 template <std::size_t row_count>
-class RowsOfMany {
+class RowsOfMany : public WholeVectors<row_count> {
+    using Whole = WholeVectors<row_count>;
+
   public:
-    using Vector = bytecode::Vector<max_lanes>;
+    using typename Whole::Vector;
     using State = StateColumns;
-    static constexpr int width = max_lanes;
     static constexpr auto rows = static_cast<std::int64_t>(row_count);
 
     /// @param networks that there are; the lanes after them are computed and not kept.
     explicit RowsOfMany(std::int64_t networks) : networks_(networks) {}
-    [[nodiscard]] static constexpr std::int64_t size() { return rows * max_lanes; }
-    [[nodiscard]] static constexpr std::int64_t vectors() { return rows; }
     [[nodiscard]] static const float* weights(const float* all, std::int64_t first) {
         return all + first * max_lanes;
     }
@@ -192,27 +200,16 @@ class RowsOfMany {
         return weights[i * max_lanes + number % max_lanes];
     }
 
-    [[nodiscard]] static Vector at(const float* words, std::int64_t i, std::int64_t row) {
-        return load<max_lanes>(words + (i * rows + row) * max_lanes);
-    }
-    static void put(float* words, std::int64_t i, std::int64_t row, const Vector& value) {
-        store<max_lanes>(words + (i * rows + row) * max_lanes, value);
-    }
-    template <class Function>
-    static void fill(float* words, std::int64_t count, Function function) {
-        for (std::int64_t i = 0; i < count; ++i)
-            for (std::int64_t row = 0; row < rows; ++row) put(words, i, row, function(i, row));
-    }
     static void load_state(const State& state, std::int64_t first, std::int64_t count, float* to) {
         for (std::int64_t i = 0; i < count; ++i)
             for (std::int64_t row = 0; row < rows; ++row)
-                put(to, i, row, load<max_lanes>(state.at(row, first + i)));
+                Whole::put(to, i, row, load<max_lanes>(state.at(row, first + i)));
     }
     void save_state(const float* from, std::int64_t first, std::int64_t count,
                     const State& state) const {
         for (std::int64_t i = 0; i < count; ++i)
             for (std::int64_t row = 0; row < rows; ++row)
-                keep(at(from, i, row), state.at(row, first + i));
+                keep(Whole::at(from, i, row), state.at(row, first + i));
     }
     /// Writes the numbers of the networks there are.
     void keep(const Vector& value, float* to) const {
