@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <tuple>
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/layers/neurons.hpp"
@@ -104,6 +105,27 @@ class OrderSearch {
     std::vector<std::int64_t> path_;  ///< Open neurons, each an input of the one before.
 };
 
+/// Brings together what may be computed side by side: neurons that as many others come before in a
+/// step, and of these, neurons of one activation and aggregation.
+void order_by_level(const Neurons& layer, NeuronPlan& plan) {
+    std::vector<std::int64_t> level(layer.neurons.size());
+    for (const std::int64_t neuron : plan.order)
+        for (const std::int64_t input : plan.inputs(neuron)) {
+            const Connection& each = layer.connections[at(input)];
+            if (each.delay == 0 && each.source >= layer.in)
+                level[at(neuron)] =
+                    std::max(level[at(neuron)], level[at(each.source - layer.in)] + 1);
+        }
+    const auto kind = [&](std::int64_t neuron) {
+        const Neurons::Neuron& own = layer.neurons[at(neuron)];
+        return std::tuple(level[at(neuron)], own.activation, own.aggregation);
+    };
+    std::ranges::stable_sort(plan.order, {}, kind);
+    plan.joins.assign(plan.order.size(), false);
+    for (std::size_t i = 0; i + 1 < plan.order.size(); ++i)
+        plan.joins[i] = kind(plan.order[i]) == kind(plan.order[i + 1]);
+}
+
 /// Gives every source whose earlier values are read a place in the state.
 void remember(const Neurons& layer, NeuronPlan& plan) {
     std::vector<std::int64_t> longest(at(layer.in) + layer.neurons.size(), 0);
@@ -148,6 +170,7 @@ NeuronPlan::NeuronPlan(const Neurons& layer) {
         search.visit(static_cast<std::int64_t>(i), [&](std::int64_t neuron) {
             if (live[at(neuron)]) order.push_back(neuron);
         });
+    order_by_level(layer, *this);
     remember(layer, *this);
     remember_changes(layer, *this);
 }

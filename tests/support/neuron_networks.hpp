@@ -13,13 +13,14 @@ namespace cambrian::test {
 struct NeuronDraw {
     std::int64_t in = 2;
     std::int64_t out = 1;
-    std::int64_t least_hidden = 0;
-    std::int64_t most_hidden = 8;
-    std::int64_t most_inputs = 4;  ///< Of a neuron.
+    std::int64_t min_hidden = 0;
+    std::int64_t max_hidden = 8;
+    std::int64_t max_inputs = 4;  ///< Of a neuron.
     bool every_function = false;   ///< Any activation and aggregation, else tanh of sums.
     float delayed = 0.0F;          ///< Share of connections that reach back 1 to 3 steps.
     bool continuous = false;
     float plastic = 0.0F;  ///< Share of connections whose weights change.
+    bool all_live = false;  ///< Whether an output depends on every neuron.
 };
 
 inline Neurons random_neurons(const NeuronDraw& draw, RandomStream& rng) {
@@ -32,7 +33,7 @@ inline Neurons random_neurons(const NeuronDraw& draw, RandomStream& rng) {
     layer.continuous = draw.continuous;
     layer.plastic = draw.plastic > 0.0F;
     if (layer.plastic) layer.largest_weight = 2.5;
-    const std::int64_t count = draw.out + number(draw.least_hidden, draw.most_hidden);
+    const std::int64_t count = draw.out + number(draw.min_hidden, draw.max_hidden);
     for (std::int64_t target = 0; target < count; ++target) {
         Neurons::Neuron neuron{.activation = NeuronActivation::tanh};
         if (draw.every_function) {
@@ -42,7 +43,7 @@ inline Neurons random_neurons(const NeuronDraw& draw, RandomStream& rng) {
                 static_cast<NeuronAggregation>(number(0, std::ssize(neuron_aggregation_names) - 1));
         }
         layer.neurons.push_back(neuron);
-        for (std::int64_t i = number(draw.every_function ? 0 : 1, draw.most_inputs); i > 0; --i) {
+        for (std::int64_t i = number(draw.every_function ? 0 : 1, draw.max_inputs); i > 0; --i) {
             const std::int64_t delay = rng.chance(draw.delayed) ? number(1, 3) : 0;
             // Without a delay from later neurons to earlier ones; inputs as often as neurons.
             const std::int64_t first = delay > 0 ? 0 : target + 1;
@@ -61,6 +62,16 @@ inline Neurons random_neurons(const NeuronDraw& draw, RandomStream& rng) {
             if (std::ranges::none_of(layer.connections, same_ends))
                 layer.connections.push_back(connection);
         }
+    }
+    // Where no neuron reads one, an earlier one does now.
+    for (std::int64_t i = draw.out; draw.all_live && i < count; ++i) {
+        const auto reads = [&](const Neurons::Connection& each) {
+            return each.source == draw.in + i && each.delay == 0;
+        };
+        const auto reads_now = [&](const auto& each) { return each.enabled && reads(each); };
+        if (std::ranges::any_of(layer.connections, reads_now)) continue;
+        std::erase_if(layer.connections, reads);
+        layer.connections.push_back({.source = draw.in + i, .target = number(0, i - 1)});
     }
     return layer;
 }

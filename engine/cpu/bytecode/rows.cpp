@@ -295,17 +295,8 @@ class Chunk {
         words_.fill(at(table.one()), 1, [](std::int64_t, std::int64_t) { return Row{} + 1.0F; });
         if (table.state() > 0)
             words_.load_state(state_, instruction.other, table.state(), at(table.first_state()));
-        const std::int32_t* record = table.first_record();
-        const float* own = weights(instruction);
-        for (std::int64_t n = 0; n < table.neurons(); ++n) {
-            const NeuronTable::Record neuron = table.record(record);
-            float* const to = at(table.first_value() + n);
-            compute(neuron, table, own, to);
-            if (table.continuous()) approach(table, record[1], own, to);
-            if (neuron.plastic) learn(plastic_inputs(neuron, table, own), neuron, to);
-            record += neuron.words;
-            own = Words::weights(own, neuron.words);
-        }
+        RecordPlace next{table.first_record(), weights(instruction)};
+        for (std::int64_t n = 0; n < table.neurons();) n += joined(table, next, n);
         const std::int32_t* const outputs = table.outputs();
         words_.fill(at(instruction.result), instruction.out, [&](std::int64_t i, std::int64_t v) {
             return words_.at(run_.memory, outputs[i], v);
@@ -314,17 +305,46 @@ class Chunk {
         for (std::int64_t i = 0; i < table.state(); ++i)
             words_.save_state(at(next_state[i]), instruction.other + i, 1, state_);
     }
-    /// activation(aggregation + bias); `to` is written exactly.
-    void compute(const NeuronTable::Record& neuron, const NeuronTable& table, const float* own,
-                 float* to) const {
-        float* const sums = run_.staging;
+    struct RecordPlace {
+        const std::int32_t* record = nullptr;
+        const float* own = nullptr;  ///< Its weights.
+
+        void pass(const NeuronTable::Record& neuron) {
+            record += neuron.words;
+            own = Words::weights(own, neuron.words);
+        }
+    };
+    /// Neurons that join each other, from number n on, whose activations are one run over words.
+    /// → how many.
+    std::int64_t joined(const NeuronTable& table, RecordPlace& next, std::int64_t n) const {
+        RecordPlace place = next;
+        std::int64_t count = 0;
+        NeuronTable::Record neuron{.joins = true};
+        while (neuron.joins) {
+            neuron = table.record(next.record);
+            compute_sum(neuron, table, next.own, run_.staging + count++ * words_.size());
+            next.pass(neuron);
+        }
+        activate_neurons(neuron.activation, run_.staging, at(table.first_value() + n),
+                         count * words_.size());
+        for (std::int64_t i = n; i < n + count; ++i) {
+            const NeuronTable::Record each = table.record(place.record);
+            float* const to = at(table.first_value() + i);
+            if (table.continuous()) approach(table, place.record[1], place.own, to);
+            if (each.plastic) learn(plastic_inputs(each, table, place.own), each, to);
+            place.pass(each);
+        }
+        return count;
+    }
+    /// Aggregation + bias.
+    void compute_sum(const NeuronTable::Record& neuron, const NeuronTable& table, const float* own,
+                     float* sums) const {
         for (std::size_t first = 0; first < vectors; first += tile) {
             Row total[tile];
             aggregate(neuron, table, own, static_cast<std::int64_t>(first), total);
             for (std::size_t v = 0; v < tile; ++v)
                 store<lanes>(sums + (first + v) * static_cast<std::size_t>(lanes), total[v]);
         }
-        activate_neurons(neuron.activation, sums, to, words_.size());
     }
     void aggregate(const NeuronTable::Record& neuron, const NeuronTable& table, const float* own,
                    std::int64_t first, Row* total) const {

@@ -85,7 +85,8 @@ class Records {
             std::vector<std::int32_t>& table, std::vector<std::int32_t>& gather)
         : layer_(layer), plan_(plan), places_(places), table_(table), gather_(gather) {}
 
-    void write(std::int64_t neuron) {
+    /// @param joins whether the record after it may be computed along with it.
+    void write(std::int64_t neuron, bool joins) {
         const auto inputs = plan_.inputs(neuron);
         const auto& [activation, aggregation] = layer_.neurons[static_cast<std::size_t>(neuron)];
         CAMBRIAN_ASSERT(std::ssize(inputs) <= NeuronTable::input_limit);
@@ -95,6 +96,7 @@ class Records {
         const std::uint32_t head = static_cast<std::uint32_t>(inputs.size()) |
                                    static_cast<std::uint32_t>(activation) << 16U |
                                    static_cast<std::uint32_t>(aggregation) << 24U |
+                                   (joins ? NeuronTable::joins_mark : 0U) |
                                    (plastic ? plastic_mark : 0U);
         add(static_cast<std::int32_t>(head), own(neuron, 0));
         if (layer_.continuous)
@@ -148,7 +150,7 @@ std::int64_t NeuronTableWriter::write(const Neurons& layer, std::vector<std::int
     table.insert(table.end(), {word(std::ssize(plan.order)), word(plan.state_words), 0,
                                layer.continuous ? std::bit_cast<std::int32_t>(step) : 0});
     Records records(layer, plan, places, table, gather);
-    for (const std::int64_t neuron : plan.order) records.write(neuron);
+    for (std::size_t i = 0; i < plan.order.size(); ++i) records.write(plan.order[i], plan.joins[i]);
     table[begin + 2] = word(std::ssize(gather));
     for (std::int64_t i = 0; i < layer.out; ++i) table.push_back(places.now(layer.in + i));
     for (const auto& [source, first, length] : plan.memories) {
@@ -215,16 +217,19 @@ bool neurons_fit(const BytecodeInstruction& instruction, std::int64_t words,
         return false;
     const std::int32_t* at = table.first_record();
     const std::int32_t* const end = table.outputs();
+    std::int32_t joined = -1;  // Activation of the one before, where that joins this one.
     for (std::int64_t i = 0; i < table.neurons(); ++i) {
         if (at >= end) return false;
         const NeuronTable::Record record = table.record(at);
         if (record.words > end - at || !places_inside(record, at, capacity) ||
             record.activation >= std::ssize(neuron_activation_names) ||
-            record.aggregation >= std::ssize(neuron_aggregation_names))
+            record.aggregation >= std::ssize(neuron_aggregation_names) ||
+            (joined >= 0 && joined != record.activation))
             return false;
+        joined = record.joins ? record.activation : -1;
         at += record.words;
     }
-    return at == end && inside(end, instruction.out + table.state(), capacity.memory);
+    return at == end && joined < 0 && inside(end, instruction.out + table.state(), capacity.memory);
 }
 
 }  // namespace cambrian

@@ -15,12 +15,15 @@ namespace cambrian {
 /// filled up to fours, there lie a 1, the state, and the values of the neurons.
 ///
 ///     head    neurons, words of the state, words of the weights, bits of the time step (0: none)
-///     record  inputs | activation << 16 | aggregation << 24, where continuous the place of the
-///             neuron's last value, the place of each input, and that of the 1 to fill up fours
+///     record  inputs | activation << 16 | aggregation << 24 | joins << 30, where continuous the
+///     place
+///             of the neuron's last value, the place of each input, and that of the 1 to fill up
+///             fours
 ///
-/// The head of a record of a neuron with plastic connections has its sign bit set. After the places
-/// of its inputs there are those of their changes in the state (that of the 1 for an input that is
-/// not plastic), which the step writes anew, then the bits of the largest weight and four words for
+/// A neuron that joins the next one (NeuronPlan::joins) may be computed along with it. The head of
+/// a record of a neuron with plastic connections has its sign bit set. After the places of its
+/// inputs there are those of their changes in the state (that of the 1 for an input that is not
+/// plastic), which the step writes anew, then the bits of the largest weight and four words for
 /// nothing. Its weights have as many words for nothing in place of the changes, then the rule.
 class NeuronTable {
   public:
@@ -30,6 +33,7 @@ class NeuronTable {
           words_(reinterpret_cast<const std::int32_t*>(&instruction + 1)) {}
 
     static constexpr std::int64_t head_words = 4;
+    static constexpr std::uint32_t joins_mark = 0x40000000U;
     static constexpr std::int64_t input_limit = (1 << 16) - 1;
 
     [[nodiscard]] std::int64_t neurons() const { return words_[0]; }
@@ -54,6 +58,7 @@ class NeuronTable {
         const std::int32_t* places = nullptr;  ///< Of its inputs.
         std::int64_t words = 0;
         bool plastic = false;
+        bool joins = false;
 
         /// Of a plastic one: places of the changes of its inputs, and the largest weight.
         [[nodiscard]] const std::int32_t* changes() const { return places + inputs; }
@@ -68,10 +73,11 @@ class NeuronTable {
         const bool plastic = at[0] < 0;
         return {.inputs = inputs,
                 .activation = static_cast<std::int32_t>(head >> 16U & 0xFFU),
-                .aggregation = static_cast<std::int32_t>(head >> 24U & 0x7FU),
+                .aggregation = static_cast<std::int32_t>(head >> 24U & 0x3FU),
                 .places = at + before_inputs(),
                 .words = record_words(before_inputs() + inputs, plastic ? inputs : -1),
-                .plastic = plastic};
+                .plastic = plastic,
+                .joins = (head & joins_mark) != 0};
     }
     /// Words of a record. @param changes -1: it is not plastic.
     [[nodiscard]] static std::int64_t record_words(std::int64_t words, std::int64_t changes) {

@@ -80,7 +80,7 @@ void interpret_activate_two(inout vec4 a, inout vec4 b, int code) {
 
 // Four words of the memory, or of the state: of the vector that begins at a word, those from 4k on.
 // What lies after the end of a state does not matter.
-#define INTERPRET_FROM_MEMORY(first, k) INTERPRET_WORDS(((first) >> 2) + (k))
+#define INTERPRET_FROM_MEMORY(first, k) INTERPRET_FOUR(((first) >> 2) + (k))
 #define INTERPRET_OF_STATE(i) state[min(i, INTERPRET_STATE - 1)]
 #define INTERPRET_FROM_STATE(first, k)                                                          \
     vec4(state[(first) + 4 * (k)], INTERPRET_OF_STATE((first) + 4 * (k) + 1),                   \
@@ -179,9 +179,6 @@ void interpret_activate_two(inout vec4 a, inout vec4 b, int code) {
         if (at + 2 < (width)) state[(first) + at + 2] = x.z;             \
         if (at + 3 < (width)) state[(first) + at + 3] = x.w;             \
     }
-// Element i of the vector that begins at word `first` of the memory.
-#define INTERPRET_AT(first, i) INTERPRET_WORDS(((first) + (i)) >> 2)[((first) + (i)) & 3]
-
 #endif
 
 #if defined(INTERPRET_NEURONS) && !defined(CAMBRIAN_INTERPRET_NEURONS)
@@ -219,6 +216,9 @@ float neuron_activation(float x, int code) {
     return x;
 }
 
+// NeuronTable::joins_mark.
+const int neuron_joins = 0x40000000;
+
 // Before in a stable order with NaN above all.
 bool neuron_before(float a, float b) {
     const bool a_is_number = (floatBitsToUint(a) & magnitude_mask) <= exponent_mask;
@@ -226,9 +226,44 @@ bool neuron_before(float a, float b) {
     return real_less(a, b) || (a_is_number && !b_is_number);
 }
 
-// What word i of a record adds to a sum: adding -0 for what fills up fours changes none.
-#define INTERPRET_SHARE(i, place, weight) \
-    ((i) < end ? op_mul(INTERPRET_AT(place, 0), weight) : uintBitsToFloat(sign_mask))
+// Two at once, the second of which may not matter: one alone waits for every operation.
+vec2 neuron_activation_of_two(vec2 x, int code, bool both) {
+    precise vec2 y = x;
+    if (code == 4) {
+        y.x = CAMBRIAN_CALL(tanh)(x.x);
+        y.y = CAMBRIAN_CALL(tanh)(x.y);
+    } else if (code == 5 || code == 6) {
+        const vec2 steep = vec2(op_mul(4.9, x.x), op_mul(4.9, x.y));
+        const vec2 inside = code == 6 ? steep : x;
+        y.x = CAMBRIAN_CALL(sigmoid)(inside.x);
+        y.y = CAMBRIAN_CALL(sigmoid)(inside.y);
+    } else {
+        y.x = neuron_activation(x.x, code);
+        if (both) y.y = neuron_activation(x.y, code);
+    }
+    return y;
+}
+
+// What a word of a record adds to a sum: what fills up fours is a 1 with a weight of -0, which changes none.
+#define INTERPRET_SHARE(place, weight) op_mul(INTERPRET_AT(place, 0), weight)
+// sum = the inputs of a record times their weights. `four` and `by` are the fours after its first ones; then they are
+// those after its last.
+#define INTERPRET_SUM_OF_RECORD(sum, first_places, first_factors, at_record, at_own, quads)        \
+    {                                                                                              \
+        sum = sum + INTERPRET_SHARE((first_places).y, (first_factors).y);                          \
+        sum = sum + INTERPRET_SHARE((first_places).z, (first_factors).z);                          \
+        sum = sum + INTERPRET_SHARE((first_places).w, (first_factors).w);                          \
+        for (int q = 2; q <= (quads); ++q) {                                                       \
+            const ivec4 here = four;                                                               \
+            const vec4 weighted_by = by;                                                           \
+            four = bytecode.at[(at_record) + q];                                                   \
+            by = weights.at[min((at_own) + q, last_four)];                                         \
+            sum = sum + INTERPRET_SHARE(here.x, weighted_by.x);                                    \
+            sum = sum + INTERPRET_SHARE(here.y, weighted_by.y);                                    \
+            sum = sum + INTERPRET_SHARE(here.z, weighted_by.z);                                    \
+            sum = sum + INTERPRET_SHARE(here.w, weighted_by.w);                                    \
+        }                                                                                          \
+    }
 // Word i of a record and of its weights, the head being word 0.
 #define INTERPRET_PLACE(i) bytecode.at[record + ((i) >> 2)][(i) & 3]
 #define INTERPRET_OWN(i) weights.at[own + ((i) >> 2)][(i) & 3]
@@ -253,13 +288,34 @@ bool neuron_before(float a, float b) {
 
 #endif
 
-// Vectors begin at multiples of four words; their last four may be filled up with anything.
+// Vectors begin at multiples of four words; their last four may be filled up with anything. Layers take
+// fours, neurons single words: in shared memory what neighbours read at once lies side by side.
+#if defined(INTERPRET_LANES) && defined(INTERPRET_NEURONS)
+shared float INTERPRET_STORE[INTERPRET_MEMORY * INTERPRET_LANES];
+#define INTERPRET_WORD(i) INTERPRET_STORE[(i) * INTERPRET_LANES + int(gl_LocalInvocationID.x)]
+#define INTERPRET_FOUR(i)                                                                  \
+    vec4(INTERPRET_WORD(4 * (i)), INTERPRET_WORD(4 * (i) + 1), INTERPRET_WORD(4 * (i) + 2), \
+         INTERPRET_WORD(4 * (i) + 3))
+#define INTERPRET_PUT(i, four)                  \
+    {                                           \
+        const vec4 put = four;                  \
+        INTERPRET_WORD(4 * (i)) = put.x;        \
+        INTERPRET_WORD(4 * (i) + 1) = put.y;    \
+        INTERPRET_WORD(4 * (i) + 2) = put.z;    \
+        INTERPRET_WORD(4 * (i) + 3) = put.w;    \
+    }
+#else
 #ifdef INTERPRET_LANES
 shared vec4 INTERPRET_STORE[INTERPRET_MEMORY / 4 * INTERPRET_LANES];
-#define INTERPRET_WORDS(i) INTERPRET_STORE[(i) * INTERPRET_LANES + int(gl_LocalInvocationID.x)]
+#define INTERPRET_FOUR(i) INTERPRET_STORE[(i) * INTERPRET_LANES + int(gl_LocalInvocationID.x)]
 #else
-#define INTERPRET_WORDS(i) memory[i]
+#define INTERPRET_FOUR(i) memory[i]
 #endif
+#define INTERPRET_WORD(i) INTERPRET_FOUR((i) >> 2)[(i) & 3]
+#define INTERPRET_PUT(i, four) INTERPRET_FOUR(i) = four
+#endif
+// Element i of the vector that begins at word `first` of the memory.
+#define INTERPRET_AT(first, i) INTERPRET_WORD((first) + (i))
 // Where a plastic neuron keeps by how much the weight of input i has changed: at the 1 for none.
 #define INTERPRET_CHANGE(i) INTERPRET_PLACE((i) + end - first)
 #ifdef INTERPRET_PLASTIC
@@ -276,7 +332,7 @@ void INTERPRET_NAME(Bytecode bytecode, PackedWeights weights, in float row[INTER
 #ifndef INTERPRET_LANES
     vec4 memory[INTERPRET_MEMORY / 4];
 #endif
-    [[unroll]] for (int i = 0; i < INTERPRET_INPUTS; ++i) INTERPRET_WORDS(i >> 2)[i & 3] = row[i];
+    [[unroll]] for (int i = 0; i < INTERPRET_INPUTS; ++i) INTERPRET_WORD(i) = row[i];
 
     int position = 0;
     ivec4 head = bytecode.at[0];
@@ -306,15 +362,15 @@ void INTERPRET_NAME(Bytecode bytecode, PackedWeights weights, in float row[INTER
                     a = a + weights.at[first + inputs];
                     b = b + weights.at[second + inputs];
                     interpret_activate_two(a, b, tail.w);
-                    INTERPRET_WORDS((to >> 2) + block) = a;
-                    INTERPRET_WORDS((to >> 2) + block + 1) = b;
+                    INTERPRET_PUT((to >> 2) + block, a);
+                    INTERPRET_PUT((to >> 2) + block + 1, b);
                 }
                 if (block < blocks) {
                     const int first = packed + block * (inputs + 1);
                     precise vec4 sum = vec4(0.0);
                     INTERPRET_PRODUCT(sum, INTERPRET_FROM_MEMORY, from, inputs, first);
                     sum = sum + weights.at[first + inputs];
-                    INTERPRET_WORDS((to >> 2) + block) = interpret_activate(sum, tail.w);
+                    INTERPRET_PUT((to >> 2) + block, interpret_activate(sum, tail.w));
                 }
                 break;
             }
@@ -335,8 +391,8 @@ void INTERPRET_NAME(Bytecode bytecode, PackedWeights weights, in float row[INTER
                     a = a + weights.at[first + inputs + outputs];
                     b = b + weights.at[second + inputs + outputs];
                     interpret_activate_two(a, b, 4);
-                    INTERPRET_WORDS((to >> 2) + block) = a;
-                    INTERPRET_WORDS((to >> 2) + block + 1) = b;
+                    INTERPRET_PUT((to >> 2) + block, a);
+                    INTERPRET_PUT((to >> 2) + block + 1, b);
                 }
                 if (block < blocks) {
                     const int first = packed + block * (inputs + outputs + 1);
@@ -347,7 +403,7 @@ void INTERPRET_NAME(Bytecode bytecode, PackedWeights weights, in float row[INTER
                                       first + inputs);
                     sum = sum + memory_sum;
                     sum = sum + weights.at[first + inputs + outputs];
-                    INTERPRET_WORDS((to >> 2) + block) = interpret_activate(sum, 4);
+                    INTERPRET_PUT((to >> 2) + block, interpret_activate(sum, 4));
                 }
                 INTERPRET_SAVE(other, to, outputs);
                 break;
@@ -359,9 +415,9 @@ void INTERPRET_NAME(Bytecode bytecode, PackedWeights weights, in float row[INTER
                 precise float shifted = mean + detail;
                 const float scale = CAMBRIAN_CALL(rsqrt)(shifted);
                 for (int block = 0; block < blocks; ++block) {
-                    precise vec4 y = INTERPRET_WORDS((from >> 2) + block) * scale;
+                    precise vec4 y = INTERPRET_FOUR((from >> 2) + block) * scale;
                     y = y * weights.at[packed + block];
-                    INTERPRET_WORDS((to >> 2) + block) = y;
+                    INTERPRET_PUT((to >> 2) + block, y);
                 }
                 break;
             }
@@ -375,11 +431,11 @@ void INTERPRET_NAME(Bytecode bytecode, PackedWeights weights, in float row[INTER
                 precise float shifted = variance + detail;
                 const float scale = CAMBRIAN_CALL(rsqrt)(shifted);
                 for (int block = 0; block < blocks; ++block) {
-                    precise vec4 y = INTERPRET_WORDS((from >> 2) + block) - mean;
+                    precise vec4 y = INTERPRET_FOUR((from >> 2) + block) - mean;
                     y = y * scale;
                     y = y * weights.at[packed + block];
                     y = y + weights.at[packed + blocks + block];
-                    INTERPRET_WORDS((to >> 2) + block) = y;
+                    INTERPRET_PUT((to >> 2) + block, y);
                 }
                 break;
             }
@@ -397,22 +453,22 @@ void INTERPRET_NAME(Bytecode bytecode, PackedWeights weights, in float row[INTER
                 }
                 const float scale = CAMBRIAN_CALL(reciprocal)(total);
                 for (int block = 0; block < blocks; ++block) {
-                    precise vec4 y = INTERPRET_WORDS((to >> 2) + block) * scale;
-                    INTERPRET_WORDS((to >> 2) + block) = y;
+                    precise vec4 y = INTERPRET_FOUR((to >> 2) + block) * scale;
+                    INTERPRET_PUT((to >> 2) + block, y);
                 }
                 break;
             }
             case bytecode_add:
                 for (int block = 0; block < blocks; ++block) {
-                    precise vec4 y = INTERPRET_WORDS((from >> 2) + block) + INTERPRET_WORDS((other >> 2) + block);
-                    INTERPRET_WORDS((to >> 2) + block) = y;
+                    precise vec4 y = INTERPRET_FOUR((from >> 2) + block) + INTERPRET_FOUR((other >> 2) + block);
+                    INTERPRET_PUT((to >> 2) + block, y);
                 }
                 break;
             case bytecode_scale_add:
                 for (int block = 0; block < blocks; ++block) {
-                    precise vec4 scaled = INTERPRET_WORDS((from >> 2) + block) * weights.at[packed + block];
-                    precise vec4 y = INTERPRET_WORDS((other >> 2) + block) + scaled;
-                    INTERPRET_WORDS((to >> 2) + block) = y;
+                    precise vec4 scaled = INTERPRET_FOUR((from >> 2) + block) * weights.at[packed + block];
+                    precise vec4 y = INTERPRET_FOUR((other >> 2) + block) + scaled;
+                    INTERPRET_PUT((to >> 2) + block, y);
                 }
                 break;
             case bytecode_project_add: {
@@ -423,23 +479,23 @@ void INTERPRET_NAME(Bytecode bytecode, PackedWeights weights, in float row[INTER
                     precise vec4 b = vec4(0.0);
                     INTERPRET_PRODUCT_TWO(a, b, INTERPRET_FROM_MEMORY, from, inputs, first,
                                           first + inputs);
-                    a = INTERPRET_WORDS((other >> 2) + block) + a;
-                    b = INTERPRET_WORDS((other >> 2) + block + 1) + b;
-                    INTERPRET_WORDS((to >> 2) + block) = a;
-                    INTERPRET_WORDS((to >> 2) + block + 1) = b;
+                    a = INTERPRET_FOUR((other >> 2) + block) + a;
+                    b = INTERPRET_FOUR((other >> 2) + block + 1) + b;
+                    INTERPRET_PUT((to >> 2) + block, a);
+                    INTERPRET_PUT((to >> 2) + block + 1, b);
                 }
                 if (block < blocks) {
                     precise vec4 sum = vec4(0.0);
                     INTERPRET_PRODUCT(sum, INTERPRET_FROM_MEMORY, from, inputs,
                                       packed + block * inputs);
-                    sum = INTERPRET_WORDS((other >> 2) + block) + sum;
-                    INTERPRET_WORDS((to >> 2) + block) = sum;
+                    sum = INTERPRET_FOUR((other >> 2) + block) + sum;
+                    INTERPRET_PUT((to >> 2) + block, sum);
                 }
                 break;
             }
             case bytecode_load_state:
                 for (int block = 0; block < blocks; ++block)
-                    INTERPRET_WORDS((to >> 2) + block) = INTERPRET_FROM_STATE(other, block);
+                    INTERPRET_PUT((to >> 2) + block, INTERPRET_FROM_STATE(other, block));
                 break;
             case bytecode_store_state:
                 INTERPRET_SAVE(other, from, inputs);
@@ -457,59 +513,77 @@ void INTERPRET_NAME(Bytecode bytecode, PackedWeights weights, in float row[INTER
                 for (int i = 0; i < table.y; ++i) INTERPRET_AT(one + 1, i) = state[other + i];
                 int record = position + 1;
                 int own = packed;
-                for (int n = 0; n < table.x; ++n) {
-                    const ivec4 places = bytecode.at[record];
-                    const vec4 factors = weights.at[own];
+                // Fours are asked for one ahead; after the last ones of the weights there may be no more.
+                const int last_four = max(packed + (table.z >> 2) - 1, 0);
+                ivec4 places = bytecode.at[record];
+                vec4 factors = weights.at[min(own, last_four)];
+                ivec4 four = bytecode.at[record + 1];
+                vec4 by = weights.at[min(own + 1, last_four)];
+                for (int n = 0; n < table.x;) {
                     const int end = first + (places.x & 0xFFFF);
 #ifdef INTERPRET_PLASTIC
-                    const int rule = end + (places.x < 0 ? end - first : 0);
-                    const int quads = (rule + (places.x < 0 ? 5 : 0) + 3) >> 2;
+                    const bool fixed_weights = places.x >= 0;
+                    const int rule = end + (fixed_weights ? 0 : end - first);
+                    const int quads = (rule + (fixed_weights ? 0 : 5) + 3) >> 2;
 #else
+                    const bool fixed_weights = true;
                     const int quads = (end + 3) >> 2;
 #endif
-                    const int how = (places.x >> 24) & 0x7F;
+                    const int how = (places.x >> 24) & 0x3F;
+                    const bool simple = how == 0 && fixed_weights && !continuous;
+                    const bool both = simple && (places.x & neuron_joins) != 0;
+                    int after = quads;
                     precise float total = uintBitsToFloat(sign_mask);
-                    if (how == 0 || how == 4) {
-#ifdef INTERPRET_PLASTIC
-                        if (places.x < 0) {
+                    // Of the next neuron, which goes side by side with this one: alone, each waits for itself.
+                    precise float second = uintBitsToFloat(sign_mask);
+                    if (simple) {
+                        INTERPRET_SUM_OF_RECORD(total, places, factors, record, own, quads);
+                        if (both) {
+                            const ivec4 second_places = four;
+                            const vec4 second_factors = by;
+                            const int second_quads = ((second_places.x & 0xFFFF) + 4) >> 2;
+                            four = bytecode.at[record + quads + 1];
+                            by = weights.at[min(own + quads + 1, last_four)];
+                            INTERPRET_SUM_OF_RECORD(second, second_places, second_factors,
+                                                    record + quads, own + quads, second_quads);
+                            second = second + second_factors.x;
+                            after += second_quads;
+                        }
+                    } else {
+                        if (how == 0 || how == 4) {
                             for (int i = first; i < end; ++i) total = total + INTERPRET_TERM(i);
-                        } else
-#endif
-                        {
-                            if (!continuous) total = total + INTERPRET_SHARE(1, places.y, factors.y);
-                            total = total + INTERPRET_SHARE(2, places.z, factors.z);
-                            total = total + INTERPRET_SHARE(3, places.w, factors.w);
-                            for (int q = 1; q < quads; ++q) {
-                                const ivec4 four = bytecode.at[record + q];
-                                const vec4 by = weights.at[own + q];
-                                total = total + INTERPRET_SHARE(4 * q, four.x, by.x);
-                                total = total + INTERPRET_SHARE(4 * q + 1, four.y, by.y);
-                                total = total + INTERPRET_SHARE(4 * q + 2, four.z, by.z);
-                                total = total + INTERPRET_SHARE(4 * q + 3, four.w, by.w);
+                            if (how == 4 && end > first)
+                                total = CAMBRIAN_CALL(divide)(total, float(end - first));
+                        } else if (how == 5 && end > first) {
+                            const int middle = (end - first) >> 1;
+                            INTERPRET_RANK(total, middle);
+                            if (((end - first) & 1) == 0) {
+                                precise float lower = 0.0;
+                                INTERPRET_RANK(lower, middle - 1);
+                                total = (lower + total) * 0.5;
+                            }
+                        } else if (end > first) {
+                            total = INTERPRET_TERM(first);
+                            for (int i = first + 1; i < end; ++i) {
+                                const float term = INTERPRET_TERM(i);
+                                if (how == 1) total = total * term;
+                                if (how == 2) total = op_max(term, total);
+                                if (how == 3) total = op_min(term, total);
+                                if (how == 6)
+                                    total = real_less(op_abs(total), op_abs(term)) ? term : total;
                             }
                         }
-                        if (how == 4 && end > first)
-                            total = CAMBRIAN_CALL(divide)(total, float(end - first));
-                    } else if (how == 5 && end > first) {
-                        const int middle = (end - first) >> 1;
-                        INTERPRET_RANK(total, middle);
-                        if (((end - first) & 1) == 0) {
-                            precise float lower = 0.0;
-                            INTERPRET_RANK(lower, middle - 1);
-                            total = (lower + total) * 0.5;
-                        }
-                    } else if (end > first) {
-                        total = INTERPRET_TERM(first);
-                        for (int i = first + 1; i < end; ++i) {
-                            const float term = INTERPRET_TERM(i);
-                            if (how == 1) total = total * term;
-                            if (how == 2) total = op_max(term, total);
-                            if (how == 3) total = op_min(term, total);
-                            if (how == 6) total = real_less(op_abs(total), op_abs(term)) ? term : total;
-                        }
+                        four = bytecode.at[record + quads];
+                        by = weights.at[min(own + quads, last_four)];
                     }
                     total = total + factors.x;
-                    precise float y = neuron_activation(total, (places.x >> 16) & 0xFF);
+                    const ivec4 next_places = four;
+                    const vec4 next_factors = by;
+                    four = bytecode.at[record + after + 1];
+                    by = weights.at[min(own + after + 1, last_four)];
+                    const vec2 activated =
+                        neuron_activation_of_two(vec2(total, second), (places.x >> 16) & 0xFF, both);
+                    precise float y = activated.x;
                     if (continuous) {
                         const float last = INTERPRET_AT(places.y, 0);
                         const float rate = CAMBRIAN_CALL(divide)(intBitsToFloat(table.w), factors.y);
@@ -518,9 +592,10 @@ void INTERPRET_NAME(Bytecode bytecode, PackedWeights weights, in float row[INTER
                         y = last + moved;
                     }
                     INTERPRET_AT(value, 0) = y;
+                    if (both) INTERPRET_AT(value, 1) = activated.y;
 #ifdef INTERPRET_PLASTIC
                     // Weights change by the rule of their neuron, up to the largest one.
-                    for (int i = first; places.x < 0 && i < end; ++i) {
+                    for (int i = first; !fixed_weights && i < end; ++i) {
                         const int change = INTERPRET_CHANGE(i);
                         if (change == one) continue;
                         const float x = INTERPRET_AT(INTERPRET_PLACE(i), 0);
@@ -535,9 +610,12 @@ void INTERPRET_NAME(Bytecode bytecode, PackedWeights weights, in float row[INTER
                             op_sub(op_min(op_max(moved, -limit), limit), INTERPRET_OWN(i));
                     }
 #endif
-                    ++value;
-                    record += quads;
-                    own += quads;
+                    n += both ? 2 : 1;
+                    value += both ? 2 : 1;
+                    record += after;
+                    own += after;
+                    places = next_places;
+                    factors = next_factors;
                 }
                 for (int i = 0; i < outputs; ++i)
                     INTERPRET_AT(to, i) = INTERPRET_AT(bytecode.at[record + (i >> 2)][i & 3], 0);
@@ -566,7 +644,10 @@ void INTERPRET_NAME(Bytecode bytecode, PackedWeights weights, in float row[INTER
 #undef INTERPRET_MEMORY
 #undef INTERPRET_STORE
 #undef INTERPRET_LANES
-#undef INTERPRET_WORDS
+#undef INTERPRET_FOUR
+#undef INTERPRET_WORD
+#undef INTERPRET_PUT
+#undef INTERPRET_AT
 #undef INTERPRET_NEURONS
 #undef INTERPRET_PLASTIC
 #undef INTERPRET_CHANGE

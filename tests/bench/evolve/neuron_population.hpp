@@ -11,7 +11,9 @@
 // Networks of single neurons, each of a structure of its own, and an episode that runs to its end.
 namespace cambrian::evolve::bench {
 
-/// Cart_pole that begins again, always alike, in the step after a fall: every step is computed.
+/// Cart_pole that begins again, always alike, in the step after a fall: every step is computed. A
+/// step that ends in a fall is worth nothing: a reward that no network could change would need
+/// none.
 class EndlessCartPole final : public Environment {
   public:
     std::string_view type() const override { return "endless_cart_pole"; }
@@ -25,6 +27,7 @@ class EndlessCartPole final : public Environment {
         EnvironmentStep next = inner_->step(state, output);
         const Var fallen = reshape(next.done, {next.done.shape()[0], 1});
         for (Var& each : next.state) each = select(fallen, constant(*each.graph, start), each);
+        next.reward = select(next.done, 0.0 * next.reward, next.reward);
         next.done = less(next.reward, 0.0 * next.reward);
         return next;
     }
@@ -51,9 +54,9 @@ inline std::vector<Genome> neuron_population(const test::NeuronDraw& draw, std::
 
 /// What xor makes of NEAT: 1 to 5 hidden neurons.
 inline constexpr test::NeuronDraw evolved_for_xor{
-    .in = 2, .out = 1, .least_hidden = 1, .most_hidden = 5, .most_inputs = 4};
-/// 5 to 60 neurons with the inputs.
+    .in = 2, .out = 1, .min_hidden = 1, .max_hidden = 5, .max_inputs = 4};
+/// 6 to 60 neurons with the inputs.
 inline constexpr test::NeuronDraw grown_for_cart_pole{
-    .in = 4, .out = 2, .least_hidden = 0, .most_hidden = 54, .most_inputs = 4};
+    .in = 4, .out = 2, .min_hidden = 0, .max_hidden = 54, .max_inputs = 4, .all_live = true};
 
 }  // namespace cambrian::evolve::bench

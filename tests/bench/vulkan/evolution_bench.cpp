@@ -140,6 +140,7 @@ class Evolution {
 void measure(const std::string& name, VulkanOptions options, Family family,
              std::uint64_t population, int runs) {
     constexpr int warm_up = 50;
+    options.threads = available_processors();
     options.profile = false;
     Evolution evolution(options, family, population);
     for (int i = 0; i < warm_up; ++i) static_cast<void>(evolution.generation());

@@ -359,6 +359,7 @@ void run(const Arguments& arguments) {
     measure_selective_scan(options, arguments.scale, arguments.runs, arguments.only);
     measure_rollouts(options, arguments.scale, arguments.runs, arguments.only);
     measure_evolution(options, arguments.scale, arguments.runs, arguments.only);
+    measure_neurons(options, arguments.scale, arguments.runs, arguments.only);
 }
 
 }  // namespace

@@ -23,16 +23,16 @@ using test::random_neuron_genome;
 /// Without state, with connections into the past, continuous, and the same with plastic ones.
 const std::vector<NeuronDraw>& draws() {
     static const std::vector<NeuronDraw> all{
-        {.in = 3, .out = 2, .most_hidden = 12, .most_inputs = 7, .every_function = true},
-        {.in = 3, .out = 2, .most_hidden = 9, .every_function = true, .delayed = 0.4F},
-        {.in = 3, .out = 2, .most_hidden = 9, .delayed = 0.3F, .continuous = true},
+        {.in = 3, .out = 2, .max_hidden = 12, .max_inputs = 7, .every_function = true},
+        {.in = 3, .out = 2, .max_hidden = 9, .every_function = true, .delayed = 0.4F},
+        {.in = 3, .out = 2, .max_hidden = 9, .delayed = 0.3F, .continuous = true},
         {.in = 3,
          .out = 2,
-         .most_hidden = 9,
+         .max_hidden = 9,
          .every_function = true,
          .delayed = 0.2F,
          .plastic = 0.6F},
-        {.in = 3, .out = 2, .most_hidden = 9, .continuous = true, .plastic = 0.4F}};
+        {.in = 3, .out = 2, .max_hidden = 9, .continuous = true, .plastic = 0.4F}};
     return all;
 }
 
@@ -136,6 +136,31 @@ TEST(NeuronBytecode, ATableThatReachesOutOfItsPlaceIsRefused) {
     EXPECT_GT(refused, 2 * table_end - 24);
 }
 
+TEST(NeuronBytecode, ANeuronThatJoinsWhatIsNotLikeItIsRefused) {
+    Genome genome = random_neuron_genome(draws()[1], 3);
+    auto& layer = std::get<Neurons>(genome.blueprint.head.variant());
+    layer = *Neurons::fitted({2}, {3});
+    std::vector<std::int32_t> words;
+    std::vector<BytecodePacking> packings;
+    const BytecodeCapacity capacity = BytecodeWriter().write(genome.blueprint, words, packings);
+    const auto fit = [&] {
+        const auto* instruction = reinterpret_cast<const BytecodeInstruction*>(words.data());
+        return fits(*instruction, static_cast<std::int64_t>(words.size()), capacity);
+    };
+    constexpr std::size_t first = bytecode_instruction_words + NeuronTable::head_words;
+    constexpr std::size_t record = 4;
+    constexpr auto joins = static_cast<std::int32_t>(NeuronTable::joins_mark);
+    EXPECT_NE(words[first] & joins, 0);
+    EXPECT_NE(words[first + record] & joins, 0);
+    EXPECT_EQ(words[first + 2 * record] & joins, 0);
+    ASSERT_TRUE(fit());
+    words[first + record] ^= 1 << 16;
+    EXPECT_FALSE(fit()) << "another activation";
+    words[first + record] ^= 1 << 16;
+    words[first + 2 * record] |= joins;
+    EXPECT_FALSE(fit()) << "nothing to join";
+}
+
 /// The best and the mean number of programs that a population of different structures needs.
 struct Found {
     std::vector<Evaluation> evaluations;
@@ -179,29 +204,29 @@ void expect_equal_families(std::string_view task, const std::vector<Genome>& gen
 TEST(NeuronBytecode, SolvesRowsLikeTheGraphWithOneProgramForAll) {
     expect_equal_families(
         R"({"type": "xor"})",
-        population({.in = 2, .out = 1, .most_hidden = 6, .every_function = true}, 60));
+        population({.in = 2, .out = 1, .max_hidden = 6, .every_function = true}, 60));
 }
 
 TEST(NeuronBytecode, SolvesManyRowsThatAllShareLikeTheGraph) {
     expect_equal_families(
         R"({"type": "parity", "bits": 8})",
-        population({.in = 8, .out = 1, .most_hidden = 6, .every_function = true}, 30));
+        population({.in = 8, .out = 1, .max_hidden = 6, .every_function = true}, 30));
 }
 
 TEST(NeuronBytecode, BalancesLikeTheGraphWithOneProgramForAll) {
     expect_equal_families(R"({"type": "cart_pole", "episodes": 3, "steps": 60})",
-                          population({.in = 4, .out = 2, .most_hidden = 12, .delayed = 0.2F}, 40));
+                          population({.in = 4, .out = 2, .max_hidden = 12, .delayed = 0.2F}, 40));
 }
 
 TEST(NeuronBytecode, LearnsInAnEpisodeLikeTheGraph) {
     expect_equal_families(
         R"({"type": "cart_pole", "episodes": 3, "steps": 60})",
-        population({.in = 4, .out = 2, .most_hidden = 12, .delayed = 0.2F, .plastic = 0.5F}, 40));
+        population({.in = 4, .out = 2, .max_hidden = 12, .delayed = 0.2F, .plastic = 0.5F}, 40));
 }
 
 TEST(NeuronBytecode, ANetworkHasTheFitnessItHasAlone) {
     std::vector<Genome> genomes =
-        population({.in = 4, .out = 2, .most_hidden = 5, .delayed = 0.2F, .plastic = 0.3F}, 12);
+        population({.in = 4, .out = 2, .max_hidden = 5, .delayed = 0.2F, .plastic = 0.3F}, 12);
     // A crowd of equal structures among others.
     for (int i = 0; i < 12; ++i) {
         genomes.push_back(genomes.front());

@@ -87,8 +87,8 @@ TEST(VulkanFamily, NeuronsBalanceAsOnTheCpu) {
         for (std::uint64_t i = 0; i < 30; ++i)
             genomes.push_back(test::random_neuron_genome({.in = 4,
                                                           .out = 2,
-                                                          .most_hidden = 20,
-                                                          .most_inputs = 7,
+                                                          .max_hidden = 20,
+                                                          .max_inputs = 7,
                                                           .every_function = true,
                                                           .delayed = 0.2F,
                                                           .continuous = continuous},
@@ -104,8 +104,8 @@ TEST(VulkanFamily, PlasticNeuronsLearnAsOnTheCpu) {
         for (std::uint64_t i = 0; i < 30; ++i)
             genomes.push_back(test::random_neuron_genome({.in = 4,
                                                           .out = 2,
-                                                          .most_hidden = 12,
-                                                          .most_inputs = 7,
+                                                          .max_hidden = 12,
+                                                          .max_inputs = 7,
                                                           .every_function = true,
                                                           .delayed = 0.2F,
                                                           .continuous = continuous,
