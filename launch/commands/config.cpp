@@ -88,6 +88,8 @@ std::string schema_key(const std::string& key) {
     const std::string section = last.size() < key.size() ? key.substr(0, key.rfind('.')) : "";
     if (const auto alias = schema.key_of_alias(last, section)) {
         hint = fmt::format("Cambrian calls it {}", alias->key);
+    } else if (const auto advice = schema.without_key(last)) {
+        hint = *advice;
     } else if (const auto near = nearest(key, names)) {
         hint = fmt::format("did you mean {}?", *near);
     } else {

@@ -161,6 +161,14 @@ std::optional<SchemaKey> Schema::key_of_alias(std::string_view alias,
     return elsewhere;
 }
 
+std::optional<std::string> Schema::without_key(std::string_view name) const {
+    const auto names = root_->find("x-without-key");
+    if (names == root_->end()) return std::nullopt;
+    for (const auto& [theirs, advice] : names->items())
+        if (same_word(theirs, name)) return advice.get<std::string>();
+    return std::nullopt;
+}
+
 std::string allowed_values(const Schema& schema, const Json& reference) {
     const Json& node = schema.resolve(reference);
     if (node.contains("x-text")) return node["x-text"].get<std::string>();

@@ -29,7 +29,7 @@ struct SchemaKey {
 
 /// The schema of configs: a subset of JSON Schema 2020-12, where `x-variants` names the keys of an
 /// object by its "type", `x-class` says what a resume may change, and `x-aliases` lists the names
-/// that other programs use.
+/// that other programs use. `x-without-key` of the whole says what to do about their other names.
 class Schema {
   public:
     /// The schema of configs/schema.json with what structs and tasks say of their settings.
@@ -63,6 +63,8 @@ class Schema {
     /// it has one.
     [[nodiscard]] std::optional<SchemaKey> key_of_alias(std::string_view alias,
                                                         std::string_view section = "") const;
+    /// What to do in place of a setting of another program that no key stands for; or nothing.
+    [[nodiscard]] std::optional<std::string> without_key(std::string_view name) const;
 
   private:
     [[nodiscard]] const Json* type_of(const Keys& keys, const Json& object) const;

@@ -171,6 +171,7 @@ class Check {
                                          const std::string& name, const std::string& path) const {
         if (const auto alias = schema_.key_of_alias(name, explained(path)))
             return fmt::format("Cambrian calls it {}{}", alias->key, of_type(*alias));
+        if (const auto advice = schema_.without_key(name)) return *advice;
         if (const auto near = nearest(name, names))
             return fmt::format("did you mean {}?", below(path, *near));
         for (const SchemaKey& entry : schema_.all_keys())

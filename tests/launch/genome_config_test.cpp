@@ -91,6 +91,14 @@ TEST(GenomeConfig, TranslatesNamesOfOtherPrograms) {
         expect_refused(directory, {"genome." + theirs + "=1"},
                        "Cambrian calls it genome." + ours + " of type neat");
     }
+    for (const auto& [theirs, advice] : std::vector<std::pair<std::string, std::string>>{
+             {"num_hidden", "network.initial begins with one that has some"},
+             {"num_inputs", "the task says how many inputs"},
+             {"enabled_default", "genome.connection_toggle_rate switches them"},
+             {"single_structural_mutation", "each with a rate of its own"},
+             {"response_mutate_power", "a bias and no response"},
+             {"no_fitness_termination", "leave run.stop.fitness out"}})
+        expect_refused(directory, {"genome." + theirs + "=1"}, advice);
     expect_refused(directory, {"genome.node_ad_rate=1"}, "did you mean genome.node_add_rate?");
 }
 

@@ -354,6 +354,8 @@ TEST(Program, ExplainsKeys) {
     const Result wrong = run({"explain", "conn_add_prob"});
     EXPECT_EQ(wrong.code, 2);
     EXPECT_THAT(wrong.err, HasSubstr("mutation.link_add_rate"));
+    EXPECT_THAT(run({"explain", "genome.num_hidden"}).err,
+                HasSubstr("networks begin without hidden neurons"));
 }
 
 TEST(Program, PrintsAConfigThatReadsBackAsItself) {
