@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <iterator>
 #include <map>
 #include <utility>
 
@@ -131,6 +133,8 @@ struct Learner::State {
     void upload_order(std::uint64_t round);
     [[nodiscard]] std::vector<Var> build(Graph& graph, const ForwardModel& model,
                                          const NetworkOperands& operands) const;
+    /// The weights of each of a group with as many weights each, one after the other.
+    [[nodiscard]] std::vector<float> run(std::span<const Individual* const> group);
 
     Backend& backend;
     const Learning& learning;
@@ -196,6 +200,23 @@ std::vector<Var> Learner::State::build(Graph& graph, const ForwardModel& model,
     return {end.carries.front()};
 }
 
+/// In halves where memory runs out.
+std::vector<float> Learner::State::run(std::span<const Individual* const> group) {
+    const auto network = [this](Graph& graph, const ForwardModel& model,
+                                const NetworkOperands& operands) {
+        return build(graph, model, operands);
+    };
+    const std::array<Binding, 3> shared{{{inputs.get(), 0}, {targets.get(), 0}, {order.get(), 0}}};
+    try {
+        return runner.run(group, {.build = network, .shared = shared})[0].reals;
+    } catch (const OutOfMemoryError&) {
+        if (group.size() == 1) throw;
+    }
+    std::vector<float> all = run(group.first(group.size() / 2));
+    std::ranges::copy(run(group.subspan(group.size() / 2)), std::back_inserter(all));
+    return all;
+}
+
 Learner::Learner(Backend& backend, const Task& task, std::uint64_t seed,
                  const LearningSettings& settings) {
     check_learning(settings, task);
@@ -208,8 +229,6 @@ std::vector<std::vector<float>> Learner::learn(std::span<const Individual* const
                                                std::uint64_t round) {
     state_->upload_samples();
     state_->upload_order(round);
-    const std::array<Binding, 3> shared{
-        {{state_->inputs.get(), 0}, {state_->targets.get(), 0}, {state_->order.get(), 0}}};
     std::map<std::int64_t, std::vector<std::size_t>> sizes;  // a run gives outputs of one size
     for (std::size_t i = 0; i < individuals.size(); ++i) {
         CAMBRIAN_EXPECT(individuals[i]->on_host());
@@ -220,12 +239,7 @@ std::vector<std::vector<float>> Learner::learn(std::span<const Individual* const
         if (weights == 0) continue;
         std::vector<const Individual*> group;
         for (const std::size_t member : members) group.push_back(individuals[member]);
-        const auto build = [this](Graph& graph, const ForwardModel& network,
-                                  const NetworkOperands& operands) {
-            return state_->build(graph, network, operands);
-        };
-        const std::vector<float>& all =
-            state_->runner.run(group, {.build = build, .shared = shared})[0].reals;
+        const std::vector<float> all = state_->run(group);
         for (std::size_t i = 0; i < members.size(); ++i) {
             const auto first = all.begin() + static_cast<std::ptrdiff_t>(i) * weights;
             learned[members[i]].assign(first, first + weights);

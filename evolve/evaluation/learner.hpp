@@ -69,7 +69,8 @@ class Learner {
     Learner& operator=(const Learner&) = delete;
 
     /// The weights of each after its steps, in the order of the individuals, whose weights are on
-    /// the host.
+    /// the host. Where memory runs out they learn in halves, which changes none of them; throws
+    /// OutOfMemoryError where there is no memory for one of them.
     /// @param round whose batches: the generation.
     [[nodiscard]] std::vector<std::vector<float>> learn(
         std::span<const Individual* const> individuals, std::uint64_t round);

@@ -43,6 +43,30 @@ LearningSettings settings_with(std::int64_t steps, double rate) {
     return settings;
 }
 
+TEST(Learner, OvercomesAShortageInHalves) {
+    const auto task = testing::standard_task(blobs);
+    std::vector<Genome> genomes;
+    for (std::uint64_t id = 0; id < 9; ++id)
+        genomes.push_back(testing::genome_for(*task, two_layers, id));
+    const LearningSettings settings = settings_with(3, 0.05);
+    std::vector<const Genome*> pointers;
+    for (const Genome& genome : genomes) pointers.push_back(&genome);
+    const Individuals individuals(pointers);
+    bool refuse = false;
+    int refused = 0;
+    const auto backend = make_cpu_backend({.refuse_memory = [&] {
+        // Twice: what is refused once is tried again.
+        if (!refuse || refused == 2) return false;
+        ++refused;
+        return true;
+    }});
+    Learner learner(*backend, *task, 1, settings);
+    (void)learner.learn(std::span(individuals.pointers).first(1), 0);
+    refuse = true;
+    EXPECT_EQ(learner.learn(individuals.pointers, 0), learned(*task, genomes, settings));
+    EXPECT_EQ(refused, 2);
+}
+
 TEST(Learner, TakesTheStepsOfATraining) {
     const auto task = testing::standard_task(blobs);
     const auto backend = make_cpu_backend({});
