@@ -24,10 +24,6 @@ struct GenomePool::Node {
     evolve::Individual individual;
     GenomePool* pool = nullptr;
     alignas(std::max_align_t) std::array<std::byte, counter_bytes> counters{};
-
-    [[nodiscard]] std::uint64_t bytes() const {
-        return sizeof(Node) + individual.weights.capacity() * sizeof(float);
-    }
 };
 
 /// Where the counters of shared pointers lie: beside what they count. The node is free when they
@@ -72,8 +68,7 @@ GenomePool::Blank::operator SharedIndividual() && {
 }
 
 // Two stripes a thread: which one is a thread's is a matter of chance.
-GenomePool::GenomePool(int threads, std::uint64_t limit_bytes)
-    : limit_(limit_bytes / 2), stripes_(2 * static_cast<std::size_t>(threads)) {}
+GenomePool::GenomePool(int threads) : stripes_(2 * static_cast<std::size_t>(threads)) {}
 
 GenomePool::~GenomePool() {
     std::int64_t outstanding = 0;
@@ -95,7 +90,6 @@ std::vector<GenomePool::Blank> GenomePool::take(std::size_t count) {
         Stripe& stripe = stripes_[(own + turn) % stripes_.size()];
         const std::lock_guard lock(stripe.mutex);
         for (; taken.size() < count && !stripe.dropped.empty(); stripe.dropped.pop_back()) {
-            stripe.bytes -= stripe.dropped.back()->bytes();
             ++stripe.outstanding;
             taken.push_back(Blank(stripe.dropped.back().release()));
         }
@@ -115,14 +109,15 @@ void GenomePool::give_back(Node* node) noexcept {
     std::unique_ptr<Node> dropped(node);
     dropped->individual.structure.reset();  // memory that is not its own
     dropped->individual.row.reset();
-    const std::uint64_t bytes = dropped->bytes();
+    // Room for more than twice as much as was used is from the time of larger genomes.
+    std::vector<float>& weights = dropped->individual.weights;
+    if (weights.capacity() / 2 > weights.size()) {
+        weights = {};
+    }
     Stripe& stripe = stripes_[own_stripe()];
     const std::lock_guard lock(stripe.mutex);
     --stripe.outstanding;
-    if (stripe.bytes + bytes <= limit_) {
-        stripe.bytes += bytes;
-        stripe.dropped.push_back(std::move(dropped));
-    }
+    stripe.dropped.push_back(std::move(dropped));
 }
 
 Child make_child(const evolve::Variation& variation, const evolve::Birth& birth,

@@ -31,7 +31,8 @@ class ParentGenomes {
 
 /// Individuals whose memory is used again, and that of their counters, too: what the last owner
 /// drops is written over by a later child, so that a steady population allocates next to nothing.
-/// Any thread may take and drop. Outlives its individuals.
+/// It never holds more individuals than lived at once. Any thread may take and drop. Outlives its
+/// individuals.
 class GenomePool {
     struct Node;
     template <class Value>
@@ -63,9 +64,7 @@ class GenomePool {
     };
 
     /// @param threads that take and drop at once.
-    /// @param limit_bytes of dropped individuals that are kept for each thread; what is beyond is
-    ///     freed.
-    explicit GenomePool(int threads, std::uint64_t limit_bytes = std::uint64_t{32} << 20U);
+    explicit GenomePool(int threads);
     ~GenomePool();
     GenomePool(const GenomePool&) = delete;
     GenomePool& operator=(const GenomePool&) = delete;
@@ -78,14 +77,12 @@ class GenomePool {
     struct alignas(64) Stripe {
         std::mutex mutex;
         std::vector<std::unique_ptr<Node>> dropped;
-        std::uint64_t bytes = 0;       ///< Of the dropped ones.
         std::int64_t outstanding = 0;  ///< Taken from here and not given back here.
     };
 
     [[nodiscard]] std::size_t own_stripe() const;
     void give_back(Node* node) noexcept;
 
-    const std::uint64_t limit_;  ///< Of one stripe.
     std::vector<Stripe> stripes_;
 };
 
