@@ -103,9 +103,11 @@ class MpiCommunicator final : public Communicator::Implementation {
                 return std::nullopt;
             }
             const auto idle = std::chrono::duration_cast<microseconds>(now - last_activity_);
-            if (const microseconds pause = pause_after(idle); pause > microseconds{0}) {
+            if (const microseconds pause = pause_after(idle, moving()); pause > microseconds{0}) {
                 const auto left = std::chrono::duration_cast<microseconds>(end - now);
                 std::this_thread::sleep_for(std::min(pause, left));
+            } else {
+                std::this_thread::yield();
             }
         }
     }
@@ -115,6 +117,17 @@ class MpiCommunicator final : public Communicator::Implementation {
         Message message;
         MPI_Request request = MPI_REQUEST_NULL;
     };
+
+    /// Bytes that are on their way.
+    [[nodiscard]] std::uint64_t moving() const {
+        std::uint64_t bytes = 0;
+        for (const std::list<Transfer>* transfers : {&sends_, &receives_}) {
+            for (const Transfer& transfer : *transfers) {
+                bytes += transfer.message.payload.size();
+            }
+        }
+        return bytes;
+    }
 
     static bool finished(Transfer& transfer) {
         int done = 0;

@@ -227,8 +227,8 @@ class SimulatedNetwork::Rank final : public VirtualTime {
         Time seen = looking_since_;
         while (seen < time) {
             const auto idle = std::chrono::duration_cast<microseconds>(seen - last_activity_);
-            const microseconds rest = pause_after(idle);
-            if (rest == pause_after(std::chrono::hours(1))) {
+            const microseconds rest = pause_after(idle, 0);
+            if (rest == pause_after(std::chrono::hours(1), 0)) {
                 const Clock::duration step = rest + duration_of(state_.costs.late_wakeup);
                 return seen + ((time - seen + step - Clock::duration(1)) / step) * step;
             }

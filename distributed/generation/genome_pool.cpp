@@ -112,7 +112,7 @@ void GenomePool::give_back(Node* node) noexcept {
     // Room for more than twice as much as was used is from the time of larger genomes.
     std::vector<float>& weights = dropped->individual.weights;
     if (weights.capacity() / 2 > weights.size()) {
-        weights = {};
+        weights = std::vector<float>();
     }
     Stripe& stripe = stripes_[own_stripe()];
     const std::lock_guard lock(stripe.mutex);

@@ -7,8 +7,9 @@
 namespace cambrian::distributed {
 namespace {
 
-/// Genomes in one message, until they are so many bytes.
-constexpr std::size_t reply_bytes = std::size_t{64} << 20U;
+/// Genomes in one message, until they are so many bytes: the next ones are encoded while these are
+/// on their way, and all copies of them stay in a cache.
+constexpr std::size_t reply_bytes = std::size_t{1} << 20U;
 
 void send_all(Communicator& communicator, int rank, GenomeReply reply,
               std::span<const evolve::BirthId> origins, std::span<const SharedIndividual> genomes) {

@@ -61,7 +61,7 @@ def run(folder, experiment, generations):
     config = folder / f"{generations}.json"
     config.write_text(json.dumps({**experiment, "run": {"directory": str(directory), "stop": {"generations": generations}},
                                   "checkpoint": {"every": 10 * generations}, "engine": {"backend": chosen.backend}}))
-    start = ["mpirun", "--oversubscribe", "-n", str(chosen.ranks)] if chosen.ranks > 1 else []
+    start = ["mpirun", "--oversubscribe", "--bind-to", "none", "-n", str(chosen.ranks)] if chosen.ranks > 1 else []
     settings = [part for setting in chosen.settings for part in ("--set", setting)]
     subprocess.run([*start, chosen.program, "evolve", str(config), "--quiet", *settings], check=True)
     return directory
