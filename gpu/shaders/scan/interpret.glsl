@@ -244,24 +244,27 @@ vec2 neuron_activation_of_two(vec2 x, int code, bool both) {
     return y;
 }
 
-// What a word of a record adds to a sum: what fills up fours is a 1 with a weight of -0, which changes none.
-#define INTERPRET_SHARE(place, weight) op_mul(INTERPRET_AT(place, 0), weight)
+// What a word of a record adds to a sum: for those that fill up fours -0, which changes none.
+#define INTERPRET_SHARE(is_input, place, weight) \
+    ((is_input) ? op_mul(INTERPRET_AT(place, 0), weight) : uintBitsToFloat(sign_mask))
 // sum = the inputs of a record times their weights. `four` and `by` are the fours after its first ones; then they are
 // those after its last.
-#define INTERPRET_SUM_OF_RECORD(sum, first_places, first_factors, at_record, at_own, quads)        \
+#define INTERPRET_SUM_OF_RECORD(sum, first_places, first_factors, at_record, at_own)                \
     {                                                                                              \
-        sum = sum + INTERPRET_SHARE((first_places).y, (first_factors).y);                          \
-        sum = sum + INTERPRET_SHARE((first_places).z, (first_factors).z);                          \
-        sum = sum + INTERPRET_SHARE((first_places).w, (first_factors).w);                          \
-        for (int q = 2; q <= (quads); ++q) {                                                       \
+        const int last_input = (first_places).x & 0xFFFF;                                          \
+        const int fours = (last_input + 4) >> 2;                                                   \
+        sum = sum + INTERPRET_SHARE(last_input >= 1, (first_places).y, (first_factors).y);         \
+        sum = sum + INTERPRET_SHARE(last_input >= 2, (first_places).z, (first_factors).z);         \
+        sum = sum + INTERPRET_SHARE(last_input >= 3, (first_places).w, (first_factors).w);         \
+        for (int q = 1; q < fours; ++q) {                                                          \
             const ivec4 here = four;                                                               \
             const vec4 weighted_by = by;                                                           \
-            four = bytecode.at[(at_record) + q];                                                   \
-            by = weights.at[min((at_own) + q, last_four)];                                         \
-            sum = sum + INTERPRET_SHARE(here.x, weighted_by.x);                                    \
-            sum = sum + INTERPRET_SHARE(here.y, weighted_by.y);                                    \
-            sum = sum + INTERPRET_SHARE(here.z, weighted_by.z);                                    \
-            sum = sum + INTERPRET_SHARE(here.w, weighted_by.w);                                    \
+            four = bytecode.at[(at_record) + q + 1];                                               \
+            by = weights.at[min((at_own) + q + 1, last_four)];                                     \
+            sum = sum + INTERPRET_SHARE(last_input >= 4 * q, here.x, weighted_by.x);               \
+            sum = sum + INTERPRET_SHARE(last_input >= 4 * q + 1, here.y, weighted_by.y);           \
+            sum = sum + INTERPRET_SHARE(last_input >= 4 * q + 2, here.z, weighted_by.z);           \
+            sum = sum + INTERPRET_SHARE(last_input >= 4 * q + 3, here.w, weighted_by.w);           \
         }                                                                                          \
     }
 // Word i of a record and of its weights, the head being word 0.
@@ -537,7 +540,7 @@ void INTERPRET_NAME(Bytecode bytecode, PackedWeights weights, in float row[INTER
                     // Of the next neuron, which goes side by side with this one: alone, each waits for itself.
                     precise float second = uintBitsToFloat(sign_mask);
                     if (simple) {
-                        INTERPRET_SUM_OF_RECORD(total, places, factors, record, own, quads);
+                        INTERPRET_SUM_OF_RECORD(total, places, factors, record, own);
                         if (both) {
                             const ivec4 second_places = four;
                             const vec4 second_factors = by;
@@ -545,7 +548,7 @@ void INTERPRET_NAME(Bytecode bytecode, PackedWeights weights, in float row[INTER
                             four = bytecode.at[record + quads + 1];
                             by = weights.at[min(own + quads + 1, last_four)];
                             INTERPRET_SUM_OF_RECORD(second, second_places, second_factors,
-                                                    record + quads, own + quads, second_quads);
+                                                    record + quads, own + quads);
                             second = second + second_factors.x;
                             after += second_quads;
                         }
