@@ -16,10 +16,10 @@ struct NeuronDraw {
     std::int64_t min_hidden = 0;
     std::int64_t max_hidden = 8;
     std::int64_t max_inputs = 4;  ///< Of a neuron.
-    bool every_function = false;   ///< Any activation and aggregation, else tanh of sums.
-    float delayed = 0.0F;          ///< Share of connections that reach back 1 to 3 steps.
+    bool every_function = false;  ///< Any activation and aggregation, else tanh of sums.
+    float delayed = 0.0F;         ///< Share of connections that reach back 1 to 3 steps.
     bool continuous = false;
-    float plastic = 0.0F;  ///< Share of connections whose weights change.
+    float plastic = 0.0F;   ///< Share of connections whose weights change.
     bool all_live = false;  ///< Whether an output depends on every neuron.
 };
 
