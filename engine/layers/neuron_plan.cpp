@@ -106,7 +106,7 @@ class OrderSearch {
 };
 
 /// Brings together what may be computed side by side: neurons that as many others come before in a
-/// step, and of these, neurons of one activation and aggregation.
+/// step, and of these, neurons of one activation and aggregation, plastic ones apart.
 void order_by_level(const Neurons& layer, NeuronPlan& plan) {
     std::vector<std::int64_t> level(layer.neurons.size());
     for (const std::int64_t neuron : plan.order)
@@ -118,7 +118,8 @@ void order_by_level(const Neurons& layer, NeuronPlan& plan) {
         }
     const auto kind = [&](std::int64_t neuron) {
         const Neurons::Neuron& own = layer.neurons[at(neuron)];
-        return std::tuple(level[at(neuron)], own.activation, own.aggregation);
+        return std::tuple(level[at(neuron)], own.activation, own.aggregation,
+                          plan.changes(layer, neuron));
     };
     std::ranges::stable_sort(plan.order, {}, kind);
     plan.joins.assign(plan.order.size(), false);
@@ -161,6 +162,12 @@ void remember_changes(const Neurons& layer, NeuronPlan& plan) {
 }
 
 }  // namespace
+
+bool NeuronPlan::changes(const Neurons& layer, std::int64_t neuron) const {
+    return layer.plastic && std::ranges::any_of(inputs(neuron), [&](std::int64_t input) {
+               return layer.connections[at(input)].plastic;
+           });
+}
 
 NeuronPlan::NeuronPlan(const Neurons& layer) {
     group_by_target(layer, *this);

@@ -146,14 +146,17 @@ struct NeuronPlan {
         const auto at = static_cast<std::size_t>(neuron);
         return std::span(connections).subspan(first[at], first[at + 1] - first[at]);
     }
+    /// Whether a weight of a connection into a neuron changes.
+    [[nodiscard]] bool changes(const Neurons& layer, std::int64_t neuron) const;
     /// Place in the state of what a source gave `delay` >= 1 steps ago.
     [[nodiscard]] std::int64_t place(std::int64_t source, std::int64_t delay) const {
         return memory_of[static_cast<std::size_t>(source)] + delay - 1;
     }
 
     std::vector<std::int64_t> order;  ///< Neurons, each after what it depends on in its step.
-    /// Of each in that order: whether the next one has the same activation and aggregation, and
-    /// neither depends on the other in a step, nor on any neuron between: they go side by side.
+    /// Of each in that order: whether the next one has the same activation and aggregation, is
+    /// plastic where it is, and neither depends on the other in a step, nor on any neuron between:
+    /// they go side by side.
     std::vector<bool> joins;
     std::vector<Memory> memories;  ///< In the order of their sources.
     /// Plastic connections into those neurons, grouped by them. The state holds by how much the

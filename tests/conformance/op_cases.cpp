@@ -399,6 +399,25 @@ Bytecode bytecode_of_neurons(bool continuous, bool plastic) {
     return make_bytecode(Network(blueprint_from_json(network, 3, 2)));
 }
 
+/// Neurons that join each other, of several numbers of inputs; every third is plastic or none is.
+Bytecode bytecode_of_equal_neurons(bool plastic) {
+    Neurons layer;
+    layer.in = 3;
+    layer.out = 2;
+    layer.plastic = plastic;
+    constexpr std::int64_t count = 14;
+    layer.neurons.assign(count, {.activation = NeuronActivation::tanh});
+    for (std::int64_t i = layer.out; i < count; ++i) {
+        for (std::int64_t source = 0; source < i % (layer.in + 1); ++source)
+            layer.connections.push_back(
+                {.source = source, .target = i, .plastic = plastic && i % 3 == 0});
+        layer.connections.push_back({.source = layer.in + i, .target = i % layer.out});
+    }
+    nlohmann::json network;
+    network["layers"].push_back(nlohmann::json(to_json(AnyLayer(layer))));
+    return make_bytecode(Network(blueprint_from_json(network, 3, 2)));
+}
+
 void add_interpret(Cases& cases) {
     struct Rows {
         Bytecode bytecode;
@@ -413,8 +432,9 @@ void add_interpret(Cases& cases) {
           Rows{bytecode_of(perceptron, 4, 2), {65, 4}, 2},
           Rows{bytecode_of(perceptron, 1, 1), {2, 3, 1}, 1},
           Rows{bytecode_of(norm, 65, 3), {3, 65}, 3},
+          Rows{bytecode_of_equal_neurons(false), {67, 3}, 2},
+          Rows{bytecode_of_equal_neurons(true), {67, 3}, 2},
           Rows{bytecode_of_neurons(false, false), {67, 3}, 2},
-
           Rows{bytecode_of_neurons(true, false), {5, 3}, 2},
           Rows{bytecode_of_neurons(false, true), {67, 3}, 2},
           Rows{bytecode_of_neurons(true, true), {5, 3}, 2},

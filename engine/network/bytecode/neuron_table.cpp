@@ -90,9 +90,7 @@ class Records {
         const auto inputs = plan_.inputs(neuron);
         const auto& [activation, aggregation] = layer_.neurons[static_cast<std::size_t>(neuron)];
         CAMBRIAN_ASSERT(std::ssize(inputs) <= NeuronTable::input_limit);
-        const bool plastic = layer_.plastic && std::ranges::any_of(inputs, [&](std::int64_t input) {
-                                 return connection(input).plastic;
-                             });
+        const bool plastic = plan_.changes(layer_, neuron);
         const std::uint32_t head = static_cast<std::uint32_t>(inputs.size()) |
                                    static_cast<std::uint32_t>(activation) << 16U |
                                    static_cast<std::uint32_t>(aggregation) << 24U |
@@ -198,6 +196,12 @@ bool places_inside(const NeuronTable::Record& record, const std::int32_t* at,
     return inside(at + 1, limit - (at + 1), capacity.memory);
 }
 
+/// Whether two heads say the same but for the inputs and what joins.
+bool alike(std::int32_t a, std::int32_t b) {
+    constexpr std::uint32_t of_one = NeuronTable::joins_mark | 0xFFFFU;
+    return ((static_cast<std::uint32_t>(a) ^ static_cast<std::uint32_t>(b)) & ~of_one) == 0;
+}
+
 }  // namespace
 
 bool neurons_fit(const BytecodeInstruction& instruction, std::int64_t words,
@@ -217,19 +221,20 @@ bool neurons_fit(const BytecodeInstruction& instruction, std::int64_t words,
         return false;
     const std::int32_t* at = table.first_record();
     const std::int32_t* const end = table.outputs();
-    std::int32_t joined = -1;  // Activation of the one before, where that joins this one.
+    const std::int32_t* joined = nullptr;  // The one before, where that joins this one.
     for (std::int64_t i = 0; i < table.neurons(); ++i) {
         if (at >= end) return false;
         const NeuronTable::Record record = table.record(at);
         if (record.words > end - at || !places_inside(record, at, capacity) ||
             record.activation >= std::ssize(neuron_activation_names) ||
             record.aggregation >= std::ssize(neuron_aggregation_names) ||
-            (joined >= 0 && joined != record.activation))
+            (joined != nullptr && !alike(*joined, *at)))
             return false;
-        joined = record.joins ? record.activation : -1;
+        joined = record.joins ? at : nullptr;
         at += record.words;
     }
-    return at == end && joined < 0 && inside(end, instruction.out + table.state(), capacity.memory);
+    return at == end && joined == nullptr &&
+           inside(end, instruction.out + table.state(), capacity.memory);
 }
 
 }  // namespace cambrian

@@ -331,6 +331,11 @@ TEST(Neurons, JoinWhatGoesSideBySide) {
     }
     using Group = std::vector<std::int64_t>;
     EXPECT_THAT(groups, ElementsAre(Group{2}, Group{3, 1}, Group{4, 5}, Group{0}));
+    layer.plastic = true;
+    layer.connections[0].plastic = true;
+    const NeuronPlan apart(layer);
+    EXPECT_THAT(apart.order, ElementsAre(2, 3, 1, 4, 5, 0));
+    EXPECT_FALSE(apart.joins[1]) << "1 is plastic, 3 is not";
 }
 
 TEST(Neurons, RefuseWhatIsNoGraph) {

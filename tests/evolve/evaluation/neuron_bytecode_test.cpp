@@ -157,6 +157,9 @@ TEST(NeuronBytecode, ANeuronThatJoinsWhatIsNotLikeItIsRefused) {
     words[first + record] ^= 1 << 16;
     EXPECT_FALSE(fit()) << "another activation";
     words[first + record] ^= 1 << 16;
+    words[first + record] ^= 1 << 24;
+    EXPECT_FALSE(fit()) << "another aggregation";
+    words[first + record] ^= 1 << 24;
     words[first + 2 * record] |= joins;
     EXPECT_FALSE(fit()) << "nothing to join";
 }
