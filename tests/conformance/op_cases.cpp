@@ -400,6 +400,7 @@ Bytecode bytecode_of_neurons(bool continuous, bool plastic) {
 }
 
 /// Neurons that join each other, of several numbers of inputs; every third is plastic or none is.
+/// Its rows have the room of bytecode_of_neurons, so that a device runs both by one pipeline.
 Bytecode bytecode_of_equal_neurons(bool plastic) {
     Neurons layer;
     layer.in = 3;
@@ -415,7 +416,11 @@ Bytecode bytecode_of_equal_neurons(bool plastic) {
     }
     nlohmann::json network;
     network["layers"].push_back(nlohmann::json(to_json(AnyLayer(layer))));
-    return make_bytecode(Network(blueprint_from_json(network, 3, 2)));
+    Bytecode bytecode = make_bytecode(Network(blueprint_from_json(network, 3, 2)));
+    const Bytecode largest = bytecode_of_neurons(false, plastic);
+    bytecode.capacity.memory = std::max(bytecode.capacity.memory, largest.capacity.memory);
+    bytecode.capacity.state = std::max(bytecode.capacity.state, largest.capacity.state);
+    return bytecode;
 }
 
 void add_interpret(Cases& cases) {
