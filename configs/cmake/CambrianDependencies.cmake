@@ -36,6 +36,7 @@ endfunction()
 
 cambrian_find_library(xxhash xxhash.h xxhash libxxhash-dev)
 cambrian_find_library(zstd zstd.h zstd libzstd-dev)
+cambrian_find_library(httplib httplib.h cpp-httplib libcpp-httplib-dev)
 if(CAMBRIAN_BENCHMARKS)
   # What our products are set beside; the serial variant, because benchmarks spread calls themselves.
   cambrian_find_library(openblas cblas.h openblas libopenblas-serial-dev openblas-serial

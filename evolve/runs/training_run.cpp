@@ -166,12 +166,25 @@ class Run {
                                   before_.observations_bytes);
             lines_ = std::make_unique<JsonLinesObserver>(
                 [this](const std::string& line) { observations_->pending() += line + '\n'; });
+        } else if (job_.watch.to_address) {
+            sent_ = std::make_unique<HttpLines>(*job_.watch.to_address);
+            lines_ = std::make_unique<JsonLinesObserver>(
+                [this](const std::string& line) { sent_->send(line); });
         } else {
             lines_ = std::make_unique<ConsoleObserver>(
                 [this](const std::string& line) { reporter_.note(line); });
         }
         window_ = std::make_unique<WindowObserver>(job_.watch.window, *lines_);
         trainer_.watch(job_.watch.every, *window_);
+    }
+
+    void tell_sent() {
+        const auto [delivered, lost] = sent_->finish();
+        if (lost == 0) return;
+        reporter_.warning(fmt::format(
+            "{} of {} observations were lost (nobody took them at {}:{}{} in time)", lost,
+            delivered + lost, job_.watch.to_address->host, job_.watch.to_address->port,
+            job_.watch.to_address->path));
     }
 
     void report_start() {
@@ -325,6 +338,7 @@ class Run {
 
     TrainingResult finish(bool interrupted) {
         if (window_) window_->finish();
+        if (sent_) tell_sent();
         save();
         if (!interrupted && !has_learned()) diverged("no epoch has a finite loss");
         TrainingResult result{.epochs = trainer_.epochs_done(),
@@ -379,6 +393,7 @@ class Run {
     std::optional<AppendFile> timings_;
     std::optional<Kept> kept_;
     std::optional<AppendFile> observations_;
+    std::unique_ptr<HttpLines> sent_;
     std::unique_ptr<Observer> lines_;
     std::unique_ptr<WindowObserver> window_;
     std::optional<Score> tested_;

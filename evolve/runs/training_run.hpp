@@ -12,6 +12,7 @@
 #include "cambrian/engine/backend/backend.hpp"
 #include "cambrian/engine/core/json/field.hpp"
 #include "cambrian/engine/train/trainer.hpp"
+#include "cambrian/evolve/runs/http_lines.hpp"
 #include "cambrian/evolve/tasks/task.hpp"
 #include "cambrian/evolve/variation/variation.hpp"
 
@@ -21,7 +22,8 @@ namespace cambrian::distributed {
 struct WatchSettings {
     std::int64_t every = 0;   ///< Steps; 0: none is.
     std::int64_t window = 1;  ///< Watched steps that are told of together.
-    bool to_file = false;     ///< Into observations.jsonl of the run directory, else the console.
+    bool to_file = false;     ///< Into observations.jsonl of the run directory, else the console,
+    std::optional<LoopbackAddress> to_address{};  ///< or whoever listens there.
 
     static constexpr auto fields = std::tuple{
         Field{"every", &WatchSettings::every, FieldRange{0.0, 1e9}},

@@ -92,7 +92,10 @@ distributed::WatchSettings watch_of(const Json& observe) {
     static constexpr std::array<std::string_view, 1> others{"to"};
     distributed::WatchSettings settings;
     field_json::read_fields(settings, nlohmann::json(observe), "training.observe", others);
-    settings.to_file = observe.at("to") == "file";
+    const auto to = observe.at("to").get<std::string>();
+    settings.to_file = to == "file";
+    if (!settings.to_file && to != "console")
+        settings.to_address = distributed::read_loopback_address(to, "training.observe.to");
     return settings;
 }
 

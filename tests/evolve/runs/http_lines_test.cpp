@@ -1,0 +1,105 @@
+#include "cambrian/evolve/runs/http_lines.hpp"
+
+#include <httplib.h>
+
+#include <mutex>
+#include <sstream>
+#include <thread>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "cambrian/engine/core/error.hpp"
+
+namespace cambrian::distributed {
+namespace {
+
+/// Somebody who listens on a port of this host, and keeps what comes.
+class Listener {
+  public:
+    explicit Listener(int status) {
+        server_.Post("/lines",
+                     [this, status](const httplib::Request& request, httplib::Response& response) {
+                         const std::lock_guard lock(mutex_);
+                         received_ += request.body;
+                         response.status = status;
+                     });
+        port_ = server_.bind_to_any_port("127.0.0.1");
+        thread_ = std::thread([this] { server_.listen_after_bind(); });
+        while (!server_.is_running()) std::this_thread::yield();
+    }
+    ~Listener() {
+        server_.stop();
+        thread_.join();
+    }
+    Listener(const Listener&) = delete;
+    Listener& operator=(const Listener&) = delete;
+
+    [[nodiscard]] int port() const { return port_; }
+    [[nodiscard]] std::string received() {
+        const std::lock_guard lock(mutex_);
+        return received_;
+    }
+
+  private:
+    httplib::Server server_;
+    std::mutex mutex_;
+    std::string received_;
+    int port_ = 0;
+    std::thread thread_;
+};
+
+TEST(HttpLines, ArriveInOrder) {
+    Listener listener(200);
+    std::string sent;
+    HttpLines lines({"127.0.0.1", listener.port(), "/lines"});
+    for (int i = 0; i < 1000; ++i) {
+        const std::string line = R"({"step": )" + std::to_string(i) + "}";
+        sent += line + '\n';
+        lines.send(line);
+    }
+    const HttpLines::Counts counts = lines.finish();
+    EXPECT_EQ(counts.delivered, 1000);
+    EXPECT_EQ(counts.lost, 0);
+    EXPECT_EQ(listener.received(), sent);
+}
+
+TEST(HttpLines, ARefusalLosesThem) {
+    Listener listener(500);
+    HttpLines lines({"127.0.0.1", listener.port(), "/lines"});
+    lines.send("{}");
+    const HttpLines::Counts counts = lines.finish();
+    EXPECT_EQ(counts.delivered, 0);
+    EXPECT_EQ(counts.lost, 1);
+}
+
+TEST(HttpLines, NobodyListeningLosesAllWithoutHoldingUpTheSender) {
+    int port = 0;
+    { port = Listener(200).port(); }
+    HttpLines lines({"127.0.0.1", port, "/lines"});
+    for (int i = 0; i < 30'000; ++i) lines.send("{}");
+    const HttpLines::Counts counts = lines.finish();
+    EXPECT_EQ(counts.delivered, 0);
+    EXPECT_EQ(counts.lost, 30'000);
+}
+
+TEST(HttpLines, GoToThisHostOnly) {
+    const LoopbackAddress address = read_loopback_address("http://127.0.0.1:9000/a/b", "to");
+    EXPECT_EQ(address.host, "127.0.0.1");
+    EXPECT_EQ(address.port, 9000);
+    EXPECT_EQ(address.path, "/a/b");
+    EXPECT_EQ(read_loopback_address("http://localhost:1", "to").path, "/");
+    EXPECT_EQ(read_loopback_address("http://[::1]:80/", "to").host, "::1");
+    for (const char* text :
+         {"", "file ", "http://", "http://127.0.0.1", "http://127.0.0.1:", "http://127.0.0.1:0/",
+          "http://127.0.0.1:70000/", "http://127.0.0.1:9x/", "https://127.0.0.1:9000/",
+          "http://example.org:80/", "http://127.0.0.1.example.org:80/", "http://10.0.0.1:80/",
+          "http://[::1:80/", "http://user@127.0.0.1:80/"})
+        EXPECT_THROW(static_cast<void>(read_loopback_address(text, "training.observe.to")),
+                     ConfigError)
+            << text;
+}
+
+}  // namespace
+}  // namespace cambrian::distributed
