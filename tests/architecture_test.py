@@ -26,7 +26,7 @@ gpu/kernels/fused gpu/kernels/scan gpu gpu/absent
 """.split()
 EVOLVE = """
 evolve/genome evolve/variation evolve/variation/neat evolve/variation/hyperneat evolve/strategy evolve/tasks evolve/tasks/environments evolve/tasks/dataset
-evolve/tasks/table evolve/tasks/samples evolve/tasks/host evolve/evaluation evolve/runs
+evolve/tasks/table evolve/tasks/samples evolve/tasks/host evolve/tasks/external evolve/evaluation evolve/runs
 """.split()
 DISTRIBUTED = """
 distributed/communicator distributed distributed/generation distributed/protocol distributed/worker distributed/coordinator

@@ -14,6 +14,7 @@ TaskKind swing_up_task();
 TaskKind t_maze_task();
 TaskKind dataset_task();
 TaskKind delayed_copy_task();
+TaskKind external_task();
 TaskKind mackey_glass_task();
 TaskKind multiplexer_task();
 TaskKind narma10_task();
@@ -35,6 +36,7 @@ TaskRegistry standard_tasks() {
     registry.add(t_maze_task());
     registry.add(dataset_task());
     registry.add(delayed_copy_task());
+    registry.add(external_task());
     registry.add(mackey_glass_task());
     registry.add(multiplexer_task());
     registry.add(narma10_task());

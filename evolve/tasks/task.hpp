@@ -172,6 +172,8 @@ struct ValidationSettings {
 /// Where a config's paths start and how tasks are made.
 struct TaskContext {
     std::string base_directory;  ///< Of the config file; relative data paths start there.
+    /// Tells the user, from any thread, what a task meets while it evaluates; null: nobody is told.
+    std::function<void(const std::string& text)> warn{};
 };
 
 /// A type of task as configs name it.

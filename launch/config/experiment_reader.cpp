@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iostream>
 #include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -274,8 +275,12 @@ ResolvedConfig resolve(const ConfigDocument& document, const Schema& schema,
 std::shared_ptr<const evolve::Task> make_task(const ResolvedConfig& config,
                                               const evolve::TaskRegistry& tasks) {
     return from(config.origins, "task", [&] {
-        return std::shared_ptr<const evolve::Task>(tasks.make(
-            nlohmann::json(config.effective->at("task")), {config.base_directory.string()}));
+        const evolve::TaskContext context{.base_directory = config.base_directory.string(),
+                                          .warn = [](const std::string& text) {
+                                              std::cerr << "cambrian: warning: " + text + '\n';
+                                          }};
+        return std::shared_ptr<const evolve::Task>(
+            tasks.make(nlohmann::json(config.effective->at("task")), context));
     });
 }
 

@@ -12,6 +12,7 @@ namespace cambrian::launch {
 namespace {
 
 namespace fs = std::filesystem;
+using test::content;
 using test::Result;
 using test::run;
 using test::TemporaryDirectory;
@@ -20,12 +21,6 @@ using testing::StartsWith;
 
 const std::string header =
     "generation,id,recipe,parents,status,fitness,evaluations,env_steps,parameters,redrawn,origin";
-
-std::string content(const std::string& path) {
-    std::ostringstream text;
-    text << std::ifstream(path, std::ios::binary).rdbuf();
-    return text.str();
-}
 
 std::vector<std::vector<std::string>> rows_of(const std::string& csv) {
     std::istringstream lines(csv);

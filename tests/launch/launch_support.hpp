@@ -52,6 +52,13 @@ class TemporaryDirectory {
     std::filesystem::path path_;
 };
 
+/// The bytes of a file; empty where there is none.
+inline std::string content(const std::filesystem::path& path) {
+    std::ostringstream text;
+    text << std::ifstream(path, std::ios::binary).rdbuf();
+    return text.str();
+}
+
 /// What a command printed and returned.
 struct Result {
     int code = 0;

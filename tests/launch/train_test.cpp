@@ -31,16 +31,11 @@ TrainingResult train_aloud(const TrainingJob& job, Backend& backend, std::ostrea
     return distributed::run_training(job, backend, reporter, interrupt, resume);
 }
 
+using test::content;
 using test::Result;
 using test::run;
 using test::TemporaryDirectory;
 using testing::HasSubstr;
-
-std::string content(const std::string& path) {
-    std::stringstream text;
-    text << std::ifstream(path, std::ios::binary).rdbuf();
-    return text.str();
-}
 
 std::string sample(const std::string& name) {
     return std::string(CAMBRIAN_SOURCE_DIR) + "/configs/" + name;

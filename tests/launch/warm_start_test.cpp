@@ -16,17 +16,12 @@ namespace cambrian::launch {
 namespace {
 
 using distributed::read_network;
+using test::content;
 using test::Result;
 using test::run;
 using test::TemporaryDirectory;
 using testing::HasSubstr;
 using testing::Not;
-
-std::string content(const std::string& path) {
-    std::stringstream text;
-    text << std::ifstream(path, std::ios::binary).rdbuf();
-    return text.str();
-}
 
 class WarmStart : public testing::Test {
   protected:

@@ -1,0 +1,188 @@
+#include "cambrian/evolve/tasks/external/child_process.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <spawn.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <thread>
+#include <utility>
+
+namespace cambrian::evolve {
+namespace {
+
+constexpr std::size_t longest_line = std::size_t{64} << 20U;
+constexpr std::chrono::milliseconds patience_at_end{500};
+
+/// The two ends of a connection, closed unless they are taken.
+struct SocketPair {
+    std::array<int, 2> ends{-1, -1};
+
+    SocketPair() {
+        if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0)
+            throw InputError(
+                fmt::format("no connection to a program could be made ({}) let fewer "
+                            "files be open at once",
+                            std::strerror(errno)));
+    }
+    ~SocketPair() {
+        for (const int end : ends)
+            if (end >= 0) close(end);
+    }
+    SocketPair(const SocketPair&) = delete;
+    SocketPair& operator=(const SocketPair&) = delete;
+};
+
+/// How a program is started: in a folder, as a process group of its own, with the usual signals.
+class SpawnSettings {
+  public:
+    SpawnSettings(int connection, const std::string& directory) {
+        posix_spawn_file_actions_init(&actions_);
+        posix_spawn_file_actions_adddup2(&actions_, connection, STDIN_FILENO);
+        posix_spawn_file_actions_adddup2(&actions_, connection, STDOUT_FILENO);
+        if (!directory.empty()) posix_spawn_file_actions_addchdir_np(&actions_, directory.c_str());
+        posix_spawnattr_init(&attributes_);
+        sigset_t all;
+        sigfillset(&all);
+        posix_spawnattr_setsigdefault(&attributes_, &all);
+        sigset_t none;
+        sigemptyset(&none);
+        posix_spawnattr_setsigmask(&attributes_, &none);
+        posix_spawnattr_setpgroup(&attributes_, 0);
+        posix_spawnattr_setflags(
+            &attributes_, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
+    }
+    ~SpawnSettings() {
+        posix_spawnattr_destroy(&attributes_);
+        posix_spawn_file_actions_destroy(&actions_);
+    }
+    SpawnSettings(const SpawnSettings&) = delete;
+    SpawnSettings& operator=(const SpawnSettings&) = delete;
+
+    [[nodiscard]] pid_t spawn(const std::vector<std::string>& command) const {
+        std::vector<std::string> copies(command);
+        std::vector<char*> arguments;
+        for (std::string& argument : copies) arguments.push_back(argument.data());
+        arguments.push_back(nullptr);
+        pid_t pid = -1;
+        const int error =
+            posix_spawnp(&pid, arguments[0], &actions_, &attributes_, arguments.data(), environ);
+        if (error != 0)
+            throw ConfigError(fmt::format(
+                "{} could not be started ({}) give the program and its arguments as a list, the "
+                "program with its path or one that PATH finds",
+                command.front(), std::strerror(error)));
+        return pid;
+    }
+
+  private:
+    posix_spawn_file_actions_t actions_{};
+    posix_spawnattr_t attributes_{};
+};
+
+}  // namespace
+
+ChildProcess::ChildProcess(const std::vector<std::string>& command, const std::string& directory) {
+    if (command.empty() || command.front().empty())
+        throw ConfigError("a program without a name (the list is empty) name the program first");
+    SocketPair pair;
+    pid_ = SpawnSettings(pair.ends[1], directory).spawn(command);
+    socket_ = std::exchange(pair.ends[0], -1);
+    fcntl(socket_, F_SETFL, fcntl(socket_, F_GETFL) | O_NONBLOCK);
+}
+
+ChildProcess::~ChildProcess() {
+    close(socket_);  // The end of its input tells it to go.
+    if (!silent_) static_cast<void>(end(patience_at_end));
+    // Before it is waited for: until then nobody else can have its number.
+    kill(-pid_, SIGKILL);
+    int status = 0;
+    while (waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
+    }
+}
+
+std::optional<std::string> ChildProcess::end(std::chrono::milliseconds patience) const {
+    const Deadline deadline = std::chrono::steady_clock::now() + patience;
+    for (;;) {
+        siginfo_t info{};
+        if (waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+            info.si_pid == pid_)
+            return info.si_code == CLD_EXITED
+                       ? fmt::format("it ended with exit code {}", info.si_status)
+                       : fmt::format("signal {} ended it", info.si_status);
+        if (std::chrono::steady_clock::now() >= deadline) return std::nullopt;
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+}
+
+void ChildProcess::fail_ended() const {
+    throw ChildFailure(
+        fmt::format("the program is gone ({}) look at what it wrote to its standard error",
+                    end(patience_at_end).value_or("it has closed its input or output")));
+}
+
+void ChildProcess::wait(short events, Deadline deadline) {
+    for (;;) {
+        const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
+            deadline - std::chrono::steady_clock::now());
+        if (left.count() <= 0) {
+            silent_ = true;
+            throw ChildFailure(
+                "the program gave no answer in time (task.seconds) let it be quicker, or set "
+                "task.seconds higher");
+        }
+        pollfd waiting{socket_, events, 0};
+        const auto milliseconds = std::min<std::int64_t>(left.count() + 1, 1000);
+        if (poll(&waiting, 1, static_cast<int>(milliseconds)) > 0) return;
+    }
+}
+
+void ChildProcess::send(std::string_view line, Deadline deadline) {
+    std::string text(line);
+    text += '\n';
+    for (std::size_t sent = 0; sent < text.size();) {
+        const ssize_t count = ::send(socket_, text.data() + sent, text.size() - sent, MSG_NOSIGNAL);
+        if (count >= 0) {
+            sent += static_cast<std::size_t>(count);
+        } else if (errno == EAGAIN) {
+            wait(POLLOUT, deadline);
+        } else if (errno != EINTR) {
+            fail_ended();
+        }
+    }
+}
+
+std::string ChildProcess::receive(Deadline deadline) {
+    std::size_t searched = 0;
+    for (;;) {
+        const std::size_t end = received_.find('\n', searched);
+        if (end != std::string::npos) {
+            std::string line = received_.substr(0, end);
+            received_.erase(0, end + 1);
+            return line;
+        }
+        searched = received_.size();
+        if (searched > longest_line)
+            throw ChildFailure(
+                "the program answered a line above 64 MiB (no answer is that long) write one JSON "
+                "object a line");
+        std::array<char, 65536> block;
+        const ssize_t count = recv(socket_, block.data(), block.size(), 0);
+        if (count > 0)
+            received_.append(block.data(), static_cast<std::size_t>(count));
+        else if (count < 0 && errno == EAGAIN)
+            wait(POLLIN, deadline);
+        else if (count == 0 || errno != EINTR)
+            fail_ended();
+    }
+}
+
+}  // namespace cambrian::evolve

@@ -1,0 +1,47 @@
+#include "cambrian/evolve/tasks/external/program_pool.hpp"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+namespace cambrian::evolve {
+
+ProgramPool::ProgramPool(ExternalCommand command, Warn warn)
+    : command_(std::move(command)), warn_(std::move(warn)) {
+    try {
+        waiting_.push_back(std::make_unique<ExternalProgram>(command_));
+    } catch (const ChildFailure& failure) {
+        throw ConfigError(fmt::format("task.command: at the start of {}: {}",
+                                      command_.command.front(), failure.what()));
+    }
+    interface_ = waiting_.front()->interface();
+}
+
+std::unique_ptr<ExternalProgram> ProgramPool::take() {
+    {
+        const std::lock_guard lock(mutex_);
+        if (!waiting_.empty()) {
+            auto program = std::move(waiting_.back());
+            waiting_.pop_back();
+            return program;
+        }
+    }
+    auto program = std::make_unique<ExternalProgram>(command_);
+    if (program->interface() != interface_)
+        throw ChildFailure(
+            "the program, started again, names other observations or actions than at first (these "
+            "belong to the task) let them depend on nothing but task.settings");
+    return program;
+}
+
+void ProgramPool::give_back(std::unique_ptr<ExternalProgram> program) {
+    const std::lock_guard lock(mutex_);
+    waiting_.push_back(std::move(program));
+}
+
+void ProgramPool::warn(const std::string& text) {
+    const std::lock_guard lock(mutex_);
+    if (warn_) warn_(text);
+}
+
+}  // namespace cambrian::evolve

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "cambrian/evolve/tasks/external/external_program.hpp"
+
+namespace cambrian::evolve {
+
+/// Programs of one command that wait for work. Any thread may take and give.
+class ProgramPool {
+  public:
+    using Warn = std::function<void(const std::string& text)>;
+
+    /// Starts one, to learn what it simulates. Throws ConfigError when it cannot be started or says
+    /// nothing sensible.
+    ProgramPool(ExternalCommand command, Warn warn);
+
+    [[nodiscard]] const ExternalInterface& interface() const { return interface_; }
+    /// One that waits, or a new one. Throws ConfigError or ChildFailure when a new one fails, or
+    /// simulates something else than the first did.
+    [[nodiscard]] std::unique_ptr<ExternalProgram> take();
+    /// For one that works.
+    void give_back(std::unique_ptr<ExternalProgram> program);
+    /// Tells the user what went wrong.
+    void warn(const std::string& text);
+
+  private:
+    const ExternalCommand command_;
+    const Warn warn_;
+    std::mutex mutex_;
+    std::vector<std::unique_ptr<ExternalProgram>> waiting_;
+    ExternalInterface interface_;
+};
+
+}  // namespace cambrian::evolve
