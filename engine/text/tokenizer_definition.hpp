@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -141,5 +142,8 @@ struct TokenizerDefinition {
     std::vector<Decoder> decoders;
     bool operator==(const TokenizerDefinition&) const = default;
 };
+
+/// Throws InputError: what `source` names contradicts itself.
+[[noreturn]] void refuse_definition(std::string_view source, std::string_view why);
 
 }  // namespace cambrian
