@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "cambrian/engine/core/contract.hpp"
-#include "cambrian/engine/text/unicode.hpp"
+#include "cambrian/engine/text/unicode/unicode.hpp"
 
 namespace cambrian {
 namespace {

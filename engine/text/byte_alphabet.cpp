@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "cambrian/engine/text/unicode.hpp"
+#include "cambrian/engine/text/unicode/unicode.hpp"
 
 namespace cambrian::byte_alphabet {
 namespace {

@@ -12,7 +12,7 @@
 #include "cambrian/engine/core/hash.hpp"
 #include "cambrian/engine/core/message_text.hpp"
 #include "cambrian/engine/text/byte_alphabet.hpp"
-#include "cambrian/engine/text/unicode.hpp"
+#include "cambrian/engine/text/unicode/unicode.hpp"
 
 namespace cambrian {
 BytePairs::BytePairs(const TokenizerDefinition& definition, bool bytes, std::string_view source)

@@ -7,7 +7,7 @@
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/core/message_text.hpp"
 #include "cambrian/engine/text/split_rules.hpp"
-#include "cambrian/engine/text/unicode.hpp"
+#include "cambrian/engine/text/unicode/unicode.hpp"
 
 namespace cambrian {
 namespace {

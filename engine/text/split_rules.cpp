@@ -4,7 +4,7 @@
 #include <array>
 
 #include "cambrian/engine/core/contract.hpp"
-#include "cambrian/engine/text/unicode.hpp"
+#include "cambrian/engine/text/unicode/unicode.hpp"
 
 namespace cambrian {
 namespace {

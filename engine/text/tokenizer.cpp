@@ -14,7 +14,7 @@
 #include "cambrian/engine/text/pre_tokenization.hpp"
 #include "cambrian/engine/text/token_text.hpp"
 #include "cambrian/engine/text/tokenizer_definition.hpp"
-#include "cambrian/engine/text/unicode.hpp"
+#include "cambrian/engine/text/unicode/unicode.hpp"
 
 namespace cambrian {
 namespace {

@@ -1,11 +1,11 @@
-#include "cambrian/engine/text/unicode_tables.hpp"
+#include "cambrian/engine/text/unicode/tables.hpp"
 
 #include <array>
 
 namespace cambrian::unicode::tables {
 namespace {
 namespace written {
-#include "cambrian/engine/text/unicode_tables.inl"
+#include "cambrian/engine/text/unicode/tables.inl"
 }  // namespace written
 }  // namespace
 

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <span>
 
-// The tables of the Unicode Standard that are used here, written by unicode_tables.py.
+// The tables of the Unicode Standard that are used here, written by tables.py.
 namespace cambrian::unicode::tables {
 
 /// From this character on, up to the next run, a value holds.

@@ -1,4 +1,4 @@
-// Written by unicode_tables.py, Unicode 14.0.0.
+// Written by tables.py, Unicode 14.0.0.
 // clang-format off
 // Where the classes of characters change.
 constexpr std::array<ClassRun, 3115> class_runs{{

@@ -1,10 +1,10 @@
-#include "cambrian/engine/text/unicode.hpp"
+#include "cambrian/engine/text/unicode/unicode.hpp"
 
 #include <algorithm>
 #include <array>
 #include <iterator>
 
-#include "cambrian/engine/text/unicode_tables.hpp"
+#include "cambrian/engine/text/unicode/tables.hpp"
 
 namespace cambrian::unicode {
 namespace {

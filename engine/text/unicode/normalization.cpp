@@ -3,8 +3,8 @@
 #include <utility>
 #include <vector>
 
-#include "cambrian/engine/text/unicode.hpp"
-#include "cambrian/engine/text/unicode_tables.hpp"
+#include "cambrian/engine/text/unicode/tables.hpp"
+#include "cambrian/engine/text/unicode/unicode.hpp"
 
 // Normalization Form C: Unicode Standard, section 3.11, and section 3.12 for Hangul.
 namespace cambrian::unicode {

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Writes unicode_tables.inl from Python's own tables of Unicode.
+"""Writes tables.inl from Python's own tables of Unicode.
 
-Usage: engine/text/unicode_tables.py           writes it
-       engine/text/unicode_tables.py --check   exit status 1 where it would become another
+Usage: engine/text/unicode/tables.py           writes it
+       engine/text/unicode/tables.py --check   exit status 1 where it would become another
 """
 import os
 import sys
 import unicodedata
 
-PATH = os.path.join(os.path.dirname(os.path.abspath(__file__)), "unicode_tables.inl")
+PATH = os.path.join(os.path.dirname(os.path.abspath(__file__)), "tables.inl")
 LAST = 0x10FFFF
 # Bits of unicode::Classes.
 LETTER, HEAD, TAIL, NUMBER, SPACE, WORD = (1 << bit for bit in range(6))
@@ -71,7 +71,7 @@ def text():
     index = {code: place for place, (code, _, _) in enumerate(pairs)}
     order = [f"{index[code]}" for _, _, code in composed]
     lines = [", ".join(order[at:at + 24]) for at in range(0, len(order), 24)]
-    return (f"// Written by unicode_tables.py, Unicode {unicodedata.unidata_version}.\n// clang-format off\n"
+    return (f"// Written by tables.py, Unicode {unicodedata.unidata_version}.\n// clang-format off\n"
             "// Where the classes of characters change.\n" + table("ClassRun", "class_runs", runs(classes)) +
             "// Where the canonical combining class changes.\n" +
             table("ClassRun", "combining_runs", runs(lambda code: unicodedata.combining(chr(code)))) +
