@@ -23,7 +23,15 @@ struct PublishedTemplate {
     std::uint64_t hash = 0;
     std::string_view family;
 };
-constexpr std::array<PublishedTemplate, 0> published{};
+constexpr std::array<PublishedTemplate, 7> published{{
+    {0xA04F41D813A07B13, "chatml"},
+    {0xCB7C5112DFC4A3B0, "llama2"},   // Llama-2-7b-chat-hf
+    {0x9799AD6E2DEA0594, "llama3"},   // Meta-Llama-3-8B-Instruct
+    {0x6D23022EB1773ED6, "gemma"},    // gemma-3-4b-it
+    {0x82FC89C04C54BA66, "phi3"},     // Phi-3-mini-4k-instruct
+    {0xA5D004210EBCE758, "mistral"},  // Mistral-7B-Instruct-v0.2
+    {0x1DB34E9FC60441D8, "zephyr"},   // zephyr-7b-beta
+}};
 
 std::uint64_t hash_of(std::string_view jinja) {
     const std::string text = replaced(jinja, "\\n", "\n");
