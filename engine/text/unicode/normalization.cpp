@@ -109,18 +109,17 @@ void compose(std::vector<Part>& parts) {
     parts.resize(kept);
 }
 
-/// Before it no character is a mark or composes with what precedes it.
-constexpr unsigned char first_of_others = 0xCC;  // U+0300
-
-}  // namespace
-
-std::string composed(std::string_view text) {
-    const auto is_other = [](char byte) {
-        return static_cast<unsigned char>(byte) >= first_of_others;
-    };
-    if (std::ranges::none_of(text, is_other)) return std::string(text);
-    std::vector<Part> parts;
-    parts.reserve(text.size());
+/// Composes text of which only the first character may be ASCII.
+void add_composed(std::string_view text, std::vector<Part>& parts, std::string& result) {
+    // Before U+0300 no character is a mark, or composes with what precedes it.
+    constexpr unsigned char first_of_others = 0xCC;
+    const bool others = std::ranges::any_of(
+        text, [](char byte) { return static_cast<unsigned char>(byte) >= first_of_others; });
+    if (!others) {
+        result += text;
+        return;
+    }
+    parts.clear();
     for (std::size_t at = 0; at < text.size();) {
         const Character character = character_at(text, at);
         decompose(character.code, parts);
@@ -128,9 +127,28 @@ std::string composed(std::string_view text) {
     }
     order(parts);
     compose(parts);
+    for (const Part& part : parts) append(result, part.code);
+}
+
+}  // namespace
+
+std::string composed(std::string_view text) {
+    const auto is_ascii = [&](std::size_t at) {
+        return static_cast<unsigned char>(text[at]) < 0x80;
+    };
     std::string result;
     result.reserve(text.size());
-    for (const Part& part : parts) append(result, part.code);
+    std::vector<Part> parts;
+    for (std::size_t begin = 0; begin < text.size();) {
+        // ASCII composes with nothing before it, and only its last character with what follows.
+        std::size_t end = begin;
+        while (end < text.size() && is_ascii(end)) ++end;
+        const std::size_t last = end == text.size() || end == begin ? end : end - 1;
+        result += text.substr(begin, last - begin);
+        while (end < text.size() && !is_ascii(end)) ++end;
+        add_composed(text.substr(last, end - last), parts, result);
+        begin = end;
+    }
     return result;
 }
 
