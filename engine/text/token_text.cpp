@@ -68,8 +68,17 @@ TokenTexts::TokenTexts(std::span<const Decoder> decoders, std::string_view sourc
 }
 
 std::string TokenTexts::bytes(std::string_view token, bool added) const {
+    // Several replacements could each make a text many times as long.
+    const std::size_t longest = 16 * token.size() + 64;
     DecodeToken result{std::string(token), added};
-    for (const Decoder& step : decoders_) std::visit(result, step);
+    for (const Decoder& step : decoders_) {
+        std::visit(result, step);
+        if (result.text.size() > longest)
+            throw InputError(fmt::format(
+                "{} decodes a token of {} bytes to one of {} (16 times as many are the most) use "
+                "another tokenizer",
+                source_, token.size(), result.text.size()));
+    }
     return std::move(result.text);
 }
 

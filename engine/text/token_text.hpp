@@ -16,7 +16,8 @@ class TokenTexts {
     /// Throws InputError, which begins with `source`, for another combination.
     TokenTexts(std::span<const Decoder> decoders, std::string_view source);
 
-    /// The bytes of a token. The text of an added one is meant as it is.
+    /// The bytes of a token. The text of an added one is meant as it is. Throws InputError where
+    /// they are more than 16 times as many, and 64.
     [[nodiscard]] std::string bytes(std::string_view token, bool added) const;
     /// Whether a space at the start of the whole text is left out.
     [[nodiscard]] bool drops_first_space() const { return drops_first_space_; }

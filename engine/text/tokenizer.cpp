@@ -38,6 +38,24 @@ bool is_byte_level(const TokenizerDefinition& definition, std::string_view sourc
     return false;
 }
 
+/// One more than the largest id. Gaps take memory: there may be as many as there are tokens, and a
+/// block for added ones.
+std::size_t checked_size(const TokenizerDefinition& definition, std::string_view source) {
+    const auto most = static_cast<std::int64_t>(
+        2 * (definition.vocabulary.size() + definition.added.size()) + 65536);
+    std::int64_t largest = -1;
+    const auto check = [&](std::int64_t id, const std::string& token) {
+        if (id < 0 || id >= most)
+            refuse_definition(source,
+                              fmt::format("the token \"{}\" has the id {}, not one from 0 to {}",
+                                          shortened(token), id, most - 1));
+        largest = std::max(largest, id);
+    };
+    for (const VocabularyEntry& entry : definition.vocabulary) check(entry.id, entry.token);
+    for (const AddedToken& token : definition.added) check(token.id, token.content);
+    return static_cast<std::size_t>(largest + 1);
+}
+
 TokenizerDefinition in_order_of_ids(TokenizerDefinition definition) {
     std::ranges::stable_sort(definition.vocabulary, {}, &VocabularyEntry::id);
     return definition;
@@ -48,6 +66,7 @@ TokenizerDefinition in_order_of_ids(TokenizerDefinition definition) {
 struct Tokenizer::State {
     State(TokenizerDefinition given, std::string_view source)
         : definition(in_order_of_ids(std::move(given))),
+          names(checked_size(definition, source)),
           byte_level(is_byte_level(definition, source)),
           pairs(definition, byte_level, source),
           texts(definition.decoders, source) {
@@ -67,10 +86,10 @@ struct Tokenizer::State {
     void require(std::int64_t id) const;
 
     const TokenizerDefinition definition;
+    std::vector<std::string_view> names;  ///< By id; empty: no token.
     const bool byte_level;
     const BytePairs pairs;
     const TokenTexts texts;
-    std::vector<std::string_view> names;   ///< By id; empty: no token.
     std::vector<const AddedToken*> added;  ///< By id; null: not an added token.
     TokenIndex added_index;
     AddedTokens before_normalization;
@@ -82,20 +101,6 @@ struct Tokenizer::State {
 };
 
 void Tokenizer::State::name_tokens(std::string_view source) {
-    // Gaps take memory: there may be as many as there are tokens, and a block for added ones.
-    const auto most = static_cast<std::int64_t>(
-        2 * (definition.vocabulary.size() + definition.added.size()) + 65536);
-    std::int64_t largest = -1;
-    const auto check = [&](std::int64_t id, const std::string& token) {
-        if (id < 0 || id >= most)
-            refuse_definition(source,
-                              fmt::format("the token \"{}\" has the id {}, not one from 0 to {}",
-                                          shortened(token), id, most - 1));
-        largest = std::max(largest, id);
-    };
-    for (const VocabularyEntry& entry : definition.vocabulary) check(entry.id, entry.token);
-    for (const AddedToken& token : definition.added) check(token.id, token.content);
-    names.resize(static_cast<std::size_t>(largest + 1));
     added.resize(names.size());
     const auto name = [&](std::int64_t id, const std::string& token) {
         std::string_view& held = names[static_cast<std::size_t>(id)];

@@ -22,7 +22,7 @@ using json_read::element;
 using json_read::member;
 using nlohmann::json;
 
-constexpr std::size_t longest_file = std::size_t{256} << 20U;
+constexpr std::size_t longest_file = std::size_t{64} << 20U;
 constexpr std::int64_t largest_id = std::numeric_limits<std::int32_t>::max();
 
 void read_added_tokens(const JsonMembers& root, TokenizerDefinition& result) {

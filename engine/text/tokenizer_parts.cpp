@@ -20,6 +20,7 @@ using json_read::member;
 using nlohmann::json;
 
 constexpr std::size_t most_steps = 16;
+constexpr std::size_t longest_pattern = 256;
 constexpr std::int64_t largest_number = std::numeric_limits<std::int32_t>::max();
 
 /// The type of a part; its other keys are checked by what reads it.
@@ -49,6 +50,18 @@ std::string pattern(const JsonMembers& part, bool* regex) {
     std::string text = members.text(expression ? "Regex" : "String");
     if (text.empty())
         json_read::fail(path, "is empty", "it would be found everywhere", "name a text");
+    if (!expression && text.size() > longest_pattern)  // It is searched for at every place.
+        json_read::fail(path, fmt::format("has {} bytes", text.size()),
+                        fmt::format("{} are the most", longest_pattern), "shorten it");
+    return text;
+}
+
+/// A text that is put where another is found, as often as that may be.
+std::string short_text(const JsonMembers& members, std::string_view key) {
+    std::string text = members.text(key);
+    if (text.size() > longest_pattern)
+        json_read::fail(members.path(key), fmt::format("has {} bytes", text.size()),
+                        fmt::format("{} are the most", longest_pattern), "shorten it");
     return text;
 }
 
@@ -84,12 +97,12 @@ Normalizer read_normalizer(const json& part, const std::string& path) {
     }
     if (type == "Prepend") {
         const JsonMembers members(part, path, std::array<std::string_view, 2>{"type", "prepend"});
-        return PrependNormalizer{members.text("prepend")};
+        return PrependNormalizer{short_text(members, "prepend")};
     }
     if (type == "Replace") {
         const JsonMembers members(part, path,
                                   std::array<std::string_view, 3>{"type", "pattern", "content"});
-        return ReplaceNormalizer{pattern(members, nullptr), members.text("content")};
+        return ReplaceNormalizer{pattern(members, nullptr), short_text(members, "content")};
     }
     unknown_type(type, path, known);
 }
@@ -224,7 +237,7 @@ Decoder read_decoder(const json& part, const std::string& path) {
     if (type == "Replace") {
         const JsonMembers members(part, path,
                                   std::array<std::string_view, 3>{"type", "pattern", "content"});
-        return ReplaceDecoder{pattern(members, nullptr), members.text("content")};
+        return ReplaceDecoder{pattern(members, nullptr), short_text(members, "content")};
     }
     if (type == "ByteFallback") {
         const JsonMembers members(part, path, alone);
@@ -239,7 +252,8 @@ Decoder read_decoder(const json& part, const std::string& path) {
             part, path, std::array<std::string_view, 4>{"type", "content", "start", "stop"});
         members.refuse_unless(members.number("stop", largest_number) == 0, "stop",
                               "only the start of a text is stripped");
-        return StripDecoder{members.text("content"), members.number("start", largest_number)};
+        return StripDecoder{short_text(members, "content"),
+                            members.number("start", largest_number)};
     }
     if (type == "Metaspace") {
         const JsonMembers members(part, path, metaspace_keys);

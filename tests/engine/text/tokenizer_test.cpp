@@ -206,6 +206,12 @@ TEST(Tokenizer, RefusesDefinitionsThatContradictThemselves) {
                     d.vocabulary.push_back({"f", 1 << 20});
                 }),
                 HasSubstr("not one from 0 to"));
+    EXPECT_THAT(refused([](Definition& d) {
+                    d.vocabulary.push_back({"f", std::int64_t{1} << 40});
+                    d.vocabulary.push_back({"fa", 12});
+                    d.merges.push_back({"f", "a"});
+                }),
+                HasSubstr("not one from 0 to"));
     EXPECT_THAT(refused([](Definition& d) { d.unknown_token = "?"; }), HasSubstr("unk_token"));
     EXPECT_THAT(refused([](Definition& d) { d.added = {special(3, "f")}; }),
                 HasSubstr("the id 3 is of"));
@@ -262,6 +268,9 @@ TEST(Tokenizer, HostileTextsTakeTimeInProportion) {
     definition.normalizers.assign(16, ReplaceNormalizer{"a", "aa"});
     EXPECT_THAT(failure([&] { static_cast<void>(Tokenizer(definition).encode("aaaa")); }),
                 HasSubstr("(16 times as many are the most)"));
+    definition = letters();
+    definition.decoders.assign(16, ReplaceDecoder{"a", "aaaa"});
+    EXPECT_THAT(failure([&] { Tokenizer{definition}; }), HasSubstr("decodes a token of 1 bytes"));
     TokenizerDefinition added = letters();
     added.added = {special(20, std::string(512, 'a')), special(21, std::string(300, 'a') + "b")};
     EXPECT_EQ(Tokenizer(added).encode(std::string(512 * 1000, 'a')).size(), 1000U);
