@@ -13,7 +13,8 @@ engine/core engine/core/json engine/core/simd engine/weights engine/tensor
 engine/graph engine/graph/builders engine/graph/rules engine/graph/plan engine/graph/passes engine/graph/gradient
 engine/graph/dump engine/backend engine/eager
 engine/layers/support engine/layers/convolution engine/layers/normalisation engine/layers/recurrent engine/layers
-engine/io engine/network engine/network/archive engine/network/builders engine/network/bytecode engine/network/observe
+engine/io engine/text/unicode engine/text engine/text/chat engine/text/training
+engine/network engine/network/archive engine/network/builders engine/network/bytecode engine/network/observe
 engine/reference
 engine/cpu/execution engine/cpu/gemm engine/cpu/conv engine/cpu/kernels engine/cpu/fused engine/cpu/lanes
 engine/cpu/bytecode engine/cpu

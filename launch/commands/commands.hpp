@@ -154,6 +154,28 @@ struct ConvertOptions {
 /// Writes a network in another format. Throws ConfigError for options that do not fit the formats.
 [[nodiscard]] int convert_command(const CommandContext& context, const ConvertOptions& options);
 
+/// How `cambrian tokenize` prints ids.
+enum class TokenForm { ids, text, json };
+struct TokenizeOptions {
+    std::string input;      ///< A text, or ids where they are decoded; "-" is standard input.
+    std::string tokenizer;  ///< tokenizer.json, or its folder.
+    TokenForm form = TokenForm::ids;
+    bool decode = false;
+    bool show_special = false;            ///< Decoding: special tokens by their names.
+    bool bare = false;                    ///< Without what the tokenizer puts around every text.
+    std::string chat;                     ///< Instead of the input: messages, JSON.
+    std::string chat_template{"chatml"};  ///< A name, or a tokenizer_config.json.
+    bool prompt = false;                  ///< The assistant is to speak next.
+    std::vector<std::string> train;       ///< Texts to learn a tokenizer from.
+    std::string kind{"bpe"};
+    std::int64_t vocabulary = 4096;
+    std::int64_t least_count = 2;
+    std::vector<std::string> special{"<|endoftext|>"};
+    std::string output;  ///< Empty: standard output.
+};
+/// `cambrian tokenize`: texts as ids and back, chats as texts, and training of tokenizers.
+[[nodiscard]] int tokenize_command(const CommandContext& context, const TokenizeOptions& options);
+
 [[nodiscard]] int validate_command(const CommandContext& context, const std::string& config,
                                    const std::vector<std::string>& overrides);
 [[nodiscard]] int devices_command(const CommandContext& context, bool json);

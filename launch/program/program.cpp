@@ -52,6 +52,7 @@ class CommandLine {
         add_compare();
         add_splice();
         add_convert();
+        add_tokenize();
         add_validate();
         add_explain();
         add_devices();
@@ -418,6 +419,83 @@ class CommandLine {
             ->check(CLI::NonNegativeNumber);
     }
 
+    void add_tokenize() {
+        CLI::App& sub =
+            add("tokenize", "Turn a text into ids and back, or learn a tokenizer from texts",
+                "  cambrian tokenize text.txt --tokenizer tokenizer.json\n"
+                "  echo Hello | cambrian tokenize - --tokenizer tokenizer.json --text\n"
+                "  cambrian tokenize ids.txt --tokenizer tokenizer.json --decode\n"
+                "  cambrian tokenize --chat messages.json --template chatml --prompt\n"
+                "  cambrian tokenize --train text.txt --vocabulary 4096 -o tokenizer.json\n"
+                "  cambrian tokenize --train text.txt --kind character -o tokenizer.json",
+                [this] { return tokenize_command(context_, tokenize_); });
+        CLI::Option* input = sub.add_option("INPUT", tokenize_.input,
+                                            "The text, or with --decode the ids; - is standard "
+                                            "input");
+        CLI::Option* tokenizer = sub.add_option("--tokenizer", tokenize_.tokenizer,
+                                                "A tokenizer.json of Hugging Face's format, of the "
+                                                "kind BPE, or its folder");
+        const auto form = [&](const char* flag, TokenForm value, const char* text) {
+            return sub.add_flag_callback(
+                flag, [this, value] { tokenize_.form = value; }, text);
+        };
+        CLI::Option* ids = form("--ids", TokenForm::ids, "Print the ids in a line (the default)");
+        CLI::Option* lines =
+            form("--text", TokenForm::text, "Print id and name of each token in a line")
+                ->excludes(ids);
+        CLI::Option* json =
+            form("--json", TokenForm::json, "Print JSON")->excludes(ids)->excludes(lines);
+        CLI::Option* bare = sub.add_flag("--bare", tokenize_.bare,
+                                         "Leave out the tokens that the tokenizer puts around "
+                                         "every text");
+        CLI::Option* decode = sub.add_flag("--decode", tokenize_.decode, "Turn ids into their text")
+                                  ->needs(input)
+                                  ->needs(tokenizer);
+        for (CLI::Option* other : {ids, lines, json, bare}) decode->excludes(other);
+        sub.add_flag("--special", tokenize_.show_special,
+                     "--decode: show special tokens by their names")
+            ->needs(decode);
+        CLI::Option* chat =
+            sub.add_option("--chat", tokenize_.chat,
+                           "Messages as JSON, [{\"role\": \"user\", \"content\": ..}, ..]; without "
+                           "--tokenizer their text is printed")
+                ->excludes(input)
+                ->excludes(bare);
+        sub.add_option("--template", tokenize_.chat_template,
+                       "--chat: chatml, llama2, llama3, gemma, phi3, mistral, zephyr, or a "
+                       "tokenizer_config.json whose template is one of them")
+            ->capture_default_str()
+            ->needs(chat);
+        sub.add_flag("--prompt", tokenize_.prompt, "--chat: end where the assistant speaks next")
+            ->needs(chat);
+        CLI::Option* train = sub.add_option("--train", tokenize_.train,
+                                            "Texts to learn a tokenizer from, written to --output")
+                                 ->excludes(input)
+                                 ->excludes(tokenizer)
+                                 ->excludes(chat);
+        sub.add_option("--kind", tokenize_.kind,
+                       "--train: bpe (byte-pair encoding), character or byte")
+            ->capture_default_str()
+            ->check(CLI::IsMember({"bpe", "character", "byte"}))
+            ->needs(train);
+        sub.add_option("--vocabulary", tokenize_.vocabulary,
+                       "--train: how many tokens, special ones included, bpe has")
+            ->capture_default_str()
+            ->check(CLI::Range(1, 1 << 20))
+            ->needs(train);
+        sub.add_option("--least-count", tokenize_.least_count,
+                       "--train: pairs of bpe that stand more rarely stay apart")
+            ->capture_default_str()
+            ->check(CLI::PositiveNumber)
+            ->needs(train);
+        sub.add_option("--special-tokens", tokenize_.special,
+                       "--train: names of special tokens, which get the last ids")
+            ->capture_default_str()
+            ->needs(train);
+        sub.add_option("-o,--output", tokenize_.output,
+                       "File for the result; else standard output");
+    }
+
     void add_validate() {
         CLI::App& sub =
             add("validate", "Check a config, its data and its network",
@@ -485,6 +563,7 @@ class CommandLine {
     CompareOptions compare_;
     SpliceOptions splice_;
     ConvertOptions convert_;
+    TokenizeOptions tokenize_;
     std::string key_;
     bool schema_json_ = false;
     bool devices_json_ = false;

@@ -1,0 +1,143 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <charconv>
+#include <iostream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <ostream>
+#include <span>
+
+#include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/core/message_text.hpp"
+#include "cambrian/engine/io/container.hpp"
+#include "cambrian/engine/text/chat/chat_template.hpp"
+#include "cambrian/engine/text/tokenizer_json.hpp"
+#include "cambrian/engine/text/training/tokenizer_training.hpp"
+#include "cambrian/evolve/runs/exit_code.hpp"
+#include "cambrian/launch/commands/commands.hpp"
+#include "cambrian/launch/commands/output_file.hpp"
+#include "cambrian/launch/json.hpp"
+
+namespace cambrian::launch {
+namespace {
+
+constexpr std::uint64_t longest_text = std::uint64_t{2} << 30U;
+
+std::string read_all(const std::string& path) {
+    if (path == "-") return {std::istreambuf_iterator<char>(std::cin), {}};
+    const std::vector<std::byte> bytes = read_file(path, longest_text);
+    return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+/// Where the result goes: a file, or standard output.
+void give(const CommandContext& context, const std::string& output, std::string_view text) {
+    if (output.empty() || output == "-")
+        context.out << text;
+    else
+        write_output(output, std::as_bytes(std::span(text)));
+}
+
+/// Numbers with white space, commas or brackets between them.
+std::vector<std::int64_t> parse_ids(std::string_view text, const std::string& source) {
+    constexpr std::string_view gaps = " \t\r\n,[]";
+    std::vector<std::int64_t> ids;
+    for (std::size_t at = text.find_first_not_of(gaps); at != std::string_view::npos;
+         at = text.find_first_not_of(gaps, at)) {
+        const std::size_t end = std::min(text.find_first_of(gaps, at), text.size());
+        const std::string_view word = text.substr(at, end - at);
+        std::int64_t id = 0;
+        const auto [read, error] = std::from_chars(word.data(), word.data() + word.size(), id);
+        if (error != std::errc() || read != word.data() + word.size())
+            throw InputError(
+                fmt::format("{} has \"{}\" (ids are whole numbers) leave out "
+                            "--decode to encode a text",
+                            source, shortened(word, 40)));
+        ids.push_back(id);
+        at = end;
+    }
+    return ids;
+}
+
+std::string ids_as_asked(const Tokenizer& tokenizer, const std::vector<std::int64_t>& ids,
+                         TokenForm form) {
+    if (form == TokenForm::ids) return fmt::format("{}\n", fmt::join(ids, " "));
+    if (form == TokenForm::json) {
+        Json names = Json::array();
+        for (const std::int64_t id : ids) names.push_back(tokenizer.token(id));
+        return Json{{"count", ids.size()}, {"ids", ids}, {"tokens", std::move(names)}}.dump() +
+               '\n';
+    }
+    std::string text;
+    for (const std::int64_t id : ids)
+        text += fmt::format("{}\t{}\n", id, Json(tokenizer.token(id)).dump());
+    return text;
+}
+
+TokenizerDefinition trained(const TokenizeOptions& options,
+                            std::span<const std::string_view> texts) {
+    if (options.kind == "byte") return byte_tokenizer(options.special);
+    if (options.kind == "character") return character_tokenizer(texts, options.special);
+    return train_byte_pairs(texts, {.vocabulary = options.vocabulary,
+                                    .least_count = options.least_count,
+                                    .special = options.special});
+}
+
+int train_tokenizer(const CommandContext& context, const TokenizeOptions& options) {
+    if (options.output.empty())
+        throw ConfigError("--train has no place to write to (a tokenizer.json) add -o FILE");
+    std::vector<std::string> texts;
+    for (const std::string& path : options.train) {
+        refuse_input_as_output(options.output, {path});
+        texts.push_back(read_all(path));
+    }
+    const std::vector<std::string_view> views(texts.begin(), texts.end());
+    // Checks it as a reader would.
+    const Tokenizer tokenizer(trained(options, views), options.output);
+    write_output(
+        options.output,
+        std::as_bytes(std::span(std::string_view(tokenizer_json(tokenizer.definition())))));
+    context.err << fmt::format("{}: {} tokens, {} merges\n", options.output, tokenizer.size(),
+                               tokenizer.definition().merges.size());
+    if (options.kind == "bpe" && tokenizer.size() < options.vocabulary)
+        context.err << fmt::format(
+            "fewer than {} tokens: no other pair stands {} times in the texts\n",
+            options.vocabulary, options.least_count);
+    return exit_done;
+}
+
+}  // namespace
+
+int tokenize_command(const CommandContext& context, const TokenizeOptions& options) {
+    if (!options.train.empty()) return train_tokenizer(context, options);
+    const bool chat = !options.chat.empty();
+    const std::string& source = chat ? options.chat : options.input;
+    if (source.empty())
+        throw ConfigError(
+            "there is nothing to tokenize (no file is named) name one, or - for "
+            "standard input");
+    if (!options.output.empty()) refuse_input_as_output(options.output, {source});
+    std::string text = read_all(source);
+    if (chat)
+        text = find_chat_template(options.chat_template)
+                   .render(parse_chat(text, source),
+                           options.prompt ? GenerationPrompt::yes : GenerationPrompt::no);
+    if (options.tokenizer.empty()) {
+        if (!chat) throw ConfigError("there is no tokenizer (--tokenizer names it) add it");
+        give(context, options.output, text);
+        return exit_done;
+    }
+    const Tokenizer tokenizer = read_tokenizer(options.tokenizer);
+    if (options.decode) {
+        const auto special = options.show_special ? SpecialTokens::show : SpecialTokens::leave_out;
+        give(context, options.output, tokenizer.decode(parse_ids(text, source), special));
+        return exit_done;
+    }
+    // The template of a chat has its own tokens for the start of a text.
+    const Surround surround = chat || options.bare ? Surround::no : Surround::yes;
+    give(context, options.output,
+         ids_as_asked(tokenizer, tokenizer.encode(text, surround), options.form));
+    return exit_done;
+}
+
+}  // namespace cambrian::launch
