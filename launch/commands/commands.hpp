@@ -87,6 +87,14 @@ struct ExtractOptions {
 /// is none, and ConfigError where there are no species.
 [[nodiscard]] int extract_command(const CommandContext& context, const ExtractOptions& options);
 
+struct ReportOptions {
+    std::vector<std::string> sources;  ///< Directories of runs, or of trials.
+    std::string output;                ///< A file; empty: report.html in the first source.
+};
+/// `cambrian report`: one HTML page about runs, which needs nothing else to be seen. Throws
+/// InputError where there is no run, or a damaged one.
+[[nodiscard]] int report_command(const CommandContext& context, const ReportOptions& options);
+
 struct EvaluateOptions {
     std::string network;
     std::string config;  ///< Empty: the identity that the file holds.

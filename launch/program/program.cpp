@@ -46,6 +46,7 @@ class CommandLine {
         add_individuals();
         add_lineage();
         add_extract();
+        add_report();
         add_evaluate();
         add_infer();
         add_inspect();
@@ -282,6 +283,20 @@ class CommandLine {
         sub.add_option("-o,--output", extract_.output,
                        "Folder for elite-1.cmb, elite-2.cmb, ... (RUN/elites), or for "
                        "species-1.cmb, ... (RUN/species)");
+    }
+
+    void add_report() {
+        CLI::App& sub =
+            add("report", "Write one HTML page about a run, or about many of one experiment",
+                "  cambrian report runs/cart_pole-1\n"
+                "  cambrian report trials/xor -o xor.html\n"
+                "The page needs no network and no other file",
+                [this] { return report_command(context_, report_); });
+        sub.add_option("RUN", report_.sources,
+                       "Directories of runs, or of trials (all of the runs in it)")
+            ->required();
+        sub.add_option("-o,--output", report_.output, "The page (report.html in the first RUN)")
+            ->type_name("FILE");
     }
 
     void add_evaluate() {
@@ -557,6 +572,7 @@ class CommandLine {
     IndividualsOptions individuals_;
     LineageOptions lineage_;
     ExtractOptions extract_;
+    ReportOptions report_;
     EvaluateOptions evaluate_;
     InferOptions infer_;
     InspectOptions inspect_;

@@ -1,0 +1,241 @@
+#include "cambrian/launch/report/chart.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <iterator>
+#include <limits>
+
+#include "cambrian/engine/core/contract.hpp"
+
+namespace cambrian::launch {
+namespace {
+
+constexpr double width = 760.0;
+constexpr double height = 300.0;
+constexpr double left = 64.0;
+constexpr double right = 16.0;
+constexpr double top = 30.0;
+constexpr double bottom = 40.0;
+
+/// The finite numbers of one axis, and where they stand in the picture.
+class Axis {
+  public:
+    Axis(double first, double last) : first_(first), last_(last) {}
+
+    void see(const std::vector<double>& values) {
+        for (const double value : values) {
+            if (!std::isfinite(value)) continue;
+            low_ = std::min(low_, value);
+            high_ = std::max(high_, value);
+        }
+    }
+    [[nodiscard]] bool empty() const { return low_ > high_; }
+    /// Leaves room around the numbers, and makes the ticks.
+    void finish(bool exact) {
+        if (low_ == high_) {
+            const double room = low_ == 0.0 ? 1.0 : 0.1 * std::abs(low_);
+            low_ -= room;
+            high_ += room;
+        } else if (!exact) {
+            const double room = 0.03 * (high_ - low_);
+            low_ -= room;
+            high_ += room;
+        }
+        const double rough = (high_ - low_) / 6.0;
+        const double power = std::pow(10.0, std::floor(std::log10(rough)));
+        for (const double step : {1.0, 2.0, 5.0, 10.0})
+            if (step_ = step * power; step_ >= rough) break;
+        for (double tick = std::ceil(low_ / step_) * step_; tick <= high_; tick += step_)
+            ticks_.push_back(std::abs(tick) < step_ * 1e-9 ? 0.0 : tick);
+    }
+    [[nodiscard]] double place(double value) const {
+        return first_ + (last_ - first_) * (value - low_) / (high_ - low_);
+    }
+    [[nodiscard]] const std::vector<double>& ticks() const { return ticks_; }
+
+  private:
+    double first_;
+    double last_;
+    double low_ = std::numeric_limits<double>::infinity();
+    double high_ = -std::numeric_limits<double>::infinity();
+    double step_ = 1.0;
+    std::vector<double> ticks_;
+};
+
+struct Point {
+    double x = 0.0;
+    double y = 0.0;
+    bool gap = false;  ///< Before it.
+};
+
+/// The points of a line in the picture; in each column of it only the extremes.
+std::vector<Point> points_of(const Line& line, const Axis& across, const Axis& up) {
+    std::vector<Point> points;
+    bool gap = true;
+    for (std::size_t i = 0; i < line.x.size(); ++i) {
+        if (!std::isfinite(line.x[i]) || !std::isfinite(line.y[i])) {
+            gap = true;
+            continue;
+        }
+        points.push_back({across.place(line.x[i]), up.place(line.y[i]), gap});
+        gap = false;
+    }
+    if (points.size() < 4000) return points;
+    std::vector<Point> thinned;
+    for (std::size_t i = 0; i < points.size();) {
+        std::size_t end = i;
+        std::size_t low = i;
+        std::size_t high = i;
+        for (; end < points.size() && points[end].x < points[i].x + 0.5; ++end) {
+            if (points[end].y < points[low].y) low = end;
+            if (points[end].y > points[high].y) high = end;
+        }
+        thinned.push_back(points[std::min(low, high)]);
+        if (low != high) thinned.push_back(points[std::max(low, high)]);
+        i = end;
+    }
+    return thinned;
+}
+
+void draw(std::string& text, const Line& line, const Axis& across, const Axis& up) {
+    const std::vector<Point> points = points_of(line, across, up);
+    if (line.points || points.size() == 1) {
+        for (const Point& point : points)
+            fmt::format_to(std::back_inserter(text),
+                           "<circle cx='{:.1f}' cy='{:.1f}' r='3' fill='{}'/>\n", point.x, point.y,
+                           line.colour);
+        return;
+    }
+    std::string path;
+    for (const Point& point : points)
+        fmt::format_to(std::back_inserter(path), "{}{:.1f} {:.1f}", point.gap ? 'M' : 'L', point.x,
+                       point.y);
+    fmt::format_to(std::back_inserter(text),
+                   "<path d='{}' fill='none' stroke='{}' stroke-width='1.6'/>\n", path,
+                   line.colour);
+}
+
+void draw(std::string& text, const Band& band, const Axis& across, const Axis& up) {
+    const std::vector<Point> upper = points_of({{}, {}, band.x, band.high}, across, up);
+    const std::vector<Point> lower = points_of({{}, {}, band.x, band.low}, across, up);
+    std::string corners;
+    for (const Point& point : upper)
+        fmt::format_to(std::back_inserter(corners), "{:.1f},{:.1f} ", point.x, point.y);
+    for (auto point = lower.rbegin(); point != lower.rend(); ++point)
+        fmt::format_to(std::back_inserter(corners), "{:.1f},{:.1f} ", point->x, point->y);
+    fmt::format_to(
+        std::back_inserter(text),
+        "<polygon points='{}' fill='{}' fill-opacity='.35'><title>{}</title></polygon>\n", corners,
+        band.colour, escaped(band.name));
+}
+
+void draw_axes(std::string& text, const Chart& chart, const Axis& across, const Axis& up) {
+    for (const double tick : up.ticks())
+        fmt::format_to(std::back_inserter(text),
+                       "<path d='M{} {:.1f}H{}' class='grid'/><text x='{}' y='{:.1f}' "
+                       "text-anchor='end'>{:.4g}</text>\n",
+                       left, up.place(tick), width - right, left - 6, up.place(tick) + 4, tick);
+    for (const double tick : across.ticks())
+        fmt::format_to(std::back_inserter(text),
+                       "<text x='{:.1f}' y='{}' text-anchor='middle'>{:.6g}</text>\n",
+                       across.place(tick), height - bottom + 16, tick);
+    fmt::format_to(std::back_inserter(text),
+                   "<text x='{}' y='{}' text-anchor='middle'>{}</text>\n"
+                   "<path d='M{} {}V{}H{}' class='axis'/>\n",
+                   (left + width - right) / 2, height - 6, escaped(chart.x_title), left, top,
+                   height - bottom, width - right);
+}
+
+void draw_legend(std::string& text, const Chart& chart) {
+    double at = left;
+    const auto entry = [&](const std::string& name, const std::string& colour) {
+        if (name.empty()) return;
+        fmt::format_to(std::back_inserter(text),
+                       "<rect x='{:.0f}' y='8' width='10' height='10' fill='{}'/>"
+                       "<text x='{:.0f}' y='17'>{}</text>\n",
+                       at, colour, at + 14, escaped(name));
+        at += 26.0 + 6.5 * static_cast<double>(name.size());
+    };
+    for (const Line& line : chart.lines) entry(line.name, line.colour);
+    for (const Band& band : chart.bands) entry(band.name, band.colour);
+}
+
+}  // namespace
+
+std::string palette(std::size_t index) {
+    // Okabe and Ito, "Color Universal Design", 2008.
+    static constexpr std::array<const char*, 8> colours{"#0072b2", "#d55e00", "#009e73", "#cc79a7",
+                                                        "#e69f00", "#56b4e9", "#999999", "#b8a800"};
+    return colours[index % colours.size()];
+}
+
+Chart stacked(std::string title, std::string x_title, const std::vector<double>& x,
+              const std::vector<Line>& parts) {
+    Chart chart{std::move(title), std::move(x_title)};
+    std::vector<double> sum(x.size(), 0.0);
+    for (const Line& part : parts) {
+        CAMBRIAN_ASSERT(part.y.size() == x.size());
+        Band band{part.name, part.colour, x, sum, {}};
+        for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += part.y[i];
+        band.high = sum;
+        chart.bands.push_back(std::move(band));
+    }
+    return chart;
+}
+
+std::string svg(const Chart& chart) {
+    Axis across(left, width - right);
+    Axis up(height - bottom, top);
+    for (const Line& line : chart.lines) {
+        across.see(line.x);
+        up.see(line.y);
+    }
+    for (const Band& band : chart.bands) {
+        across.see(band.x);
+        up.see(band.low);
+        up.see(band.high);
+    }
+    if (across.empty() || up.empty()) return "";
+    across.finish(true);
+    up.finish(false);
+    std::string text = fmt::format(
+        "<figure><figcaption>{}</figcaption>\n<svg viewBox='0 0 {} {}' role='img' "
+        "aria-label='{}'>\n",
+        escaped(chart.title), width, height, escaped(chart.title));
+    draw_axes(text, chart, across, up);
+    for (const Band& band : chart.bands) draw(text, band, across, up);
+    for (const Line& line : chart.lines) draw(text, line, across, up);
+    draw_legend(text, chart);
+    return text + "</svg></figure>\n";
+}
+
+std::string escaped(const std::string& text) {
+    std::string result;
+    for (const char c : text) {
+        switch (c) {
+            case '<':
+                result += "&lt;";
+                break;
+            case '>':
+                result += "&gt;";
+                break;
+            case '&':
+                result += "&amp;";
+                break;
+            case '"':
+                result += "&quot;";
+                break;
+            case '\'':
+                result += "&#39;";
+                break;
+            default:
+                result += c;
+        }
+    }
+    return result;
+}
+
+}  // namespace cambrian::launch

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace cambrian::launch {
+
+/// Points of a line; where y is not finite the line has a gap.
+struct Line {
+    std::string name;
+    std::string colour;
+    std::vector<double> x;
+    std::vector<double> y;
+    bool points = false;  ///< Marks instead of a line.
+};
+
+/// An area between two lines over the same x.
+struct Band {
+    std::string name;
+    std::string colour;
+    std::vector<double> x;
+    std::vector<double> low;
+    std::vector<double> high;
+};
+
+/// A diagram with both axes, as SVG: nothing is loaded, nothing is run to see it.
+struct Chart {
+    std::string title;
+    std::string x_title;
+    std::vector<Band> bands{};  ///< Behind the lines.
+    std::vector<Line> lines{};
+};
+
+/// Colours that are told apart, also by those who see few; they repeat.
+[[nodiscard]] std::string palette(std::size_t index);
+
+/// Lines above each other, each as what it adds to those before: all over the same x.
+[[nodiscard]] Chart stacked(std::string title, std::string x_title, const std::vector<double>& x,
+                            const std::vector<Line>& parts);
+
+/// Empty where nothing has a point that is finite. More than a few thousand points of a line are
+/// thinned: of neighbours that share a column of the picture, the lowest and highest stay.
+[[nodiscard]] std::string svg(const Chart& chart);
+
+/// With the characters that HTML reads as its own replaced.
+[[nodiscard]] std::string escaped(const std::string& text);
+
+}  // namespace cambrian::launch

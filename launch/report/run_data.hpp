@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cambrian/evolve/runs/network_file.hpp"
+#include "cambrian/evolve/runs/run_status.hpp"
+
+namespace cambrian::launch {
+
+/// A column of generations.csv beside the generations it is told of.
+struct LoggedColumn {
+    std::vector<double> generation;
+    std::vector<double> value;
+};
+
+/// What the files of a run tell of it.
+struct RunData {
+    std::filesystem::path directory;
+    std::string name;        ///< run.name, or that of the folder.
+    std::string config;      ///< config.json; empty where there is none.
+    std::string arithmetic;  ///< What it was computed with.
+    std::optional<distributed::RunStatus> status;
+    std::map<std::string, LoggedColumn> columns;  ///< Of generations.csv, by name.
+    /// Seconds of each rank in all generations: evaluate, vary, wait, communicate.
+    std::map<std::int64_t, std::map<std::string, double>> seconds_by_rank;
+    /// Individuals of each species, by generation.
+    std::map<std::int64_t, std::map<std::int64_t, double>> species;
+    std::optional<distributed::NetworkFile> best;
+};
+
+/// Reads a directory of an evolution. Throws InputError where it holds no generations.csv, or what
+/// it holds is damaged.
+[[nodiscard]] RunData read_run(const std::filesystem::path& directory);
+
+/// The directories of runs that a path stands for: itself, or those in it that hold a
+/// generations.csv (of trials), in the order of their names, numbers as numbers. Throws InputError
+/// where there is none.
+[[nodiscard]] std::vector<std::filesystem::path> runs_in(const std::filesystem::path& path);
+
+}  // namespace cambrian::launch
