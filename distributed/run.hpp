@@ -52,6 +52,8 @@ struct GenerationReport {
     std::uint64_t invalid = 0;        ///< In this generation: non-finite or failed.
     std::optional<SpeciesDiversity> species;     ///< Where the strategy has species.
     std::optional<ComplexityReport> complexity;  ///< Where it is regulated.
+    /// Of the weights of the best as they are stored; where number formats are in use.
+    std::optional<std::uint64_t> bytes;
     ChampionTests tests;  ///< Not in generations.csv, but in checkpoints. Where nobody asks: none.
     // Not in generations.csv: timings differ from run to run.
     double seconds = 0.0;  ///< Of this generation.

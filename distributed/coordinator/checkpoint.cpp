@@ -21,6 +21,7 @@ namespace {
 // What a report has besides the columns of all runs.
 constexpr unsigned report_of_species = 1;
 constexpr unsigned report_of_complexity = 2;
+constexpr unsigned report_of_bytes = 4;
 
 /// The state is a config and some numbers; what lives has any length.
 constexpr std::array<WantedSection, 4> sections{
@@ -134,7 +135,8 @@ void write_report(ArchiveWriter& archive, const GenerationReport& report) {
     archive.write(report.retries);
     archive.write(report.invalid);
     archive.write(static_cast<std::uint8_t>((report.species ? report_of_species : 0U) |
-                                            (report.complexity ? report_of_complexity : 0U)));
+                                            (report.complexity ? report_of_complexity : 0U) |
+                                            (report.bytes ? report_of_bytes : 0U)));
     if (report.species) {
         archive.write(report.species->count);
         archive.write(report.species->effective);
@@ -142,6 +144,9 @@ void write_report(ArchiveWriter& archive, const GenerationReport& report) {
     if (report.complexity) {
         archive.write(report.complexity->mean);
         archive.write(report.complexity->simplifying);
+    }
+    if (report.bytes) {
+        archive.write(*report.bytes);
     }
 }
 
@@ -159,7 +164,7 @@ GenerationReport read_report(ArchiveReader& archive) {
     archive.read(report.invalid);
     std::uint8_t parts = 0;
     archive.read(parts);
-    if (parts > (report_of_species | report_of_complexity)) {
+    if (parts > (report_of_species | report_of_complexity | report_of_bytes)) {
         archive.fail("a report has unknown parts");
     }
     if ((parts & report_of_species) != 0) {
@@ -171,6 +176,9 @@ GenerationReport read_report(ArchiveReader& archive) {
         report.complexity.emplace();
         archive.read(report.complexity->mean);
         archive.read(report.complexity->simplifying);
+    }
+    if ((parts & report_of_bytes) != 0) {
+        archive.read(report.bytes.emplace());
     }
     return report;
 }

@@ -229,6 +229,9 @@ GenerationReport Coordinator::summarise(const Generation& generation) {
     if (const auto leader = leader_of(generation)) {
         report.best = leader->champion.fitness;
         report.parameters = parameters_of(generation, *leader);
+        if (uses_formats(experiment_)) {
+            report.bytes = fittest_bytes_;
+        }
     }
     return report;
 }
@@ -244,11 +247,13 @@ std::uint64_t Coordinator::parameters_of(const Generation& generation, const Lea
         [&](const GenerationResults::Best& best) { return leader.position == best.position; });
     if (at != generation.results.bests.end()) {
         fittest_parameters_ = at->parameters;
+        fittest_bytes_ = at->bytes;
     } else if (const auto genome = genome_of(generation, leader)) {
         const evolve::Variation& variation = scheduler_.variation();
         const evolve::SharedStructure structure =
             variation.develops() ? variation.develop(**genome).structure : (*genome)->structure;
         fittest_parameters_ = static_cast<std::uint64_t>(structure->weight_count());
+        fittest_bytes_ = static_cast<std::uint64_t>(structure->stored_bytes());
     }
     return fittest_parameters_;
 }

@@ -9,6 +9,7 @@
 #include <system_error>
 #include <utility>
 
+#include "cambrian/engine/network/weight_formats.hpp"
 #include "cambrian/evolve/runs/individual_log.hpp"
 #include "cambrian/evolve/strategy/islands.hpp"
 
@@ -29,15 +30,15 @@ constexpr const char* timings_header =
 
 std::string generations_header(const LoggedParts& parts) {
     return fmt::format(
-        "generation,evaluations,best,mean,worst,validated,parameters,{}{}env_steps,redrawn,"
+        "generation,evaluations,best,mean,worst,validated,parameters,{}{}{}env_steps,redrawn,"
         "invalid\n",
         parts.species ? "species,diversity," : "",
-        parts.complexity ? "complexity,simplifying," : "");
+        parts.complexity ? "complexity,simplifying," : "", parts.bytes ? "bytes," : "");
 }
 
 void append_generation(std::string& text, const GenerationReport& report) {
     fmt::format_to(
-        std::back_inserter(text), "{},{},{},{},{},{},{},{}{}{},{},{}\n", report.generation,
+        std::back_inserter(text), "{},{},{},{},{},{},{},{}{}{}{},{},{}\n", report.generation,
         report.evaluations, report.best, report.mean, report.worst,
         report.validated ? fmt::format("{}", *report.validated) : std::string(), report.parameters,
         report.species ? fmt::format("{},{},", report.species->count, report.species->effective)
@@ -45,7 +46,8 @@ void append_generation(std::string& text, const GenerationReport& report) {
         report.complexity
             ? fmt::format("{},{},", report.complexity->mean, report.complexity->simplifying)
             : std::string(),
-        report.env_steps, report.retries, report.invalid);
+        report.bytes ? fmt::format("{},", *report.bytes) : std::string(), report.env_steps,
+        report.retries, report.invalid);
 }
 
 /// @param species of each position; empty where there are none.
@@ -105,9 +107,16 @@ std::vector<std::uint64_t> logged_positions(const GenerationColumns& columns,
 
 }  // namespace
 
+bool uses_formats(const Experiment& experiment) {
+    const evolve::VariationSettings& variation = experiment.variation;
+    return experiment.selection.bytes_weight > 0.0 || variation.mutation.dtype_rate > 0.0F ||
+           encodes_weights(variation.founder);
+}
+
 LoggedParts logged_parts(const Experiment& experiment) {
     return {experiment.log.individuals, experiment.islands.count > 1,
-            !make_strategy(experiment)->kinship().empty(), experiment.variation.complexity.on()};
+            !make_strategy(experiment)->kinship().empty(), experiment.variation.complexity.on(),
+            uses_formats(experiment)};
 }
 
 GenerationLog::GenerationLog(const std::filesystem::path& directory, const Lengths& lengths,

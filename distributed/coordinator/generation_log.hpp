@@ -37,7 +37,10 @@ struct LoggedParts {
     bool islands = false;     ///< Whether there are several.
     bool species = false;     ///< Whether the strategy has species.
     bool complexity = false;  ///< Whether it is regulated.
+    bool bytes = false;       ///< Whether number formats are in use.
 };
+/// Whether networks of a run may have weights in number formats, or bytes of them count.
+[[nodiscard]] bool uses_formats(const Experiment& experiment);
 [[nodiscard]] LoggedParts logged_parts(const Experiment& experiment);
 
 /// generations.csv, individuals.cmb, islands.csv, species.csv and timings.csv of a run directory.

@@ -604,7 +604,7 @@ void Scheduler::note_scores(Progress& progress, OrderRange items, const ShardSco
         }
     }
     if (best) {
-        results.bests.push_back({*best, shard.parameters_of_best});
+        results.bests.push_back({*best, shard.parameters_of_best, shard.bytes_of_best});
     }
 }
 

@@ -31,6 +31,7 @@ struct GenerationResults {
     struct Best {
         std::uint32_t position = 0;
         std::uint64_t parameters = 0;
+        std::uint64_t bytes = 0;  ///< Of its weights as they are stored.
     };
     evolve::Scores scores;  ///< By position.
     std::vector<HolderRange> holders;

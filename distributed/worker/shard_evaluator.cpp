@@ -77,6 +77,7 @@ ShardEvaluator::ShardEvaluator(Backend& backend, const Experiment& experiment, b
                    : nullptr),
       evaluator_(backend, *experiment.task, experiment.seed,
                  evolve::family_of(experiment.family, experiment.variation)),
+      bytes_weight_(experiment.selection.bytes_weight),
       details_(experiment.log.individuals != LoggedIndividuals::none),
       threads_(backend.threads()) {
     if (!experiment.distribution.fallback) {
@@ -334,7 +335,11 @@ void ShardEvaluator::evaluate(Job& job, JobResult& result) {
         shard.details.parameters.resize(evaluations.size());
     }
     for_each_index(threads_, evaluations.size(), scores_at_once, [&](std::size_t i) {
-        const double fitness = evaluations[i].fitness;
+        const double fitness =
+            evaluations[i].fitness -
+            (bytes_weight_ > 0.0
+                 ? bytes_weight_ * static_cast<double>(result.genomes[i]->structure->stored_bytes())
+                 : 0.0);
         const bool valid = evaluations[i].status == evolve::Status::ok && std::isfinite(fitness);
         scores.status[i] = valid ? evolve::Status::ok : evolve::Status::non_finite;
         scores.fitness[i] = valid ? fitness : evolve::worst_fitness;
@@ -348,6 +353,8 @@ void ShardEvaluator::evaluate(Job& job, JobResult& result) {
     }
     if (const auto best = fittest(scores, job)) {
         shard.parameters_of_best = parameters_of(*result.genomes[*best]);
+        shard.bytes_of_best =
+            static_cast<std::uint64_t>(result.genomes[*best]->structure->stored_bytes());
     }
 }
 

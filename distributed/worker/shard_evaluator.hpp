@@ -116,7 +116,8 @@ class ShardEvaluator {
     evolve::LearningMode learning_;
     std::unique_ptr<evolve::Learner> learner_;  ///< Null where nobody learns.
     evolve::Evaluator evaluator_;
-    bool details_;  ///< Whether somebody wants the columns of BirthDetails.
+    double bytes_weight_;  ///< Fitness that a stored byte costs.
+    bool details_;         ///< Whether somebody wants the columns of BirthDetails.
     ThreadPool& threads_;
 };
 

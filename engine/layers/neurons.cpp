@@ -250,7 +250,8 @@ std::vector<ParameterSpec> Neurons::parameters() const {
         result.push_back({.name = "weight",
                           .shape = {weights},
                           .initial = Initial::weight,
-                          .fan_in = std::max<std::int64_t>(1, weights / count)});
+                          .fan_in = std::max<std::int64_t>(1, weights / count),
+                          .connections = true});
     result.push_back({.name = "bias", .shape = {count}, .initial = Initial::zeros});
     if (continuous)
         result.push_back({.name = "time_constant", .shape = {count}, .initial = Initial::ones});

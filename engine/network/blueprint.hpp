@@ -9,8 +9,19 @@
 #include <vector>
 
 #include "cambrian/engine/layers/any_layer.hpp"
+#include "cambrian/engine/weights/dtype.hpp"
 
 namespace cambrian {
+
+/// The formats that a layer is evaluated in. Its weights stay float32 in a genome; what computes
+/// are the numbers that their codes stand for.
+struct LayerFormats {
+    Dtype weights = Dtype::float32;  ///< Of matrices and kernels, and of those of links into it.
+    /// Of the rows that enter it, each scaled by itself; ids are left as they are.
+    Dtype activations = Dtype::float32;
+    [[nodiscard]] bool is_plain() const { return *this == LayerFormats{}; }
+    bool operator==(const LayerFormats&) const = default;
+};
 
 /// Extents of the volumetric grid. Slot index = ((z·rows + y)·cols + x)·layers_per_cell + l.
 struct GridSize {
@@ -42,6 +53,7 @@ struct Slot {
     /// In a mesh, whether it sees what the slot before it gave in the previous step. Without a
     /// clock it sees what that one gives now, so that it takes no step of its own.
     bool clocked = true;
+    LayerFormats formats{};
     bool operator==(const Slot&) const = default;
 };
 
@@ -83,6 +95,7 @@ struct Blueprint {
     AnyLayer head;                           ///< Joins the last slot to output_features.
     NetworkMode mode = NetworkMode::chain;
     std::vector<Link> links;  ///< Sorted by (source, target, kind), no two equal.
+    LayerFormats head_formats{};
 
     bool operator==(const Blueprint&) const = default;
 };
@@ -97,12 +110,16 @@ struct Blueprint {
 /// "from" and "to"), an end is a slot index, [z, y, x, l], "input" or "head". "input": [C, H, W]
 /// shows the first layer the input as an image. "mode": "mesh" clocks all slots at once. A layer
 /// with "enabled": false is skipped, one of a mesh with "clocked": false takes no step. {"build":
-/// {"type": ..}} (builders.hpp) stands for layers and links. A key "initial" is the caller's.
+/// {"type": ..}} (builders.hpp) stands for layers and links. "dtype" and "activation_dtype" are the
+/// formats of all layers that have none of their own. A key "initial" is the caller's.
 /// @param time whether the network is asked in steps, for builders that may choose a state.
 /// Throws ConfigError or ShapeError naming key, slot, layer and both shapes.
 [[nodiscard]] Blueprint blueprint_from_json(const nlohmann::json& network,
                                             std::int64_t input_features,
                                             std::int64_t output_features, bool time = true);
+/// The formats of "dtype" and "activation_dtype" of a network section, for all layers of a
+/// blueprint that have none of their own.
+void apply_formats(Blueprint& blueprint, const nlohmann::json& network);
 /// Of a config that no task completes: it has an "input", and a head whose width is written.
 [[nodiscard]] Blueprint blueprint_from_json(const nlohmann::json& network);
 /// What both read back to the same blueprint.

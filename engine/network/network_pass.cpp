@@ -3,10 +3,12 @@
 
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/graph/builders/rounding.hpp"
 #include "cambrian/engine/layers/chain.hpp"
 #include "cambrian/engine/layers/support/width.hpp"
 #include "cambrian/engine/network/network.hpp"
 #include "cambrian/engine/network/network_check.hpp"
+#include "cambrian/engine/network/weight_formats.hpp"
 
 // The network as a graph.
 namespace cambrian {
@@ -65,11 +67,25 @@ class Pass {
     }
 
   private:
-    /// A weight tensor: a slice of the weight vector.
+    /// A weight tensor: a slice of the weight vector, of masters rounded to its format.
     Var parameter(std::size_t range) const {
         const WeightRange& weights = network_.weights()[range];
-        const Var part = slice(operands_.weights, 0, weights.offset, weights.count);
+        Var part = slice(operands_.weights, 0, weights.offset, weights.count);
+        if (operands_.masters)
+            if (const auto encoded = encoded_range(blueprint_, weights))
+                part = straight_through(
+                    reshape(part, Shape{encoded->extents.rows, encoded->extents.columns}),
+                    encoded->dtype);
         return reshape(part, weights.parameter.shape);
+    }
+
+    /// The rows that a layer computes with.
+    Var rounded(int slot, const AnyLayer& any, Var input) const {
+        const Dtype dtype = formats_of(blueprint_, slot).activations;
+        if (dtype == Dtype::float32 || takes_ids(any)) return input;
+        const Var rows = as_vectors(input, network_.shape_before(slot));
+        return shaped(operands_.masters ? straight_through(rows, dtype) : rounded_to(rows, dtype),
+                      input.shape());
     }
 
     static Var element(Var vector, std::int64_t index) {
@@ -149,9 +165,10 @@ class Pass {
                                 .activations = activations,
                                 .row = network_.shape_before(slot),
                                 .training = learns ? operands_.training : nullptr};
-        if (sequences_) return any.sequence(input, own);
+        const Var rows = rounded(slot, any, input);
+        if (sequences_) return any.sequence(rows, own);
         const std::size_t states = any.state().size();
-        StepResult step = any.step(input, layer_state_.subspan(new_state_.size(), states), own);
+        StepResult step = any.step(rows, layer_state_.subspan(new_state_.size(), states), own);
         CAMBRIAN_ENSURE(step.state.size() == states);
         new_state_.insert(new_state_.end(), step.state.begin(), step.state.end());
         return step.output;

@@ -68,13 +68,28 @@ void StructureWords::add(const AnyLayer& layer) {
 
 void StructureWords::add_slot(const std::optional<Slot>& slot) {
     const bool enabled = !slot || slot->enabled;
+    const LayerFormats formats = slot ? hashed_part(slot->formats) : LayerFormats{};
+    // What is plain keeps its word.
+    const int mark = formats.is_plain() ? 0 : 8;
     if (genes_ == Genes::apart) {
         enabled_.push_back(enabled ? 1 : 0);
-        add(!slot ? 0 : slot->clocked ? 1 : 2);
+        add(mark + (!slot ? 0 : slot->clocked ? 1 : 2));
     } else {
-        add(!slot ? 0 : (enabled ? 2 : 1) + (slot->clocked ? 0 : 2));
+        add(mark + (!slot ? 0 : (enabled ? 2 : 1) + (slot->clocked ? 0 : 2)));
     }
+    if (mark != 0) add(formats);
     if (slot) add(slot->layer);
+}
+
+LayerFormats StructureWords::hashed_part(LayerFormats formats) const {
+    // The numbers that codes stand for are weights to a program.
+    if (genes_ == Genes::apart) formats.weights = Dtype::float32;
+    return formats;
+}
+
+void StructureWords::add(const LayerFormats& formats) {
+    add(static_cast<std::uint64_t>(formats.weights));
+    add(static_cast<std::uint64_t>(formats.activations));
 }
 
 void StructureWords::add(const Blueprint& blueprint) {
@@ -93,6 +108,7 @@ void StructureWords::add(const Blueprint& blueprint) {
         add(link.target);
         add(static_cast<std::uint64_t>(link.kind));
     }
+    if (const LayerFormats head = hashed_part(blueprint.head_formats); !head.is_plain()) add(head);
 }
 
 Hash128 StructureWords::read(const Blueprint& blueprint) {

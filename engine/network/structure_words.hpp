@@ -31,6 +31,7 @@ class StructureWords {
     void add(bool value) { add(std::uint64_t{value ? 1U : 0U}); }
     void add(Hash128 value);
     void add(std::string_view text);
+    void add(const LayerFormats& formats);
     void add(const AnyLayer& layer);
     void add(const Blueprint& blueprint);
     /// Of all words so far.
@@ -49,6 +50,7 @@ class StructureWords {
     template <class Value>
     void add_field(const Value& value);
     void add_slot(const std::optional<Slot>& slot);
+    [[nodiscard]] LayerFormats hashed_part(LayerFormats formats) const;
 
     Genes genes_;
     bool later_ = false;  ///< Whether the layer at hand uses members that came later.

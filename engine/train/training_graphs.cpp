@@ -66,7 +66,8 @@ void add_terms(Graph& graph, const Loss& loss, const LossTerms& terms) {
 NetworkOperands operands(Graph& graph, const Network& network, Var weights_value) {
     return {.weights = weights_value,
             .activations = codes(graph, ValueType::integer, network.activation_codes()),
-            .enabled = codes(graph, ValueType::boolean, network.enabled_flags())};
+            .enabled = codes(graph, ValueType::boolean, network.enabled_flags()),
+            .masters = true};
 }
 
 /// The number of the step in the whole training: all its random numbers depend on it.

@@ -9,7 +9,7 @@
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/graph/gradient/gradient.hpp"
-#include "cambrian/engine/network/network.hpp"
+#include "cambrian/engine/network/weight_formats.hpp"
 
 namespace cambrian::evolve {
 
@@ -73,7 +73,8 @@ class ProbedGraph {
     }
 
     NetworkOperands add_operands() {
-        const std::vector<double> weights(genome_.weights.begin(), genome_.weights.end());
+        const std::vector<float> own = evaluated_weights(network_, genome_.weights);
+        const std::vector<double> weights(own.begin(), own.end());
         return {
             .weights = add("weights", {ValueType::real, Shape{network_.weight_count()}, weights}),
             .activations =

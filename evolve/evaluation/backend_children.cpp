@@ -34,7 +34,8 @@ const Individual* BackendChildren::first_parent(const ResolvedBirth& birth) cons
 }
 
 bool BackendChildren::lies_here(const Structure& structure) const {
-    return structure.weight_count() >= min_weights &&
+    // Formats are those of the host: weights come from there at each evaluation.
+    return structure.weight_count() >= min_weights && structure.formats() == nullptr &&
            (family_ == Family::graph || !BytecodeBatch::takes(structure));
 }
 

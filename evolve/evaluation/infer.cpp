@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "cambrian/engine/core/error.hpp"
-#include "cambrian/engine/network/network.hpp"
+#include "cambrian/engine/network/weight_formats.hpp"
 #include "cambrian/evolve/evaluation/evaluator.hpp"
 #include "cambrian/evolve/evaluation/host_population.hpp"
 
@@ -27,9 +27,9 @@ struct Inference {
         return graph.input(name, values.back().type, values.back().shape);
     }
     NetworkOperands add(const Network& network, const Genome& genome) {
-        const Var weights = add(
-            "weights", Tensor(ValueType::real, Shape{network.weight_count()},
-                              std::vector<double>(genome.weights.begin(), genome.weights.end())));
+        const std::vector<float> own = evaluated_weights(network, genome.weights);
+        const Var weights = add("weights", Tensor(ValueType::real, Shape{network.weight_count()},
+                                                  std::vector<double>(own.begin(), own.end())));
         const Var activations =
             add("activations", integers(ValueType::integer, network.activation_codes()));
         const Var enabled = add("enabled", integers(ValueType::boolean, network.enabled_flags()));

@@ -45,7 +45,8 @@ Var loss_of(Graph& graph, const Network& network, const Loss& loss, std::span<co
     const NetworkOperands operands{
         .weights = concat(std::span<const Var>(inputs).first(parts.size()), 0),
         .activations = given[2],
-        .enabled = given[3]};
+        .enabled = given[3],
+        .masters = true};
     const Var answers = training_graphs::answers(network, operands, given[0], given[1], loss);
     inner.output(measure(loss, answers, given[1]).mean);
     return inline_graph(graph, eliminate_dead_code(fold_constants(inner, evaluate_node)), outer)[0];

@@ -17,6 +17,14 @@ bool repeats(std::span<const std::uint32_t> order, std::size_t position) {
     return position > 0 && order[position] == order[position - 1];
 }
 
+/// The weights that a network is evaluated with, which its masters are not.
+std::vector<float> rounded(const Individual& individual, const WeightFormats& formats,
+                           Backend& backend) {
+    std::vector<float> weights = copy_to_host(individual, backend).weights;
+    formats.round(weights);
+    return weights;
+}
+
 GenomeStructure structure_of(const BytecodeBatch::Entry& entry) {
     return {
         .hash = entry.hash, .size_class = entry.size_class, .path = entry.path, .cost = entry.cost};
@@ -95,7 +103,10 @@ void OperandStage::upload_graphs(std::span<const Individual* const> individuals,
     for (std::size_t position = bytecodes_; position < order.size(); ++position) {
         const Individual& individual = *individuals[order[position]];
         const std::int64_t place = places_[position].weights;
-        if (individual.row) {
+        if (const WeightFormats* formats = individual.structure->formats()) {
+            backend_.upload(buffer, place,
+                            std::span<const float>(rounded(individual, *formats, backend_)));
+        } else if (individual.row) {
             tasks_.push_back({.piece = {.count = individual.structure->weight_count()},
                               .to = {&buffer, place},
                               .first = individual.row->place(),
@@ -179,9 +190,15 @@ void OperandStage::write_bytecode(const Individual& individual,
         index, place.weights,
         bytecodes.subspan(static_cast<std::size_t>(place.activations), words));
     if (repeats(order, position)) return;
-    bytecode_batch_.pack_weights(index, individual.weights,
-                                 packed.subspan(static_cast<std::size_t>(place.weights),
-                                                static_cast<std::size_t>(structure.cost)));
+    const std::span<float> own = packed.subspan(static_cast<std::size_t>(place.weights),
+                                                static_cast<std::size_t>(structure.cost));
+    if (const WeightFormats* formats = individual.structure->formats()) {
+        std::vector<float> weights = individual.weights;
+        formats->round(weights);
+        bytecode_batch_.pack_weights(index, weights, own);
+    } else {
+        bytecode_batch_.pack_weights(index, individual.weights, own);
+    }
 }
 
 void OperandStage::bind(std::size_t position, bool interpreted,

@@ -118,6 +118,21 @@ const Structure::BytecodeForm* Structure::bytecode() const {
     return bytecode_ ? &*bytecode_ : nullptr;
 }
 
+const WeightFormats* Structure::formats() const {
+    std::call_once(formats_once_, [this] {
+        if (encodes_weights(blueprint())) {
+            formats_.emplace(Network(blueprint()));
+        }
+    });
+    return formats_ ? &*formats_ : nullptr;
+}
+
+std::int64_t Structure::stored_bytes() const {
+    constexpr std::int64_t float_bytes = 4;
+    const WeightFormats* own = formats();
+    return own != nullptr ? own->bytes() : float_bytes * weight_count();
+}
+
 Individual::Individual(Genome genome) : weights(std::move(genome.weights)) {
     structure = std::make_shared<const Structure>(std::move(genome));
 }

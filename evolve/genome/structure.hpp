@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cambrian/engine/network/bytecode/bytecode.hpp"
+#include "cambrian/engine/network/weight_formats.hpp"
 #include "cambrian/evolve/genome/genome.hpp"
 #include "cambrian/evolve/genome/genome_layout.hpp"
 #include "cambrian/evolve/genome/history.hpp"
@@ -71,6 +72,10 @@ class Structure {
     [[nodiscard]] const GraphForm& graph() const;
     /// Null where the structure has no such form.
     [[nodiscard]] const BytecodeForm* bytecode() const;
+    /// Null where all weights are evaluated as they are, in float32.
+    [[nodiscard]] const WeightFormats* formats() const;
+    /// Of its weights in their formats.
+    [[nodiscard]] std::int64_t stored_bytes() const;
 
     bool operator==(const Structure& other) const { return genome_ == other.genome_; }
 
@@ -83,9 +88,11 @@ class Structure {
     mutable std::once_flag history_once_;
     mutable std::once_flag graph_once_;
     mutable std::once_flag bytecode_once_;
+    mutable std::once_flag formats_once_;
     mutable History history_;
     mutable GraphForm graph_;
     mutable std::optional<BytecodeForm> bytecode_;
+    mutable std::optional<WeightFormats> formats_;
 };
 
 using SharedStructure = std::shared_ptr<const Structure>;

@@ -138,6 +138,7 @@ struct SelectionSettings {
     std::uint64_t tournament_size = 3;
     double parent_fraction = 0.0;
     std::uint64_t restart_after = 0;
+    double bytes_weight = 0.0;
 
     static constexpr auto fields = std::tuple{
         Field{"type", &SelectionSettings::type,
@@ -152,6 +153,10 @@ struct SelectionSettings {
         Field{"restart_after", &SelectionSettings::restart_after, FieldRange{0.0, 1e9},
               "Generations without a new best after which all give way to founders; best.cmb keeps "
               "the best. 0: never."},
+        Field{"bytes_weight", &SelectionSettings::bytes_weight, not_negative,
+              "Fitness that a network loses for each byte of its weights as they are stored, see "
+              "network.dtype: an objective beside that of the task. Validation and tests do not "
+              "count it."},
     };
 };
 

@@ -98,6 +98,17 @@ void replace_some(ChildPlan& child, const GeneWeights& gene) {
                              });
 }
 
+/// Filled slots and the head, which always is one: those with matrices, or the head alone.
+std::vector<int> encoded_slots(const Blueprint& blueprint) {
+    std::vector<int> slots = filled_slots(blueprint);
+    std::erase_if(slots, [&](int slot) {
+        return std::ranges::none_of(layer_at(blueprint, slot).parameters(),
+                                    &ParameterSpec::encoded);
+    });
+    slots.push_back(blueprint.grid.slots());
+    return slots;
+}
+
 }  // namespace
 
 bool makes_structures(const MutationSettings& settings) {
@@ -130,6 +141,27 @@ std::optional<Mutant> mutate_activation(RandomStream& rng, const MutationSetting
     return change_activation(rng, settings, genome, pick(rng, genes));
 }
 
+std::optional<Mutant> change_dtype(RandomStream& rng, const MutationSettings& settings,
+                                   const Genome& genome, int slot) {
+    Mutant child{genome};
+    Blueprint& blueprint = child.genome.blueprint;
+    LayerFormats& formats = slot == blueprint.grid.slots()
+                                ? blueprint.head_formats
+                                : blueprint.slots[static_cast<std::size_t>(slot)]->formats;
+    std::vector<Dtype> others = settings.dtypes;
+    std::erase(others, formats.weights);
+    if (others.empty()) {
+        return std::nullopt;
+    }
+    formats.weights = pick(rng, others);
+    return child;
+}
+
+std::optional<Mutant> mutate_dtype(RandomStream& rng, const MutationSettings& settings,
+                                   const GenomeLimits&, const Genome& genome, std::uint64_t) {
+    return change_dtype(rng, settings, genome, pick(rng, encoded_slots(genome.blueprint)));
+}
+
 void mutate_structure(RandomStream& rng, const MutationSettings& settings,
                       const GenomeLimits& limits, ChildPlan& child, std::uint64_t birth) {
     Variator variator(rng, settings, limits, child, birth);
@@ -150,6 +182,12 @@ void mutate_structure(RandomStream& rng, const MutationSettings& settings,
     variator.per_genome_if(settings.layer_widen_rate, widen_layer);
     variator.per_genome_if(settings.layer_deepen_rate, deepen_layer);
     variator.per_genome_if(settings.layer_field_rate, mutate_field);
+    if (settings.dtype_rate > 0.0F) {
+        variator.per_gene(settings.dtype_rate, encoded_slots(child.structure->blueprint()),
+                          mutate_dtype, [&](const Genome& parent, int slot) {
+                              return change_dtype(rng, settings, parent, slot);
+                          });
+    }
 }
 
 void mutate_weights(RandomStream& rng, const MutationSettings& settings, ChildPlan& child,

@@ -49,6 +49,9 @@ struct MutationSettings {
     float weight_power_change = 0.0F;  ///< Above 0: each genome has a power of its own.
     /// Fields of new layers, by their types: those that differ from the type's defaults.
     std::vector<AnyLayer> layers{};
+    float dtype_rate = 0.0F;
+    std::vector<Dtype> dtypes{Dtype::float32, Dtype::bfloat16, Dtype::float8_e4m3fn, Dtype::int8,
+                              Dtype::int4,    Dtype::ternary,  Dtype::binary};
     std::vector<std::string> layer_types{"dense", "rms_norm", "residual"};
     std::vector<Activation> activations{Activation::relu,    Activation::silu,
                                         Activation::gelu,    Activation::tanh,
@@ -76,6 +79,8 @@ struct MutationSettings {
         Field{"weight_power_births", &MutationSettings::weight_power_births,
               FieldRange{1.0, largest_births}},
         Field{"weight_power_change", &MutationSettings::weight_power_change},
+        Field{"dtype_rate", &MutationSettings::dtype_rate},
+        Field{"dtypes", &MutationSettings::dtypes},
         Field{"layer_types", &MutationSettings::layer_types},
     };
 };
@@ -136,6 +141,10 @@ using Mutation = std::optional<Mutant> (*)(RandomStream& rng, const MutationSett
 /// Another value of one field of a layer, from what it is (a step or a factor of two). Weights that
 /// both have stay, others start afresh, and layers after it take the rows that it gives.
 [[nodiscard]] std::optional<Mutant> mutate_field(RandomStream&, const MutationSettings&,
+                                                 const GenomeLimits&, const Genome&,
+                                                 std::uint64_t birth);
+/// Another of the settings' formats for the weights of a layer, the head's too.
+[[nodiscard]] std::optional<Mutant> mutate_dtype(RandomStream&, const MutationSettings&,
                                                  const GenomeLimits&, const Genome&,
                                                  std::uint64_t birth);
 /// Structural operators at their rates, to the structure of a plan and to its pieces.

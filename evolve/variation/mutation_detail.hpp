@@ -20,6 +20,10 @@ inline constexpr std::int64_t max_new_weights = std::int64_t{1} << 20U;
 [[nodiscard]] std::optional<Mutant> change_activation(RandomStream& rng,
                                                       const MutationSettings& settings,
                                                       const Genome& genome, ActivationGene gene);
+/// @param slot a filled one, or slots() for the head.
+[[nodiscard]] std::optional<Mutant> change_dtype(RandomStream& rng,
+                                                 const MutationSettings& settings,
+                                                 const Genome& genome, int slot);
 [[nodiscard]] std::optional<Mutant> change_layer_type(RandomStream& rng,
                                                       const MutationSettings& settings,
                                                       const GenomeLimits& limits,

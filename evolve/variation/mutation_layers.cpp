@@ -85,7 +85,9 @@ bool parts_a_residual(const Blueprint& blueprint, int slot) {
 Mutant with_layer(const Genome& genome, int slot, NewLayer added, std::uint64_t birth) {
     const auto index = static_cast<std::size_t>(slot);
     Mutant child{genome};
-    child.genome.blueprint.slots[index] = Slot{.layer = std::move(added.layer)};
+    // In the formats of the head, which are those of the config unless they evolved.
+    child.genome.blueprint.slots[index] =
+        Slot{.layer = std::move(added.layer), .formats = child.genome.blueprint.head_formats};
     set_clocks(child.genome.blueprint, slot);
     child.genome.slot_genes[index] =
         derive_gene(genome, place_id(genome, slot), added.operation, added.type, birth);

@@ -106,6 +106,20 @@ struct EvaluateOptions {
 };
 [[nodiscard]] int evaluate_command(const CommandContext& context, const EvaluateOptions& options);
 
+struct QuantiseOptions {
+    std::string network;
+    std::string dtype;
+    std::string activation_dtype = "float32";
+    std::string config;  ///< Empty: the identity that the file holds, if any.
+    std::string output;  ///< Empty: none is written.
+    bool calibrate = false;
+    std::vector<std::string> overrides;
+};
+/// Prints what a number format makes of a network: the error of each tensor, bytes, and where its
+/// task is known the fitness and accuracy before and after; writes it with that format. Throws
+/// ConfigError for an unknown format, and where there is no task to calibrate on.
+[[nodiscard]] int quantise_command(const CommandContext& context, const QuantiseOptions& options);
+
 struct InferOptions {
     std::string network;
     std::string input;   ///< "-" is standard input.
@@ -157,7 +171,9 @@ struct ConvertOptions {
     std::string network;  ///< A config with the structure of a .safetensors read.
     std::vector<std::string> renames;
     std::optional<std::uint64_t> seed;  ///< Of the weights of a .json.
-    bool force = false;                 ///< Weights may become zero, or be limited, by the type.
+    bool inference =
+        false;           ///< A .safetensors written holds codes and no masters; `dtype` is theirs.
+    bool force = false;  ///< Weights may become zero, or be limited, by the type.
 };
 /// Writes a network in another format. Throws ConfigError for options that do not fit the formats.
 [[nodiscard]] int convert_command(const CommandContext& context, const ConvertOptions& options);

@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -12,6 +13,7 @@
 #include "cambrian/engine/core/json/json_read.hpp"
 #include "cambrian/engine/io/container.hpp"
 #include "cambrian/evolve/runs/exit_code.hpp"
+#include "cambrian/evolve/runs/network_codes.hpp"
 #include "cambrian/evolve/runs/network_tensors.hpp"
 #include "cambrian/launch/commands/commands.hpp"
 #include "cambrian/launch/commands/output_file.hpp"
@@ -74,6 +76,14 @@ NetworkFile read_cmb(const CommandContext&, const ConvertOptions& options) {
 
 NetworkFile read_tensors(const CommandContext& context, const ConvertOptions& options) {
     Safetensors content = read_safetensors(options.input);
+    if (distributed::holds_codes(content)) {
+        if (!options.network.empty() || !options.renames.empty())
+            throw ConfigError(fmt::format(
+                "--network or --rename is given ({} holds codes, and the structure that tells what "
+                "they stand for) leave it out",
+                options.input));
+        return distributed::from_inference(std::move(content), options.input);
+    }
     rename(content, options.renames, options.input);
     if (options.network.empty())
         return distributed::from_safetensors(content, std::nullopt, options.input);
@@ -102,7 +112,25 @@ StoredType output_type(const ConvertOptions& options) {
     return distributed::weight_type(options.dtype.empty() ? "F32" : options.dtype);
 }
 
+/// The network with the format that is asked for, if one is.
+NetworkFile in_format(NetworkFile file, const std::string& dtype) {
+    if (dtype.empty()) return file;
+    const auto named = dtype_named(dtype);
+    if (!named)
+        throw ConfigError(fmt::format("--dtype is {} (with --inference it is one of {}) name one",
+                                      dtype, fmt::join(dtype_names, ", ")));
+    for (std::optional<Slot>& slot : file.genome.blueprint.slots)
+        if (slot) slot->formats.weights = *named;
+    file.genome.blueprint.head_formats.weights = *named;
+    return file;
+}
+
 void write_tensors(const NetworkFile& file, const ConvertOptions& options) {
+    if (options.inference) {
+        write_output(options.output,
+                     encode(distributed::to_inference(in_format(file, options.dtype))));
+        return;
+    }
     Safetensors content = distributed::to_safetensors(file, output_type(options));
     // What was read by these names is written by ours.
     if (fs::path(options.input).extension() != ".safetensors")
@@ -149,7 +177,12 @@ void check_options(const ConvertOptions& options, const FileFormat& from, const 
            "only .safetensors name their tensors");
     refuse(options.force && !writes_tensors, "--force", "only a --dtype loses weights");
     refuse(options.seed && from.ending != ".json", "--seed", "only a .json has no weights");
-    if (!options.dtype.empty()) static_cast<void>(distributed::weight_type(options.dtype));
+    refuse(options.inference && !writes_tensors, "--inference", "only .safetensors hold codes");
+    refuse(options.inference && !options.renames.empty(), "--rename",
+           "codes are found again by the names of their network");
+    refuse(options.inference && options.force, "--force", "formats have scales");
+    if (!options.dtype.empty() && !options.inference)
+        static_cast<void>(distributed::weight_type(options.dtype));
     refuse_input_as_output(options.output, {options.input, options.network});
 }
 
@@ -181,7 +214,8 @@ int convert_command(const CommandContext& context, const ConvertOptions& options
     const FileFormat& to = format_of(options.output);
     check_options(options, from, to);
     const NetworkFile file = from.read(context, options);
-    const std::string loss = to.ending == ".safetensors" ? rounding_line(file, options) : "";
+    const bool rounds = to.ending == ".safetensors" && !options.inference;
+    const std::string loss = rounds ? rounding_line(file, options) : "";
     to.write(file, options);
     context.out << fmt::format("{}: {}\n{}", options.output,
                                structure_line(Network(file.genome.blueprint)), loss);

@@ -17,6 +17,8 @@
 #include "cambrian/engine/network/observe/observer.hpp"
 #include "cambrian/evolve/evaluation/evaluator.hpp"
 #include "cambrian/evolve/runs/exit_code.hpp"
+#include "cambrian/evolve/runs/network_codes.hpp"
+#include "cambrian/evolve/runs/network_tensors.hpp"
 #include "cambrian/launch/commands/commands.hpp"
 #include "cambrian/launch/commands/output_file.hpp"
 #include "cambrian/launch/config/config_file.hpp"
@@ -105,12 +107,22 @@ std::string prepared_notes(const PreparedRows& rows, const std::vector<Part>& pa
     return text + '\n';
 }
 
+/// A network with masters, or one of codes alone.
+distributed::NetworkFile read_for_inference(const std::string& path) {
+    if (std::filesystem::path(path).extension() != ".safetensors")
+        return distributed::read_network(path);
+    Safetensors content = read_safetensors(path);
+    return distributed::holds_codes(content)
+               ? distributed::from_inference(std::move(content), path)
+               : distributed::from_safetensors(content, std::nullopt, path);
+}
+
 }  // namespace
 
 int infer_command(const CommandContext& context, const InferOptions& options) {
     if (!options.output.empty())
         refuse_input_as_output(options.output, {options.network, options.input});
-    const distributed::NetworkFile network = distributed::read_network(options.network);
+    const distributed::NetworkFile network = read_for_inference(options.network);
     std::optional<SpooledInput> spooled;
     if (options.input == "-") spooled.emplace();
     const std::string& input = spooled ? spooled->path() : options.input;

@@ -120,6 +120,8 @@ std::vector<InitialFile> read_copies(const ResolvedConfig& config, const fs::pat
 }
 
 Founder started_from(const ResolvedConfig& config, std::vector<evolve::Genome> genomes) {
+    for (evolve::Genome& genome : genomes)
+        apply_formats(genome.blueprint, nlohmann::json(network_of(config)));
     Founder founder{genomes.front().blueprint, nullptr, {}};
     founder.initial =
         std::make_shared<const evolve::InitialNetworks>(std::move(genomes), keeps_weights(config));
@@ -130,7 +132,8 @@ Founder started_from(const ResolvedConfig& config, std::vector<evolve::Genome> g
 
 Blueprint described_network(const Json& network, const evolve::TaskSignature& task) {
     nlohmann::json structure;
-    for (const char* key : {"layers", "grid", "links", "input", "mode", "build"})
+    for (const char* key :
+         {"layers", "grid", "links", "input", "mode", "build", "dtype", "activation_dtype"})
         if (network.contains(key)) structure[key] = nlohmann::json(network[key]);
     return blueprint_from_json(structure, task.observations, task.outputs, task.time);
 }

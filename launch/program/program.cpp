@@ -54,6 +54,7 @@ class CommandLine {
         add_splice();
         add_convert();
         add_tokenize();
+        add_quantise();
         add_validate();
         add_explain();
         add_devices();
@@ -324,7 +325,9 @@ class CommandLine {
                 "  cambrian infer runs/xor-1/best.cmb --input rows.csv -o answers.csv\n"
                 "  tail -n +1 rows.csv | cambrian infer best.cmb --input -",
                 [this] { return infer_command(context_, infer_); });
-        sub.add_option("NETWORK", infer_.network, "The network, a .cmb file")->required();
+        sub.add_option("NETWORK", infer_.network,
+                       "The network, a .cmb file, or a .safetensors that cambrian convert wrote")
+            ->required();
         sub.add_option("--input", infer_.input,
                        "CSV file with a header line, or - for standard input")
             ->required();
@@ -407,11 +410,34 @@ class CommandLine {
         sub.add_flag("--report", splice_.report, "Print what became of each gene");
     }
 
+    void add_quantise() {
+        CLI::App& sub = add(
+            "quantise", "Say what a number format makes of a network, and write the network in it",
+            "  cambrian quantise runs/digits-1/best.cmb --dtype int8\n"
+            "  cambrian quantise best.cmb --dtype int4 --calibrate -o best_int4.cmb",
+            [this] { return quantise_command(context_, quantise_); });
+        sub.add_option("NETWORK", quantise_.network, "The network, a .cmb file")->required();
+        sub.add_option("--dtype", quantise_.dtype,
+                       "Number format of matrices, kernels and connections, such as int8; float32: "
+                       "none")
+            ->required();
+        sub.add_option("--activation-dtype", quantise_.activation_dtype,
+                       "Number format of the rows that enter layers")
+            ->capture_default_str();
+        sub.add_flag("--calibrate", quantise_.calibrate,
+                     "Choose for each tensor the share of its range that codes span, by the "
+                     "fitness on the training data of the task");
+        sub.add_option("--config", quantise_.config, "Judge it on the task of this config");
+        sub.add_option("-o,--output", quantise_.output, "File for the network in its format");
+        add_overrides(sub, quantise_.overrides);
+    }
+
     void add_convert() {
         CLI::App& sub =
             add("convert", "Write a network in another format, by the endings of the files",
                 "  cambrian convert runs/xor-1/best.cmb best.safetensors --dtype F16\n"
                 "  cambrian convert best.safetensors again.cmb\n"
+                "  cambrian convert best.cmb small.safetensors --inference --dtype int8\n"
                 "  cambrian convert torch.safetensors mine.cmb --network configs/xor.json "
                 "--rename fc1=slot.0 --rename fc2=head\n"
                 "  cambrian convert runs/xor-1/best.cmb network.json\n"
@@ -421,6 +447,9 @@ class CommandLine {
         sub.add_option("OUTPUT", convert_.output, "Another one")->required();
         sub.add_option("--dtype", convert_.dtype,
                        "Type of the weights of a .safetensors written, such as F16; else F32");
+        sub.add_flag("--inference", convert_.inference,
+                     "Write codes and scales of number formats in place of weights: those of its "
+                     "layers, or --dtype such as int8 for all");
         sub.add_flag("--force", convert_.force,
                      "Convert even where more than one weight in a hundred would become zero or be "
                      "limited");
@@ -580,6 +609,7 @@ class CommandLine {
     SpliceOptions splice_;
     ConvertOptions convert_;
     TokenizeOptions tokenize_;
+    QuantiseOptions quantise_;
     std::string key_;
     bool schema_json_ = false;
     bool devices_json_ = false;

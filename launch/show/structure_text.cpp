@@ -35,6 +35,14 @@ std::vector<std::string> with_counts(std::vector<std::string> cells, const Eleme
     return cells;
 }
 
+/// The line of a layer whose weights or rows have a format; others have none.
+std::string formats_line(const LayerSummary& layer) {
+    if (layer.formats.is_plain()) return "";
+    return fmt::format("  {}: weights in {} ({} bytes), rows in {}\n", layer.place,
+                       name(layer.formats.weights), layer.stored_bytes,
+                       name(layer.formats.activations));
+}
+
 /// The lines of a layer and of those in it, further to the right.
 void append_lines(std::string& text, const LayerSummary& layer, int depth) {
     constexpr int indent = 2;
@@ -80,7 +88,13 @@ std::string structure_table(const Network& network) {
                             end_text(network.blueprint(), entry.link.source),
                             end_text(network.blueprint(), entry.link.target), name(entry.link.kind),
                             entry.counts.parameters);
-    return text + table_line(with_counts({"total", "", "", "", "", ""}, report.total));
+    text += table_line(with_counts({"total", "", "", "", "", ""}, report.total));
+    for (const LayerSummary& layer : report.layers) text += formats_line(layer);
+    if (report.stored_bytes != report.total.bytes())
+        text += fmt::format(
+            "  stored: {} bytes, {:.3f} of float32\n", report.stored_bytes,
+            static_cast<double>(report.stored_bytes) / static_cast<double>(report.total.bytes()));
+    return text;
 }
 
 Json network_json(const distributed::NetworkFile& file) {

@@ -113,6 +113,8 @@ TEST(Schema, HasADefaultForWhatHasOne) {
                                                 "network.layers[].at",
                                                 "network.layers[].enabled",
                                                 "network.layers[].clocked",
+                                                "network.layers[].dtype",
+                                                "network.layers[].activation_dtype",
                                                 "network.layers[].gate",
                                                 "network.links[].source",
                                                 "network.links[].target",

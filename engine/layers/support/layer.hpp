@@ -27,8 +27,13 @@ struct ParameterSpec {
     bool buffer = false;       ///< A running statistic: spliced, but neither trained nor mutated.
     bool undecayed = false;    ///< Its size means something: weight decay leaves it, matrix or not.
 
+    bool connections = false;  ///< One weight each, in a list that counts as a row of a matrix.
+
     /// Whether weight decay pulls it toward zero: matrices and kernels, but no gains and biases.
     [[nodiscard]] bool decays() const { return shape.rank() >= 2 && !buffer && !undecayed; }
+    /// Whether a storage format holds it (Slot::formats): what decays, and weights of
+    /// connections. The rest stays float32.
+    [[nodiscard]] bool encoded() const { return decays() || connections; }
 };
 
 /// One state tensor of a stateful layer, for one row of the batch (a rollout holds [batch,

@@ -19,6 +19,8 @@ namespace cambrian {
 
 /// After the type of a layer whose members that came later are written, too, see Field::later().
 inline constexpr const char* later_mark = "+";
+/// Of the flags of a slot and of a network's mode: LayerFormats follow, of the slot or the head.
+inline constexpr std::uint8_t formats_flag = 4;
 
 /// Collects values into bytes through a cereal archive.
 class ArchiveWriter {
@@ -43,6 +45,7 @@ class ArchiveWriter {
     void write(std::span<const double> values);
     void write(std::span<const std::byte> bytes);
     void write(const AnyLayer& layer);
+    void write(const LayerFormats& formats);
     void write(const Blueprint& blueprint);
     [[nodiscard]] std::vector<std::byte> take();
 
@@ -80,6 +83,7 @@ class ArchiveReader {
     void read(std::vector<double>& values);
     void read(std::vector<std::byte>& bytes);
     void read(AnyLayer& layer);
+    void read(LayerFormats& formats);
     void read(Blueprint& blueprint);
     /// A count of things of at least `smallest` bytes each, checked against what is left.
     [[nodiscard]] std::uint64_t read_count(std::uint64_t smallest);

@@ -245,6 +245,17 @@ void ArchiveReader::read(AnyLayer& layer) {
     --state_->depth;
 }
 
+void ArchiveReader::read(LayerFormats& formats) {
+    for (Dtype* dtype : {&formats.weights, &formats.activations}) {
+        std::uint8_t number = 0;
+        read(number);
+        if (number >= dtype_count) fail("a number format is unknown");
+        *dtype = static_cast<Dtype>(number);
+    }
+    // What is plain is not written, so that a network has one form.
+    if (formats.is_plain()) fail("a number format is written that needs none");
+}
+
 void ArchiveReader::read(Blueprint& blueprint) {
     Blueprint result;
     read(result.input_features);
@@ -259,6 +270,8 @@ void ArchiveReader::read(Blueprint& blueprint) {
     }
     std::uint8_t mode = 0;
     read(mode);
+    const bool plain_head = (mode & formats_flag) == 0;
+    mode = static_cast<std::uint8_t>(mode & ~formats_flag);
     if (mode > static_cast<std::uint8_t>(NetworkMode::mesh)) fail("a network's mode is unknown");
     result.mode = static_cast<NetworkMode>(mode);
     GridSize& grid = result.grid;
@@ -278,12 +291,14 @@ void ArchiveReader::read(Blueprint& blueprint) {
         slot.emplace();
         std::uint8_t flags = 0;
         read(flags);
-        if (flags > 3) fail("a slot has unknown flags");
+        if (flags > 7) fail("a slot has unknown flags");
         slot->enabled = (flags & 1U) != 0;
         slot->clocked = (flags & 2U) == 0;
+        if ((flags & formats_flag) != 0) read(slot->formats);
         read(slot->layer);
     }
     read(result.head);
+    if (!plain_head) read(result.head_formats);
     constexpr std::uint64_t link_bytes = 9;
     result.links.resize(static_cast<std::size_t>(read_count(link_bytes)));
     for (Link& link : result.links) {

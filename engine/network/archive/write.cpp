@@ -124,22 +124,33 @@ void ArchiveWriter::write(const AnyLayer& layer) {
         layer.variant());
 }
 
+void ArchiveWriter::write(const LayerFormats& formats) {
+    write(static_cast<std::uint8_t>(formats.weights));
+    write(static_cast<std::uint8_t>(formats.activations));
+}
+
 void ArchiveWriter::write(const Blueprint& blueprint) {
     write(blueprint.input_features);
     write(blueprint.output_features);
     write(static_cast<std::uint8_t>(blueprint.input_shape.rank()));
     for (const std::int64_t extent : blueprint.input_shape.extents()) write(extent);
-    write(static_cast<std::uint8_t>(blueprint.mode));
+    const bool plain_head = blueprint.head_formats.is_plain();
+    write(static_cast<std::uint8_t>(static_cast<std::uint8_t>(blueprint.mode) |
+                                    (plain_head ? 0U : formats_flag)));
     const GridSize& grid = blueprint.grid;
     for (const int extent : {grid.depth, grid.rows, grid.cols, grid.layers_per_cell})
         write(static_cast<std::int32_t>(extent));
     for (const std::optional<Slot>& slot : blueprint.slots) {
         write(slot.has_value());
         if (!slot) continue;
-        write(static_cast<std::uint8_t>((slot->enabled ? 1 : 0) | (slot->clocked ? 0 : 2)));
+        const bool plain = slot->formats.is_plain();
+        write(static_cast<std::uint8_t>((slot->enabled ? 1U : 0U) | (slot->clocked ? 0U : 2U) |
+                                        (plain ? 0U : formats_flag)));
+        if (!plain) write(slot->formats);
         write(slot->layer);
     }
     write(blueprint.head);
+    if (!plain_head) write(blueprint.head_formats);
     write(static_cast<std::uint64_t>(blueprint.links.size()));
     for (const Link& link : blueprint.links) {
         write(static_cast<std::int32_t>(link.source));

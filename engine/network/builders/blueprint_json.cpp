@@ -88,8 +88,40 @@ bool take_flag(json& layer, const std::string& path, const char* key) {
     return flag;
 }
 
+/// A format that stands under a key of an object; `otherwise` where there is none.
+Dtype read_dtype(const json& object, const std::string& path, const char* key, Dtype otherwise) {
+    const json* value = object.is_object() ? find(object, key) : nullptr;
+    if (value == nullptr) return otherwise;
+    const std::string place = json_read::member(path, key);
+    if (value->is_string())
+        if (const auto named = dtype_named(value->get<std::string>())) return *named;
+    return static_cast<Dtype>(json_read::choice(*value, place, dtype_names));
+}
+
+LayerFormats read_formats(const json& object, const std::string& path,
+                          LayerFormats otherwise = {}) {
+    return {.weights = read_dtype(object, path, "dtype", otherwise.weights),
+            .activations = read_dtype(object, path, "activation_dtype", otherwise.activations)};
+}
+
+/// The formats beside the fields of a layer, taken out of it.
+LayerFormats take_formats(json& layer, const std::string& path, LayerFormats otherwise) {
+    const LayerFormats formats = read_formats(layer, path, otherwise);
+    if (layer.is_object()) {
+        layer.erase("dtype");
+        layer.erase("activation_dtype");
+    }
+    return formats;
+}
+
+void write_formats(ordered_json& layer, LayerFormats formats) {
+    if (formats.weights != Dtype::float32) layer["dtype"] = name(formats.weights);
+    if (formats.activations != Dtype::float32)
+        layer["activation_dtype"] = name(formats.activations);
+}
+
 /// Puts all layers but the last into slots.
-void place_layers(Blueprint& blueprint, const json& layers) {
+void place_layers(Blueprint& blueprint, const json& layers, LayerFormats formats) {
     int next = 0;
     for (std::size_t i = 0; i + 1 < layers.size(); ++i) {
         const std::string path = json_read::element("network.layers", i);
@@ -100,6 +132,7 @@ void place_layers(Blueprint& blueprint, const json& layers) {
         }
         const bool enabled = take_flag(layer, path, "enabled");
         const bool clocked = take_flag(layer, path, "clocked");
+        const LayerFormats own = take_formats(layer, path, formats);
         if (next >= blueprint.grid.slots())
             json_read::fail(path, "has no slot",
                             "the grid has " + std::to_string(blueprint.grid.slots()) + " slots",
@@ -108,7 +141,10 @@ void place_layers(Blueprint& blueprint, const json& layers) {
         if (slot)
             json_read::fail(path, "falls on slot " + std::to_string(next), "another layer is there",
                             "give it another place with \"at\"");
-        slot = Slot{.layer = layer_from_json(layer, path), .enabled = enabled, .clocked = clocked};
+        slot = Slot{.layer = layer_from_json(layer, path),
+                    .enabled = enabled,
+                    .clocked = clocked,
+                    .formats = own};
         ++next;
     }
 }
@@ -175,7 +211,9 @@ Blueprint built(const json& network, NetworkEnds ends) {
             json_read::fail(json_read::member("network", key), "is given beside network.build",
                             "a builder makes layers and links", "keep one of the two");
     if (const json* grid = find(network, "grid")) ends.grid = read_grid(grid, 0);
-    return build(builder_from_json(network["build"], "network.build"), ends);
+    Blueprint blueprint = build(builder_from_json(network["build"], "network.build"), ends);
+    apply_formats(blueprint, network);
+    return blueprint;
 }
 
 ordered_json end_to_json(int end, const GridSize& grid) {
@@ -188,8 +226,9 @@ ordered_json end_to_json(int end, const GridSize& grid) {
 
 Blueprint blueprint_from_json(const json& network, std::int64_t input_features,
                               std::int64_t output_features, bool time) {
-    static constexpr std::array<std::string_view, 7> keys{"layers", "grid",  "links",  "input",
-                                                          "mode",   "build", "initial"};
+    static constexpr std::array<std::string_view, 9> keys{"layers",  "grid",  "links",
+                                                          "input",   "mode",  "build",
+                                                          "initial", "dtype", "activation_dtype"};
     json_read::object(network, "network", keys);
     if (network.contains("build"))
         return built(network, {.input_features = input_features,
@@ -213,15 +252,29 @@ Blueprint blueprint_from_json(const json& network, std::int64_t input_features,
     blueprint.mode = read_mode(network).value_or(NetworkMode::chain);
     blueprint.grid = read_grid(find(network, "grid"), layers.size() - 1);
     blueprint.slots.resize(static_cast<std::size_t>(blueprint.grid.slots()));
-    place_layers(blueprint, layers);
+    const LayerFormats formats = read_formats(network, "network");
+    place_layers(blueprint, layers, formats);
     const std::string head_path = json_read::element("network.layers", layers.size() - 1);
     if (layers.back().is_object() && layers.back().contains("at"))
         json_read::fail(head_path, "has a place", "the last layer is the head, outside the grid",
                         "remove \"at\"");
-    blueprint.head = layer_from_json(layers.back(), head_path);
+    json head = layers.back();
+    blueprint.head_formats = take_formats(head, head_path, formats);
+    blueprint.head = layer_from_json(head, head_path);
     blueprint.head.infer_output(output_features);
     blueprint.links = read_links(find(network, "links"), blueprint.grid);
     return Network(std::move(blueprint)).blueprint();
+}
+
+void apply_formats(Blueprint& blueprint, const json& network) {
+    const LayerFormats formats = read_formats(network, "network");
+    const auto apply = [&](LayerFormats& own) {
+        if (own.weights == Dtype::float32) own.weights = formats.weights;
+        if (own.activations == Dtype::float32) own.activations = formats.activations;
+    };
+    for (std::optional<Slot>& slot : blueprint.slots)
+        if (slot) apply(slot->formats);
+    apply(blueprint.head_formats);
 }
 
 ordered_json to_json(const Blueprint& blueprint) {
@@ -243,9 +296,11 @@ ordered_json to_json(const Blueprint& blueprint) {
         layer["at"] = grid.coordinates(static_cast<int>(i));
         layer["enabled"] = blueprint.slots[i]->enabled;
         if (!blueprint.slots[i]->clocked) layer["clocked"] = false;
+        write_formats(layer, blueprint.slots[i]->formats);
         result["layers"].push_back(std::move(layer));
     }
     result["head"] = to_json(blueprint.head);
+    write_formats(result["head"], blueprint.head_formats);
     result["links"] = ordered_json::array();
     for (const Link& link : blueprint.links)
         result["links"].push_back({{"source", end_to_json(link.source, grid)},

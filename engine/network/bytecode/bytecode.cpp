@@ -291,10 +291,14 @@ void BytecodeWriter::add_weighted(BytecodeInstruction instruction, std::int64_t 
 }
 
 bool BytecodeWriter::can_write(const Blueprint& blueprint) {
+    // Weights in a format are rounded before they are packed; an interpreter rounds no rows.
+    const auto takes = [](const AnyLayer& layer, const LayerFormats& formats) {
+        return has_bytecode(layer) && formats.activations == Dtype::float32;
+    };
     return blueprint.mode == NetworkMode::chain && blueprint.input_shape.rank() <= 1 &&
-           has_bytecode(blueprint.head) &&
-           std::ranges::all_of(blueprint.slots, [](const std::optional<Slot>& slot) {
-               return !slot || has_bytecode(slot->layer);
+           takes(blueprint.head, blueprint.head_formats) &&
+           std::ranges::all_of(blueprint.slots, [&](const std::optional<Slot>& slot) {
+               return !slot || takes(slot->layer, slot->formats);
            });
 }
 

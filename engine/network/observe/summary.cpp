@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "cambrian/engine/layers/chain.hpp"
+#include "cambrian/engine/network/weight_formats.hpp"
 
 namespace cambrian {
 
@@ -55,7 +56,8 @@ void count_state(ElementCounts& counts, std::span<const StateSpec> state, std::s
         if (spec.name.starts_with(prefix)) counts.state += spec.shape.elements();
 }
 
-LayerSummary describe(std::string place, int slot, const AnyLayer& layer, const Shape& row) {
+LayerSummary describe(std::string place, int slot, const AnyLayer& layer, const Shape& row,
+                      const LayerFormats& formats) {
     LayerSummary result;
     result.place = std::move(place);
     result.slot = slot;
@@ -63,9 +65,14 @@ LayerSummary describe(std::string place, int slot, const AnyLayer& layer, const 
     result.activations = layer.activations();
     result.input = row;
     result.output = layer.output_shape(row);
-    for (const ParameterSpec& parameter : layer.parameters()) count(result.counts, parameter);
+    result.formats = formats;
+    for (const ParameterSpec& parameter : layer.parameters()) {
+        count(result.counts, parameter);
+        result.stored_bytes += stored_bytes(parameter, formats.weights);
+    }
     for (InnerLayer& inner : inner_layers(layer, row))
-        result.inner.push_back(describe(std::move(inner.name), slot, *inner.layer, inner.row));
+        result.inner.push_back(
+            describe(std::move(inner.name), slot, *inner.layer, inner.row, formats));
     return result;
 }
 
@@ -77,11 +84,12 @@ void count_inner_state(LayerSummary& layer, std::span<const StateSpec> state,
         count_inner_state(inner, state, prefix + inner.place + ".");
 }
 
-ordered_json counts_json(const ElementCounts& counts) {
+ordered_json counts_json(const ElementCounts& counts, std::int64_t stored_bytes) {
     return {{"parameters", counts.parameters},
             {"buffers", counts.buffers},
             {"state", counts.state},
-            {"bytes", counts.bytes()}};
+            {"bytes", counts.bytes()},
+            {"stored_bytes", stored_bytes}};
 }
 
 ordered_json layer_json(const LayerSummary& layer, const GridSize& grid, bool nested) {
@@ -95,9 +103,11 @@ ordered_json layer_json(const LayerSummary& layer, const GridSize& grid, bool ne
     json["activations"] = ordered_json::array();
     for (const Activation activation : layer.activations)
         json["activations"].push_back(name(activation));
+    json["dtype"] = name(layer.formats.weights);
+    json["activation_dtype"] = name(layer.formats.activations);
     json["input"] = layer.input.extents();
     json["output"] = layer.output.extents();
-    json.update(counts_json(layer.counts));
+    json.update(counts_json(layer.counts, layer.stored_bytes));
     json["inner"] = ordered_json::array();
     for (const LayerSummary& inner : layer.inner)
         json["inner"].push_back(layer_json(inner, grid, true));
@@ -126,13 +136,14 @@ NetworkSummary summary(const Network& network) {
     NetworkSummary result{.grid = blueprint.grid, .layers = {}, .links = {}, .total = {}};
     const int head = blueprint.grid.slots();
     const auto add = [&](int slot, const AnyLayer& layer, bool enabled) {
-        LayerSummary entry =
-            describe(place_name(blueprint.grid, slot), slot, layer, network.shape_before(slot));
+        LayerSummary entry = describe(place_name(blueprint.grid, slot), slot, layer,
+                                      network.shape_before(slot), formats_of(blueprint, slot));
         entry.enabled = enabled;
         // With what links and a mesh carry of it.
         count_inner_state(entry, network.state(),
                           slot == head ? "head." : "slot." + std::to_string(slot) + ".");
         result.total += entry.counts;
+        result.stored_bytes += entry.stored_bytes;
         result.layers.push_back(std::move(entry));
     };
     for (int slot = 0; slot < head; ++slot)
@@ -142,9 +153,13 @@ NetworkSummary summary(const Network& network) {
     for (const Link& link : blueprint.links) result.links.push_back({link, {}});
     for (const WeightRange& range : network.weights()) {
         if (range.link < 0) continue;
-        count(result.links[static_cast<std::size_t>(range.link)].counts, range.parameter);
+        LinkSummary& entry = result.links[static_cast<std::size_t>(range.link)];
+        count(entry.counts, range.parameter);
         count(result.total, range.parameter);
+        entry.stored_bytes +=
+            stored_bytes(range.parameter, formats_of(blueprint, entry.link.target).weights);
     }
+    for (const LinkSummary& entry : result.links) result.stored_bytes += entry.stored_bytes;
     return result;
 }
 
@@ -162,10 +177,10 @@ ordered_json to_json(const NetworkSummary& network) {
         ordered_json link{{"source", end(entry.link.source)},
                           {"target", end(entry.link.target)},
                           {"kind", name(entry.link.kind)}};
-        link.update(counts_json(entry.counts));
+        link.update(counts_json(entry.counts, entry.stored_bytes));
         json["links"].push_back(std::move(link));
     }
-    json["total"] = counts_json(network.total);
+    json["total"] = counts_json(network.total, network.stored_bytes);
     return json;
 }
 

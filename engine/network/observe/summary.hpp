@@ -30,7 +30,9 @@ struct LayerSummary {
     std::string type;
     std::vector<Activation> activations;  ///< Depth first.
     bool enabled = true;
-    Shape input;  ///< Of a row.
+    LayerFormats formats{};         ///< Of a layer in another: those of that one.
+    std::int64_t stored_bytes = 0;  ///< Of parameters and buffers in these formats.
+    Shape input;                    ///< Of a row.
     Shape output;
     ElementCounts counts;  ///< With those of the layers in it.
     std::vector<LayerSummary> inner;
@@ -39,6 +41,7 @@ struct LayerSummary {
 struct LinkSummary {
     Link link;
     ElementCounts counts;
+    std::int64_t stored_bytes = 0;  ///< In the format of the layer that it enters.
 };
 
 struct NetworkSummary {
@@ -46,6 +49,7 @@ struct NetworkSummary {
     std::vector<LayerSummary> layers;  ///< Filled slots in their order, then the head.
     std::vector<LinkSummary> links;
     ElementCounts total;
+    std::int64_t stored_bytes = 0;
 };
 
 [[nodiscard]] NetworkSummary summary(const Network& network);

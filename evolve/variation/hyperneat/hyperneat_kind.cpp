@@ -8,6 +8,7 @@
 #include <variant>
 
 #include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/network/weight_formats.hpp"
 #include "cambrian/evolve/genome/genome_layout.hpp"
 #include "cambrian/evolve/variation/hyperneat/cppn.hpp"
 #include "cambrian/evolve/variation/hyperneat/develop.hpp"
@@ -73,6 +74,11 @@ class HyperneatKind final : public GenomeKind {
                 "genome.type is \"hyperneat\" (a CPPN draws the neurons and connections of the "
                 "network, so that no others are there) set network.layers to [{\"type\": "
                 "\"neurons\"}] and leave out the rest");
+        }
+        if (encodes_weights(network) || encodes_activations(network)) {
+            throw ConfigError(
+                "network.dtype or network.activation_dtype is set (genome.type is \"hyperneat\", "
+                "whose networks are drawn in float32) leave it out, and see 'cambrian quantise'");
         }
         return neat_->adopt(founder_genome(cppn_blueprint(substrate_), 0));
     }

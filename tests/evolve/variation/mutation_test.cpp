@@ -9,6 +9,7 @@
 #include <numeric>
 #include <set>
 
+#include "cambrian/engine/network/weight_formats.hpp"
 #include "cambrian/evolve/genome/genome_layout.hpp"
 #include "cambrian/evolve/variation/mutation_detail.hpp"
 #include "cambrian/evolve/variation/splice.hpp"
@@ -471,6 +472,38 @@ TEST(Mutate, RepeatsADrawThatDidNotFit) {
         retries += result.retries;
     }
     EXPECT_GT(retries, 20U);
+}
+
+TEST(MutateDtype, ChangesTheFormatOfOneLayerAndNoWeight) {
+    const Genome parent = founder(mixed_blueprint());
+    MutationSettings settings;
+    settings.dtypes = {Dtype::float32, Dtype::int8, Dtype::binary};
+    std::set<int> changed;
+    for (std::uint64_t id = 0; id < 60; ++id) {
+        RandomStream rng = stream(id);
+        const auto child = mutated(mutate_dtype, rng, settings, {}, parent, id);
+        ASSERT_TRUE(child.has_value());
+        check(*child);
+        EXPECT_EQ(child->weights, parent.weights);
+        int differ = 0;
+        for (int slot = 0; slot <= parent.blueprint.grid.slots(); ++slot) {
+            const LayerFormats& formats = formats_of(child->blueprint, slot);
+            if (formats == formats_of(parent.blueprint, slot)) {
+                continue;
+            }
+            EXPECT_TRUE(formats.weights == Dtype::int8 || formats.weights == Dtype::binary);
+            changed.insert(slot);
+            ++differ;
+        }
+        EXPECT_EQ(differ, 1);
+    }
+    // Dense layers and the head have matrices, norms have none.
+    EXPECT_TRUE(changed.contains(0));
+    EXPECT_FALSE(changed.contains(2));
+    EXPECT_TRUE(changed.contains(parent.blueprint.grid.slots()));
+    settings.dtypes = {Dtype::float32};
+    RandomStream rng = stream(0);
+    EXPECT_FALSE(mutated(mutate_dtype, rng, settings, {}, parent, 1).has_value());
 }
 
 }  // namespace

@@ -1,0 +1,129 @@
+#include <fmt/format.h>
+
+#include <array>
+#include <nlohmann/json.hpp>
+#include <ostream>
+
+#include "cambrian/engine/core/error.hpp"
+#include "cambrian/evolve/evaluation/calibration.hpp"
+#include "cambrian/evolve/genome/structure.hpp"
+#include "cambrian/evolve/runs/exit_code.hpp"
+#include "cambrian/launch/commands/commands.hpp"
+#include "cambrian/launch/commands/output_file.hpp"
+#include "cambrian/launch/config/network_reader.hpp"
+#include "cambrian/launch/convert/network_preparation.hpp"
+#include "cambrian/launch/devices/device.hpp"
+
+namespace cambrian::launch {
+namespace {
+
+/// A round that no run reaches.
+constexpr std::uint64_t quantised_round = std::uint64_t{1} << 41U;
+
+Dtype chosen_dtype(const char* option, const std::string& text) {
+    if (const auto dtype = dtype_named(text)) return *dtype;
+    throw ConfigError(fmt::format("{} is {} (formats are {}) name one of them", option, text,
+                                  fmt::join(dtype_names, ", ")));
+}
+
+evolve::Phase last_phase(const evolve::Task& task) {
+    const evolve::TaskSignature signature = task.signature();
+    if (signature.tests) return evolve::Phase::test;
+    return signature.validates ? evolve::Phase::validation : evolve::Phase::train;
+}
+
+/// What a network is worth on its task.
+class Judge {
+  public:
+    Judge(const ResolvedConfig& config, std::shared_ptr<const evolve::Task> task,
+          const distributed::Experiment& experiment)
+        : task_(std::move(task)),
+          seed_(experiment.seed),
+          backend_(make_backend(device_settings(config.effective->at("engine"), RankPlace{}))),
+          evaluator_(*backend_, *task_, seed_,
+                     evolve::family_of(experiment.family, experiment.variation)) {}
+
+    [[nodiscard]] std::string text(const evolve::Genome& genome) {
+        const evolve::EvaluationRound round{last_phase(*task_), quantised_round};
+        const std::array<const evolve::Genome*, 1> genomes{&genome};
+        const evolve::Evaluation result = evaluator_.evaluate(genomes, round).front();
+        std::string text =
+            fmt::format("{} fitness {:.6g}", evolve::name(round.phase), result.fitness);
+        if (const auto share = evolve::accuracy(*backend_, *task_, genome, seed_, round))
+            text += fmt::format(", accuracy {:.2f}%", 100.0 * *share);
+        return text;
+    }
+    [[nodiscard]] evolve::CalibratedNetwork calibrate(evolve::Genome genome) {
+        return evolve::calibrated(evaluator_, std::move(genome),
+                                  {evolve::Phase::train, quantised_round});
+    }
+
+  private:
+    std::shared_ptr<const evolve::Task> task_;
+    std::uint64_t seed_;
+    std::unique_ptr<Backend> backend_;
+    evolve::Evaluator evaluator_;
+};
+
+void print_errors(std::ostream& out, const evolve::Genome& genome) {
+    out << fmt::format("  {:<28} {:<14} {:>12} {:>10} {:>10} {:>11} {:>11}\n", "tensor", "dtype",
+                       "shape", "bytes", "cosine", "largest", "rms");
+    for (const evolve::TensorError& tensor : evolve::tensor_errors(genome))
+        out << fmt::format(
+            "  {:<28} {:<14} {:>12} {:>10} {:>10.6f} {:>11.4g} {:>11.4g}\n", tensor.name,
+            name(tensor.dtype), fmt::format("{}x{}", tensor.extents.rows, tensor.extents.columns),
+            tensor.bytes, tensor.error.cosine, tensor.error.largest, tensor.error.rms);
+    const evolve::Structure structure{evolve::Genome(genome)};
+    const std::int64_t float_bytes = 4 * structure.weight_count();
+    out << fmt::format(
+        "  stored: {} bytes, {:.3f} of {} in float32\n", structure.stored_bytes(),
+        static_cast<double>(structure.stored_bytes()) / static_cast<double>(float_bytes),
+        float_bytes);
+}
+
+}  // namespace
+
+int quantise_command(const CommandContext& context, const QuantiseOptions& options) {
+    if (!options.output.empty())
+        refuse_input_as_output(options.output, {options.network, options.config});
+    distributed::NetworkFile network = distributed::read_network(options.network);
+    const LayerFormats formats{
+        .weights = chosen_dtype("--dtype", options.dtype),
+        .activations = chosen_dtype("--activation-dtype", options.activation_dtype)};
+    const evolve::Genome before = evolve::with_formats(network.genome, {});
+    network.genome = evolve::with_formats(network.genome, formats);
+    context.out << fmt::format("{}: weights in {}, rows in {}\n", options.network,
+                               name(formats.weights), name(formats.activations));
+    print_errors(context.out, network.genome);
+    const bool has_task = !options.config.empty() || !network.identity_json.empty();
+    if (options.calibrate && !has_task)
+        throw ConfigError(fmt::format(
+            "--calibrate has no data ({} comes from no run, so no task is known) name its config "
+            "with --config",
+            options.network));
+    if (has_task) {
+        const Schema schema(context.tasks, context.genomes);
+        const ResolvedConfig config =
+            config_of_network(options.network, network, options.config, options.overrides, schema);
+        std::shared_ptr<const evolve::Task> task = make_task(config, context.tasks);
+        evolve::check_task_fits(*task, network.genome.blueprint);
+        const distributed::Experiment experiment =
+            make_experiment(config, schema, task, {network.genome.blueprint, nullptr, {}},
+                            Purpose::evaluate, context.strategies, context.genomes);
+        Judge judge(config, task, experiment);
+        context.out << fmt::format("  float32:    {}\n", judge.text(before));
+        context.out << fmt::format("  in formats: {}\n", judge.text(network.genome));
+        if (options.calibrate) {
+            evolve::CalibratedNetwork calibrated = judge.calibrate(network.genome);
+            for (const evolve::ChosenClip& chosen : calibrated.clips)
+                context.out << fmt::format("  clip {:.2f} of {} (train fitness {:.6g})\n",
+                                           chosen.clip, chosen.name, chosen.fitness);
+            network.genome = std::move(calibrated.genome);
+            context.out << fmt::format("  calibrated: {}\n", judge.text(network.genome));
+        }
+    }
+    if (!options.output.empty()) distributed::write_network(options.output, network);
+    return exit_done;
+}
+
+}  // namespace cambrian::launch

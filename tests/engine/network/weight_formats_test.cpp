@@ -1,0 +1,161 @@
+#include "cambrian/engine/network/weight_formats.hpp"
+
+#include <gmock/gmock.h>
+
+#include <array>
+#include <nlohmann/json.hpp>
+
+#include "cambrian/engine/backend/backend.hpp"
+#include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/cpu/cpu_backend.hpp"
+#include "cambrian/engine/graph/builders/builders.hpp"
+#include "cambrian/engine/graph/builders/rounding.hpp"
+#include "cambrian/engine/graph/gradient/gradient.hpp"
+#include "cambrian/engine/network/archive/archive.hpp"
+#include "cambrian/engine/network/bytecode/bytecode.hpp"
+#include "cambrian/engine/network/observe/summary.hpp"
+#include "cambrian/engine/network/structure_words.hpp"
+#include "cambrian/tests/support/network_run.hpp"
+
+namespace cambrian {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::ThrowsMessage;
+
+constexpr std::string_view formats_of_each = R"({"dtype": "int8", "layers": [
+    {"type": "dense", "out": 6, "activation": "tanh", "dtype": "fp4"},
+    {"type": "dense", "out": 6, "dtype": "float32", "activation_dtype": "bf16"},
+    {"type": "dense"}], "links": [{"from": "input", "to": "head"}]})";
+
+Network network_of_formats() {
+    return Network(test::blueprint_of(formats_of_each, 40, 3));
+}
+
+TEST(WeightFormats, LayersHaveTheirOwnOrThoseOfTheNetwork) {
+    const Blueprint blueprint = network_of_formats().blueprint();
+    EXPECT_EQ(blueprint.slots[0]->formats, (LayerFormats{.weights = Dtype::float4_e2m1fn}));
+    EXPECT_EQ(blueprint.slots[1]->formats, (LayerFormats{.activations = Dtype::bfloat16}));
+    EXPECT_EQ(blueprint.head_formats, (LayerFormats{.weights = Dtype::int8}));
+    EXPECT_TRUE(encodes_weights(blueprint));
+    EXPECT_TRUE(encodes_activations(blueprint));
+    // The section that says all of it reads back, and so does the archive.
+    EXPECT_EQ(blueprint_from_json(nlohmann::json(network_section(blueprint))), blueprint);
+    ArchiveWriter writer;
+    writer.write(blueprint);
+    const std::vector<std::byte> bytes = writer.take();
+    ArchiveReader reader(bytes, "test");
+    Blueprint read;
+    reader.read(read);
+    reader.finish();
+    EXPECT_EQ(read, blueprint);
+    EXPECT_THAT(
+        [] {
+            (void)test::blueprint_of(R"({"dtype": "int5", "layers": [{"type": "dense"}]})", 2, 1);
+        },
+        ThrowsMessage<ConfigError>(HasSubstr("network.dtype")));
+}
+
+TEST(WeightFormats, MatricesAreRoundedAndTheRestStays) {
+    const Network network = network_of_formats();
+    const std::vector<float> masters = test::some_weights(network);
+    const std::vector<float> weights = evaluated_weights(network, masters);
+    std::int64_t bytes = 0;
+    for (std::size_t i = 0; i < network.weights().size(); ++i) {
+        const WeightRange& range = network.weights()[i];
+        const std::string name = network.weight_name(i);
+        std::vector<float> expected(masters.begin() + range.offset,
+                                    masters.begin() + range.offset + range.count);
+        const std::optional<Dtype> dtype = name == "slot.0.weight"   ? Dtype::float4_e2m1fn
+                                           : name == "head.weight"   ? Dtype::int8
+                                           : name == "link.0.weight" ? Dtype::int8
+                                                                     : std::optional<Dtype>();
+        if (dtype) {
+            const MatrixExtents extents{range.parameter.shape[0],
+                                        range.count / range.parameter.shape[0]};
+            round_to_codes(QuantisationScheme(*dtype), extents, expected);
+            bytes += stored_bytes(QuantisationScheme(*dtype), extents);
+        } else {
+            bytes += 4 * range.count;
+        }
+        for (std::size_t j = 0; j < expected.size(); ++j)
+            EXPECT_EQ(weights[static_cast<std::size_t>(range.offset) + j], expected[j]) << name;
+    }
+    EXPECT_NE(weights, masters);
+    EXPECT_EQ(WeightFormats(network).bytes(), bytes);
+    EXPECT_EQ(summary(network).stored_bytes, bytes);
+}
+
+TEST(WeightFormats, ProgramsAreSharedByFormatsOfWeightsButNotOfRows) {
+    const auto key = [](std::string_view json) {
+        return Network(test::blueprint_of(json, 4, 2)).structure_key();
+    };
+    const Hash128 plain = key(R"({"layers": [{"type": "dense"}]})");
+    EXPECT_EQ(key(R"({"dtype": "int4", "layers": [{"type": "dense"}]})"), plain);
+    EXPECT_NE(key(R"({"activation_dtype": "int8", "layers": [{"type": "dense"}]})"), plain);
+    const auto hash = [](std::string_view json) {
+        return StructureWords(StructureWords::Genes::hashed).read(test::blueprint_of(json, 4, 2));
+    };
+    EXPECT_NE(hash(R"({"dtype": "int4", "layers": [{"type": "dense"}]})"),
+              hash(R"({"layers": [{"type": "dense"}]})"));
+    EXPECT_TRUE(BytecodeWriter::can_write(
+        test::blueprint_of(R"({"dtype": "int4", "layers": [{"type": "dense"}]})", 4, 2)));
+    EXPECT_FALSE(BytecodeWriter::can_write(test::blueprint_of(
+        R"({"activation_dtype": "int8", "layers": [{"type": "dense"}]})", 4, 2)));
+}
+
+/// The weights of a matrix, rounded by a graph on a backend.
+Tensor rounded(Backend& backend, Dtype dtype, const Tensor& x) {
+    Graph graph;
+    graph.output(rounded_to(graph.input("x", ValueType::real, x.shape), dtype));
+    return evaluate(backend, graph, 1, std::array{x}).front();
+}
+
+TEST(WeightFormats, GraphsRoundAsCodesDo) {
+    const auto backend = make_cpu_backend({});
+    const Tensor x = test::some_rows({5, 45});
+    for (std::size_t i = 0; i < dtype_count; ++i) {
+        const auto dtype = static_cast<Dtype>(i);
+        std::vector<float> expected(x.elements.begin(), x.elements.end());
+        round_to_codes(QuantisationScheme(dtype), {5, 45}, expected);
+        const Tensor result = rounded(*backend, dtype, x);
+        ASSERT_EQ(result.shape, x.shape) << name(dtype);
+        double largest = 0.0;
+        for (std::size_t j = 0; j < expected.size(); ++j)
+            largest =
+                std::max(largest, std::abs(result.elements[j] - static_cast<double>(expected[j])));
+        // Among so many codes some number is near the middle of two.
+        const bool fine = row(dtype).bits == 16 && row(dtype).group != ScaleGroup::none;
+        EXPECT_LE(largest, fine ? 2e-4 : 1e-6) << name(dtype);
+    }
+}
+
+TEST(WeightFormats, RowsThatEnterALayerAreRounded) {
+    const Network plain(test::blueprint_of(R"({"layers": [{"type": "dense"}]})", 6, 3));
+    const Network network(
+        test::blueprint_of(R"({"activation_dtype": "int8", "layers": [{"type": "dense"}]})", 6, 3));
+    const std::vector<float> weights = test::some_weights(network);
+    Tensor rows = test::some_rows({4, 6});
+    const Tensor result = test::run(network, weights, rows);
+    EXPECT_GT(test::difference(result, test::run(plain, weights, rows)), 1e-4);
+    std::vector<float> codes(rows.elements.begin(), rows.elements.end());
+    round_to_codes(QuantisationScheme(Dtype::int8), {4, 6}, codes);
+    rows.elements.assign(codes.begin(), codes.end());
+    EXPECT_LE(test::difference(result, test::run(plain, weights, rows)), 1e-5);
+}
+
+TEST(WeightFormats, MastersLearnAsIfNothingWereRounded) {
+    Graph graph;
+    const Var x = graph.input("x", ValueType::real, {2, 3});
+    const Var y = straight_through(x, Dtype::int4);
+    graph.output(y);
+    graph.output(gradient(reduce_sum(reduce_sum(y * 3.0, 1), 0), std::array{x})[0]);
+    const auto backend = make_cpu_backend({});
+    const Tensor values(ValueType::real, Shape{2, 3}, {0.11, -0.5, 0.7, 1.0, 0.3, -0.2});
+    const std::vector<Tensor> results = evaluate(*backend, graph, 1, std::array{values});
+    EXPECT_NE(results[0].elements, values.elements);
+    EXPECT_THAT(results[1].elements, ::testing::Each(3.0));
+}
+
+}  // namespace
+}  // namespace cambrian

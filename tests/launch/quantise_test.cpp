@@ -1,0 +1,122 @@
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "cambrian/engine/io/safetensors.hpp"
+#include "cambrian/evolve/genome/structure.hpp"
+#include "cambrian/evolve/runs/network_file.hpp"
+#include "cambrian/tests/launch/launch_support.hpp"
+
+namespace cambrian::launch {
+namespace {
+
+using distributed::read_network;
+using test::Result;
+using test::run;
+using test::TemporaryDirectory;
+using testing::HasSubstr;
+using testing::Not;
+
+/// A short run of xor with formats of its own, and its best network.
+class Quantise : public testing::Test {
+  protected:
+    std::string evolved(const std::string& name, const std::vector<std::string>& sets) {
+        const std::string config = directory_.write(
+            name + ".json", R"({"run": {"seed": 3, "directory": ")" + directory_.file(name) +
+                                R"(", "stop": {"generations": 6}}, "engine": {"backend": "cpu"},
+                "population": {"size": 40}, "task": {"type": "xor"},
+                "network": {"layers": [{"type": "dense", "out": 6, "activation": "tanh"},
+                                       {"type": "dense"}]}})");
+        std::vector<std::string> arguments{"evolve", config};
+        for (const std::string& set : sets) {
+            arguments.emplace_back("--set");
+            arguments.push_back(set);
+        }
+        const Result result = run(arguments);
+        EXPECT_EQ(result.code, 0) << result.err;
+        return directory_.file(name) + "/best.cmb";
+    }
+    TemporaryDirectory directory_;
+};
+
+TEST_F(Quantise, SaysWhatAFormatMakesOfANetworkAndWritesIt) {
+    const std::string best = evolved("plain", {});
+    const std::string small = directory_.file("small.cmb");
+    const Result result = run({"quantise", best, "--dtype", "fp4", "--calibrate", "-o", small});
+    ASSERT_EQ(result.code, 0) << result.err;
+    for (const char* text : {"weights in float4_e2m1fn", "slot.0.weight", "head.weight", "cosine",
+                             "float32:    ", "in formats: ", "clip ", "calibrated: "})
+        EXPECT_THAT(result.out, HasSubstr(text));
+    const auto written = read_network(small).genome;
+    EXPECT_EQ(written.blueprint.head_formats.weights, Dtype::float4_e2m1fn);
+    EXPECT_EQ(written.blueprint.slots[0]->formats.weights, Dtype::float4_e2m1fn);
+    EXPECT_THAT(run({"inspect", small}).out, HasSubstr("weights in float4_e2m1fn"));
+    EXPECT_EQ(run({"evaluate", small}).code, 0);
+    // And back: formats alone, no calibration.
+    const std::string again = directory_.file("again.cmb");
+    ASSERT_EQ(run({"quantise", best, "--dtype", "float32", "-o", again}).code, 0);
+    EXPECT_EQ(read_network(again).genome, read_network(best).genome);
+    EXPECT_THAT(run({"quantise", best, "--dtype", "int5"}).err,
+                HasSubstr("--dtype is int5 (formats are float64, float32"));
+}
+
+TEST_F(Quantise, FormatsOfAConfigStayThoseOfTheRun) {
+    const std::string best =
+        evolved("binary", {"network.dtype=binary", "network.activation_dtype=int8"});
+    const auto genome = read_network(best).genome;
+    EXPECT_EQ(genome.blueprint.head_formats,
+              (LayerFormats{.weights = Dtype::binary, .activations = Dtype::int8}));
+    for (const auto& slot : genome.blueprint.slots) {
+        ASSERT_TRUE(!slot || slot->formats == genome.blueprint.head_formats);
+    }
+}
+
+TEST_F(Quantise, InferenceNeedsNoMasters) {
+    const std::string best = evolved("masters", {});
+    const std::string rows = directory_.write("rows.csv", "a,b\n0,0\n0.25,1\n1,0.5\n-3,2\n");
+    const auto answers = [&](const std::string& network) {
+        const Result result = run({"infer", network, "--input", rows, "--raw"});
+        EXPECT_EQ(result.code, 0) << result.err;
+        return result.out;
+    };
+    for (const std::string dtype : {"int8", "uint4", "q4_0", "bfloat16", "binary", "uint64"}) {
+        SCOPED_TRACE(dtype);
+        const std::string formatted = directory_.file(dtype + ".cmb");
+        const std::string codes = directory_.file(dtype + ".safetensors");
+        ASSERT_EQ(run({"quantise", best, "--dtype", dtype, "-o", formatted}).code, 0);
+        const Result converted = run({"convert", best, codes, "--inference", "--dtype", dtype});
+        ASSERT_EQ(converted.code, 0) << converted.err;
+        const Safetensors content = read_safetensors(codes);
+        EXPECT_FALSE(content.tensors.contains("head.weight"));
+        EXPECT_TRUE(content.tensors.contains("head.weight.codes"));
+        EXPECT_TRUE(content.tensors.contains("head.bias"));
+        EXPECT_EQ(answers(codes), answers(formatted));
+        const std::string again = directory_.file(dtype + "-again.cmb");
+        ASSERT_EQ(run({"convert", codes, again}).code, 0);
+        EXPECT_EQ(answers(again), answers(formatted));
+    }
+    Safetensors broken = read_safetensors(directory_.file("int8.safetensors"));
+    broken.tensors.erase("slot.0.weight.scales");
+    write_safetensors(directory_.file("broken.safetensors"), broken);
+    EXPECT_THAT(
+        run({"infer", directory_.file("broken.safetensors"), "--input", rows, "--raw"}).err,
+        HasSubstr("lacks tensor \"slot.0.weight.scales\" (its structure has a number format"));
+}
+
+TEST_F(Quantise, FormatsEvolveAndBytesAreAnObjective) {
+    const auto bytes = [&](const std::string& name, const char* weight) {
+        const std::string best =
+            evolved(name, {"mutation.dtype_rate=0.5", "mutation.layer_insert_rate=0",
+                           std::string("selection.bytes_weight=") + weight});
+        std::ifstream log(directory_.file(name) + "/generations.csv");
+        std::string header;
+        std::getline(log, header);
+        EXPECT_THAT(header, HasSubstr("parameters,bytes,env_steps"));
+        return evolve::Structure(read_network(best).genome).stored_bytes();
+    };
+    // As dear as that, bytes are all that counts.
+    EXPECT_LT(bytes("dear", "1"), bytes("free", "0"));
+}
+
+}  // namespace
+}  // namespace cambrian::launch
