@@ -179,15 +179,32 @@ void AnyLayer::each_inner(const std::function<void(const AnyLayer&)>& f) const {
 
 bool AnyLayer::prefers_sequences() const {
     bool result = std::visit(
-        []<class L>(const L&) {
-            return !is_container<L> &&
-                   requires(const L& layer, Var x, const LayerOperands& operands) {
-                layer.sequence(x, operands);
-            };
+        []<class L>(const L& layer) {
+            if constexpr (requires { layer.prefers_sequence(); }) {
+                return layer.prefers_sequence();
+            } else {
+                return !is_container<L> && requires(Var x, const LayerOperands& operands) {
+                    layer.sequence(x, operands);
+                };
+            }
         },
         layer_);
     each_inner([&](const AnyLayer& inner) { result = result || inner.prefers_sequences(); });
     return result;
+}
+
+void AnyLayer::set_cache(std::int64_t positions) {
+    std::visit(
+        [positions]<class L>(L& layer) {
+            if constexpr (requires { layer.cache; })
+                if (layer.causal) layer.cache = positions;
+            const auto field = [&](auto& value) {
+                if constexpr (holds_layers<std::remove_cvref_t<decltype(value)>>)
+                    for (AnyLayer& inner : value) inner.set_cache(positions);
+            };
+            std::apply([&](const auto&... entry) { (field(layer.*entry.member), ...); }, L::fields);
+        },
+        layer_);
 }
 
 bool AnyLayer::has_buffers() const {

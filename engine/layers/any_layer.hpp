@@ -82,6 +82,9 @@ class AnyLayer {
     [[nodiscard]] Var sequence(Var x, const LayerOperands& operands) const;
     /// Whether it, or a layer in it, has a sequence form that is more than scan(step).
     [[nodiscard]] bool prefers_sequences() const;
+    /// Makes causal attention, in containers, too, keep so many positions from the first one on
+    /// (MultiHeadAttention::cache); 0: the last ones of its window, as ever.
+    void set_cache(std::int64_t positions);
     /// Whether it, or a layer in it, has running statistics among its parameters.
     [[nodiscard]] bool has_buffers() const;
     /// Calls f with every layer that is directly in this one.

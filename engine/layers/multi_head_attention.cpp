@@ -1,6 +1,7 @@
 #include "cambrian/engine/layers/multi_head_attention.hpp"
 
 #include <cmath>
+#include <limits>
 
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
@@ -31,7 +32,9 @@ std::string_view MultiHeadAttention::fault() const {
     if (rope_base > 0.0F && head_dim % 2 != 0)
         return "head_dim is odd, and rope_base turns pairs of elements";
     if (window < 0) return "window is 0 or more";
+    if (window > largest_count) return "window is 16777216 positions or fewer";
     if (!causal && window > 0) return "window is of causal attention";
+    if (qk_norm) return epsilon_fault(qk_epsilon);
     return {};
 }
 
@@ -75,16 +78,26 @@ std::vector<ParameterSpec> MultiHeadAttention::parameters() const {
     weight("wk", keys, features);
     weight("wv", keys, features);
     weight("wo", features, queries);
-    if (!bias) return result;
-    zeros("bq", queries);
-    zeros("bk", keys);
-    zeros("bv", keys);
-    zeros("bo", features);
+    if (bias) {
+        zeros("bq", queries);
+        zeros("bk", keys);
+        zeros("bv", keys);
+        zeros("bo", features);
+    }
+    if (!qk_norm) return result;
+    for (const char* gain : {"q_gain", "k_gain"})
+        result.push_back({.name = gain, .shape = {head_dim}, .initial = Initial::ones});
     return result;
 }
 
 std::vector<StateSpec> MultiHeadAttention::state() const {
     if (!causal) return {};
+    if (cache > 0) {
+        const Shape all{kv_heads, cache, head_dim};
+        return {{.name = "keys", .shape = all, .kind = StateKind::rows},
+                {.name = "values", .shape = all, .kind = StateKind::rows},
+                {.name = "count", .shape = {1}, .kind = StateKind::position}};
+    }
     const Shape rows{window, kv_heads * head_dim};
     return {{.name = "keys", .shape = rows},
             {.name = "values", .shape = rows},
@@ -100,6 +113,21 @@ Var MultiHeadAttention::projected(Var x, Projection which, const LayerOperands& 
 Var MultiHeadAttention::split_heads(Var x, std::int64_t count) const {
     const Shape& shape = x.shape();
     return permute(reshape(x, {shape[0], shape[1], count, head_dim}), {0, 2, 1, 3});
+}
+
+/// Queries or keys with unit root mean square, times their gains, where that is asked for.
+Var MultiHeadAttention::normed(Var heads_of_x, Projection which,
+                               const LayerOperands& operands) const {
+    if (!qk_norm || which == value) return heads_of_x;
+    const std::size_t first_gain = bias ? 8 : 4;
+    return rms_norm(heads_of_x, operands.parameters[first_gain + which],
+                    static_cast<double>(qk_epsilon));
+}
+
+/// x [N, positions, features] → [N, count, positions, head_dim], not yet turned.
+Var MultiHeadAttention::head_rows(Var x, Projection which, const LayerOperands& operands) const {
+    const Var rows = split_heads(projected(x, which, operands), which == query ? heads : kv_heads);
+    return normed(rows, which, operands);
 }
 
 /// Rows at `first` and after it, of positions 0 to length - 1, by their angles.
@@ -144,9 +172,11 @@ Var MultiHeadAttention::attend_masked(Var q, Var k, Var v, Var mask) const {
 Var MultiHeadAttention::whole_sequence(Var x, const LayerOperands& operands) const {
     const std::int64_t time = x.shape()[-2];
     const Var rows = shaped(x, {x.shape().elements() / (time * features), time, features});
-    const Var q = turned(split_heads(projected(rows, query, operands), heads), 0, time);
-    const Var k = turned(split_heads(projected(rows, key, operands), kv_heads), 0, time);
-    const Var v = split_heads(projected(rows, value, operands), kv_heads);
+    const Var q = turned(head_rows(rows, query, operands), 0, time);
+    const Var k = turned(head_rows(rows, key, operands), 0, time);
+    const Var v = head_rows(rows, value, operands);
+    if (causal && operands.cache_rows != nullptr)
+        operands.cache_rows->insert(operands.cache_rows->end(), {k, v});
     return shaped(projected(attend(q, k, v), output, operands), x.shape());
 }
 
@@ -163,13 +193,17 @@ Var MultiHeadAttention::sequence(Var x, const LayerOperands& operands) const {
 StepResult MultiHeadAttention::step(Var x, std::span<const Var> state,
                                     const LayerOperands& operands) const {
     if (!causal) return {.output = build(x, operands), .state = {}};
+    if (cache > 0) return cached_step(x, state, operands);
     const std::int64_t rows = x.shape().elements() / features;
     const Var row = shaped(x, {rows, 1, features});
     const std::int64_t kept = kv_heads * head_dim;
     // Positions count from the oldest one that is kept: only their distances matter.
     const auto appended = [&](Var old, Projection which) {
         const Var before = slice(shaped(old, {rows, window, kept}), 1, 1, window - 1);
-        return concat(std::array{before, projected(row, which, operands)}, 1);
+        const Var added = projected(row, which, operands);
+        const Var by_head = shaped(added, {rows, 1, kv_heads, head_dim});
+        return concat(std::array{before, shaped(normed(by_head, which, operands), added.shape())},
+                      1);
     };
     const Var keys = appended(state[0], key);
     const Var values = appended(state[1], value);
@@ -177,13 +211,63 @@ StepResult MultiHeadAttention::step(Var x, std::span<const Var> state,
     const Var places = cast(iota(*x.graph, window), ValueType::real);
     const Var known = less(static_cast<double>(window - 1) - shaped(count, {rows, 1}), places);
 
-    const Var q = turned(split_heads(projected(row, query, operands), heads), window - 1, window);
+    const Var q = turned(head_rows(row, query, operands), window - 1, window);
     const Var k = turned(split_heads(keys, kv_heads), 0, window);
     const Var mixed =
         attend_masked(q, k, split_heads(values, kv_heads), reshape(known, {rows, 1, 1, 1, window}));
     const Var y = projected(reshape(mixed, {rows, heads * head_dim}), output, operands);
     return {.output = shaped(y, x.shape()),
             .state = {shaped(keys, state[0].shape()), shaped(values, state[1].shape()), count}};
+}
+
+/// A row x [N, heads, 1, d] each at a position [N] of its own.
+Var MultiHeadAttention::turned_at(Var x, Var position) const {
+    if (rope_base == 0.0F) return x;
+    const RotaryTables angles = at_positions(
+        rotary_tables(*x.graph, cache, head_dim, static_cast<double>(rope_base)), position);
+    const Shape beside{x.shape()[0], 1, 1, head_dim / 2};
+    return rope(x, {reshape(angles.cosine, beside), reshape(angles.sine, beside)});
+}
+
+/// What q [N, heads, 1, d] sees in the caches of `state`, before its position, and of k and v
+/// [N, kv_heads, 1, d] at it. Terms and their order are those of attention over a whole sequence
+/// (zeros for what is not seen), so that under strict math both are the same bits.
+Var MultiHeadAttention::attend_cached(Var q, std::span<const Var> state, Var k, Var v) const {
+    Graph& graph = *q.graph;
+    const std::int64_t rows = q.shape()[0];
+    const Shape all{rows, kv_heads, cache, head_dim};
+    const double scale = 1.0 / std::sqrt(static_cast<double>(head_dim));
+    const Var grouped = reshape(q, {rows, kv_heads, heads / kv_heads, head_dim});
+    const auto scores_of = [&](Var keys) { return matmul(grouped, keys, false, true) * scale; };
+
+    const Var position = cast(reshape(state[2], {rows, 1, 1, 1}), ValueType::integer);
+    const Var places = iota(graph, cache);
+    Var seen = less(places, position);
+    if (window < cache)
+        seen = logical_and(seen, less(position - static_cast<double>(window), places));
+    const Var none = constant(graph, -std::numeric_limits<double>::infinity());
+    const Var before = select(seen, scores_of(shaped(state[0], all)), none);
+    const Var own = scores_of(k);
+
+    const Var shift = max(reduce_max(before, -1, true), own);
+    const Var weights = exp(before - shift);
+    const Var own_weight = exp(own - shift);
+    const Var sum = reduce_sum(weights, -1, true) + own_weight;
+    const Var mixed = matmul(weights, shaped(state[1], all)) + own_weight * v;
+    return mixed * reciprocal(sum);
+}
+
+StepResult MultiHeadAttention::cached_step(Var x, std::span<const Var> state,
+                                           const LayerOperands& operands) const {
+    const std::int64_t rows = x.shape().elements() / features;
+    const Var row = shaped(x, {rows, 1, features});
+    const Var position = cast(reshape(state[2], {rows}), ValueType::integer);
+    const Var q = turned_at(head_rows(row, query, operands), position);
+    const Var k = turned_at(head_rows(row, key, operands), position);
+    const Var v = head_rows(row, value, operands);
+    const Var mixed = reshape(attend_cached(q, state, k, v), {rows, heads * head_dim});
+    const Var y = projected(mixed, output, operands);
+    return {.output = shaped(y, x.shape()), .state = {k, v, state[2] + 1.0}};
 }
 
 }  // namespace cambrian

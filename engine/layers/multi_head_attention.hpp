@@ -6,8 +6,10 @@ namespace cambrian {
 
 /// Every position of a sequence takes a mean of values, weighted by how queries meet keys, once for
 /// each head. A key head serves heads / kv_heads query heads. With a rope_base queries and keys are
-/// turned by their position. Causal attention has steps in time for rows: a position sees the last
-/// `window` positions, its own included, which a step remembers as its state. Without causality a
+/// turned by their position, with qk_norm each head of them has unit root mean square before that,
+/// times gains that all heads share. Causal attention has steps in time for rows: a position sees
+/// the last `window` positions, its own included, which a step remembers as its state. A window
+/// longer than any sequence is none; it takes memory only where steps carry it. Without causality a
 /// row is a whole sequence [time, features].
 struct MultiHeadAttention {
     static constexpr std::string_view name = "multi_head_attention";
@@ -20,7 +22,7 @@ struct MultiHeadAttention {
             "y = concat(heads) W_oᵀ + b_o",
         .source =
             "Vaswani et al., \"Attention Is All You Need\", 2017; Ainslie et al., \"GQA\", 2023; "
-            "Su et al., \"RoFormer\", 2021"};
+            "Su et al., \"RoFormer\", 2021; norms of queries and keys: Henry et al., 2020"};
     static constexpr std::int64_t default_window = 128;
 
     std::int64_t features = 0;
@@ -31,6 +33,11 @@ struct MultiHeadAttention {
     float rope_base = 0.0F;
     bool bias = true;
     std::int64_t window = 0;
+    bool qk_norm = false;
+    float qk_epsilon = 1e-6F;
+    /// Positions that a step keeps, from the first one on, keys turned by where they stand. Of
+    /// networks that generate, never of files; 0: the last `window` ones.
+    std::int64_t cache = 0;
 
     static constexpr auto fields = std::tuple{
         Field{"features", &MultiHeadAttention::features, "0: those of the input"},
@@ -40,7 +47,12 @@ struct MultiHeadAttention {
         Field{"causal", &MultiHeadAttention::causal},
         Field{"rope_base", &MultiHeadAttention::rope_base, "0: positions are not told"},
         Field{"bias", &MultiHeadAttention::bias},
-        Field{"window", &MultiHeadAttention::window, "of causal attention; 0: 128 positions"},
+        Field{"window", &MultiHeadAttention::window,
+              "last positions that a causal one sees; longer than any sequence: all; 0: 128"},
+        Field{"qk_norm", &MultiHeadAttention::qk_norm,
+              "each head of queries and keys is normalised, with gains"}
+            .later(),
+        Field{"qk_epsilon", &MultiHeadAttention::qk_epsilon, "of qk_norm"}.later(),
     };
 
     static MultiHeadAttention example();
@@ -53,7 +65,8 @@ struct MultiHeadAttention {
     [[nodiscard]] std::vector<ParameterSpec> parameters() const;
     /// Whether it is causal.
     [[nodiscard]] bool stateful() const { return causal; }
-    /// The last keys and values, newest last, and how many there are.
+    /// The last keys and values, newest last, and how many there are. With a cache all of them,
+    /// each at its position.
     [[nodiscard]] std::vector<StateSpec> state() const;
     /// x [.., time, features]: attention without causality.
     [[nodiscard]] Var build(Var x, const LayerOperands& operands) const;
@@ -67,9 +80,15 @@ struct MultiHeadAttention {
     enum Projection : std::size_t { query, key, value, output };
     [[nodiscard]] Var projected(Var x, Projection which, const LayerOperands& operands) const;
     [[nodiscard]] Var split_heads(Var x, std::int64_t count) const;
+    [[nodiscard]] Var normed(Var heads_of_x, Projection which, const LayerOperands& operands) const;
+    [[nodiscard]] Var head_rows(Var x, Projection which, const LayerOperands& operands) const;
     [[nodiscard]] Var turned(Var x, std::int64_t first, std::int64_t length) const;
     [[nodiscard]] Var attend(Var q, Var k, Var v) const;
     [[nodiscard]] Var attend_masked(Var q, Var k, Var v, Var mask) const;
+    [[nodiscard]] Var attend_cached(Var q, std::span<const Var> state, Var k, Var v) const;
+    [[nodiscard]] Var turned_at(Var x, Var position) const;
+    [[nodiscard]] StepResult cached_step(Var x, std::span<const Var> state,
+                                         const LayerOperands& operands) const;
     [[nodiscard]] Var whole_sequence(Var x, const LayerOperands& operands) const;
 };
 

@@ -17,6 +17,7 @@ struct NetworkOperands {
     /// Whether the weights are masters, which the graph rounds to the formats of their layers
     /// (LayerFormats) and which learn as if it did not. Else what makes the operands has rounded them.
     bool masters = false;
+    std::vector<Var>* cache_rows = nullptr;  ///< Of a pass over sequences, see LayerOperands.
 };
 
 /// A network in a graph, whatever it is made of: nodes of its own (Network), or one op that

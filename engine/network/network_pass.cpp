@@ -164,7 +164,8 @@ class Pass {
         const LayerOperands own{.parameters = parameters,
                                 .activations = activations,
                                 .row = network_.shape_before(slot),
-                                .training = learns ? operands_.training : nullptr};
+                                .training = learns ? operands_.training : nullptr,
+                                .cache_rows = operands_.cache_rows};
         const Var rows = rounded(slot, any, input);
         if (sequences_) return any.sequence(rows, own);
         const std::size_t states = any.state().size();

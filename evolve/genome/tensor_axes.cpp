@@ -62,6 +62,7 @@ TensorAxes of_gates(std::int64_t hidden, std::size_t index, const ParameterSpec&
 }
 
 TensorAxes of_heads(const MultiHeadAttention& layer, const ParameterSpec& parameter) {
+    if (parameter.name == "q_gain" || parameter.name == "k_gain") return as_stored(parameter);
     const bool gives = parameter.name == "wo" || parameter.name == "bo";
     if (!gives) {
         const Extents units{parameter.shape[0] / layer.head_dim, layer.head_dim};
@@ -115,7 +116,7 @@ TensorAxes tensor_axes(const AnyLayer& layer, std::size_t index, const Parameter
             } else if constexpr (std::is_same_v<L, MultiHeadAttention>) {
                 return of_heads(concrete, parameter);
             } else if constexpr (std::is_same_v<L, Embedding>) {
-                return TensorAxes{{concrete.vocabulary, concrete.features}, 1, 2, 2, 1};
+                return TensorAxes{{parameter.shape[0], concrete.features}, 1, 2, 2, 1};
             } else if constexpr (std::is_same_v<L, Mamba>) {
                 if (parameter.name != "in_proj") return as_stored(parameter);
                 return units_first({2, parameter.shape[0] / 2}, {parameter.shape[1]});

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <string_view>
 #include <type_traits>
 #include <utility>
@@ -12,9 +13,12 @@ namespace cambrian::evolve {
 
 namespace {
 
-/// Ids beyond the rows of a table are errors, so it keeps their number.
+/// Ids and steps beyond the rows of a table are errors, so it keeps their number; whether heads are
+/// normalised is not evolved.
 bool may_change(std::string_view field) {
-    return field != "vocabulary";
+    constexpr std::array<std::string_view, 4> kept{"vocabulary", "positions", "qk_norm",
+                                                   "qk_epsilon"};
+    return std::ranges::find(kept, field) == kept.end();
 }
 
 std::vector<std::int64_t> near(std::int64_t value) {

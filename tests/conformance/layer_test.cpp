@@ -135,7 +135,8 @@ TEST_P(LayerConformance, LeadingAxesAreAllBatch) {
 
 /// x [batch, time, row..] and the parameters of a layer as inputs of a graph.
 struct SequenceGraph {
-    explicit SequenceGraph(const LayerSample& sample) {
+    explicit SequenceGraph(const LayerSample& sample)
+        : embeds(std::holds_alternative<Embedding>(sample.layer.variant())) {
         x = graph.input("x", ValueType::real, with_leading(std::array{batch, time}, sample.row));
         for (const ParameterSpec& spec : sample.layer.parameters())
             parameters.push_back(graph.input(spec.name, ValueType::real, spec.shape));
@@ -154,6 +155,8 @@ struct SequenceGraph {
             RandomStream stream(random_key(i, "sequence"), 0);
             for (double& element : value.elements)
                 element = 0.7 * static_cast<double>(stream.normal());
+            if (embeds && i == 0)
+                for (double& id : value.elements) id = std::min(std::abs(id), 3.0);
             values.push_back(std::move(value));
         }
         return evaluate(backend, graph, 1, values).front().elements;
@@ -161,6 +164,7 @@ struct SequenceGraph {
 
     static constexpr std::int64_t batch = 2;
     static constexpr std::int64_t time = 6;
+    bool embeds;  ///< x holds ids.
     Graph graph;
     Var x;
     std::vector<Var> parameters;

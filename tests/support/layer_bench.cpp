@@ -85,9 +85,11 @@ std::vector<Tensor> LayerBench::values(std::int64_t population) const {
     return result;
 }
 
-/// Between two integers, so that a small step leaves the id.
+/// Between two integers, so that a small step leaves the id, or the number of a position.
 bool LayerBench::is_id(std::size_t input) const {
-    return input == 0 && std::holds_alternative<Embedding>(layer_.variant());
+    if (input == 0) return std::holds_alternative<Embedding>(layer_.variant());
+    const std::vector<StateSpec> state = layer_.state();
+    return input <= state.size() && state[input - 1].kind == StateKind::position;
 }
 
 bool LayerBench::is_positive(std::size_t input) const {

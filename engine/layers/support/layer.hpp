@@ -36,11 +36,20 @@ struct ParameterSpec {
     [[nodiscard]] bool encoded() const { return decays() || connections; }
 };
 
+/// How a state goes on from step to step.
+enum class StateKind : std::uint8_t {
+    whole,     ///< A step gives the next one.
+    rows,      ///< A cache [groups, positions, width]: a step gives [groups, 1, width], what is to
+               ///< be put at its position.
+    position,  ///< How many steps were before, one number.
+};
+
 /// One state tensor of a stateful layer, for one row of the batch (a rollout holds [batch,
 /// shape...]).
 struct StateSpec {
     std::string name;
     Shape shape;
+    StateKind kind = StateKind::whole;
 };
 
 /// What a layer computes with: its parameters in the order of parameters(), and the gene codes of
@@ -50,6 +59,9 @@ struct LayerOperands {
     std::span<const Var> activations;
     Shape row{};                       ///< Of the input: the last axes of x.
     TrainingPass* training = nullptr;  ///< None: inference.
+    /// Where a sequence form adds what its steps would leave in states of StateKind::rows, in the
+    /// order of these, [batch, groups, time, width] each. Null: nobody asks.
+    std::vector<Var>* cache_rows = nullptr;
 };
 
 /// Result of one step of a stateful layer.
@@ -92,6 +104,7 @@ struct LayerText {
 ///     std::vector<StateSpec> state() const;          // stateful layers
 ///     StepResult step(Var x, std::span<const Var> state, const LayerOperands&) const;
 ///     Var sequence(Var x, const LayerOperands&) const;  // x [batch, time, row..], if there is one
+///     bool prefers_sequence() const;  // where that depends on the fields
 template <class L>
 concept Layer = std::equality_comparable<L> && std::default_initializable<L> &&
     requires(L layer, const L constant, const Shape& row) {
