@@ -3,7 +3,7 @@
 #include <array>
 
 #include "cambrian/launch/devices/device.hpp"
-#include "cambrian/tests/launch/remedies_support.hpp"
+#include "cambrian/tests/launch/remedies/remedies_support.hpp"
 
 // Remedies of the config file, the schema, and of the experiment.
 namespace cambrian::launch {

@@ -4,7 +4,7 @@
 #include <cstdlib>
 
 #include "cambrian/engine/io/safetensors.hpp"
-#include "cambrian/tests/launch/remedies_support.hpp"
+#include "cambrian/tests/launch/remedies/remedies_support.hpp"
 
 // Remedies of the readers of tables, data sets and their files.
 namespace cambrian::launch {

@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "cambrian/tests/launch/remedies_support.hpp"
+#include "cambrian/tests/launch/remedies/remedies_support.hpp"
 
 // Remedies of the network in a config: layers, links and builders.
 namespace cambrian::launch {
