@@ -185,10 +185,32 @@ struct Normalization {
     }
 };
 
+bool is_one_character(std::string_view text) {
+    return !text.empty() && unicode::character_at(text, 0).length == text.size();
+}
+
+/// Whether the first character after a normalizer may not be of the first one before it.
+bool moves_beginning(const Normalizer& step) {
+    if (const auto* replace = std::get_if<ReplaceNormalizer>(&step))
+        return !is_one_character(replace->pattern) || !is_one_character(replace->content);
+    return std::holds_alternative<PrependNormalizer>(step);
+}
+
+bool asks_for_beginning(const PreTokenizer& step) {
+    const auto* metaspace = std::get_if<MetaspacePreTokenizer>(&step);
+    return metaspace != nullptr && metaspace->prepend_scheme == PrependScheme::first;
+}
+
 }  // namespace
 
-void check_pre_tokenizers(std::span<const PreTokenizer> pre_tokenizers, std::string_view source) {
-    for (const PreTokenizer& step : pre_tokenizers) {
+void check_pre_tokenizers(const TokenizerDefinition& definition, std::string_view source) {
+    if (std::ranges::any_of(definition.pre_tokenizers, asks_for_beginning) &&
+        std::ranges::any_of(definition.normalizers, moves_beginning))
+        throw InputError(fmt::format(
+            "{} has Metaspace with prepend_scheme first after Prepend or Replace (which move the "
+            "beginning of a text) use a tokenizer with one of them",
+            source));
+    for (const PreTokenizer& step : definition.pre_tokenizers) {
         const auto* split = std::get_if<SplitPreTokenizer>(&step);
         if (split == nullptr || !split->regex || find_split_rule(split->pattern) != nullptr)
             continue;
