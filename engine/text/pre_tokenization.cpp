@@ -124,7 +124,7 @@ void cut(Words& words, const PartsOf& parts_of) {
 /// Runs one pre-tokenizer.
 class Step {
   public:
-    Step(Words& words, bool begins) : words_(words), begins_(begins) {}
+    Step(Words& words, const char* beginning) : words_(words), beginning_(beginning) {}
 
     void operator()(const ByteLevelPreTokenizer& step) const {
         if (step.add_prefix_space)
@@ -148,15 +148,15 @@ class Step {
             step.individual_digits ? SplitBehavior::isolated : SplitBehavior::contiguous;
         cut(words_, [&](std::string_view word) { return behave(parts_by_digit(word), behavior); });
     }
-    void operator()(const MetaspacePreTokenizer& step) const {
-        bool first = begins_;
+    void operator()(const MetaspacePreTokenizer& step) {
         for (std::string_view& word : words_.list) {
+            const bool first = word.data() == beginning_;  // A Split may have taken it away.
             std::string text = replaced(word, " ", step.replacement);
             const bool prepend = step.prepend_scheme == PrependScheme::always ||
                                  (step.prepend_scheme == PrependScheme::first && first);
             if (prepend && !text.starts_with(step.replacement)) text = step.replacement + text;
             word = keep(std::move(text));
-            first = false;
+            if (first) beginning_ = word.data();
         }
         if (step.split)
             cut(words_, [&](std::string_view word) {
@@ -170,7 +170,7 @@ class Step {
     }
 
     Words& words_;
-    bool begins_;
+    const char* beginning_;  ///< Of the whole text, if it is in this piece.
 };
 
 struct Normalization {
@@ -229,7 +229,8 @@ Words pre_tokenize(std::span<const PreTokenizer> pre_tokenizers, std::string_vie
     Words words;
     if (piece.empty()) return words;
     words.list.push_back(piece);
-    for (const PreTokenizer& step : pre_tokenizers) std::visit(Step(words, begins), step);
+    Step run(words, begins ? piece.data() : nullptr);
+    for (const PreTokenizer& step : pre_tokenizers) std::visit(run, step);
     return words;
 }
 
