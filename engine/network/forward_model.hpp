@@ -15,7 +15,8 @@ struct NetworkOperands {
     Var enabled;      ///< boolean [slot_count] (at least one element); not read with a bytecode.
     TrainingPass* training = nullptr;  ///< None: inference, which is all that bytecodes do.
     /// Whether the weights are masters, which the graph rounds to the formats of their layers
-    /// (LayerFormats) and which learn as if it did not. Else what makes the operands has rounded them.
+    /// (LayerFormats) and which learn as if it did not. Else what makes the operands has rounded
+    /// them.
     bool masters = false;
     std::vector<Var>* cache_rows = nullptr;  ///< Of a pass over sequences, see LayerOperands.
 };

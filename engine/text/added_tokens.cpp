@@ -73,7 +73,8 @@ const AddedTokens::Entry* AddedTokens::longest_at(std::string_view text, std::si
 
 void AddedTokens::search(std::string_view text,
                          const std::function<void(const TextPiece&)>& found) const {
-    std::size_t given = 0;  // All before it was given.
+    std::size_t given = 0;      // All before it was given.
+    std::size_t space_end = 0;  // Of the white space that was looked through last.
     std::size_t at = 0;
     while (!entries_.empty() && at < text.size()) {
         const Entry* entry = begins_[byte_of(text, at)] ? longest_at(text, at) : nullptr;
@@ -84,12 +85,15 @@ void AddedTokens::search(std::string_view text,
         const AddedToken& token = *entry->token;
         const std::size_t match = at;
         at += entry->text.size();
-        // White space that belongs to the token before may hold the beginning of this one.
-        if (match < given || (token.single_word && !stands_alone(text, match, at))) continue;
+        if (token.single_word && !stands_alone(text, match, at)) continue;
+        if (token.rstrip && at >= space_end) space_end = after_space(text, at);
         const std::size_t begin = token.lstrip ? before_space(text, match, given) : match;
-        const std::size_t end = token.rstrip ? after_space(text, at) : at;
+        const std::size_t end = token.rstrip ? space_end : at;
+        // A match may begin within white space that the token before it took: it is given all the
+        // same, and what it leaves of the space, unless it wants that space, as in the original.
         if (begin > given) found({text.substr(given, begin - given), nullptr});
-        found({text.substr(begin, end - begin), &token});
+        if (!token.lstrip || end > std::max(begin, given))
+            found({text.substr(match, at - match), &token});
         given = end;
     }
     if (given < text.size()) found({text.substr(given), nullptr});

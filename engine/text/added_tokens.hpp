@@ -15,7 +15,7 @@ namespace cambrian {
 
 /// A piece of a text that was searched for added tokens.
 struct TextPiece {
-    std::string_view text;
+    std::string_view text;              ///< Of a token without the white space that it takes.
     const AddedToken* token = nullptr;  ///< Null: none, the text between tokens.
 };
 

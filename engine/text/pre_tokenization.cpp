@@ -124,7 +124,7 @@ void cut(Words& words, const PartsOf& parts_of) {
 /// Runs one pre-tokenizer.
 class Step {
   public:
-    Step(Words& words, bool begins) : words_(words), begins_(begins) {}
+    Step(Words& words, const char* beginning) : words_(words), beginning_(beginning) {}
 
     void operator()(const ByteLevelPreTokenizer& step) const {
         if (step.add_prefix_space)
@@ -148,15 +148,15 @@ class Step {
             step.individual_digits ? SplitBehavior::isolated : SplitBehavior::contiguous;
         cut(words_, [&](std::string_view word) { return behave(parts_by_digit(word), behavior); });
     }
-    void operator()(const MetaspacePreTokenizer& step) const {
-        bool first = begins_;
+    void operator()(const MetaspacePreTokenizer& step) {
         for (std::string_view& word : words_.list) {
+            const bool first = word.data() == beginning_;  // A Split may have taken it away.
             std::string text = replaced(word, " ", step.replacement);
             const bool prepend = step.prepend_scheme == PrependScheme::always ||
                                  (step.prepend_scheme == PrependScheme::first && first);
             if (prepend && !text.starts_with(step.replacement)) text = step.replacement + text;
             word = keep(std::move(text));
-            first = false;
+            if (first) beginning_ = word.data();
         }
         if (step.split)
             cut(words_, [&](std::string_view word) {
@@ -170,7 +170,7 @@ class Step {
     }
 
     Words& words_;
-    bool begins_;
+    const char* beginning_;  ///< Of the whole text, if it is in this piece.
 };
 
 struct Normalization {
@@ -185,10 +185,32 @@ struct Normalization {
     }
 };
 
+bool is_one_character(std::string_view text) {
+    return !text.empty() && unicode::character_at(text, 0).length == text.size();
+}
+
+/// Whether the first character after a normalizer may not be of the first one before it.
+bool moves_beginning(const Normalizer& step) {
+    if (const auto* replace = std::get_if<ReplaceNormalizer>(&step))
+        return !is_one_character(replace->pattern) || !is_one_character(replace->content);
+    return std::holds_alternative<PrependNormalizer>(step);
+}
+
+bool asks_for_beginning(const PreTokenizer& step) {
+    const auto* metaspace = std::get_if<MetaspacePreTokenizer>(&step);
+    return metaspace != nullptr && metaspace->prepend_scheme == PrependScheme::first;
+}
+
 }  // namespace
 
-void check_pre_tokenizers(std::span<const PreTokenizer> pre_tokenizers, std::string_view source) {
-    for (const PreTokenizer& step : pre_tokenizers) {
+void check_pre_tokenizers(const TokenizerDefinition& definition, std::string_view source) {
+    if (std::ranges::any_of(definition.pre_tokenizers, asks_for_beginning) &&
+        std::ranges::any_of(definition.normalizers, moves_beginning))
+        throw InputError(fmt::format(
+            "{} has Metaspace with prepend_scheme first after Prepend or Replace (which move the "
+            "beginning of a text) use a tokenizer with one of them",
+            source));
+    for (const PreTokenizer& step : definition.pre_tokenizers) {
         const auto* split = std::get_if<SplitPreTokenizer>(&step);
         if (split == nullptr || !split->regex || find_split_rule(split->pattern) != nullptr)
             continue;
@@ -207,7 +229,8 @@ Words pre_tokenize(std::span<const PreTokenizer> pre_tokenizers, std::string_vie
     Words words;
     if (piece.empty()) return words;
     words.list.push_back(piece);
-    for (const PreTokenizer& step : pre_tokenizers) std::visit(Step(words, begins), step);
+    Step run(words, begins ? piece.data() : nullptr);
+    for (const PreTokenizer& step : pre_tokenizers) std::visit(run, step);
     return words;
 }
 

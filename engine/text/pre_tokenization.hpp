@@ -16,8 +16,9 @@ struct Words {
     std::deque<std::string> owned;
 };
 
-/// Throws InputError, which begins with `source`, for a pattern that is no known expression.
-void check_pre_tokenizers(std::span<const PreTokenizer> pre_tokenizers, std::string_view source);
+/// Throws InputError, which begins with `source`, for a pattern that is no known expression, and
+/// where normalizers may move the beginning of a text that a pre-tokenizer asks for.
+void check_pre_tokenizers(const TokenizerDefinition& definition, std::string_view source);
 
 /// Cuts a piece of text by pre-tokenizers, one after the other. `begins` says that the piece stands
 /// at the start of the whole text.

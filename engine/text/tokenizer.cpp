@@ -70,7 +70,7 @@ struct Tokenizer::State {
           byte_level(is_byte_level(definition, source)),
           pairs(definition, byte_level, source),
           texts(definition.decoders, source) {
-        check_pre_tokenizers(definition.pre_tokenizers, source);
+        check_pre_tokenizers(definition, source);
         name_tokens(source);
         find_added(source);
         read_template(source);
@@ -128,7 +128,12 @@ void Tokenizer::State::find_added(std::string_view source) {
     std::vector<std::string> raw_texts;
     std::vector<const AddedToken*> normalized;
     std::vector<std::string> normalized_texts;
-    for (const AddedToken& token : definition.added) {
+    std::vector<const AddedToken*> order;
+    for (const AddedToken& token : definition.added) order.push_back(&token);
+    // Of two that are normalised to one text the special one is found, as in the original.
+    std::ranges::stable_partition(order, &AddedToken::special);
+    for (const AddedToken* each : order) {
+        const AddedToken& token = *each;
         entries.push_back({token.content, static_cast<std::uint32_t>(token.id)});
         std::string text =
             token.normalized ? normalize(definition.normalizers, token.content) : token.content;

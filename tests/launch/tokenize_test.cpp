@@ -56,14 +56,14 @@ TEST_F(Tokenize, PrintsIdsNamesOrJson) {
         arguments.push_back(flag);
         return run(arguments).out;
     };
-    EXPECT_EQ(run(base).out, "257 10 259\n");
-    EXPECT_EQ(with("--ids"), "257 10 259\n");
-    EXPECT_EQ(with("--text"), "257\t\"the\"\n10\t\"\xC4\x8A\"\n259\t\"<|endoftext|>\"\n");
+    EXPECT_EQ(run(base).out, "258 10 259\n");
+    EXPECT_EQ(with("--ids"), "258 10 259\n");
+    EXPECT_EQ(with("--text"), "258\t\"the\"\n10\t\"\xC4\x8A\"\n259\t\"<|endoftext|>\"\n");
     const auto json = nlohmann::json::parse(with("--json"));
     EXPECT_EQ(json["count"], 3);
-    EXPECT_EQ(json["ids"], (nlohmann::json{257, 10, 259}));
+    EXPECT_EQ(json["ids"], (nlohmann::json{258, 10, 259}));
     EXPECT_EQ(json["tokens"][0], "the");
-    const std::string ids = directory_.write("ids.json", "[257, 259]\n");
+    const std::string ids = directory_.write("ids.json", "[258, 259]\n");
     EXPECT_EQ(run({"tokenize", ids, "--decode", "--tokenizer", tokenizer_}).out, "the");
     EXPECT_EQ(run({"tokenize", ids, "--decode", "--special", "--tokenizer", tokenizer_}).out,
               "the<|endoftext|>");
@@ -92,7 +92,7 @@ TEST_F(Tokenize, WritesChats) {
               "<s>[INST] the [/INST]");
     const Result ids = run({"tokenize", "--chat", chat, "--tokenizer", tokenizer_});
     EXPECT_EQ(ids.code, 0);
-    EXPECT_THAT(ids.out, HasSubstr(" 257 "));
+    EXPECT_THAT(ids.out, HasSubstr(" 258 "));
     EXPECT_EQ(run({"tokenize", "--chat", chat, "--template", "none"}).code, 2);
     const std::string config =
         directory_.write("tokenizer_config.json", R"({"chat_template": "{{ messages }}"})");

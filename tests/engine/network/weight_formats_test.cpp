@@ -66,10 +66,10 @@ TEST(WeightFormats, MatricesAreRoundedAndTheRestStays) {
         const std::string name = network.weight_name(i);
         std::vector<float> expected(masters.begin() + range.offset,
                                     masters.begin() + range.offset + range.count);
-        const std::optional<Dtype> dtype = name == "slot.0.weight"   ? Dtype::float4_e2m1fn
-                                           : name == "head.weight"   ? Dtype::int8
-                                           : name == "link.0.weight" ? Dtype::int8
-                                                                     : std::optional<Dtype>();
+        const std::optional<Dtype> dtype = name == "slot.0.weight"       ? Dtype::float4_e2m1fn
+                                           : name == "head.weight"       ? Dtype::int8
+                                           : name == "link.0.projection" ? Dtype::int8
+                                                                         : std::optional<Dtype>();
         if (dtype) {
             const MatrixExtents extents{range.parameter.shape[0],
                                         range.count / range.parameter.shape[0]};

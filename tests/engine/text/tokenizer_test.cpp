@@ -89,6 +89,9 @@ TEST(Tokenizer, AddedTokensTakeSpaceAndWholeWords) {
     EXPECT_THAT(tokens(tokenizer, "a  L  b"), ElementsAre("a", "L", " ", " ", "b"));
     EXPECT_THAT(tokens(tokenizer, "a  R  b"), ElementsAre("a", " ", " ", "R", "b"));
     EXPECT_THAT(tokens(tokenizer, "aR  Lb"), ElementsAre("a", "R", "L", "b"));
+    definition.added = {right, special(23, "  ")};
+    EXPECT_THAT(tokens(Tokenizer(definition), "aR    b"),
+                ElementsAre("a", "R", "  ", "  ", "b"));  // Each is given, as in the original.
     EXPECT_THAT(tokens(tokenizer, "a W b"), ElementsAre("a", " ", "W", " ", "b"));
     EXPECT_THAT(tokens(tokenizer, "W"), ElementsAre("W"));
     EXPECT_THAT(failure([&] { static_cast<void>(tokenizer.encode("aW b")); }), HasSubstr("\"W\""));
@@ -235,6 +238,12 @@ TEST(Tokenizer, RefusesDefinitionsThatContradictThemselves) {
                     d.pre_tokenizers = {ByteLevelPreTokenizer{}, DigitsPreTokenizer{}};
                 }),
                 HasSubstr("after ByteLevel"));
+    EXPECT_THAT(
+        refused([](Definition& d) {
+            d.normalizers = {PrependNormalizer{"a"}};
+            d.pre_tokenizers = {MetaspacePreTokenizer{.prepend_scheme = PrependScheme::first}};
+        }),
+        HasSubstr("move the beginning"));
     EXPECT_THAT(refused([](Definition& d) {
                     d.post_processor = Template{.single = {"<s>", std::nullopt}, .tokens = {}};
                 }),
@@ -274,6 +283,10 @@ TEST(Tokenizer, HostileTextsTakeTimeInProportion) {
     TokenizerDefinition added = letters();
     added.added = {special(20, std::string(512, 'a')), special(21, std::string(300, 'a') + "b")};
     EXPECT_EQ(Tokenizer(added).encode(std::string(512 * 1000, 'a')).size(), 1000U);
+    AddedToken space = special(20, "  ");
+    space.rstrip = true;
+    added.added = {space};
+    EXPECT_EQ(Tokenizer(added).encode(std::string(500'000, ' ')).size(), 250'000U);
 }
 
 /// What a stream gives, one id at a time.
