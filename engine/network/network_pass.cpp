@@ -8,6 +8,7 @@
 #include "cambrian/engine/layers/support/width.hpp"
 #include "cambrian/engine/network/network.hpp"
 #include "cambrian/engine/network/network_check.hpp"
+#include "cambrian/engine/network/network_tap.hpp"
 #include "cambrian/engine/network/weight_formats.hpp"
 
 // The network as a graph.
@@ -19,11 +20,11 @@ namespace {
 class Pass {
   public:
     /// @param sequences whether x is [batch, time, features], which layers take at once.
-    /// @param prefix of the names of captures; null: none are made.
+    /// @param tap between the slots; null: none.
     Pass(const Network& network, Var x, std::span<const Var> state, const NetworkOperands& operands,
-         bool sequences, const std::string* prefix)
+         bool sequences, NetworkTap* tap)
         : network_(network),
-          prefix_(prefix),
+          tap_(tap),
           blueprint_(network.blueprint()),
           head_(blueprint_.grid.slots()),
           first_link_(network.weights().size() - blueprint_.links.size()),
@@ -49,13 +50,16 @@ class Pass {
             const auto& filled = blueprint_.slots[static_cast<std::size_t>(slot)];
             if (!filled) continue;
             is_clocked_ = is_mesh_ && filled->clocked;
-            if (is_clocked_ && before_ >= 0) value = remembered_output(before_);
-            const Var input = with_links(slot, value);
+            const bool delayed = is_clocked_ && before_ >= 0;
+            if (delayed) value = remembered_output(before_);
+            const Var input =
+                with_links(slot, read({ReadKind::chain, slot, before_, delayed}, value));
             inputs_[static_cast<std::size_t>(slot)] = input;
             value = layer(slot, filled->layer, input);
             outputs_[static_cast<std::size_t>(slot)] = value;
             before_ = slot;
         }
+        value = read({ReadKind::chain, head_, before_}, value);
         const Var output = layer(head_, blueprint_.head, with_links(head_, value));
         StepResult result{.output = vectors(output, head_), .state = std::move(new_state_)};
         for (const int slot : carried_outputs_)
@@ -67,6 +71,11 @@ class Pass {
     }
 
   private:
+    /// What the reader gets of a value.
+    Var read(const SlotRead& which, Var value) {
+        return tap_ == nullptr ? value : tap_->read(which, value);
+    }
+
     /// A weight tensor: a slice of the weight vector, of masters rounded to its format.
     Var parameter(std::size_t range) const {
         const WeightRange& weights = network_.weights()[range];
@@ -113,22 +122,27 @@ class Pass {
     }
 
     /// What an empty residual adds: the input that made its own.
-    Var added_input() const {
-        if (!is_clocked_) return preceding_;
+    Var added_input(int slot) {
+        const SlotRead which{ReadKind::skip, slot, before_, slot != head_ && is_clocked_};
+        if (!which.delayed) return read(which, preceding_);
         const auto found = std::ranges::find(carried_inputs_, before_);
-        return previous_inputs_[static_cast<std::size_t>(found - carried_inputs_.begin())];
+        return read(which,
+                    previous_inputs_[static_cast<std::size_t>(found - carried_inputs_.begin())]);
     }
 
     /// What a link carries: vectors.
-    Var source_value(const Link& link) const {
+    Var source_value(const Link& link) {
         const Shape& row = network_.shape_before(0);
-        if (link.source == input_port) return shape_rows(input_, row.rank(), flat(row));
-        if (link.kind == LinkKind::backward || (is_mesh_ && link.target != head_))
-            return previous_output(link.source);
-        return vectors(outputs_[static_cast<std::size_t>(link.source)], link.source);
+        SlotRead which{ReadKind::link, link.target, link.source};
+        if (link.source == input_port)
+            return read(which, shape_rows(input_, row.rank(), flat(row)));
+        which.delayed = link.kind == LinkKind::backward || (is_mesh_ && link.target != head_);
+        return read(which, which.delayed ? previous_output(link.source)
+                                         : vectors(outputs_[static_cast<std::size_t>(link.source)],
+                                                   link.source));
     }
 
-    Var with_links(int slot, Var value) const {
+    Var with_links(int slot, Var value) {
         for (std::size_t i = 0; i < blueprint_.links.size(); ++i) {
             const Link& link = blueprint_.links[i];
             if (link.target != slot) continue;
@@ -142,18 +156,18 @@ class Pass {
 
     /// The layer applied to its input, or the input where the slot is disabled.
     Var layer(int slot, const AnyLayer& any, Var input) {
+        if (tap_ != nullptr) tap_->took(slot, input);
         Var output = computed(slot, any, input);
         preceding_ = input;
         if (slot != head_ && network_.can_disable(slot))
             output =
                 select(element(operands_.enabled, slot), output, shaped(input, output.shape()));
-        if (prefix_ != nullptr) output.graph->capture(watched_name(*prefix_, slot, head_), output);
+        if (tap_ != nullptr) tap_->gave(slot, output);
         return output;
     }
 
     Var computed(int slot, const AnyLayer& any, Var input) {
-        if (adds_preceding_input(any))
-            return input + shaped(slot == head_ ? preceding_ : added_input(), input.shape());
+        if (adds_preceding_input(any)) return input + shaped(added_input(slot), input.shape());
         std::vector<Var> parameters(any.parameters().size());
         for (Var& value : parameters) value = parameter(next_range_++);
         std::vector<Var> activations(any.activations().size());
@@ -176,7 +190,7 @@ class Pass {
     }
 
     const Network& network_;
-    const std::string* prefix_ = nullptr;
+    NetworkTap* tap_ = nullptr;
     const Blueprint& blueprint_;
     int head_ = 0;
     std::size_t first_link_ = 0;
@@ -199,18 +213,33 @@ class Pass {
     std::int64_t next_activation_ = 0;
 };
 
-/// Passes of a network, which name what its slots give where there is a prefix.
-Var apply_to(const Network& network, Var x, const NetworkOperands& operands,
-             const std::string* prefix) {
+/// Names what slots give.
+class CaptureTap final : public NetworkTap {
+  public:
+    CaptureTap(std::string_view prefix, int head) : prefix_(prefix), head_(head) {}
+
+    Var read(const SlotRead& /*read*/, Var value) override { return value; }
+    void took(int /*slot*/, Var /*input*/) override {}
+    void gave(int slot, Var output) override {
+        output.graph->capture(watched_name(prefix_, slot, head_), output);
+    }
+
+  private:
+    std::string_view prefix_;
+    int head_;
+};
+
+/// Passes of a network, with a tap or without.
+Var apply_to(const Network& network, Var x, const NetworkOperands& operands, NetworkTap* tap) {
     CAMBRIAN_ASSERT(!network.stateful());
     check_network_input(x, network.input_features(), 0);
-    return Pass(network, x, {}, operands, false, prefix).run().output;
+    return Pass(network, x, {}, operands, false, tap).run().output;
 }
 
 StepResult step_of(const Network& network, Var x, std::span<const Var> state,
-                   const NetworkOperands& operands, const std::string* prefix) {
+                   const NetworkOperands& operands, NetworkTap* tap) {
     check_network_input(x, network.input_features(), 2);
-    return Pass(network, x, state, operands, false, prefix).run();
+    return Pass(network, x, state, operands, false, tap).run();
 }
 
 /// Whether sequences of a network with a state go through it layer by layer.
@@ -227,9 +256,9 @@ bool takes_whole_sequences(const Network& network, const NetworkOperands& operan
 }
 
 Var whole_sequence(const Network& network, Var x, const NetworkOperands& operands,
-                   const std::string* prefix) {
+                   NetworkTap* tap) {
     check_network_input(x, network.input_features(), 3);
-    return Pass(network, x, {}, operands, true, prefix).run().output;
+    return Pass(network, x, {}, operands, true, tap).run().output;
 }
 
 }  // namespace
@@ -252,18 +281,39 @@ std::string watched_name(std::string_view prefix, int slot, int head) {
 }
 
 Var WatchedNetwork::apply(Var x, const NetworkOperands& operands) const {
-    return apply_to(network_, x, operands, &prefix_);
+    CaptureTap tap(prefix_, network_.blueprint().grid.slots());
+    return apply_to(network_, x, operands, &tap);
 }
 
 StepResult WatchedNetwork::step(Var x, std::span<const Var> state,
                                 const NetworkOperands& operands) const {
-    return step_of(network_, x, state, operands, &prefix_);
+    CaptureTap tap(prefix_, network_.blueprint().grid.slots());
+    return step_of(network_, x, state, operands, &tap);
 }
 
 Var WatchedNetwork::sequence(Var x, const NetworkOperands& operands) const {
-    return takes_whole_sequences(network_, operands)
-               ? whole_sequence(network_, x, operands, &prefix_)
-               : ForwardModel::sequence(x, operands);
+    if (!takes_whole_sequences(network_, operands)) return ForwardModel::sequence(x, operands);
+    CaptureTap tap(prefix_, network_.blueprint().grid.slots());
+    return whole_sequence(network_, x, operands, &tap);
+}
+
+bool reads_previous_step(const Blueprint& blueprint) {
+    return !network_check::carried_outputs(blueprint).empty();
+}
+
+Var apply_tapped(const Network& network, Var x, const NetworkOperands& operands, NetworkTap& tap) {
+    return apply_to(network, x, operands, &tap);
+}
+
+StepResult step_tapped(const Network& network, Var x, std::span<const Var> state,
+                       const NetworkOperands& operands, NetworkTap& tap) {
+    return step_of(network, x, state, operands, &tap);
+}
+
+Var sequence_tapped(const Network& network, Var x, const NetworkOperands& operands,
+                    NetworkTap& tap) {
+    CAMBRIAN_EXPECT(!reads_previous_step(network.blueprint()));
+    return whole_sequence(network, x, operands, &tap);
 }
 
 }  // namespace cambrian

@@ -13,6 +13,7 @@
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/network/archive/archive.hpp"
+#include "cambrian/engine/train/targets.hpp"
 #include "cambrian/engine/train/training_graphs.hpp"
 
 namespace cambrian {
@@ -77,6 +78,8 @@ class Trainer::Implementation {
         for (const Part part : {Part::train, Part::validation, Part::test})
             if (samples(part).rows() > 0)
                 training_graphs::check_fit(network, settings_.loss, samples(part), name(part));
+        if (settings_.method != TrainingMethod::gradient)
+            check_traceable(network, data.train.inputs.shape);
         individuals_.assign(settings_.learning_rates.size(),
                             TrainingProgress(settings_.schedule, settings_.early_stop));
         step_ = walk(Part::train, settings_.batch, [&](std::int64_t rows) {
@@ -150,6 +153,9 @@ class Trainer::Implementation {
         buffers_.write(fmt::format("{}.targets", name(part)), samples(part).targets);
     }
     void draw_weights();
+    void draw_inverses();
+    /// Uploads a key for each individual.
+    void write_keys(std::string_view name, std::string_view purpose);
     [[nodiscard]] bool start_is_given() const { return !settings_.initial_weights.empty(); }
     /// Makes a given start the best so far.
     void judge_start();
@@ -184,6 +190,7 @@ class Trainer::Implementation {
 
     void clear_sums();
     std::vector<Score> read_scores() const;
+    std::vector<std::vector<SlotAim>> read_aims() const;
     /// Decides for every individual whether this was its best epoch and whether it goes on.
     void judge(EpochReport& report);
 
@@ -215,14 +222,32 @@ void Trainer::Implementation::draw_weights() {
     }
     for (const Snapshot snapshot : {Snapshot::now, Snapshot::best})
         backend_.upload(buffers_.at(weights_name(snapshot)), 0, std::span<const float>(all));
+    write_keys("noise", "train/noise");
+    if (buffers_.contains(training_graphs::inverses)) draw_inverses();
+}
+
+void Trainer::Implementation::draw_inverses() {
+    const std::vector<Inverse> inverses = inverses_of(network_);
+    std::vector<float> all;
+    for (std::uint64_t i = 0; i < individuals_.size(); ++i) {
+        RandomStream stream(random_key(settings_.seed, "train/inverses"),
+                            settings_.first_individual + i);
+        const std::vector<float> own =
+            initial_weights(inverses, settings_.targets.inverse_activation, stream);
+        all.insert(all.end(), own.begin(), own.end());
+    }
+    backend_.upload(buffers_.at(training_graphs::inverses), 0, std::span<const float>(all));
+    write_keys(training_graphs::inverse_noise, "train/inverse_noise");
+}
+
+void Trainer::Implementation::write_keys(std::string_view name, std::string_view purpose) {
     std::vector<std::int32_t> keys;
     for (std::uint64_t i = 0; i < individuals_.size(); ++i) {
-        const RandomKey key =
-            random_key(settings_.seed, "train/noise", settings_.first_individual + i);
+        const RandomKey key = random_key(settings_.seed, purpose, settings_.first_individual + i);
         keys.push_back(static_cast<std::int32_t>(static_cast<std::uint32_t>(key.value)));
         keys.push_back(static_cast<std::int32_t>(static_cast<std::uint32_t>(key.value >> 32)));
     }
-    backend_.upload(buffers_.at("noise"), 0, std::span<const std::int32_t>(keys));
+    backend_.upload(buffers_.at(name), 0, std::span<const std::int32_t>(keys));
 }
 
 /// A fresh order of the rows for every epoch, the same for all individuals.
@@ -285,6 +310,26 @@ void Trainer::Implementation::clear_sums() {
     for (const char* sum : {"sum.loss", "sum.right", "sum.skipped"})
         if (buffers_.contains(sum))
             write(sum, ValueType::real, std::vector<double>(individuals_.size(), 0.0));
+    for (const char* sum : {"sum.budget", "sum.gap"})
+        if (buffers_.contains(sum)) {
+            const Tensor before = buffers_.read(sum);
+            buffers_.write(sum, Tensor(ValueType::real, before.shape));
+        }
+}
+
+std::vector<std::vector<SlotAim>> Trainer::Implementation::read_aims() const {
+    std::vector<std::vector<SlotAim>> all(individuals_.size());
+    if (!buffers_.contains("sum.budget")) return all;
+    const std::vector<int> slots = aiming_slots(network_);
+    const std::vector<double> budgets = buffers_.read("sum.budget").elements;
+    const std::vector<double> gaps = buffers_.read("sum.gap").elements;
+    const auto steps = static_cast<double>(step_.batches());
+    for (std::size_t i = 0, next = 0; i < all.size(); ++i)
+        for (const int slot : slots) {
+            all[i].push_back({slot, budgets[next] / steps, gaps[next] / steps});
+            ++next;
+        }
+    return all;
 }
 
 std::vector<Score> Trainer::Implementation::read_scores() const {
@@ -342,6 +387,7 @@ std::optional<EpochReport> Trainer::Implementation::run_epoch(const std::functio
 
     EpochReport report{.epoch = ++epochs_done_, .individuals = {}};
     const std::vector<Score> scores = read_scores();
+    const std::vector<std::vector<SlotAim>> aims = read_aims();
     const std::vector<double> skipped = buffers_.read("sum.skipped").elements;
     const std::vector<double> rates = buffers_.read("rate").elements;
     const double factor = buffers_.read("factors").elements.back();
@@ -350,7 +396,8 @@ std::optional<EpochReport> Trainer::Implementation::run_epoch(const std::functio
                                       .validation = {},
                                       .watched = scores[i].loss,
                                       .learning_rate = rates[i] * factor,
-                                      .skipped = static_cast<std::int64_t>(skipped[i])});
+                                      .skipped = static_cast<std::int64_t>(skipped[i]),
+                                      .aims = aims[i]});
     if (data_.validation.rows() > 0) {
         const std::vector<Score> validation = evaluate(Part::validation, Snapshot::now);
         for (std::size_t i = 0; i < scores.size(); ++i) {
@@ -373,13 +420,18 @@ std::vector<std::string> Trainer::Implementation::lasting() const {
                                    std::string(training_graphs::best_weights), "step"};
     for (std::size_t i = 0; i < moment_count(settings_.optimizer); ++i)
         names.push_back(fmt::format("moment.{}", i));
+    if (!buffers_.contains(training_graphs::inverses)) return names;
+    names.emplace_back(training_graphs::inverses);
+    for (std::size_t i = 0; i < moment_count(settings_.optimizer); ++i)
+        names.push_back(fmt::format("inverse.moment.{}", i));
     return names;
 }
 
 std::vector<std::string> Trainer::Implementation::sums() const {
     std::vector<std::string> names;
     if (next_batch_ == 0) return names;
-    for (const char* name : {"sum.count", "sum.loss", "sum.right", "sum.skipped"})
+    for (const char* name :
+         {"sum.count", "sum.loss", "sum.right", "sum.skipped", "sum.budget", "sum.gap"})
         if (buffers_.contains(name)) names.emplace_back(name);
     return names;
 }

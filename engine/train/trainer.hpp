@@ -24,6 +24,13 @@ struct Score {
     double accuracy = 0.0;  ///< Share of right answers; 0 for a loss without any.
 };
 
+/// How near a slot came to its targets in an epoch: means over the steps.
+struct SlotAim {
+    int slot = 0;
+    double budget = 0.0;  ///< (1 + cosine of what it gives and its target) / 2.
+    double gap = 0.0;     ///< Root mean square of the difference.
+};
+
 /// What an epoch did to one individual.
 struct EpochScore {
     Score train;  ///< Over the steps, with the weights of each.
@@ -32,10 +39,11 @@ struct EpochScore {
     /// training, which is measured after the steps where the epoch has but one or the start was
     /// given, whose loss it is compared with.
     double watched = 0.0;
-    double learning_rate = 0.0;  ///< Of the last step.
-    std::int64_t skipped = 0;    ///< Steps left out since their gradient was not finite.
-    bool best = false;           ///< The watched loss is the lowest so far.
-    bool stopped = false;        ///< It learns no more.
+    double learning_rate = 0.0;   ///< Of the last step.
+    std::int64_t skipped = 0;     ///< Steps left out since their gradient was not finite.
+    bool best = false;            ///< The watched loss is the lowest so far.
+    bool stopped = false;         ///< It learns no more.
+    std::vector<SlotAim> aims{};  ///< Of aiming_slots(), with a method of targets.
 };
 struct EpochReport {
     std::int64_t epoch = 0;  ///< Counted from 1.
@@ -50,9 +58,10 @@ enum class Part : std::uint8_t { train, validation, test };
 /// else of training), which without any epoch, or with none better than a given one, is the start.
 enum class Snapshot : std::uint8_t { now, best };
 
-/// Trains a network, or a population of networks of one structure in one program, by gradient. What
-/// becomes of an individual depends neither on the others nor on threads. Data, weights and moments
-/// stay on the device; an epoch uploads its order and brings home sums.
+/// Trains a network, or a population of networks of one structure in one program, by gradient or
+/// by targets of their slots. What becomes of an individual depends neither on the others nor on
+/// threads. Data, weights and moments stay on the device; an epoch uploads its order and brings
+/// home sums.
 class Trainer {
   public:
     /// Compiles and uploads; weights are drawn where none are given. Backend and data must outlive

@@ -16,9 +16,16 @@ namespace cambrian::training_graphs {
 inline constexpr std::string_view weights = "weights";
 inline constexpr std::string_view best_weights = "best.weights";
 
+// Of difference target propagation: "inverses" and "inverse.moment.0" ..
+inline constexpr std::string_view inverses = "inverses";
+inline constexpr std::string_view inverse_noise = "inverse.noise";
+
 /// Throws ConfigError or ShapeError unless the network can read and answer such samples.
 void check_fit(const Network& network, const Loss& loss, const Samples& samples,
                std::string_view part);
+
+/// A network's genes as constants beside its weights.
+[[nodiscard]] NetworkOperands network_operands(Graph& graph, const Network& network, Var weights);
 
 /// A vector of weights tensor by tensor, in the order of Network::weights().
 [[nodiscard]] std::vector<Var> parts_of(const Network& network, Var values);
@@ -32,7 +39,8 @@ void check_fit(const Network& network, const Loss& loss, const Samples& samples,
 /// (those taken), "rate", "active" the key "noise" of its random numbers and the sums
 /// "sum.loss", "sum.right", "sum.skipped"; all share "order", "position", "batch", "pass",
 /// "factors" and "sum.count". An individual that is not active or whose gradient is not finite
-/// keeps what it has.
+/// keeps what it has. With the methods of targets there are "sum.budget" and "sum.gap" of
+/// aiming_slots(), with inverses also "inverses", their moments and the key "inverse.noise".
 [[nodiscard]] Graph step(const Network& network, const TrainingSettings& settings,
                          const Samples& samples, std::int64_t rows);
 

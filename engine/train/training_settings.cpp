@@ -1,13 +1,17 @@
 #include "cambrian/engine/train/training_settings.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 #include <string_view>
 
 #include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/core/message_text.hpp"
 #include "cambrian/engine/network/archive/archive.hpp"
+#include "cambrian/engine/network/network.hpp"
 
 namespace cambrian {
 
@@ -28,7 +32,59 @@ void check(const TrainingSettings& settings) {
     if (settings.early_stop.patience < 0)
         refuse("early_stop.patience", fmt::format("{}", settings.early_stop.patience),
                "at least 0");
+    const TargetSettings& targets = settings.targets;
+    if (!(targets.step > 0.0 && std::isfinite(targets.step)))
+        refuse("targets.step", fmt::format("{}", targets.step), "a number above 0");
+    if (!(targets.inverse_learning_rate >= 0.0 && std::isfinite(targets.inverse_learning_rate)))
+        refuse("targets.inverse_learning_rate", fmt::format("{}", targets.inverse_learning_rate),
+               "a number of at least 0");
+    if (!(targets.inverse_noise >= 0.0 && std::isfinite(targets.inverse_noise)))
+        refuse("targets.inverse_noise", fmt::format("{}", targets.inverse_noise),
+               "a number of at least 0");
+    if (settings.method == TrainingMethod::gradient && !(targets == TargetSettings{}))
+        throw ConfigError(
+            "training.targets is set (the method gradient has no targets) leave it out, or set "
+            "training.method to \"target_propagation\" or \"difference_target_propagation\"");
     (void)rate_factor(settings.schedule, 0.0, static_cast<double>(settings.epochs));
+}
+
+std::vector<bool> frozen_ranges(const Network& network, std::span<const std::string> frozen) {
+    const std::span<const WeightRange> ranges = network.weights();
+    std::vector<bool> result(ranges.size(), false);
+    const int head = network.blueprint().grid.slots();
+    const auto is_hidden = [&](const WeightRange& range) {
+        if (range.link < 0) return range.slot != head;
+        return network.blueprint().links[static_cast<std::size_t>(range.link)].target != head;
+    };
+    for (const std::string& name : frozen) {
+        bool found = false;
+        for (std::size_t i = 0; i < ranges.size(); ++i) {
+            const std::string own = network.weight_name(i);
+            if (!(name == "hidden" ? is_hidden(ranges[i])
+                                   : own == name || own.starts_with(name + ".")))
+                continue;
+            result[i] = true;
+            found = true;
+        }
+        if (found) continue;
+        std::vector<std::string> parts{"hidden"};
+        for (std::size_t i = 0; i < ranges.size(); ++i) {
+            const std::string own = network.weight_name(i);
+            std::string part = own.substr(0, own.find('.', own.find('.') + 1));
+            if (own.starts_with("head.")) part = "head";
+            if (parts.back() != part) parts.push_back(std::move(part));
+        }
+        const std::vector<std::string_view> views(parts.begin(), parts.end());
+        throw ConfigError(fmt::format(
+            "training.frozen names \"{}\" (no weights of the network are called so) {} ({})", name,
+            nearest_hint(name, views), fmt::join(parts, ", ")));
+    }
+    const auto stays = [&](std::size_t i) { return result[i] || ranges[i].parameter.buffer; };
+    for (std::size_t i = 0; i < ranges.size(); ++i)
+        if (!stays(i)) return result;
+    if (frozen.empty()) return result;
+    throw ConfigError(
+        "training.frozen names all weights (nothing is left to learn) leave some of them out");
 }
 
 bool TrainingProgress::report(double loss) {

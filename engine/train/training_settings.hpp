@@ -1,8 +1,12 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <span>
+#include <string>
+#include <string_view>
 #include <tuple>
 #include <vector>
 
@@ -26,6 +30,44 @@ struct EarlyStop {
     bool operator==(const EarlyStop&) const = default;
 };
 
+/// What weights learn from.
+enum class TrainingMethod : std::uint8_t {
+    gradient,            ///< The gradient of the loss through all slots (backpropagation).
+    target_propagation,  ///< Each slot its own target, found by the chain rule.
+    difference_target_propagation,  ///< The same, found by learned inverses (Lee et al. 2015).
+};
+inline constexpr std::array<std::string_view, 3> training_method_names{
+    "gradient", "target_propagation", "difference_target_propagation"};
+[[nodiscard]] constexpr std::span<const std::string_view> choice_names(TrainingMethod) {
+    return training_method_names;
+}
+[[nodiscard]] constexpr std::string_view name(TrainingMethod method) {
+    return training_method_names[static_cast<std::size_t>(method)];
+}
+
+/// How slots get targets; without a meaning for the method gradient.
+struct TargetSettings {
+    double step = 0.1;
+    double inverse_learning_rate = 1e-3;
+    double inverse_noise = 0.3;
+    Activation inverse_activation = Activation::identity;
+
+    static constexpr auto fields = std::tuple{
+        Field{"step", &TargetSettings::step, positive,
+              "How far a target lies from what is given: so many gradients of a row's loss."},
+        Field{"inverse_learning_rate", &TargetSettings::inverse_learning_rate, not_negative,
+              "Rate of the learned inverses, which follows the schedule and the optimizer of "
+              "training; 0: they stay random."},
+        Field{"inverse_noise", &TargetSettings::inverse_noise, not_negative,
+              "Standard deviation of what is added to the values that an inverse learns to give "
+              "back."},
+        Field{"inverse_activation", &TargetSettings::inverse_activation,
+              "Function of what inverses give back: that of the layers they invert (tanh in Lee "
+              "et al.), or linear, which reaches any value."},
+    };
+    bool operator==(const TargetSettings&) const = default;
+};
+
 struct TrainingSettings {
     std::int64_t epochs = 100;
     std::int64_t batch = 32;  ///< Rows of a step; the last one of an epoch takes what is left.
@@ -35,6 +77,9 @@ struct TrainingSettings {
     std::vector<double> learning_rates{1e-3};  ///< One for each individual: they are so many.
     std::optional<double> clip_norm{};         ///< Of all gradients of an individual together.
     EarlyStop early_stop{};
+    TrainingMethod method = TrainingMethod::gradient;
+    TargetSettings targets{};
+    std::vector<std::string> frozen{};  ///< Parts whose weights stay, see frozen_ranges().
     std::uint64_t seed = 1;
     /// Individual i starts from the weights of stream first_individual + i of the seed.
     std::uint64_t first_individual = 0;
@@ -46,10 +91,21 @@ struct TrainingSettings {
         Field{"epochs", &TrainingSettings::epochs, FieldRange{1.0, 1e9}},
         Field{"batch", &TrainingSettings::batch, FieldRange{1.0, 1e9}},
         Field{"early_stop", &TrainingSettings::early_stop},
+        Field{"method", &TrainingSettings::method},
+        Field{"targets", &TrainingSettings::targets},
+        Field{"frozen", &TrainingSettings::frozen},
     };
 };
 /// Throws ConfigError, naming keys of a config below "training".
 void check(const TrainingSettings& settings);
+
+class Network;
+/// Which of Network::weights() `frozen` names: by "slot.2", "head", "link.0" all of a part, by
+/// "slot.2.bias" a tensor (or all below it in a container), by "hidden" all but the head and the
+/// links to it. Throws ConfigError for a name that nothing has, and where nothing would be left to
+/// learn.
+[[nodiscard]] std::vector<bool> frozen_ranges(const Network& network,
+                                              std::span<const std::string> frozen);
 
 /// How one individual of a training gets on: whether it goes on, and what a plateau does to its
 /// rate.

@@ -13,6 +13,7 @@
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/network/observe/observer.hpp"
+#include "cambrian/engine/train/targets.hpp"
 #include "cambrian/evolve/evaluation/evaluator.hpp"
 #include "cambrian/evolve/runs/exit_code.hpp"
 #include "cambrian/evolve/runs/network_file.hpp"
@@ -25,7 +26,7 @@ namespace {
 
 constexpr const char* epochs_header =
     "epoch,individual,learning_rate,train_loss,train_accuracy,validation_loss,validation_accuracy,"
-    "skipped,best,stopped\n";
+    "skipped,best,stopped";
 constexpr const char* timings_header = "epoch,seconds\n";
 constexpr double seconds_between_saves = 60.0;
 constexpr double seconds_between_states = 1.0;
@@ -67,7 +68,7 @@ class Run {
         epochs_.emplace(directory_.path() / "epochs.csv", before_.epochs_bytes);
         timings_.emplace(directory_.path() / "timings.csv", before_.timings_bytes);
         if (job.watch.every > 0) watch();
-        if (epochs_->length() == 0) epochs_->pending() += epochs_header;
+        if (epochs_->length() == 0) epochs_->pending() += header_of_epochs();
         if (timings_->length() == 0) timings_->pending() += timings_header;
         write_checkpoint();
     }
@@ -229,6 +230,15 @@ class Run {
         reporter_.epoch_done(report, best_individual(), seconds, trainer_.finished());
     }
 
+    /// With the methods of targets there are two columns more for each slot.
+    [[nodiscard]] std::string header_of_epochs() const {
+        std::string header = epochs_header;
+        if (job_.settings.method != TrainingMethod::gradient)
+            for (const int slot : aiming_slots(network_))
+                header += fmt::format(",slot.{0}.budget,slot.{0}.gap", slot);
+        return header + '\n';
+    }
+
     void append(std::int64_t epoch, std::size_t individual, const EpochScore& score) {
         const auto accuracy = [&](const Score& of) {
             return accuracy_ ? fmt::format("{}", of.accuracy) : std::string();
@@ -240,7 +250,11 @@ class Run {
         text += score.validation
                     ? fmt::format("{},{},", score.validation->loss, accuracy(*score.validation))
                     : std::string(",,");
-        text += fmt::format("{},{},{}\n", score.skipped, score.best ? 1 : 0, score.stopped ? 1 : 0);
+        text += fmt::format("{},{},{}", score.skipped, score.best ? 1 : 0, score.stopped ? 1 : 0);
+        for (const SlotAim& aim : score.aims)
+            text +=
+                fmt::format(",{},{}", static_cast<float>(aim.budget), static_cast<float>(aim.gap));
+        text += '\n';
     }
 
     /// The one with the lowest watched loss so far.

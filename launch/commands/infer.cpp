@@ -94,6 +94,43 @@ std::vector<Part> parts_of(const Network& network, const evolve::Preparation& pr
     return parts;
 }
 
+/// Steps that its task showed every row for (task.steps of a dataset), 1 where rows were rows.
+std::int64_t steps_of(const distributed::NetworkFile& network,
+                      const evolve::Preparation& preparation) {
+    const auto identity = nlohmann::json::parse(network.identity_json, nullptr, false);
+    const nlohmann::json::json_pointer type("/task/type");
+    const nlohmann::json::json_pointer steps("/task/steps");
+    const bool shown = identity.is_object() && identity.contains(type) &&
+                       identity.contains(steps) && identity.at(type) == "dataset" &&
+                       preparation.sequence_rows > 1 &&
+                       identity.at(steps) == preparation.sequence_rows;
+    return shown ? preparation.sequence_rows : 1;
+}
+
+/// What a network answers to each row after it has seen it for so many steps.
+std::vector<float> answers_to_shown(Backend& backend, const evolve::Genome& genome,
+                                    std::span<const float> rows, std::int64_t steps) {
+    const auto width = static_cast<std::size_t>(genome.blueprint.input_features);
+    const auto outputs = static_cast<std::size_t>(genome.blueprint.output_features);
+    const std::size_t count = rows.size() / width;
+    std::vector<float> shown;
+    shown.reserve(rows.size() * static_cast<std::size_t>(steps));
+    for (std::size_t row = 0; row < count; ++row)
+        for (std::int64_t step = 0; step < steps; ++step) {
+            const auto one = rows.subspan(row * width, width);
+            shown.insert(shown.end(), one.begin(), one.end());
+        }
+    const std::vector<float> all =
+        evolve::infer(backend, genome, shown, static_cast<std::int64_t>(count), steps);
+    std::vector<float> last;
+    for (std::size_t row = 0; row < count; ++row) {
+        const auto end = std::span(all).subspan(
+            ((row + 1) * static_cast<std::size_t>(steps) - 1) * outputs, outputs);
+        last.insert(last.end(), end.begin(), end.end());
+    }
+    return last;
+}
+
 /// What the rows were read as, where it may surprise.
 std::string prepared_notes(const PreparedRows& rows, const std::vector<Part>& parts,
                            const evolve::Preparation& preparation) {
@@ -140,10 +177,22 @@ int infer_command(const CommandContext& context, const InferOptions& options) {
     const PreparedRows rows = read_rows(input, preparation);
 
     const auto backend = make_backend(device_settings(engine_section(engine_keys), RankPlace{}));
-    const std::vector<Part> parts =
+    const std::int64_t steps = options.raw ? 1 : steps_of(network, preparation);
+    std::vector<Part> parts =
         parts_of(Network(network.genome.blueprint), preparation, rows.table.rows);
-    context.err << prepared_notes(rows, parts, preparation);
     std::vector<float> outputs;
+    if (steps > 1) {
+        if (options.observe)
+            throw ConfigError(
+                "--observe tells of rows, or of sequences (this network sees every row for some "
+                "steps) leave it out, or use --raw with each row as often as it is to be seen");
+        outputs = answers_to_shown(*backend, network.genome, rows.inputs, steps);
+        context.err << fmt::format("every row is shown for {} steps, the last of which answers\n",
+                                   steps);
+        parts.clear();
+    } else {
+        context.err << prepared_notes(rows, parts, preparation);
+    }
     // Beside the answers, which other programs may read from standard output.
     ConsoleObserver console([&](const std::string& line) { context.err << line << '\n'; });
     for (const Part& part : parts) {

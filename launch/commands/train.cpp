@@ -37,13 +37,19 @@ std::string summary(const TrainingJob& job) {
     return fmt::format("{}: task {}, {}\n", job.name, job.task->type(), rows_text(learning.data)) +
            notes_text(*job.task) + notes_text(job.notes) +
            fmt::format(
-               "  network     {}\n  training    {} epochs of {} steps, {}, loss {}{}, {} "
-               "schedule, {} individual{}\n",
+               "  network     {}\n  training    {} epochs of {} steps{}, {}, loss {}{}, {} "
+               "schedule, {} individual{}{}\n",
                structure_line(Network(job.blueprint)), settings.epochs,
                (learning.data.train.rows() + settings.batch - 1) / settings.batch,
+               settings.method == TrainingMethod::gradient
+                   ? std::string()
+                   : fmt::format(" of {}", name(settings.method)),
                name(settings.optimizer), name(settings.loss),
                job.task->loss_units() ? " of scaled outputs" : "", name(settings.schedule),
-               settings.learning_rates.size(), settings.learning_rates.size() == 1 ? "" : "s");
+               settings.learning_rates.size(), settings.learning_rates.size() == 1 ? "" : "s",
+               settings.frozen.empty()
+                   ? std::string()
+                   : fmt::format(", frozen {}", fmt::join(settings.frozen, ", ")));
 }
 
 std::string dry_run(const TrainingJob& job, Backend& backend) {

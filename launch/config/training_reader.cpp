@@ -70,9 +70,13 @@ std::vector<double> learning_rates(const Json& training) {
     return rates.get<std::vector<double>>();
 }
 
-TrainingSettings settings_of(const Json& config, const Loss& loss) {
+TrainingSettings settings_of(const Json& config, const Network& network, const Loss& loss) {
     const Json& training = config.at("training");
     const nlohmann::json plain(training);
+    if (training.contains("targets") && !training.contains("method"))
+        throw ConfigError(
+            "training.targets is set (training.method is left out, and the gradient has no "
+            "targets) add a method, or leave it out");
     TrainingSettings settings;
     static constexpr std::array<std::string_view, 6> others{
         "individuals", "learning_rate", "optimizer", "schedule", "clip_norm", "observe"};
@@ -85,6 +89,7 @@ TrainingSettings settings_of(const Json& config, const Loss& loss) {
         settings.clip_norm = norm;
     settings.seed = config.at("run").at("seed").get<std::uint64_t>();
     check(settings);
+    static_cast<void>(frozen_ranges(network, settings.frozen));
     return settings;
 }
 
@@ -186,7 +191,7 @@ distributed::TrainingJob make_training(const ResolvedConfig& config, const Schem
             "network.initial names {} networks (cambrian train starts from one) name one of them",
             job.initial->genomes.size()));
     job.notes = std::move(founder.notes);
-    job.settings = settings_of(json, learning->loss);
+    job.settings = settings_of(json, Network(job.blueprint), learning->loss);
     if (job.keeps_weights()) job.settings.initial_weights = job.initial->genomes.front().weights;
     job.mixed = json.at("engine").at("mixed").get<bool>();
     job.watch = watch_of(json.at("training").at("observe"));

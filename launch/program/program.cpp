@@ -163,11 +163,12 @@ class CommandLine {
     }
 
     void add_train() {
-        CLI::App& sub = add("train", "Train a network, or several at once, by gradient",
-                            "  cambrian train configs/train_spirals.json\n"
-                            "  cambrian train configs/train_sine.json --set "
-                            "'training.learning_rate=[0.1,0.03,0.01]'",
-                            [this] { return train_command(context_, train_); });
+        CLI::App& sub =
+            add("train", "Train a network, or several at once, by gradient or by targets of layers",
+                "  cambrian train configs/train_spirals.json\n"
+                "  cambrian train configs/train_sine.json --set "
+                "'training.learning_rate=[0.1,0.03,0.01]'",
+                [this] { return train_command(context_, train_); });
         sub.add_option("CONFIG", train_.config, "The config file")->required();
         add_overrides(sub, train_.overrides);
         sub.add_flag("--print-config", train_.print_config, "Print every setting, run nothing");

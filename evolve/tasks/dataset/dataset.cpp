@@ -26,6 +26,7 @@ struct DatasetSettings {
     DatasetFitness fitness = DatasetFitness::loss;
     std::uint64_t seed = SourceContext{}.seed;
     ValidationSettings validation{};
+    std::int64_t steps = 1;
 
     static constexpr auto fields = std::tuple{
         Field{"split", &DatasetSettings::split},
@@ -37,8 +38,25 @@ struct DatasetSettings {
               "classes."},
         Field{"seed", &DatasetSettings::seed},
         Field{"validation", &DatasetSettings::validation},
+        Field{"steps", &DatasetSettings::steps, FieldRange{1.0, 4096.0},
+              "Steps that every row is shown for, where rows are no sequences: what a mesh or "
+              "another network with a state answers at the last one counts. 1 (left out): rows "
+              "have no time."},
     };
 };
+
+/// Every row [features] as a sequence [steps, features] of itself.
+void show_for(std::int64_t steps, Samples& samples) {
+    const std::int64_t rows = samples.rows();
+    if (rows == 0) return;
+    const std::int64_t features = samples.inputs.shape[1];
+    Tensor shown(samples.inputs.type, Shape{rows, steps, features});
+    for (std::int64_t row = 0; row < rows; ++row)
+        for (std::int64_t step = 0; step < steps; ++step)
+            std::copy_n(samples.inputs.elements.begin() + row * features, features,
+                        shown.elements.begin() + (row * steps + step) * features);
+    samples.inputs = std::move(shown);
+}
 
 class DatasetTask final : public Task {
   public:
@@ -192,11 +210,19 @@ std::unique_ptr<Task> make_dataset(const nlohmann::json& json, const TaskContext
     if (entropy != nullptr) source_context.ignored = entropy->ignore_index;
     SourceRows rows = read_source(*source, "task.source", source_context);
     if (entropy != nullptr && rows.ignored) entropy->ignore_index = *rows.ignored;
+    if (settings.steps > 1 && rows.inputs.shape.rank() != 2)
+        json_read::fail("task.steps", fmt::format("is {}", settings.steps),
+                        "the rows are sequences already", "leave it out");
     std::vector<std::string> notes = rows.notes;
     const std::vector<double> values = rows.class_values;
     Preparation preparation = preparation_of(rows, loss);
     // Throws where rows and loss do not fit.
     DataSet data = make_data_set(std::move(rows), split, loss, seed);
+    if (settings.steps > 1) {
+        preparation.sequence_rows = settings.steps;
+        for (Samples* part : {&data.train, &data.validation, &data.test})
+            show_for(settings.steps, *part);
+    }
     if (std::string text = classes_text(values, preparation.outputs.size()); !text.empty())
         notes.push_back(std::move(text));
     for (std::string& text : coverage_of(data, preparation.classes))
@@ -213,6 +239,9 @@ std::unique_ptr<Task> make_dataset(const nlohmann::json& json, const TaskContext
 TaskKind dataset_task() {
     const auto describe = [](nlohmann::ordered_json& schema) {
         field_json::describe_fields<DatasetSettings>(schema["properties"]);
+        // Later than runs that do not know it: what leaves it out keeps its bytes.
+        schema["properties"]["steps"].erase("default");
+        schema["properties"]["steps"]["x-optional"] = true;
     };
     return {"dataset", {}, make_dataset, describe};
 }

@@ -59,6 +59,25 @@ TEST_F(Dataset, KeepsWhatItDoesToItsRows) {
     EXPECT_THAT(task->notes(), IsEmpty());
 }
 
+TEST_F(Dataset, ShowsRowsForStepsWhereItIsAskedTo) {
+    const std::string source = R"({"type": "dataset", "source": {"type": "blobs", "rows": 9},
+        "loss": {"type": "cross_entropy"}, "split": {"validation": 3})";
+    const auto plain = testing::standard_task(source + "}");
+    const auto shown = testing::standard_task(source + R"(, "steps": 3})");
+    EXPECT_FALSE(plain->signature().time);
+    EXPECT_TRUE(shown->signature().time);
+    EXPECT_EQ(shown->preparation()->sequence_rows, 3);
+    for (const Phase phase : {Phase::train, Phase::validation}) {
+        const std::vector<Tensor> rows = plain->data(phase);
+        const std::vector<Tensor> steps = shown->data(phase);
+        EXPECT_EQ(steps[1], rows[1]) << "an answer for each row";
+        ASSERT_EQ(steps[0].shape, (Shape{rows[0].shape[0], 3, rows[0].shape[1]}));
+        const auto width = static_cast<std::size_t>(rows[0].shape[1]);
+        for (std::size_t i = 0; i < steps[0].elements.size(); ++i)
+            EXPECT_EQ(steps[0].elements[i], rows[0].elements[i / (3 * width) * width + i % width]);
+    }
+}
+
 TEST_F(Dataset, SourcesWithoutNamesGoByPosition) {
     const auto delay =
         testing::standard_task(R"({"type": "dataset", "source": {"type": "delay", "steps": 5}})");
