@@ -163,10 +163,6 @@ void print_one(const CommandContext& context, const EvaluateOptions& options,
     if (result.env_steps > 0) context.out << fmt::format("  {} steps\n", result.env_steps);
     if (options.metrics && valid) {
         const auto rows = evaluation.rows(setting.phase);
-        if (!rows)
-            throw ConfigError(fmt::format(
-                "--metrics is given (task {} has no rows with right answers) leave it out",
-                task.type()));
         context.out << metrics_text(evolve::truth_of(*rows), evaluation.answers(*rows).front());
     }
     if (options.profile) context.out << profile_text(backend);
@@ -188,6 +184,10 @@ int evaluate_command(const CommandContext& context, const EvaluateOptions& optio
     require_backend_for(settings, options.dump, options.profile);
     const auto backend = make_backend(settings);
     const NetworkEvaluation evaluation(*backend, setting, networks);
+    if (options.metrics && !evaluation.rows(setting.phase))
+        throw ConfigError(
+            fmt::format("--metrics is given (task {} has no rows with right answers) leave it out",
+                        setting.task->type()));
     if (networks.size() == 1 && options.ensemble.empty() && options.pairs == 0 && !options.json) {
         print_one(context, options, setting, evaluation, *backend, networks.front().name);
         return exit_done;
