@@ -27,7 +27,7 @@ gpu/kernels gpu/kernels/order gpu/kernels/index gpu/kernels/reduce gpu/kernels/m
 gpu/kernels/fused gpu/kernels/scan gpu gpu/absent
 """.split()
 EVOLVE = """
-evolve/genome evolve/variation evolve/variation/neat evolve/variation/hyperneat evolve/strategy evolve/tasks evolve/tasks/environments evolve/tasks/dataset
+evolve/analysis evolve/genome evolve/variation evolve/variation/graft evolve/variation/neat evolve/variation/hyperneat evolve/strategy evolve/tasks evolve/tasks/environments evolve/tasks/dataset
 evolve/tasks/table evolve/tasks/samples evolve/tasks/host evolve/tasks/external evolve/evaluation evolve/runs
 """.split()
 DISTRIBUTED = """

@@ -58,6 +58,18 @@ evolve::Genome CheckpointMembers::genome(const evolve::Member& member) const {
     return evolve::genome_of(*found->second);
 }
 
+distributed::NetworkFile CheckpointMembers::file(const evolve::Member& member) const {
+    distributed::NetworkFile file;
+    file.genome = genome(member);
+    file.identity_json = experiment.identity_json;
+    file.generation =
+        strategy->members_stay() ? member.birth / strategy->births() : checkpoint.generation - 1;
+    file.birth = member.birth;
+    file.fitness = member.fitness;
+    file.preparation = experiment.task->preparation();
+    return file;
+}
+
 CheckpointMembers read_checkpoint_members(const CommandContext& context, const std::string& path) {
     const Source source = source_of(path);
     const Schema schema(context.tasks, context.genomes);

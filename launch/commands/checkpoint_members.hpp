@@ -7,6 +7,7 @@
 
 #include "cambrian/distributed/coordinator/checkpoint.hpp"
 #include "cambrian/distributed/experiment.hpp"
+#include "cambrian/evolve/runs/network_file.hpp"
 #include "cambrian/evolve/strategy/strategy.hpp"
 #include "cambrian/launch/commands/commands.hpp"
 
@@ -23,6 +24,8 @@ struct CheckpointMembers {
 
     /// Throws InputError where the checkpoint lacks the genome of a member.
     [[nodiscard]] evolve::Genome genome(const evolve::Member& member) const;
+    /// What a file of it holds; a genotype where these develop.
+    [[nodiscard]] distributed::NetworkFile file(const evolve::Member& member) const;
 };
 
 /// Of a checkpoint, or of the newest one of the directory of a run. Throws InputError where there

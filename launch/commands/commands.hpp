@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "cambrian/evolve/analysis/ensemble.hpp"
 #include "cambrian/evolve/strategy/strategy.hpp"
 #include "cambrian/evolve/tasks/task.hpp"
 #include "cambrian/evolve/variation/genome_kind.hpp"
@@ -58,6 +59,18 @@ struct SweepOptions {
 [[nodiscard]] int status_command(const CommandContext& context, const std::string& directory,
                                  bool json);
 
+struct AdaptationOptions {
+    std::vector<std::string> runs;       ///< Directories, in the order of time.
+    std::vector<std::uint64_t> changes;  ///< First generations after a change, of a single run.
+    std::string measure = "best";        ///< A column of generations.csv.
+    double share = 0.95;                 ///< Of what was before: then it counts as recovered.
+    bool json = false;
+};
+/// `cambrian adaptation`: what changes of a task did to a run, or to one after the other, and how
+/// long recovery took.
+[[nodiscard]] int adaptation_command(const CommandContext& context,
+                                     const AdaptationOptions& options);
+
 struct IndividualsOptions {
     std::string directory;   ///< Of the run.
     std::string csv;         ///< A file; empty or "-": standard output.
@@ -96,14 +109,23 @@ struct ReportOptions {
 [[nodiscard]] int report_command(const CommandContext& context, const ReportOptions& options);
 
 struct EvaluateOptions {
-    std::string network;
-    std::string config;  ///< Empty: the identity that the file holds.
-    std::string phase;   ///< Empty: the last one that the task has.
+    /// Networks, checkpoints, or directories of runs, which stand for their newest checkpoint.
+    std::vector<std::string> networks;
+    std::uint64_t elite = 0;  ///< At most so many of each checkpoint; 0: all.
+    std::string config;       ///< Empty: the identity that the file holds.
+    std::string phase;        ///< Empty: the last one that the task has.
     std::int64_t episodes = 0;
+    bool metrics = false;  ///< Every metric, with tables of classes or deviations.
+    bool json = false;
+    std::string ensemble;         ///< One of evolve::ensemble_names; empty: none.
+    std::vector<double> weights;  ///< Of a weighted ensemble; empty: by what they reach.
+    std::uint64_t pairs = 0;      ///< How many complementary pairs are printed.
+    double coverage = 0.0;        ///< Their least coverage.
     bool profile = false;
     std::string dump;  ///< As in RunOptions.
     std::vector<std::string> overrides;
 };
+/// `cambrian evaluate`: one network, or several side by side on one task.
 [[nodiscard]] int evaluate_command(const CommandContext& context, const EvaluateOptions& options);
 
 struct QuantiseOptions {
@@ -119,11 +141,17 @@ struct QuantiseOptions {
 /// task is known the fitness and accuracy before and after; writes it with that format. Throws
 /// ConfigError for an unknown format, and where there is no task to calibrate on.
 [[nodiscard]] int quantise_command(const CommandContext& context, const QuantiseOptions& options);
+/// The ensemble of a name. Throws ConfigError where votes are to be taken of numbers.
+[[nodiscard]] evolve::Ensemble ensemble_of(const std::string& name, bool classes);
+/// Throws ConfigError unless each network has a weight, and they have a sum.
+void check_ensemble_weights(const std::vector<double>& weights, std::size_t networks);
 
 struct InferOptions {
-    std::string network;
-    std::string input;   ///< "-" is standard input.
-    std::string output;  ///< Empty: standard output.
+    std::vector<std::string> networks;
+    std::string ensemble;         ///< One of evolve::ensemble_names, of several networks.
+    std::vector<double> weights;  ///< Of a weighted one.
+    std::string input;            ///< "-" is standard input.
+    std::string output;           ///< Empty: standard output.
     bool raw = false;
     bool observe = false;  ///< Tells standard error what every slot gives.
     std::vector<std::string> overrides;
@@ -142,12 +170,20 @@ struct CompareOptions {
     std::vector<std::string> sources;
     std::string measure = "strict";  ///< One of compare_measures.
     std::string csv;  ///< File for the matrix of all pairs; "-" is standard output; empty: none.
-    std::uint64_t probes = 64;  ///< activation: sequences of normal numbers that networks see.
-    std::uint64_t seed = 1;
+    std::uint64_t probes = 64;      ///< activation: sequences of normal numbers that networks see.
+    std::uint64_t seed = 1;         ///< Of these, and of k-means.
+    std::uint64_t clusters = 0;     ///< k-means with so many; 0: none.
+    std::optional<double> group{};  ///< Groups within a distance.
+    std::uint64_t groups = 0;       ///< So many groups; 0: none.
+    std::string linkage = "average";  ///< One of evolve::linkage_names.
+    std::string tree;                 ///< One of tree_forms; empty: none.
 };
 /// What --measure may be.
-inline constexpr std::array<std::string_view, 3> compare_measures{"strict", "permutation",
-                                                                  "activation"};
+inline constexpr std::array<std::string_view, 4> compare_measures{"strict", "permutation",
+                                                                  "activation", "history"};
+/// What --tree may be.
+inline constexpr std::array<std::string_view, 2> tree_forms{"text", "newick"};
+/// `cambrian compare`: two networks layer by layer, or many pair by pair, in groups, as a tree.
 [[nodiscard]] int compare_command(const CommandContext& context, const CompareOptions& options);
 
 struct SpliceOptions {
@@ -161,7 +197,17 @@ struct SpliceOptions {
     std::vector<double> fitness;  ///< Of both, where the files do not say it or are wrong.
     bool report = false;
     std::string align{evolve::splice_align_names[0]};
+    // Of the modes graft and residual_graft.
+    std::optional<int> at;               ///< Slot of the first network; nothing: whole networks.
+    std::optional<int> from;             ///< Of the second; nothing: the same.
+    std::optional<std::string> combine;  ///< One of evolve::graft_combine_names.
+    std::optional<float> gain;           ///< Of residual_graft.
 };
+/// Modes of `cambrian splice` beside those of evolve::SpliceMode.
+inline constexpr std::string_view neat_mode = "neat";
+inline constexpr std::string_view graft_mode = "graft";
+inline constexpr std::string_view residual_graft_mode = "residual_graft";
+/// `cambrian splice`: a child of two networks, or one with the other, or a part of it, in it.
 [[nodiscard]] int splice_command(const CommandContext& context, const SpliceOptions& options);
 
 struct ConvertOptions {

@@ -8,11 +8,15 @@
 #include "cambrian/engine/io/container.hpp"
 #include "cambrian/engine/reference/reference.hpp"
 #include "cambrian/evolve/evaluation/activation_similarity.hpp"
+#include "cambrian/evolve/genome/distance.hpp"
 #include "cambrian/evolve/genome/dna.hpp"
 #include "cambrian/evolve/runs/exit_code.hpp"
 #include "cambrian/evolve/runs/network_file.hpp"
 #include "cambrian/launch/commands/checkpoint_members.hpp"
+#include "cambrian/launch/commands/grouping.hpp"
+#include "cambrian/launch/commands/network_sources.hpp"
 #include "cambrian/launch/commands/output_file.hpp"
+#include "cambrian/launch/convert/network_preparation.hpp"
 
 namespace cambrian::launch {
 namespace {
@@ -26,16 +30,6 @@ struct NamedGenome {
     std::string name;
     evolve::Genome genome;
 };
-
-bool is_checkpoint(const std::string& path) {
-    std::error_code error;
-    if (fs::is_directory(path, error)) return true;
-    try {
-        return decode_container(read_file(path), path, {}).kind == "checkpoint";
-    } catch (const InputError&) {
-        return false;  // who reads it as a network says what is wrong with it
-    }
-}
 
 std::vector<NamedGenome> read_genomes(const CommandContext& context,
                                       const std::vector<std::string>& sources) {
@@ -75,20 +69,12 @@ std::string end_text(const evolve::Genome& genome, int end) {
     return end == input_port ? "input" : slot_text(genome, end);
 }
 
-/// Name of a cell of a table: in quotes where it has a comma or a quote.
-std::string cell(const std::string& name) {
-    if (name.find_first_of(",\"\n") == std::string::npos) return name;
-    std::string text = "\"";
-    for (const char c : name) text += c == '"' ? std::string("\"\"") : std::string(1, c);
-    return text + '"';
-}
-
 std::string csv_text(const std::vector<NamedGenome>& all, const evolve::Gram& gram) {
     std::string text = "network";
-    for (const NamedGenome& each : all) text += "," + cell(each.name);
+    for (const NamedGenome& each : all) text += "," + csv_cell(each.name);
     text += "\n";
     for (std::size_t i = 0; i < all.size(); ++i) {
-        text += cell(all[i].name);
+        text += csv_cell(all[i].name);
         for (std::size_t j = 0; j < all.size(); ++j)
             text += fmt::format(",{:.9g}", gram[i * all.size() + j]);
         text += "\n";
@@ -146,43 +132,102 @@ void print_activations(std::ostream& out, Backend& backend, const evolve::Genome
     }
 }
 
+/// What is written of all pairs: similarities, or with `history` distances.
+struct Pairs {
+    evolve::Gram values;
+    bool distances = false;
+
+    [[nodiscard]] evolve::Distances as_distances(std::size_t count) const {
+        evolve::Distances result{count, values};
+        for (std::size_t i = 0; i < count * count; ++i)
+            if (!distances) result.values[i] = 1.0 - values[i];
+        return result;
+    }
+};
+
+Pairs pairs_of(const CompareOptions& options, std::span<const evolve::Genome* const> genomes,
+               Backend& backend, const evolve::Probe& probe) {
+    ThreadPool threads(available_processors());
+    if (options.measure == compare_measures[2])
+        return {evolve::activation_gram(backend, genomes, probe)};
+    if (options.measure == compare_measures[3]) {
+        Pairs pairs{evolve::gram_matrix(genomes.size(), threads,
+                                        [&](std::size_t i, std::size_t j) {
+                                            return evolve::distance(*genomes[i], *genomes[j]);
+                                        }),
+                    true};
+        for (std::size_t i = 0; i < genomes.size(); ++i) pairs.values[i * genomes.size() + i] = 0.0;
+        return pairs;
+    }
+    const auto mode = options.measure == compare_measures[1] ? evolve::DnaMode::permutation
+                                                             : evolve::DnaMode::strict;
+    return {evolve::gram_matrix(genomes, mode, threads)};
+}
+
+/// Tables go to a file, to standard output alone, or nowhere.
+/// @return whether there is something left to say.
+bool write_csv(const CommandContext& context, const CompareOptions& options,
+               const std::string& table) {
+    if (options.csv == "-") {
+        context.out << table;
+        return false;
+    }
+    if (options.csv.empty()) return true;
+    for (const std::string& source : options.sources) refuse_input_as_output(options.csv, {source});
+    write_output(options.csv, std::as_bytes(std::span(table)));
+    context.out << fmt::format("{}: ", options.csv);
+    return true;
+}
+
+void print_groups(const CommandContext& context, const CompareOptions& options,
+                  const evolve::Distances& distances, const std::vector<std::string>& names) {
+    if (options.clusters > 0 || options.group || options.groups > 0) {
+        const Grouping found = grouping(options, distances);
+        if (!write_csv(context, options, grouping_csv(found, names))) return;
+        context.out << grouping_text(found, distances, names);
+    } else if (!options.csv.empty()) {
+        throw ConfigError(
+            "--csv and --tree are given (a tree is no table) ask for --group, --groups or "
+            "--cluster, or leave one out");
+    }
+    if (!options.tree.empty()) context.out << dendrogram(options, distances, names);
+}
+
 }  // namespace
 
 int compare_command(const CommandContext& context, const CompareOptions& options) {
     const std::vector<NamedGenome> all = read_genomes(context, options.sources);
     const bool asked = options.measure == compare_measures[2];
     check_comparable(all, asked);
-    const auto mode = options.measure == compare_measures[1] ? evolve::DnaMode::permutation
-                                                             : evolve::DnaMode::strict;
     const auto backend = make_reference_backend(Precision::f64);
     const evolve::Probe probe =
         evolve::random_probe(all[0].genome.blueprint.input_features, probe_steps,
                              static_cast<std::int64_t>(options.probes), options.seed);
-    if (all.size() == 2 && options.csv.empty()) {
+    if (all.size() == 2 && options.csv.empty() && !asks_for_groups(options) &&
+        options.measure != compare_measures[3]) {
         if (asked)
             print_activations(context.out, *backend, all[0].genome, all[1].genome, probe);
         else
-            print_weights(context.out, all[0].genome, all[1].genome, mode);
+            print_weights(context.out, all[0].genome, all[1].genome,
+                          options.measure == compare_measures[1] ? evolve::DnaMode::permutation
+                                                                 : evolve::DnaMode::strict);
         return exit_done;
     }
     std::vector<const evolve::Genome*> genomes;
-    for (const NamedGenome& each : all) genomes.push_back(&each.genome);
-    ThreadPool threads(available_processors());
-    const evolve::Gram gram = asked ? evolve::activation_gram(*backend, genomes, probe)
-                                    : evolve::gram_matrix(genomes, mode, threads);
-    const std::string table = csv_text(all, gram);
-    if (options.csv == "-") {
-        context.out << table;
+    std::vector<std::string> names;
+    for (const NamedGenome& each : all) {
+        genomes.push_back(&each.genome);
+        names.push_back(each.name);
+    }
+    const Pairs pairs = pairs_of(options, genomes, *backend, probe);
+    if (asks_for_groups(options)) {
+        print_groups(context, options, pairs.as_distances(all.size()), names);
         return exit_done;
     }
-    if (!options.csv.empty()) {
-        for (const std::string& source : options.sources)
-            refuse_input_as_output(options.csv, {source});
-        write_output(options.csv, std::as_bytes(std::span(table)));
-        context.out << fmt::format("{}: ", options.csv);
-    }
-    context.out << fmt::format("{} networks, mean similarity of pairs {:.4f}\n", all.size(),
-                               mean_similarity(gram, all.size()));
+    if (write_csv(context, options, csv_text(all, pairs.values)))
+        context.out << fmt::format("{} networks, mean {} of pairs {:.4f}\n", all.size(),
+                                   pairs.distances ? "distance" : "similarity",
+                                   mean_similarity(pairs.values, all.size()));
     return exit_done;
 }
 

@@ -77,14 +77,7 @@ int extract_command(const CommandContext& context, const ExtractOptions& options
     const fs::path genotypes = folder / "genotypes";
     if (variation.develops()) made_folder(genotypes);
     for (const auto& [name, member] : extracts) {
-        distributed::NetworkFile file;
-        file.genome = source.genome(member);
-        file.identity_json = source.experiment.identity_json;
-        file.generation = source.strategy->members_stay() ? member.birth / source.strategy->births()
-                                                          : source.checkpoint.generation - 1;
-        file.birth = member.birth;
-        file.fitness = member.fitness;
-        file.preparation = source.experiment.task->preparation();
+        const distributed::NetworkFile file = source.file(member);
         const fs::path path = folder / name;
         distributed::write_networks(path, genotypes / name, file, variation);
         context.out << fmt::format("{}: fitness {:.6g}, birth {} made by {}, {} weights\n",

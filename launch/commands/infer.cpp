@@ -15,6 +15,7 @@
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/io/container.hpp"
 #include "cambrian/engine/network/observe/observer.hpp"
+#include "cambrian/evolve/evaluation/answers.hpp"
 #include "cambrian/evolve/evaluation/evaluator.hpp"
 #include "cambrian/evolve/runs/exit_code.hpp"
 #include "cambrian/evolve/runs/network_codes.hpp"
@@ -154,62 +155,161 @@ distributed::NetworkFile read_for_inference(const std::string& path) {
                : distributed::from_safetensors(content, std::nullopt, path);
 }
 
-}  // namespace
+/// A network with the rows as it reads them, and what it gives.
+struct Answering {
+    std::string name;
+    distributed::NetworkFile file;
+    evolve::Preparation preparation;
+    PreparedRows rows;
+    std::vector<float> outputs;  ///< [rows, outputs]
+};
 
-int infer_command(const CommandContext& context, const InferOptions& options) {
-    if (!options.output.empty())
-        refuse_input_as_output(options.output, {options.network, options.input});
-    const distributed::NetworkFile network = read_for_inference(options.network);
-    std::optional<SpooledInput> spooled;
-    if (options.input == "-") spooled.emplace();
-    const std::string& input = spooled ? spooled->path() : options.input;
-
+Answering answering(const CommandContext& context, const InferOptions& options,
+                    const std::string& path, const std::string& input, Backend& backend) {
+    Answering one{path, read_for_inference(path), {}, {}, {}};
     const auto [engine_keys, others] = split_overrides(options.overrides);
     if (options.raw && !others.empty())
         throw ConfigError("--set has no use with --raw (no task prepares the rows) leave it out");
-    const evolve::Preparation plain = evolve::plain_preparation(network.genome.blueprint);
-    const evolve::Preparation preparation =
-        options.raw ? plain : preparation_of(options.network, network, others, context.tasks);
-    if (!options.raw && !network.preparation && preparation == plain)
-        context.err << options.network
+    const evolve::Preparation plain = evolve::plain_preparation(one.file.genome.blueprint);
+    one.preparation = options.raw ? plain : preparation_of(path, one.file, others, context.tasks);
+    if (!options.raw && !one.file.preparation && one.preparation == plain)
+        context.err << path
                     << " does not say how its rows are prepared: columns are read by position, as "
                        "they are\n";
-    const PreparedRows rows = read_rows(input, preparation);
-
-    const auto backend = make_backend(device_settings(engine_section(engine_keys), RankPlace{}));
-    const std::int64_t steps = options.raw ? 1 : steps_of(network, preparation);
-    std::vector<Part> parts =
-        parts_of(Network(network.genome.blueprint), preparation, rows.table.rows);
-    std::vector<float> outputs;
+    one.rows = read_rows(input, one.preparation);
+    const std::int64_t steps = options.raw ? 1 : steps_of(one.file, one.preparation);
     if (steps > 1) {
         if (options.observe)
             throw ConfigError(
                 "--observe tells of rows, or of sequences (this network sees every row for some "
                 "steps) leave it out, or use --raw with each row as often as it is to be seen");
-        outputs = answers_to_shown(*backend, network.genome, rows.inputs, steps);
+        one.outputs = answers_to_shown(backend, one.file.genome, one.rows.inputs, steps);
         context.err << fmt::format("every row is shown for {} steps, the last of which answers\n",
                                    steps);
-        parts.clear();
-    } else {
-        context.err << prepared_notes(rows, parts, preparation);
+        return one;
     }
+    const std::vector<Part> parts =
+        parts_of(Network(one.file.genome.blueprint), one.preparation, one.rows.table.rows);
+    context.err << prepared_notes(one.rows, parts, one.preparation);
     // Beside the answers, which other programs may read from standard output.
     ConsoleObserver console([&](const std::string& line) { context.err << line << '\n'; });
     for (const Part& part : parts) {
-        const auto width = preparation.inputs.size();
-        const auto inputs = std::span(rows.inputs)
+        const auto width = one.preparation.inputs.size();
+        const auto inputs = std::span(one.rows.inputs)
                                 .subspan(static_cast<std::size_t>(part.first) * width,
                                          static_cast<std::size_t>(part.rows()) * width);
         const std::vector<float> answers =
-            evolve::infer(*backend, network.genome, inputs, part.batch, part.time);
-        outputs.insert(outputs.end(), answers.begin(), answers.end());
+            evolve::infer(backend, one.file.genome, inputs, part.batch, part.time);
+        one.outputs.insert(one.outputs.end(), answers.begin(), answers.end());
         if (!options.observe) continue;
         for (const Observation& observation :
-             evolve::observe(*backend, network.genome, inputs, part.batch, part.time))
+             evolve::observe(backend, one.file.genome, inputs, part.batch, part.time))
             console.observe(observation);
     }
+    return one;
+}
+
+/// Throws ConfigError for options of several networks that there are not, or the other way round.
+void check_members(const InferOptions& options) {
+    if (options.networks.size() > 1 && options.ensemble.empty())
+        throw ConfigError(fmt::format(
+            "there are {} networks (one table has the answers of one) say with --ensemble how they "
+            "answer together",
+            options.networks.size()));
+    if (options.ensemble == evolve::ensemble_names[1])
+        check_ensemble_weights(options.weights, options.networks.size());
+    else if (!options.weights.empty())
+        throw ConfigError(
+            "--weights are given (they belong to --ensemble weighted) add that, or leave them out");
+}
+
+/// Numbers in the units of the data, or probabilities of classes.
+evolve::Answers member_answers(const Answering& one) {
+    const auto width = one.preparation.outputs.size();
+    if (!one.preparation.classes.empty()) return evolve::class_answers(one.outputs, width);
+    evolve::Answers result;
+    for (std::int64_t row = 0; row < one.rows.table.rows; ++row) {
+        std::size_t current = one.preparation.inputs.size();
+        for (std::size_t i = 0; i < width; ++i) {
+            const evolve::PreparedOutput& output = one.preparation.outputs[i];
+            const float value = one.outputs[static_cast<std::size_t>(row) * width + i];
+            double answer = output.answer(double{value});
+            if (!output.current.empty()) answer += one.rows.table.at(row, current++);
+            result.values.push_back(answer);
+        }
+    }
+    return result;
+}
+
+/// A CSV table of what networks answer together: numbers, or p(class) of each class and the class.
+void write_together(std::ostream& out, const InferOptions& options,
+                    const std::vector<Answering>& members) {
+    const evolve::Preparation& first = members.front().preparation;
+    std::vector<evolve::Answers> answers;
+    for (const Answering& member : members) {
+        const evolve::Preparation& own = member.preparation;
+        const std::string why =
+            own.inputs.size() != first.inputs.size() || own.outputs.size() != first.outputs.size()
+                ? std::string("other numbers of inputs or outputs")
+                : evolve::other_meaning(first, own);
+        if (!why.empty())
+            throw ConfigError(
+                fmt::format("{} and {} cannot answer together ({}) use networks of "
+                            "one task",
+                            members.front().name, member.name, why));
+        answers.push_back(member_answers(member));
+    }
+    const bool classes = !first.classes.empty();
+    const std::size_t width = classes ? first.classes.size() : first.outputs.size();
+    std::vector<const evolve::Answers*> pointers;
+    for (const evolve::Answers& one : answers) pointers.push_back(&one);
+    const evolve::Answers together = evolve::ensemble_answers(
+        ensemble_of(options.ensemble, classes), classes, width, pointers, options.weights);
+    for (std::size_t i = 0; i < width; ++i) {
+        out << (i == 0 ? "" : ",");
+        if (classes)
+            out << fmt::format("p({})", first.classes[i]);
+        else
+            out << csv_cell(first.output_name(i));
+    }
+    out << (classes ? ",class\n" : "\n");
+    const std::size_t rows = together.values.size() / width;
+    for (std::size_t row = 0; row < rows; ++row) {
+        for (std::size_t i = 0; i < width; ++i)
+            out << (i == 0 ? "" : ",") << fmt::format("{:.9g}", together.values[row * width + i]);
+        if (classes) out << ',' << fmt::format("{}", first.classes[together.chosen[row]]);
+        out << '\n';
+    }
+}
+
+}  // namespace
+
+int infer_command(const CommandContext& context, const InferOptions& options) {
+    check_members(options);
+    for (const std::string& network : options.networks)
+        if (!options.output.empty())
+            refuse_input_as_output(options.output, {network, options.input});
+    // Before the rows: standard input is not waited for where a network cannot be read.
+    for (const std::string& network : options.networks)
+        static_cast<void>(read_for_inference(network));
+    std::optional<SpooledInput> spooled;
+    if (options.input == "-") spooled.emplace();
+    const std::string& input = spooled ? spooled->path() : options.input;
+    const auto backend = make_backend(
+        device_settings(engine_section(split_overrides(options.overrides).first), RankPlace{}));
+    std::vector<Answering> members;
+    for (const std::string& network : options.networks)
+        members.push_back(answering(context, options, network, input, *backend));
+
+    const auto write = [&](std::ostream& out) {
+        if (!options.ensemble.empty())
+            write_together(out, options, members);
+        else
+            write_answers(out, members.front().outputs, members.front().rows,
+                          members.front().preparation);
+    };
     if (options.output.empty()) {
-        write_answers(context.out, outputs, rows, preparation);
+        write(context.out);
         if (!context.out.flush())
             throw InputError(
                 "cannot write the answers (standard output refuses them) free space, or name a "
@@ -217,9 +317,9 @@ int infer_command(const CommandContext& context, const InferOptions& options) {
         return exit_done;
     }
     std::ostringstream text;
-    write_answers(text, outputs, rows, preparation);
+    write(text);
     write_output(options.output, std::as_bytes(std::span(text.view())));
-    context.out << fmt::format("{}: {} rows\n", options.output, rows.table.rows);
+    context.out << fmt::format("{}: {} rows\n", options.output, members.front().rows.table.rows);
     return exit_done;
 }
 

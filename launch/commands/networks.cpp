@@ -12,6 +12,7 @@
 #include "cambrian/evolve/genome/distance.hpp"
 #include "cambrian/evolve/runs/exit_code.hpp"
 #include "cambrian/evolve/runs/network_file.hpp"
+#include "cambrian/evolve/variation/graft/graft.hpp"
 #include "cambrian/evolve/variation/neat/neat_crossover.hpp"
 #include "cambrian/evolve/variation/splice.hpp"
 #include "cambrian/launch/commands/commands.hpp"
@@ -58,15 +59,13 @@ std::string origin_line(const distributed::NetworkFile& file) {
                        file.generation, trained ? "individual" : "birth", file.birth);
 }
 
-/// Not how weights of layers are mixed, but whose neuron or connection a gene is.
-constexpr std::string_view neat_mode = "neat";
-
 evolve::SpliceMode splice_mode(const std::string& text) {
     const auto& names = evolve::splice_mode_names;
     const auto found = std::ranges::find(names, text);
     if (found == names.end())
-        throw ConfigError(fmt::format("--mode is {} (allowed: {}, {}) choose one", text,
-                                      fmt::join(names, ", "), neat_mode));
+        throw ConfigError(fmt::format("--mode is {} (allowed: {}, {}, {}, {}) choose one", text,
+                                      fmt::join(names, ", "), neat_mode, graft_mode,
+                                      residual_graft_mode));
     return static_cast<evolve::SpliceMode>(found - names.begin());
 }
 
@@ -236,12 +235,63 @@ void print_splice(const CommandContext& context, const SpliceOptions& options, c
                                    100.0 * share, copy);
 }
 
+/// Options that only some modes read. Throws ConfigError where another mode is asked for.
+void check_graft_options(const SpliceOptions& options) {
+    const bool grafts = options.mode == graft_mode || options.mode == residual_graft_mode;
+    if (!grafts && (options.at || options.from || options.combine || options.gain))
+        throw ConfigError(
+            "--at, --from, --combine or --gain is given (only grafts read them) add --mode graft "
+            "or --mode residual_graft");
+    if (options.mode == residual_graft_mode && options.combine)
+        throw ConfigError("--combine is given (a residual graft adds) leave it out");
+    if (options.mode == graft_mode && options.gain)
+        throw ConfigError(
+            "--gain is given (it belongs to --mode residual_graft) leave it out, or choose that");
+    if (grafts && (!options.fitness.empty() || options.report ||
+                   options.align != evolve::splice_align_names[0]))
+        throw ConfigError(
+            "--fitness, --report or --align is given (a graft mixes no weights: the first network "
+            "stays as it is) leave them out");
+}
+
+/// The second network, or a layer of it, in the first.
+int graft_networks(const CommandContext& context, const SpliceOptions& options,
+                   const distributed::NetworkFile& first, const distributed::NetworkFile& second) {
+    evolve::GraftSettings settings;
+    settings.residual = options.mode == residual_graft_mode;
+    settings.gain = options.gain.value_or(settings.gain);
+    settings.at = options.at;
+    settings.from = options.from;
+    if (options.combine)
+        settings.combine = static_cast<evolve::GraftCombine>(
+            std::ranges::find(evolve::graft_combine_names, *options.combine) -
+            evolve::graft_combine_names.begin());
+    distributed::NetworkFile child;
+    std::string note;
+    // One layer alone may come from a network of any task.
+    child.preparation =
+        options.at ? first.preparation
+                   : child_preparation({options.first, first}, {options.second, second}, note);
+    child.genome = evolve::graft(first.genome, second.genome, settings);
+    write_output(options.output, distributed::encode(child));
+    context.out << fmt::format("{}: {} with {} of {}, {} weights\n", options.output, options.first,
+                               options.at
+                                   ? fmt::format("slot {}", options.from.value_or(*options.at))
+                                   : std::string("all"),
+                               options.second, child.genome.weights.size());
+    context.err << note;
+    return exit_done;
+}
+
 }  // namespace
 
 int splice_command(const CommandContext& context, const SpliceOptions& options) {
+    check_graft_options(options);
     refuse_input_as_output(options.output, {options.first, options.second});
     const distributed::NetworkFile first = distributed::read_network(options.first);
     const distributed::NetworkFile second = distributed::read_network(options.second);
+    if (options.mode == graft_mode || options.mode == residual_graft_mode)
+        return graft_networks(context, options, first, second);
     const Contest fitness = contest(options, first.fitness, second.fitness);
     const Couple couple =
         fitness.second > fitness.first

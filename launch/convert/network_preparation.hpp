@@ -52,6 +52,9 @@ struct PreparedRows {
 void write_answers(std::ostream& out, std::span<const float> outputs, const PreparedRows& rows,
                    const evolve::Preparation& preparation);
 
+/// A name as a cell of a CSV file: in quotes where it has a comma, a quote or a line end.
+[[nodiscard]] std::string csv_cell(const std::string& text);
+
 /// "a, b, c", at most as many names as a message should have, without control bytes.
 [[nodiscard]] std::string listed(std::span<const std::string> names);
 

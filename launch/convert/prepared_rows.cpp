@@ -59,15 +59,14 @@ std::vector<std::string> columns_by_position(const std::string& path,
     return header;
 }
 
-/// What a file must not be given as it is: a cell with a comma, a quote or a line end.
-std::string cell(const std::string& text) {
+}  // namespace
+
+std::string csv_cell(const std::string& text) {
     if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
     std::string quoted = "\"";
     for (const char letter : text) quoted += letter == '"' ? "\"\"" : std::string(1, letter);
     return quoted + '"';
 }
-
-}  // namespace
 
 PreparedRows read_rows(const std::string& path, const evolve::Preparation& preparation) {
     const std::vector<std::string> header = read_csv_header(path);
@@ -98,7 +97,7 @@ void write_answers(std::ostream& out, std::span<const float> outputs, const Prep
                    const evolve::Preparation& preparation) {
     const std::size_t width = preparation.outputs.size();
     for (std::size_t i = 0; i < width; ++i)
-        out << (i == 0 ? "" : ",") << cell(preparation.output_name(i));
+        out << (i == 0 ? "" : ",") << csv_cell(preparation.output_name(i));
     if (!preparation.classes.empty()) out << ",class";
     out << '\n';
     for (std::int64_t row = 0; row < rows.table.rows; ++row) {

@@ -43,6 +43,7 @@ class CommandLine {
         add_trials();
         add_sweep();
         add_status();
+        add_adaptation();
         add_individuals();
         add_lineage();
         add_extract();
@@ -238,6 +239,32 @@ class CommandLine {
         sub.add_flag("--json", status_json_, "Print JSON");
     }
 
+    void add_adaptation() {
+        CLI::App& sub = add(
+            "adaptation", "Say what changes of a task did to fitness, and how long recovery took",
+            "  cambrian adaptation runs/near runs/far      # far began with near's networks\n"
+            "  cambrian adaptation runs/mine-1 --change 50 --change 100 --share 0.9",
+            [this] { return adaptation_command(context_, adaptation_); });
+        sub.add_option("RUN_DIRECTORIES", adaptation_.runs,
+                       "A run, or several of which each begins with the networks of the one before "
+                       "(network.initial) on another task")
+            ->required();
+        sub.add_option("--change", adaptation_.changes,
+                       "First generation after a change, where the task of a single run changes by "
+                       "itself (repeatable)")
+            ->allow_extra_args(false)
+            ->type_name("GENERATION");
+        sub.add_option("--measure", adaptation_.measure, "Column of generations.csv")
+            ->capture_default_str()
+            ->check(CLI::IsMember({"best", "mean", "worst", "validated"}));
+        sub.add_option("--share", adaptation_.share,
+                       "Of what was before a change: then it counts as recovered; losses by its "
+                       "inverse")
+            ->capture_default_str()
+            ->check(CLI::Range(0.0, 1.0));
+        sub.add_flag("--json", adaptation_.json, "Print JSON");
+    }
+
     void add_individuals() {
         CLI::App& sub =
             add("individuals", "Print the individuals of a run as CSV (log.individuals)",
@@ -301,12 +328,46 @@ class CommandLine {
             ->type_name("FILE");
     }
 
+    static void add_ensemble(CLI::App& sub, std::string& ensemble, std::vector<double>& weights) {
+        const auto& names = evolve::ensemble_names;
+        sub.add_option("--ensemble", ensemble,
+                       "All networks answer together. majority: a vote each, the larger sum of "
+                       "probabilities decides between equals; weighted: votes by weights, or the "
+                       "weighted mean of numbers; mean: of probabilities or numbers")
+            ->check(CLI::IsMember(std::vector<std::string>(names.begin(), names.end())));
+        sub.add_option("--weights", weights, "Of --ensemble weighted, one for each network")
+            ->delimiter(',')
+            ->allow_extra_args(false)
+            ->type_name("W,W,..");
+    }
+
     void add_evaluate() {
-        CLI::App& sub = add("evaluate", "Evaluate a network on the task it was evolved for",
-                            "  cambrian evaluate runs/cart_pole-1/best.cmb --episodes 100\n"
-                            "  cambrian evaluate runs/coal-7/best.cmb --phase test",
-                            [this] { return evaluate_command(context_, evaluate_); });
-        sub.add_option("NETWORK", evaluate_.network, "The network, a .cmb file")->required();
+        CLI::App& sub =
+            add("evaluate",
+                "Evaluate a network on the task it was evolved for, or several side by side",
+                "  cambrian evaluate runs/cart_pole-1/best.cmb --episodes 100\n"
+                "  cambrian evaluate runs/coal-7/best.cmb --phase test --metrics\n"
+                "  cambrian evaluate a.cmb b.cmb c.cmb --ensemble weighted --pairs 3\n"
+                "  cambrian evaluate runs/digits-1 --elite 10 --pairs 5 --json",
+                [this] { return evaluate_command(context_, evaluate_); });
+        sub.add_option("NETWORKS", evaluate_.networks,
+                       "Networks (.cmb); checkpoints or directories of runs stand for the networks "
+                       "that may become parents")
+            ->required();
+        sub.add_option("--elite", evaluate_.elite,
+                       "How many of each checkpoint, the fittest first; without it all")
+            ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1000000}));
+        sub.add_flag("--metrics", evaluate_.metrics,
+                     "Of rows with right answers: mse, mae, r2, buckets of deviations; of classes "
+                     "accuracy, precision, recall, f1, log loss, Brier, confusion, calibration");
+        sub.add_flag("--json", evaluate_.json, "Print JSON, with every metric");
+        add_ensemble(sub, evaluate_.ensemble, evaluate_.weights);
+        sub.add_option("--pairs", evaluate_.pairs,
+                       "Print so many pairs of networks that are right on different rows")
+            ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1000000}));
+        sub.add_option("--coverage", evaluate_.coverage,
+                       "Of --pairs: the least share of rows that one of the two answers right")
+            ->check(CLI::Range(0.0, 1.0));
         sub.add_option("--episodes", evaluate_.episodes, "Episodes, where the task has episodes")
             ->check(CLI::Range(std::int64_t{1}, std::int64_t{1000000}));
         sub.add_option("--config", evaluate_.config, "Evaluate on the task of this config");
@@ -324,11 +385,15 @@ class CommandLine {
                 "Run a network on the rows of a CSV file; nothing else is needed: columns are "
                 "found by name, scaled and answered in the units of the data it learnt",
                 "  cambrian infer runs/xor-1/best.cmb --input rows.csv -o answers.csv\n"
+                "  cambrian infer a.cmb b.cmb c.cmb --ensemble mean --input rows.csv\n"
                 "  tail -n +1 rows.csv | cambrian infer best.cmb --input -",
                 [this] { return infer_command(context_, infer_); });
-        sub.add_option("NETWORK", infer_.network,
-                       "The network, a .cmb file, or a .safetensors that cambrian convert wrote")
+        sub.add_option(
+               "NETWORKS", infer_.networks,
+               "The network, a .cmb file, or a .safetensors that cambrian convert wrote; or "
+               "several that answer together")
             ->required();
+        add_ensemble(sub, infer_.ensemble, infer_.weights);
         sub.add_option("--input", infer_.input,
                        "CSV file with a header line, or - for standard input")
             ->required();
@@ -356,7 +421,10 @@ class CommandLine {
                             "  cambrian compare runs/xor-1/best.cmb runs/xor-2/best.cmb\n"
                             "  cambrian compare a.cmb b.cmb --measure permutation\n"
                             "  cambrian compare a.cmb b.cmb c.cmb --measure activation --csv -\n"
-                            "  cambrian compare runs/xor-1 --csv alike.csv",
+                            "  cambrian compare runs/xor-1 --csv alike.csv\n"
+                            "  cambrian compare runs/xor-1 --cluster 3 --csv clusters.csv\n"
+                            "  cambrian compare runs/xor-1 --group 0.3 --linkage complete\n"
+                            "  cambrian compare runs/xor-1 --measure history --tree newick",
                             [this] { return compare_command(context_, compare_); });
         sub.add_option("SOURCES", compare_.sources,
                        "Networks (.cmb), checkpoints, or directories of runs")
@@ -364,31 +432,86 @@ class CommandLine {
         sub.add_option(
                "--measure", compare_.measure,
                "strict: weight by weight; permutation: after the units of the later network "
-               "are brought into the best order; activation: by what layers give (CKA)")
+               "are brought into the best order; activation: by what layers give (CKA); history: "
+               "the compatibility distance of genes by their history")
             ->capture_default_str()
-            ->check(CLI::IsMember({"strict", "permutation", "activation"}));
+            ->check(CLI::IsMember({"strict", "permutation", "activation", "history"}));
         sub.add_option("--csv", compare_.csv,
                        "File for the similarities of all pairs, or - for standard output");
         sub.add_option("--probes", compare_.probes,
                        "activation: sequences of random numbers that networks are asked about")
             ->capture_default_str()
             ->check(CLI::Range(2, 4096));
-        sub.add_option("--seed", compare_.seed, "activation: key of these numbers")
+        sub.add_option("--seed", compare_.seed,
+                       "activation: key of these numbers; --cluster: of the first centres")
             ->capture_default_str();
+        add_grouping(sub);
+    }
+
+    /// Distances are 1 - similarity.
+    void add_grouping(CLI::App& sub) {
+        CLI::Option* clusters =
+            sub.add_option("--cluster", compare_.clusters,
+                           "So many clusters by k-means, a network being the point of its "
+                           "distances (1 - similarity) to all; --csv has a row for each network")
+                ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1000000}));
+        CLI::Option* within =
+            sub.add_option("--group", compare_.group,
+                           "Groups that are merged while they are at most so far from each other")
+                ->type_name("DISTANCE")
+                ->check(CLI::NonNegativeNumber)
+                ->excludes(clusters);
+        sub.add_option("--groups", compare_.groups, "So many groups, the nearest merged first")
+            ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1000000}))
+            ->excludes(clusters)
+            ->excludes(within);
+        sub.add_option("--linkage", compare_.linkage,
+                       "How far groups are from each other: by their nearest members (single), all "
+                       "(average) or farthest (complete)")
+            ->capture_default_str()
+            ->check(CLI::IsMember({"single", "average", "complete"}));
+        sub.add_option("--tree", compare_.tree, "Print the tree of all merges")
+            ->check(CLI::IsMember({"text", "newick"}));
+    }
+
+    void add_graft(CLI::App& sub) {
+        sub.add_option("--at", splice_.at,
+                       "Grafts: the slot of A that gets a layer of B; without it both networks as "
+                       "a whole, side by side")
+            ->type_name("SLOT")
+            ->check(CLI::NonNegativeNumber);
+        sub.add_option("--from", splice_.from, "Grafts: the slot of B; else that of --at")
+            ->type_name("SLOT")
+            ->check(CLI::NonNegativeNumber);
+        sub.add_option("--combine", splice_.combine,
+                       "graft: concat begins as A alone, average and filter as the mean; else "
+                       "average")
+            ->check(CLI::IsMember({"concat", "add", "average", "filter"}));
+        sub.add_option("--gain", splice_.gain,
+                       "residual_graft: how much of B is added; 0, the default: the child begins "
+                       "as A");
     }
 
     void add_splice() {
         CLI::App& sub = add("splice", "Make a child of two networks",
-                            "  cambrian splice a.cmb b.cmb -o child.cmb --mode blend --report",
+                            "  cambrian splice a.cmb b.cmb -o child.cmb --mode blend --report\n"
+                            "  cambrian splice a.cmb b.cmb -o both.cmb --mode graft --combine "
+                            "average\n"
+                            "  cambrian splice a.cmb b.cmb -o more.cmb --mode residual_graft --at "
+                            "1 --gain 0.1",
                             [this] { return splice_command(context_, splice_); });
         sub.add_option("A", splice_.first, "A network, a .cmb file")->required();
         sub.add_option("B", splice_.second, "Another one; the fitter one gives the structure")
             ->required();
         sub.add_option("-o,--output", splice_.output, "File for the child")->required();
         sub.add_option("--mode", splice_.mode,
-                       "How weights are mixed; neat: crossover of single neurons by their history")
+                       "How weights are mixed; neat: crossover of single neurons by their history; "
+                       "graft: A with all of B, or with a layer of it, beside its own; "
+                       "residual_graft: added to what is there")
             ->capture_default_str()
-            ->check(CLI::IsMember({"blend", "point", "uniform", "gene", "neuron", "neat"}));
+            ->check(CLI::IsMember({"blend", "point", "uniform", "gene", "neuron", "neat", "graft",
+                                   "residual_graft"}));
+        add_graft(sub);
         sub.add_option("--align", splice_.align,
                        "permutation: bring the units of the other parent into the fitter's order")
             ->capture_default_str()
@@ -599,6 +722,7 @@ class CommandLine {
     SweepOptions sweep_;
     std::string status_directory_;
     bool status_json_ = false;
+    AdaptationOptions adaptation_;
     IndividualsOptions individuals_;
     LineageOptions lineage_;
     ExtractOptions extract_;

@@ -8,6 +8,7 @@
 #include "cambrian/engine/train/source.hpp"
 #include "cambrian/engine/train/training_graphs.hpp"
 #include "cambrian/evolve/tasks/dataset/class_coverage.hpp"
+#include "cambrian/evolve/tasks/labelled_rows.hpp"
 #include "cambrian/evolve/tasks/task.hpp"
 
 namespace cambrian::evolve {
@@ -58,7 +59,7 @@ void show_for(std::int64_t steps, Samples& samples) {
     samples.inputs = std::move(shown);
 }
 
-class DatasetTask final : public Task {
+class DatasetTask final : public Task, public LabelledTask {
   public:
     DatasetTask(Learning learning, const DatasetSettings& settings, Preparation preparation,
                 std::vector<std::string> notes)
@@ -83,9 +84,7 @@ class DatasetTask final : public Task {
     }
 
     std::vector<Tensor> data(Phase phase) const override {
-        const Samples& samples = phase == Phase::train        ? learning_.data.train
-                                 : phase == Phase::validation ? learning_.data.validation
-                                                              : learning_.data.test;
+        const Samples& samples = part(phase);
         return {samples.inputs, samples.targets};
     }
 
@@ -116,8 +115,14 @@ class DatasetTask final : public Task {
     const Learning* learning() const override { return &learning_; }
     std::optional<Preparation> preparation() const override { return preparation_; }
     std::vector<std::string> notes() const override { return notes_; }
+    std::shared_ptr<const LabelledRows> labelled_rows(Phase phase) const override;
 
   private:
+    [[nodiscard]] const Samples& part(Phase phase) const {
+        return phase == Phase::train        ? learning_.data.train
+               : phase == Phase::validation ? learning_.data.validation
+                                            : learning_.data.test;
+    }
     [[nodiscard]] bool draws_rows(Phase phase) const {
         return phase == Phase::train && rows_drawn_ > 0;
     }
@@ -128,6 +133,38 @@ class DatasetTask final : public Task {
     Preparation preparation_;
     std::vector<std::string> notes_;
 };
+
+std::shared_ptr<const LabelledRows> DatasetTask::labelled_rows(Phase phase) const {
+    const Samples& samples = part(phase);
+    if (samples.rows() == 0) return nullptr;
+    auto rows = std::make_shared<LabelledRows>();
+    rows->inputs = samples.inputs;
+    rows->targets = samples.targets.elements;
+    const Loss& loss = learning_.loss;
+    const bool sequences = samples.inputs.shape.rank() == 3;
+    if (sequences && samples.targets.shape.rank() == (wants_classes(loss) ? 1 : 2))
+        rows->scored_steps = 1;
+    if (wants_classes(loss)) {
+        rows->meaning = OutputMeaning::class_scores;
+        rows->labels = preparation_.classes;
+        const std::int64_t ignored = std::get<CrossEntropy>(loss).ignore_index;
+        for (const double target : rows->targets)
+            rows->counted.push_back(target == static_cast<double>(ignored) ? 0 : 1);
+        return rows;
+    }
+    rows->labels = preparation_.classes;
+    if (has_accuracy(loss) && rows->labels.size() == 2) {
+        rows->meaning = OutputMeaning::class_score;
+        return rows;
+    }
+    if (has_accuracy(loss)) rows->meaning = OutputMeaning::probability;
+    for (const PreparedOutput& output : preparation_.outputs)
+        rows->outputs.push_back(output.scaling);
+    const std::size_t width = rows->outputs.size();
+    for (std::size_t i = 0; i < rows->targets.size(); ++i)
+        rows->targets[i] = preparation_.outputs[i % width].answer(rows->targets[i]);
+    return rows;
+}
 
 /// The labels of all classes.
 std::vector<double> classes_of(const SourceRows& rows) {

@@ -1,11 +1,12 @@
 #include "cambrian/engine/core/contract.hpp"
+#include "cambrian/evolve/tasks/labelled_rows.hpp"
 #include "cambrian/evolve/tasks/objectives.hpp"
 #include "cambrian/evolve/tasks/samples/samples.hpp"
 
 namespace cambrian::evolve {
 namespace {
 
-class BitsTask final : public Task {
+class BitsTask final : public Task, public LabelledTask {
   public:
     BitsTask(std::string type, SampleParts parts, double bonus)
         : type_(std::move(type)), parts_(std::move(parts)), bonus_(bonus) {
@@ -36,6 +37,7 @@ class BitsTask final : public Task {
     }
     Objective build(const ObjectiveContext& context, Phase phase) const override;
     const Learning* learning() const override { return learning_ ? &*learning_ : nullptr; }
+    std::shared_ptr<const LabelledRows> labelled_rows(Phase phase) const override;
 
   private:
     [[nodiscard]] bool sequences() const { return parts_.train.inputs.shape.rank() == 3; }
@@ -76,6 +78,24 @@ Objective BitsTask::build(const ObjectiveContext& context, Phase phase) const {
     Var fitness = highest(phase) - errors * (highest(phase) / static_cast<double>(elements));
     if (bonus_ > 0.0) fitness = fitness + cast(equal(count, all), ValueType::real) * bonus_;
     return {.fitness = fitness, .env_steps = {}, .per_sample = {}, .accuracy = accuracy};
+}
+
+/// One bit is a class of two, several are numbers.
+std::shared_ptr<const LabelledRows> BitsTask::labelled_rows(Phase phase) const {
+    const Samples& samples = parts_.of(phase);
+    if (samples.rows() == 0) return nullptr;
+    auto rows = std::make_shared<LabelledRows>();
+    rows->inputs = samples.inputs;
+    rows->targets = samples.targets.elements;
+    if (sequences()) rows->scored_steps = samples.targets.shape[1];
+    const auto width = static_cast<std::size_t>(samples.targets.shape[-1]);
+    if (width == 1) {
+        rows->meaning = OutputMeaning::bit;
+        rows->labels = {0.0, 1.0};
+    } else {
+        rows->outputs.resize(width);
+    }
+    return rows;
 }
 
 }  // namespace

@@ -148,6 +148,39 @@ Windows cover(std::span<const Series> series, std::int64_t length, std::int64_t 
     return windows;
 }
 
+LabelledRows table_labelled_rows(const TableData& data, const TableSettings& settings,
+                                 Phase phase) {
+    const auto& series = data.series(phase);
+    LabelledRows result;
+    result.inputs = input_rows(data, phase);
+    Tensor targets = goal_rows(data, settings, phase);
+    if (settings.mode == TableMode::classification) {
+        result.meaning = OutputMeaning::class_scores;
+        result.labels = data.classes;
+    } else {
+        result.outputs = data.outputs;
+        const std::size_t width = data.outputs.size();
+        for (std::size_t i = 0; i < targets.elements.size(); ++i)
+            targets.elements[i] += data.outputs[i % width].shift;
+    }
+    Tensor current(ValueType::real, targets.shape);
+    current.elements.clear();
+    if (settings.difference)
+        for (const Series& part : series)
+            current.elements.insert(current.elements.end(), part.current.begin(),
+                                    part.current.end());
+    if (const std::int64_t length = settings.sequence_length; length > 0) {
+        const Windows windows = cover(series, length, settings.warm_up);
+        result.inputs = rows_at(result.inputs, windows.rows, {windows.count, length});
+        targets = rows_at(targets, windows.rows, {windows.count, length});
+        if (settings.difference) current = rows_at(current, windows.rows, {windows.count, length});
+        result.counted.assign(windows.counted.begin(), windows.counted.end());
+    }
+    result.targets = std::move(targets.elements);
+    result.current = std::move(current.elements);
+    return result;
+}
+
 std::vector<std::int64_t> draw_windows(std::span<const Series> series, std::int64_t length,
                                        std::int64_t count, RandomStream& rng) {
     std::int64_t choices = 0;

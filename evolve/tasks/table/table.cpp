@@ -9,12 +9,13 @@
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/core/json/field_json.hpp"
+#include "cambrian/evolve/tasks/labelled_rows.hpp"
 #include "cambrian/evolve/tasks/objectives.hpp"
 
 namespace cambrian::evolve {
 namespace {
 
-class TableTask final : public Task {
+class TableTask final : public Task, public LabelledTask {
   public:
     explicit TableTask(TableSettings settings)
         : settings_(std::move(settings)), data_(load_table(settings_)) {
@@ -80,6 +81,11 @@ class TableTask final : public Task {
 
     std::optional<LossUnits> loss_units() const override {
         return table_loss_units(data_, settings_);
+    }
+
+    std::shared_ptr<const LabelledRows> labelled_rows(Phase phase) const override {
+        if (data_.series(phase).empty()) return nullptr;
+        return std::make_shared<LabelledRows>(table_labelled_rows(data_, settings_, phase));
     }
 
   private:

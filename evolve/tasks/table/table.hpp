@@ -12,6 +12,7 @@
 
 #include "cambrian/engine/io/csv.hpp"
 #include "cambrian/evolve/genome/preparation.hpp"
+#include "cambrian/evolve/tasks/labelled_rows.hpp"
 #include "cambrian/evolve/tasks/task.hpp"
 
 // The parts of the table task, in the order of their work: settings, data, samples, what is told
@@ -136,6 +137,11 @@ struct Windows {
 /// last row, uncounted.
 [[nodiscard]] Windows cover(std::span<const Series> series, std::int64_t length,
                             std::int64_t warm_up);
+
+/// All rows of a phase, each once, with answers in the units of the file; sequences are the windows
+/// of cover().
+[[nodiscard]] LabelledRows table_labelled_rows(const TableData& data, const TableSettings& settings,
+                                               Phase phase);
 
 /// Uniform draws with repetition among all windows that lie inside one series; → their rows,
 /// [count, length]. Every series has at least `length` rows.

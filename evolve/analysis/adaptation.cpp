@@ -1,0 +1,134 @@
+#include "cambrian/evolve/analysis/adaptation.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "cambrian/engine/core/error.hpp"
+
+namespace cambrian::evolve {
+namespace {
+
+constexpr double max_windows = 1e6;
+
+Adaptation adaptation(std::span<const Progress> progress, std::size_t first, std::size_t end,
+                      double share) {
+    const Progress& last = progress[first - 1];
+    Adaptation result{.step = progress[first].step,
+                      .before = last.value,
+                      .after = progress[first].value,
+                      .lowest = progress[first].value,
+                      .highest = progress[first].value,
+                      .goal = recovery_goal(last.value, share)};
+    for (const Progress& one : progress.subspan(first, end - first)) {
+        result.lowest = std::min(result.lowest, one.value);
+        result.highest = std::max(result.highest, one.value);
+        if (result.steps || !(one.value >= result.goal)) continue;
+        result.steps = one.step - last.step;
+        result.evaluations = one.evaluations - last.evaluations;
+    }
+    return result;
+}
+
+void check_time(double seconds, double window) {
+    if (!std::isfinite(seconds) || seconds < 0.0 || seconds / window >= max_windows)
+        throw ConfigError(fmt::format(
+            "a time is {} seconds (times go from 0 to a million windows of {} seconds) pass "
+            "another, or longer windows",
+            seconds, window));
+}
+
+}  // namespace
+
+double recovery_goal(double before, double share) {
+    return before >= 0.0 ? share * before : before / share;
+}
+
+std::vector<Adaptation> adaptations(std::span<const Progress> progress,
+                                    std::span<const std::uint64_t> changes, double share) {
+    if (!(share > 0.0 && share <= 1.0))
+        throw ConfigError(fmt::format(
+            "the share to recover is {} (it is above 0 and at most 1) choose another", share));
+    std::vector<std::size_t> first;
+    for (const std::uint64_t change : changes) {
+        const auto found = std::ranges::lower_bound(progress, change, {}, &Progress::step);
+        const auto index = static_cast<std::size_t>(found - progress.begin());
+        if (index == 0 || index == progress.size())
+            throw ConfigError(fmt::format(
+                "the task changes at step {} (nothing is known before it, or from it on) name a "
+                "step within what is known",
+                change));
+        if (!first.empty() && index <= first.back())
+            throw ConfigError(fmt::format(
+                "the task changes at step {} (changes ascend, with steps between them) sort them",
+                change));
+        first.push_back(index);
+    }
+    std::vector<Adaptation> result;
+    for (std::size_t i = 0; i < first.size(); ++i)
+        result.push_back(adaptation(progress, first[i],
+                                    i + 1 < first.size() ? first[i + 1] : progress.size(), share));
+    return result;
+}
+
+AdaptationTracker::AdaptationTracker(double window_seconds) : window_seconds_(window_seconds) {
+    if (!(window_seconds > 0.0) || !std::isfinite(window_seconds))
+        throw ConfigError(fmt::format(
+            "a window lasts {} seconds (a time above 0) choose a longer one", window_seconds));
+}
+
+void AdaptationTracker::record(double seconds, bool right) {
+    check_time(seconds, window_seconds_);
+    const auto index = static_cast<std::size_t>(seconds / window_seconds_);
+    if (index >= windows_.size()) windows_.resize(index + 1);
+    ++windows_[index].answers;
+    windows_[index].right += right ? 1U : 0U;
+}
+
+void AdaptationTracker::change(double seconds) {
+    check_time(seconds, window_seconds_);
+    if (!changes_.empty() && seconds <= changes_.back())
+        throw ConfigError(fmt::format(
+            "the task changes at {} seconds (it changed at {} before) tell changes in their order",
+            seconds, changes_.back()));
+    changes_.push_back(seconds);
+}
+
+double AdaptationTracker::Window::accuracy() const {
+    return answers == 0 ? 0.0 : static_cast<double>(right) / static_cast<double>(answers);
+}
+
+double AdaptationTracker::mean_accuracy() const {
+    double sum = 0.0;
+    double counted = 0.0;
+    for (const Window& window : windows_) {
+        if (window.answers == 0) continue;
+        sum += window.accuracy();
+        counted += 1.0;
+    }
+    return counted == 0.0 ? 0.0 : sum / counted;
+}
+
+double AdaptationTracker::answers_per_second(std::size_t window) const {
+    return window < windows_.size()
+               ? static_cast<double>(windows_[window].answers) / window_seconds_
+               : 0.0;
+}
+
+std::vector<Adaptation> AdaptationTracker::adaptations(double share) const {
+    std::vector<Progress> progress;
+    std::uint64_t answers = 0;
+    for (std::size_t i = 0; i < windows_.size(); ++i) {
+        answers += windows_[i].answers;
+        if (windows_[i].answers > 0)
+            progress.push_back(
+                {.step = i, .evaluations = answers, .value = windows_[i].accuracy()});
+    }
+    std::vector<std::uint64_t> first;
+    for (const double change : changes_)
+        first.push_back(static_cast<std::uint64_t>(std::ceil(change / window_seconds_)));
+    return evolve::adaptations(progress, first, share);
+}
+
+}  // namespace cambrian::evolve

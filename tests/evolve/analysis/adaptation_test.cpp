@@ -1,0 +1,91 @@
+#include "cambrian/evolve/analysis/adaptation.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "cambrian/engine/core/error.hpp"
+
+namespace cambrian::evolve {
+namespace {
+
+/// One step after the other from 0 on, each of 10 evaluations.
+std::vector<Progress> steps(const std::vector<double>& values) {
+    std::vector<Progress> progress;
+    for (std::size_t i = 0; i < values.size(); ++i)
+        progress.push_back({.step = i, .evaluations = 10 * (i + 1), .value = values[i]});
+    return progress;
+}
+
+TEST(Adaptations, TellWhatWasLostAndWhenItWasBack) {
+    const auto progress = steps({50, 100, 20, 10, 60, 96, 90, 30, 40});
+    const std::vector<std::uint64_t> changes{2, 7};
+    const std::vector<Adaptation> found = adaptations(progress, changes);
+    ASSERT_EQ(found.size(), 2U);
+    EXPECT_EQ(found[0].step, 2U);
+    EXPECT_EQ(found[0].before, 100.0);
+    EXPECT_EQ(found[0].after, 20.0);
+    EXPECT_EQ(found[0].lowest, 10.0);
+    EXPECT_EQ(found[0].highest, 96.0);
+    EXPECT_DOUBLE_EQ(found[0].goal, 95.0);
+    EXPECT_EQ(found[0].steps, 4U);  // From step 1 to step 5.
+    EXPECT_EQ(found[0].evaluations, 40U);
+    EXPECT_EQ(found[1].before, 90.0);
+    EXPECT_FALSE(found[1].steps);
+    EXPECT_EQ(found[1].highest, 40.0);
+    EXPECT_EQ(adaptations(progress, changes, 0.6)[0].steps, 3U);
+}
+
+TEST(Adaptations, ALossRecoversByASmallerOne) {
+    EXPECT_DOUBLE_EQ(recovery_goal(-0.095, 0.95), -0.1);
+    const std::vector<std::uint64_t> changes{1};
+    const auto found = adaptations(steps({-0.095, -1.0, -0.11, -0.099}), changes);
+    EXPECT_EQ(found[0].steps, 3U);
+    EXPECT_EQ(found[0].lowest, -1.0);
+}
+
+TEST(Adaptations, RefuseWhatTheyCannotTell) {
+    const auto progress = steps({1, 2, 3});
+    const auto refused = [&](const std::vector<std::uint64_t>& changes, double share) {
+        EXPECT_THROW(static_cast<void>(adaptations(progress, changes, share)), ConfigError);
+    };
+    refused({0}, 0.95);
+    refused({3}, 0.95);
+    refused({2, 1}, 0.95);
+    refused({1, 1}, 0.95);
+    refused({1}, 0.0);
+    refused({1}, 1.5);
+}
+
+TEST(AdaptationTracker, CountsWindowsAndRecovery) {
+    AdaptationTracker tracker(1.0);
+    // Ten answers a second for eight seconds; the task changes at 3 and is learned again at 5.
+    for (int i = 0; i < 80; ++i) tracker.record(0.05 + 0.1 * i, i < 30 || i >= 50 || i % 2 == 0);
+    tracker.change(3.0);
+    ASSERT_EQ(tracker.windows().size(), 8U);
+    EXPECT_EQ(tracker.windows()[3].right, 5U);
+    EXPECT_NEAR(tracker.mean_accuracy(), 7.0 / 8.0, 1e-15);
+    EXPECT_EQ(tracker.answers_per_second(2), 10.0);
+    const auto found = tracker.adaptations();
+    ASSERT_EQ(found.size(), 1U);
+    EXPECT_EQ(found[0].before, 1.0);
+    EXPECT_EQ(found[0].after, 0.5);
+    EXPECT_EQ(found[0].steps, 3U);  // Windows 3, 4 and 5.
+    EXPECT_EQ(found[0].evaluations, 30U);
+    EXPECT_THROW(tracker.record(-1.0, true), ConfigError);
+    EXPECT_THROW(tracker.record(1e9, true), ConfigError);
+    EXPECT_THROW(tracker.change(2.0), ConfigError);
+    EXPECT_THROW(AdaptationTracker(0.0), ConfigError);
+}
+
+TEST(AdaptationTracker, WindowsWithoutAnswersSayNothing) {
+    AdaptationTracker tracker(2.0);
+    EXPECT_EQ(tracker.mean_accuracy(), 0.0);
+    tracker.record(1.0, true);
+    tracker.record(9.0, false);
+    EXPECT_NEAR(tracker.mean_accuracy(), 0.5, 1e-15);
+    EXPECT_EQ(tracker.windows()[2].answers, 0U);
+    EXPECT_EQ(tracker.answers_per_second(77), 0.0);
+}
+
+}  // namespace
+}  // namespace cambrian::evolve

@@ -1,0 +1,369 @@
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "cambrian/evolve/runs/network_file.hpp"
+#include "cambrian/tests/launch/launch_support.hpp"
+
+namespace cambrian::launch {
+namespace evaluate_tests {
+
+using Json = nlohmann::json;
+using test::Result;
+using test::run;
+using test::TemporaryDirectory;
+using testing::HasSubstr;
+
+/// Three networks trained on classes 10, 20 and 30, or on numbers, from seeds of their own.
+class Evaluate : public testing::Test {
+  protected:
+    static constexpr int rows = 90;
+
+    Evaluate() {
+        std::string text = "p,q,label\n";
+        for (int i = 0; i < rows; ++i) {
+            const double p = std::round(8.0 + 8.0 * std::sin(1.7 * i));
+            const double q = std::round(8.0 + 8.0 * std::cos(2.9 * i));
+            text += fmt::format("{},{},{}\n", p, q, p > 10.0 ? 30 : q > 8.0 ? 20 : 10);
+        }
+        directory_.write("rows.csv", text);
+    }
+    static std::string classes(const std::string& more = "") {
+        return R"({"type": "dataset", "source": {"type": "csv", "files": ["rows.csv"],
+            "targets": ["label"], "classes": true, "scale": 0.0625},
+            "split": {"validation": 0.3, "test": 0.3}, "loss": {"type": "cross_entropy"})" +
+               more + "}";
+    }
+    std::vector<std::string> trained(const std::string& task, int count = 3,
+                                     const std::string& layers = "") const {
+        std::vector<std::string> files;
+        for (int seed = 1; seed <= count; ++seed) {
+            const std::string place = directory_.file(fmt::format("run-{}", seed));
+            const std::string config = directory_.write(
+                "train.json", fmt::format(R"({{"run": {{"directory": "{}", "seed": {}}}, "task": {},
+                "network": {{"layers": [{}{{"type": "dense"}}]}},
+                "training": {{"epochs": 3, "batch": 8, "learning_rate": 0.05}}}})",
+                                          place, seed, task, layers));
+            const Result result = run({"train", config});
+            EXPECT_EQ(result.code, 0) << result.err;
+            files.push_back(place + "/best.cmb");
+        }
+        return files;
+    }
+    static Json json_of(std::vector<std::string> arguments) {
+        arguments.insert(arguments.begin(), "evaluate");
+        arguments.emplace_back("--json");
+        const Result result = run(arguments);
+        EXPECT_EQ(result.code, 0) << result.err;
+        return Json::parse(result.out);
+    }
+    TemporaryDirectory directory_;
+};
+
+std::vector<std::string> with(std::vector<std::string> files,
+                              const std::vector<std::string>& more) {
+    files.insert(files.end(), more.begin(), more.end());
+    return files;
+}
+
+TEST_F(Evaluate, MetricsOfClassesAgreeWithTheTask) {
+    const auto files = trained(classes(), 1);
+    for (const char* phase : {"train", "validation", "test"}) {
+        const Json json = json_of({files[0], "--phase", phase});
+        const Json& network = json["networks"][0];
+        EXPECT_NEAR(network["metrics"]["log_loss"].get<double>(), -network["fitness"].get<double>(),
+                    1e-5);
+        const Result text = run({"evaluate", files[0], "--phase", phase, "--metrics"});
+        EXPECT_THAT(text.out,
+                    HasSubstr(fmt::format("accuracy {:.2f}%",
+                                          100.0 * network["metrics"]["accuracy"].get<double>())));
+        for (const char* word : {"  balanced_accuracy", "  confusion: a line for each class",
+                                 "  probability", "  log_loss"})
+            EXPECT_THAT(text.out, HasSubstr(word));
+        std::uint64_t sum = 0;
+        for (const Json& line : network["confusion"])
+            for (const Json& cell : line) sum += cell.get<std::uint64_t>();
+        EXPECT_EQ(sum, json["answers"].get<std::uint64_t>());
+        EXPECT_EQ(sum, std::string(phase) == "train" ? 36U : 27U);
+        EXPECT_EQ(network["classes"][1]["class"], 20);
+    }
+}
+
+TEST_F(Evaluate, ASingleScoreOfTwoClassesHasBoth) {
+    std::string text = "p,label\n";
+    for (int i = 0; i < 40; ++i)
+        text += fmt::format("{},{}\n", std::sin(1.7 * i), i % 3 == 0 ? 1 : 0);
+    directory_.write("two.csv", text);
+    const auto files = trained(
+        R"({"type": "dataset", "source": {"type": "csv", "files": ["two.csv"],
+        "targets": ["label"], "classes": true}, "loss": {"type": "bce_with_logits"}})",
+        1);
+    const Json network = json_of({files[0], "--phase", "train"})["networks"][0];
+    EXPECT_NEAR(network["metrics"]["log_loss"].get<double>(), -network["fitness"].get<double>(),
+                1e-5);
+    EXPECT_EQ(network["confusion"].size(), 2U);
+}
+
+TEST_F(Evaluate, MetricsOfATableAreInTheUnitsOfItsFile) {
+    // Windows that overlap, of which the first steps do not count, and changes as answers.
+    const std::string task = R"({"type": "table", "train": ["rows.csv"], "inputs": ["p", "q"],
+        "targets": ["p", "q"], "time_offset": 1, "difference": true, "sequence_length": 7,
+        "validation": {"tail_fraction": 0.3}})";
+    const auto files = trained(task, 1);
+    for (const char* phase : {"train", "validation"}) {
+        const Json json = json_of({files[0], "--phase", phase, "--set", "task.warm_up=2"});
+        const Json& network = json["networks"][0];
+        EXPECT_NEAR(network["metrics"]["mse"].get<double>(), -network["fitness"].get<double>(),
+                    1e-3);
+        EXPECT_LT(network["metrics"]["r2"].get<double>(), 1.0);
+        std::uint64_t counted = 0;
+        for (const Json& bucket : network["deviations"]["buckets"])
+            counted += bucket["count"].get<std::uint64_t>();
+        EXPECT_EQ(counted, 2 * json["answers"].get<std::uint64_t>());
+    }
+    // The answers are those of infer: R2 of the values, not of their changes.
+    const Json network =
+        json_of({files[0], "--phase", "train", "--set", "task.sequence_length=0"})["networks"][0];
+    const Result inferred = run({"infer", files[0], "--input", directory_.file("rows.csv")});
+    ASSERT_EQ(inferred.code, 0) << inferred.err;
+    EXPECT_THAT(run({"evaluate", files[0], "--phase", "train", "--metrics"}).out,
+                HasSubstr("  deviation "));
+    EXPECT_GT(network["metrics"]["mae"].get<double>(), 0.0);
+}
+
+TEST_F(Evaluate, BitsAreClasses) {
+    const std::string place = directory_.file("bits");
+    const std::string config = directory_.write(
+        "bits.json", R"({"run": {"directory": ")" + place +
+                         R"(", "stop": {"generations": 3}}, "population": {"size": 16},
+            "task": {"type": "multiplexer", "address_bits": 1},
+            "network": {"layers": [{"type": "dense", "out": 4, "activation": "tanh"},
+                                   {"type": "dense"}]}})");
+    ASSERT_EQ(run({"evolve", config, "--quiet"}).code, 0);
+    const Result text = run({"evaluate", place + "/best.cmb", "--metrics"});
+    ASSERT_EQ(text.code, 0) << text.err;
+    const Json json = json_of({place, "--elite", "4", "--pairs", "1", "--ensemble", "mean"});
+    EXPECT_EQ(json["answers"], 8);
+    // As the task itself counts them.
+    EXPECT_THAT(text.out, HasSubstr(fmt::format(
+                              "accuracy {:.2f}%",
+                              100.0 * json["networks"][0]["metrics"]["accuracy"].get<double>())));
+}
+
+TEST_F(Evaluate, ManyNetworksAreTheColumnsOfOneTable) {
+    const auto files = trained(classes());
+    const Json all = json_of(files);
+    ASSERT_EQ(all["networks"].size(), 3U);
+    for (std::size_t i = 0; i < 3; ++i)
+        EXPECT_EQ(all["networks"][i], json_of({files[i]})["networks"][0]) << i;
+    const Result table = run(with({"evaluate"}, files));
+    ASSERT_EQ(table.code, 0) << table.err;
+    EXPECT_THAT(table.out, HasSubstr("task dataset, test: 3 networks, 27 answers\n"));
+    for (const std::string& word :
+         {"  A   " + files[0], "  C   " + files[2], std::string("  brier"), std::string("*")})
+        EXPECT_THAT(table.out, HasSubstr(word));
+}
+
+TEST_F(Evaluate, AnEnsembleIsMeasuredBesideItsMembers) {
+    const auto files = trained(classes());
+    const Json mean = json_of(with(files, {"--ensemble", "mean"}));
+    const Json& metrics = mean["ensemble"]["metrics"];
+    // The mean of probabilities is no worse than the members are on average, for both are convex.
+    double members = 0.0;
+    for (const Json& network : mean["networks"])
+        members += network["metrics"]["brier"].get<double>() / 3.0;
+    EXPECT_LE(metrics["brier"].get<double>(), members + 1e-12);
+    // A weight of 1 beside zeros is that network alone.
+    const Json alone = json_of(with(files, {"--ensemble", "weighted", "--weights", "0,1,0"}));
+    EXPECT_EQ(alone["ensemble"]["metrics"]["accuracy"],
+              alone["networks"][1]["metrics"]["accuracy"]);
+    EXPECT_EQ(alone["ensemble"]["confusion"], alone["networks"][1]["confusion"]);
+    // Without weights they are what the networks reach on the validation part.
+    const Json measured = json_of(with(files, {"--ensemble", "weighted"}));
+    const Json validated = json_of(with(files, {"--phase", "validation"}));
+    EXPECT_EQ(measured["ensemble"]["name"], "weighted by accuracy of the validation rows");
+    for (std::size_t i = 0; i < 3; ++i)
+        EXPECT_EQ(measured["ensemble"]["weights"][i],
+                  validated["networks"][i]["metrics"]["accuracy"]);
+    EXPECT_THAT(run(with(with({"evaluate"}, files), {"--ensemble", "majority"})).out,
+                HasSubstr("ensemble: majority"));
+}
+
+TEST_F(Evaluate, PairsCoverWhatOneOfTheTwoAnswersRight) {
+    const auto files = trained(classes());
+    const Json json = json_of(with(files, {"--pairs", "2"}));
+    ASSERT_EQ(json["pairs"].size(), 2U);
+    EXPECT_GE(json["pairs"][0]["coverage"], json["pairs"][1]["coverage"]);
+    for (const Json& pair : json["pairs"]) {
+        const Json& a = json["networks"][pair["first"].get<std::size_t>()]["metrics"]["accuracy"];
+        const Json& b = json["networks"][pair["second"].get<std::size_t>()]["metrics"]["accuracy"];
+        EXPECT_NEAR(pair["coverage"].get<double>() + pair["overlap"].get<double>(),
+                    a.get<double>() + b.get<double>(), 1e-12);
+    }
+    EXPECT_EQ(json_of(with(files, {"--pairs", "9"}))["pairs"].size(), 3U);
+    const double least = json["pairs"][1]["coverage"].get<double>();
+    for (const Json& pair :
+         json_of(with(files, {"--pairs", "9", "--coverage", fmt::format("{}", least)}))["pairs"])
+        EXPECT_GE(pair["coverage"].get<double>(), least);
+}
+
+TEST_F(Evaluate, AnEnsembleAnswersRows) {
+    const auto files = trained(classes());
+    const std::string rows_csv = directory_.file("rows.csv");
+    const auto infer = [&](const std::vector<std::string>& more) {
+        return run(with(with({"infer"}, files), with({"--input", rows_csv}, more)));
+    };
+    const Result mean = infer({"--ensemble", "mean"});
+    ASSERT_EQ(mean.code, 0) << mean.err;
+    EXPECT_THAT(mean.out, testing::StartsWith("p(10),p(20),p(30),class\n"));
+    // A member that has all the weight answers as it does alone.
+    const Result one = run({"infer", files[2], "--input", rows_csv});
+    const Result weighted = infer({"--ensemble", "weighted", "--weights", "0,0,2"});
+    std::istringstream a(one.out);
+    std::istringstream b(weighted.out);
+    int lines = 0;
+    for (std::string x, y; std::getline(a, x) && std::getline(b, y); ++lines)
+        EXPECT_EQ(x.substr(x.rfind(',')), y.substr(y.rfind(',')));
+    EXPECT_EQ(lines, rows + 1);
+    const Result refused = infer({});
+    EXPECT_EQ(refused.code, 2);
+    EXPECT_THAT(refused.err, HasSubstr("there are 3 networks"));
+    const std::string raw = directory_.write("raw.csv", "p,q\n1,2\n");
+    EXPECT_THAT(
+        run({"infer", files[0], files[1], "--raw", "--ensemble", "majority", "--input", raw}).err,
+        HasSubstr("have no votes"));
+}
+
+TEST_F(Evaluate, WrongRequestsSayWhy) {
+    const auto files = trained(classes(), 2);
+    const auto refused = [&](const std::vector<std::string>& more, const std::string& why) {
+        const Result result = run(with(with({"evaluate"}, files), more));
+        EXPECT_EQ(result.code, 2) << result.out;
+        EXPECT_THAT(result.err, HasSubstr(why));
+    };
+    refused({"--ensemble", "weighted", "--weights", "1"}, "--weights has 1 (there are 2 networks)");
+    refused({"--ensemble", "weighted", "--weights", "1,-1"}, "--weights has -1");
+    refused({"--ensemble", "weighted", "--weights", "0,0"}, "add up to 0");
+    refused({"--weights", "1,1"}, "they belong to --ensemble weighted");
+    refused({"--ensemble", "loudest"}, "--ensemble");
+    const std::string config = test::write_xor(directory_);
+    ASSERT_EQ(run({"evolve", config, "--quiet"}).code, 0);
+    const std::string xor_run = directory_.file("run-xor");
+    const Result table = run({"evaluate", xor_run, "--elite", "2"});
+    EXPECT_EQ(table.code, 0) << table.err;
+    EXPECT_THAT(table.out, HasSubstr("task xor, train: 2 networks\n"));
+    for (const std::vector<std::string>& more :
+         {std::vector<std::string>{"--ensemble", "mean"}, {"--pairs", "1"}})
+        EXPECT_THAT(run(with({"evaluate", xor_run}, more)).err,
+                    HasSubstr("task xor has no rows with right answers"));
+    EXPECT_THAT(run({"evaluate", xor_run + "/best.cmb", "--metrics"}).err,
+                HasSubstr("--metrics is given"));
+    refused({xor_run + "/best.cmb"}, xor_run + "/best.cmb: ");
+}
+
+TEST_F(Evaluate, ElitesOfARunAnswerTogether) {
+    const std::string place = directory_.file("evolved");
+    const std::string config = directory_.write(
+        "evolve.json",
+        R"({"run": {"directory": ")" + place +
+            R"(", "stop": {"generations": 4}}, "population": {"size": 16}, "task": )" + classes() +
+            R"(, "network": {"layers": [{"type": "dense", "out": 4,
+            "activation": "tanh"}, {"type": "dense"}]}})");
+    ASSERT_EQ(run({"evolve", config, "--quiet"}).code, 0);
+    const Json json = json_of({place, "--elite", "3", "--ensemble", "majority", "--pairs", "1"});
+    ASSERT_EQ(json["networks"].size(), 3U);
+    ASSERT_EQ(run({"extract", place, "--elite", "1"}).code, 0);
+    EXPECT_EQ(json["networks"][0]["metrics"],
+              json_of({place + "/elites/elite-1.cmb"})["networks"][0]["metrics"]);
+    EXPECT_EQ(json["pairs"].size(), 1U);
+}
+
+TEST_F(Evaluate, PopulationsAreGroupedByTheirDistances) {
+    const std::string config = test::write_xor(directory_);
+    ASSERT_EQ(run({"evolve", config, "--quiet"}).code, 0);
+    const std::string place = directory_.file("run-xor");
+    for (const std::vector<std::string>& how :
+         {std::vector<std::string>{"--cluster", "2"},
+          {"--groups", "2"},
+          {"--groups", "2", "--linkage", "single", "--measure", "history"}}) {
+        const Result text = run(with({"compare", place}, how));
+        ASSERT_EQ(text.code, 0) << text.err;
+        EXPECT_THAT(text.out, testing::StartsWith("2 groups of "));
+        EXPECT_THAT(text.out, HasSubstr("silhouette"));
+        const Result csv = run(with({"compare", place, "--csv", "-"}, how));
+        EXPECT_THAT(csv.out, testing::StartsWith("network,group,silhouette\nbirth "));
+        EXPECT_THAT(csv.out, testing::Not(HasSubstr("groups of")));
+        EXPECT_EQ(csv.out, run(with({"compare", place, "--csv", "-"}, how)).out);
+    }
+    EXPECT_THAT(run({"compare", place, "--group", "2"}).out, testing::StartsWith("1 groups of "));
+    EXPECT_THAT(run({"compare", place, "--tree", "newick"}).out, testing::EndsWith(");\n"));
+    EXPECT_THAT(run({"compare", place, "--tree", "text"}).out, testing::StartsWith("+ "));
+    EXPECT_EQ(run({"compare", place, "--cluster", "999"}).code, 2);
+    EXPECT_EQ(run({"compare", place, "--cluster", "2", "--group", "1"}).code, 2);
+    EXPECT_EQ(run({"compare", place, "--tree", "text", "--csv", "-"}).code, 2);
+    const std::string best = place + "/best.cmb";
+    EXPECT_EQ(run({"compare", best, best, "--measure", "history"}).out,
+              "2 networks, mean distance of pairs 0.0000\n");
+}
+
+TEST_F(Evaluate, AdaptationIsToldFromRunToRun) {
+    const std::string config = test::write_xor(directory_);
+    const auto evolved = [&](const char* name, const std::vector<std::string>& more) {
+        const std::string place = directory_.file(name);
+        EXPECT_EQ(
+            run(with({"evolve", config, "--quiet", "--set", "run.directory=" + place}, more)).code,
+            0);
+        return place;
+    };
+    const std::string first = evolved("first", {});
+    const std::string second = evolved("second", {"--set", "run.seed=2"});
+    const Result told = run({"adaptation", first, second});
+    ASSERT_EQ(told.code, 0) << told.err;
+    EXPECT_THAT(told.out, testing::StartsWith("6 generations, best of each, recovery to 95 %\n"));
+    EXPECT_THAT(told.out, HasSubstr("  generation 3: "));
+    const Result json = run({"adaptation", first, "--change", "1", "--share", "0.01", "--json"});
+    ASSERT_EQ(json.code, 0) << json.err;
+    const Json found = Json::parse(json.out);
+    EXPECT_EQ(found[0]["generation"], 1);
+    EXPECT_EQ(found[0]["generations"], 1);
+    EXPECT_GT(found[0]["evaluations"], 0);
+    EXPECT_LE(found[0]["evaluations"], 12);
+    EXPECT_EQ(run({"adaptation", first}).code, 2);
+    EXPECT_EQ(run({"adaptation", first, "--change", "9"}).code, 2);
+    EXPECT_EQ(run({"adaptation", first, second, "--change", "1"}).code, 2);
+    EXPECT_EQ(run({"adaptation", directory_.file("nothing"), "--change", "1"}).code, 3);
+}
+
+TEST_F(Evaluate, GraftsAreNetworks) {
+    const char* hidden = R"({"type": "dense", "out": 4, "activation": "tanh"}, )";
+    const auto files = trained(classes(), 2, std::string(hidden) + hidden);
+    const std::string child = directory_.file("child.cmb");
+    const std::string config = directory_.file("train.json");
+    const auto judged = [&](const std::vector<std::string>& more) {
+        const Result made = run(with({"splice", files[0], files[1], "-o", child}, more));
+        EXPECT_EQ(made.code, 0) << made.err;
+        EXPECT_EQ(run({"infer", child, "--input", directory_.file("rows.csv")}).code, 0);
+        return json_of({child, "--config", config})["networks"][0]["fitness"].get<double>();
+    };
+    const double stock = json_of({files[0]})["networks"][0]["fitness"].get<double>();
+    EXPECT_NEAR(judged({"--mode", "residual_graft"}), stock, 1e-5);
+    EXPECT_NEAR(judged({"--mode", "residual_graft", "--at", "0", "--from", "1"}), stock, 1e-5);
+    EXPECT_NEAR(judged({"--mode", "graft", "--combine", "concat", "--at", "0"}), stock, 1e-5);
+    EXPECT_GT(std::abs(judged({"--mode", "graft"}) - stock), 1e-6);
+    const auto refused = [&](const std::vector<std::string>& more, const std::string& why) {
+        const Result result = run(with({"splice", files[0], files[1], "-o", child}, more));
+        EXPECT_EQ(result.code, 2);
+        EXPECT_THAT(result.err, HasSubstr(why));
+    };
+    refused({"--at", "0"}, "only grafts read them");
+    refused({"--mode", "residual_graft", "--combine", "add"}, "a residual graft adds");
+    refused({"--mode", "graft", "--gain", "1"}, "belongs to --mode residual_graft");
+    refused({"--mode", "graft", "--report"}, "a graft mixes no weights");
+    refused({"--mode", "graft", "--at", "3"}, "has no layer in slot 3");
+}
+
+}  // namespace evaluate_tests
+}  // namespace cambrian::launch
