@@ -120,7 +120,8 @@ LayerOperands OperandSplit::operands(const AnyLayer& layer, const Shape& row) {
     return {.parameters = take(rest_.parameters, layer.parameters().size()),
             .activations = take(rest_.activations, layer.activations().size()),
             .row = row,
-            .training = rest_.training};
+            .training = rest_.training,
+            .activation_set = rest_.activation_set};
 }
 
 std::span<const Var> OperandSplit::state(const AnyLayer& layer) {

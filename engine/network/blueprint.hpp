@@ -103,6 +103,10 @@ struct Blueprint {
 [[nodiscard]] Blueprint blueprint_from_json(const nlohmann::json& network,
                                             std::int64_t input_features,
                                             std::int64_t output_features, bool time = true);
+/// What a network section says of all layers that say nothing themselves: "init" and "init_scale".
+[[nodiscard]] ParameterRules network_rules(const nlohmann::json& network);
+/// Gives it to a layer that has weights and no rule of its own for how they start.
+void add_rules(AnyLayer& layer, const ParameterRules& rules);
 /// Of a config that no task completes: it has an "input", and a head whose width is written.
 [[nodiscard]] Blueprint blueprint_from_json(const nlohmann::json& network);
 /// What both read back to the same blueprint.

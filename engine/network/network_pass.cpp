@@ -29,6 +29,7 @@ class Pass {
           sequences_(sequences),
           input_(shape_rows(x, 1, network.shape_before(0))),
           is_mesh_(blueprint_.mode == NetworkMode::mesh),
+          activation_set_(network.activation_set()),
           carried_outputs_(network_check::carried_outputs(blueprint_)),
           carried_inputs_(network_check::carried_inputs(blueprint_)),
           inputs_(blueprint_.slots.size()),
@@ -148,7 +149,8 @@ class Pass {
         const LayerOperands own{.parameters = parameters,
                                 .activations = activations,
                                 .row = network_.shape_before(slot),
-                                .training = learns ? operands_.training : nullptr};
+                                .training = learns ? operands_.training : nullptr,
+                                .activation_set = activation_set_};
         if (sequences_) return any.sequence(input, own);
         const std::size_t states = any.state().size();
         StepResult step = any.step(input, layer_state_.subspan(new_state_.size(), states), own);
@@ -166,6 +168,7 @@ class Pass {
     bool sequences_ = false;
     Var input_;
     bool is_mesh_ = false;
+    ActivationSet activation_set_ = ActivationSet::any;
     bool is_clocked_ = false;  ///< The current slot.
     std::vector<int> carried_outputs_;
     std::vector<int> carried_inputs_;

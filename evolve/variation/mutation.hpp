@@ -49,6 +49,8 @@ struct MutationSettings {
     float weight_power_change = 0.0F;  ///< Above 0: each genome has a power of its own.
     /// Fields of new layers, by their types: those that differ from the type's defaults.
     std::vector<AnyLayer> layers{};
+    /// Of new layers that say nothing themselves: what the network section says.
+    ParameterRules rules{};
     std::vector<std::string> layer_types{"dense", "rms_norm", "residual"};
     std::vector<Activation> activations{Activation::relu,    Activation::silu,
                                         Activation::gelu,    Activation::tanh,

@@ -130,7 +130,8 @@ Founder started_from(const ResolvedConfig& config, std::vector<evolve::Genome> g
 
 Blueprint described_network(const Json& network, const evolve::TaskSignature& task) {
     nlohmann::json structure;
-    for (const char* key : {"layers", "grid", "links", "input", "mode", "build"})
+    for (const char* key :
+         {"layers", "grid", "links", "input", "mode", "build", "init", "init_scale"})
         if (network.contains(key)) structure[key] = nlohmann::json(network[key]);
     return blueprint_from_json(structure, task.observations, task.outputs, task.time);
 }

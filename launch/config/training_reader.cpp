@@ -184,6 +184,7 @@ distributed::TrainingJob make_training(const ResolvedConfig& config, const Schem
             job.initial->genomes.size()));
     job.notes = std::move(founder.notes);
     job.settings = settings_of(json, learning->loss);
+    static_cast<void>(decaying_ranges(Network(job.blueprint), job.settings.undecayed));
     if (job.keeps_weights()) job.settings.initial_weights = job.initial->genomes.front().weights;
     job.mixed = json.at("engine").at("mixed").get<bool>();
     job.watch = watch_of(json.at("training").at("observe"));

@@ -19,6 +19,9 @@ namespace cambrian {
 
 /// After the type of a layer whose members that came later are written, too, see Field::later().
 inline constexpr const char* later_mark = "+";
+/// After that, where a layer says something of its parameters: its ParameterRules follow the
+/// fields.
+inline constexpr const char* rules_mark = "*";
 
 /// Collects values into bytes through a cereal archive.
 class ArchiveWriter {
