@@ -14,7 +14,7 @@ engine/graph engine/graph/builders engine/graph/rules engine/graph/plan engine/g
 engine/graph/dump engine/backend
 engine/layers/support engine/layers/convolution engine/layers/normalisation engine/layers/recurrent engine/layers
 engine/io engine/network engine/network/archive engine/network/builders engine/network/bytecode engine/network/observe
-engine/reference
+engine/reference engine/check
 engine/cpu/execution engine/cpu/gemm engine/cpu/conv engine/cpu/kernels engine/cpu/fused engine/cpu/lanes
 engine/cpu/bytecode engine/cpu
 engine/train
