@@ -138,7 +138,7 @@ TEST(GradientCheck, KinksAreCountedAndNoErrors) {
                                   {"type": "dense", "bias": false}]})");
     std::vector<float> weights = fresh(network);
     std::fill(weights.begin(), weights.begin() + 16, 0.0F);
-    const CheckReport report = check_network(network, network, weights, {}, {});
+    const CheckReport report = check_network(network, network, weights, {}, {.batch = 1});
     EXPECT_TRUE(report.passed());
     EXPECT_EQ(tensor(report, "slot.0.bias").kinks, 4);
     EXPECT_EQ(tensor(report, "slot.0.weight").kinks, 12);
