@@ -187,6 +187,7 @@ constexpr std::array own_rows{
     special(Op::scan, make_scan),
     special(Op::interpret, make_interpret),
     special(Op::activate, make_activate),
+    special(Op::activate_any, make_activate),
     lowered(Op::matmul_epilogue),
     special(Op::fused, make_fused),
     special(Op::topk, make_topk),

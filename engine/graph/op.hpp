@@ -60,10 +60,52 @@ inline constexpr std::array<OpKind, op_count> op_kinds{
 }
 
 /// The activation functions a layer may use, in the order of their gene codes.
-enum class Activation : std::uint8_t { identity, relu, silu, gelu, tanh, sigmoid };
-inline constexpr std::array<std::string_view, 6> activation_names{"linear", "relu", "silu",
-                                                                  "gelu",   "tanh", "sigmoid"};
+enum class Activation : std::uint8_t {
+#define CAMBRIAN_ACTIVATION(name, ...) name,
+#include "cambrian/engine/graph/activation_table.inl"
+};
+/// One row of the table of activations; what its members say is told there.
+struct ActivationInfo {
+    std::string_view name;
+    bool rectifier = false;
+    bool keeps_zero = false;
+    std::string_view formula;
+};
+inline constexpr std::array activation_table{
+#define CAMBRIAN_ACTIVATION(name, ...) ActivationInfo{__VA_ARGS__},
+#include "cambrian/engine/graph/activation_table.inl"
+};
+inline constexpr std::array activation_names{
+#define CAMBRIAN_ACTIVATION(name, text, ...) std::string_view(text),
+#include "cambrian/engine/graph/activation_table.inl"
+};
 [[nodiscard]] std::string_view name(Activation activation);
+[[nodiscard]] constexpr const ActivationInfo& info_of(Activation activation) {
+    return activation_table[static_cast<std::size_t>(activation)];
+}
+
+/// Which activations a code may name where it is not known when a program is compiled. The first
+/// ones of the table are in every kernel; what runs networks with others is compiled apart, so that
+/// nobody pays for functions that are not used.
+enum class ActivationSet : std::uint8_t { common, any };
+inline constexpr std::size_t common_activations = 6;
+[[nodiscard]] constexpr std::size_t count_of(ActivationSet set) {
+    return set == ActivationSet::any ? activation_names.size() : common_activations;
+}
+[[nodiscard]] constexpr bool is_common(Activation activation) {
+    return static_cast<std::size_t>(activation) < common_activations;
+}
+/// The code itself, or that of the identity where it is outside a set.
+[[nodiscard]] constexpr std::int32_t known_code(std::int32_t code, ActivationSet set) {
+    return code >= 0 && static_cast<std::size_t>(code) < count_of(set) ? code : 0;
+}
+/// The op that applies activations by code, and back.
+[[nodiscard]] constexpr Op activation_op(ActivationSet set) {
+    return set == ActivationSet::any ? Op::activate_any : Op::activate;
+}
+[[nodiscard]] constexpr ActivationSet activation_set(Op op) {
+    return op == Op::activate_any ? ActivationSet::any : ActivationSet::common;
+}
 
 /// Attributes of one axis: reductions, argmax, concat, flip, take_along_axis.
 struct AxisAttribute {
@@ -207,6 +249,7 @@ struct AttentionAttribute {
 
 /// How a continuous state space becomes steps: zero-order hold, or Euler (the input weight is Δ B).
 enum class Discretization : std::uint8_t { zero_order_hold, euler };
+inline constexpr std::array<std::string_view, 2> discretization_names{"zoh", "euler"};
 /// Operands: u [.., L, D], raw Δ [.., L, D], log of −A [D, N], B [.., L, N], C [.., L, N], skip
 /// [D], state [.., D, N]. Results: y [.., L, D] and the state after the last step.
 struct SelectiveScanAttribute {
@@ -255,6 +298,7 @@ struct MatmulEpilogueAttribute {
     bool bias = false;
     bool activation = false;
     std::optional<ProductCodes> codes{};
+    ActivationSet set = ActivationSet::common;  ///< Of the codes.
     bool operator==(const MatmulEpilogueAttribute&) const = default;
 };
 
@@ -272,6 +316,7 @@ struct InterpretAttribute {
     std::int64_t weights = 0;  ///< Packed words of the largest network: about the work of a row.
     bool neurons = false;      ///< Whether a bytecode may have the op `neurons`,
     bool plastic = false;      ///< and neurons with plastic connections.
+    ActivationSet activations = ActivationSet::common;  ///< Of layers, see ActivationSet.
     bool operator==(const InterpretAttribute&) const = default;
 };
 

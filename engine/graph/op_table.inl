@@ -229,6 +229,13 @@ CAMBRIAN_ELEMENTWISE(activate, fused(lower_activate, primitive(2,
      .source = "silu: Elfwing et al., 2018; gelu: Hendrycks and Gimpel, 2016",
      .meaning = "linear x, relu max(x, 0), silu x sigmoid(x), gelu (0.5 x)(1 + tanh(sqrt(2/pi) "
                 "(x + 0.044715 ((x x) x)))), tanh, sigmoid by code 0 to 5; any other code is linear"})))
+CAMBRIAN_ELEMENTWISE(activate_any, fused(lower_activate_any, primitive(2,
+    {shape::activate, "the shape of x; the code is a scalar"},
+    {type::activate, "real and integer give real"}, through_lowering,
+    {.operands = "x, code", .results = "y",
+     .source = "relu6, hard_swish: Howard et al., 2019; mish: Misra, 2019; neat-python",
+     .meaning = "any activation of the table (`cambrian layers --activations`) by its code; any other "
+                "code is linear"})))
 CAMBRIAN_OP(matmul_epilogue, fused(lower_matmul_epilogue, primitive(any_arity,
     {shape::matmul_epilogue, "matmul's; bias [n], code a scalar"},
     {type::matmul_epilogue,

@@ -1,5 +1,6 @@
 #include "cambrian/engine/layers/any_layer.hpp"
 
+#include <algorithm>
 #include <array>
 #include <string>
 #include <type_traits>
@@ -38,7 +39,7 @@ constexpr bool holds_layers =
 
 /// Layers that hold others have what those have.
 template <class L>
-constexpr bool is_container =
+constexpr bool holds_others =
     std::is_same_v<L, Sequential> || std::is_same_v<L, Residual> || std::is_same_v<L, Parallel>;
 
 /// Calls f with every activation of a layer, depth first.
@@ -58,6 +59,10 @@ void each_activation(Any& layer, const F& f) {
                        std::remove_cvref_t<decltype(concrete)>::fields);
         },
         layer.variant());
+}
+
+AnyLayer example_of(const AnyLayer& layer) {
+    return std::visit([]<class L>(const L&) { return AnyLayer(L::example()); }, layer.variant());
 }
 
 template <class L>
@@ -92,7 +97,23 @@ Shape AnyLayer::output_shape(const Shape& input) const {
 }
 
 std::vector<ParameterSpec> AnyLayer::parameters() const {
-    return std::visit([](const auto& layer) { return layer.parameters(); }, layer_);
+    std::vector<ParameterSpec> all =
+        std::visit([](const auto& layer) { return layer.parameters(); }, layer_);
+    for (ParameterSpec& parameter : all) {
+        if (parameter.init == InitRule::standard) {
+            parameter.init = rules.init;
+            parameter.init_scale = rules.init_scale;
+        }
+        parameter.undecayed = parameter.undecayed || !rules.decay;
+    }
+    return all;
+}
+
+ActivationSet AnyLayer::activation_set() const {
+    bool common = true;
+    each_activation(*this,
+                    [&](Activation activation) { common = common && is_common(activation); });
+    return common ? ActivationSet::common : ActivationSet::any;
 }
 
 std::vector<Activation*> AnyLayer::activations() {
@@ -183,7 +204,7 @@ bool AnyLayer::prefers_sequences() const {
             if constexpr (requires { layer.prefers_sequence(); }) {
                 return layer.prefers_sequence();
             } else {
-                return !is_container<L> && requires(Var x, const LayerOperands& operands) {
+                return !holds_others<L> && requires(Var x, const LayerOperands& operands) {
                     layer.sequence(x, operands);
                 };
             }
@@ -215,6 +236,20 @@ bool AnyLayer::has_buffers() const {
 
 std::span<const std::string_view> layer_types() {
     return type_names;
+}
+
+bool takes_init(const AnyLayer& layer) {
+    const bool holds =
+        std::visit([]<class L>(const L&) { return holds_others<L>; }, layer.variant());
+    // A softmax has weights in some of its variants.
+    if (holds || std::holds_alternative<Softmax>(layer.variant())) return true;
+    const std::vector<ParameterSpec> all = example_of(layer).parameters();
+    return std::ranges::any_of(
+        all, [](const ParameterSpec& parameter) { return parameter.initial == Initial::weight; });
+}
+
+bool takes_rule(const AnyLayer& layer, std::string_view key) {
+    return takes_init(layer) || (key == "decay" && !example_of(layer).parameters().empty());
 }
 
 std::optional<AnyLayer> default_layer(std::string_view type) {

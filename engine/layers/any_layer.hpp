@@ -52,6 +52,9 @@ class AnyLayer {
     requires std::constructible_from<Variant, L> AnyLayer(L layer)
         : layer_(std::move(layer)) {}  // NOLINT: a layer is an AnyLayer
 
+    /// What is said of its parameters beside its own fields.
+    ParameterRules rules;
+
     [[nodiscard]] const Variant& variant() const { return layer_; }
     [[nodiscard]] Variant& variant() { return layer_; }
 
@@ -62,7 +65,10 @@ class AnyLayer {
     void infer_output(std::int64_t width);
     /// Of a row, after resolve.
     [[nodiscard]] Shape output_shape(const Shape& input) const;
+    /// With the rules: of inner layers where these say nothing themselves.
     [[nodiscard]] std::vector<ParameterSpec> parameters() const;
+    /// The smallest set that has all its activations.
+    [[nodiscard]] ActivationSet activation_set() const;
     /// Every activation gene, depth first; empty for layers without one.
     [[nodiscard]] std::vector<Activation*> activations();
     [[nodiscard]] std::vector<Activation> activations() const;
@@ -98,6 +104,11 @@ class AnyLayer {
 
 /// Names of all layer types, in the order of the list.
 [[nodiscard]] std::span<const std::string_view> layer_types();
+/// Whether layers of its type may have weights for which rules can say how they start.
+[[nodiscard]] bool takes_init(const AnyLayer& layer);
+/// Whether a key of ParameterRules means something for layers of its type: those that may have such
+/// parameters, and containers.
+[[nodiscard]] bool takes_rule(const AnyLayer& layer, std::string_view key);
 /// A layer of a type with nothing set, or nothing for an unknown type.
 [[nodiscard]] std::optional<AnyLayer> default_layer(std::string_view type);
 /// Text of an error about an unknown type: the known ones and the nearest.

@@ -121,7 +121,8 @@ LayerOperands OperandSplit::operands(const AnyLayer& layer, const Shape& row) {
             .activations = take(rest_.activations, layer.activations().size()),
             .row = row,
             .training = rest_.training,
-            .cache_rows = rest_.cache_rows};
+            .cache_rows = rest_.cache_rows,
+            .activation_set = rest_.activation_set};
 }
 
 std::span<const Var> OperandSplit::state(const AnyLayer& layer) {

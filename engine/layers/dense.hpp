@@ -58,7 +58,7 @@ struct Dense {
     [[nodiscard]] Var build(Var x, const LayerOperands& operands) const {
         Var y = project(as_vectors(x, in, operands.row), operands.parameters[0]);
         if (bias) y = y + operands.parameters[1];
-        return activate(y, operands.activations[0]);
+        return operands.activated(y);
     }
 
     bool operator==(const Dense&) const = default;

@@ -23,7 +23,7 @@ bool can_give_zeros(const AnyLayer& layer) {
             constexpr bool sums = std::is_same_v<L, Dense> || std::is_same_v<L, Conv1d> ||
                                   std::is_same_v<L, Conv2d> || std::is_same_v<L, Conv3d>;
             if constexpr (sums) {
-                return concrete.activation != Activation::sigmoid;
+                return info_of(concrete.activation).keeps_zero;
             } else {
                 return false;
             }
@@ -50,10 +50,11 @@ bool can_be_identity(const AnyLayer& layer) {
 std::vector<float> identity_parameters(const AnyLayer& layer) {
     CAMBRIAN_ASSERT(can_be_identity(layer));
     if (const auto* dense = std::get_if<Dense>(&layer.variant())) return unit_weights(*dense);
-    constexpr float middle = 0.5F;  // of what a weight is drawn from: 0
+    constexpr float middle = 0.5F;
     std::vector<float> weights;
     for (const ParameterSpec& parameter : layer.parameters()) {
-        const InitialRule rule = initial_rule(parameter);
+        const bool is_weight = parameter.initial == Initial::weight;
+        const InitialRule rule = is_weight ? InitialRule{} : initial_rule(parameter);
         for (std::int64_t i = 0; i < parameter.shape.elements(); ++i)
             weights.push_back(initial_value(rule, i, middle));
     }

@@ -69,6 +69,16 @@ struct FieldType<Activation> {
     static std::string allowed() { return listed(activation_names); }
 };
 template <>
+struct FieldType<Discretization> {
+    static constexpr std::string_view name = "discretization";
+    static std::string allowed() { return listed(discretization_names); }
+};
+template <>
+struct FieldType<InitRule> {
+    static constexpr std::string_view name = "rule";
+    static std::string allowed() { return listed(init_rule_names); }
+};
+template <>
 struct FieldType<std::vector<Neurons::Neuron>> {
     static constexpr std::string_view name = "list of neurons";
     static std::string allowed() {
@@ -126,7 +136,7 @@ std::string allowed(const Field<L, Value>& field) {
 /// What a field is initialised with; JSON of a layer leaves out those that came later.
 template <class L, class Value>
 std::string initial(const Field<L, Value>& field, const nlohmann::ordered_json& defaults) {
-    if constexpr (std::is_arithmetic_v<Value>) {
+    if constexpr (std::is_arithmetic_v<Value> || field_json::Choice<Value>) {
         if (field.is_later) {
             nlohmann::ordered_json json;
             field_json::write(json, L{}.*field.member);
@@ -148,6 +158,15 @@ std::vector<FieldDocumentation> field_documentation() {
                           .meaning = field.meaning});
     };
     std::apply([&](const auto&... field) { (add(field), ...); }, L::fields);
+    const auto add_rule = [&]<class Value>(const Field<ParameterRules, Value>& field) {
+        if (takes_rule(AnyLayer(L{}), field.name))
+            result.push_back({.name = field.name,
+                              .type = FieldType<Value>::name,
+                              .initial = initial(field, defaults),
+                              .allowed = FieldType<Value>::allowed(),
+                              .meaning = field.meaning});
+    };
+    std::apply([&](const auto&... field) { (add_rule(field), ...); }, ParameterRules::fields);
     return result;
 }
 

@@ -78,6 +78,15 @@ struct ValueReader {
     void operator()(OptionalLayer& layer, const json& source, std::string_view path, Range) const;
 };
 
+/// The type, and what of the rules a layer can use: those without weights have no keys for them.
+std::vector<std::string_view> keys_beside_fields(const AnyLayer& layer) {
+    std::vector<std::string_view> keys{"type"};
+    field_json::for_each_field<ParameterRules>([&](const auto& field) {
+        if (takes_rule(layer, field.name)) keys.push_back(field.name);
+    });
+    return keys;
+}
+
 AnyLayer read_layer(const json& source, std::string_view path, int depth) {
     if (depth > deepest_nesting)
         json_read::fail(path, "is nested too deeply",
@@ -90,12 +99,17 @@ AnyLayer read_layer(const json& source, std::string_view path, int depth) {
     std::optional<AnyLayer> layer = default_layer(type);
     if (!layer)
         throw ConfigError(json_read::member(path, "type") + ": " + unknown_layer_type(type));
-    static constexpr std::array<std::string_view, 1> others{"type"};
+    const std::vector<std::string_view> others = keys_beside_fields(*layer);
     std::visit(
         [&](auto& concrete) {
             field_json::read_fields(concrete, source, path, others, ValueReader{depth});
         },
         layer->variant());
+    field_json::for_each_field<ParameterRules>([&](const auto& field) {
+        if (const json* value = json_read::find(source, field.name))
+            field_json::read(layer->rules.*field.member, *value,
+                             json_read::member(path, field.name), field.range);
+    });
     if (const std::string_view fault = layer->fault(); !fault.empty())
         json_read::fail(path, "cannot be used", fault, "change that key");
     return *std::move(layer);
@@ -121,6 +135,7 @@ ordered_json to_json(const AnyLayer& any) {
     const auto write = [](ordered_json& target, const auto& value) { write_value(target, value); };
     std::visit([&](const auto& layer) { field_json::write_fields(result, layer, write); },
                any.variant());
+    field_json::write_fields(result, any.rules, write);
     return result;
 }
 
@@ -138,6 +153,15 @@ ordered_json layer_schema() {
                 field_json::describe_fields(variant["properties"], layer, describe);
             },
             default_layer(type)->variant());
+        ordered_json rules;
+        field_json::describe_fields(rules, ParameterRules{},
+                                    [](ordered_json& node, const auto& value, Range range) {
+                                        node["x-optional"] = true;
+                                        describe_value(node, value, range);
+                                    });
+        for (const std::string_view key : keys_beside_fields(*default_layer(type)))
+            if (rules.contains(std::string(key)))
+                variant["properties"][std::string(key)] = rules[std::string(key)];
     }
     return variants;
 }

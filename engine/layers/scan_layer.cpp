@@ -52,7 +52,10 @@ Var scan_layer(const AnyLayer& layer, Var x, const LayerOperands& operands) {
     Invariants invariants(body);
     const std::vector<Var> parameters = invariants.add(operands.parameters);
     const std::vector<Var> activations = invariants.add(operands.activations);
-    LayerOperands inner{.parameters = parameters, .activations = activations, .row = operands.row};
+    LayerOperands inner{.parameters = parameters,
+                        .activations = activations,
+                        .row = operands.row,
+                        .activation_set = operands.activation_set};
     std::optional<TrainingPass> training;
     if (operands.training != nullptr) {
         const Var key = invariants.add(operands.training->next_key());

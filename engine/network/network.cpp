@@ -132,6 +132,13 @@ Hash128 Network::structure_key() const {
     return StructureWords(StructureWords::Genes::apart).read(blueprint_);
 }
 
+ActivationSet Network::activation_set() const {
+    ActivationSet set = blueprint_.head.activation_set();
+    for (const std::optional<Slot>& slot : blueprint_.slots)
+        if (slot) set = std::max(set, slot->layer.activation_set());
+    return set;
+}
+
 std::vector<std::int32_t> Network::activation_codes() const {
     StructureWords words(StructureWords::Genes::apart);
     words.add(blueprint_);

@@ -51,6 +51,9 @@ class Network final : public ForwardModel {
     /// Networks with equal keys share a compiled graph: layer types, shapes, scalar fields and
     /// links, without weights, activations and enabled flags.
     [[nodiscard]] Hash128 structure_key() const;
+    /// The smallest set that has the activations of all its layers: networks whose sets differ have
+    /// different structure keys.
+    [[nodiscard]] ActivationSet activation_set() const;
     [[nodiscard]] std::int64_t input_features() const override { return blueprint_.input_features; }
     /// States of recurrent layers, of backward links and of the slots of a mesh, zero at the start
     /// of an episode or a sequence.

@@ -32,6 +32,7 @@ class Pass {
           sequences_(sequences),
           input_(shape_rows(x, 1, network.shape_before(0))),
           is_mesh_(blueprint_.mode == NetworkMode::mesh),
+          activation_set_(network.activation_set()),
           carried_outputs_(network_check::carried_outputs(blueprint_)),
           carried_inputs_(network_check::carried_inputs(blueprint_)),
           inputs_(blueprint_.slots.size()),
@@ -179,7 +180,8 @@ class Pass {
                                 .activations = activations,
                                 .row = network_.shape_before(slot),
                                 .training = learns ? operands_.training : nullptr,
-                                .cache_rows = operands_.cache_rows};
+                                .cache_rows = operands_.cache_rows,
+                                .activation_set = activation_set_};
         const Var rows = rounded(slot, any, input);
         if (sequences_) return any.sequence(rows, own);
         const std::size_t states = any.state().size();
@@ -198,6 +200,7 @@ class Pass {
     bool sequences_ = false;
     Var input_;
     bool is_mesh_ = false;
+    ActivationSet activation_set_ = ActivationSet::any;
     bool is_clocked_ = false;  ///< The current slot.
     std::vector<int> carried_outputs_;
     std::vector<int> carried_inputs_;

@@ -27,6 +27,7 @@ void StructureWords::add(std::string_view text) {
 template <class Value>
 void StructureWords::add_field(const Value& value) {
     if constexpr (std::is_same_v<Value, Activation>) {
+        if (!is_common(value)) activation_set_ = ActivationSet::any;
         if (genes_ == Genes::apart)
             activations_.push_back(static_cast<std::int32_t>(value));
         else
@@ -64,6 +65,11 @@ void StructureWords::add(const AnyLayer& layer) {
                        std::remove_cvref_t<decltype(concrete)>::fields);
         },
         layer.variant());
+    if (layer.rules.plain()) return;
+    // Said after the fields, by a mark that none of these begins with.
+    add(std::string_view("*"));
+    std::apply([&](const auto&... field) { (add_field(layer.rules.*field.member), ...); },
+               ParameterRules::fields);
 }
 
 void StructureWords::add_slot(const std::optional<Slot>& slot) {
@@ -93,6 +99,7 @@ void StructureWords::add(const LayerFormats& formats) {
 }
 
 void StructureWords::add(const Blueprint& blueprint) {
+    activation_set_ = ActivationSet::common;
     add(blueprint.input_features);
     add(blueprint.output_features);
     add(blueprint.input_shape.rank());
@@ -109,6 +116,8 @@ void StructureWords::add(const Blueprint& blueprint) {
         add(static_cast<std::uint64_t>(link.kind));
     }
     if (const LayerFormats head = hashed_part(blueprint.head_formats); !head.is_plain()) add(head);
+    // A program is compiled for one set of activations.
+    if (genes_ == Genes::apart) add(static_cast<std::uint64_t>(activation_set_));
 }
 
 Hash128 StructureWords::read(const Blueprint& blueprint) {

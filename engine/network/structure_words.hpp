@@ -54,6 +54,7 @@ class StructureWords {
 
     Genes genes_;
     bool later_ = false;  ///< Whether the layer at hand uses members that came later.
+    ActivationSet activation_set_ = ActivationSet::common;  ///< Of the blueprint at hand.
     std::vector<std::uint64_t> words_;
     std::vector<std::int32_t> activations_;
     std::vector<std::int32_t> enabled_;

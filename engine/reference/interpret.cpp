@@ -61,74 +61,66 @@ struct Arithmetic {
         const double bend = tanh(mul(constant(std::sqrt(2.0 / std::numbers::pi)), inner));
         return mul(mul(0.5, x), add(1.0, bend));
     }
-    [[nodiscard]] double activate(double x, std::int32_t code) const {
-        switch (static_cast<Activation>(code)) {
-            case Activation::identity:
-                return x;
-            case Activation::relu:
-                return x > 0.0 ? x : 0.0;
-            case Activation::silu:
-                return mul(x, sigmoid(x));
-            case Activation::gelu:
-                return gelu(x);
-            case Activation::tanh:
-                return tanh(x);
-            case Activation::sigmoid:
-                return sigmoid(x);
-        }
-        return x;
-    }
 };
 
-/// The activations of neurons, in the order of their codes.
-constexpr std::array<double (*)(const Arithmetic&, double), neuron_activation_names.size()>
-    neuron_activations{
-        [](const Arithmetic&, double x) { return x; },
-        [](const Arithmetic&, double x) { return x > 0.0 ? x : 0.0; },
-        [](const Arithmetic& m, double x) { return m.mul(x, m.sigmoid(x)); },
-        [](const Arithmetic& m, double x) { return m.gelu(x); },
-        [](const Arithmetic& m, double x) { return m.tanh(x); },
-        [](const Arithmetic& m, double x) { return m.sigmoid(x); },
-        [](const Arithmetic& m, double x) { return m.sigmoid(m.mul(m.constant(4.9), x)); },
-        [](const Arithmetic& m, double x) {
-            return m.function(
-                x, [](double v) { return std::sin(v); },
-                [](float v) { return elementary::sin(v); });
-        },
-        [](const Arithmetic& m, double x) {
-            return m.function(
-                x, [](double v) { return std::cos(v); },
-                [](float v) { return elementary::cos(v); });
-        },
-        [](const Arithmetic& m, double x) { return m.exp(-m.mul(x, x)); },
-        [](const Arithmetic&, double x) { return std::abs(x); },
-        [](const Arithmetic& m, double x) { return m.mul(x, x); },
-        [](const Arithmetic& m, double x) { return m.mul(m.mul(x, x), x); },
-        [](const Arithmetic& m, double x) {
-            return x > 0.0 ? x
-                           : m.function(
-                                 x, [](double v) { return std::expm1(v); },
-                                 [](float v) { return elementary::expm1(v); });
-        },
-        [](const Arithmetic& m, double x) { return x > 0.0 ? x : m.mul(m.constant(0.01), x); },
-        [](const Arithmetic& m, double x) {
-            const double power = m.exp(x < -x ? x : -x);
-            const double rest = m.function(
-                power, [](double v) { return std::log1p(v); },
-                [](float v) { return elementary::log1p(v); });
-            return m.add(0.0 > x ? 0.0 : x, rest);
-        },
-        [](const Arithmetic&, double x) {
-            const double above = x > -1.0 ? x : -1.0;
-            return above < 1.0 ? above : 1.0;
-        },
-        [](const Arithmetic& m, double x) {
-            const double height = m.add(1.0, -std::abs(x));
-            return height > 0.0 ? height : 0.0;
-        },
-        [](const Arithmetic&, double x) { return x > 0.0 ? 1.0 : (x < 0.0 ? -1.0 : 0.0); },
-        [](const Arithmetic&, double x) { return x > 0.0 ? 1.0 : 0.0; },
-    };
+double softplus(const Arithmetic& m, double x) {
+    const double power = m.exp(x < -x ? x : -x);
+    const double rest = m.function(
+        power, [](double v) { return std::log1p(v); },
+        [](float v) { return elementary::log1p(v); });
+    return m.add(0.0 > x ? 0.0 : x, rest);
+}
+double between(double x, double low, double high) {
+    const double above = x > low ? x : low;
+    return above < high ? above : high;
+}
+
+/// In the order of the codes.
+constexpr std::array<double (*)(const Arithmetic&, double), activation_names.size()> activations{
+    [](const Arithmetic&, double x) { return x; },
+    [](const Arithmetic&, double x) { return x > 0.0 ? x : 0.0; },
+    [](const Arithmetic& m, double x) { return m.mul(x, m.sigmoid(x)); },
+    [](const Arithmetic& m, double x) { return m.gelu(x); },
+    [](const Arithmetic& m, double x) { return m.tanh(x); },
+    [](const Arithmetic& m, double x) { return m.sigmoid(x); },
+    [](const Arithmetic& m, double x) { return m.sigmoid(m.mul(m.constant(4.9), x)); },
+    [](const Arithmetic& m, double x) {
+        return m.function(
+            x, [](double v) { return std::sin(v); }, [](float v) { return elementary::sin(v); });
+    },
+    [](const Arithmetic& m, double x) {
+        return m.function(
+            x, [](double v) { return std::cos(v); }, [](float v) { return elementary::cos(v); });
+    },
+    [](const Arithmetic& m, double x) { return m.exp(-m.mul(x, x)); },
+    [](const Arithmetic&, double x) { return std::abs(x); },
+    [](const Arithmetic& m, double x) { return m.mul(x, x); },
+    [](const Arithmetic& m, double x) { return m.mul(m.mul(x, x), x); },
+    [](const Arithmetic& m, double x) {
+        return x > 0.0 ? x
+                       : m.function(
+                             x, [](double v) { return std::expm1(v); },
+                             [](float v) { return elementary::expm1(v); });
+    },
+    [](const Arithmetic& m, double x) { return x > 0.0 ? x : m.mul(m.constant(0.01), x); },
+    softplus,
+    [](const Arithmetic&, double x) { return between(x, -1.0, 1.0); },
+    [](const Arithmetic& m, double x) {
+        const double height = m.add(1.0, -std::abs(x));
+        return height > 0.0 ? height : 0.0;
+    },
+    [](const Arithmetic&, double x) { return x > 0.0 ? 1.0 : (x < 0.0 ? -1.0 : 0.0); },
+    [](const Arithmetic&, double x) { return x > 0.0 ? 1.0 : 0.0; },
+    [](const Arithmetic&, double x) { return between(x, 0.0, 6.0); },
+    [](const Arithmetic& m, double x) {
+        return m.mul(m.constant(1.0 / 6.0), m.mul(x, between(m.add(x, 3.0), 0.0, 6.0)));
+    },
+    [](const Arithmetic& m, double x) { return m.mul(x, m.tanh(softplus(m, x))); },
+};
+
+double activate(const Arithmetic& m, double x, std::int32_t code) {
+    return activations[static_cast<std::size_t>(known_code(code, ActivationSet::any))](m, x);
+}
 
 template <class Join>
 double fold(std::span<const double> terms, Join join) {
@@ -210,7 +202,7 @@ class RowRun {
         for (std::int64_t i = 0; i < instruction.out; ++i) {
             const double total = dot(instruction, instruction.in + 1, i);
             const double bias = weight(instruction, instruction.in + 1, i, instruction.in);
-            at(instruction.result, i) = math_.activate(math_.add(total, bias), instruction.detail);
+            at(instruction.result, i) = activate(math_, math_.add(total, bias), instruction.detail);
         }
     }
     void rnn(const Instruction& instruction) {
@@ -354,8 +346,7 @@ class RowRun {
                 const auto how = static_cast<std::size_t>(neuron.aggregation);
                 value = math_.add(neuron_aggregations.at(how)(math_, terms), value);
             }
-            value =
-                neuron_activations.at(static_cast<std::size_t>(neuron.activation))(math_, value);
+            value = activate(math_, value, neuron.activation);
             if (table.continuous()) {
                 const double last = place(record[1]);
                 const double rate = math_.quotient(static_cast<double>(table.time_step()),
@@ -407,7 +398,8 @@ void interpret(const Call& call) {
     const BytecodeCapacity capacity{.words = static_cast<std::int64_t>(call.operand(0).size()),
                                     .weights = static_cast<std::int64_t>(call.operand(1).size()),
                                     .state = static_cast<std::int64_t>(states),
-                                    .memory = interpret.memory};
+                                    .memory = interpret.memory,
+                                    .activations = interpret.activations};
     const std::vector<std::int32_t> bytecode = words_of(call.operand(0));
     const auto checked = [&](const BytecodeInstruction* instruction) {
         const auto before = reinterpret_cast<const std::int32_t*>(instruction) - bytecode.data();

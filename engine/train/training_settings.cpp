@@ -48,6 +48,52 @@ void check(const TrainingSettings& settings) {
     (void)rate_factor(settings.schedule, 0.0, static_cast<double>(settings.epochs));
 }
 
+namespace {
+
+/// Whether a text is a pattern in which * stands for any text.
+bool fits(std::string_view pattern, std::string_view text) {
+    const std::size_t star = pattern.find('*');
+    if (star == std::string_view::npos) return pattern == text;
+    if (text.substr(0, star) != pattern.substr(0, star)) return false;
+    text.remove_prefix(star);
+    pattern.remove_prefix(star + 1);
+    for (std::size_t skipped = 0; skipped <= text.size(); ++skipped)
+        if (fits(pattern, text.substr(skipped))) return true;
+    return false;
+}
+
+}  // namespace
+
+bool names_parameter(std::string_view pattern, std::string_view name) {
+    for (std::size_t start = 0; start <= name.size();) {
+        if (fits(pattern, name.substr(start))) return true;
+        const std::size_t point = name.find('.', start);
+        if (point == std::string_view::npos) break;
+        start = point + 1;
+    }
+    return false;
+}
+
+std::vector<bool> decaying_ranges(const Network& network, std::span<const std::string> undecayed) {
+    std::vector<bool> decaying;
+    for (const WeightRange& range : network.weights()) decaying.push_back(range.parameter.decays());
+    for (const std::string& pattern : undecayed) {
+        bool found = false;
+        for (std::size_t i = 0; i < decaying.size(); ++i) {
+            if (!names_parameter(pattern, network.weight_name(i))) continue;
+            found = true;
+            decaying[i] = false;
+        }
+        if (!found)
+            throw ConfigError(
+                fmt::format("training.undecayed has \"{}\" (no parameter of the network is named "
+                            "so, the first is "
+                            "\"{}\") use names that 'cambrian inspect' lists, or parts of them",
+                            shortened(pattern), decaying.empty() ? "" : network.weight_name(0)));
+    }
+    return decaying;
+}
+
 std::vector<bool> frozen_ranges(const Network& network, std::span<const std::string> frozen) {
     const std::span<const WeightRange> ranges = network.weights();
     std::vector<bool> result(ranges.size(), false);

@@ -18,6 +18,7 @@ namespace cambrian {
 
 class ArchiveReader;
 class ArchiveWriter;
+class Network;
 
 struct EarlyStop {
     std::int64_t patience = 0;  ///< Epochs without a better loss before the end; 0: never.
@@ -80,6 +81,8 @@ struct TrainingSettings {
     TrainingMethod method = TrainingMethod::gradient;
     TargetSettings targets{};
     std::vector<std::string> frozen{};  ///< Parts whose weights stay, see frozen_ranges().
+    /// Names of parameters that weight decay leaves, beside those that say so themselves.
+    std::vector<std::string> undecayed{};
     std::uint64_t seed = 1;
     /// Individual i starts from the weights of stream first_individual + i of the seed.
     std::uint64_t first_individual = 0;
@@ -94,8 +97,17 @@ struct TrainingSettings {
         Field{"method", &TrainingSettings::method},
         Field{"targets", &TrainingSettings::targets},
         Field{"frozen", &TrainingSettings::frozen},
+        Field{"undecayed", &TrainingSettings::undecayed},
     };
 };
+/// Whether a pattern names a parameter: its whole name (Network::weight_name), or a part of it that
+/// follows a point and ends with it; * stands for any text. "weight" is each layer's, "slot.0.*"
+/// are all of a layer, "head.weight" is one.
+[[nodiscard]] bool names_parameter(std::string_view pattern, std::string_view name);
+/// Of each range of Network::weights(): whether weight decay pulls at it. ConfigError where a
+/// pattern names nothing.
+[[nodiscard]] std::vector<bool> decaying_ranges(const Network& network,
+                                                std::span<const std::string> undecayed);
 /// Throws ConfigError, naming keys of a config below "training".
 void check(const TrainingSettings& settings);
 

@@ -95,13 +95,15 @@ Var after_step(const Network& network, const std::vector<bool>& frozen, Var befo
 }
 
 /// Which weights decay, as `update` asks for it; nothing where all do, or none would.
-std::optional<Var> decaying(Graph& graph, const Network& network, const Optimizer& optimizer) {
-    const auto decays = [](const WeightRange& range) { return range.parameter.decays(); };
-    if (weight_decay(optimizer) == 0.0 || std::ranges::all_of(network.weights(), decays))
+std::optional<Var> decaying(Graph& graph, const Network& network,
+                            const TrainingSettings& settings) {
+    const std::vector<bool> decays = decaying_ranges(network, settings.undecayed);
+    if (weight_decay(settings.optimizer) == 0.0 || std::ranges::find(decays, false) == decays.end())
         return std::nullopt;
     std::vector<Var> parts;
-    for (const WeightRange& range : network.weights())
-        parts.push_back(broadcast(constant(graph, decays(range) ? 1.0 : 0.0), {range.count}));
+    for (std::size_t i = 0; i < decays.size(); ++i)
+        parts.push_back(
+            broadcast(constant(graph, decays[i] ? 1.0 : 0.0), {network.weights()[i].count}));
     return concat(parts, 0);
 }
 
@@ -250,7 +252,7 @@ Graph step(const Network& network, const TrainingSettings& settings, const Sampl
     const Var factor = rate_factor_of_batch(graph, batches);
     const StepScalars scalars{own_number(graph, "rate") * factor, taken + 1.0};
     const UpdatedParameter next = update(settings.optimizer, scalars, values, clipped.gradients[0],
-                                         moments, decaying(graph, network, settings.optimizer));
+                                         moments, decaying(graph, network, settings));
     const Var active = own(graph, "active", ValueType::boolean, {});
     Var finite = clipped.finite;
     if (lesson.inverse && lesson.inverse->gradient)

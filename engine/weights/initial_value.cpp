@@ -45,6 +45,14 @@ float time_step(const Element& element) {
     return elementary::log(elementary::expm1(step));
 }
 
+float normal(const Element& element) {
+    return elementary::normal_quantile(element.uniform) * element.rule.bound;
+}
+
+float constant(const Element& element) {
+    return element.rule.bound;
+}
+
 struct InitialRow {
     Initial initial{};
     bool random = false;
@@ -59,6 +67,8 @@ constexpr std::array rows{
     InitialRow{Initial::forget_gate, false, forget_gate, InitialPeriod::quarter},
     InitialRow{Initial::log_index, false, log_index, InitialPeriod::last_axis},
     InitialRow{Initial::time_step, true, time_step},
+    InitialRow{Initial::normal, true, normal},
+    InitialRow{Initial::constant, false, constant},
 };
 
 constexpr bool in_order() {

@@ -13,6 +13,8 @@ enum class Initial : std::uint8_t {
     forget_gate,  ///< Of four blocks the second is 1, the others 0.
     log_index,    ///< log 1, log 2, .. along the last axis.
     time_step,    ///< The inverse of softplus of a value log-uniform in [0.001, 0.1].
+    normal,       ///< Normal with a deviation of `bound`.
+    constant,     ///< `bound`.
     count_,
 };
 

@@ -31,7 +31,9 @@ Hash128 key_of(const BytecodeCapacity& capacity, std::int64_t pool) {
                                             capacity.weights,
                                             capacity.state,
                                             capacity.memory,
-                                            (capacity.neurons ? 1 : 0) + (capacity.plastic ? 2 : 0),
+                                            (capacity.neurons ? 1 : 0) +
+                                                (capacity.plastic ? 2 : 0) +
+                                                4 * static_cast<std::int64_t>(capacity.activations),
                                             pool};
     return hash128(std::as_bytes(std::span(words)));
 }

@@ -27,6 +27,23 @@ WeightPiece rest_of(const WeightPiece& piece, std::int64_t done) {
 
 }  // namespace
 
+/// A device makes elements one by one, so the plan brings values of the same draws.
+void ChildPlan::bring_whole(const ParameterSpec& parameter, std::span<WeightPiece> all) {
+    if (all.empty()) {
+        return;
+    }
+    std::vector<float> values(static_cast<std::size_t>(parameter.shape.elements()));
+    draws.fresh.fill_uniform(static_cast<std::uint64_t>(all.front().to), values);
+    initial_from_uniforms(parameter, values);
+    std::int64_t from = std::ssize(literals);
+    literals.insert(literals.end(), values.begin(), values.end());
+    for (WeightPiece& piece : all) {
+        piece.source = WeightSource::literal;
+        piece.from = from;
+        from += piece.count;
+    }
+}
+
 void ChildPlan::begin_empty(SharedStructure whole) {
     structure = std::move(whole);
     pieces.clear();
@@ -50,11 +67,16 @@ void ChildPlan::begin_fresh(SharedStructure founder, RandomField fresh) {
     begin(std::move(founder));
     draws.fresh = fresh;
     for (const GeneWeights& gene : structure->genes()) {
-        for_each_parameter(gene, [](const ParameterSpec&, std::span<WeightPiece> all) {
-            for (WeightPiece& piece : all) {
-                piece.source = WeightSource::initial;
-            }
-        });
+        for_each_parameter(gene,
+                           [this](const ParameterSpec& parameter, std::span<WeightPiece> all) {
+                               if (starts_whole(parameter)) {
+                                   bring_whole(parameter, all);
+                                   return;
+                               }
+                               for (WeightPiece& piece : all) {
+                                   piece.source = WeightSource::initial;
+                               }
+                           });
     }
 }
 

@@ -72,6 +72,7 @@ class ChildPlan {
     }
 
   private:
+    void bring_whole(const ParameterSpec& parameter, std::span<WeightPiece> all);
     void edit(const WeightEdit& edit);
     void edit_averages(const WeightEdit& edit, std::int64_t added);
     /// A piece of one element with what the piece that covers it has.

@@ -100,8 +100,12 @@ std::optional<DeeperLayer> unit_conv(std::int64_t channels, int axes, Activation
 }  // namespace
 
 std::optional<AnyLayer> widened(const AnyLayer& layer, std::int64_t units) {
-    return std::visit([units](const auto& concrete) { return grown(concrete, units).layer; },
-                      layer.variant());
+    std::optional<AnyLayer> wider = std::visit(
+        [units](const auto& concrete) { return grown(concrete, units).layer; }, layer.variant());
+    if (wider) {
+        wider->rules = layer.rules;
+    }
+    return wider;
 }
 
 std::string_view widening_fault(const AnyLayer& layer) {
@@ -130,7 +134,7 @@ std::optional<DeeperLayer> deeper(const AnyLayer& layer) {
     if (!deepening_fault(layer).empty()) {
         return std::nullopt;
     }
-    return std::visit(
+    std::optional<DeeperLayer> result = std::visit(
         []<class L>(const L& concrete) -> std::optional<DeeperLayer> {
             if constexpr (std::is_same_v<L, Dense>) {
                 return unit_dense(concrete);
@@ -145,6 +149,10 @@ std::optional<DeeperLayer> deeper(const AnyLayer& layer) {
             }
         },
         layer.variant());
+    if (result) {
+        result->layer.rules = layer.rules;
+    }
+    return result;
 }
 
 }  // namespace cambrian::evolve

@@ -52,6 +52,8 @@ struct MutationSettings {
     float dtype_rate = 0.0F;
     std::vector<Dtype> dtypes{Dtype::float32, Dtype::bfloat16, Dtype::float8_e4m3fn, Dtype::int8,
                               Dtype::int4,    Dtype::ternary,  Dtype::binary};
+    /// Of new layers that say nothing themselves: what the network section says.
+    ParameterRules rules{};
     std::vector<std::string> layer_types{"dense", "rms_norm", "residual"};
     std::vector<Activation> activations{Activation::relu,    Activation::silu,
                                         Activation::gelu,    Activation::tanh,

@@ -109,6 +109,7 @@ std::vector<AnyLayer> field_changes(const AnyLayer& layer, const Shape& row) {
         layer.variant());
     std::vector<AnyLayer> possible;
     for (AnyLayer& next : all) {
+        next.rules = layer.rules;
         // A width of 0 is filled with what it was.
         if (builds_on(next, row) && !(next == layer)) {
             possible.push_back(std::move(next));

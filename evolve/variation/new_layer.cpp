@@ -47,6 +47,9 @@ void set_given(AnyLayer& layer, const std::vector<AnyLayer>& all, OpenNumbers op
                 }
             },
             layer.variant());
+        if (given.type() == layer.type() && !given.rules.plain()) {
+            layer.rules = given.rules;
+        }
     }
     std::visit(
         [&](auto& own) {
@@ -99,21 +102,29 @@ std::array<Shape, 4> usual_rows() {
 
 std::optional<AnyLayer> new_layer(std::string_view type, const Shape& input, const Shape& output,
                                   const MutationSettings& settings) {
-    const std::optional<AnyLayer> layer = fitted_layer(type, input, output);
-    if (!layer || settings.layers.empty()) {
-        return layer;
+    std::optional<AnyLayer> layer = fitted_layer(type, input, output);
+    if (layer && !settings.layers.empty()) {
+        layer = with_given(*layer, input, output, settings.layers);
     }
-    return with_given(*layer, input, output, settings.layers);
+    if (layer) {
+        add_rules(*layer, settings.rules);
+    }
+    return layer;
 }
 
 std::optional<AnyLayer> new_identity(std::string_view type, const Shape& row,
                                      const MutationSettings& settings) {
-    const std::optional<AnyLayer> layer = identity_layer(type, row);
-    if (!layer || settings.layers.empty()) {
-        return layer;
+    std::optional<AnyLayer> layer = identity_layer(type, row);
+    if (layer && !settings.layers.empty()) {
+        layer = with_given(*layer, row, row, settings.layers);
+        if (layer && !can_be_identity(*layer)) {
+            return std::nullopt;
+        }
     }
-    std::optional<AnyLayer> own = with_given(*layer, row, row, settings.layers);
-    return own && can_be_identity(*own) ? own : std::nullopt;
+    if (layer) {
+        add_rules(*layer, settings.rules);
+    }
+    return layer;
 }
 
 void check_new_layers(const MutationSettings& settings) {

@@ -150,3 +150,39 @@ float op_activate(float x, int code) {
         default: return x;
     }
 }
+
+float activation_softplus(float x) {
+    float power = own_exp(op_min(x, op_neg(x)));
+    return op_add(op_max(0.0, x), own_log1p(power));
+}
+
+// Any activation by its code, in the order of engine/graph/activation_table.inl; any other code is
+// linear.
+float op_activate_any(float x, int code) {
+    switch (code) {
+        case 6: return own_sigmoid(op_mul(4.9, x));
+        case 7: return own_sin(x);
+        case 8: return own_cos(x);
+        case 9: return own_exp(op_neg(op_mul(x, x)));
+        case 10: return op_abs(x);
+        case 11: return op_mul(x, x);
+        case 12: return op_mul(op_mul(x, x), x);
+        case 13: {
+            float below = own_expm1(op_min(0.0, x));
+            return real_less(0.0, x) ? x : below;
+        }
+        case 14: return real_less(0.0, x) ? x : op_mul(0.01, x);
+        case 15: return activation_softplus(x);
+        case 16: return op_min(op_max(x, -1.0), 1.0);
+        case 17: return op_max(op_sub(1.0, op_abs(x)), 0.0);
+        case 18: return op_sign(x);
+        case 19: return real_less(0.0, x) ? 1.0 : 0.0;
+        case 20: return op_min(op_max(x, 0.0), 6.0);
+        case 21: {
+            float lifted = op_min(op_max(op_add(x, 3.0), 0.0), 6.0);
+            return op_mul(0.166666672, op_mul(x, lifted));
+        }
+        case 22: return op_mul(x, own_tanh(activation_softplus(x)));
+        default: return op_activate(x, code);
+    }
+}

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "cambrian/engine/check/gradient_check.hpp"
 #include "cambrian/evolve/analysis/ensemble.hpp"
 #include "cambrian/evolve/strategy/strategy.hpp"
 #include "cambrian/evolve/tasks/task.hpp"
@@ -251,9 +252,25 @@ struct TokenizeOptions {
 [[nodiscard]] int devices_command(const CommandContext& context, bool json);
 /// Prints every op of the graph: operands, shapes, types, gradient, formula, source.
 [[nodiscard]] int ops_command(const CommandContext& context, bool json);
-/// Prints a layer type, or all when it is empty: fields, shapes, parameters, formula, source.
+struct LayersOptions {
+    std::string type;  ///< Empty: all.
+    bool activations = false;
+    bool json = false;
+};
+/// Prints a layer type, or all: fields, shapes, parameters, formula, source; or the activations.
 /// Throws ConfigError that names the nearest types.
-[[nodiscard]] int layers_command(const CommandContext& context, const std::string& type, bool json);
+[[nodiscard]] int layers_command(const CommandContext& context, const LayersOptions& options);
+
+struct CheckOptions {
+    std::string network;  ///< A .cmb, or a config.
+    CheckSettings check;
+    bool all = false;  ///< Every element.
+    bool json = false;
+    std::vector<std::string> overrides;  ///< Of the section engine.
+};
+/// `cambrian check`: gradients against differences, steps against sequences, a backend against the
+/// reference. Returns exit_failed where a bound is passed.
+[[nodiscard]] int check_command(const CommandContext& context, const CheckOptions& options);
 /// Prints a key of a config, all of them when it is empty, or the whole schema with every default.
 [[nodiscard]] int explain_command(const CommandContext& context, const std::string& key, bool json);
 

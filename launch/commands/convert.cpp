@@ -17,8 +17,7 @@
 #include "cambrian/evolve/runs/network_tensors.hpp"
 #include "cambrian/launch/commands/commands.hpp"
 #include "cambrian/launch/commands/output_file.hpp"
-#include "cambrian/launch/config/network_reader.hpp"
-#include "cambrian/launch/config/training_reader.hpp"
+#include "cambrian/launch/convert/network_source.hpp"
 #include "cambrian/launch/convert/tensor_conversion.hpp"
 #include "cambrian/launch/show/structure_text.hpp"
 
@@ -27,48 +26,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using distributed::NetworkFile;
-
-/// A network that a config describes.
-struct NetworkSource {
-    Blueprint blueprint;
-    std::string identity_json;  ///< Of the config; empty when it names no task.
-    std::optional<evolve::Preparation> preparation;  ///< Of its task.
-};
-
-/// Reads a config of evolution or training, whose task tells the widths, or one with nothing but a
-/// network section that tells them itself (cambrian convert writes such). Throws ConfigError,
-/// ShapeError or InputError.
-NetworkSource network_source(const std::string& path, const evolve::TaskRegistry& tasks) {
-    const ConfigDocument document = read_config(path, {});
-    const Json& json = *document.json;
-    if (!json.contains("task")) {
-        if (!json.contains("network"))
-            throw ConfigError(fmt::format(
-                "{} describes no network (it has neither a task nor a network) name a config",
-                path));
-        try {
-            static constexpr std::array<std::string_view, 1> keys{"network"};
-            json_read::object(nlohmann::json(json), "", keys);
-            if (json["network"].contains("initial"))
-                throw ConfigError(
-                    "network.initial is set (it replaces the layers of a run, whose task it needs) "
-                    "convert that file itself");
-            return {blueprint_from_json(nlohmann::json(json["network"])), "", {}};
-        } catch (const ConfigError& error) {
-            throw ConfigError(fmt::format("{}: {}", path, error.what()));
-        } catch (const ShapeError& error) {
-            throw ShapeError(fmt::format("{}: {}", path, error.what()));
-        }
-    }
-    const Schema schema(tasks);
-    const ResolvedConfig config =
-        json.contains("training") ? resolve_training(document, schema) : resolve(document, schema);
-    const auto task = make_task(config, tasks);
-    Founder founder = make_founder(config, *task);
-    check_initial_fits(config, *task, founder.initial);
-    return {std::move(founder.blueprint), identity_text(schema, *config.written),
-            task->preparation()};
-}
 
 NetworkFile read_cmb(const CommandContext&, const ConvertOptions& options) {
     return distributed::read_network(options.input);

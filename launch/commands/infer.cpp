@@ -65,13 +65,6 @@ std::pair<std::vector<std::string>, std::vector<std::string>> split_overrides(
     return parts;
 }
 
-Json engine_section(const std::vector<std::string>& overrides) {
-    // A config has a task; this one is never made.
-    const ConfigDocument document =
-        document_from(Json{{"task", {{"type", "xor"}}}}, "--set", fs::current_path(), overrides);
-    return resolve(document, Schema()).effective->at("engine");
-}
-
 /// Rows that a network reads in one go: sequences of `time` rows, or single rows without time.
 struct Part {
     std::int64_t first = 0;

@@ -10,6 +10,7 @@
 #include "cambrian/engine/layers/support/width.hpp"
 #include "cambrian/evolve/runs/exit_code.hpp"
 #include "cambrian/launch/commands/commands.hpp"
+#include "cambrian/launch/commands/registry.hpp"
 #include "cambrian/launch/json.hpp"
 
 namespace cambrian::launch {
@@ -110,20 +111,53 @@ std::string text_of(const LayerDocumentation& layer) {
            lines("source", std::string(layer.about.source));
 }
 
+int activations_command(const CommandContext& context, bool json) {
+    if (json) {
+        context.out << activations_json().dump(2) << '\n';
+        return exit_done;
+    }
+    for (std::size_t code = 0; code < activation_table.size(); ++code)
+        context.out << fmt::format("  {:>2}  {:<14} {}\n", code, activation_table[code].name,
+                                   activation_table[code].formula);
+    return exit_done;
+}
+
 }  // namespace
 
-int layers_command(const CommandContext& context, const std::string& type, bool json) {
+Json layers_json() {
     Json list = Json::array();
-    for (const std::string_view name : layer_types()) {
-        if (!type.empty() && type != name) continue;
-        const LayerDocumentation layer = documentation(*default_layer(name));
-        if (json)
-            list.push_back(json_of(layer));
-        else
-            context.out << text_of(layer);
+    for (const std::string_view name : layer_types())
+        list.push_back(json_of(documentation(*default_layer(name))));
+    return list;
+}
+
+Json activations_json() {
+    Json list = Json::array();
+    for (std::size_t code = 0; code < activation_table.size(); ++code) {
+        const ActivationInfo& info = activation_table[code];
+        list.push_back({{"name", info.name},
+                        {"code", code},
+                        {"formula", info.formula},
+                        {"rectifier", info.rectifier},
+                        {"keeps_zero", info.keeps_zero},
+                        {"common", code < common_activations}});
     }
+    return list;
+}
+
+int layers_command(const CommandContext& context, const LayersOptions& options) {
+    if (options.activations) return activations_command(context, options.json);
+    const std::string& type = options.type;
     if (!type.empty() && !default_layer(type)) throw ConfigError(unknown_layer_type(type));
-    if (json) context.out << (type.empty() ? list : list.front()).dump(2) << '\n';
+    if (options.json) {
+        const Json found =
+            type.empty() ? layers_json() : json_of(documentation(*default_layer(type)));
+        context.out << found.dump(2) << '\n';
+        return exit_done;
+    }
+    for (const std::string_view name : layer_types())
+        if (type.empty() || type == name)
+            context.out << text_of(documentation(*default_layer(name)));
     return exit_done;
 }
 

@@ -6,6 +6,7 @@
 #include "cambrian/engine/graph/op.hpp"
 #include "cambrian/evolve/runs/exit_code.hpp"
 #include "cambrian/launch/commands/commands.hpp"
+#include "cambrian/launch/commands/registry.hpp"
 #include "cambrian/launch/show/function_table.hpp"
 
 namespace cambrian::launch {
@@ -45,23 +46,34 @@ Lines lines_of(const FunctionRow& function) {
             {"source", std::string(function.source)}};
 }
 
+std::vector<Lines> all_lines() {
+    std::vector<Lines> all;
+    for (const OpInfo& op : op_table()) all.push_back(lines_of(op));
+    for (const FunctionRow& function : function_table()) all.push_back(lines_of(function));
+    return all;
+}
+
 }  // namespace
 
+Json ops_json() {
+    Json list = Json::array();
+    for (const Lines& lines : all_lines()) {
+        Json object;
+        for (const auto& [title, text] : lines) object[title] = text;
+        list.push_back(std::move(object));
+    }
+    return list;
+}
+
 int ops_command(const CommandContext& context, bool json) {
-    nlohmann::ordered_json list = nlohmann::ordered_json::array();
-    const auto tell = [&](const Lines& lines) {
-        nlohmann::ordered_json object;
-        for (const auto& [title, text] : lines) {
-            object[title] = text;
-            if (json) continue;
+    if (json) {
+        context.out << ops_json().dump(2) << '\n';
+        return exit_done;
+    }
+    for (const Lines& lines : all_lines())
+        for (const auto& [title, text] : lines)
             context.out << (title == "name" ? fmt::format("{}\n", text)
                                             : fmt::format("  {:<11}  {}\n", title, text));
-        }
-        list.push_back(std::move(object));
-    };
-    for (const OpInfo& op : op_table()) tell(lines_of(op));
-    for (const FunctionRow& function : function_table()) tell(lines_of(function));
-    if (json) context.out << list.dump(2) << '\n';
     return exit_done;
 }
 

@@ -284,6 +284,13 @@ std::shared_ptr<const evolve::Task> make_task(const ResolvedConfig& config,
     });
 }
 
+Json engine_section(std::span<const std::string> overrides) {
+    // A config has a task; this one is never made.
+    const ConfigDocument document =
+        document_from(Json{{"task", {{"type", "xor"}}}}, "--set", fs::current_path(), overrides);
+    return resolve(document, Schema()).effective->at("engine");
+}
+
 distributed::Experiment make_experiment(const ResolvedConfig& config, const Schema& schema,
                                         const evolve::TaskRegistry& tasks,
                                         const evolve::StrategyRegistry& strategies,
@@ -318,6 +325,7 @@ distributed::Experiment make_experiment(const ResolvedConfig& config, const Sche
         section<evolve::MutationSettings>(json, "mutation", {"layer_insert_rate", "layers"});
     experiment.variation.mutation.layers =
         new_layers(json.at("mutation").at("layers"), "mutation.layers");
+    experiment.variation.mutation.rules = network_rules(nlohmann::json(json.at("network")));
     settle_insertion(config, experiment);
     experiment.notes.insert(experiment.notes.end(), founder.notes.begin(), founder.notes.end());
     if (const auto& initial = experiment.variation.initial;

@@ -32,6 +32,9 @@ struct ResolvedConfig {
 [[nodiscard]] std::shared_ptr<const evolve::Task> make_task(const ResolvedConfig& config,
                                                             const evolve::TaskRegistry& tasks);
 
+/// The section engine that the command line gives to a command without a config.
+[[nodiscard]] Json engine_section(std::span<const std::string> overrides);
+
 struct Founder;
 /// What an experiment is made for; only evolution changes networks.
 enum class Purpose : std::uint8_t { evolve, evaluate };

@@ -133,7 +133,8 @@ Founder started_from(const ResolvedConfig& config, std::vector<evolve::Genome> g
 Blueprint described_network(const Json& network, const evolve::TaskSignature& task) {
     nlohmann::json structure;
     for (const char* key :
-         {"layers", "grid", "links", "input", "mode", "build", "dtype", "activation_dtype"})
+         {"layers", "grid", "links", "input", "mode", "build", "dtype", "activation_dtype", "init",
+          "init_scale"})
         if (network.contains(key)) structure[key] = nlohmann::json(network[key]);
     return blueprint_from_json(structure, task.observations, task.outputs, task.time);
 }

@@ -191,7 +191,9 @@ distributed::TrainingJob make_training(const ResolvedConfig& config, const Schem
             "network.initial names {} networks (cambrian train starts from one) name one of them",
             job.initial->genomes.size()));
     job.notes = std::move(founder.notes);
-    job.settings = settings_of(json, Network(job.blueprint), learning->loss);
+    const Network network(job.blueprint);
+    job.settings = settings_of(json, network, learning->loss);
+    static_cast<void>(decaying_ranges(network, job.settings.undecayed));
     if (job.keeps_weights()) job.settings.initial_weights = job.initial->genomes.front().weights;
     job.mixed = json.at("engine").at("mixed").get<bool>();
     job.watch = watch_of(json.at("training").at("observe"));

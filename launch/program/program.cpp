@@ -7,11 +7,13 @@
 #include <fstream>
 #include <functional>
 #include <iostream>
+#include <nlohmann/json.hpp>
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/core/version.hpp"
 #include "cambrian/evolve/runs/exit_code.hpp"
 #include "cambrian/launch/commands/commands.hpp"
+#include "cambrian/launch/commands/registry.hpp"
 #include "cambrian/launch/config/nearest.hpp"
 #include "cambrian/launch/config/training_reader.hpp"
 #include "cambrian/launch/main.hpp"
@@ -61,6 +63,8 @@ class CommandLine {
         add_devices();
         add_ops();
         add_layers();
+        add_check();
+        add_registry();
     }
 
     int run(std::vector<std::string> arguments) {
@@ -706,9 +710,86 @@ class CommandLine {
                 "  cambrian layers\n"
                 "  cambrian layers lstm\n"
                 "  cambrian layers --json",
-                [this] { return layers_command(context_, layer_type_, layers_json_); });
-        sub.add_option("TYPE", layer_type_, "The layer type, such as dense");
-        sub.add_flag("--json", layers_json_, "Print JSON");
+                [this] { return layers_command(context_, layers_); });
+        CLI::Option* type = sub.add_option("TYPE", layers_.type, "The layer type, such as dense");
+        sub.add_flag("--activations", layers_.activations, "List the activations that layers take")
+            ->excludes(type);
+        sub.add_flag("--json", layers_.json, "Print JSON");
+    }
+
+    void add_check() {
+        CLI::App& sub = add(
+            "check",
+            "Check a network: gradients against central differences in f64, steps against "
+            "sequences, a backend against the reference. Exit code 1 where a bound is passed",
+            "  cambrian check runs/xor-1/best.cmb\n"
+            "  cambrian check configs/coal.json --all\n"
+            "  cambrian check best.cmb --set engine.backend=vulkan --set engine.device=software",
+            [this] { return check_command(context_, check_); });
+        CheckSettings& check = check_.check;
+        sub.add_option("NETWORK", check_.network,
+                       "A .cmb file, or a config, whose network gets fresh weights")
+            ->required();
+        CLI::Option* samples =
+            sub.add_option("--samples", check.samples, "Elements of each tensor that are checked")
+                ->capture_default_str()
+                ->check(CLI::Range(1, 1 << 24));
+        sub.add_flag("--all", check_.all, "Check every element")->excludes(samples);
+        sub.add_option("--bound", check.bound, "Largest relative error of a gradient in f64")
+            ->capture_default_str()
+            ->check(CLI::PositiveNumber);
+        sub.add_option("--backend-bound", check.backend_bound,
+                       "Largest relative error of the backend in f32")
+            ->capture_default_str()
+            ->check(CLI::PositiveNumber);
+        sub.add_option("--step", check.step, "Of differences, times max(1, |value|)")
+            ->capture_default_str()
+            ->check(CLI::Range(1e-12, 1.0));
+        sub.add_option("--batch", check.batch, "Rows, or sequences")
+            ->capture_default_str()
+            ->check(CLI::Range(1, 4096));
+        sub.add_option("--time", check.time, "Steps of a sequence, for networks with a state")
+            ->capture_default_str()
+            ->check(CLI::Range(1, 4096));
+        sub.add_option("--seed", check.seed, "Key of the random numbers")->capture_default_str();
+        sub.add_flag("--json", check_.json, "Print JSON");
+        sub.add_option(
+               "--set", check_.overrides,
+               "Set a key of the section engine, such as engine.backend=vulkan (repeatable)")
+            ->allow_extra_args(false)
+            ->type_name("KEY=VALUE");
+    }
+
+    void add_registry() {
+        CLI::App& sub =
+            add("registry",
+                "List all that is registered: ops, layers, losses, optimizers, tasks, strategies, "
+                "commands, with fields, defaults and what they mean",
+                "  cambrian registry\n"
+                "  cambrian registry --json | jq '.layers[].name'",
+                [this] { return registry_command(context_, commands(), registry_json_); });
+        sub.add_flag("--json", registry_json_, "Print JSON");
+    }
+
+    /// The sub-commands with their options.
+    [[nodiscard]] Json commands() const {
+        Json list = Json::array();
+        for (const CLI::App* sub : app_.get_subcommands(nullptr)) {
+            Json options = Json::array();
+            for (const CLI::Option* option : sub->get_options())
+                options.push_back(
+                    {{"name", option->get_name(true, true)},
+                     {"allowed", option->get_type_name()},
+                     {"default",
+                      option->get_default_str().empty() ? Json() : Json(option->get_default_str())},
+                     {"required", option->get_required()},
+                     {"meaning", option->get_description()}});
+            list.push_back({{"name", sub->get_name()},
+                            {"summary", sub->get_description()},
+                            {"fields", std::move(options)},
+                            {"examples", sub->get_footer()}});
+        }
+        return list;
     }
 
     CommandContext context_;
@@ -739,8 +820,9 @@ class CommandLine {
     bool schema_json_ = false;
     bool devices_json_ = false;
     bool ops_json_ = false;
-    std::string layer_type_;
-    bool layers_json_ = false;
+    LayersOptions layers_;
+    CheckOptions check_;
+    bool registry_json_ = false;
 };
 
 }  // namespace

@@ -30,6 +30,10 @@ void change(bool& value) {
 void change(Activation& value) {
     value = value == Activation::gelu ? Activation::relu : Activation::gelu;
 }
+void change(Discretization& value) {
+    value =
+        value == Discretization::euler ? Discretization::zero_order_hold : Discretization::euler;
+}
 void change(std::vector<AnyLayer>& value) {
     value.emplace_back(Dense{.in = 2, .out = 9, .bias = false, .activation = Activation::sigmoid});
 }
@@ -110,6 +114,13 @@ std::vector<AnyLayer> samples() {
             },
             default_layer(type)->variant());
     }
+    AnyLayer ruled = Dense::example();
+    ruled.rules = {.init = InitRule::orthogonal, .init_scale = 0.5F, .decay = false};
+    result.push_back(ruled);
+    AnyLayer container = Sequential::example();
+    container.rules.init = InitRule::xavier_normal;
+    std::get<Sequential>(container.variant()).layers[0].rules.decay = false;
+    result.push_back(container);
     return result;
 }
 

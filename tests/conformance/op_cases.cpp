@@ -279,6 +279,8 @@ void add_indexing(Cases& cases) {
                      {{{3}, ValueType::integer}}});
 }
 
+constexpr auto all_codes = std::ssize(activation_names);
+
 void add_activations(Cases& cases) {
     for (const Shape& shape : odd_shapes)
         cases.push_back(
@@ -286,6 +288,16 @@ void add_activations(Cases& cases) {
     for (const std::int64_t code : {-1, 0, 1, 2, 3, 4, 5, 6})
         cases.push_back(
             {Op::activate, {{Range::wide, {3, 17}}, {Range::fixed, {}, code}}, {}, {{{3, 17}}}});
+    for (const Shape& shape : odd_shapes)
+        cases.push_back({Op::activate_any,
+                         {{Range::wide, shape}, {Range::index, {}, all_codes}},
+                         {},
+                         {{shape}}});
+    for (std::int64_t code = -1; code <= all_codes; ++code)
+        cases.push_back({Op::activate_any,
+                         {{Range::wide, {3, 17}}, {Range::fixed, {}, code}},
+                         {},
+                         {{{3, 17}}}});
 }
 
 void add_linear(Cases& cases) {
@@ -314,6 +326,16 @@ void add_linear(Cases& cases) {
                       {Range::index, {}, 6}},
                      MatmulEpilogueAttribute{{true, true}, true, true},
                      {{{3, 5}}}});
+    for (const std::int64_t code : {-1, 3, 6, 22, 23})
+        cases.push_back(
+            {Op::matmul_epilogue,
+             {{Range::wide, {3, 17}},
+              {Range::wide, {17, 5}},
+              {Range::wide, {5}},
+              {Range::fixed, {}, code}},
+             MatmulEpilogueAttribute{
+                 .product = {}, .bias = true, .activation = true, .set = ActivationSet::any},
+             {{{3, 5}}}});
 }
 
 FusedAttribute chain_of(Graph body) {

@@ -174,7 +174,7 @@ struct NetworkCase {
         inputs[1] = some_rows({population, network.weight_count()}, 5);
         for (double& weight : inputs[1].elements) weight *= 0.3;
         for (std::size_t i = 0; i < inputs[2].elements.size(); ++i)
-            inputs[2].elements[i] = static_cast<double>(i % activation_names.size());
+            inputs[2].elements[i] = static_cast<double>(i % count_of(network.activation_set()));
         for (std::size_t i = 0; i < inputs[3].elements.size(); ++i)
             inputs[3].elements[i] = i % 5 == 3 ? 0.0 : 1.0;
     }
@@ -193,6 +193,8 @@ constexpr std::string_view networks[] = {
     R"({"layers": [{"type": "dense", "out": 4}, {"type": "rms_norm"}, {"type": "dense"}],
         "links": [{"source": 1, "target": 0, "kind": "backward"}]})",
     R"({"layers": [{"type": "rnn", "hidden": 6}, {"type": "dense"}]})",
+    R"({"layers": [{"type": "dense", "out": 8, "activation": "hard_swish"}, {"type": "dense", "out": 4},
+        {"type": "dense", "out": 6}, {"type": "dense"}]})",
 };
 
 TEST(VulkanNetworks, ForwardAndBackwardForAPopulation) {

@@ -15,6 +15,12 @@ ACTIVATIONS = {
     "gelu": lambda x: 0.5 * x * (1 + torch.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))),
     "tanh": torch.tanh,
     "sigmoid": torch.sigmoid,
+    "elu": functional.elu,
+    "leaky_relu": functional.leaky_relu,
+    "softplus": lambda x: torch.log1p(torch.exp(-x.abs())) + x.clamp(min=0),
+    "relu6": functional.relu6,
+    "hard_swish": functional.hardswish,
+    "mish": functional.mish,
 }
 
 
@@ -272,7 +278,8 @@ def mamba(layer, x, p):
     u = functional.conv1d(padded, p["conv_weight"], p["conv_bias"], groups=channels).transpose(1, 2)
     u = ACTIVATIONS["silu"](u)
     dt, b, c = affine(u, p["x_proj"]).split((rank, state, state), -1)
-    y = selective_scan(u, affine(dt, p["dt_proj"], p["dt_bias"]), p["a_log"], b, c, p["skip"])
+    y = selective_scan(u, affine(dt, p["dt_proj"], p["dt_bias"]), p["a_log"], b, c, p["skip"],
+                       layer.get("discretization", "zoh"))
     return x + affine(y * ACTIVATIONS["silu"](z), p["out_proj"])
 
 

@@ -7,6 +7,9 @@
 
 #include "cambrian/engine/graph/op.hpp"
 #include "cambrian/engine/layers/layer_json.hpp"
+#include "cambrian/evolve/strategy/strategy.hpp"
+#include "cambrian/evolve/tasks/task.hpp"
+#include "cambrian/evolve/variation/genome_kind.hpp"
 #include "cambrian/launch/show/function_table.hpp"
 #include "cambrian/tests/launch/launch_support.hpp"
 
@@ -33,7 +36,8 @@ std::string sample(const std::string& name) {
 TEST(Program, EverySubCommandHelpsWithExamples) {
     for (const std::string command :
          {"evolve", "resume", "train", "status", "adaptation", "evaluate", "infer", "inspect",
-          "compare", "splice", "convert", "quantise", "validate", "explain", "ops", "layers"}) {
+          "compare", "splice", "convert", "quantise", "validate", "explain", "ops", "layers", "check",
+          "registry"}) {
         const Result result = run({command, "--help"});
         EXPECT_EQ(result.code, 0) << command;
         EXPECT_THAT(result.out, HasSubstr("Examples:\n  ")) << command;
@@ -252,6 +256,90 @@ TEST(Program, LayersTellsRangesStatesAndTheNearestType) {
     EXPECT_THAT(wrong.err, HasSubstr("did you mean \"dense\"?"));
     const Result one = run({"layers", "rms_norm", "--json"});
     EXPECT_EQ(nlohmann::json::parse(one.out).at("name"), "rms_norm");
+}
+
+TEST(Program, LayersListsTheActivations) {
+    const Result text = run({"layers", "--activations"});
+    EXPECT_EQ(text.code, 0) << text.err;
+    const auto json = nlohmann::json::parse(run({"layers", "--activations", "--json"}).out);
+    ASSERT_EQ(json.size(), activation_names.size());
+    for (std::size_t code = 0; code < json.size(); ++code) {
+        EXPECT_EQ(json[code].at("name"), activation_names[code]);
+        EXPECT_EQ(json[code].at("code"), code);
+        EXPECT_THAT(text.out, HasSubstr(json[code].at("formula").get<std::string>() + "\n"));
+    }
+    EXPECT_EQ(run({"layers", "dense", "--activations"}).code, 2);
+}
+
+TEST(Program, CheckSaysWhetherANetworkIsRight) {
+    const TemporaryDirectory directory;
+    const std::string config = directory.write("network.json", R"({"network": {"input": [3],
+        "layers": [{"type": "rnn", "hidden": 4}, {"type": "dense", "out": 2, "activation": "mish"}]}})");
+    const Result result = run({"check", config, "--all", "--set", "engine.backend=cpu"});
+    EXPECT_EQ(result.code, 0) << result.err;
+    EXPECT_THAT(result.out, HasSubstr("slot.0.weight_hh"));
+    EXPECT_THAT(result.out, HasSubstr("steps against the sequence"));
+    EXPECT_THAT(result.out, HasSubstr("cpu: gradients of weights"));
+    EXPECT_THAT(result.out, HasSubstr("right: no bound is passed\n"));
+    // A bound that rounding passes.
+    const Result wrong =
+        run({"check", config, "--bound", "1e-15", "--json", "--set", "engine.backend=cpu"});
+    EXPECT_EQ(wrong.code, 1) << wrong.err;
+    const auto json = nlohmann::json::parse(wrong.out);
+    EXPECT_FALSE(json.at("passed").get<bool>());
+    EXPECT_EQ(json.at("tensors").size(), 6U);
+    EXPECT_EQ(json.at("pairs").size(), 4U);
+    // The same of a file.
+    const std::string file = directory.file("network.cmb");
+    EXPECT_EQ(run({"convert", config, file}).code, 0);
+    EXPECT_EQ(run({"check", file, "--set", "engine.backend=cpu"}).code, 0);
+    const Result other = run({"check", file, "--set", "population.size=3"});
+    EXPECT_EQ(other.code, 2);
+    EXPECT_THAT(other.err, HasSubstr("set keys such as engine.backend"));
+}
+
+/// The names of a kind, each with a text and with what its fields mean.
+std::set<std::string> registered(const nlohmann::json& registry, const char* kind) {
+    std::set<std::string> names;
+    for (const auto& each : registry.at(kind)) {
+        const auto name = each.at("name").get<std::string>();
+        EXPECT_TRUE(names.insert(name).second) << name;
+        if (!each.contains("fields")) continue;
+        EXPECT_NE(each.at("summary").get<std::string>(), "") << kind << ' ' << name;
+        for (const auto& field : each.at("fields")) {
+            EXPECT_TRUE(field.contains("default") && field.contains("allowed")) << field;
+            EXPECT_TRUE(field.at("meaning").is_string()) << field;
+        }
+    }
+    return names;
+}
+
+TEST(Program, TheRegistryHoldsEveryTable) {
+    const Result result = run({"registry", "--json"});
+    ASSERT_EQ(result.code, 0) << result.err;
+    const auto json = nlohmann::json::parse(result.out);
+    const auto set_of = [](const auto& names) {
+        return std::set<std::string>(names.begin(), names.end());
+    };
+    EXPECT_EQ(registered(json, "layers"), set_of(layer_types()));
+    EXPECT_EQ(registered(json, "ops").size(), op_count + function_table().size());
+    EXPECT_EQ(registered(json, "activations"), set_of(activation_names));
+    EXPECT_EQ(registered(json, "init_rules"), set_of(init_rule_names));
+    EXPECT_EQ(registered(json, "tasks"), set_of(evolve::standard_tasks().names()));
+    EXPECT_EQ(registered(json, "strategies"), set_of(evolve::standard_strategies().names()));
+    EXPECT_EQ(registered(json, "genomes"), set_of(evolve::standard_genomes().names()));
+    EXPECT_THAT(registered(json, "losses"),
+                testing::IsSupersetOf({"mse", "mae", "huber", "cross_entropy", "bce_with_logits"}));
+    EXPECT_THAT(registered(json, "optimizers"),
+                testing::IsSupersetOf({"sgd", "adam", "adamw", "rmsprop"}));
+    EXPECT_THAT(registered(json, "schedules"), testing::Contains("cosine"));
+    EXPECT_THAT(registered(json, "sources"), testing::Contains("xor"));
+    const std::set<std::string> commands = registered(json, "commands");
+    const std::string help = run({"--help"}).out;
+    for (const std::string& command : commands) EXPECT_THAT(help, HasSubstr("  " + command + " "));
+    EXPECT_THAT(commands, testing::IsSupersetOf({"evolve", "check", "registry", "layers"}));
+    EXPECT_TRUE(json.at("config").contains("properties"));
+    EXPECT_THAT(run({"registry"}).out, HasSubstr("optimizers ("));
 }
 
 TEST(Program, BadConfigsEndWithTwoAndNameTheKey) {

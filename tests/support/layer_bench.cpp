@@ -38,8 +38,11 @@ Graph LayerBench::built(bool with_gradients) const {
     inputs.insert(inputs.end(), state.begin(), state.end());
     inputs.insert(inputs.end(), parameters.begin(), parameters.end());
 
-    const StepResult result = layer_.step(
-        inputs[0], state, {.parameters = parameters, .activations = codes, .row = row_});
+    const StepResult result = layer_.step(inputs[0], state,
+                                          {.parameters = parameters,
+                                           .activations = codes,
+                                           .row = row_,
+                                           .activation_set = layer_.activation_set()});
     std::vector<Var> outputs{result.output};
     outputs.insert(outputs.end(), result.state.begin(), result.state.end());
     if (!with_gradients) {

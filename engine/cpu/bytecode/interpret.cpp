@@ -33,7 +33,8 @@ class InterpretKernel : public Kernel {
         run_.capacity = {.words = context.operand(0).shape[0],
                          .weights = context.operand(1).shape[0],
                          .state = context.operand(3).shape[-1],
-                         .memory = interpret.memory};
+                         .memory = interpret.memory,
+                         .activations = interpret.activations};
         count_ = rows.elements() / rows[-1];
         run_.rows = count_ >= wide_rows && interpret.memory <= wide_memory ? wide_rows : max_lanes;
         const std::int64_t words = interpret.memory * run_.rows;

@@ -325,8 +325,8 @@ class Chunk {
             compute_sum(neuron, table, next.own, run_.staging + count++ * words_.size());
             next.pass(neuron);
         }
-        activate_neurons(neuron.activation, run_.staging, at(table.first_value() + n),
-                         count * words_.size());
+        activate(neuron.activation, run_.staging, at(table.first_value() + n),
+                 count * words_.size());
         for (std::int64_t i = n; i < n + count; ++i) {
             const NeuronTable::Record each = table.record(place.record);
             float* const to = at(table.first_value() + i);

@@ -93,7 +93,8 @@ class SideBySideKernel : public ArrangedKernel {
         run_.capacity = {.words = node.operand(0).shape[0],
                          .weights = node.operand(1).shape[0],
                          .state = node.operand(3).shape[-1],
-                         .memory = interpret.memory};
+                         .memory = interpret.memory,
+                         .activations = interpret.activations};
         count_ = static_cast<std::int64_t>(rows_.size()) / run_.inputs;
     }
 

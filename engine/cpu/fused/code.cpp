@@ -121,6 +121,7 @@ class Writer {
         const int result = result_place(node.first_result);
         CAMBRIAN_ASSERT(is_elementwise(node.op));
         loops.push_back(loop(rows_of(body_, node), result, std::span(places).first(count)));
+        loops.back().set = activation_set(node.op);
     }
 
     /// The node of this pass whose full result only `node` reads, once, and that one loop can

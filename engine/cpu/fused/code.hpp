@@ -74,6 +74,7 @@ struct FusedLoop {
     Nest::Strides strides{};
     std::array<std::uint16_t, Nest::max_views> places{};  ///< The result, then the operands.
     std::uint8_t views = 0;
+    ActivationSet set = ActivationSet::common;  ///< Of the codes of an activation.
     bool whole = false;  ///< The rows of a block are one run of words for every place.
 };
 

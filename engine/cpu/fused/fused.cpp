@@ -187,16 +187,17 @@ class FusedKernel : public Kernel {
 
         /// One word, each by a code of its own.
         static void run_by_code(const FusedLoop& loop, const Pointers& pointers, std::int64_t i) {
-            activate(reinterpret_cast<std::int32_t*>(pointers[2])[i * loop.strides[2]],
+            const auto code = reinterpret_cast<std::int32_t*>(pointers[2])[i * loop.strides[2]];
+            activate(known_code(code, loop.set),
                      reinterpret_cast<float*>(pointers[1]) + i * loop.strides[1],
                      reinterpret_cast<float*>(pointers[0]) + i, 1);
         }
 
         static void run_row(const FusedLoop& loop, const Pointers& pointers, std::int64_t length) {
             if (loop.row != nullptr) return loop.row(pointers, length, loop.strides);
-            activate(*reinterpret_cast<std::int32_t*>(pointers[2]),
-                     reinterpret_cast<float*>(pointers[1]), reinterpret_cast<float*>(pointers[0]),
-                     length);
+            const std::int32_t code = *reinterpret_cast<std::int32_t*>(pointers[2]);
+            activate(known_code(code, loop.set), reinterpret_cast<float*>(pointers[1]),
+                     reinterpret_cast<float*>(pointers[0]), length);
         }
 
         void run_fold(const FusedLoop& loop, const Block& block) {

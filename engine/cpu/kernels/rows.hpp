@@ -23,8 +23,6 @@ void fold_max(const std::int32_t* x, std::int64_t stride, std::int64_t rows, std
 
 /// y[i] = activation(x[i]) for i < count, by gene code; any unknown code is linear. y may be x.
 void activate(std::int32_t code, const float* x, float* y, std::int64_t count);
-/// The same of a NeuronActivation. y is not x.
-void activate_neurons(std::int32_t code, const float* x, float* y, std::int64_t count);
 
 /// The loops of outer(inner(a, b), c), or outer(c, inner(a, b)) where the product of the inner op
 /// is the second operand, of real sums, differences and products: the same two roundings, without

@@ -74,8 +74,9 @@ class ElementwiseKernel : public Kernel {
 /// One look-up of the code for all individuals where they agree, else for each run of them.
 class ActivateKernel : public Kernel {
   public:
-    ActivateKernel(const ElementRows& result, const ElementRows& operand, const ElementRow& code)
-        : runs_(runs_of(result, std::span(&operand, 1))), code_(code) {}
+    ActivateKernel(const ElementRows& result, const ElementRows& operand, const ElementRow& code,
+                   ActivationSet set)
+        : runs_(runs_of(result, std::span(&operand, 1))), code_(code), set_(set) {}
 
     void run(Frame& frame, std::int64_t count) const override {
         const auto* codes = reinterpret_cast<const std::int32_t*>(row_of(frame, code_, count));
@@ -85,7 +86,7 @@ class ActivateKernel : public Kernel {
             const auto* x = reinterpret_cast<const float*>(row_of(frame, run.views[1], count));
             auto* y = reinterpret_cast<float*>(row_of(frame, run.views[0], count));
             if (one)
-                activate(*codes, x, y, run.elements * count);
+                activate(known_code(*codes, set_), x, y, run.elements * count);
             else
                 for (std::int64_t e = 0; e < run.elements; ++e)
                     by_codes(codes, x + e * count, y + e * count, count);
@@ -93,15 +94,16 @@ class ActivateKernel : public Kernel {
     }
 
   private:
-    static void by_codes(const std::int32_t* codes, const float* x, float* y, std::int64_t count) {
+    void by_codes(const std::int32_t* codes, const float* x, float* y, std::int64_t count) const {
         for (std::int64_t i = 0, end = 0; i < count; i = end) {
             for (end = i + 1; end < count && codes[end] == codes[i];) ++end;
-            activate(codes[i], x + i, y + i, end - i);
+            activate(known_code(codes[i], set_), x + i, y + i, end - i);
         }
     }
 
     std::vector<Run> runs_;
     ElementRow code_;
+    ActivationSet set_;
 };
 
 template <class Element, bool largest>
@@ -156,9 +158,9 @@ std::unique_ptr<Kernel> make_transposed_elementwise(const LoopSet& rows, const E
 }
 
 std::unique_ptr<Kernel> make_transposed_activate(const ElementRows& result,
-                                                 const ElementRows& operand,
-                                                 const ElementRow& code) {
-    return std::make_unique<ActivateKernel>(result, operand, code);
+                                                 const ElementRows& operand, const ElementRow& code,
+                                                 ActivationSet set) {
+    return std::make_unique<ActivateKernel>(result, operand, code, set);
 }
 
 std::unique_ptr<Kernel> make_transposed_fold(Op op, ValueType type, const ElementRows& result,

@@ -39,10 +39,11 @@ using ElementRows = std::vector<ElementRow>;
 [[nodiscard]] std::unique_ptr<Kernel> make_transposed_elementwise(
     const LoopSet& rows, const ElementRows& result, std::span<const ElementRows> operands);
 
-/// An activation by a gene code, which is a row of its own or shared.
+/// An activation of a set by a gene code, which is a row of its own or shared.
 [[nodiscard]] std::unique_ptr<Kernel> make_transposed_activate(const ElementRows& result,
                                                                const ElementRows& operand,
-                                                               const ElementRow& code);
+                                                               const ElementRow& code,
+                                                               ActivationSet set);
 
 /// Sums or maxima of `length` elements each, from the first to the last: element i of the result
 /// folds operand[i * length ..].

@@ -31,7 +31,8 @@ std::unique_ptr<Kernel> elementwise(const TransposedNode& at) {
 
 std::unique_ptr<Kernel> activation(const TransposedNode& at) {
     if (any_shared(*at.operands[0])) return nullptr;
-    return make_transposed_activate(at.results[0], *at.operands[0], at.operands[1]->front());
+    return make_transposed_activate(at.results[0], *at.operands[0], at.operands[1]->front(),
+                                    activation_set(at.node.op));
 }
 
 std::unique_ptr<Kernel> fold(const TransposedNode& at) {
@@ -88,11 +89,9 @@ struct NodeRow {
 
 /// All that is not a lifted scalar function.
 constexpr std::array rows{
-    NodeRow{Op::activate, activation},
-    NodeRow{Op::reduce_sum, fold},
-    NodeRow{Op::reduce_max, fold},
-    NodeRow{Op::matmul, product},
-    NodeRow{Op::interpret, make_transposed_interpret},
+    NodeRow{Op::activate, activation}, NodeRow{Op::activate_any, activation},
+    NodeRow{Op::reduce_sum, fold},     NodeRow{Op::reduce_max, fold},
+    NodeRow{Op::matmul, product},      NodeRow{Op::interpret, make_transposed_interpret},
 };
 
 }  // namespace

@@ -33,6 +33,34 @@ Var gelu(Operand x) {
     return at(half) * at(lifted);
 }
 
+Var between(Operand x, double low, double high) {
+    Graph& graph = *x.value.graph;
+    return min(max(x.value, constant(graph, low), x.where), constant(graph, high), x.where);
+}
+
+Var steep_sigmoid(Operand x) {
+    return sigmoid(4.9 * x, x.where);
+}
+
+Var square_of(Operand x) {
+    return x * x;
+}
+
+Var gauss(Operand x) {
+    return exp(-Operand(square_of(x), x.where), x.where);
+}
+
+Var hat(Operand x) {
+    const Var height = 1.0 - Operand(abs(x.value, x.where), x.where);
+    return max(height, constant(*x.value.graph, 0.0), x.where);
+}
+
+Var step(Operand x) {
+    Graph& graph = *x.value.graph;
+    const Var positive = less(constant(graph, 0.0), x.value, x.where);
+    return select(positive, constant(graph, 1.0), constant(graph, 0.0), x.where);
+}
+
 /// In the order of the codes.
 constexpr std::array<Var (*)(Operand), activation_names.size()> activations{
     [](Operand x) { return x.value; },
@@ -40,7 +68,25 @@ constexpr std::array<Var (*)(Operand), activation_names.size()> activations{
     silu,
     gelu,
     [](Operand x) { return tanh(x.value, x.where); },
-    [](Operand x) { return sigmoid(x.value, x.where); }};
+    [](Operand x) { return sigmoid(x.value, x.where); },
+    steep_sigmoid,
+    [](Operand x) { return sin(x.value, x.where); },
+    [](Operand x) { return cos(x.value, x.where); },
+    gauss,
+    [](Operand x) { return abs(x.value, x.where); },
+    square_of,
+    [](Operand x) { return Operand(square_of(x), x.where) * x; },
+    [](Operand x) { return elu(x.value, 1.0, x.where); },
+    [](Operand x) { return leaky_relu(x.value, 0.01, x.where); },
+    [](Operand x) { return softplus(x.value, x.where); },
+    [](Operand x) { return between(x, -1.0, 1.0); },
+    hat,
+    [](Operand x) { return sign(x.value, x.where); },
+    step,
+    [](Operand x) { return between(x, 0.0, 6.0); },
+    [](Operand x) { return hard_swish(x.value, x.where); },
+    [](Operand x) { return mish(x.value, x.where); },
+};
 
 }  // namespace
 
@@ -48,17 +94,15 @@ Var activate(Var x, Activation activation, Where where) {
     return activations[static_cast<std::size_t>(activation)]({x, where});
 }
 
-Var activate(Var x, Var code, Where where) {
+Var activate(Var x, Var code, ActivationSet set, Where where) {
     const Node& producer = x.graph->producer(code.id);
     if (producer.op == Op::constant && code.rank() == 0 && code.info().type == ValueType::integer) {
         const double value = std::get<ConstantAttribute>(producer.attributes).value->elements[0];
-        const bool known = value >= 0.0 && value < static_cast<double>(activation_names.size());
-        return activate(
-            x, known ? static_cast<Activation>(static_cast<int>(value)) : Activation::identity,
-            where);
+        const std::int32_t known = known_code(static_cast<std::int32_t>(value), ActivationSet::any);
+        return activate(x, static_cast<Activation>(known), where);
     }
     const std::array operands{x, code};
-    return x.graph->add(Op::activate, operands, {}, where);
+    return x.graph->add(activation_op(set), operands, {}, where);
 }
 
 Var softplus(Var x, Where where) {
@@ -82,6 +126,16 @@ Var elu(Var x, double scale, Where where) {
 
 Var clipped_relu(Var x, double ceiling, Where where) {
     return clamp(x, 0.0, ceiling, where);
+}
+
+Var hard_swish(Var x, Where where) {
+    const Operand moved(x + Operand(constant(*x.graph, 3.0), where), where);
+    const Operand lifted(x * Operand(between(moved, 0.0, 6.0), where), where);
+    return (1.0 / 6.0) * lifted;
+}
+
+Var mish(Var x, Where where) {
+    return x * Operand(tanh(softplus(x, where), where), where);
 }
 
 Var exact_gelu(Var x, Where where) {

@@ -5,9 +5,10 @@
 // Activation functions, elementwise, and softmaxes along an axis.
 namespace cambrian {
 
-/// The activation of a gene code (integer scalar, per individual or shared), elementwise. A
-/// constant code becomes the plain function.
-Var activate(Var x, Var code, Where where = Where::current());
+/// The activation of a gene code (integer scalar, per individual or shared), elementwise; codes
+/// outside the set are linear. A constant code becomes the plain function, whichever it names.
+Var activate(Var x, Var code, ActivationSet set = ActivationSet::common,
+             Where where = Where::current());
 Var activate(Var x, Activation activation, Where where = Where::current());
 
 /// ln(1 + e^x) as max(0, x) + log1p(e^-|x|), which does not overflow.
@@ -18,6 +19,10 @@ Var leaky_relu(Var x, double slope = 0.01, Where where = Where::current());
 Var elu(Var x, double scale = 1.0, Where where = Where::current());
 /// x limited to [0, ceiling].
 Var clipped_relu(Var x, double ceiling = 6.0, Where where = Where::current());
+/// (x clipped_relu(x + 3)) / 6.
+Var hard_swish(Var x, Where where = Where::current());
+/// x tanh(softplus(x)).
+Var mish(Var x, Where where = Where::current());
 /// x times the probability that a standard normal is below x: x / 2 (1 + erf(x / sqrt(2))).
 Var exact_gelu(Var x, Where where = Where::current());
 /// gate sigmoid(gate) up, of equal shapes.

@@ -61,6 +61,7 @@ struct AttributeText {
         std::string text = (*this)(a.product);
         for (const auto& [flag, word] : {std::pair{a.bias, "bias"}, {a.activation, "activation"}})
             if (flag) text += (text.empty() ? "" : ", ") + std::string(word);
+        if (a.set == ActivationSet::any) text += " of any";
         if (!a.codes) return text;
         return text + (text.empty() ? "" : ", ") + std::string(name(a.codes->format)) + " " +
                std::to_string(a.codes->left_length) + " " + std::to_string(a.codes->right_length) +
@@ -70,7 +71,8 @@ struct AttributeText {
     std::string operator()(const InterpretAttribute& a) const {
         return "outputs " + std::to_string(a.outputs) + ", memory " + std::to_string(a.memory) +
                ", weights " + std::to_string(a.weights) + (a.neurons ? ", neurons" : "") +
-               (a.plastic ? ", plastic" : "");
+               (a.plastic ? ", plastic" : "") +
+               (a.activations == ActivationSet::any ? ", any activation" : "");
     }
     std::string operator()(const CumsumAttribute& a) const {
         return "axis " + std::to_string(a.axis) + (a.exclusive ? ", exclusive" : "") +

@@ -14,6 +14,7 @@ struct EpilogueFusion {
     const Node* product = nullptr;
     std::optional<ValueId> bias;
     std::optional<ValueId> code;
+    ActivationSet set = ActivationSet::common;
 };
 
 class LinearFusion {
@@ -60,7 +61,7 @@ class LinearFusion {
     }
 
     void find(const Node& product) {
-        EpilogueFusion fusion{.product = &product, .bias = {}, .code = {}};
+        EpilogueFusion fusion{.product = &product, .bias = {}, .code = {}, .set = {}};
         const Node* last = &product;
         const Shape& shape = graph_.value(ValueId{product.first_result}).shape;
         if (const Node* sum = only_user(product, Op::add)) {
@@ -72,10 +73,13 @@ class LinearFusion {
                 last = sum;
             }
         }
-        if (const Node* activation = only_user(*last, Op::activate)) {
+        const Node* activation = only_user(*last, Op::activate);
+        if (activation == nullptr) activation = only_user(*last, Op::activate_any);
+        if (activation != nullptr) {
             const auto operands = graph_.operands(*activation);
             if (operands[0] == ValueId{last->first_result} && !repeats(product, operands[1])) {
                 fusion.code = operands[1];
+                fusion.set = activation_set(activation->op);
                 if (fusion.bias) absorbed_[position(*last)] = true;
                 last = activation;
             }
@@ -90,8 +94,11 @@ class LinearFusion {
         std::vector<Var> operands = copy.operands(*fusion.product);
         if (fusion.bias) operands.push_back(copy.mapped(*fusion.bias));
         if (fusion.code) operands.push_back(copy.mapped(*fusion.code));
-        const MatmulEpilogueAttribute linear{std::get<MatmulAttribute>(fusion.product->attributes),
-                                             fusion.bias.has_value(), fusion.code.has_value()};
+        const MatmulEpilogueAttribute linear{
+            .product = std::get<MatmulAttribute>(fusion.product->attributes),
+            .bias = fusion.bias.has_value(),
+            .activation = fusion.code.has_value(),
+            .set = fusion.set};
         copy.map(ValueId{last.first_result},
                  target.add(Op::matmul_epilogue, operands, linear, fusion.product->where));
     }

@@ -97,6 +97,16 @@ void check_interpret(const InterpretAttribute& interpret, const OperandInfos& op
                "take them from the capacity of the bytecode");
 }
 
+/// The activations of a set, all of which are computed, and one chosen.
+Var one_of(Var x, Var code, ActivationSet set) {
+    Var result = x;
+    for (std::size_t known = 1; known < count_of(set); ++known) {
+        const Var wanted = constant(*x.graph, static_cast<double>(known), ValueType::integer);
+        result = select(equal(code, wanted), activate(x, static_cast<Activation>(known)), result);
+    }
+    return result;
+}
+
 }  // namespace
 
 Shape shape_rule::matmul_epilogue(const OperandInfos& operands, const Attributes& attributes,
@@ -116,14 +126,12 @@ ValueType type_rule::matmul_epilogue(const OperandInfos& operands, const Attribu
     return linear.codes && linear.codes->result ? ValueType::integer : ValueType::real;
 }
 
-std::vector<Var> lower_activate(Graph& graph, std::span<const Var> operands, const Attributes&) {
-    Var result = operands[0];
-    for (std::size_t code = 1; code < activation_names.size(); ++code) {
-        const Var wanted = constant(graph, static_cast<double>(code), ValueType::integer);
-        const Var value = activate(operands[0], static_cast<Activation>(code));
-        result = select(equal(operands[1], wanted), value, result);
-    }
-    return {result};
+std::vector<Var> lower_activate(Graph&, std::span<const Var> operands, const Attributes&) {
+    return {one_of(operands[0], operands[1], ActivationSet::common)};
+}
+
+std::vector<Var> lower_activate_any(Graph&, std::span<const Var> operands, const Attributes&) {
+    return {one_of(operands[0], operands[1], ActivationSet::any)};
 }
 
 std::vector<Var> lower_matmul_epilogue(Graph& graph, std::span<const Var> operands,
@@ -136,7 +144,7 @@ std::vector<Var> lower_matmul_epilogue(Graph& graph, std::span<const Var> operan
     Var value = graph.add(Op::matmul, product, linear.product);
     std::size_t next = 2;
     if (linear.bias) value = value + operands[next++];
-    if (linear.activation) value = activate(value, operands[next]);
+    if (linear.activation) value = activate(value, operands[next], linear.set);
     if (linear.codes && linear.codes->result) value = encode(value, linear.codes->format);
     return {value};
 }

@@ -107,9 +107,11 @@ namespace gradient_rule {
 /// Results of a scan: its carries and stacked values.
 std::size_t scan_result_count(const Attributes& attributes);
 
-/// Selects by integer code from the six activation functions; any other code is linear.
+/// Selects by integer code from the common activations, or from all; any other code is linear.
 std::vector<Var> lower_activate(Graph& graph, std::span<const Var> operands,
                                 const Attributes& attributes);
+std::vector<Var> lower_activate_any(Graph& graph, std::span<const Var> operands,
+                                    const Attributes& attributes);
 /// matmul, then the bias added and the activation applied where there are any.
 std::vector<Var> lower_matmul_epilogue(Graph& graph, std::span<const Var> operands,
                                        const Attributes& attributes);

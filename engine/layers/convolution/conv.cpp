@@ -74,7 +74,7 @@ Var Conv<Rank>::build(Var x, const LayerOperands& operands) const {
                               .groups = groups};
     const auto& weights = operands.parameters;
     const Var y = bias ? conv(x, weights[0], weights[1], options) : conv(x, weights[0], options);
-    return activate(y, operands.activations[0]);
+    return operands.activated(y);
 }
 
 template struct Conv<1>;

@@ -85,7 +85,7 @@ Var ConvTranspose<Rank>::build(Var x, const LayerOperands& operands) const {
     const PerAxis more = output_padding.per_axis();
     const Var y = bias ? conv_transpose(x, weights[0], weights[1], options, more)
                        : conv_transpose(x, weights[0], options, more);
-    return activate(y, operands.activations[0]);
+    return operands.activated(y);
 }
 
 template struct ConvTranspose<1>;

@@ -41,7 +41,8 @@ Halves enter(Var x, const Weights& weights) {
 }
 
 /// What the filter gave, [N, L, D], through the scan from a state [N, D, S].
-SelectiveScan scan_from(Var filtered, Var state, const Weights& weights) {
+SelectiveScan scan_from(Var filtered, Var state, const Weights& weights,
+                        Discretization discretization) {
     const Var u = activate(filtered, Activation::silu);
     const Var all = project(u, weights.x_proj);
     const std::int64_t states = weights.a_log.shape()[1];
@@ -53,7 +54,8 @@ SelectiveScan scan_from(Var filtered, Var state, const Weights& weights) {
                            .b = slice(all, -1, rank, states),
                            .c = slice(all, -1, rank + states, states),
                            .skip = weights.skip,
-                           .state = state});
+                           .state = state},
+                          discretization);
 }
 
 Var leave(Var y, Var z, const Weights& weights) {
@@ -126,7 +128,7 @@ StepResult Mamba::step(Var x, std::span<const Var> state, const LayerOperands& o
     const Var filtered =
         reduce_sum(window * transpose(weights.filter()), 1, true) + weights.conv_bias;
     const SelectiveScan scanned =
-        scan_from(filtered, shaped(state[1], {rows, d, state_size}), weights);
+        scan_from(filtered, shaped(state[1], {rows, d, state_size}), weights, discretization);
     const Var output = leave(reshape(scanned.y, {rows, d}), halves.z, weights);
     return {.output = x + shaped(output, x.shape()),
             .state = {shaped(slice(window, 1, 1, kernel - 1), state[0].shape()),
@@ -140,7 +142,8 @@ Var Mamba::sequence(Var x, const LayerOperands& operands) const {
     const Halves halves = enter(rows, weights);
     const Var filtered = causal_conv1d(halves.u, weights.filter(), weights.conv_bias);
     const Var zero = broadcast(constant(*x.graph, 0.0), {batch, channels(), state_size});
-    const Var output = leave(scan_from(filtered, zero, weights).y, halves.z, weights);
+    const Var y = scan_from(filtered, zero, weights, discretization).y;
+    const Var output = leave(y, halves.z, weights);
     return x + shaped(output, x.shape());
 }
 

@@ -4,6 +4,11 @@
 
 namespace cambrian {
 
+/// The names of discretizations in JSON.
+[[nodiscard]] constexpr std::span<const std::string_view> choice_names(Discretization) {
+    return discretization_names;
+}
+
 /// A block around a selective state space with D = expand · features channels of so many states.
 struct Mamba {
     static constexpr std::string_view name = "mamba";
@@ -24,6 +29,7 @@ struct Mamba {
     std::int64_t expand = 2;
     std::int64_t kernel = 4;
     std::int64_t dt_rank = 0;
+    Discretization discretization = Discretization::zero_order_hold;
 
     static constexpr auto fields = std::tuple{
         Field{"features", &Mamba::features, "0: all elements of a row"},
@@ -31,6 +37,9 @@ struct Mamba {
         Field{"expand", &Mamba::expand},
         Field{"kernel", &Mamba::kernel},
         Field{"dt_rank", &Mamba::dt_rank, "0: a sixteenth of the features, rounded up"},
+        Field{"discretization", &Mamba::discretization,
+              "zoh: zero-order hold; euler: what comes in is weighed by the step alone"}
+            .later(),
     };
 
     static Mamba example() {

@@ -11,6 +11,7 @@
 
 #include "cambrian/engine/core/json/field.hpp"
 #include "cambrian/engine/graph/builders/builders.hpp"
+#include "cambrian/engine/layers/support/parameter_rules.hpp"
 #include "cambrian/engine/layers/support/training.hpp"
 #include "cambrian/engine/weights/initial_value.hpp"
 
@@ -26,6 +27,8 @@ struct ParameterSpec {
         Activation::identity;  ///< Of the layer that owns it, for Initial::weight.
     bool buffer = false;       ///< A running statistic: spliced, but neither trained nor mutated.
     bool undecayed = false;    ///< Its size means something: weight decay leaves it, matrix or not.
+    InitRule init = InitRule::standard;  ///< Of Initial::weight, as the layer says.
+    float init_scale = 1.0F;
 
     bool connections = false;  ///< One weight each, in a list that counts as a row of a matrix.
 
@@ -62,6 +65,13 @@ struct LayerOperands {
     /// Where a sequence form adds what its steps would leave in states of StateKind::rows, in the
     /// order of these, [batch, groups, time, width] each. Null: nobody asks.
     std::vector<Var>* cache_rows = nullptr;
+    /// Of the codes: all layers of a network have one set.
+    ActivationSet activation_set = ActivationSet::any;
+
+    /// An activation of the layer applied.
+    [[nodiscard]] Var activated(Var x, std::size_t activation = 0) const {
+        return activate(x, activations[activation], activation_set);
+    }
 };
 
 /// Result of one step of a stateful layer.

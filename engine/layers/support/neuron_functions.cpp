@@ -7,34 +7,6 @@
 namespace cambrian {
 namespace {
 
-Var number(Var beside, double value) {
-    return constant(*beside.graph, value);
-}
-
-/// In the order of the codes.
-constexpr std::array<Var (*)(Var), neuron_activation_names.size()> activations{
-    [](Var x) { return x; },
-    [](Var x) { return activate(x, Activation::relu); },
-    [](Var x) { return activate(x, Activation::silu); },
-    [](Var x) { return activate(x, Activation::gelu); },
-    [](Var x) { return tanh(x); },
-    [](Var x) { return sigmoid(x); },
-    [](Var x) { return sigmoid(4.9 * x); },
-    [](Var x) { return sin(x); },
-    [](Var x) { return cos(x); },
-    [](Var x) { return exp(-(x * x)); },
-    [](Var x) { return abs(x); },
-    [](Var x) { return x * x; },
-    [](Var x) { return (x * x) * x; },
-    [](Var x) { return elu(x); },
-    [](Var x) { return leaky_relu(x); },
-    [](Var x) { return softplus(x); },
-    [](Var x) { return min(max(x, number(x, -1.0)), number(x, 1.0)); },
-    [](Var x) { return max(1.0 - abs(x), number(x, 0.0)); },
-    [](Var x) { return sign(x); },
-    [](Var x) { return select(less(number(x, 0.0), x), number(x, 1.0), number(x, 0.0)); },
-};
-
 template <class Join>
 Var fold(std::span<const Var> terms, Join join) {
     Var total = terms[0];
@@ -81,7 +53,7 @@ constexpr std::array<Var (*)(std::span<const Var>), neuron_aggregation_names.siz
 }  // namespace
 
 Var activate(Var x, NeuronActivation activation) {
-    return activations[static_cast<std::size_t>(activation)](x);
+    return activate(x, static_cast<Activation>(activation));
 }
 
 Var aggregate(std::span<const Var> terms, NeuronAggregation aggregation) {

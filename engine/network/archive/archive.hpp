@@ -21,6 +21,9 @@ namespace cambrian {
 inline constexpr const char* later_mark = "+";
 /// Of the flags of a slot and of a network's mode: LayerFormats follow, of the slot or the head.
 inline constexpr std::uint8_t formats_flag = 4;
+/// After that, where a layer says something of its parameters: its ParameterRules follow the
+/// fields.
+inline constexpr const char* rules_mark = "*";
 
 /// Collects values into bytes through a cereal archive.
 class ArchiveWriter {

@@ -165,7 +165,7 @@ void ArchiveReader::read_choice(Choice& value) {
     read(text);
     const std::span<const std::string_view> names = choice_names(value);
     const auto found = std::ranges::find(names, text);
-    if (found == names.end()) fail("it names an unknown activation or aggregation");
+    if (found == names.end()) fail("it names a choice that is not known, such as an activation");
     value = static_cast<Choice>(found - names.begin());
 }
 
@@ -190,8 +190,14 @@ void ArchiveReader::read(AnyLayer& layer) {
     ++state_->depth;
     std::string type;
     read(type);
-    const bool later = type.ends_with(later_mark);
-    std::optional<AnyLayer> result = default_layer(later ? type.substr(0, type.size() - 1) : type);
+    const auto take = [&type](std::string_view mark) {
+        const bool marked = type.ends_with(mark);
+        if (marked) type.resize(type.size() - mark.size());
+        return marked;
+    };
+    const bool has_rules = take(rules_mark);
+    const bool later = take(later_mark);
+    std::optional<AnyLayer> result = default_layer(type);
     if (!result) fail(unknown_layer_type(type.substr(0, 40)));
     const auto field = [this, later](const auto& self, auto& value, const FieldRange& range) {
         using Value = std::remove_cvref_t<decltype(value)>;
@@ -240,6 +246,15 @@ void ArchiveReader::read(AnyLayer& layer) {
             if (later && !uses_later(concrete)) fail("a layer says that it has more than it has");
         },
         result->variant());
+    if (has_rules) {
+        std::apply(
+            [&](const auto&... entry) {
+                (field(field, result->rules.*entry.member, FieldRange{}), ...);
+            },
+            ParameterRules::fields);
+        if (result->rules.plain()) fail("a layer says that it has rules and has none");
+        if (!std::isfinite(result->rules.init_scale)) fail("a scale is not finite");
+    }
     if (const std::string_view fault = result->fault(); !fault.empty()) fail(fault);
     layer = *std::move(result);
     --state_->depth;

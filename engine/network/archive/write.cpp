@@ -94,7 +94,8 @@ void ArchiveWriter::write(std::span<const std::byte> bytes) {
 void ArchiveWriter::write(const AnyLayer& layer) {
     const bool later =
         std::visit([](const auto& concrete) { return uses_later(concrete); }, layer.variant());
-    write(std::string(layer.type()) + (later ? later_mark : ""));
+    write(std::string(layer.type()) + (later ? later_mark : "") +
+          (layer.rules.plain() ? "" : rules_mark));
     const auto field = [this, later](const auto& self, const auto& value) {
         using Value = std::remove_cvref_t<decltype(value)>;
         if constexpr (std::ranges::range<Value> && !std::is_same_v<Value, std::string>) {
@@ -122,6 +123,9 @@ void ArchiveWriter::write(const AnyLayer& layer) {
                        std::remove_cvref_t<decltype(concrete)>::fields);
         },
         layer.variant());
+    if (layer.rules.plain()) return;
+    std::apply([&](const auto&... entry) { (field(field, layer.rules.*entry.member), ...); },
+               ParameterRules::fields);
 }
 
 void ArchiveWriter::write(const LayerFormats& formats) {

@@ -4,6 +4,7 @@
 #include <tuple>
 
 #include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/core/json/field_json.hpp"
 #include "cambrian/engine/core/json/json_read.hpp"
 #include "cambrian/engine/layers/layer_json.hpp"
 #include "cambrian/engine/layers/support/width.hpp"
@@ -222,21 +223,50 @@ ordered_json end_to_json(int end, const GridSize& grid) {
     return grid.coordinates(end);
 }
 
+/// Gives the rule of the network to the layers that say nothing themselves.
+Blueprint with_init(Blueprint blueprint, const json& network) {
+    const ParameterRules rules = network_rules(network);
+    if (rules.plain()) return blueprint;
+    for (std::optional<Slot>& slot : blueprint.slots)
+        if (slot) add_rules(slot->layer, rules);
+    add_rules(blueprint.head, rules);
+    return blueprint;
+}
+
 }  // namespace
+
+ParameterRules network_rules(const json& network) {
+    ParameterRules rules;
+    field_json::for_each_field<ParameterRules>([&](const auto& field) {
+        const json* value = field.name == "decay" ? nullptr : find(network, field.name);
+        if (value != nullptr)
+            field_json::read(rules.*field.member, *value, json_read::member("network", field.name),
+                             field.range);
+    });
+    return rules;
+}
+
+void add_rules(AnyLayer& layer, const ParameterRules& rules) {
+    if (layer.rules.init != InitRule::standard || !takes_init(layer)) return;
+    layer.rules.init = rules.init;
+    layer.rules.init_scale = rules.init_scale;
+}
 
 Blueprint blueprint_from_json(const json& network, std::int64_t input_features,
                               std::int64_t output_features, bool time) {
-    static constexpr std::array<std::string_view, 9> keys{"layers",  "grid",  "links",
-                                                          "input",   "mode",  "build",
-                                                          "initial", "dtype", "activation_dtype"};
+    static constexpr std::array<std::string_view, 11> keys{
+        "layers",  "grid",  "links",            "input", "mode",      "build",
+        "initial", "dtype", "activation_dtype", "init",  "init_scale"};
     json_read::object(network, "network", keys);
     if (network.contains("build"))
-        return built(network, {.input_features = input_features,
-                               .output_features = output_features,
-                               .input_shape = read_input(find(network, "input"), input_features),
-                               .time = time,
-                               .grid = {},
-                               .mode = read_mode(network)});
+        return with_init(
+            built(network, {.input_features = input_features,
+                            .output_features = output_features,
+                            .input_shape = read_input(find(network, "input"), input_features),
+                            .time = time,
+                            .grid = {},
+                            .mode = read_mode(network)}),
+            network);
     const json default_layers = json::array({{{"type", "dense"}}});
     const json* given = find(network, "layers");
     const json& layers = given != nullptr ? *given : default_layers;
@@ -263,7 +293,7 @@ Blueprint blueprint_from_json(const json& network, std::int64_t input_features,
     blueprint.head = layer_from_json(head, head_path);
     blueprint.head.infer_output(output_features);
     blueprint.links = read_links(find(network, "links"), blueprint.grid);
-    return Network(std::move(blueprint)).blueprint();
+    return with_init(Network(std::move(blueprint)).blueprint(), network);
 }
 
 void apply_formats(Blueprint& blueprint, const json& network) {

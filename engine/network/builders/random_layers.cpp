@@ -130,11 +130,15 @@ std::optional<AnyLayer> draw_kmeans(LayerDraw& draw, const Shape& row, int /*dep
                   .output = draw.chance(0.5F) ? "probabilities" : "features"};
 }
 
-/// Any activation or aggregation but products and powers, which overflow where they follow each
+/// Activations that neurons are drawn from, the first ones: a seed gives the network that it gave
+/// when there were no others.
+constexpr std::int64_t drawn_activations = 20;
+
+/// Any of these and any aggregation but products and powers, which overflow where they follow each
 /// other.
 Neurons::Neuron draw_neuron(LayerDraw& draw) {
     for (;;) {
-        const auto activation = draw.number(0, std::ssize(neuron_activation_names) - 1);
+        const auto activation = draw.number(0, drawn_activations - 1);
         const auto aggregation = draw.number(0, std::ssize(neuron_aggregation_names) - 1);
         const Neurons::Neuron neuron{static_cast<NeuronActivation>(activation),
                                      static_cast<NeuronAggregation>(aggregation)};
@@ -336,7 +340,8 @@ std::int64_t LayerDraw::number(std::int64_t least, std::int64_t most) {
 }
 
 Activation LayerDraw::activation() {
-    return static_cast<Activation>(rng_.index(static_cast<std::uint32_t>(activation_names.size())));
+    // A seed gives the network that it gave when there were no others.
+    return static_cast<Activation>(rng_.index(static_cast<std::uint32_t>(common_activations)));
 }
 
 std::int64_t LayerDraw::vector_width(const Shape& row) {

@@ -118,7 +118,8 @@ BytecodeCapacity BytecodeCapacity::joined(const BytecodeCapacity& other) const {
             .state = std::max(state, other.state),
             .memory = std::max(memory, other.memory),
             .neurons = neurons || other.neurons,
-            .plastic = plastic || other.plastic};
+            .plastic = plastic || other.plastic,
+            .activations = std::max(activations, other.activations)};
 }
 
 BytecodeCapacity BytecodeCapacity::rounded() const {
@@ -127,7 +128,8 @@ BytecodeCapacity BytecodeCapacity::rounded() const {
             .state = state == 0 ? 0 : generous(state, 32),
             .memory = generous(memory, 96),
             .neurons = neurons,
-            .plastic = plastic};
+            .plastic = plastic,
+            .activations = activations};
 }
 
 /// Writes the instructions of layers.
@@ -161,6 +163,7 @@ class BytecodeLayers {
         return 0;
     }
     std::int32_t write(const Dense& dense, std::int32_t input) {
+        if (!is_common(dense.activation)) writer_.activation_set_ = ActivationSet::any;
         return weighted({.op = BytecodeOp::dense,
                          .source = input,
                          .in = narrow(dense.in),
@@ -310,6 +313,7 @@ BytecodeCapacity BytecodeWriter::write(const Blueprint& blueprint, std::vector<s
     packings_ = &packings;
     packed_ = state_ = memory_ = 0;
     plastic_ = false;
+    activation_set_ = ActivationSet::common;
     add_vector(blueprint.input_features);
     find_weights(blueprint);
     write_slots(blueprint);
@@ -330,7 +334,8 @@ BytecodeCapacity BytecodeWriter::write(const Blueprint& blueprint, std::vector<s
             .state = state_,
             .memory = memory_,
             .neurons = !tables_.empty(),
-            .plastic = plastic_};
+            .plastic = plastic_,
+            .activations = activation_set_};
 }
 
 /// Finds the first weight of every link and gives every source of backward links a state.

@@ -65,8 +65,9 @@ struct BytecodeCapacity {
     std::int64_t memory = 0;   ///< Working words of one row.
     bool neurons = false;      ///< Whether it has the op `neurons`, which GPUs compile apart,
     bool plastic = false;      ///< and neurons with plastic connections, likewise.
+    ActivationSet activations = ActivationSet::common;  ///< Of dense layers, likewise.
     bool operator==(const BytecodeCapacity&) const = default;
-    /// Each the larger of both; with neurons and plastic ones where one has them.
+    /// Each the larger of both; with neurons, plastic ones and any activation where one has them.
     [[nodiscard]] BytecodeCapacity joined(const BytecodeCapacity& other) const;
     /// Rounded up, each to a power of two or one and a half of one from a generous minimum (no
     /// state stays none), so that few different ones occur while networks grow: a GPU idles while
@@ -146,6 +147,7 @@ class BytecodeWriter {
     std::int64_t state_ = 0;
     std::int64_t memory_ = 0;
     bool plastic_ = false;
+    ActivationSet activation_set_ = ActivationSet::common;
 };
 
 [[nodiscard]] Bytecode make_bytecode(const Network& network);

@@ -237,6 +237,9 @@ bool fits(const BytecodeInstruction& instruction, std::int64_t words,
         return false;
     const BytecodeOpInfo& entry = op_info(op);
     if (entry.weights == nullptr && !neurons_fit(instruction, words, capacity)) return false;
+    const bool outside_set = known_code(detail, capacity.activations) != detail;
+    if (op == BytecodeOp::dense && outside_set && known_code(detail, ActivationSet::any) == detail)
+        return false;
     const auto in_memory = [&](std::int64_t first, std::int64_t width) {
         return first % 4 == 0 && inside(first, whole_blocks(width), capacity.memory);
     };

@@ -61,6 +61,7 @@ constexpr std::array own_rows{
     other(Op::gather, row_split::gather, row_write::gather, 2),
     other(Op::interpret, row_split::interpret, row_write::interpret, 2),
     other(Op::activate, row_split::elementwise, row_write::activate, 2 * function_cost),
+    other(Op::activate_any, row_split::elementwise, row_write::activate, 8 * function_cost),
 };
 // clang-format on
 

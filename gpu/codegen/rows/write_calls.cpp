@@ -23,6 +23,8 @@ constexpr std::array activation_groups{
     ActivationGroup{"{0} == 3", "activation_gelu({0})"},
     ActivationGroup{"{0} == 1", "activation_relu({0})"},
 };
+/// Where they may be any.
+constexpr std::array other_activations{ActivationGroup{"{0} > 5", "op_activate_any({0}, {1})"}};
 constexpr std::string_view activation_functions = R"(
 float row_sigmoid_or_silu(float x, int code) {
     precise float sigmoid = own_sigmoid(x);
@@ -52,7 +54,10 @@ void need_interpreter(RowWriter& writer, const std::string& function,
     writer.need_functions(
         function,
         std::string(attribute.neurons ? "#define INTERPRET_NEURONS\n" : "") +
-            (attribute.plastic ? "#define INTERPRET_PLASTIC\n" : "") + store +
+            (attribute.plastic ? "#define INTERPRET_PLASTIC\n" : "") +
+            (attribute.activations == ActivationSet::any ? "#define INTERPRET_ANY_ACTIVATION\n"
+                                                         : "") +
+            store +
             fmt::format("#define INTERPRET_NAME {}\n#define INTERPRET_INPUTS {}\n"
                         "#define INTERPRET_OUTPUTS {}\n#define INTERPRET_STATE {}\n"
                         "#define INTERPRET_MEMORY {}\n#define CAMBRIAN_CALL(name) own_##name\n"
@@ -72,15 +77,18 @@ void row_write::activate(RowWriter& writer, const Node& node) {
     writer.begin(node);
     const View result = writer.result(node, 0, operand.shape);
     std::string_view keyword = "if";
-    for (const ActivationGroup& group : activation_groups) {
+    const auto write = [&](const ActivationGroup& group, std::int64_t cost) {
         writer.open("{} ({})", keyword, fmt::format(fmt::runtime(group.codes), code));
-        writer.each(result.shape, row_op(Op::tanh).cost, [&](std::span<const Index> at) {
+        writer.each(result.shape, cost, [&](std::span<const Index> at) {
             writer.line("{} = {};", writer.element(result, at),
                         fmt::format(fmt::runtime(group.call), writer.element(operand, at), code));
         });
         writer.end();
         keyword = "else if";
-    }
+    };
+    for (const ActivationGroup& group : activation_groups) write(group, row_op(Op::tanh).cost);
+    if (node.op == Op::activate_any)
+        for (const ActivationGroup& group : other_activations) write(group, row_op(node.op).cost);
     writer.open("else");
     writer.copy(result, operand);
     writer.end();

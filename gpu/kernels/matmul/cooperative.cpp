@@ -48,7 +48,7 @@ class CooperativeMatmulKernel : public Kernel {
                     codes.left_length % vector_codes == 0 && operands_.left_aligned(frame)),
             load_of(epilogue.product.transpose_right,
                     codes.right_length % vector_codes == 0 && operands_.right_aligned(frame)),
-            epilogue.activation ? 1U : 0U,
+            activation_constant(epilogue),
             codes.result ? 1U : 0U,
             tile.stages};
         return static_pipeline(resources_, "matmul_cooperative", constants);

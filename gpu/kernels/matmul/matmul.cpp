@@ -63,7 +63,7 @@ class MatmulKernel : public Kernel {
 
     [[nodiscard]] const vulkan::Pipeline& pipeline(const MatmulTile& tile,
                                                    const Frame& frame) const {
-        const std::uint32_t activation = operands_.epilogue().activation ? 1 : 0;
+        const std::uint32_t activation = activation_constant(operands_.epilogue());
         if (tile.direct())
             return static_pipeline(resources_, "matmul_direct",
                                    std::array{tile.threads(), activation});

@@ -67,4 +67,10 @@ class MatmulOperands {
     BufferView batch_;
 };
 
+/// As in the shaders: no activation, a common one or any.
+[[nodiscard]] inline std::uint32_t activation_constant(const MatmulEpilogueAttribute& epilogue) {
+    if (!epilogue.activation) return 0;
+    return epilogue.set == ActivationSet::any ? 2 : 1;
+}
+
 }  // namespace cambrian::gpu

@@ -67,8 +67,13 @@ void store_result(Product product, uint row, uint column, vec4 values, vec4 bias
         if (flagged(flag_bias)) {
             values[i] = op_add(values[i], bias[i]);
         }
-        if (with_activation != 0U) {
+        if (with_activation == 1U) {
             values[i] = op_activate(values[i], product.code);
+        }
+    }
+    if (with_activation == 2U) {
+        [[dont_unroll]] for (uint i = 0U; i < 4U; ++i) {
+            values[i] = op_activate_any(values[i], product.code);
         }
     }
     uint at = row * push.word[1] + column;

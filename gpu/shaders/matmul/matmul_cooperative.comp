@@ -63,9 +63,14 @@ vec4 with_epilogue(vec4 values, vec4 bias, int code) {
             values[i] = op_add(values[i], bias[i]);
         }
     }
-    if (with_activation != 0U && code != 0) {
+    if (with_activation == 1U && code != 0) {
         [[unroll]] for (uint i = 0U; i < 4U; ++i) {
             values[i] = op_activate(values[i], code);
+        }
+    }
+    if (with_activation == 2U) {
+        [[dont_unroll]] for (uint i = 0U; i < 4U; ++i) {
+            values[i] = op_activate_any(values[i], code);
         }
     }
     return values;

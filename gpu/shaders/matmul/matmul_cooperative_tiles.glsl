@@ -9,7 +9,7 @@ layout(constant_id = 4) const uint part_rows = 64;  // Of the tile, for a subgro
 layout(constant_id = 5) const uint part_columns = 64;
 layout(constant_id = 6) const uint left_load = 0;  // Bits below.
 layout(constant_id = 7) const uint right_load = 0;
-layout(constant_id = 8) const uint with_activation = 0;
+layout(constant_id = 8) const uint with_activation = 0;  // 1: a common one, 2: any.
 layout(constant_id = 9) const uint result_is_codes = 0;
 layout(constant_id = 10) const uint stages = 2;  // Tiles of an operand in shared memory.
 

@@ -9,7 +9,7 @@
 // Without CAMBRIAN_STRICT terms are not rounded before they are added. A dispatch adds the terms from
 // word[3] up to word[4] to the sum so far; the last one finishes it.
 
-layout(constant_id = 1) const uint with_activation = 0;
+layout(constant_id = 1) const uint with_activation = 0;  // 1: a common one, 2: any.
 
 void main() {
     uint m = push.word[0];
@@ -49,8 +49,10 @@ void main() {
     if (flagged(flag_bias)) {
         sum = op_add(sum, Reals(product.bias).at[column]);
     }
-    if (with_activation != 0U) {
+    if (with_activation == 1U) {
         sum = op_activate(sum, product.code);
+    } else if (with_activation == 2U) {
+        sum = op_activate_any(sum, product.code);
     }
     result.at[row * n + column] = sum;
 }

@@ -8,7 +8,7 @@ layout(constant_id = 4) const uint thread_rows = 4;
 layout(constant_id = 5) const uint thread_columns = 4;
 layout(constant_id = 6) const uint left_load = 0;   // Bits below.
 layout(constant_id = 7) const uint right_load = 0;
-layout(constant_id = 8) const uint with_activation = 0;
+layout(constant_id = 8) const uint with_activation = 0;  // 1: a common one, 2: any.
 
 const uint load_along_rows = 1U;  // Four neighbours of one k at a time, else four k of one row.
 const uint load_vectors = 2U;     // Those four in one load of 16 bytes.

@@ -16,6 +16,7 @@
 //   INTERPRET_STORE    then the name of that memory
 //   INTERPRET_NEURONS  where bytecodes may have the op `neurons`, whose functions are large
 //   INTERPRET_PLASTIC  where connections of these may change
+//   INTERPRET_ANY_ACTIVATION  where dense layers may have others than the common activations
 // and may include this text again with others: it undefines them. It needs prelude.glsl,
 // elementary.glsl (CAMBRIAN_CALL) and ops.glsl. Neighbouring rows run together best when they share
 // a bytecode.
@@ -181,40 +182,34 @@ void interpret_activate_two(inout vec4 a, inout vec4 b, int code) {
     }
 #endif
 
+#if defined(INTERPRET_ANY_ACTIVATION) && !defined(CAMBRIAN_INTERPRET_ANY_ACTIVATION)
+#define CAMBRIAN_INTERPRET_ANY_ACTIVATION
+// Of any code: one function after another where it is not a common one, for there are many.
+vec4 interpret_activate_any(vec4 x, int code) {
+    if (code <= 5) return interpret_activate(x, code);
+    precise vec4 y = x;
+    [[dont_unroll]] for (int i = 0; i < 4; ++i) y[i] = op_activate_any(x[i], code);
+    return y;
+}
+void interpret_activate_any_two(inout vec4 a, inout vec4 b, int code) {
+    if (code <= 5) {
+        interpret_activate_two(a, b, code);
+    } else {
+        a = interpret_activate_any(a, code);
+        b = interpret_activate_any(b, code);
+    }
+}
+#endif
+#ifdef INTERPRET_ANY_ACTIVATION
+#define INTERPRET_ACTIVATE interpret_activate_any
+#define INTERPRET_ACTIVATE_TWO interpret_activate_any_two
+#else
+#define INTERPRET_ACTIVATE interpret_activate
+#define INTERPRET_ACTIVATE_TWO interpret_activate_two
+#endif
+
 #if defined(INTERPRET_NEURONS) && !defined(CAMBRIAN_INTERPRET_NEURONS)
 #define CAMBRIAN_INTERPRET_NEURONS
-
-// The activations of neurons by their codes: the bits of the graphs of layers/support/neuron_functions.cpp.
-float neuron_activation(float x, int code) {
-    switch (code) {
-        case 1: return activation_relu(x);
-        case 2: return activation_silu(x);
-        case 3: return activation_gelu(x);
-        case 4: return CAMBRIAN_CALL(tanh)(x);
-        case 5: return CAMBRIAN_CALL(sigmoid)(x);
-        case 6: return CAMBRIAN_CALL(sigmoid)(op_mul(4.9, x));
-        case 7: return CAMBRIAN_CALL(sin)(x);
-        case 8: return CAMBRIAN_CALL(cos)(x);
-        case 9: return CAMBRIAN_CALL(exp)(op_neg(op_mul(x, x)));
-        case 10: return op_abs(x);
-        case 11: return op_mul(x, x);
-        case 12: return op_mul(op_mul(x, x), x);
-        case 13: {
-            const float below = CAMBRIAN_CALL(expm1)(op_min(0.0, x));
-            return real_less(0.0, x) ? x : below;
-        }
-        case 14: return real_less(0.0, x) ? x : op_mul(0.01, x);
-        case 15: {
-            const float power = CAMBRIAN_CALL(exp)(op_min(x, op_neg(x)));
-            return op_add(op_max(0.0, x), CAMBRIAN_CALL(log1p)(power));
-        }
-        case 16: return op_min(op_max(x, -1.0), 1.0);
-        case 17: return op_max(op_sub(1.0, op_abs(x)), 0.0);
-        case 18: return op_sign(x);
-        case 19: return real_less(0.0, x) ? 1.0 : 0.0;
-    }
-    return x;
-}
 
 // NeuronTable::joins_mark.
 const int neuron_joins = 0x40000000;
@@ -238,8 +233,8 @@ vec2 neuron_activation_of_two(vec2 x, int code, bool both) {
         y.x = CAMBRIAN_CALL(sigmoid)(inside.x);
         y.y = CAMBRIAN_CALL(sigmoid)(inside.y);
     } else {
-        y.x = neuron_activation(x.x, code);
-        if (both) y.y = neuron_activation(x.y, code);
+        y.x = op_activate_any(x.x, code);
+        if (both) y.y = op_activate_any(x.y, code);
     }
     return y;
 }
@@ -364,7 +359,7 @@ void INTERPRET_NAME(Bytecode bytecode, PackedWeights weights, in float row[INTER
                     INTERPRET_PRODUCT_TWO(a, b, INTERPRET_FROM_MEMORY, from, inputs, first, second);
                     a = a + weights.at[first + inputs];
                     b = b + weights.at[second + inputs];
-                    interpret_activate_two(a, b, tail.w);
+                    INTERPRET_ACTIVATE_TWO(a, b, tail.w);
                     INTERPRET_PUT((to >> 2) + block, a);
                     INTERPRET_PUT((to >> 2) + block + 1, b);
                 }
@@ -373,7 +368,7 @@ void INTERPRET_NAME(Bytecode bytecode, PackedWeights weights, in float row[INTER
                     precise vec4 sum = vec4(0.0);
                     INTERPRET_PRODUCT(sum, INTERPRET_FROM_MEMORY, from, inputs, first);
                     sum = sum + weights.at[first + inputs];
-                    INTERPRET_PUT((to >> 2) + block, interpret_activate(sum, tail.w));
+                    INTERPRET_PUT((to >> 2) + block, INTERPRET_ACTIVATE(sum, tail.w));
                 }
                 break;
             }
@@ -652,6 +647,9 @@ void INTERPRET_NAME(Bytecode bytecode, PackedWeights weights, in float row[INTER
 #undef INTERPRET_PUT
 #undef INTERPRET_AT
 #undef INTERPRET_NEURONS
+#undef INTERPRET_ANY_ACTIVATION
+#undef INTERPRET_ACTIVATE
+#undef INTERPRET_ACTIVATE_TWO
 #undef INTERPRET_PLASTIC
 #undef INTERPRET_CHANGE
 #undef INTERPRET_WEIGHT

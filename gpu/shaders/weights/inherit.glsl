@@ -65,6 +65,8 @@ const uint initial_weight = 2U;
 const uint initial_forget_gate = 3U;
 const uint initial_log_index = 4U;
 const uint initial_time_step = 5U;
+const uint initial_normal = 6U;
+const uint initial_constant = 7U;
 
 float initial_value(uint initial, float bound, uint period, uint index, float uniform_value) {
     if (initial == initial_weight) {
@@ -81,5 +83,10 @@ float initial_value(uint initial, float bound, uint period, uint index, float un
         precise float exponent = -6.9077554F + spread;
         return own_log(own_expm1(own_exp(exponent)));
     }
+    if (initial == initial_normal) {
+        precise float result = own_normal_quantile(uniform_value) * bound;
+        return result;
+    }
+    if (initial == initial_constant) return bound;
     return 0.0F;
 }

@@ -242,7 +242,10 @@ TEST(Graph, ConstantActivationCodeBecomesThePlainFunction) {
 
     EXPECT_EQ(graph.producer(activate(x, code).id).op, Op::tanh);
     EXPECT_EQ(graph.producer(activate(x, own).id).op, Op::activate);
-    EXPECT_EQ(activate(x, constant(graph, 9.0, ValueType::integer)).id, x.id);
+    EXPECT_EQ(graph.producer(activate(x, own, ActivationSet::any).id).op, Op::activate_any);
+    EXPECT_EQ(graph.producer(activate(x, constant(graph, 8.0, ValueType::integer)).id).op, Op::cos)
+        << "a code that is known needs no set";
+    EXPECT_EQ(activate(x, constant(graph, 99.0, ValueType::integer)).id, x.id);
 }
 
 TEST(Evaluate, NamesAnInputThatDoesNotFit) {

@@ -210,6 +210,9 @@ TEST(Neurons, KnowEveryActivation) {
         [](double x) { return std::max(0.0, 1.0 - std::abs(x)); },
         [](double x) { return x > 0.0 ? 1.0 : (x < 0.0 ? -1.0 : 0.0); },
         [](double x) { return x > 0.0 ? 1.0 : 0.0; },
+        [](double x) { return std::clamp(x, 0.0, 6.0); },
+        [](double x) { return x * std::clamp(x + 3.0, 0.0, 6.0) / 6.0; },
+        [](double x) { return x * std::tanh(std::log1p(std::exp(x))); },
     };
     ASSERT_EQ(functions.size(), neuron_activation_names.size());
     for (std::size_t code = 0; code < functions.size(); ++code)

@@ -253,5 +253,20 @@ TEST(Network, AStatefulNetworkIsNotAppliedAtOnce) {
                  ContractViolation);
 }
 
+TEST(Network, SharesAProgramOnlyWithinASetOfActivations) {
+    const auto of = [](const std::string& first, const std::string& head) {
+        return Network(test::blueprint_of(
+            R"({"layers": [{"type": "dense", "out": 4, "activation": ")" + first +
+                R"("}, {"type": "dense", "activation": ")" + head + R"("}]})",
+            3, 2));
+    };
+    const Network common = of("relu", "tanh");
+    EXPECT_EQ(common.activation_set(), ActivationSet::common);
+    EXPECT_EQ(of("mish", "linear").activation_set(), ActivationSet::any);
+    EXPECT_EQ(common.structure_key(), of("gelu", "linear").structure_key());
+    EXPECT_EQ(of("relu", "mish").structure_key(), of("elu", "tanh").structure_key());
+    EXPECT_NE(common.structure_key(), of("relu", "mish").structure_key());
+}
+
 }  // namespace
 }  // namespace cambrian

@@ -261,6 +261,56 @@ TEST(Trainer, OnlyMatricesDecay) {
     }
 }
 
+/// Names of the parameters that a step without gradients leaves as they are.
+std::set<std::string> kept_by_adamw(const Network& network, const DataSet& data,
+                                    std::vector<std::string> undecayed) {
+    const auto backend = make_cpu_backend({});
+    Trainer trainer(*backend, network, data,
+                    {.epochs = 1,
+                     .batch = 2,
+                     .optimizer = Adam{.weight_decay = 0.5, .decoupled = true},
+                     .learning_rates = {1e-5},
+                     .undecayed = std::move(undecayed)});
+    const std::vector<float> start = trainer.weights(0);
+    trainer.run();
+    const std::vector<float> end = trainer.weights(0);
+    std::set<std::string> kept;
+    for (std::size_t i = 0; i < network.weights().size(); ++i) {
+        const WeightRange& range = network.weights()[i];
+        const auto first = start.begin() + range.offset;
+        if (std::equal(first, first + range.count, end.begin() + range.offset))
+            kept.insert(network.weight_name(i));
+    }
+    return kept;
+}
+
+TEST(Trainer, DecayLeavesWhatAConfigNames) {
+    // Zeros give zeros, which are right: no weight has a gradient.
+    DataSet data = data_of({{"type", "sine"}, {"rows", 8}}, MeanSquaredError{});
+    data.train.inputs = Tensor(ValueType::real, {4, 2});
+    data.train.targets = Tensor(ValueType::real, {4, 1});
+    data.outputs = 1;
+    const Network network = network_of({{{"type", "dense"}, {"out", 4}, {"decay", false}},
+                                        {{"type", "swiglu"}, {"bias", false}},
+                                        {{"type", "dense"}, {"bias", false}}},
+                                       data);
+    const std::set<std::string> layer{"slot.0.weight", "slot.0.bias"};
+    const auto with = [&](std::set<std::string> more) {
+        more.insert(layer.begin(), layer.end());
+        return more;
+    };
+    EXPECT_EQ(kept_by_adamw(network, data, {}), layer);
+    EXPECT_EQ(kept_by_adamw(network, data, {"head.weight"}), with({"head.weight"}));
+    EXPECT_EQ(kept_by_adamw(network, data, {"weight"}), with({"head.weight"}));
+    EXPECT_EQ(kept_by_adamw(network, data, {"*_weight"}),
+              with({"slot.1.gate_weight", "slot.1.up_weight", "slot.1.down_weight"}));
+    EXPECT_EQ(kept_by_adamw(network, data, {"slot.1.*", "head.*"}).size(), 6U);
+    EXPECT_THAT([&] { kept_by_adamw(network, data, {"wieght"}); },
+                testing::ThrowsMessage<ConfigError>(
+                    HasSubstr("training.undecayed has \"wieght\" (no parameter of the network is "
+                              "named so, the first is \"slot.0.weight\") use names")));
+}
+
 TEST(Trainer, DisabledSlotsStayAsTheyAre) {
     const auto backend = make_cpu_backend({});
     // The last batch of an epoch is a single row, of which a batch_norm could not learn.

@@ -27,6 +27,8 @@ MutationSettings wild() {
     settings.weight_replace_rate = 0.1F;
     settings.weight_power = 0.5F;
     settings.layer_types = {"dense", "rms_norm", "layer_norm", "softmax", "residual", "rnn"};
+    settings.activations.push_back(Activation::mish);
+    settings.activations.push_back(Activation::leaky_relu);
     return settings;
 }
 

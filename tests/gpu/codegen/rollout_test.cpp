@@ -233,6 +233,15 @@ TEST(Rollout, NetworksThatAreDataRunInOneKernel) {
          R"({"layers": [{"type": "dense"}]})"});
 }
 
+TEST(Rollout, NetworksThatAreDataMayHaveAnyActivation) {
+    std::string layers;
+    for (const std::string_view activation : activation_names)
+        layers +=
+            R"({"type": "dense", "out": 6, "activation": ")" + std::string(activation) + "\"},";
+    expect_interpreted_bits(
+        {test::multilayer_perceptron(6), R"({"layers": [)" + layers + R"({"type": "dense"}]})"});
+}
+
 TEST(Rollout, NetworksThatAreDataKeepTheirState) {
     expect_interpreted_bits({R"({"layers": [{"type": "rnn", "hidden": 7}, {"type": "dense"}]})",
                              R"({"layers": [{"type": "dense", "out": 6, "activation": "relu"},

@@ -110,12 +110,16 @@ struct Signature {
     std::vector<ValueType> types;
 };
 
+bool by_code(Op op) {
+    return op == Op::activate || op == Op::activate_any;
+}
+
 /// Every elementwise op for all types it takes. Casts and activations are tried on their own, and
 /// integers by zero are an error.
 std::vector<Signature> elementwise_ops() {
     std::vector<Signature> all;
     for (const OpInfo& op : op_table()) {
-        if (!is_elementwise(op.op) || op.op == Op::cast || op.op == Op::activate) continue;
+        if (!is_elementwise(op.op) || op.op == Op::cast || by_code(op.op)) continue;
         for (const std::vector<ValueType>& types : test::types_of(op))
             if (op.op != Op::div || types[0] == real) all.push_back({op.op, types});
     }
@@ -139,13 +143,16 @@ TEST_F(VulkanElementwise, ActivationsHaveTheBitsOfTheCpu) {
     Words x = special_reals();
     const Words hashed = test::hashed_words(hashed_count, 7);
     x.insert(x.end(), hashed.begin(), hashed.end());
-    Graph graph;
-    const Var input = graph.input("x", real, Shape{static_cast<std::int64_t>(x.size())});
-    const Var code = graph.input("code", integer, Shape{}, true);
-    graph.output(graph.add(Op::activate, std::vector{input, code}));
-    const Words codes{0, 1, 2, 3, 4, 5, 6, 0xFFFFFFFFU};
-    test::expect_equal_to_cpu(vulkan, graph, static_cast<std::int64_t>(codes.size()), {x, codes},
-                              "activate");
+    Words codes{0xFFFFFFFFU};
+    for (std::uint32_t code = 0; code <= activation_names.size(); ++code) codes.push_back(code);
+    for (const Op op : {Op::activate, Op::activate_any}) {
+        Graph graph;
+        const Var input = graph.input("x", real, Shape{static_cast<std::int64_t>(x.size())});
+        const Var code = graph.input("code", integer, Shape{}, true);
+        graph.output(graph.add(op, std::vector{input, code}));
+        test::expect_equal_to_cpu(vulkan, graph, static_cast<std::int64_t>(codes.size()),
+                                  {x, codes}, std::string(name(op)));
+    }
 }
 
 /// Operand shapes that meet a result of shape [3, 5, 4] in every way.
