@@ -23,7 +23,7 @@ namespace {
 using field_json::Kind;
 
 using Source = std::variant<XorSource, SineSource, SpiralsSource, BlobsSource, DelaySource,
-                            CsvSource, IdxSource, SafetensorsSource>;
+                            CsvSource, IdxSource, SafetensorsSource, TextSource>;
 
 const std::vector<Kind<Source>>& source_kinds() {
     static const std::vector<Kind<Source>> table{
@@ -38,7 +38,8 @@ const std::vector<Kind<Source>>& source_kinds() {
          IdxSource{},
          "Samples and labels as MNIST comes, gzipped or plain.",
          {"inputs", "targets"}},
-        {"safetensors", SafetensorsSource{}, "Two tensors of a file.", {"file"}}};
+        {"safetensors", SafetensorsSource{}, "Two tensors of a file.", {"file"}},
+        {"text", TextSource{}, "A text: the next token at every position.", {"file"}}};
     return table;
 }
 
@@ -81,6 +82,9 @@ void check_named(const Source& source, std::string_view path) {
         need("targets", !idx->targets.empty());
     } else if (const auto* file = std::get_if<SafetensorsSource>(&source)) {
         need("file", !file->file.empty());
+    } else if (const auto* text = std::get_if<TextSource>(&source)) {
+        need("file", !text->file.empty());
+        need("tokenizer", !text->tokenizer.empty());
     }
 }
 

@@ -55,7 +55,7 @@ struct SourceContext {
     std::optional<std::int64_t> ignored{};  ///< A target that is no class: the loss leaves it out.
 };
 
-/// "xor", "sine", "spirals", "blobs", "delay", "csv", "idx", "safetensors".
+/// "xor", "sine", "spirals", "blobs", "delay", "csv", "idx", "safetensors", "text".
 [[nodiscard]] std::span<const std::string_view> source_types();
 /// The rows that {"type": "spirals", "rows": 400, ..} describes. Throws ConfigError naming a key
 /// below `path`, InputError naming a file, and for numbers that are not finite as floats.

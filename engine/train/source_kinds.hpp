@@ -137,9 +137,27 @@ struct SafetensorsSource {
         Field{"scale", &SafetensorsSource::scale, positive, "Factor of all inputs."},
     };
 };
+/// A text as tokens, cut into sequences of `context`, one after another; each position has the
+/// token after it as its target. A rest at the end is left out. Columns are called as the tokens
+/// are: "character" (with code points as labels), "byte" or "token".
+struct TextSource {
+    std::string file;
+    std::string tokenizer = "characters";
+    std::int64_t context = 128;
+
+    static constexpr auto fields = std::tuple{
+        Field{"file", &TextSource::file, "The file, in UTF-8 unless its bytes are the tokens."},
+        Field{"tokenizer", &TextSource::tokenizer,
+              "What a token is: \"characters\" of the text, its \"bytes\", or a tokenizer.json."},
+        Field{"context", &TextSource::context, FieldRange{1.0, 1e6},
+              "Tokens of a sequence. Unless split.shuffle is false, sequences of all parts are "
+              "mixed."},
+    };
+};
 
 [[nodiscard]] SourceRows rows_of(const CsvSource& source, const SourceContext& context);
 [[nodiscard]] SourceRows rows_of(const IdxSource& source, const SourceContext& context);
 [[nodiscard]] SourceRows rows_of(const SafetensorsSource& source, const SourceContext& context);
+[[nodiscard]] SourceRows rows_of(const TextSource& source, const SourceContext& context);
 
 }  // namespace cambrian

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cambrian/engine/check/gradient_check.hpp"
+#include "cambrian/engine/generation/generator.hpp"
 #include "cambrian/evolve/analysis/ensemble.hpp"
 #include "cambrian/evolve/strategy/strategy.hpp"
 #include "cambrian/evolve/tasks/task.hpp"
@@ -158,6 +159,20 @@ struct InferOptions {
     std::vector<std::string> overrides;
 };
 [[nodiscard]] int infer_command(const CommandContext& context, const InferOptions& options);
+
+struct GenerateOptions {
+    std::vector<std::string> networks;  ///< Of one structure.
+    std::string tokenizer;              ///< Empty: what the network learned; "bytes"; a file.
+    std::vector<std::string> prompts;
+    std::string prompts_file;  ///< One a line, after the others; "-": standard input.
+    GenerationSettings settings{};
+    std::vector<std::string> stop;
+    bool json = false;
+    bool speed = false;
+    std::vector<std::string> overrides;
+};
+/// `cambrian generate`: continues texts by networks that read tokens.
+[[nodiscard]] int generate_command(const CommandContext& context, const GenerateOptions& options);
 
 struct InspectOptions {
     std::string network;

@@ -21,9 +21,8 @@
 #include "cambrian/evolve/runs/network_codes.hpp"
 #include "cambrian/evolve/runs/network_tensors.hpp"
 #include "cambrian/launch/commands/commands.hpp"
+#include "cambrian/launch/commands/engine_keys.hpp"
 #include "cambrian/launch/commands/output_file.hpp"
-#include "cambrian/launch/config/config_file.hpp"
-#include "cambrian/launch/config/experiment_reader.hpp"
 #include "cambrian/launch/convert/network_preparation.hpp"
 #include "cambrian/launch/devices/device.hpp"
 
@@ -55,15 +54,6 @@ class SpooledInput {
   private:
     std::string path_;
 };
-
-/// Overrides of the engine, which every network runs on, and the others.
-std::pair<std::vector<std::string>, std::vector<std::string>> split_overrides(
-    const std::vector<std::string>& overrides) {
-    std::pair<std::vector<std::string>, std::vector<std::string>> parts;
-    for (const std::string& assignment : overrides)
-        (assignment.starts_with("engine.") ? parts.first : parts.second).push_back(assignment);
-    return parts;
-}
 
 /// Rows that a network reads in one go: sequences of `time` rows, or single rows without time.
 struct Part {

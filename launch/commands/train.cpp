@@ -3,6 +3,7 @@
 #include <array>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <numbers>
 #include <ostream>
 #include <system_error>
 
@@ -14,6 +15,7 @@
 #include "cambrian/launch/commands/commands.hpp"
 #include "cambrian/launch/config/network_reader.hpp"
 #include "cambrian/launch/config/training_reader.hpp"
+#include "cambrian/launch/convert/text_network.hpp"
 #include "cambrian/launch/devices/device.hpp"
 #include "cambrian/launch/process.hpp"
 #include "cambrian/launch/show/console_reporter.hpp"
@@ -63,14 +65,22 @@ std::string dry_run(const TrainingJob& job, Backend& backend) {
                static_cast<double>(trainer.peak_bytes()) / 0x1p20);
 }
 
+/// The loss of a text in the unit of compression: ", 2.1 bits a character".
+std::string bits_text(const TrainingJob& job, double loss) {
+    const std::optional<std::string> unit = text_unit(job.task->preparation());
+    if (!unit || !wants_classes(job.settings.loss)) return {};
+    return fmt::format(", {:.4f} bits a {}", loss / std::numbers::ln2, *unit);
+}
+
 std::string result_text(const TrainingJob& job, const TrainingResult& result) {
     std::string text =
         fmt::format("{} after {} epochs: lowest loss {:.6g}",
-                    result.interrupted ? "interrupted" : "done", result.epochs, result.best_loss);
+                    result.interrupted ? "interrupted" : "done", result.epochs, result.best_loss) +
+        bits_text(job, result.best_loss);
     if (job.settings.learning_rates.size() > 1)
         text += fmt::format(" of individual {}", result.individual);
     if (result.test) {
-        text += fmt::format(", test {:.6g}", result.test->loss);
+        text += fmt::format(", test {:.6g}", result.test->loss) + bits_text(job, result.test->loss);
         if (has_accuracy(job.settings.loss))
             text += fmt::format(" ({:.2f}%)", 100.0 * result.test->accuracy);
     }

@@ -52,6 +52,7 @@ class CommandLine {
         add_report();
         add_evaluate();
         add_infer();
+        add_generate();
         add_inspect();
         add_compare();
         add_splice();
@@ -408,6 +409,60 @@ class CommandLine {
         sub.add_flag("--observe", infer_.observe,
                      "Say on standard error what every layer gives: mean, largest, least, active");
         add_overrides(sub, infer_.overrides);
+    }
+
+    void add_generate() {
+        CLI::App& sub = add("generate", "Continue texts by networks that read tokens",
+                            "  cambrian generate runs/characters-1/best.cmb --prompt 'The '\n"
+                            "  cambrian generate best.cmb --tokenizer tokenizer.json --prompts "
+                            "prompts.txt --temperature 0 --json\n"
+                            "  cambrian generate a.cmb b.cmb --prompt 'The ' --top-p 0.9 --speed",
+                            [this] { return generate_command(context_, generate_); });
+        GenerationSettings& settings = generate_.settings;
+        SamplingSettings& sampling = settings.sampling;
+        sub.add_option("NETWORKS", generate_.networks,
+                       "Networks (.cmb) of one structure; each continues every prompt")
+            ->required();
+        sub.add_option(
+            "--tokenizer", generate_.tokenizer,
+            "tokenizer.json, or \"bytes\"; else the characters or bytes that the network "
+            "was trained on");
+        sub.add_option("--prompt", generate_.prompts, "Text to continue (repeatable)")
+            ->allow_extra_args(false);
+        sub.add_option("--prompts", generate_.prompts_file,
+                       "File with a prompt in each line, or - for standard input");
+        sub.add_option("--max-tokens", settings.max_tokens, "Most tokens after a prompt")
+            ->capture_default_str();
+        sub.add_option("--temperature", sampling.temperature,
+                       "Divides the logits; 0: always the most likely token")
+            ->capture_default_str();
+        sub.add_option("--top-k", sampling.top_k, "Only so many of the most likely; 0: all")
+            ->capture_default_str();
+        sub.add_option("--top-p", sampling.top_p,
+                       "Only the fewest of the most likely that have this probability together")
+            ->capture_default_str();
+        sub.add_option("--min-p", sampling.min_p,
+                       "Only those with this share of the probability of the most likely")
+            ->capture_default_str();
+        sub.add_option("--repetition-penalty", sampling.repetition_penalty,
+                       "Makes tokens that were there less likely; 1: no")
+            ->capture_default_str();
+        sub.add_option("--stop", generate_.stop, "End a text before this word (repeatable)")
+            ->allow_extra_args(false);
+        sub.add_option(
+               "--seed", settings.seed,
+               "Of the choices: of equal seeds, a prompt in the same place becomes the same "
+               "text, whatever stands beside it")
+            ->capture_default_str();
+        sub.add_flag("!--no-cache", settings.cache,
+                     "Pass over the whole text for each token: the same, slower");
+        sub.add_option("--block", settings.block, "Positions of the first cache, which grows")
+            ->capture_default_str();
+        sub.add_flag("--json", generate_.json, "Print a line of JSON for each text");
+        sub.add_flag("--speed", generate_.speed,
+                     "Say on standard error, or with --json in a last "
+                     "line, how fast it was");
+        add_overrides(sub, generate_.overrides);
     }
 
     void add_inspect() {
@@ -810,6 +865,7 @@ class CommandLine {
     ReportOptions report_;
     EvaluateOptions evaluate_;
     InferOptions infer_;
+    GenerateOptions generate_;
     InspectOptions inspect_;
     CompareOptions compare_;
     SpliceOptions splice_;

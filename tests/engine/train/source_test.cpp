@@ -235,6 +235,45 @@ TEST_F(Source, ReadsTensorsOfSafetensors) {
     EXPECT_THAT(refusal<InputError>(other), HasSubstr("none"));
 }
 
+TEST_F(Source, ATextIsSequencesWithTheNextTokenAsTarget) {
+    write("text", "abcab ab\nc");
+    const json source{{"type", "text"}, {"file", "text"}, {"context", 3}};
+    const SourceRows rows = read(source);
+    EXPECT_EQ(rows.inputs.shape, (Shape{3, 3, 1}));
+    EXPECT_EQ(rows.targets.shape, (Shape{3, 3}));
+    // The characters are \n, space, a, b, c.
+    EXPECT_EQ(rows.classes, 5);
+    EXPECT_THAT(rows.class_values, ElementsAre(10, 32, 97, 98, 99));
+    EXPECT_THAT(rows.inputs.elements, ElementsAre(2, 3, 4, 2, 3, 1, 2, 3, 0));
+    EXPECT_THAT(rows.targets.elements, ElementsAre(3, 4, 2, 3, 1, 2, 3, 0, 4));
+    EXPECT_THAT(rows.input_names, ElementsAre("character"));
+    EXPECT_THAT(rows.notes, ElementsAre("10 characters of 5 kinds: 3 sequences of 3, 0 left out"));
+
+    json bytes = source;
+    bytes["tokenizer"] = "bytes";
+    bytes["context"] = 4;
+    const SourceRows of_bytes = read(bytes);
+    EXPECT_EQ(of_bytes.classes, 256);
+    EXPECT_EQ(of_bytes.inputs.elements[0], 97.0);
+    EXPECT_THAT(of_bytes.input_names, ElementsAre("byte"));
+    EXPECT_THAT(of_bytes.notes, ElementsAre(HasSubstr("2 sequences of 4, 1 left out")));
+}
+
+TEST_F(Source, ATextThatIsTooShortOrNoneIsRefused) {
+    json source{{"type", "text"}, {"file", "text"}, {"context", 3}};
+    for (const char* text : {"", "a", "abc"}) {
+        write("text", text);
+        EXPECT_THAT(refusal<InputError>(source), HasSubstr("use a longer text")) << text;
+    }
+    write("text", "abc\xff\xfe def");
+    EXPECT_THAT(refusal<InputError>(source), HasSubstr("byte 3 belongs to no character"));
+    source["file"] = "none";
+    EXPECT_THAT(refusal<InputError>(source), HasSubstr("none"));
+    source["file"] = "text";
+    source["tokenizer"] = "none.json";
+    EXPECT_THAT(refusal<InputError>(source), HasSubstr("none.json"));
+}
+
 TEST_F(Source, EveryTypeRefusesWhatItDoesNotKnow) {
     for (const std::string_view type : source_types()) {
         const json defaults(source_defaults(type));

@@ -463,6 +463,36 @@ const std::vector<RemedyRow>& safetensors_rows() {
     return table;
 }
 
+std::string text_config(const std::string& keys) {
+    return test::task_config("dataset", R"("source": {"type": "text", "file": "x.txt")" + keys +
+                                            R"(}, "loss": )" + entropy);
+}
+
+const std::vector<RemedyRow>& text_rows() {
+    const std::string name = "x.txt";
+    static const std::vector<RemedyRow> table{
+        {"ShortText",
+         text_config(R"(, "context": 8)"),
+         "has 6 characters (a sequence has 8 and one to predict)",
+         R"(a shorter "context")",
+         {{config, R"("context": 8)", R"("context": 4)"}},
+         {{name, "abcabc"}}},
+        {"NoUtf8",
+         text_config(R"(, "context": 4)"),
+         "byte 3 belongs to no character of UTF-8",
+         R"(use the tokenizer "bytes")",
+         {{config, R"("context": 4)", R"("context": 4, "tokenizer": "bytes")"}},
+         {{name, "abc\xff abc"}}},
+        {"NoTokenizer",
+         text_config(R"(, "context": 4, "tokenizer": "")"),
+         "source.tokenizer is empty",
+         "name it",
+         {{config, R"("tokenizer": "")", R"("tokenizer": "characters")"}},
+         {{name, "abcabc"}}},
+    };
+    return table;
+}
+
 class DataRemedies : public testing::TestWithParam<RemedyRow> {};
 
 TEST_P(DataRemedies, Work) {
@@ -474,6 +504,7 @@ INSTANTIATE_TEST_SUITE_P(Csv, DataRemedies, testing::ValuesIn(csv_rows()), name_
 INSTANTIATE_TEST_SUITE_P(Table, DataRemedies, testing::ValuesIn(table_rows()), name_of);
 INSTANTIATE_TEST_SUITE_P(Source, DataRemedies, testing::ValuesIn(source_rows()), name_of);
 INSTANTIATE_TEST_SUITE_P(Safetensors, DataRemedies, testing::ValuesIn(safetensors_rows()), name_of);
+INSTANTIATE_TEST_SUITE_P(Text, DataRemedies, testing::ValuesIn(text_rows()), name_of);
 
 /// The command between two words of a message.
 std::string between(const std::string& text, const std::string& before, const std::string& after) {

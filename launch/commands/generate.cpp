@@ -1,0 +1,211 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <ostream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/generation/generator.hpp"
+#include "cambrian/engine/generation/stop_words.hpp"
+#include "cambrian/evolve/runs/exit_code.hpp"
+#include "cambrian/evolve/runs/network_file.hpp"
+#include "cambrian/launch/commands/commands.hpp"
+#include "cambrian/launch/commands/engine_keys.hpp"
+#include "cambrian/launch/convert/text_network.hpp"
+#include "cambrian/launch/devices/device.hpp"
+
+namespace cambrian::launch {
+namespace {
+
+using distributed::NetworkFile;
+
+std::vector<std::string> read_lines(std::istream& in, const std::string& source) {
+    std::vector<std::string> lines;
+    for (std::string line; std::getline(in, line);) lines.push_back(std::move(line));
+    if (in.bad()) throw InputError(source + " cannot be read (the system refuses it) look at it");
+    return lines;
+}
+
+std::vector<std::string> prompts_of(const GenerateOptions& options) {
+    std::vector<std::string> prompts = options.prompts;
+    if (!options.prompts_file.empty()) {
+        std::ifstream file;
+        const bool standard = options.prompts_file == "-";
+        if (!standard) file.open(options.prompts_file);
+        if (!standard && !file)
+            throw InputError(options.prompts_file +
+                             " cannot be read (it is not there, or not for you) name another file");
+        for (std::string& line : read_lines(standard ? std::cin : file, options.prompts_file))
+            prompts.push_back(std::move(line));
+    }
+    if (prompts.empty())
+        throw ConfigError("there is no prompt (a network continues a text) add --prompt TEXT");
+    return prompts;
+}
+
+std::vector<NetworkFile> networks_of(const std::vector<std::string>& paths) {
+    std::vector<NetworkFile> networks;
+    for (const std::string& path : paths) {
+        networks.push_back(distributed::read_network(path));
+        if (networks.back().genome.blueprint != networks.front().genome.blueprint)
+            throw InputError(fmt::format(
+                "{} and {} differ in structure (one program continues the texts of all networks) "
+                "start one command for each",
+                paths.front(), path));
+    }
+    return networks;
+}
+
+/// One text as it is made: tokens become pieces of text, up to a stop word.
+struct Stream {
+    StreamDecoder decoder;
+    StopWords stop;
+    std::string text{};
+
+    /// What is new and may be shown.
+    std::string add(std::int64_t id) { return kept(stop.add(decoder.add(id))); }
+    std::string finish() {
+        std::string rest = stop.add(decoder.finish());
+        return kept(rest + stop.finish());
+    }
+
+  private:
+    std::string kept(std::string piece) {
+        text += piece;
+        return piece;
+    }
+};
+
+/// Seconds of all steps, ascending.
+std::vector<double> seconds_of(const GenerationTimes& times) {
+    std::vector<double> seconds;
+    for (const StepTime& step : times.steps) seconds.push_back(step.seconds);
+    std::ranges::sort(seconds);
+    return seconds;
+}
+
+nlohmann::ordered_json speed_json(const GenerationTimes& times) {
+    nlohmann::ordered_json steps = nlohmann::ordered_json::array();
+    double seconds = 0.0;
+    std::int64_t tokens = 0;
+    for (const StepTime& step : times.steps) {
+        steps.push_back({step.position, step.seconds});
+        seconds += step.seconds;
+        tokens += step.tokens;
+    }
+    nlohmann::ordered_json json;
+    json["tokens"] = tokens;
+    json["seconds"] = seconds;
+    json["tokens_per_second"] = seconds > 0.0 ? static_cast<double>(tokens) / seconds : 0.0;
+    json["prefill_seconds"] = times.prefill_seconds;
+    json["prepare_seconds"] = times.prepare_seconds;
+    json["steps"] = std::move(steps);
+    return json;
+}
+
+std::string speed_text(const GenerationTimes& times) {
+    const nlohmann::ordered_json json = speed_json(times);
+    const std::vector<double> seconds = seconds_of(times);
+    if (seconds.empty()) return "no tokens\n";
+    return fmt::format(
+        "{} tokens in {:.3f} s: {:.1f} tokens/s; a step {:.3f} ms (median of {}), prompts {:.3f} "
+        "s, "
+        "programs and caches {:.3f} s\n",
+        json["tokens"].get<std::int64_t>(), json["seconds"].get<double>(),
+        json["tokens_per_second"].get<double>(), 1e3 * seconds[seconds.size() / 2], seconds.size(),
+        times.prefill_seconds, times.prepare_seconds);
+}
+
+/// How texts reach standard output: a single one while it is made, several one after another.
+class Printer {
+  public:
+    Printer(std::ostream& out, const GenerateOptions& options, std::vector<std::string> prompts)
+        : out_(out),
+          options_(options),
+          prompts_(std::move(prompts)),
+          streams_(!options.json && options.networks.size() * prompts_.size() == 1) {
+        if (streams_) out_ << prompts_[0] << std::flush;
+    }
+
+    void piece(std::string_view text) {
+        if (streams_ && !text.empty()) out_ << text << std::flush;
+    }
+    void text(std::size_t network, std::size_t prompt, const std::string& text,
+              const GeneratedText& made) {
+        if (options_.json) {
+            nlohmann::ordered_json line;
+            line["network"] = options_.networks[network];
+            line["prompt"] = prompts_[prompt];
+            line["text"] = text;
+            line["tokens"] = made.tokens.size();
+            line["ending"] = name(made.ending);
+            out_ << line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
+        } else if (streams_) {
+            out_ << '\n';
+        } else {
+            out_ << fmt::format("--- prompt {}", prompt + 1);
+            if (options_.networks.size() > 1) out_ << ", " << options_.networks[network];
+            out_ << '\n' << prompts_[prompt] << text << '\n';
+        }
+    }
+
+  private:
+    std::ostream& out_;
+    const GenerateOptions& options_;
+    std::vector<std::string> prompts_;
+    bool streams_;
+};
+
+}  // namespace
+
+int generate_command(const CommandContext& context, const GenerateOptions& options) {
+    const auto [engine_keys, others] = split_overrides(options.overrides);
+    if (!others.empty())
+        throw ConfigError(
+            fmt::format("--set {} has no use here (a generation has no task) set engine keys alone",
+                        others.front()));
+    const std::vector<std::string> prompts = prompts_of(options);
+    const std::vector<NetworkFile> files = networks_of(options.networks);
+    const Tokenizer tokenizer =
+        tokenizer_of(options.networks[0], files[0].preparation, options.tokenizer);
+
+    std::vector<Prompt> encoded;
+    for (const std::string& prompt : prompts)
+        encoded.push_back({.tokens = tokenizer.encode(prompt), .number = encoded.size()});
+    std::vector<std::vector<float>> weights;
+    for (const NetworkFile& file : files) weights.push_back(file.genome.weights);
+    GenerationSettings settings = options.settings;
+    settings.end_tokens = tokenizer.end_tokens();
+
+    const auto backend = make_backend(device_settings(engine_section(engine_keys), RankPlace{}));
+    Generator generator(*backend, Network(files[0].genome.blueprint), weights);
+    std::vector<Stream> streams(weights.size() * prompts.size(),
+                                {StreamDecoder(tokenizer), StopWords(options.stop)});
+    Printer printer(context.out, options, prompts);
+    const auto index = [&](std::int64_t network, std::size_t prompt) {
+        return static_cast<std::size_t>(network) * prompts.size() + prompt;
+    };
+    const std::vector<GeneratedText> texts =
+        generator.run(encoded, settings, [&](const NewToken& token) {
+            Stream& stream = streams[index(token.network, token.prompt)];
+            printer.piece(stream.add(token.id));
+            return !stream.stop.found();
+        });
+    for (std::size_t i = 0; i < texts.size(); ++i) {
+        printer.piece(streams[i].finish());
+        printer.text(i / prompts.size(), i % prompts.size(), streams[i].text, texts[i]);
+    }
+    if (options.speed && options.json)
+        context.out << nlohmann::ordered_json{{"speed", speed_json(generator.times())}}.dump()
+                    << '\n';
+    else if (options.speed)
+        context.err << speed_text(generator.times());
+    return exit_done;
+}
+
+}  // namespace cambrian::launch

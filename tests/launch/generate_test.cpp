@@ -1,0 +1,161 @@
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "cambrian/tests/launch/launch_support.hpp"
+
+namespace cambrian::launch {
+namespace {
+
+using nlohmann::json;
+using test::Result;
+using test::run;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+/// A network that has learned a text that repeats itself by heart.
+class Generate : public testing::Test {
+  protected:
+    static const std::string& best() {
+        static const test::TemporaryDirectory directory;
+        static const std::string path = trained(directory, "characters", "run");
+        return path;
+    }
+    static std::string trained(const test::TemporaryDirectory& directory,
+                               const std::string& tokenizer, const std::string& name,
+                               const std::string& seed = "1") {
+        std::string text;
+        for (int i = 0; i < 60; ++i) text += "one two three, ";
+        directory.write("text", text);
+        const std::string config = directory.write(
+            name + ".json",
+            R"({"run": {"directory": ")" + directory.file(name) + R"(", "seed": )" + seed +
+                R"(}, "task": {"type": "dataset", "source": {"type": "text", "file": ")" +
+                directory.file("text") + R"(", "context": 15, "tokenizer": ")" + tokenizer +
+                R"("}, "split": {"validation": 0.2, "shuffle": false},
+                "loss": {"type": "cross_entropy"}}, "network": {"build": {"type": "transformer",
+                "vocabulary": 256, "features": 16, "heads": 2, "blocks": 1, "rope_base": 100}},
+                "training": {"epochs": 30, "batch": 8, "learning_rate": 0.02}})");
+        const Result result = run({"train", config});
+        EXPECT_EQ(result.code, 0) << result.err;
+        EXPECT_THAT(
+            result.out,
+            HasSubstr(" bits a " + std::string(tokenizer == "bytes" ? "byte" : "character")));
+        return directory.file(name + "/best.cmb");
+    }
+    /// The lines of --json.
+    static std::vector<json> lines(const std::vector<std::string>& arguments) {
+        std::vector<std::string> all{"generate", best(), "--json"};
+        all.insert(all.end(), arguments.begin(), arguments.end());
+        const Result result = run(all);
+        EXPECT_EQ(result.code, 0) << result.err;
+        std::vector<json> parsed;
+        std::istringstream in(result.out);
+        for (std::string line; std::getline(in, line);) parsed.push_back(json::parse(line));
+        return parsed;
+    }
+};
+
+TEST_F(Generate, ContinuesWhatItHasLearned) {
+    // As far as the sequences that it has learned from.
+    const Result result =
+        run({"generate", best(), "--prompt", "one t", "--max-tokens", "9", "--temperature", "0"});
+    EXPECT_EQ(result.code, 0) << result.err;
+    EXPECT_EQ(result.out, "one two three,\n");
+    const std::vector<std::string> longer{"--prompt", "one t",         "--max-tokens",
+                                          "90",       "--temperature", "0"};
+    std::vector<std::string> without_cache = longer;
+    without_cache.emplace_back("--no-cache");
+    EXPECT_EQ(lines(without_cache), lines(longer));
+}
+
+TEST_F(Generate, EndsBeforeAStopWord) {
+    const std::vector<json> texts =
+        lines({"--prompt", "one", "--temperature", "0", "--stop", "thr", "--stop", "xyz"});
+    ASSERT_EQ(texts.size(), 1U);
+    EXPECT_EQ(texts[0]["text"], " two ");
+    EXPECT_EQ(texts[0]["ending"], "stopped");
+    EXPECT_EQ(texts[0]["prompt"], "one");
+    EXPECT_EQ(texts[0]["tokens"], 8);
+}
+
+TEST_F(Generate, TakesPromptsFromAFileAndTheSeedTellsTheTexts) {
+    const test::TemporaryDirectory directory;
+    const std::string prompts = directory.write("prompts", "two\none two three, o\n");
+    const std::vector<std::string> arguments{"--prompts",    prompts, "--temperature", "3",
+                                             "--max-tokens", "30",    "--seed",        "4"};
+    const std::vector<json> texts = lines(arguments);
+    ASSERT_EQ(texts.size(), 2U);
+    EXPECT_EQ(texts[0]["ending"], "length");
+    EXPECT_EQ(lines(arguments), texts);
+    EXPECT_EQ(lines({"--prompt", "two", "--temperature", "3", "--max-tokens", "30", "--seed", "4"}),
+              std::vector<json>{texts[0]});
+    std::vector<std::string> other = arguments;
+    other.back() = "5";
+    EXPECT_NE(lines(other)[0]["text"], texts[0]["text"]);
+}
+
+TEST_F(Generate, TellsItsSpeed) {
+    const std::vector<json> texts = lines({"--prompt", "one", "--max-tokens", "7", "--speed"});
+    ASSERT_EQ(texts.size(), 2U);
+    const json& speed = texts[1]["speed"];
+    EXPECT_EQ(speed["tokens"], 7);
+    EXPECT_EQ(speed["steps"].size(), 7U);
+    EXPECT_EQ(speed["steps"][0][0], 2);
+    EXPECT_GT(speed["tokens_per_second"], 0.0);
+    const Result result =
+        run({"generate", best(), "--prompt", "one", "--max-tokens", "7", "--speed"});
+    EXPECT_THAT(result.err, StartsWith("7 tokens in "));
+}
+
+TEST_F(Generate, SeveralNetworksOfOneStructureContinueEveryPrompt) {
+    const test::TemporaryDirectory directory;
+    const std::string a = trained(directory, "bytes", "a");
+    const std::string b = trained(directory, "bytes", "b", "2");
+    const auto text = [](const std::vector<std::string>& networks) {
+        std::vector<std::string> all{"generate"};
+        all.insert(all.end(), networks.begin(), networks.end());
+        all.insert(all.end(), {"--prompt", "one", "--prompt", "two", "--max-tokens", "12", "--json",
+                               "--temperature", "2"});
+        return run(all).out;
+    };
+    EXPECT_EQ(text({a, b}), text({a}) + text({b}));
+    EXPECT_NE(text({a}).substr(a.size()), text({b}).substr(b.size()));
+    const Result other = run({"generate", a, best(), "--prompt", "one"});
+    EXPECT_EQ(other.code, 3);
+    EXPECT_THAT(other.err, HasSubstr("differ in structure"));
+    const Result plain = run({"generate", a, b, "--prompt", "one", "--max-tokens", "1"});
+    EXPECT_THAT(plain.out, StartsWith("--- prompt 1, " + a + "\none"));
+}
+
+TEST_F(Generate, RefusesWhatItCannotRead) {
+    const auto refusal = [](const std::vector<std::string>& arguments, int code) {
+        std::vector<std::string> all{"generate"};
+        all.insert(all.end(), arguments.begin(), arguments.end());
+        const Result result = run(all);
+        EXPECT_EQ(result.code, code);
+        return result.err;
+    };
+    EXPECT_THAT(refusal({best()}, 2), HasSubstr("there is no prompt"));
+    const test::TemporaryDirectory directory;
+    EXPECT_THAT(refusal({best(), "--prompts", directory.write("empty", "one\n\n")}, 3),
+                HasSubstr("prompt 1 has no tokens"));
+    EXPECT_THAT(refusal({best(), "--prompt", "ONE"}, 3), HasSubstr("O"));
+    EXPECT_THAT(refusal({best(), "--prompt", "one", "--top-p", "0"}, 2), HasSubstr("top_p"));
+    EXPECT_THAT(refusal({best(), "--prompts", "/none/there"}, 3), HasSubstr("/none/there"));
+    EXPECT_THAT(refusal({best(), "--prompt", "one", "--set", "task.type=xor"}, 2),
+                HasSubstr("engine keys alone"));
+    EXPECT_THAT(refusal({best(), "--prompt", "one", "--tokenizer", "/none/there"}, 3),
+                HasSubstr("/none/there"));
+
+    ASSERT_EQ(run({"evolve", test::write_xor(directory)}).code, 0);
+    EXPECT_THAT(refusal({directory.file("run-xor/best.cmb"), "--prompt", "1"}, 3),
+                HasSubstr("does not say what its tokens are"));
+    EXPECT_THAT(
+        refusal({directory.file("run-xor/best.cmb"), "--prompt", "1", "--tokenizer", "bytes"}, 3),
+        HasSubstr("does not read tokens"));
+}
+
+}  // namespace
+}  // namespace cambrian::launch
