@@ -15,7 +15,7 @@ inline constexpr std::string_view byte_unit = "byte";
 inline constexpr std::string_view character_unit = "character";
 inline constexpr std::string_view token_unit = "token";
 
-/// 256 tokens: each byte of a text by its value.
+/// 256 tokens: each byte of a text, which is UTF-8, by its value.
 [[nodiscard]] Tokenizer byte_tokenizer();
 /// A token for each of these characters (code points, each once), numbered as they stand. A text
 /// with another one is an InputError. Throws InputError for what is no character, or there twice.

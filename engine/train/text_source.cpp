@@ -31,7 +31,11 @@ TokenText tokens_of(const TextSource& source, const SourceContext& context) {
     const auto encoded = [&](const Tokenizer& tokenizer, std::string_view unit) {
         return TokenText{tokenizer.encode(text, Surround::no), tokenizer.size(), std::string(unit)};
     };
-    if (source.tokenizer == "bytes") return encoded(byte_tokenizer(), byte_unit);
+    if (source.tokenizer == "bytes") {  // of any file: it need not be a text
+        TokenText bytes{{}, byte_tokenizer().size(), std::string(byte_unit)};
+        for (const char byte : text) bytes.ids.push_back(static_cast<std::uint8_t>(byte));
+        return bytes;
+    }
     if (source.tokenizer != "characters")
         return encoded(read_tokenizer(context.base_directory / source.tokenizer), token_unit);
     const std::vector<std::int64_t> characters = characters_of(text, path.string());

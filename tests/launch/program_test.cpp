@@ -36,8 +36,8 @@ std::string sample(const std::string& name) {
 TEST(Program, EverySubCommandHelpsWithExamples) {
     for (const std::string command :
          {"evolve", "resume", "train", "status", "adaptation", "evaluate", "infer", "inspect",
-          "compare", "splice", "convert", "quantise", "validate", "explain", "ops", "layers", "check",
-          "registry"}) {
+          "compare", "splice", "convert", "quantise", "validate", "explain", "ops", "layers",
+          "check", "registry"}) {
         const Result result = run({command, "--help"});
         EXPECT_EQ(result.code, 0) << command;
         EXPECT_THAT(result.out, HasSubstr("Examples:\n  ")) << command;
@@ -61,12 +61,12 @@ TEST(Program, WrongUsageEndsWithTwo) {
 TEST(Program, NamesTheNearestCommand) {
     const Result result = run({"evolv", "x.json"});
     EXPECT_EQ(result.code, 2);
-    EXPECT_EQ(
-        result.err,
-        "cambrian: error: evolv is not a command (known: evolve, resume, train, trials, "
-        "sweep, status, adaptation, individuals, lineage, extract, evaluate, infer, inspect, "
-        "compare, splice, convert, quantise, validate, explain, devices, ops, layers) did you mean "
-        "evolve?\n");
+    EXPECT_EQ(result.err,
+              "cambrian: error: evolv is not a command (known: evolve, resume, train, "
+              "trials, sweep, status, adaptation, individuals, lineage, extract, report, "
+              "evaluate, infer, generate, inspect, compare, splice, convert, tokenize, "
+              "quantise, validate, explain, devices, ops, layers, check, registry) did you "
+              "mean evolve?\n");
     EXPECT_THAT(run({"fly"}).err, HasSubstr("see 'cambrian --help'"));
     const Result seed = run({"splice", "a", "b", "-o", "c", "--seed", "-3"});
     EXPECT_EQ(seed.code, 2);

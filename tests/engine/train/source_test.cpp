@@ -257,6 +257,8 @@ TEST_F(Source, ATextIsSequencesWithTheNextTokenAsTarget) {
     EXPECT_EQ(of_bytes.inputs.elements[0], 97.0);
     EXPECT_THAT(of_bytes.input_names, ElementsAre("byte"));
     EXPECT_THAT(of_bytes.notes, ElementsAre(HasSubstr("2 sequences of 4, 1 left out")));
+    write("text", "\xff\xfe no text");
+    EXPECT_EQ(read(bytes).inputs.elements[0], 255.0);
 }
 
 TEST_F(Source, ATextThatIsTooShortOrNoneIsRefused) {

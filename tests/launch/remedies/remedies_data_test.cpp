@@ -485,8 +485,8 @@ const std::vector<RemedyRow>& text_rows() {
          {{name, "abc\xff abc"}}},
         {"NoTokenizer",
          text_config(R"(, "context": 4, "tokenizer": "")"),
-         "source.tokenizer is empty",
-         "name it",
+         R"(task.source.tokenizer is "")",
+         "a text that is not empty",
          {{config, R"("tokenizer": "")", R"("tokenizer": "characters")"}},
          {{name, "abcabc"}}},
     };
