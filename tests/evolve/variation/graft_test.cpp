@@ -166,8 +166,10 @@ TEST(Graft, WhateverIsDrawnIsRefusedOrRunsAndKeepsItsPromise) {
         settings_of_draw.max_links = 0;
         const auto drawn = [&](std::uint64_t id) {
             RandomStream rng(random_key(id, "test.graft"), id);
-            const NetworkEnds ends{
-                .input_features = 4, .output_features = 3, .mode = NetworkMode::chain};
+            const NetworkEnds ends{.input_features = 4,
+                                   .output_features = 3,
+                                   .input_shape = {4},
+                                   .mode = NetworkMode::chain};
             return testing::founder(draw_network(rng, settings_of_draw, ends), 0, id);
         };
         const Genome a = drawn(seed);
