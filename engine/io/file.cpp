@@ -12,6 +12,7 @@
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/io/container.hpp"
 #include "cambrian/engine/io/durability.hpp"
+#include "cambrian/engine/io/input_file.hpp"
 
 // Whole files, on POSIX systems.
 namespace cambrian {
@@ -200,26 +201,51 @@ void write_output(const std::filesystem::path& path, std::span<const std::byte> 
     file.finish();
 }
 
-std::vector<std::byte> read_file(const std::filesystem::path& path, std::uint64_t limit) {
-    const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-    if (!file.open()) fail_read(path, reason(errno));
+struct InputFile::State {
+    std::filesystem::path path;
+    Descriptor file{-1};
+    std::uint64_t size = 0;
+};
+
+InputFile::InputFile(const std::filesystem::path& path) : state_(std::make_unique<State>()) {
+    state_->path = path;
+    state_->file = Descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+    if (!state_->file.open()) fail_read(path, reason(errno));
     struct stat status {};
-    if (::fstat(file.number(), &status) != 0) fail_read(path, reason(errno));
+    if (::fstat(state_->file.number(), &status) != 0) fail_read(path, reason(errno));
     if (!S_ISREG(status.st_mode)) fail_read(path, "it is not a regular file");
-    const auto size = static_cast<std::uint64_t>(status.st_size);
-    if (size > limit)
-        fail_read(path,
-                  "it has " + std::to_string(size) + " bytes, more than " + std::to_string(limit));
-    std::vector<std::byte> bytes(static_cast<std::size_t>(size));
+    state_->size = static_cast<std::uint64_t>(status.st_size);
+}
+
+InputFile::InputFile(InputFile&& other) noexcept = default;
+InputFile::~InputFile() = default;
+
+std::uint64_t InputFile::size() const {
+    return state_->size;
+}
+
+std::vector<std::byte> InputFile::read(std::uint64_t offset, std::uint64_t length) const {
+    if (offset > state_->size || length > state_->size - offset)
+        fail_read(state_->path, "it ends before byte " + std::to_string(offset + length));
+    std::vector<std::byte> bytes(static_cast<std::size_t>(length));
     std::size_t done = 0;
     while (done < bytes.size()) {
-        const ssize_t got = ::read(file.number(), bytes.data() + done, bytes.size() - done);
+        const ssize_t got = ::pread(state_->file.number(), bytes.data() + done, bytes.size() - done,
+                                    static_cast<off_t>(offset + done));
         if (got < 0 && errno == EINTR) continue;
-        if (got < 0) fail_read(path, reason(errno));
-        if (got == 0) fail_read(path, "it became shorter while it was read");
+        if (got < 0) fail_read(state_->path, reason(errno));
+        if (got == 0) fail_read(state_->path, "it became shorter while it was read");
         done += static_cast<std::size_t>(got);
     }
     return bytes;
+}
+
+std::vector<std::byte> read_file(const std::filesystem::path& path, std::uint64_t limit) {
+    const InputFile file(path);
+    if (file.size() > limit)
+        fail_read(path, "it has " + std::to_string(file.size()) + " bytes, more than " +
+                            std::to_string(limit));
+    return file.read(0, file.size());
 }
 
 }  // namespace cambrian

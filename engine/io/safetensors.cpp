@@ -10,6 +10,8 @@
 #include "cambrian/engine/core/json/json_text.hpp"
 #include "cambrian/engine/core/message_text.hpp"
 #include "cambrian/engine/io/container.hpp"
+#include "cambrian/engine/io/input_file.hpp"
+#include "cambrian/engine/io/safetensors_header.hpp"
 
 namespace cambrian {
 namespace {
@@ -23,38 +25,34 @@ constexpr json_text::Limits header_limits{.depth = 3, .length = max_header};
 constexpr std::string_view metadata_key = "__metadata__";
 constexpr std::size_t longest_list = 1000;
 
-/// Where a tensor lies in the data, and what it is.
-struct TensorEntry {
-    std::string name;
-    StoredType type{};
-    Shape shape;
-    std::uint64_t begin = 0;
-    std::uint64_t end = 0;
-};
-
-class Decoder {
+/// Reads the header of a file of which the first bytes are there.
+class HeaderDecoder {
   public:
-    Decoder(std::span<const std::byte> bytes, std::string_view source)
-        : bytes_(bytes), source_(source) {}
+    HeaderDecoder(std::span<const std::byte> start, std::uint64_t size, std::string_view source)
+        : start_(start), size_(size), source_(source) {}
 
-    Safetensors run() {
+    /// Bytes before the data.
+    [[nodiscard]] std::uint64_t end() const {
+        if (start_.size() < length_bytes) fail("it has less than 8 bytes");
+        std::uint64_t length = 0;
+        std::memcpy(&length, start_.data(), length_bytes);
+        if (length > max_header || length > size_ - length_bytes)
+            fail("its header of " + std::to_string(length) + " bytes is longer than " +
+                 (length > max_header ? "any may be" : "the file"));
+        return length_bytes + length;
+    }
+
+    [[nodiscard]] SafetensorsHeader run() const {
         const json header = parse_header();
-        Safetensors result;
-        std::vector<TensorEntry> entries;
+        SafetensorsHeader result;
+        result.data_begin = end();
         for (const auto& [name, value] : header.items()) {
             if (name == metadata_key)
                 result.metadata = metadata(value);
             else
-                entries.push_back(entry(name, value));
+                result.tensors.emplace(name, place(name, value));
         }
-        const std::span<const std::byte> data = bytes_.subspan(length_bytes + header_length_);
-        require_cover(entries, data.size());
-        for (TensorEntry& found : entries) {
-            const auto part = data.subspan(found.begin, found.end - found.begin);
-            result.tensors.emplace(
-                std::move(found.name),
-                StoredTensor{found.type, found.shape, {part.begin(), part.end()}});
-        }
+        require_cover(result.tensors, size_ - result.data_begin);
         return result;
     }
 
@@ -64,16 +62,10 @@ class Decoder {
                          ") write it again or name another file");
     }
 
-    json parse_header() {
-        if (bytes_.size() < length_bytes) fail("it has less than 8 bytes");
-        std::uint64_t length = 0;
-        std::memcpy(&length, bytes_.data(), length_bytes);
-        if (length > max_header || length > bytes_.size() - length_bytes)
-            fail("its header of " + std::to_string(length) + " bytes is longer than " +
-                 (length > max_header ? "any may be" : "the file"));
-        header_length_ = static_cast<std::size_t>(length);
-        const auto* text = reinterpret_cast<const char*>(bytes_.data() + length_bytes);
-        const std::string_view json_of_header(text, header_length_);
+    [[nodiscard]] json parse_header() const {
+        const auto length = static_cast<std::size_t>(end() - length_bytes);
+        const auto* text = reinterpret_cast<const char*>(start_.data() + length_bytes);
+        const std::string_view json_of_header(text, length);
         if (const auto fault = json_text::fault(json_of_header, header_limits))
             fail((fault->is_json ? "its header: " : "its header is no JSON: ") + fault->why);
         json header = json::parse(json_of_header);
@@ -92,13 +84,13 @@ class Decoder {
         return result;
     }
 
-    [[nodiscard]] TensorEntry entry(const std::string& name, const json& value) const {
+    [[nodiscard]] StoredPlace place(const std::string& name, const json& value) const {
         const bool whole = value.is_object() && value.size() == 3 && value.contains("dtype") &&
                            value.contains("shape") && value.contains("data_offsets");
         if (!whole)
             fail("tensor \"" + shortened(name) +
                  "\" does not have dtype, shape and data_offsets alone");
-        TensorEntry result{.name = name, .type = type(name, value["dtype"]), .shape = {}};
+        StoredPlace result{.type = type(name, value["dtype"]), .shape = {}};
         result.shape = shape(name, value["shape"], row(result.type));
         const json& offsets = value["data_offsets"];
         if (!offsets.is_array() || offsets.size() != 2)
@@ -154,28 +146,29 @@ class Decoder {
     }
 
     /// Every byte of the data belongs to one tensor.
-    void require_cover(const std::vector<TensorEntry>& entries, std::uint64_t size) const {
-        std::vector<const TensorEntry*> order;
-        for (const TensorEntry& entry : entries) order.push_back(&entry);
-        std::ranges::sort(order, {}, [](const TensorEntry* entry) {
-            return std::tuple(entry->begin, entry->end);
+    void require_cover(const std::map<std::string, StoredPlace, std::less<>>& tensors,
+                       std::uint64_t size) const {
+        std::vector<const std::pair<const std::string, StoredPlace>*> order;
+        for (const auto& named : tensors) order.push_back(&named);
+        std::ranges::sort(order, {}, [](const auto* named) {
+            return std::tuple(named->second.begin, named->second.end);
         });
         std::uint64_t covered = 0;
-        for (const TensorEntry* entry : order) {
-            if (entry->begin != covered)
-                fail("tensor \"" + shortened(entry->name) + "\" starts at byte " +
-                     std::to_string(entry->begin) + " of the data and " + std::to_string(covered) +
-                     " are taken before it");
-            covered = entry->end;
+        for (const auto* named : order) {
+            if (named->second.begin != covered)
+                fail("tensor \"" + shortened(named->first) + "\" starts at byte " +
+                     std::to_string(named->second.begin) + " of the data and " +
+                     std::to_string(covered) + " are taken before it");
+            covered = named->second.end;
         }
         if (covered != size)
             fail("its tensors have " + std::to_string(covered) + " bytes and there are " +
                  std::to_string(size));
     }
 
-    std::span<const std::byte> bytes_;
+    std::span<const std::byte> start_;
+    std::uint64_t size_;
     std::string_view source_;
-    std::size_t header_length_ = 0;
 };
 
 std::string header_text(const json& header) {
@@ -200,7 +193,24 @@ const StoredTensor& Safetensors::at(std::string_view name) const {
 }
 
 Safetensors decode_safetensors(std::span<const std::byte> bytes, std::string_view source) {
-    return Decoder(bytes, source).run();
+    SafetensorsHeader header = HeaderDecoder(bytes, bytes.size(), source).run();
+    const auto data = bytes.subspan(static_cast<std::size_t>(header.data_begin));
+    Safetensors result;
+    result.metadata = std::move(header.metadata);
+    for (const auto& [name, place] : header.tensors) {
+        const auto part = data.subspan(static_cast<std::size_t>(place.begin),
+                                       static_cast<std::size_t>(place.end - place.begin));
+        result.tensors.emplace(name,
+                               StoredTensor{place.type, place.shape, {part.begin(), part.end()}});
+    }
+    return result;
+}
+
+SafetensorsHeader read_safetensors_header(const InputFile& file, std::string_view source) {
+    const std::uint64_t size = file.size();
+    const std::vector<std::byte> first = file.read(0, std::min(size, std::uint64_t{length_bytes}));
+    const std::uint64_t end = HeaderDecoder(first, size, source).end();
+    return HeaderDecoder(file.read(0, end), size, source).run();
 }
 
 std::vector<std::byte> encode(const Safetensors& content) {
