@@ -15,7 +15,7 @@ engine/graph/dump engine/backend engine/eager
 engine/layers/support engine/layers/convolution engine/layers/normalisation engine/layers/recurrent engine/layers
 engine/io engine/text/unicode engine/text engine/text/chat engine/text/training
 engine/network engine/network/archive engine/network/builders engine/network/bytecode engine/network/observe
-engine/generation
+engine/generation engine/models
 engine/reference engine/check
 engine/cpu/execution engine/cpu/gemm engine/cpu/conv engine/cpu/kernels engine/cpu/fused engine/cpu/lanes
 engine/cpu/bytecode engine/cpu

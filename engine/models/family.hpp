@@ -1,0 +1,122 @@
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "cambrian/engine/models/tensor_rule.hpp"
+
+// Families of language models: what their config.json and their tensors are called, and the layers
+// that they have here. A family is one file with its tables, and a name in family.cpp.
+namespace cambrian::models {
+
+/// What the config of a language model says.
+struct LanguageModel {
+    std::int64_t vocabulary = 0;
+    std::int64_t features = 0;
+    std::int64_t hidden = 0;  ///< Of the gated or plain layers between features and features.
+    std::int64_t blocks = 0;
+    std::int64_t heads = 1;
+    std::int64_t kv_heads = 0;   ///< 0: as many as heads.
+    std::int64_t head_dim = 0;   ///< 0: features / heads.
+    std::int64_t positions = 0;  ///< That attention looks back on at most.
+    std::int64_t sliding = 0;    ///< 0: all positions.
+    float epsilon = 0.0F;
+    float rope_base = 0.0F;
+    bool tied = false;  ///< One tensor is the embedding and the head.
+    bool attention_bias = false;
+    bool mlp_bias = false;
+    bool normed_heads = false;  ///< Queries and keys, with the same epsilon as all norms.
+};
+
+using LanguageModelMember =
+    std::variant<std::int64_t LanguageModel::*, float LanguageModel::*, bool LanguageModel::*>;
+
+enum class KeyUse : std::uint8_t {
+    required,
+    optional,  ///< Missing and null leave the family's default.
+};
+/// A key of config.json.
+struct ConfigKey {
+    std::string_view name;
+    LanguageModelMember member;
+    KeyUse use = KeyUse::required;
+};
+/// A key of config.json that must have one of the values (as JSON, the first is written) where it
+/// is there: nothing else is computed here.
+struct FixedKey {
+    std::string_view name;
+    std::vector<std::string_view> values;
+};
+
+/// Which layer of the chain a tensor belongs to.
+enum class Place : std::uint8_t { embedding, mixer, mlp, final_norm, head };
+
+/// A row of the table of a family.
+struct TensorRow {
+    std::string_view
+        theirs;  ///< After the prefix, but for the head; '#' is the block. Empty: none.
+    Place place{};
+    std::vector<std::string_view> ours;  ///< In the layer. Left out where it has no such parameter.
+    Form form = Form::same;
+};
+
+struct Family {
+    std::string_view name;  ///< As the option --family says it; several may share one.
+    std::vector<std::string_view> model_types;  ///< Of config.json; the first is written.
+    std::string_view architecture;              ///< The class that other programs load it by.
+    std::string_view prefix;                    ///< Of the names of tensors; some files lack it.
+    LanguageModel defaults;
+    std::vector<ConfigKey> keys;
+    std::vector<FixedKey> fixed;
+    std::vector<TensorRow> tensors;
+    std::vector<std::string_view> buffers;
+    /// What keys alone do not say: widths that follow from others, settings in lists of their own.
+    void (*complete)(LanguageModel&, const nlohmann::json& config) = nullptr;
+    /// The chain; the head is last.
+    std::vector<AnyLayer> (*layers)(const LanguageModel&) = nullptr;
+    /// What a chain may be, or nothing where it is not of the family; `layers` decides.
+    std::optional<LanguageModel> (*describe)(std::span<const AnyLayer> chain) = nullptr;
+};
+
+/// All of them.
+[[nodiscard]] std::span<const Family> families();
+/// Their names, each once.
+[[nodiscard]] std::vector<std::string_view> family_names();
+/// Of a "model_type"; null for another.
+[[nodiscard]] const Family* family_of_type(std::string_view model_type);
+
+/// Reads a config. Throws InputError that names key and value where one is missing, of the wrong
+/// kind, or asks for what is not computed here. Keys that are not read are named in `notes`, but
+/// for those known to change nothing.
+[[nodiscard]] LanguageModel read_model_config(const Family& family, const nlohmann::json& config,
+                                              std::string_view source,
+                                              std::vector<std::string>& notes);
+[[nodiscard]] nlohmann::ordered_json model_config(const Family& family, const LanguageModel& model);
+
+/// The network of a model. Throws ShapeError for widths that do not fit.
+[[nodiscard]] Blueprint blueprint_of(const Family& family, const LanguageModel& model);
+/// The plan to read files by.
+[[nodiscard]] ModelPlan plan_of(const Family& family, const LanguageModel& model,
+                                const TensorFiles& files);
+/// The model that a network is, with the plan to write it by: tied where embedding and head have
+/// the same weights. Throws ConfigError that names the first layer that is not of the family.
+struct DescribedModel {
+    LanguageModel model;
+    ModelPlan plan;
+};
+[[nodiscard]] DescribedModel describe(const Family& family, const Network& network,
+                                      std::span<const float> weights);
+
+// The families, each in a file of its own.
+[[nodiscard]] Family llama_family();
+[[nodiscard]] Family gpt2_family();
+[[nodiscard]] Family qwen2_family();
+[[nodiscard]] Family qwen3_family();
+
+}  // namespace cambrian::models

@@ -1,0 +1,138 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/core/message_text.hpp"
+#include "cambrian/engine/io/container.hpp"
+#include "cambrian/engine/io/safetensors_index.hpp"
+#include "cambrian/engine/models/family.hpp"
+#include "cambrian/engine/models/model_files.hpp"
+
+namespace cambrian::models {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// What is written into a folder.
+struct WrittenModel {
+    ModelPlan plan;
+    nlohmann::ordered_json config;
+    std::vector<std::string> notes;
+};
+
+WrittenModel written_modules(const Network& network) {
+    WrittenModel result;
+    result.plan.rules = module_rules(network);
+    result.config["model_type"] = torch_family;
+    result.config["network"] = network_section(network.blueprint());
+    return result;
+}
+
+WrittenModel written_model(std::string_view name, const Network& network,
+                           std::span<const float> weights) {
+    if (name == torch_family) return written_modules(network);
+    std::string why;
+    for (const Family& family : families()) {
+        if (family.name != name) continue;
+        try {
+            DescribedModel described = describe(family, network, weights);
+            WrittenModel result{
+                std::move(described.plan), model_config(family, described.model), {}};
+            if (described.model.tied)
+                result.notes.emplace_back(
+                    "tied: embedding and head have the same weights and are one tensor");
+            return result;
+        } catch (const ConfigError& error) {
+            why = error.what();
+        }
+    }
+    throw ConfigError(why);
+}
+
+/// The name that other programs give a type of weights.
+std::string_view torch_type(StoredType type) {
+    if (type == StoredType::f16) return "float16";
+    if (type == StoredType::bf16) return "bfloat16";
+    return type == StoredType::f64 ? "float64" : "float32";
+}
+
+std::uint64_t bytes_of(const PlannedTensor& tensor, StoredType type) {
+    return (static_cast<std::uint64_t>(tensor.shape.elements()) * row(type).bits + 7) / 8;
+}
+
+/// Tensors one after another in files of so many bytes.
+std::vector<std::vector<PlannedTensor>> shards_of(std::vector<PlannedTensor> tensors,
+                                                  const SaveOptions& options) {
+    std::vector<std::vector<PlannedTensor>> shards(1);
+    std::uint64_t used = 0;
+    for (PlannedTensor& tensor : tensors) {
+        const std::uint64_t bytes = bytes_of(tensor, options.type);
+        if (!shards.back().empty() && used + bytes > options.shard_bytes) {
+            shards.emplace_back();
+            used = 0;
+        }
+        used += bytes;
+        shards.back().push_back(std::move(tensor));
+    }
+    return shards;
+}
+
+void require_no_model(const fs::path& folder) {
+    std::error_code error;
+    if (!fs::exists(folder, error)) return;
+    if (!fs::is_directory(folder, error))
+        throw ConfigError(
+            fmt::format("{} is a file (models are folders) name another place", folder.string()));
+    for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
+        const std::string name = entry.path().filename().string();
+        if (name == "config.json" || name.ends_with(".safetensors") ||
+            name.ends_with(".index.json"))
+            throw ConfigError(fmt::format(
+                "{} has a model already ({}: what is left of it would be read with the new one) "
+                "name another folder, or empty it",
+                folder.string(), name));
+    }
+}
+
+void write_text(const fs::path& path, const std::string& text) {
+    write_file_atomically(path, std::as_bytes(std::span(text)));
+}
+
+}  // namespace
+
+SavedModel save_model(const fs::path& folder, std::string_view family, const Network& network,
+                      std::span<const float> weights, const SaveOptions& options) {
+    WrittenModel model = written_model(family, network, weights);
+    check_zeros(model.plan, network, weights);
+    require_no_model(folder);
+    std::error_code error;
+    fs::create_directories(folder, error);
+    if (error)
+        throw InputError(fmt::format("{} cannot be made ({}) choose another place", folder.string(),
+                                     error.message()));
+    model.config["torch_dtype"] = torch_type(options.type);
+    const auto shards = shards_of(planned_tensors(model.plan, network), options);
+    SafetensorsIndex index;
+    for (std::size_t i = 0; i < shards.size(); ++i) {
+        const std::string name =
+            shards.size() == 1
+                ? "model.safetensors"
+                : fmt::format("model-{:05}-of-{:05}.safetensors", i + 1, shards.size());
+        Safetensors content;
+        content.metadata["format"] = "pt";
+        for (const PlannedTensor& tensor : shards[i]) {
+            content.tensors.emplace(tensor.name,
+                                    write_tensor(tensor, network, weights, options.type));
+            index.files.emplace(tensor.name, name);
+            index.total_size += bytes_of(tensor, options.type);
+        }
+        write_safetensors(folder / name, content);
+    }
+    if (shards.size() > 1) write_text(folder / "model.safetensors.index.json", encode(index));
+    write_text(folder / "config.json", model.config.dump(2) + "\n");
+    return {shards.size(), std::move(model.notes)};
+}
+
+}  // namespace cambrian::models

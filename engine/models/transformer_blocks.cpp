@@ -1,0 +1,130 @@
+#include "cambrian/engine/models/transformer_blocks.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/core/json/json_text.hpp"
+
+namespace cambrian::models {
+
+std::vector<ConfigKey> gated_transformer_keys() {
+    using M = LanguageModel;
+    return {{"vocab_size", &M::vocabulary},
+            {"hidden_size", &M::features},
+            {"intermediate_size", &M::hidden},
+            {"num_hidden_layers", &M::blocks},
+            {"num_attention_heads", &M::heads},
+            {"num_key_value_heads", &M::kv_heads, KeyUse::optional},
+            {"head_dim", &M::head_dim, KeyUse::optional},
+            {"max_position_embeddings", &M::positions, KeyUse::optional},
+            {"rms_norm_eps", &M::epsilon, KeyUse::optional},
+            {"rope_theta", &M::rope_base, KeyUse::optional},
+            {"tie_word_embeddings", &M::tied, KeyUse::optional}};
+}
+
+std::vector<TensorRow> gated_transformer_tensors() {
+    return {{"embed_tokens.weight", Place::embedding, {"table"}},
+            {"layers.#.input_layernorm.weight", Place::mixer, {"layers.0.gain"}},
+            {"layers.#.self_attn.q_proj.weight", Place::mixer, {"layers.1.wq"}},
+            {"layers.#.self_attn.k_proj.weight", Place::mixer, {"layers.1.wk"}},
+            {"layers.#.self_attn.v_proj.weight", Place::mixer, {"layers.1.wv"}},
+            {"layers.#.self_attn.o_proj.weight", Place::mixer, {"layers.1.wo"}},
+            {"layers.#.self_attn.q_proj.bias", Place::mixer, {"layers.1.bq"}},
+            {"layers.#.self_attn.k_proj.bias", Place::mixer, {"layers.1.bk"}},
+            {"layers.#.self_attn.v_proj.bias", Place::mixer, {"layers.1.bv"}},
+            {"layers.#.post_attention_layernorm.weight", Place::mlp, {"layers.0.gain"}},
+            {"layers.#.mlp.gate_proj.weight", Place::mlp, {"layers.1.gate_weight"}},
+            {"layers.#.mlp.up_proj.weight", Place::mlp, {"layers.1.up_weight"}},
+            {"layers.#.mlp.down_proj.weight", Place::mlp, {"layers.1.down_weight"}},
+            {"layers.#.mlp.gate_proj.bias", Place::mlp, {"layers.1.gate_bias"}},
+            {"layers.#.mlp.up_proj.bias", Place::mlp, {"layers.1.up_bias"}},
+            {"layers.#.mlp.down_proj.bias", Place::mlp, {"layers.1.down_bias"}},
+            {"norm.weight", Place::final_norm, {"gain"}},
+            {"lm_head.weight", Place::head, {"weight"}}};
+}
+
+void add_output_bias(std::vector<TensorRow>& tensors, std::string_view theirs) {
+    tensors.push_back({theirs, Place::mixer, {"layers.1.bo"}});
+}
+
+void complete_rotary(LanguageModel& model, const nlohmann::json& config) {
+    for (const char* key : {"rope_parameters", "rope_scaling"}) {
+        if (!config.contains(key) || config[key].is_null()) continue;
+        const nlohmann::json& rope = config[key];
+        if (!rope.is_object())
+            throw InputError("\"" + std::string(key) + "\" is " + json_text::shown(rope) +
+                             " (it is an object) mend it");
+        for (const char* type : {"rope_type", "type"})
+            if (rope.contains(type) && rope[type] != "default")
+                throw InputError("\"" + std::string(key) + "\" asks for positions of the type " +
+                                 json_text::shown(rope[type]) +
+                                 " (only \"default\", which does not scale them, is computed here) "
+                                 "choose another model");
+        if (rope.contains("rope_theta") && rope["rope_theta"].is_number())
+            model.rope_base = rope["rope_theta"].get<float>();
+    }
+    if (config.contains("layer_types"))
+        for (const nlohmann::json& type : config["layer_types"])
+            if (type != "full_attention")
+                throw InputError("\"layer_types\" has " + json_text::shown(type) +
+                                 " (blocks are alike here, with \"full_attention\") choose another "
+                                 "model");
+}
+
+std::vector<AnyLayer> gated_transformer(const LanguageModel& model) {
+    const auto norm = [&] { return RmsNorm{.features = model.features, .epsilon = model.epsilon}; };
+    const auto block = [&](AnyLayer layer) {
+        Residual residual;
+        residual.layers.emplace_back(norm());
+        residual.layers.push_back(std::move(layer));
+        return residual;
+    };
+    std::vector<AnyLayer> layers;
+    layers.emplace_back(Embedding{.vocabulary = model.vocabulary, .features = model.features});
+    for (std::int64_t i = 0; i < model.blocks; ++i) {
+        MultiHeadAttention attention{.features = model.features,
+                                     .heads = model.heads,
+                                     .kv_heads = model.kv_heads,
+                                     .head_dim = model.head_dim,
+                                     .rope_base = model.rope_base,
+                                     .bias = model.attention_bias};
+        if (model.normed_heads) {
+            attention.qk_norm = true;
+            attention.qk_epsilon = model.epsilon;
+        }
+        attention.window = model.sliding > 0 ? model.sliding : model.positions;
+        layers.emplace_back(block(attention));
+        layers.emplace_back(block(
+            Swiglu{.features = model.features, .hidden = model.hidden, .bias = model.mlp_bias}));
+    }
+    layers.emplace_back(norm());
+    layers.emplace_back(Dense{.in = model.features, .out = model.vocabulary, .bias = false});
+    return layers;
+}
+
+std::optional<LanguageModel> describe_gated_transformer(std::span<const AnyLayer> chain) {
+    if (chain.size() < 5 || chain.size() % 2 != 1) return std::nullopt;
+    const auto* embedding = std::get_if<Embedding>(&chain[0].variant());
+    const auto* norm = inner_layer<RmsNorm>(chain[1], 0);
+    const auto* attention = inner_layer<MultiHeadAttention>(chain[1], 1);
+    const auto* gated = inner_layer<Swiglu>(chain[2], 1);
+    if (embedding == nullptr || norm == nullptr || attention == nullptr || gated == nullptr)
+        return std::nullopt;
+    LanguageModel model;
+    model.vocabulary = embedding->vocabulary;
+    model.features = embedding->features;
+    model.hidden = gated->hidden;
+    model.blocks = static_cast<std::int64_t>(chain.size() - 3) / 2;
+    model.heads = attention->heads;
+    model.kv_heads = attention->kv_heads;
+    model.head_dim = attention->head_dim;
+    model.positions = attention->window;
+    model.epsilon = norm->epsilon;
+    model.rope_base = attention->rope_base;
+    model.attention_bias = attention->bias;
+    model.normed_heads = attention->qk_norm;
+    model.mlp_bias = gated->bias;
+    return model;
+}
+
+}  // namespace cambrian::models

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "cambrian/engine/models/family.hpp"
+
+// What families of transformers share: blocks of attention and of a gated layer with norms before
+// them, and the names that the library transformers gives their tensors.
+namespace cambrian::models {
+
+[[nodiscard]] std::vector<ConfigKey> gated_transformer_keys();
+[[nodiscard]] std::vector<TensorRow> gated_transformer_tensors();
+/// The row of the bias of what attention gives; empty where a family has none.
+void add_output_bias(std::vector<TensorRow>& tensors, std::string_view theirs);
+
+/// Heads that are not written follow from others; the base of rotary positions may stand in a list
+/// of its own. Throws InputError for positions that are scaled.
+void complete_rotary(LanguageModel& model, const nlohmann::json& config);
+
+[[nodiscard]] std::vector<AnyLayer> gated_transformer(const LanguageModel& model);
+[[nodiscard]] std::optional<LanguageModel> describe_gated_transformer(
+    std::span<const AnyLayer> chain);
+
+/// The layer of a type within a residual of a chain, or null.
+template <class L>
+[[nodiscard]] const L* inner_layer(const AnyLayer& layer, std::size_t index) {
+    const auto* residual = std::get_if<Residual>(&layer.variant());
+    if (residual == nullptr || index >= residual->layers.size()) return nullptr;
+    return std::get_if<L>(&residual->layers[index].variant());
+}
+
+}  // namespace cambrian::models

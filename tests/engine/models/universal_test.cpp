@@ -1,0 +1,168 @@
+#include "cambrian/engine/models/universal.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "cambrian/engine/core/error.hpp"
+#include "cambrian/tests/support/model_support.hpp"
+
+namespace cambrian::models {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::ThrowsMessage;
+
+class Universal : public testing::Test {
+  protected:
+    Universal() {
+        std::string pattern = fs::temp_directory_path() / "cambrian-universal-XXXXXX";
+        folder_ = mkdtemp(pattern.data());
+    }
+    ~Universal() override {
+        std::error_code ignored;
+        fs::remove_all(folder_, ignored);
+    }
+    [[nodiscard]] UniversalPlan plan(const std::map<std::string, Shape>& shapes,
+                                     const UniversalOptions& options) const {
+        test::write_tensors(folder_ / "x.safetensors", shapes);
+        return universal_plan(TensorFiles(folder_ / "x.safetensors"), options);
+    }
+    /// The layers of the chain as JSON, the head last.
+    [[nodiscard]] static std::vector<nlohmann::json> layers(const UniversalPlan& plan) {
+        std::vector<nlohmann::json> result;
+        const nlohmann::json json = network_section(plan.plan.blueprint);
+        for (const auto& layer : json["layers"]) result.push_back(layer);
+        return result;
+    }
+
+    fs::path folder_;
+};
+
+TEST_F(Universal, FieldsAreOfAllLayersOrOfOne) {
+    const std::map<std::string, Shape> shapes{
+        {"a.weight", {4, 3}}, {"b.weight", {4, 4}}, {"c.weight", {2, 4}}};
+    const auto found = layers(plan(shapes, {.fields = {"activation=tanh", "b.activation=relu"}}));
+    ASSERT_EQ(found.size(), 3U);
+    EXPECT_EQ(found[0]["activation"], "tanh");
+    EXPECT_EQ(found[1]["activation"], "relu");
+    EXPECT_EQ(found[2]["activation"], "linear") << "nothing follows it";
+    EXPECT_EQ(layers(plan(shapes, {.fields = {"activation=tanh",
+                                              "c.activation=sigmoid"}}))[2]["activation"],
+              "sigmoid");
+}
+
+TEST_F(Universal, OptionsThatFitNothingAreRefused) {
+    const std::map<std::string, Shape> shapes{{"a.weight", {4, 3}}, {"b.weight", {2, 4}}};
+    const auto refused = [&](const UniversalOptions& options, const std::string& text) {
+        EXPECT_THAT([&] { static_cast<void>(plan(shapes, options)); },
+                    ThrowsMessage<ConfigError>(HasSubstr(text)));
+    };
+    const std::string relu = "activation=relu";
+    refused({.fields = {relu, "heads=2"}}, "--with heads=2 fits nothing (the modules are a, b)");
+    refused({.fields = {relu, "x.stride=2"}}, "--with x.stride=2 fits nothing");
+    refused({.fields = {relu, "heads"}}, "--with is heads (it says FIELD=VALUE");
+    refused({.fields = {relu, "type=dense"}}, "--with type=dense names no module");
+    refused({.fields = {relu, "a.type=denze"}}, "dense");
+    refused({.fields = {relu, "a.bios=true"}}, "bias");
+    refused({.fields = {relu}, .insertions = {"x=softmax"}}, "--after x=softmax fits nothing");
+    refused({.fields = {relu}, .insertions = {"a=softmix"}}, "softmax");
+    refused({.fields = {relu}, .insertions = {"softmax"}}, "--after is softmax");
+    refused({.fields = {relu}, .blocks = "post_norm"}, "--blocks is post_norm");
+}
+
+TEST_F(Universal, LayersWithoutWeightsAreInserted) {
+    const UniversalPlan made =
+        plan({{"a.weight", {4, 3}}, {"b.weight", {2, 4}}},
+             {.fields = {"activation=relu"},
+              .insertions = {R"(a={"type": "dropout", "rate": 0.25})", "b=softmax", "b=dropout"}});
+    std::vector<std::string> types;
+    for (const nlohmann::json& layer : layers(made)) types.push_back(layer["type"]);
+    EXPECT_THAT(types, ElementsAre("dense", "dropout", "dense", "softmax", "dropout"));
+    EXPECT_EQ(made.layers[1].weights, "slot.2.");
+}
+
+TEST_F(Universal, HeadsTellTheWidthsOfAttention) {
+    const std::map<std::string, Shape> shapes{{"a.q_proj.weight", {12, 4}},
+                                              {"a.k_proj.weight", {6, 4}},
+                                              {"a.v_proj.weight", {6, 4}},
+                                              {"a.o_proj.weight", {4, 12}},
+                                              {"a.o_proj.bias", {4}}};
+    const std::vector<std::string> told{"causal=true", "window=8", "rope_base=100"};
+    UniversalOptions options{.fields = told};
+    options.fields.push_back("heads=4");
+    const UniversalPlan made = plan(shapes, options);
+    const nlohmann::json layer = layers(made)[0];
+    EXPECT_EQ(layer["heads"], 4);
+    EXPECT_EQ(layer["kv_heads"], 2);
+    EXPECT_EQ(layer["head_dim"], 3);
+    EXPECT_EQ(layer["bias"], true);
+    // Three of the four biases are not theirs, and zero.
+    const Network network(made.plan.blueprint);
+    const std::vector<float> weights =
+        read_weights(made.plan, network, TensorFiles(folder_ / "x.safetensors"));
+    for (std::size_t i = 0; i < network.weights().size(); ++i) {
+        const float first = weights[static_cast<std::size_t>(network.weights()[i].offset)];
+        EXPECT_EQ(first == 0.0F, network.weight_name(i).starts_with("head.b") &&
+                                     network.weight_name(i) != "head.bo")
+            << network.weight_name(i);
+    }
+    for (const char* heads : {"heads=5", "heads=12.5", "heads=-1", "heads=2"}) {
+        options.fields.back() = heads;
+        if (std::string(heads) == "heads=2") {
+            EXPECT_EQ(layers(plan(shapes, options))[0]["head_dim"], 6);
+            continue;
+        }
+        EXPECT_THAT([&] { static_cast<void>(plan(shapes, options)); },
+                    ThrowsMessage<ConfigError>(
+                        HasSubstr("does not fit a (queries have 12 elements, keys 6)")))
+            << heads;
+    }
+}
+
+TEST_F(Universal, BlocksAddToWhatEntersThemOrDoNot) {
+    const std::map<std::string, Shape> shapes{{"in.weight", {4, 3}},
+                                              {"layers.0.norm1.weight", {4}},
+                                              {"layers.0.ffn.w1.weight", {6, 4}},
+                                              {"layers.0.ffn.w2.weight", {4, 6}},
+                                              {"layers.0.ffn.w3.weight", {6, 4}},
+                                              {"norm.weight", {4}},
+                                              {"output.weight", {2, 4}}};
+    UniversalOptions options{.fields = {"activation=linear", "epsilon=1e-5"}};
+    EXPECT_THAT([&] { static_cast<void>(plan(shapes, options)); },
+                ThrowsMessage<InputError>(HasSubstr("--blocks pre_norm or plain")));
+    options.blocks = "pre_norm";
+    const auto types = [&] {
+        std::vector<std::string> result;
+        for (const nlohmann::json& layer : layers(plan(shapes, options)))
+            result.push_back(layer["type"]);
+        return result;
+    };
+    EXPECT_THAT(types(), ElementsAre("dense", "residual", "rms_norm", "dense"));
+    options.blocks = "plain";
+    EXPECT_THAT(types(), ElementsAre("dense", "rms_norm", "swiglu", "rms_norm", "dense"));
+}
+
+TEST_F(Universal, GroupsOfAConvolutionFollowFromItsInput) {
+    const auto found =
+        layers(plan({{"a.weight", {6, 2, 3}}, {"b.weight", {4, 6, 1}}},
+                    {.fields = {"activation=relu", "stride=1", "padding=0"}, .input = {4, 9}}));
+    EXPECT_EQ(found[0]["groups"], 2);
+    EXPECT_EQ(found[1]["groups"], 1);
+}
+
+TEST_F(Universal, LayersThatDoNotFitSayWhere) {
+    EXPECT_THAT(
+        [&] {
+            static_cast<void>(plan({{"a.weight", {4, 3}}, {"b.weight", {2, 5}}},
+                                   {.fields = {"activation=relu"}}));
+        },
+        ThrowsMessage<ShapeError>(
+            testing::AllOf(HasSubstr("b does not fit where it stands"), HasSubstr("--order"))));
+}
+
+}  // namespace
+}  // namespace cambrian::models
