@@ -8,6 +8,7 @@
 
 #include "cambrian/engine/check/gradient_check.hpp"
 #include "cambrian/engine/generation/generator.hpp"
+#include "cambrian/engine/models/universal.hpp"
 #include "cambrian/evolve/analysis/ensemble.hpp"
 #include "cambrian/evolve/strategy/strategy.hpp"
 #include "cambrian/evolve/tasks/task.hpp"
@@ -227,15 +228,20 @@ inline constexpr std::string_view residual_graft_mode = "residual_graft";
 [[nodiscard]] int splice_command(const CommandContext& context, const SpliceOptions& options);
 
 struct ConvertOptions {
-    std::string input;  ///< .cmb, .safetensors or .json, as the output.
+    std::string input;  ///< .cmb, .safetensors, .json or the folder of a model, as the output.
     std::string output;
-    std::string dtype;    ///< Of a .safetensors written; empty: F32.
+    std::string dtype;    ///< Of tensors written; empty: F32.
     std::string network;  ///< A config with the structure of a .safetensors read.
     std::vector<std::string> renames;
     std::optional<std::uint64_t> seed;  ///< Of the weights of a .json.
     bool inference =
         false;           ///< A .safetensors written holds codes and no masters; `dtype` is theirs.
     bool force = false;  ///< Weights may become zero, or be limited, by the type.
+    std::string family;  ///< Of a folder written, or else of a model read; empty: not given.
+    std::optional<std::uint64_t> shard_bytes;  ///< Of a folder written.
+    models::UniversalOptions model;            ///< Of a model read.
+    std::string heads;                         ///< As --with heads=.., and so the next.
+    std::string activation;
 };
 /// Writes a network in another format. Throws ConfigError for options that do not fit the formats.
 [[nodiscard]] int convert_command(const CommandContext& context, const ConvertOptions& options);

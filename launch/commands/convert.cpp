@@ -17,6 +17,7 @@
 #include "cambrian/evolve/runs/network_tensors.hpp"
 #include "cambrian/launch/commands/commands.hpp"
 #include "cambrian/launch/commands/output_file.hpp"
+#include "cambrian/launch/convert/model_conversion.hpp"
 #include "cambrian/launch/convert/network_source.hpp"
 #include "cambrian/launch/convert/tensor_conversion.hpp"
 #include "cambrian/launch/show/structure_text.hpp"
@@ -27,11 +28,14 @@ namespace {
 namespace fs = std::filesystem;
 using distributed::NetworkFile;
 
-NetworkFile read_cmb(const CommandContext&, const ConvertOptions& options) {
-    return distributed::read_network(options.input);
+/// A network, and lines on it for people.
+using Read = ConvertedModel;
+
+Read read_cmb(const CommandContext&, const ConvertOptions& options) {
+    return {distributed::read_network(options.input), ""};
 }
 
-NetworkFile read_tensors(const CommandContext& context, const ConvertOptions& options) {
+Read read_tensors(const CommandContext& context, const ConvertOptions& options) {
     Safetensors content = read_safetensors(options.input);
     if (distributed::holds_codes(content)) {
         if (!options.network.empty() || !options.renames.empty())
@@ -39,30 +43,42 @@ NetworkFile read_tensors(const CommandContext& context, const ConvertOptions& op
                 "--network or --rename is given ({} holds codes, and the structure that tells what "
                 "they stand for) leave it out",
                 options.input));
-        return distributed::from_inference(std::move(content), options.input);
+        return {distributed::from_inference(std::move(content), options.input), ""};
     }
     rename(content, options.renames, options.input);
     if (options.network.empty())
-        return distributed::from_safetensors(content, std::nullopt, options.input);
+        return {distributed::from_safetensors(content, std::nullopt, options.input), ""};
     const NetworkSource source = network_source(options.network, context.tasks);
     NetworkFile file = distributed::from_safetensors(content, source.blueprint, options.input);
     file.identity_json = source.identity_json;
     if (source.preparation) file.preparation = source.preparation;
-    return file;
+    return {std::move(file), ""};
 }
 
-NetworkFile read_json(const CommandContext& context, const ConvertOptions& options) {
+Read read_json(const CommandContext& context, const ConvertOptions& options) {
     const NetworkSource source = network_source(options.input, context.tasks);
     RandomStream rng(random_key(options.seed.value_or(1), "convert"), 0);
     NetworkFile file;
     file.genome = evolve::sample_genome(source.blueprint, rng, 0);
     file.identity_json = source.identity_json;
     file.preparation = source.preparation;
-    return file;
+    return {std::move(file), ""};
 }
 
-void write_cmb(const NetworkFile& file, const ConvertOptions& options) {
+bool writes_model(const ConvertOptions& options);
+
+Read read_folder(const CommandContext&, const ConvertOptions& options) {
+    models::UniversalOptions given = options.model;
+    if (!options.heads.empty()) given.fields.push_back("heads=" + options.heads);
+    if (!options.activation.empty()) given.fields.push_back("activation=" + options.activation);
+    const bool of_input = !options.family.empty() && !writes_model(options);
+    return read_model(options.input, of_input ? options.family : std::string(models::auto_family),
+                      given);
+}
+
+std::string write_cmb(const NetworkFile& file, const ConvertOptions& options) {
     write_output(options.output, distributed::encode(file));
+    return "";
 }
 
 StoredType output_type(const ConvertOptions& options) {
@@ -82,42 +98,77 @@ NetworkFile in_format(NetworkFile file, const std::string& dtype) {
     return file;
 }
 
-void write_tensors(const NetworkFile& file, const ConvertOptions& options) {
+std::string write_tensors(const NetworkFile& file, const ConvertOptions& options) {
     if (options.inference) {
         write_output(options.output,
                      encode(distributed::to_inference(in_format(file, options.dtype))));
-        return;
+        return "";
     }
     Safetensors content = distributed::to_safetensors(file, output_type(options));
     // What was read by these names is written by ours.
     if (fs::path(options.input).extension() != ".safetensors")
         rename(content, options.renames, options.input);
     write_output(options.output, encode(content));
+    return "";
 }
 
-void write_json(const NetworkFile& file, const ConvertOptions& options) {
+std::string write_folder(const NetworkFile& file, const ConvertOptions& options) {
+    models::SaveOptions settings;
+    settings.type = output_type(options);
+    if (options.shard_bytes) settings.shard_bytes = *options.shard_bytes;
+    return write_model(options.output, options.family, file, settings);
+}
+
+std::string write_json(const NetworkFile& file, const ConvertOptions& options) {
     const Json config{{"network", network_section(file.genome.blueprint)}};
     const std::string text = config.dump(2) + "\n";
     write_output(options.output, std::as_bytes(std::span(text)));
+    return "";
 }
 
 /// One row of the table of formats, by the ending of a file.
 struct FileFormat {
-    std::string_view ending;
-    NetworkFile (*read)(const CommandContext&, const ConvertOptions&) = nullptr;
-    void (*write)(const NetworkFile&, const ConvertOptions&) = nullptr;
+    std::string_view ending;  ///< Empty: a model in a folder.
+    Read (*read)(const CommandContext&, const ConvertOptions&) = nullptr;
+    std::string (*write)(const NetworkFile&, const ConvertOptions&) = nullptr;
 };
 constexpr std::array formats{FileFormat{".cmb", read_cmb, write_cmb},
                              FileFormat{".safetensors", read_tensors, write_tensors},
                              FileFormat{".json", read_json, write_json}};
+constexpr FileFormat folder_format{"", read_folder, write_folder};
 
-const FileFormat& format_of(const std::string& path) {
+const FileFormat* format_by_ending(const std::string& path) {
     const std::string ending = fs::path(path).extension();
     for (const FileFormat& format : formats)
-        if (format.ending == ending) return format;
+        if (format.ending == ending) return &format;
+    return nullptr;
+}
+
+bool writes_model(const ConvertOptions& options) {
+    return format_by_ending(options.output) == nullptr;
+}
+
+[[noreturn]] void refuse_ending(const std::string& path, std::string_view folder) {
     throw ConfigError(fmt::format(
-        "{} has the ending \"{}\" (known: .cmb, .safetensors, .json) name a file of these", path,
-        ending));
+        "{} has the ending \"{}\" (known: .cmb, .safetensors, .json{}) name a file of these", path,
+        fs::path(path).extension().string(), folder));
+}
+
+const FileFormat& input_format(const ConvertOptions& options) {
+    if (is_model(options.input)) return folder_format;
+    const FileFormat* format = format_by_ending(options.input);
+    if (format == nullptr) refuse_ending(options.input, ", and folders of models");
+    // Names of others, where a family is told.
+    const bool of_others =
+        format->ending == ".safetensors" && !options.family.empty() && !writes_model(options);
+    return of_others ? folder_format : *format;
+}
+
+const FileFormat& output_format(const ConvertOptions& options) {
+    if (const FileFormat* format = format_by_ending(options.output)) return *format;
+    if (options.family.empty() || options.family == models::auto_family)
+        refuse_ending(options.output, "; a folder with the --family to write");
+    return folder_format;
 }
 
 /// Throws when an option is given that the two files have no use for.
@@ -128,11 +179,26 @@ void check_options(const ConvertOptions& options, const FileFormat& from, const 
     };
     const bool reads_tensors = from.ending == ".safetensors";
     const bool writes_tensors = to.ending == ".safetensors";
-    refuse(!options.dtype.empty() && !writes_tensors, "--dtype", "it is of .safetensors written");
+    const bool reads_folder = from.ending.empty();
+    const bool writes_folder = to.ending.empty();
+    refuse(!options.dtype.empty() && !writes_tensors && !writes_folder, "--dtype",
+           "it is of tensors written");
+    refuse(!options.family.empty() && !reads_folder && !writes_folder, "--family",
+           "it is of models of others");
+    refuse(options.shard_bytes && !writes_folder, "--shard-size", "it is of a folder written");
+    const models::UniversalOptions& model = options.model;
+    const bool tells = !model.fields.empty() || !model.insertions.empty() || !model.order.empty() ||
+                       !model.blocks.empty() || !model.input.empty() || !options.heads.empty() ||
+                       !options.activation.empty();
+    refuse(tells && !reads_folder,
+           "--with, --heads, --activation, --after, --order, --blocks or "
+           "--input",
+           "they are of models of others that are read");
     refuse(!options.network.empty() && !reads_tensors, "--network", "it is of .safetensors read");
     refuse(!options.renames.empty() && !reads_tensors && !writes_tensors, "--rename",
            "only .safetensors name their tensors");
-    refuse(options.force && !writes_tensors, "--force", "only a --dtype loses weights");
+    refuse(options.force && !writes_tensors && !writes_folder, "--force",
+           "only a --dtype loses weights");
     refuse(options.seed && from.ending != ".json", "--seed", "only a .json has no weights");
     refuse(options.inference && !writes_tensors, "--inference", "only .safetensors hold codes");
     refuse(options.inference && !options.renames.empty(), "--rename",
@@ -167,15 +233,16 @@ std::string rounding_line(const NetworkFile& file, const ConvertOptions& options
 }  // namespace
 
 int convert_command(const CommandContext& context, const ConvertOptions& options) {
-    const FileFormat& from = format_of(options.input);
-    const FileFormat& to = format_of(options.output);
+    const FileFormat& from = input_format(options);
+    const FileFormat& to = output_format(options);
     check_options(options, from, to);
-    const NetworkFile file = from.read(context, options);
-    const bool rounds = to.ending == ".safetensors" && !options.inference;
-    const std::string loss = rounds ? rounding_line(file, options) : "";
-    to.write(file, options);
-    context.out << fmt::format("{}: {}\n{}", options.output,
-                               structure_line(Network(file.genome.blueprint)), loss);
+    const Read read = from.read(context, options);
+    const bool rounds = (to.ending == ".safetensors" || to.ending.empty()) && !options.inference;
+    const std::string loss = rounds ? rounding_line(read.file, options) : "";
+    const std::string written = to.write(read.file, options);
+    context.out << fmt::format("{}: {}\n{}{}{}", options.output,
+                               structure_line(Network(read.file.genome.blueprint)), read.lines,
+                               written, loss);
     return exit_done;
 }
 

@@ -11,6 +11,7 @@
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/core/version.hpp"
+#include "cambrian/engine/models/model_files.hpp"
 #include "cambrian/evolve/runs/exit_code.hpp"
 #include "cambrian/launch/commands/commands.hpp"
 #include "cambrian/launch/commands/registry.hpp"
@@ -624,15 +625,22 @@ class CommandLine {
                 "  cambrian convert torch.safetensors mine.cmb --network configs/xor.json "
                 "--rename fc1=slot.0 --rename fc2=head\n"
                 "  cambrian convert runs/xor-1/best.cmb network.json\n"
-                "  cambrian convert network.json fresh.cmb --seed 3",
+                "  cambrian convert network.json fresh.cmb --seed 3\n"
+                "  cambrian convert Llama-folder llama.cmb\n"
+                "  cambrian convert llama.cmb other-folder --family llama --shard-size 2GB\n"
+                "  cambrian convert mlp.safetensors mlp.cmb --family torch --activation relu",
                 [this] { return convert_command(context_, convert_); });
-        sub.add_option("INPUT", convert_.input, "A .cmb, .safetensors or .json file")->required();
-        sub.add_option("OUTPUT", convert_.output, "Another one")->required();
+        sub.add_option("INPUT", convert_.input,
+                       "A .cmb, .safetensors or .json file, or the folder or index of a model")
+            ->required();
+        sub.add_option("OUTPUT", convert_.output, "Another one; a folder with --family")
+            ->required();
         sub.add_option("--dtype", convert_.dtype,
-                       "Type of the weights of a .safetensors written, such as F16; else F32");
+                       "Type of the weights of tensors written, such as F16; else F32");
         sub.add_flag("--inference", convert_.inference,
                      "Write codes and scales of number formats in place of weights: those of its "
                      "layers, or --dtype such as int8 for all");
+        add_convert_model(sub);
         sub.add_flag("--force", convert_.force,
                      "Convert even where more than one weight in a hundred would become zero or be "
                      "limited");
@@ -721,6 +729,41 @@ class CommandLine {
             ->needs(train);
         sub.add_option("-o,--output", tokenize_.output,
                        "File for the result; else standard output");
+    }
+
+    void add_convert_model(CLI::App& sub) {
+        std::vector<std::string> families;
+        for (const std::string_view name : models::family_choices()) families.emplace_back(name);
+        sub.add_option("--family", convert_.family,
+                       "Names of a model: of a folder written, or else of what is read (auto: as "
+                       "its config.json says, without one from names and shapes)")
+            ->check(CLI::IsMember(families));
+        sub.add_option("--shard-size", convert_.shard_bytes,
+                       "Most bytes of a file in a folder written, such as 2GB; else 5GB")
+            ->transform(CLI::AsSizeValue(true))
+            ->check(CLI::PositiveNumber);
+        sub.add_option("--with", convert_.model.fields,
+                       "What names and shapes do not tell: a field of all layers that have it, or "
+                       "of one module (repeatable)")
+            ->allow_extra_args(false)
+            ->type_name("[MODULE.]FIELD=VALUE");
+        sub.add_option("--heads", convert_.heads, "As --with heads=..");
+        sub.add_option(
+            "--activation", convert_.activation,
+            "As --with activation=..: of dense layers and convolutions but the last one");
+        sub.add_option("--after", convert_.model.insertions,
+                       "A layer without weights after a module: a type, or JSON (repeatable)")
+            ->allow_extra_args(false)
+            ->type_name("MODULE=LAYER");
+        sub.add_option("--order", convert_.model.order, "Modules that come first, in their order")
+            ->delimiter(',');
+        sub.add_option("--blocks", convert_.model.blocks,
+                       "pre_norm: in numbered blocks a norm and what follows it is added to what "
+                       "enters; plain: one after another")
+            ->check(CLI::IsMember({"pre_norm", "plain"}));
+        sub.add_option("--input", convert_.model.input, "Extents of what enters, such as 3,32,32")
+            ->delimiter(',')
+            ->check(CLI::PositiveNumber);
     }
 
     void add_validate() {

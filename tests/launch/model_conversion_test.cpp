@@ -1,0 +1,325 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "cambrian/engine/cpu/cpu_backend.hpp"
+#include "cambrian/engine/io/safetensors.hpp"
+#include "cambrian/evolve/evaluation/evaluator.hpp"
+#include "cambrian/evolve/runs/network_file.hpp"
+#include "cambrian/tests/launch/launch_support.hpp"
+#include "cambrian/tests/support/model_support.hpp"
+
+namespace cambrian::launch {
+namespace {
+
+using distributed::NetworkFile;
+using distributed::read_network;
+using test::Result;
+using test::run;
+using test::TemporaryDirectory;
+using testing::HasSubstr;
+
+using Arguments = std::vector<std::string>;
+
+class ModelConversion : public testing::Test {
+  protected:
+    Result convert(Arguments arguments) {
+        arguments.insert(arguments.begin(), "convert");
+        return run(arguments);
+    }
+    /// The network of a golden model.
+    NetworkFile read(const std::string& name, Arguments options = {}) {
+        options.insert(options.begin(),
+                       {cambrian::test::golden_model(name).string(), path(name + ".cmb")});
+        const Result result = convert(options);
+        EXPECT_EQ(result.code, 0) << result.err;
+        said_ = result.out;
+        return read_network(path(name + ".cmb"));
+    }
+    std::string fails(int code, Arguments arguments) {
+        const Result result = convert(std::move(arguments));
+        EXPECT_EQ(result.code, code) << result.out << result.err;
+        return result.err;
+    }
+    [[nodiscard]] std::string path(const std::string& name) const { return directory_.file(name); }
+
+    TemporaryDirectory directory_;
+    std::string said_;
+};
+
+/// The largest difference between what a network gives in f32 and what is expected.
+double difference(const NetworkFile& file, const std::string& name) {
+    const auto expected = cambrian::test::expected_outputs(cambrian::test::golden_model(name));
+    const auto backend = make_cpu_backend({});
+    const bool time = Network(file.genome.blueprint).stateful();
+    const std::vector<float> outputs = evolve::infer(
+        *backend, file.genome, expected.inputs, time ? 1 : expected.rows, time ? expected.rows : 0);
+    EXPECT_EQ(outputs.size(), expected.outputs.size());
+    double largest = 0.0;
+    for (std::size_t i = 0; i < outputs.size() && i < expected.outputs.size(); ++i)
+        largest =
+            std::max(largest, std::abs(static_cast<double>(outputs[i]) - expected.outputs[i]));
+    return largest;
+}
+
+constexpr double tolerance = 1e-5;
+
+/// Models with a config.json, and the family to write them as.
+const std::vector<std::pair<std::string, std::string>> with_config{{"llama", "llama"},
+                                                                   {"mistral", "llama"},
+                                                                   {"qwen2", "qwen"},
+                                                                   {"qwen3", "qwen"},
+                                                                   {"gpt2", "gpt2"}};
+
+/// Models of names and shapes alone, and what those do not tell.
+const std::vector<std::pair<std::string, Arguments>> without_config{
+    {"mlp", {"--activation", "relu"}},
+    {"cnn",
+     {"--activation", "relu", "--with", "padding=1", "--with", "conv1.stride=1", "--with",
+      "conv2.stride=2", "--after", R"(conv1={"type": "max_pool2d", "kernel": 2})", "--input",
+      "2,8,8"}},
+    {"recurrent", {}},
+    {"blocks",
+     {"--heads", "3", "--with", "causal=true", "--with", "window=64", "--with", "rope_base=0",
+      "--with", "epsilon=1e-3", "--activation", "gelu", "--blocks", "pre_norm"}}};
+
+TEST_F(ModelConversion, ModelsOfOthersGiveWhatTheyGave) {
+    for (const auto& [name, family] : with_config) {
+        EXPECT_LT(difference(read(name), name), tolerance) << name;
+        EXPECT_THAT(said_, HasSubstr("read as " + family)) << name;
+    }
+    for (const auto& [name, options] : without_config)
+        EXPECT_LT(difference(read(name, options), name), tolerance) << name;
+}
+
+/// Rows of queries and keys in the order of pairs that lie side by side give the same products
+/// where nothing turns them.
+TEST_F(ModelConversion, RotaryPairsAreHalvesApart) {
+    NetworkFile file = read("llama");
+    const Network network(file.genome.blueprint);
+    constexpr std::int64_t features = 8;
+    constexpr std::int64_t width = 6;  // Of a head.
+    for (std::size_t i = 0; i < network.weights().size(); ++i) {
+        const WeightRange& range = network.weights()[i];
+        const std::string name = network.weight_name(i);
+        if (!name.ends_with(".wq") && !name.ends_with(".wk")) continue;
+        const std::vector<float> old = file.genome.weights;
+        for (std::int64_t row = 0; row < range.count / features; ++row) {
+            const std::int64_t place = row % width;
+            const std::int64_t from =
+                row - place + (place % 2 == 0 ? place / 2 : width / 2 + place / 2);
+            std::copy_n(old.begin() + range.offset + from * features, features,
+                        file.genome.weights.begin() + range.offset + row * features);
+        }
+    }
+    EXPECT_GT(difference(file, "llama"), 1e-2);
+}
+
+TEST_F(ModelConversion, MasksAreLeftOutAndCounted) {
+    static_cast<void>(read("gpt2"));
+    EXPECT_THAT(said_, HasSubstr("left out: 4 tensors that hold nothing learnt"));
+}
+
+TEST_F(ModelConversion, OutAndInAgainIsExact) {
+    for (const auto& [name, family] : with_config) {
+        const NetworkFile file = read(name);
+        const std::string folder = path(name + "-out");
+        const Result written = convert({path(name + ".cmb"), folder, "--family", family});
+        ASSERT_EQ(written.code, 0) << written.err;
+        ASSERT_EQ(convert({folder, path("again.cmb")}).code, 0);
+        EXPECT_EQ(read_network(path("again.cmb")), file) << name;
+    }
+    for (const auto& [name, options] : without_config) {
+        const NetworkFile file = read(name, options);
+        const std::string folder = path(name + "-out");
+        const Result written =
+            convert({path(name + ".cmb"), folder, "--family", "torch", "--shard-size", "300"});
+        ASSERT_EQ(written.code, 0) << written.err;
+        EXPECT_TRUE(std::filesystem::exists(folder + "/model.safetensors.index.json")) << name;
+        ASSERT_EQ(convert({folder, path("again.cmb")}).code, 0);
+        EXPECT_EQ(read_network(path("again.cmb")), file) << name;
+    }
+}
+
+TEST_F(ModelConversion, TensorsAreWrittenAsTheyWereRead) {
+    static_cast<void>(read("llama"));
+    ASSERT_EQ(convert({path("llama.cmb"), path("out"), "--family", "llama"}).code, 0);
+    Safetensors before = read_safetensors(cambrian::test::golden_model("llama") /
+                                          "model-00001-of-00002.safetensors");
+    before.tensors.merge(
+        read_safetensors(cambrian::test::golden_model("llama") / "model-00002-of-00002.safetensors")
+            .tensors);
+    EXPECT_EQ(read_safetensors(path("out/model.safetensors")), before);
+
+    static_cast<void>(read("qwen2"));
+    ASSERT_EQ(convert({path("qwen2.cmb"), path("half"), "--family", "qwen", "--dtype", "F16"}).code,
+              0);
+    EXPECT_EQ(read_safetensors(path("half/model.safetensors")),
+              read_safetensors(cambrian::test::golden_model("qwen2") / "model.safetensors"));
+}
+
+TEST_F(ModelConversion, TiedWeightsAreToldAndWrittenOnce) {
+    static_cast<void>(read("qwen2"));
+    EXPECT_THAT(said_,
+                HasSubstr("tied: \"model.embed_tokens.weight\" is the embedding and the head"));
+    const Result written = convert({path("qwen2.cmb"), path("out"), "--family", "qwen"});
+    EXPECT_THAT(written.out, HasSubstr("tied: embedding and head have the same weights"));
+    EXPECT_FALSE(
+        read_safetensors(path("out/model.safetensors")).tensors.contains("lm_head.weight"));
+    // A copy may be there, and must be one.
+    Safetensors content = read_safetensors(path("out/model.safetensors"));
+    content.tensors["lm_head.weight"] = content.at("model.embed_tokens.weight");
+    write_safetensors(path("out/model.safetensors"), content);
+    EXPECT_EQ(convert({path("out"), path("again.cmb")}).code, 0);
+    content.tensors["lm_head.weight"].bytes[0] ^= std::byte{1};
+    write_safetensors(path("out/model.safetensors"), content);
+    EXPECT_THAT(fails(3, {path("out"), path("again.cmb")}),
+                HasSubstr("tensors \"lm_head.weight\" and \"model.embed_tokens.weight\" differ"));
+}
+
+TEST_F(ModelConversion, NothingIsDroppedOrMadeUp) {
+    static_cast<void>(read("llama"));
+    ASSERT_EQ(convert({path("llama.cmb"), path("out"), "--family", "llama"}).code, 0);
+    const std::string file = path("out/model.safetensors");
+    const Safetensors whole = read_safetensors(file);
+    const auto refused = [&](const Safetensors& content) {
+        write_safetensors(file, content);
+        return fails(3, {path("out"), path("again.cmb")});
+    };
+    Safetensors content = whole;
+    content.tensors["model.layers.0.self_attn.q_proj.bias"] =
+        StoredTensor::of(Tensor(ValueType::real, {24}));
+    content.tensors.erase("model.norm.weight");
+    EXPECT_THAT(refused(content), HasSubstr("(missing: \"model.norm.weight\"; left over: "
+                                            "\"model.layers.0.self_attn.q_proj.bias\")"));
+    content = whole;
+    content.tensors["model.norm.weight"] = StoredTensor::of(Tensor(ValueType::real, {9}));
+    EXPECT_THAT(refused(content),
+                HasSubstr("\"model.norm.weight\" is [9] (the network needs [8])"));
+    content = whole;
+    content.tensors["model.norm.weight"] =
+        StoredTensor::of(Tensor(ValueType::real, {8}), StoredType::i8);
+    EXPECT_THAT(refused(content),
+                HasSubstr("\"model.norm.weight\" holds I8 (weights are read from F32"));
+    content = whole;
+    Tensor gain(ValueType::real, {8});
+    gain.elements[3] = NAN;
+    content.tensors["model.norm.weight"] = StoredTensor::of(gain);
+    EXPECT_THAT(refused(content),
+                HasSubstr("element 3 of tensor \"model.norm.weight\" is not finite"));
+}
+
+TEST_F(ModelConversion, ConfigsThatAskForMoreAreRefused) {
+    static_cast<void>(read("llama"));
+    ASSERT_EQ(convert({path("llama.cmb"), path("out"), "--family", "llama"}).code, 0);
+    nlohmann::json config;
+    std::ifstream(path("out/config.json")) >> config;
+    struct Case {
+        std::string key;
+        nlohmann::json value;  ///< Null: the key is left out.
+        std::string text;
+    };
+    const nlohmann::json none;
+    for (const Case& c : std::vector<Case>{
+             {"hidden_size", none, "\"hidden_size\" is missing"},
+             {"num_hidden_layers", -1, "\"num_hidden_layers\" is -1 (it is a count)"},
+             {"num_hidden_layers", 1000000, "a model of 1000000 blocks cannot be built"},
+             {"rms_norm_eps", "small", "\"rms_norm_eps\" is \"small\" (it is a number"},
+             {"hidden_act", "relu", "\"hidden_act\" is \"relu\" (computed here is \"silu\")"},
+             {"rope_scaling", {{"rope_type", "llama3"}}, "positions of the type \"llama3\""},
+             {"tie_word_embeddings", 1, "\"tie_word_embeddings\" is 1 (it is true or false)"},
+             {"model_type", "bert", "is of the type \"bert\" (known are llama, mistral"},
+             {"num_attention_heads", 3, "heads"}}) {
+        nlohmann::json changed = config;
+        if (c.value.is_null())
+            changed.erase(c.key);
+        else
+            changed[c.key] = c.value;
+        directory_.write("out/config.json", changed.dump());
+        EXPECT_THAT(fails(3, {path("out"), path("again.cmb")}), HasSubstr(c.text)) << c.key;
+    }
+    config["new_setting"] = 3;
+    directory_.write("out/config.json", config.dump());
+    EXPECT_THAT(convert({path("out"), path("again.cmb")}).out,
+                HasSubstr("keys not read: new_setting"));
+    EXPECT_THAT(fails(3, {path("out"), path("again.cmb"), "--family", "qwen"}),
+                HasSubstr("is of the type \"llama\" (that is --family llama)"));
+    EXPECT_THAT(fails(2, {path("out"), path("again.cmb"), "--heads", "4"}),
+                HasSubstr("have no use here"));
+}
+
+TEST_F(ModelConversion, WhatShapesDoNotTellIsAskedFor) {
+    const std::string text =
+        fails(3, {cambrian::test::golden_model("blocks").string(), path("a.cmb")});
+    for (const char* option :
+         {"--with heads=", "--with causal=", "--with rope_base=", "--with epsilon=",
+          "--with activation=", "--blocks pre_norm or plain"})
+        EXPECT_THAT(text, HasSubstr(option));
+    EXPECT_THAT(
+        fails(3, {cambrian::test::golden_model("mlp").string(), path("a.cmb")}),
+        HasSubstr("they do not tell activation of 0 and 1 more) give --with activation=relu"));
+    EXPECT_THAT(fails(3, {cambrian::test::golden_model("cnn").string(), path("a.cmb"),
+                          "--activation", "relu"}),
+                HasSubstr("give --input, such as --input 3,32,32"));
+    EXPECT_THAT(fails(2, {cambrian::test::golden_model("mlp").string(), path("a.cmb"),
+                          "--activation", "relu", "--heads", "3"}),
+                HasSubstr("--with heads=3 fits nothing (the modules are 0, 2, 4)"));
+    EXPECT_THAT(fails(2, {cambrian::test::golden_model("mlp").string(), path("a.cmb"),
+                          "--activation", "rely"}),
+                HasSubstr("relu"));
+    EXPECT_FALSE(std::filesystem::exists(path("a.cmb")));
+}
+
+TEST_F(ModelConversion, EveryTensorIsInTheTable) {
+    static_cast<void>(read("recurrent"));
+    const Safetensors content =
+        read_safetensors(cambrian::test::golden_model("recurrent") / "model.safetensors");
+    for (const auto& [name, tensor] : content.tensors)
+        EXPECT_THAT(said_, HasSubstr(name + " " + tensor.shape.text()));
+    EXPECT_THAT(said_, HasSubstr("a.l0: lstm in=3 hidden=4"));
+    EXPECT_THAT(said_, HasSubstr("d: dense in=4 out=2"));
+}
+
+TEST_F(ModelConversion, NetworksOfAnotherStructureAreNotWrittenAsAFamily) {
+    static_cast<void>(read("mlp", {"--activation", "relu"}));
+    EXPECT_THAT(fails(2, {path("mlp.cmb"), path("out"), "--family", "llama"}),
+                HasSubstr("the network cannot be written as llama (its first layers are others)"));
+    EXPECT_FALSE(std::filesystem::exists(path("out")));
+    // Biases of outputs that Qwen has not.
+    NetworkFile file = read("qwen2");
+    const Network network(file.genome.blueprint);
+    for (std::size_t i = 0; i < network.weights().size(); ++i)
+        if (network.weight_name(i) == "slot.1.layers.1.bo")
+            file.genome.weights[static_cast<std::size_t>(network.weights()[i].offset)] = 0.5F;
+    write_network(path("biased.cmb"), file);
+    EXPECT_THAT(fails(2, {path("biased.cmb"), path("out"), "--family", "qwen"}),
+                HasSubstr("slot.1.layers.1.bo cannot be written (it is not zero"));
+}
+
+TEST_F(ModelConversion, OptionsHaveTheirPlace) {
+    static_cast<void>(read("mlp", {"--activation", "relu"}));
+    EXPECT_THAT(fails(2, {path("mlp.cmb"), path("out")}),
+                HasSubstr("a folder with the --family to write"));
+    EXPECT_THAT(fails(2, {path("mlp.cmb"), path("a.safetensors"), "--family", "torch"}),
+                HasSubstr("--family has no use here"));
+    EXPECT_THAT(fails(2, {path("mlp.cmb"), path("b.cmb"), "--shard-size", "1GB"}),
+                HasSubstr("--shard-size has no use here"));
+    EXPECT_THAT(fails(2, {path("mlp.cmb"), path("b.cmb"), "--heads", "2"}),
+                HasSubstr("have no use here"));
+    ASSERT_EQ(convert({path("mlp.cmb"), path("out"), "--family", "torch"}).code, 0);
+    EXPECT_THAT(fails(2, {path("mlp.cmb"), path("out"), "--family", "torch"}),
+                HasSubstr("has a model already (config.json: "));
+}
+
+TEST_F(ModelConversion, CommandsTakeWhatWasRead) {
+    static_cast<void>(read("llama"));
+    EXPECT_THAT(run({"inspect", path("llama.cmb")}).out, HasSubstr("multi_head_attention"));
+    const std::string rows = directory_.write("ids.csv", "id\n3\n1\n4\n");
+    const Result result = run({"infer", path("llama.cmb"), "--input", rows});
+    EXPECT_EQ(result.code, 0) << result.err;
+    EXPECT_EQ(std::count(result.out.begin(), result.out.end(), '\n'), 4) << result.out;
+}
+
+}  // namespace
+}  // namespace cambrian::launch
