@@ -21,7 +21,7 @@ Words words(const SplitRule& rule, std::string_view text) {
     return result;
 }
 
-struct Case {
+struct SplitCase {
     std::string text;
     Words gpt2;
     Words gpt4;
@@ -31,7 +31,7 @@ struct Case {
 
 // Found by hand from the expressions.
 TEST(SplitRules, CutAsTheirExpressionsSay) {
-    for (const Case& row : std::initializer_list<Case>{
+    for (const SplitCase& row : std::initializer_list<SplitCase>{
              {"Hello world",
               {"Hello", " world"},
               {"Hello", " world"},

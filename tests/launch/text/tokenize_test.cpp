@@ -14,7 +14,7 @@ using test::TemporaryDirectory;
 using testing::AllOf;
 using testing::HasSubstr;
 
-std::string text_of(const std::string& path) {
+std::string file_text(const std::string& path) {
     std::stringstream text;
     text << std::ifstream(path, std::ios::binary).rdbuf();
     return text.str();
@@ -40,12 +40,12 @@ TEST_F(Tokenize, LearnsEncodesAndDecodes) {
     const std::string ids = directory_.file("ids.txt");
     ASSERT_EQ(run({"tokenize", text_, "--tokenizer", tokenizer_, "-o", ids}).code, 0);
     const Result decoded = run({"tokenize", ids, "--decode", "--tokenizer", tokenizer_});
-    EXPECT_EQ(decoded.out, text_of(text_));
+    EXPECT_EQ(decoded.out, file_text(text_));
     // The folder of a tokenizer.json does, too; the same text gives the same file.
-    EXPECT_EQ(run({"tokenize", text_, "--tokenizer", directory_.path()}).out, text_of(ids));
+    EXPECT_EQ(run({"tokenize", text_, "--tokenizer", directory_.path()}).out, file_text(ids));
     const std::string again = directory_.file("again.json");
     ASSERT_EQ(run({"tokenize", "--train", text_, "--vocabulary", "260", "-o", again}).code, 0);
-    EXPECT_EQ(text_of(again), text_of(tokenizer_));
+    EXPECT_EQ(file_text(again), file_text(tokenizer_));
 }
 
 TEST_F(Tokenize, PrintsIdsNamesOrJson) {
