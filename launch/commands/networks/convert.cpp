@@ -191,9 +191,8 @@ void check_options(const ConvertOptions& options, const FileFormat& from, const 
                        !model.blocks.empty() || !model.input.empty() || !options.heads.empty() ||
                        !options.activation.empty();
     refuse(tells && !reads_folder,
-           "--with, --heads, --activation, --after, --order, --blocks or "
-           "--input",
-           "they are of models of others that are read");
+           "--with (or --heads, --activation, --after, --order, --blocks, --input)",
+           "it is of models of others that are read");
     refuse(!options.network.empty() && !reads_tensors, "--network", "it is of .safetensors read");
     refuse(!options.renames.empty() && !reads_tensors && !writes_tensors, "--rename",
            "only .safetensors name their tensors");

@@ -87,10 +87,13 @@ class Transformer(nn.Module):
 class Convolutional(nn.Sequential):
     def __init__(self):
         super().__init__(nn.Conv2d(3, 8, 3, padding=1), nn.ReLU(), nn.BatchNorm2d(8), nn.Conv2d(8, 6, 3, padding=1),
-                         nn.ReLU(), nn.Flatten(), nn.Linear(6 * 10 * 10, 7))
+                         nn.ReLU(), nn.Linear(6 * 10 * 10, 7))
 
     def forward(self, x):
-        return super().forward(x.reshape(-1, 3, 10, 10))
+        x = x.reshape(-1, 3, 10, 10)
+        for layer in self:
+            x = layer(x.flatten(1) if isinstance(layer, nn.Linear) else x)
+        return x
 
 
 def cases():
