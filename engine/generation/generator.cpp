@@ -347,9 +347,10 @@ const GenerationTimes& Generator::times() const {
 }
 
 std::int64_t Generator::capacity(std::int64_t positions, std::int64_t block, std::int64_t longest) {
-    constexpr std::int64_t doubled_to = 512;
+    // A step reads whole caches: room that is not used costs time.
+    constexpr std::int64_t smallest_growth = 128;
     std::int64_t result = block;
-    while (result < positions) result += std::min(result, doubled_to);
+    while (result < positions) result += std::min(result, std::max(smallest_growth, result / 8));
     return longest > 0 ? std::min(result, longest) : result;
 }
 

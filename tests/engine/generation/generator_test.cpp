@@ -207,9 +207,10 @@ TEST_F(GeneratorTest, CachesGrowByBlocksUpToTheLongestSequence) {
     EXPECT_EQ(capacity(1), 64);
     EXPECT_EQ(capacity(64), 64);
     EXPECT_EQ(capacity(65), 128);
-    EXPECT_EQ(capacity(512), 512);
-    EXPECT_EQ(capacity(513), 1024);
-    EXPECT_EQ(capacity(1025), 1536);
+    EXPECT_EQ(capacity(256), 256);
+    EXPECT_EQ(capacity(257), 384);
+    EXPECT_EQ(capacity(1025), 1152);
+    EXPECT_EQ(capacity(1153), 1296);
     EXPECT_EQ(capacity(65, 100), 100);
 }
 
