@@ -40,10 +40,11 @@ struct CalibratedNetwork {
     std::vector<ChosenClip> clips;
 };
 /// Chooses for one tensor after the other, in the order of the weights, the clip with which the
-/// network in its formats is fittest on a round of its task; of equals the largest. The masters
-/// become the numbers that the codes with that clip stand for, whose largest is that of the
-/// clipped range: so no file holds a clip, and rounding finds the same codes again. Later tensors
-/// see what was chosen for earlier ones. Fitness never falls on that round.
+/// network in its formats is fittest on a round of its task, or none where no clip is better. The
+/// masters become the numbers that the codes with that clip stand for, so that no file holds a
+/// clip: rounding them finds the same codes again (to a unit in the last place of their scale; with
+/// ternary and q4_0 it may find others), and it is as rounded again that they are compared. Later
+/// tensors see what was chosen for earlier ones. Fitness never falls on that round.
 [[nodiscard]] CalibratedNetwork calibrated(Evaluator& evaluator, Genome genome,
                                            const EvaluationRound& round);
 
