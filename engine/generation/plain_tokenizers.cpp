@@ -9,7 +9,7 @@
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/text/byte_alphabet.hpp"
 #include "cambrian/engine/text/tokenizer_definition.hpp"
-#include "cambrian/engine/text/unicode.hpp"
+#include "cambrian/engine/text/unicode/unicode.hpp"
 
 namespace cambrian {
 
