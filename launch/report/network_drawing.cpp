@@ -14,7 +14,7 @@ namespace cambrian::launch {
 namespace {
 
 constexpr std::size_t most_drawn = 400;  ///< Neurons; beyond it a picture shows nothing.
-constexpr double column = 130.0;
+constexpr double column_width = 130.0;
 constexpr double row_height = 34.0;
 
 std::string frame(double width, double height, const std::string& content) {
@@ -71,10 +71,10 @@ Places places_of(const Neurons& layer) {
     Places places;
     for (const int at : columns) {
         const auto c = static_cast<std::size_t>(at);
-        places.x.push_back(110.0 + column * at);
+        places.x.push_back(110.0 + column_width * at);
         places.y.push_back(row_height * (0.5 * (tallest - counts[c]) + filled[c]++ + 0.8));
     }
-    places.width = 220.0 + column * static_cast<double>(filled.size() - 1);
+    places.width = 220.0 + column_width * static_cast<double>(filled.size() - 1);
     places.height = row_height * (tallest + 0.6);
     return places;
 }

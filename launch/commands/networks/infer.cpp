@@ -56,7 +56,7 @@ class SpooledInput {
 };
 
 /// Rows that a network reads in one go: sequences of `time` rows, or single rows without time.
-struct Part {
+struct RowsAtOnce {
     std::int64_t first = 0;
     std::int64_t batch = 0;
     std::int64_t time = 0;
@@ -65,12 +65,12 @@ struct Part {
 };
 
 /// A network with a memory reads sequences: those that it has learnt from, or the file as one.
-std::vector<Part> parts_of(const Network& network, const evolve::Preparation& preparation,
-                           std::int64_t rows) {
+std::vector<RowsAtOnce> parts_of(const Network& network, const evolve::Preparation& preparation,
+                                 std::int64_t rows) {
     if (!network.stateful()) return {{.first = 0, .batch = rows, .time = 0}};
     const std::int64_t length = preparation.sequence_rows;
     if (length == 0) return {{.first = 0, .batch = 1, .time = rows}};
-    std::vector<Part> parts;
+    std::vector<RowsAtOnce> parts;
     const std::int64_t whole = rows / length;
     if (whole > 0) parts.push_back({.first = 0, .batch = whole, .time = length});
     if (rows % length > 0)
@@ -116,7 +116,7 @@ std::vector<float> answers_to_shown(Backend& backend, const evolve::Genome& geno
 }
 
 /// What the rows were read as, where it may surprise.
-std::string prepared_notes(const PreparedRows& rows, const std::vector<Part>& parts,
+std::string prepared_notes(const PreparedRows& rows, const std::vector<RowsAtOnce>& parts,
                            const evolve::Preparation& preparation) {
     std::string text;
     if (!rows.ignored.empty()) text += fmt::format("columns ignored: {}\n", listed(rows.ignored));
@@ -171,12 +171,12 @@ Answering answering(const CommandContext& context, const InferOptions& options,
                                    steps);
         return one;
     }
-    const std::vector<Part> parts =
+    const std::vector<RowsAtOnce> parts =
         parts_of(Network(one.file.genome.blueprint), one.preparation, one.rows.table.rows);
     context.err << prepared_notes(one.rows, parts, one.preparation);
     // Beside the answers, which other programs may read from standard output.
     ConsoleObserver console([&](const std::string& line) { context.err << line << '\n'; });
-    for (const Part& part : parts) {
+    for (const RowsAtOnce& part : parts) {
         const auto width = one.preparation.inputs.size();
         const auto inputs = std::span(one.rows.inputs)
                                 .subspan(static_cast<std::size_t>(part.first) * width,

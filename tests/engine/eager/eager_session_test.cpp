@@ -17,13 +17,13 @@ using ::testing::FloatEq;
 using ::testing::HasSubstr;
 using ::testing::Pointwise;
 
-Tensor row(std::vector<double> elements) {
+Tensor vector_of(std::vector<double> elements) {
     const auto length = static_cast<std::int64_t>(elements.size());
     return {ValueType::real, Shape{length}, std::move(elements)};
 }
 
 template <class Error, class Action>
-std::string message_of(const Action& action) {
+std::string told_by(const Action& action) {
     try {
         action();
     } catch (const Error& error) {
@@ -39,7 +39,7 @@ class EagerSessionTest : public ::testing::Test {
 };
 
 TEST_F(EagerSessionTest, NothingIsComputedBeforeATensorIsRead) {
-    const EagerTensor a = session.tensor(row({1, 2, 3}));
+    const EagerTensor a = session.tensor(vector_of({1, 2, 3}));
     const EagerTensor b = a * 2.0 + 1.0;
     EXPECT_TRUE(a.computed());
     EXPECT_FALSE(b.computed());
@@ -52,7 +52,7 @@ TEST_F(EagerSessionTest, NothingIsComputedBeforeATensorIsRead) {
 }
 
 TEST_F(EagerSessionTest, OneBatchComputesAllThatIsStillHeld) {
-    const EagerTensor a = session.tensor(row({1, 2, 3}));
+    const EagerTensor a = session.tensor(vector_of({1, 2, 3}));
     const EagerTensor b = a + a;
     const EagerTensor c = b * a;  // b is computed once for both.
     EXPECT_THAT(c.read().elements, ElementsAre(2, 8, 18));
@@ -65,7 +65,7 @@ TEST_F(EagerSessionTest, OneBatchComputesAllThatIsStillHeld) {
 TEST_F(EagerSessionTest, WhatNobodyHoldsIsNotComputed) {
     const EagerTensor indices =
         session.tensor({ValueType::integer, Shape{1}, std::vector<double>{9}});
-    const EagerTensor table = session.tensor(row({1, 2}));
+    const EagerTensor table = session.tensor(vector_of({1, 2}));
     {
         const EagerTensor out_of_range =
             apply([](Var t, Var i) { return gather(t, i); }, table, indices);
@@ -76,7 +76,7 @@ TEST_F(EagerSessionTest, WhatNobodyHoldsIsNotComputed) {
 TEST_F(EagerSessionTest, AFailedBatchIsToldAndCanBeLeftBehind) {
     const EagerTensor indices =
         session.tensor({ValueType::integer, Shape{1}, std::vector<double>{9}});
-    const EagerTensor table = session.tensor(row({1, 2}));
+    const EagerTensor table = session.tensor(vector_of({1, 2}));
     EagerTensor wrong = apply([](Var t, Var i) { return gather(t, i); }, table, indices);
     EXPECT_THROW(static_cast<void>(wrong.read()), InputError);
     EXPECT_FALSE(wrong.computed());
@@ -86,7 +86,7 @@ TEST_F(EagerSessionTest, AFailedBatchIsToldAndCanBeLeftBehind) {
 }
 
 TEST_F(EagerSessionTest, EqualBatchesAreCompiledOnce) {
-    EagerTensor x = session.tensor(row({1, 2, 3, 4}));
+    EagerTensor x = session.tensor(vector_of({1, 2, 3, 4}));
     for (int step = 0; step < 20; ++step) {
         x = tanh(x) * 0.5 + x;
         session.run();
@@ -101,7 +101,7 @@ TEST_F(EagerSessionTest, EqualBatchesAreCompiledOnce) {
 }
 
 TEST_F(EagerSessionTest, ANumberIsPartOfTheProgramAndATensorIsNot) {
-    const EagerTensor x = session.tensor(row({2}));
+    const EagerTensor x = session.tensor(vector_of({2}));
     EXPECT_THAT((x * 2.0).read().elements, ElementsAre(4));
     EXPECT_THAT((x * 3.0).read().elements, ElementsAre(6));
     EXPECT_EQ(session.statistics().program_misses, 2);
@@ -112,7 +112,7 @@ TEST_F(EagerSessionTest, ANumberIsPartOfTheProgramAndATensorIsNot) {
 
 TEST_F(EagerSessionTest, ProgramsAreForgottenOldestFirst) {
     EagerSession small(*backend, {.max_programs = 2});
-    const EagerTensor x = small.tensor(row({2}));
+    const EagerTensor x = small.tensor(vector_of({2}));
     for (const double factor : {1.5, 2.5, 3.5, 1.5})
         EXPECT_THAT((x * factor).read().elements, ElementsAre(2 * factor));
     EXPECT_EQ(small.statistics().program_misses, 4);
@@ -121,17 +121,17 @@ TEST_F(EagerSessionTest, ProgramsAreForgottenOldestFirst) {
 }
 
 TEST_F(EagerSessionTest, ALongChainRunsInPiecesAndEndsWithoutADeepStack) {
-    EagerTensor x = session.tensor(row({0, 1}));
+    EagerTensor x = session.tensor(vector_of({0, 1}));
     for (int step = 0; step < 10'000; ++step) x = x + 1.0;
     EXPECT_GE(session.statistics().batches, 2);
     EXPECT_THAT(x.read().elements, ElementsAre(10'000, 10'001));
     EagerSession patient(*backend, {.max_pending = 1'000'000});
-    EagerTensor y = patient.tensor(row({0}));
+    EagerTensor y = patient.tensor(vector_of({0}));
     for (int step = 0; step < 50'000; ++step) y = y + 1.0;
 }
 
 TEST_F(EagerSessionTest, BatchesHaveTheBitsOfTheSameGraph) {
-    const Tensor left = row({0.1, -0.7, 2.5, 1e-3});
+    const Tensor left = vector_of({0.1, -0.7, 2.5, 1e-3});
     Graph graph;
     const Var v = graph.input("x", ValueType::real, Shape{4});
     graph.output(sigmoid(v) * exp(v) + rsqrt(square(v) + 1.0));
@@ -142,7 +142,7 @@ TEST_F(EagerSessionTest, BatchesHaveTheBitsOfTheSameGraph) {
 }
 
 TEST_F(EagerSessionTest, AnOperationMayHaveSeveralResults) {
-    const EagerTensor x = session.tensor(row({3, 1, 2}));
+    const EagerTensor x = session.tensor(vector_of({3, 1, 2}));
     const std::vector<EagerTensor> ordered =
         session.record(std::array{x}, [](std::span<const Var> vars) {
             const Ordered result = sort(vars[0]);
@@ -156,7 +156,7 @@ TEST_F(EagerSessionTest, AnOperationMayHaveSeveralResults) {
 }
 
 TEST_F(EagerSessionTest, HostFunctionsStandBetweenBatches) {
-    const EagerTensor x = session.tensor(row({1, 4, 9}));
+    const EagerTensor x = session.tensor(vector_of({1, 4, 9}));
     const ValueInfo info{ValueType::real, Shape{3}};
     const auto rooted = session.record_host(std::array{x + 0.0}, std::array{info},
                                             [](std::span<const Tensor> operands) {
@@ -174,32 +174,32 @@ TEST_F(EagerSessionTest, HostFunctionsStandBetweenBatches) {
 }
 
 TEST_F(EagerSessionTest, AHostFunctionIsHeldToWhatItWasRecordedWith) {
-    const EagerTensor x = session.tensor(row({1, 4, 9}));
+    const EagerTensor x = session.tensor(vector_of({1, 4, 9}));
     const ValueInfo info{ValueType::real, Shape{2}};
     EagerTensor y = session.record_host(
         std::array{x}, std::array{info},
         [](std::span<const Tensor> operands) { return std::vector<Tensor>{operands[0]}; })[0];
-    EXPECT_THAT(message_of<ShapeError>([&] { static_cast<void>(y.read()); }),
+    EXPECT_THAT(told_by<ShapeError>([&] { static_cast<void>(y.read()); }),
                 HasSubstr("it was recorded as real [2]"));
     y = session.record_host(
         std::array{x}, std::array{info},
         [&](std::span<const Tensor>) -> std::vector<Tensor> { return {(x + 1.0).read()}; })[0];
-    EXPECT_THAT(message_of<ShapeError>([&] { static_cast<void>(y.read()); }),
+    EXPECT_THAT(told_by<ShapeError>([&] { static_cast<void>(y.read()); }),
                 HasSubstr("pass the tensor to record_host as an operand"));
 }
 
 TEST_F(EagerSessionTest, ErrorsAreToldWhereTheyAreMade) {
-    const EagerTensor x = session.tensor(row({1, 2, 3}));
-    EXPECT_THAT(message_of<ShapeError>([&] {
-                    static_cast<void>(matmul(x, session.tensor(row({1, 2}))));
+    const EagerTensor x = session.tensor(vector_of({1, 2, 3}));
+    EXPECT_THAT(told_by<ShapeError>([&] {
+                    static_cast<void>(matmul(x, session.tensor(vector_of({1, 2}))));
                 }),
                 HasSubstr("eager_session_test.cpp"));
     EagerSession other(*backend);
-    EXPECT_THAT(message_of<ShapeError>([&] {
-                    static_cast<void>(x + other.tensor(row({1, 2, 3})));
+    EXPECT_THAT(told_by<ShapeError>([&] {
+                    static_cast<void>(x + other.tensor(vector_of({1, 2, 3})));
                 }),
                 HasSubstr("another session"));
-    EXPECT_THAT(message_of<ShapeError>([&] { static_cast<void>(x.number()); }),
+    EXPECT_THAT(told_by<ShapeError>([&] { static_cast<void>(x.number()); }),
                 HasSubstr("use read()"));
     EXPECT_THROW(static_cast<void>(session.tensor({ValueType::integer, Shape{1}, {0.5}})),
                  ShapeError);

@@ -17,7 +17,7 @@ using ::testing::ElementsAre;
 
 class GradientTapeTest : public ::testing::Test {
   protected:
-    EagerTensor row(std::vector<double> elements) {
+    EagerTensor vector_of(std::vector<double> elements) {
         const auto length = static_cast<std::int64_t>(elements.size());
         return session.tensor({ValueType::real, Shape{length}, std::move(elements)});
     }
@@ -35,7 +35,7 @@ class GradientTapeTest : public ::testing::Test {
 };
 
 TEST_F(GradientTapeTest, GradientsAreThoseOfTheGraph) {
-    const EagerTensor x = row({1, 2, 3});
+    const EagerTensor x = vector_of({1, 2, 3});
     GradientTape tape(session);
     const EagerTensor loss = sum_all(x * x * x);
     EXPECT_THAT(tape.gradient(loss, std::array{x})[0].read().elements, ElementsAre(3, 12, 27));
@@ -44,7 +44,7 @@ TEST_F(GradientTapeTest, GradientsAreThoseOfTheGraph) {
 }
 
 TEST_F(GradientTapeTest, AValueThatWasReadIsStillOnTheTape) {
-    const EagerTensor x = row({1, 2, 3});
+    const EagerTensor x = vector_of({1, 2, 3});
     GradientTape tape(session);
     const EagerTensor y = x * x;
     const EagerTensor loss = sum_all(y);
@@ -56,7 +56,7 @@ TEST_F(GradientTapeTest, AValueThatWasReadIsStillOnTheTape) {
 }
 
 TEST_F(GradientTapeTest, WhatCameBeforeTheTapeIsConstant) {
-    const EagerTensor x = row({1, 2, 3});
+    const EagerTensor x = vector_of({1, 2, 3});
     const EagerTensor before = x * 10.0;
     GradientTape tape(session);
     const EagerTensor loss = sum_all(before * x);
@@ -64,7 +64,7 @@ TEST_F(GradientTapeTest, WhatCameBeforeTheTapeIsConstant) {
 }
 
 TEST_F(GradientTapeTest, TapesNest) {
-    const EagerTensor x = row({2, 3});
+    const EagerTensor x = vector_of({2, 3});
     GradientTape outer(session);
     std::optional<EagerTensor> slope;
     {
@@ -75,8 +75,8 @@ TEST_F(GradientTapeTest, TapesNest) {
 }
 
 TEST_F(GradientTapeTest, AWrongQuestionIsRefused) {
-    const EagerTensor x = row({1, 2});
-    const EagerTensor stranger = row({1, 2});
+    const EagerTensor x = vector_of({1, 2});
+    const EagerTensor stranger = vector_of({1, 2});
     const EagerTensor early = sum_all(x);
     GradientTape tape(session);
     const EagerTensor y = x * x;
@@ -92,7 +92,7 @@ TEST_F(GradientTapeTest, AWrongQuestionIsRefused) {
 }
 
 TEST_F(GradientTapeTest, AStoppedTapeRecordsNothingMore) {
-    const EagerTensor x = row({1, 2});
+    const EagerTensor x = vector_of({1, 2});
     GradientTape tape(session);
     const EagerTensor y = sum_all(x * x);
     tape.stop();
@@ -111,8 +111,8 @@ TEST_F(GradientTapeTest, DescendsALineInOneProgramAStep) {
         inputs.push_back(0.25 * i - 1);
         outputs.push_back(3 * inputs.back() - 1);
     }
-    const EagerTensor x = row(inputs);
-    const EagerTensor y = row(outputs);
+    const EagerTensor x = vector_of(inputs);
+    const EagerTensor y = vector_of(outputs);
     std::array parameters{session.tensor(Tensor::scalar(0)), session.tensor(Tensor::scalar(0))};
     for (int step = 0; step < 200; ++step) {
         GradientTape tape(session);
