@@ -19,12 +19,6 @@ using test::TemporaryDirectory;
 using test::write_xor;
 using testing::HasSubstr;
 
-std::string text_of(const fs::path& path) {
-    std::stringstream text;
-    text << std::ifstream(path, std::ios::binary).rdbuf();
-    return text.str();
-}
-
 class Output : public testing::Test {
   protected:
     void SetUp() override {
@@ -42,7 +36,7 @@ TEST_F(Output, NeverReplacesAnInput) {
     const std::string hard = directory_.file("hard.cmb");
     fs::create_symlink("rows.csv", link);
     fs::create_hard_link(best_, hard);
-    const std::string network = text_of(best_);
+    const std::string network = test::content(best_);
     const std::string roundabout = (directory_.path() / "." / "rows.csv").string();
     for (const std::vector<std::string>& arguments :
          std::vector<std::vector<std::string>>{{"infer", best_, "--input", rows, "-o", rows},
@@ -55,8 +49,8 @@ TEST_F(Output, NeverReplacesAnInput) {
         EXPECT_EQ(result.code, 2) << arguments.back();
         EXPECT_THAT(result.err, HasSubstr("would replace what it is made of")) << arguments.back();
     }
-    EXPECT_EQ(text_of(rows), "a,b\n0,1\n");
-    EXPECT_EQ(text_of(best_), network);
+    EXPECT_EQ(test::content(rows), "a,b\n0,1\n");
+    EXPECT_EQ(test::content(best_), network);
 }
 
 TEST_F(Output, ADeviceIsWrittenToAndStays) {
@@ -85,7 +79,7 @@ TEST_F(Output, ARunReplacesNoNetworkThatLiesThere) {
         EXPECT_EQ(result.code, 2);
         EXPECT_THAT(result.err, HasSubstr("holds best.cmb and no checkpoint"));
     }
-    EXPECT_EQ(text_of(directory_.file("only/best.cmb")), text_of(best_));
+    EXPECT_EQ(test::content(directory_.file("only/best.cmb")), test::content(best_));
     fs::rename(directory_.file("only/best.cmb"), directory_.file("away.cmb"));
     EXPECT_EQ(run({"evolve", config, "-q", "--set", place}).code, 0);
 }
@@ -184,7 +178,7 @@ TEST_F(Training, BeginsAgainWhereItEndedBeforeItsFirstCheckpoint) {
 TEST_F(Training, RefusesATableThatWasEdited) {
     ASSERT_EQ(run(train()).code, 0);
     const std::string epochs = place_ + "/epochs.csv";
-    const std::string original = text_of(epochs);
+    const std::string original = test::content(epochs);
     std::string edited = original;
     edited[original.find('\n') + 3] ^= 1;
     std::ofstream(epochs, std::ios::binary) << edited;
@@ -193,7 +187,7 @@ TEST_F(Training, RefusesATableThatWasEdited) {
     EXPECT_THAT(refused.err, HasSubstr("epochs.csv is not as its checkpoint left it"));
     std::ofstream(epochs, std::ios::binary) << original;
     EXPECT_EQ(run({"resume", place_, "-q"}).code, 0);
-    EXPECT_EQ(text_of(epochs), original);
+    EXPECT_EQ(test::content(epochs), original);
 }
 
 TEST_F(Training, RequiresNoFitness) {

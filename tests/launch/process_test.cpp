@@ -16,12 +16,6 @@ using test::ChildSettings;
 using test::TemporaryDirectory;
 using testing::HasSubstr;
 
-std::string text_of(const std::string& path) {
-    std::ostringstream text;
-    text << std::ifstream(path, std::ios::binary).rdbuf();
-    return text.str();
-}
-
 bool comes_true(const std::function<bool()>& condition) {
     for (int i = 0; i < 6000; ++i) {
         if (condition()) return true;
@@ -51,11 +45,11 @@ class ProcessTest : public testing::Test {
     ChildSettings settings() const { return {.output = output_}; }
     bool has_begun() const {
         return comes_true([&] {
-            const std::string log = text_of(directory_.file("run/generations.csv"));
+            const std::string log = test::content(directory_.file("run/generations.csv"));
             return std::count(log.begin(), log.end(), '\n') > 2;
         });
     }
-    std::string status() const { return text_of(directory_.file("run/status.json")); }
+    std::string status() const { return test::content(directory_.file("run/status.json")); }
 
     TemporaryDirectory directory_;
     const std::string output_ = directory_.file("output");
@@ -65,7 +59,7 @@ TEST_F(ProcessTest, SignalsThatAskForTheEndLeaveACheckpoint) {
     for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGUSR1}) {
         std::filesystem::remove_all(directory_.file("run"));
         ChildProcess program({"evolve", endless(1), "--quiet"}, settings());
-        ASSERT_TRUE(has_begun()) << text_of(output_);
+        ASSERT_TRUE(has_begun()) << test::content(output_);
         program.tell(signal);
         EXPECT_EQ(program.end_within(20), 5) << signal;
         EXPECT_THAT(status(), HasSubstr("\"interrupted\""));
@@ -75,7 +69,7 @@ TEST_F(ProcessTest, SignalsThatAskForTheEndLeaveACheckpoint) {
 
 TEST_F(ProcessTest, OneRequestToldTwiceIsNoSecondOne) {
     ChildProcess program({"evolve", endless(1), "--quiet"}, settings());
-    ASSERT_TRUE(has_begun()) << text_of(output_);
+    ASSERT_TRUE(has_begun()) << test::content(output_);
     for (const int signal : {SIGTERM, SIGHUP, SIGTERM}) {
         program.tell(signal);
         pause(0.001);
@@ -89,7 +83,7 @@ TEST_F(ProcessTest, SecondRequestEndsAnythingAtOnce) {
     for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
         std::filesystem::remove_all(directory_.file("run"));
         ChildProcess program({"evolve", endless(200'000), "--quiet"}, settings());
-        ASSERT_TRUE(comes_true([&] { return !status().empty(); })) << text_of(output_);
+        ASSERT_TRUE(comes_true([&] { return !status().empty(); })) << test::content(output_);
         program.tell(SIGTERM);
         EXPECT_EQ(program.end_within(0.6), std::nullopt);
         program.tell(SIGUSR1);
@@ -103,7 +97,7 @@ TEST_F(ProcessTest, UnderNohupAClosedTerminalIsNoRequest) {
     ChildSettings ignoring = settings();
     ignoring.ignored = {SIGHUP};
     ChildProcess program({"evolve", endless(1), "--quiet"}, ignoring);
-    ASSERT_TRUE(has_begun()) << text_of(output_);
+    ASSERT_TRUE(has_begun()) << test::content(output_);
     program.tell(SIGHUP);
     EXPECT_EQ(program.end_within(1), std::nullopt);
     program.tell(SIGTERM);
@@ -120,15 +114,16 @@ TEST_F(ProcessTest, ClosedDescriptorsHarmNoFile) {
     ChildProcess program({"evolve", config, "--set", "run.directory=" + closed}, without);
     EXPECT_EQ(program.end_within(60), 0);
     for (const char* name : {"generations.csv", "individuals.cmb", "best.cmb"})
-        EXPECT_EQ(text_of(closed + "/" + name), text_of(whole + "/" + name)) << name;
-    const std::string lock = text_of(closed + "/lock");
+        EXPECT_EQ(test::content(closed + "/" + name), test::content(whole + "/" + name)) << name;
+    const std::string lock = test::content(closed + "/lock");
     EXPECT_EQ(std::count(lock.begin(), lock.end(), '\n'), 1) << lock;
     EXPECT_THAT(lock, testing::Not(HasSubstr("generation")));
-    EXPECT_THAT(text_of(closed + "/status.json"), HasSubstr("\"done\""));
+    EXPECT_THAT(test::content(closed + "/status.json"), HasSubstr("\"done\""));
     // An error has nowhere to go but the exit code.
     ChildProcess again({"evolve", config, "--set", "run.directory=" + closed}, without);
     EXPECT_EQ(again.end_within(60), 2);
-    EXPECT_EQ(text_of(closed + "/generations.csv"), text_of(whole + "/generations.csv"));
+    EXPECT_EQ(test::content(closed + "/generations.csv"),
+              test::content(whole + "/generations.csv"));
 }
 
 /// Ends, with an error that can be followed, wherever the threads run out.
@@ -140,7 +135,7 @@ TEST_F(ProcessTest, AReaderThatLeavesEndsNoRun) {
         "true",
         CAMBRIAN_PROGRAM, config, run);
     EXPECT_EQ(std::system(command.c_str()), 0);
-    const std::string status = text_of(run + "/status.json");
+    const std::string status = test::content(run + "/status.json");
     EXPECT_THAT(status, HasSubstr("\"state\": \"done\""));
 }
 
@@ -166,7 +161,7 @@ class FewThreadsTest : public ProcessTest {
         int refused = 0;
         for (int threads = 0; threads < 100; ++threads) {
             const std::optional<int> code = run_with(threads, arguments);
-            const std::string said = text_of(output_);
+            const std::string said = test::content(output_);
             ASSERT_TRUE(code) << "hangs where thread " << threads << " is refused\n" << said;
             if (code == 0) {
                 EXPECT_GE(refused, least) << said;
@@ -212,7 +207,7 @@ TEST_F(FewThreadsTest, RemedyHelps) {
     EXPECT_EQ(run_with(1, many), 4);
     std::vector<std::string> one = arguments;
     one.emplace_back("engine.threads=1");
-    EXPECT_EQ(run_with(1, one), 0) << text_of(output_);
+    EXPECT_EQ(run_with(1, one), 0) << test::content(output_);
 }
 
 TEST_F(FewThreadsTest, FinishedNetworksSaySo) {

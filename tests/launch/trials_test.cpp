@@ -17,16 +17,9 @@ using testing::DoubleNear;
 using testing::HasSubstr;
 using testing::Not;
 
-std::string text_of(const fs::path& path) {
-    std::ifstream file(path, std::ios::binary);
-    std::ostringstream text;
-    text << file.rdbuf();
-    return text.str();
-}
-
 /// Rows of a table without what differs from run to run, the seconds at the end.
 std::vector<std::string> rows_of(const fs::path& table) {
-    std::istringstream lines(text_of(table));
+    std::istringstream lines(test::content(table));
     std::vector<std::string> rows;
     for (std::string line; std::getline(lines, line);)
         rows.push_back(line.substr(0, line.rfind(',')));
@@ -34,7 +27,7 @@ std::vector<std::string> rows_of(const fs::path& table) {
 }
 
 nlohmann::json summary_of_set(const TemporaryDirectory& directory) {
-    return nlohmann::json::parse(text_of(directory.path() / "set/summary.json"));
+    return nlohmann::json::parse(test::content(directory.path() / "set/summary.json"));
 }
 
 /// xor with a quick way to solve it.
@@ -132,8 +125,10 @@ TEST(Trials, EachIsTheRunThatEvolveMakes) {
                   .code,
               0);
     for (const char* file : {"generations.csv", "best.cmb"})
-        EXPECT_EQ(text_of(alone / file), text_of(directory.path() / "set/seed-4" / file)) << file;
-    const auto status = nlohmann::json::parse(text_of(alone / "status.json"));
+        EXPECT_EQ(test::content(alone / file),
+                  test::content(directory.path() / "set/seed-4" / file))
+            << file;
+    const auto status = nlohmann::json::parse(test::content(alone / "status.json"));
     EXPECT_THAT(rows[4], testing::StartsWith("4,true,solved," +
                                              std::to_string(status["generation"].get<int>())));
     const auto summary = summary_of_set(directory);
@@ -155,7 +150,7 @@ TEST(Trials, WhatIsDoneIsNotRunAgain) {
     const TemporaryDirectory directory;
     ASSERT_EQ(trials(directory, {"--runs", "3", "--first-seed", "5"}).code, 0);
     const fs::path table = directory.path() / "set/trials.csv";
-    const std::string before = text_of(table);
+    const std::string before = test::content(table);
     // Whatever runs again finds its files gone.
     for (int seed = 5; seed < 8; ++seed)
         fs::remove_all(directory.path() / "set" / ("seed-" + std::to_string(seed)));
@@ -164,7 +159,7 @@ TEST(Trials, WhatIsDoneIsNotRunAgain) {
     const Result more = trials(directory, {"--runs", "5", "--first-seed", "5"});
     ASSERT_EQ(more.code, 0) << more.err;
     EXPECT_THAT(more.out, HasSubstr("seeds 5 to 9 (3 are done)"));
-    EXPECT_THAT(text_of(table), testing::StartsWith(before));
+    EXPECT_THAT(test::content(table), testing::StartsWith(before));
     EXPECT_EQ(rows_of(table).size(), 6U);
     EXPECT_FALSE(fs::exists(directory.path() / "set/seed-5"));
     EXPECT_TRUE(fs::exists(directory.path() / "set/seed-9/best.cmb"));
@@ -187,8 +182,8 @@ TEST(Trials, RunsUnderWayGoOn) {
     EXPECT_GT(fs::last_write_time(directory.path() / "set/seed-1/coordinator.json"), begun);
     const TemporaryDirectory other;
     ASSERT_EQ(trials(other, {"--runs", "1"}).code, 0);
-    EXPECT_EQ(text_of(directory.path() / "set/seed-1/generations.csv"),
-              text_of(other.path() / "set/seed-1/generations.csv"));
+    EXPECT_EQ(test::content(directory.path() / "set/seed-1/generations.csv"),
+              test::content(other.path() / "set/seed-1/generations.csv"));
     // Files that a host lost: the run begins anew, and that is said.
     fs::remove(directory.path() / "set/trials.csv");
     fs::resize_file(directory.path() / "set/seed-1/checkpoint.cmb", 10);
@@ -198,8 +193,8 @@ TEST(Trials, RunsUnderWayGoOn) {
     const Result again = trials(directory, {"--runs", "1"});
     EXPECT_EQ(again.code, 0) << again.err;
     EXPECT_THAT(again.out, HasSubstr("the run begins anew"));
-    EXPECT_EQ(text_of(directory.path() / "set/seed-1/generations.csv"),
-              text_of(other.path() / "set/seed-1/generations.csv"));
+    EXPECT_EQ(test::content(directory.path() / "set/seed-1/generations.csv"),
+              test::content(other.path() / "set/seed-1/generations.csv"));
 }
 
 TEST(Trials, InterruptsAndKillsChangeNoRow) {
@@ -220,17 +215,18 @@ TEST(Trials, InterruptsAndKillsChangeNoRow) {
         child.tell(signal);
         const std::optional<int> code = child.end_within(20);
         ASSERT_TRUE(code);
-        EXPECT_EQ(*code, signal == SIGKILL ? -SIGKILL : 5) << text_of(directory.path() / "out");
+        EXPECT_EQ(*code, signal == SIGKILL ? -SIGKILL : 5)
+            << test::content(directory.path() / "out");
         rows = rows_of(table).size();
         EXPECT_LT(rows, 41U);
     }
-    EXPECT_THAT(text_of(directory.path() / "out"), HasSubstr("the same command goes on"));
+    EXPECT_THAT(test::content(directory.path() / "out"), HasSubstr("the same command goes on"));
     const Result end = run(command);
     ASSERT_EQ(end.code, 0) << end.err;
     EXPECT_EQ(rows_of(table), rows_of(whole.path() / "set/trials.csv"));
     for (int seed = 1; seed <= 40; ++seed) {
         const fs::path log = fs::path("set") / ("seed-" + std::to_string(seed)) / "generations.csv";
-        EXPECT_EQ(text_of(directory.path() / log), text_of(whole.path() / log)) << seed;
+        EXPECT_EQ(test::content(directory.path() / log), test::content(whole.path() / log)) << seed;
     }
 }
 
@@ -241,7 +237,7 @@ TEST(Trials, DoNotWaitForTheDisk) {
         ChildProcess child(command, {.output = directory.file("out"),
                                      .environment = {{"LD_PRELOAD", CAMBRIAN_FAULTY_SYSTEM},
                                                      {"CAMBRIAN_FAULT_FSYNC_SECONDS", each_sync}}});
-        EXPECT_EQ(child.end_within(60), 0) << text_of(directory.path() / "out");
+        EXPECT_EQ(child.end_within(60), 0) << test::content(directory.path() / "out");
         return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     };
     const std::string config = write_solvable(directory);
@@ -329,12 +325,12 @@ TEST(Sweep, HasARowForEachPoint) {
     EXPECT_THAT(rows[6], testing::StartsWith("0.6,5,2,"));
     EXPECT_EQ(std::ranges::count(rows[0], ','), std::ranges::count(rows[6], ','));
     const auto point = nlohmann::json::parse(
-        text_of(place / "mutation.weight_power=0.6,network.layers[0].out=5/config.json"));
+        test::content(place / "mutation.weight_power=0.6,network.layers[0].out=5/config.json"));
     EXPECT_EQ(point["mutation"]["weight_power"], 0.6);
     EXPECT_EQ(point["network"]["layers"][0]["out"], 5);
-    const std::string before = text_of(place / "sweep.csv");
+    const std::string before = test::content(place / "sweep.csv");
     ASSERT_EQ(run(command).code, 0);
-    EXPECT_EQ(text_of(place / "sweep.csv"), before);
+    EXPECT_EQ(test::content(place / "sweep.csv"), before);
 }
 
 TEST(Sweep, WrongPointsAreRefusedBeforeAnyRuns) {
