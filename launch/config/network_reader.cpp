@@ -132,9 +132,8 @@ Founder started_from(const ResolvedConfig& config, std::vector<evolve::Genome> g
 
 Blueprint described_network(const Json& network, const evolve::TaskSignature& task) {
     nlohmann::json structure;
-    for (const char* key :
-         {"layers", "grid", "links", "input", "mode", "build", "dtype", "activation_dtype", "init",
-          "init_scale"})
+    for (const char* key : {"layers", "grid", "links", "input", "mode", "build", "dtype",
+                            "activation_dtype", "init", "init_scale"})
         if (network.contains(key)) structure[key] = nlohmann::json(network[key]);
     return blueprint_from_json(structure, task.observations, task.outputs, task.time);
 }
@@ -204,10 +203,10 @@ std::string founder_text(const ResolvedConfig& config) {
 
 namespace {
 
-/// The folder that the run beside the network took its data paths from.
-std::optional<std::string> base_of_run(const fs::path& network_path, const std::string& identity,
+/// The folder that the run in a directory took its data paths from, if it is the run of a network.
+std::optional<std::string> base_of_run(const fs::path& directory, const std::string& identity,
                                        const Schema& schema) {
-    const fs::path path = network_path.parent_path() / "config.json";
+    const fs::path path = directory / "config.json";
     std::error_code error;
     if (!fs::is_regular_file(path, error)) return std::nullopt;
     Json config;
@@ -237,8 +236,11 @@ ResolvedConfig config_of_network(const std::string& network_path,
             "{} names no task (no run produced it) name one with --config", network_path));
     const std::string origin = "the identity in " + network_path;
     Json identity = parse_config(network.identity_json, origin);
-    if (const auto base = base_of_run(network_path, network.identity_json, schema))
-        identity["run"]["base_directory"] = *base;
+    // Beside the network, or above the folder that `cambrian extract` made.
+    const fs::path beside = fs::path(network_path).parent_path();
+    auto base = base_of_run(beside, network.identity_json, schema);
+    if (!base) base = base_of_run(beside / "..", network.identity_json, schema);
+    if (base) identity["run"]["base_directory"] = *base;
     return resolve(document_from(identity, origin, fs::current_path(), overrides), schema);
 }
 

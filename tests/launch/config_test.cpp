@@ -108,6 +108,7 @@ TEST(Schema, HasADefaultForWhatHasOne) {
                                                 "task.targets",
                                                 "task.validation.tail_fraction",
                                                 "task.validation.files",
+                                                "task.command",
                                                 "task.baselines",
                                                 "network.layers[].type",
                                                 "network.layers[].at",

@@ -410,7 +410,7 @@ TEST(Threads, AreCountedOverTheRanksOfAHost) {
     EXPECT_THAT(threads_note(2, 4, 4), HasSubstr("set it to 1"));
 }
 
-TEST(Evaluate, AMeanOfVeryManyEpisodesIsTheirs) {
+TEST(EvaluateEpisodes, AMeanOfVeryManyEpisodesIsTheirs) {
     // Every episode lasts all of its 500 steps; their sum in 32 bits came to a mean of 498.7.
     const TemporaryDirectory directory;
     const std::string config = directory.write(

@@ -193,7 +193,7 @@ TEST(Archive, RefusesValuesThatDoNotExist) {
             writer.write(std::int64_t{1});
             writer.write(std::int64_t{1});
             writer.write(true);
-            writer.write("cube");
+            writer.write("cubical");
         },
         "activation");
     refuses_layer([](ArchiveWriter& writer) { writer.write(RmsNorm{.epsilon = -1.0F}); },

@@ -327,7 +327,8 @@ TEST(Targets, OfLinksAndEmptyResidualsReachAllThatIsRead) {
     const auto backend = make_cpu_backend({});
     TrainingSettings settings = golden_settings(3);
     settings.targets.step = 0.1;
-    Trainer trainer(*backend, built, exclusive_or(), settings);
+    const DataSet data = exclusive_or();
+    Trainer trainer(*backend, built, data, settings);
     const std::vector<float> start = trainer.weights(0);
     const std::vector<SlotAim> aims = trainer.run_epoch()->individuals[0].aims;
     ASSERT_EQ(aims.size(), 4U);
@@ -487,7 +488,8 @@ TEST(Targets, BothMethodsLearnExclusiveOrWithThreeHiddenLayersFromTwentyStarts) 
                                       .learning_rates = std::vector<double>(20, 0.01),
                                       .method = method};
             if (method == difference) settings.targets.inverse_learning_rate = 0.01;
-            Trainer trainer(*backend, network, mesh ? shown_for(data, 3) : data, settings);
+            const DataSet seen = mesh ? shown_for(data, 3) : data;
+            Trainer trainer(*backend, network, seen, settings);
             trainer.run();
             for (const Score& score : trainer.evaluate(Part::train)) {
                 EXPECT_EQ(score.accuracy, 1.0) << name(method) << ' ' << mesh;

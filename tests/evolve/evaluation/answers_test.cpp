@@ -59,7 +59,7 @@ TEST_F(AnswersOfTasks, MetricsAreTheLossesOfTables) {
     };
     for (const Phase phase : {Phase::train, Phase::validation}) {
         expect_loss(table(R"("targets": ["y"])"), flat, "mse", phase);
-        expect_loss(table(R"("targets": ["y", "a"], "loss": "mae")"), flat, "mae", phase);
+        expect_loss(table(R"("targets": ["y", "k"], "loss": "mae")"), flat, "mae", phase);
         expect_loss(table(R"("targets": ["k"], "mode": "classification")"), flat, "log_loss",
                     phase);
         // The last window reaches back over rows that count but once; its first two steps warm up.
