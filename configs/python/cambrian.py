@@ -25,6 +25,7 @@ Each episode has an object of its own. What gymnasium's environments return is u
 Evolution turns it round: Cambrian runs beside your program, which asks for networks and tells their fitness.
 """
 import json
+import math
 import os
 import shutil
 import socket
@@ -41,9 +42,9 @@ def argmax(outputs):
     return max(range(len(outputs)), key=lambda i: outputs[i])
 
 
-def serve(make, settings=None):
-    """Answers Cambrian until it is done. `make` is called without arguments for each world; where it takes one, it
-    gets the config's task.settings. What the simulator prints goes to standard error."""
+def serve(make):
+    """Answers Cambrian until it is done. `make` is called for each world, with the config's task.settings where it has
+    an argument that must be given. What the simulator prints goes to standard error."""
     # Answers keep the output for themselves: a print in a simulator must not stand between them.
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
@@ -94,7 +95,10 @@ class Worlds:
 def _takes_settings(make):
     code = getattr(make, "__init__", make) if isinstance(make, type) else make
     code = getattr(code, "__code__", None)
-    return code is not None and code.co_argcount > (1 if isinstance(make, type) else 0)
+    if code is None:
+        return False
+    defaults = len((make.__init__ if isinstance(make, type) else make).__defaults__ or ())
+    return code.co_argcount - defaults > (1 if isinstance(make, type) else 0)
 
 
 def _row(observations):
@@ -132,12 +136,16 @@ class Evolution:
     def __init__(self, observations, actions, config=None, program=None, directory=None):
         self._interface = {"protocol": PROTOCOL, "observations": observations, "actions": actions}
         self._width = observations if isinstance(observations, int) else len(observations)
+        self._outputs = actions if isinstance(actions, int) else len(actions)
         self._program = program or os.environ.get("CAMBRIAN") or shutil.which("cambrian")
         if not self._program:
             raise FileNotFoundError("the program cambrian was not found (PATH has none): give its path, or set CAMBRIAN")
         self.directory = os.path.abspath(directory or "runs/python")
         self._config = dict(config or {})
         self._pending = None
+        self._held = None  # A message that came before it was asked for.
+        self._ended = False
+        self._reader = self._writer = None
 
     def __enter__(self):
         self._folder = tempfile.mkdtemp(prefix="cambrian-")
@@ -156,14 +164,23 @@ class Evolution:
         return self
 
     def __exit__(self, kind, value, trace):
-        if kind is not None:
+        if not self._ended and self._process.poll() is None:
+            # Left early: Cambrian waits for an answer that never comes. What is committed stays, resume goes on.
             self._process.terminate()
-        if self._pending is not None and kind is None:
-            self._process.terminate()
+            try:
+                self._process.wait(timeout=2)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
         code = self._process.wait()
+        for end in (self._reader, self._writer):
+            try:
+                if end is not None:
+                    end.close()
+            except OSError:
+                pass  # Whoever listened is gone.
         self._server.close()
         shutil.rmtree(self._folder, ignore_errors=True)
-        if kind is None and self._pending is None and code != 0:
+        if self._ended and code != 0:
             raise RuntimeError(f"cambrian ended with exit code {code}: see what it has written")
 
     @property
@@ -183,8 +200,9 @@ class Evolution:
         if self._pending is not None:
             raise RuntimeError("ask() came before the fitness of the networks before was told: call tell() first")
         while True:
-            message = self._receive()
+            message, self._held = self._held or self._receive(), None
             if message is None:
+                self._ended = True
                 return None
             if "cambrian" in message:
                 self._send(self._interface)
@@ -193,10 +211,12 @@ class Evolution:
             return self._pending
 
     def tell(self, fitness):
-        """The fitness of each network, larger is better."""
+        """The fitness of each network, larger is better. Throws ValueError for what is no finite number."""
         if self._pending is None:
             raise RuntimeError("tell() came without networks: call ask() first")
         fitness = [float(value) for value in fitness]
+        if not all(math.isfinite(value) for value in fitness):
+            raise ValueError("a fitness is not finite: tell a very low number for a network that fails")
         if len(fitness) != len(self._pending):
             raise ValueError(f"{len(fitness)} values were told of {len(self._pending)} networks: give one for each")
         self._pending._finish(fitness)
@@ -210,7 +230,7 @@ class Evolution:
         while True:
             try:
                 connection, _ = self._server.accept()
-            except TimeoutError:
+            except (TimeoutError, socket.timeout):
                 if self._process.poll() is not None:
                     return False
                 continue
@@ -221,7 +241,7 @@ class Evolution:
 
     def _receive(self):
         while True:
-            line = self._reader.readline() if hasattr(self, "_reader") else ""
+            line = self._reader.readline() if self._reader is not None else ""
             if line:
                 return json.loads(line)
             if not self._connect():
@@ -232,11 +252,13 @@ class Evolution:
 
 
 class Networks:
-    """The networks of a generation, or the best one when it is validated (`phase`)."""
+    """The networks of a generation, or the best one when it is validated (`phase`). A network whose outputs are not
+    finite gives NaN from then on, and gets the worst fitness whatever is told of it."""
 
     def __init__(self, evolution, message):
         self._evolution = evolution
         self._started = False
+        self._asked = list(range(len(message["reset"])))  # Networks that go on.
         self.phase = message["phase"]
         self.seeds = [world["seed"] for world in message["reset"]]
 
@@ -247,16 +269,24 @@ class Networks:
         rows = [_row(row) for row in observations]
         if len(rows) != len(self) or any(len(row) != self._evolution._width for row in rows):
             raise ValueError(f"give {len(self)} rows of {self._evolution._width} observations, one for each network")
-        answer = {"observations": rows}
+        outputs = [[float("nan")] * self._evolution._outputs for _ in rows]
+        if not self._asked:
+            return outputs
+        answer = {"observations": [rows[i] for i in self._asked]}
         if self._started:
-            answer.update(rewards=[0.0] * len(self), done=[False] * len(self))
+            answer.update(rewards=[0.0] * len(self._asked), done=[False] * len(self._asked))
         self._started = True
         self._evolution._send(answer)
         message = self._evolution._receive()
-        outputs = [None] * len(self)
+        if message is None:
+            raise RuntimeError("cambrian ended while networks were judged: see what it has written")
+        if "step" not in message:  # No network goes on: this is the next question.
+            self._evolution._held = message
+            self._asked = []
+            return outputs
+        self._asked = message["step"]
         for world, row in zip(message["step"], message["actions"]):
             outputs[world] = row
-        self._asked = message["step"]
         return outputs
 
     def _finish(self, fitness):
@@ -264,6 +294,8 @@ class Networks:
         if not self._started:
             self([zeros] * len(self))
         asked = self._asked
+        if not asked:
+            return
         self._evolution._send({"observations": [zeros] * len(asked), "rewards": [fitness[i] for i in asked],
                                "done": [True] * len(asked)})
 

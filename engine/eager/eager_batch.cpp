@@ -105,6 +105,7 @@ void check_host_results(const EagerRecord& record, std::span<const Tensor> resul
                          " results (it was recorded with " + std::to_string(record.results.size()) +
                          ") return one for each");
     for (std::size_t i = 0; i < results.size(); ++i) {
+        check_elements(results[i]);
         const auto value = record.results[i].lock();
         if (!value || (value->type == results[i].type && value->shape == results[i].shape))
             continue;
@@ -122,16 +123,32 @@ void call_host(const BatchTools& tools, const EagerRecord& record) {
     const std::vector<Tensor> results = record.host(operands);
     ++tools.counts.host_calls;
     check_host_results(record, results);
+    // All buffers first: where memory is short, nothing was computed.
+    std::vector<std::pair<std::shared_ptr<EagerValue>, std::shared_ptr<Buffer>>> computed;
     for (std::size_t i = 0; i < results.size(); ++i) {
-        const auto value = record.results[i].lock();
+        auto value = record.results[i].lock();
         if (!value) continue;
         auto buffer = tools.pool.take(value->type, value->shape.elements());
         write_tensor(tools.backend, *buffer, results[i]);
-        set_computed(*value, std::move(buffer));
+        computed.emplace_back(std::move(value), std::move(buffer));
     }
+    for (auto& [value, buffer] : computed) set_computed(*value, std::move(buffer));
 }
 
 }  // namespace
+
+void check_elements(const Tensor& value) {
+    if (static_cast<std::int64_t>(value.elements.size()) != value.shape.elements())
+        throw ShapeError("a tensor " + value.shape.text() + " holds " +
+                         std::to_string(value.elements.size()) +
+                         " elements (its shape has another number) give it as many as it has");
+    const auto wrong = std::ranges::find_if_not(
+        value.elements, [&](double element) { return is_element(value.type, element); });
+    if (wrong != value.elements.end())
+        throw ShapeError("a tensor of type " + std::string(name(value.type)) + " holds " +
+                         std::to_string(*wrong) +
+                         " (no number of that type) make a tensor of another type");
+}
 
 void compute_batch(const BatchTools& tools, std::span<const std::shared_ptr<EagerValue>> values) {
     const Records records = pending_records(values);

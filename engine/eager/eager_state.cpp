@@ -29,15 +29,6 @@ class Running {
     bool& running_;
 };
 
-void check_elements(const Tensor& value) {
-    const auto wrong = std::ranges::find_if_not(
-        value.elements, [&](double element) { return is_element(value.type, element); });
-    if (wrong != value.elements.end())
-        throw ShapeError("a tensor of type " + std::string(name(value.type)) + " holds " +
-                         std::to_string(*wrong) +
-                         " (no number of that type) make a tensor of another type");
-}
-
 }  // namespace
 
 EagerState::EagerState(Backend& backend, const EagerOptions& options)
@@ -99,7 +90,7 @@ std::vector<EagerTensor> EagerState::append(EagerRecord record,
     for (TapeRecords* tape : tapes_) tape->push_back(shared);
     recorded_.insert(recorded_.end(), values.begin(), values.end());
     ++counts_.recorded;
-    if (recorded_.size() > options_.max_pending) run();
+    if (!running_ && recorded_.size() > options_.max_pending) run();
     return tensors;
 }
 

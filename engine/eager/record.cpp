@@ -1,5 +1,6 @@
 #include "cambrian/engine/eager/record.hpp"
 
+#include <algorithm>
 #include <unordered_set>
 #include <utility>
 
@@ -9,10 +10,16 @@ EagerValue::~EagerValue() {
     std::vector<std::shared_ptr<const EagerRecord>> ending;
     if (record) ending.push_back(std::move(record));
     while (!ending.empty()) {
-        const std::shared_ptr<const EagerRecord> last = std::move(ending.back());
+        std::shared_ptr<const EagerRecord> last = std::move(ending.back());
         ending.pop_back();
         if (last.use_count() > 1) continue;
-        for (const std::shared_ptr<EagerValue>& operand : last->operands)
+        std::vector<std::shared_ptr<EagerValue>> operands = last->operands;
+        last.reset();
+        // An operation may have an operand twice.
+        std::ranges::sort(operands);
+        const auto repeated = std::ranges::unique(operands);
+        operands.erase(repeated.begin(), repeated.end());
+        for (const std::shared_ptr<EagerValue>& operand : operands)
             if (operand.use_count() == 1 && operand->record)
                 ending.push_back(std::move(operand->record));
     }

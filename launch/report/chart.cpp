@@ -35,8 +35,10 @@ class Axis {
     [[nodiscard]] bool empty() const { return low_ > high_; }
     /// Leaves room around the numbers, and makes the ticks.
     void finish(bool exact) {
-        if (low_ == high_) {
-            const double room = low_ == 0.0 ? 1.0 : 0.1 * std::abs(low_);
+        // Numbers that differ by rounding alone are one: no tick fits between them.
+        const double size = std::max(std::abs(low_), std::abs(high_));
+        if (high_ - low_ <= 1e-9 * size) {
+            const double room = size == 0.0 ? 1.0 : 0.1 * size;
             low_ -= room;
             high_ += room;
         } else if (!exact) {
@@ -48,8 +50,9 @@ class Axis {
         const double power = std::pow(10.0, std::floor(std::log10(rough)));
         for (const double step : {1.0, 2.0, 5.0, 10.0})
             if (step_ = step * power; step_ >= rough) break;
-        for (double tick = std::ceil(low_ / step_) * step_; tick <= high_; tick += step_)
-            ticks_.push_back(std::abs(tick) < step_ * 1e-9 ? 0.0 : tick);
+        const double first = std::ceil(low_ / step_);
+        for (int i = 0; i < 20 && (first + i) * step_ <= high_; ++i)
+            ticks_.push_back((first + i) * step_);
     }
     [[nodiscard]] double place(double value) const {
         return first_ + (last_ - first_) * (value - low_) / (high_ - low_);
@@ -89,12 +92,18 @@ std::vector<Point> points_of(const Line& line, const Axis& across, const Axis& u
         std::size_t end = i;
         std::size_t low = i;
         std::size_t high = i;
+        bool gap = false;
         for (; end < points.size() && points[end].x < points[i].x + 0.5; ++end) {
+            gap |= points[end].gap;
             if (points[end].y < points[low].y) low = end;
             if (points[end].y > points[high].y) high = end;
         }
         thinned.push_back(points[std::min(low, high)]);
-        if (low != high) thinned.push_back(points[std::max(low, high)]);
+        thinned.back().gap = gap;
+        if (low != high) {
+            thinned.push_back(points[std::max(low, high)]);
+            thinned.back().gap = false;
+        }
         i = end;
     }
     return thinned;

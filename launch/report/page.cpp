@@ -59,17 +59,16 @@ double quantile(const std::vector<double>& sorted, double part) {
 /// last one.
 Chart trials_chart(std::span<const RunData> runs) {
     std::map<double, std::vector<double>> best;
-    double last = 0.0;
     for (const RunData& run : runs)
-        if (const LoggedColumn* found = column(run, "best"); found && !found->generation.empty())
-            last = std::max(last, found->generation.back());
+        if (const LoggedColumn* found = column(run, "best"))
+            for (const double generation : found->generation) best[generation];
     for (const RunData& run : runs) {
         const LoggedColumn* found = column(run, "best");
         if (found == nullptr || found->generation.empty()) continue;
         std::size_t i = 0;
-        for (double generation = 0.0; generation <= last; ++generation) {
+        for (auto& [generation, values] : best) {
             while (i + 1 < found->generation.size() && found->generation[i + 1] <= generation) ++i;
-            best[generation].push_back(found->value[i]);
+            values.push_back(found->value[i]);
         }
     }
     Band all{"from the least to the largest", palette(6), {}, {}, {}};
@@ -92,10 +91,11 @@ Chart trials_chart(std::span<const RunData> runs) {
 /// The largest species, and all others as one.
 Chart species_chart(const RunData& run) {
     constexpr std::size_t most = 16;
-    std::map<std::int64_t, double> total;
+    using Id = std::pair<std::int64_t, std::int64_t>;
+    std::map<Id, double> total;
     for (const auto& [generation, sizes] : run.species)
         for (const auto& [id, size] : sizes) total[id] += size;
-    std::vector<std::int64_t> ids;
+    std::vector<Id> ids;
     for (const auto& [id, sum] : total) ids.push_back(id);
     std::ranges::stable_sort(ids, [&](auto a, auto b) { return total[a] > total[b]; });
     if (ids.size() > most) ids.resize(most);

@@ -3,15 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <fstream>
+#include <charconv>
+#include <cmath>
 #include <nlohmann/json.hpp>
-#include <sstream>
+#include <string_view>
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/core/json/json_text.hpp"
+#include "cambrian/engine/core/message_text.hpp"
 #include "cambrian/engine/io/container.hpp"
-#include "cambrian/engine/io/csv.hpp"
 
 namespace cambrian::launch {
 namespace {
@@ -19,6 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::uint64_t longest_config = std::uint64_t{16} << 20U;
+constexpr std::uint64_t longest_log = std::uint64_t{2} << 30U;
 
 std::string text_of(const fs::path& path) {
     if (!fs::exists(path)) return "";
@@ -26,23 +27,78 @@ std::string text_of(const fs::path& path) {
     return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-/// A column may have gaps (validated): it is read with the generation alone.
-void read_generations(RunData& run) {
-    const std::string path = run.directory / "generations.csv";
-    for (const std::string& name : read_csv_header(path)) {
-        if (name == "generation") continue;
-        const std::array<std::string, 2> columns{"generation", name};
-        try {
-            const NumberTable table = read_csv(path, columns, MissingValues::drop);
-            LoggedColumn& column = run.columns[name];
-            for (std::int64_t row = 0; row < table.rows; ++row) {
-                column.generation.push_back(table.at(row, 0));
-                column.value.push_back(table.at(row, 1));
+/// The columns of a log; NaN where a cell is empty. Numbers may be infinite: the fitness of nobody.
+using Log = std::map<std::string, std::vector<double>, std::less<>>;
+
+/// Throws InputError naming file and line where a line has other cells than the header, or one that
+/// is no number. A last line without an end is still being written, and left out.
+Log read_log(const fs::path& path, std::string& text) {
+    const std::vector<std::byte> bytes = read_file(path, longest_log);
+    text.assign(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    Log log;
+    std::vector<std::vector<double>*> columns;
+    std::size_t line = 0;
+    for (std::size_t begin = 0, end = 0; (end = text.find('\n', begin)) != std::string::npos;
+         begin = end + 1) {
+        ++line;
+        std::size_t cell = 0;
+        for (std::size_t at = begin; at <= end; ++cell) {
+            const std::size_t stop = std::min(text.find(',', at), end);
+            const std::string_view content(text.data() + at, stop - at);
+            at = stop + 1;
+            if (line == 1) {
+                columns.push_back(&log[std::string(content)]);
+                continue;
             }
-        } catch (const InputError&) {
-            // A column without any number, such as `validated` of a run that never validates.
-            if (name == "best" || name == "evaluations") throw;
-            run.columns.erase(name);
+            double value = std::nan("");
+            const auto [rest, error] =
+                std::from_chars(content.data(), content.data() + content.size(), value);
+            if (cell >= columns.size() ||
+                (!content.empty() &&
+                 (error != std::errc{} || rest != content.data() + content.size())))
+                throw InputError(
+                    fmt::format("{}: line {} holds \"{}\" (no number of a column) "
+                                "restore the file from a good copy",
+                                path.string(), line, shortened(content, 40)));
+            columns[cell]->push_back(value);
+        }
+        if (line > 1 && cell != columns.size())
+            throw InputError(
+                fmt::format("{}: line {} has {} cells (the header has {}) restore the "
+                            "file from a good copy",
+                            path.string(), line, cell, columns.size()));
+    }
+    return log;
+}
+
+/// A number that counts or names something.
+std::int64_t whole(double value, const fs::path& path) {
+    if (value >= 0.0 && value <= 0x1p53 && value == std::floor(value))
+        return static_cast<std::int64_t>(value);
+    throw InputError(
+        fmt::format("{} holds {} (a whole number is wanted there) restore the file "
+                    "from a good copy",
+                    path.string(), value));
+}
+
+void read_generations(RunData& run) {
+    const fs::path path = run.directory / "generations.csv";
+    std::string text;
+    const Log log = read_log(path, text);
+    const auto generations = log.find("generation");
+    if (generations == log.end())
+        throw InputError(
+            fmt::format("{} has no column generation (it is not the log of an "
+                        "evolution) name the directory of a run",
+                        path.string()));
+    for (const double generation : generations->second) static_cast<void>(whole(generation, path));
+    for (const auto& [name, values] : log) {
+        if (name == "generation") continue;
+        LoggedColumn& column = run.columns[name];
+        for (std::size_t i = 0; i < values.size(); ++i) {
+            if (!std::isfinite(values[i])) continue;
+            column.generation.push_back(generations->second[i]);
+            column.value.push_back(values[i]);
         }
     }
 }
@@ -50,26 +106,31 @@ void read_generations(RunData& run) {
 void read_timings(RunData& run) {
     const fs::path path = run.directory / "timings.csv";
     if (!fs::exists(path)) return;
-    static const std::vector<std::string> columns{"rank", "evaluate", "vary", "wait",
-                                                  "communicate"};
-    const NumberTable table = read_csv(path.string(), columns, MissingValues::drop);
-    for (std::int64_t row = 0; row < table.rows; ++row)
-        for (std::size_t i = 1; i < columns.size(); ++i)
-            run.seconds_by_rank[static_cast<std::int64_t>(table.at(row, 0))][columns[i]] +=
-                table.at(row, i);
+    std::string text;
+    const Log log = read_log(path, text);
+    const auto ranks = log.find("rank");
+    if (ranks == log.end()) return;
+    for (const char* name : {"evaluate", "vary", "wait", "communicate"})
+        if (const auto seconds = log.find(name); seconds != log.end())
+            for (std::size_t i = 0; i < seconds->second.size(); ++i)
+                run.seconds_by_rank[whole(ranks->second[i], path)][name] += seconds->second[i];
 }
 
 void read_species(RunData& run) {
     const fs::path path = run.directory / "species.csv";
     if (!fs::exists(path)) return;
-    const std::vector<std::string> header = read_csv_header(path.string());
-    const std::vector<std::string> columns{"generation", "id", "size"};
-    for (const std::string& column : columns)
-        if (std::ranges::find(header, column) == header.end()) return;
-    const NumberTable table = read_csv(path.string(), columns, MissingValues::drop);
-    for (std::int64_t row = 0; row < table.rows; ++row)
-        run.species[static_cast<std::int64_t>(table.at(row, 0))]
-                   [static_cast<std::int64_t>(table.at(row, 1))] += table.at(row, 2);
+    std::string text;
+    const Log log = read_log(path, text);
+    const auto generations = log.find("generation");
+    const auto ids = log.find("id");
+    const auto sizes = log.find("size");
+    if (generations == log.end() || ids == log.end() || sizes == log.end()) return;
+    const auto islands = log.find("island");
+    for (std::size_t i = 0; i < ids->second.size(); ++i) {
+        const std::int64_t island = islands == log.end() ? 0 : whole(islands->second[i], path);
+        run.species[whole(generations->second[i], path)][{island, whole(ids->second[i], path)}] +=
+            sizes->second[i];
+    }
 }
 
 }  // namespace
@@ -85,9 +146,13 @@ RunData read_run(const fs::path& directory) {
     run.name = fs::absolute(directory).lexically_normal().filename().string();
     if (!run.config.empty()) {
         const nlohmann::json config = json_text::parse(run.config);
-        if (config.contains("/run/name"_json_pointer))
-            run.name = config.at("/run/name"_json_pointer).get<std::string>();
-        run.arithmetic = config.value("fingerprint", "");
+        const auto text_at = [&](const char* place, std::string& text) {
+            const nlohmann::json::json_pointer pointer(place);
+            if (config.contains(pointer) && config.at(pointer).is_string())
+                text = config.at(pointer).get<std::string>();
+        };
+        text_at("/run/name", run.name);
+        text_at("/fingerprint", run.arithmetic);
     }
     run.status = distributed::read_status_file(directory / "status.json");
     read_generations(run);

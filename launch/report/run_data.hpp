@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cambrian/evolve/runs/network_file.hpp"
@@ -12,7 +13,7 @@
 
 namespace cambrian::launch {
 
-/// A column of generations.csv beside the generations it is told of.
+/// The finite numbers of a column of generations.csv, and the generations they are told of.
 struct LoggedColumn {
     std::vector<double> generation;
     std::vector<double> value;
@@ -28,8 +29,8 @@ struct RunData {
     std::map<std::string, LoggedColumn> columns;  ///< Of generations.csv, by name.
     /// Seconds of each rank in all generations: evaluate, vary, wait, communicate.
     std::map<std::int64_t, std::map<std::string, double>> seconds_by_rank;
-    /// Individuals of each species, by generation.
-    std::map<std::int64_t, std::map<std::int64_t, double>> species;
+    /// Individuals of each species (its island and its number), by generation.
+    std::map<std::int64_t, std::map<std::pair<std::int64_t, std::int64_t>, double>> species;
     std::optional<distributed::NetworkFile> best;
 };
 

@@ -72,6 +72,26 @@ TEST(Report, RefusesWhatIsNoRun) {
     EXPECT_EQ(run({"report", directory.file("bad")}).code, 3);
 }
 
+TEST(Report, TakesWhatARunMayHaveWritten) {
+    const TemporaryDirectory directory;
+    // A generation in which nobody had a fitness, and a line that is being written.
+    directory.write("odd/generations.csv",
+                    "generation,evaluations,best,mean,worst,validated\n0,4,-inf,-inf,-inf,\n"
+                    "1,8,0.1,0.09999999999999999,-3e+40,\n2,12,0.1,0.1");
+    directory.write("odd/config.json", R"({"run": {"name": 5}, "fingerprint": []})");
+    ASSERT_EQ(run({"report", directory.file("odd")}).code, 0);
+    EXPECT_THAT(test::content(directory.file("odd/report.html")), HasSubstr("Fitness"));
+    directory.write("begun/generations.csv", "generation,evaluations,best\n");
+    EXPECT_EQ(run({"report", directory.file("begun")}).code, 0);
+    directory.write("short/generations.csv", "generation,evaluations,best\n0,1\n");
+    EXPECT_THAT(run({"report", directory.file("short")}).err, HasSubstr("line 2 has 2 cells"));
+}
+
+TEST(Chart, ShowsNumbersThatDifferByRoundingAsOne) {
+    EXPECT_LT(svg({"flat", "x", {}, {{"y", "#000", {0, 1}, {0.1, 0.09999999999999999}}}}).size(),
+              5000U);
+}
+
 TEST(Chart, HasGapsWhereNumbersAreMissing) {
     const std::string text =
         svg({"a <b>", "x", {}, {{"y", "#000", {0, 1, 2, 3, 4}, {1, 2, std::nan(""), 3, 4}}}});
@@ -87,7 +107,10 @@ TEST(Chart, ThinsLongLinesAndKeepsTheirExtremes) {
         line.x.push_back(i);
         line.y.push_back(i == 123'456 ? 100.0 : 0.0);
     }
+    line.y[0] = 0.5;  // Neither the lowest nor the highest of its column.
+    line.y[1] = 1.0;
     const std::string text = svg({"long", "x", {}, {line}});
+    EXPECT_THAT(text, Not(HasSubstr("<path d='L")));
     EXPECT_LT(text.size(), 100'000U);
     // The one high point is 3 % below the top of the picture.
     EXPECT_THAT(text, HasSubstr(" 36."));

@@ -104,6 +104,7 @@ ChildProcess::~ChildProcess() {
     if (!silent_) static_cast<void>(end(patience_at_end));
     // Before it is waited for: until then nobody else can have its number.
     kill(-pid_, SIGKILL);
+    kill(pid_, SIGKILL);  // It may have left its group.
     int status = 0;
     while (waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
     }
@@ -146,6 +147,11 @@ void ChildProcess::wait(short events, Deadline deadline) {
 }
 
 void ChildProcess::send(std::string_view line, Deadline deadline) {
+    char more = 0;
+    if (!received_.empty() || recv(socket_, &more, 1, MSG_PEEK | MSG_DONTWAIT) > 0)
+        throw ChildFailure(
+            "the program said more than it was asked (one line answers a message) write nothing "
+            "else to standard output");
     std::string text(line);
     text += '\n';
     for (std::size_t sent = 0; sent < text.size();) {

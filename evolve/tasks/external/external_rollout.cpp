@@ -23,14 +23,15 @@ constexpr double no_number = std::numeric_limits<double>::quiet_NaN();
 struct Group {
     std::size_t first = 0;
     std::size_t count = 0;
-    bool again = false;  ///< It failed alone before.
+    bool retried = false;  ///< A part of one that failed: a new program tries it.
+    bool again = false;    ///< It failed alone before.
 };
 
 /// A program at work on the worlds of a group.
 class Lane {
   public:
     Lane(ProgramPool& pool, const Group& group) : pool_(pool), group_(group) {
-        attempt([this] { program_ = pool_.take(); });
+        attempt([this] { program_ = group_.retried ? pool_.start() : pool_.take(); });
     }
 
     [[nodiscard]] const Group& group() const { return group_; }
@@ -156,12 +157,12 @@ std::deque<Group> divided(std::size_t networks, std::int64_t programs) {
 /// What is tried next in place of a group that failed, before all others.
 void divide_again(std::deque<Group>& waiting, const Group& group) {
     if (group.count == 1) {
-        waiting.push_front({group.first, 1, true});
+        waiting.push_front({group.first, 1, true, true});
         return;
     }
     const std::size_t half = group.count / 2;
-    waiting.push_front({group.first + half, group.count - half});
-    waiting.push_front({group.first, half});
+    waiting.push_front({group.first + half, group.count - half, true});
+    waiting.push_front({group.first, half, true});
 }
 
 }  // namespace
@@ -172,6 +173,7 @@ std::vector<double> external_fitness(ProgramPool& pool, Population& population,
     std::deque<Group> waiting = divided(population.size(), programs);
     int failures = 0;
     bool has_worked = false;
+    std::string last_failure;
     while (!waiting.empty()) {
         std::vector<Lane> lanes;
         while (!waiting.empty() && std::ssize(lanes) < programs) {
@@ -179,12 +181,13 @@ std::vector<double> external_fitness(ProgramPool& pool, Population& population,
             waiting.pop_front();
         }
         roll_out(lanes, population, episodes, pool.interface().observations.size());
+        has_worked = has_worked || std::ranges::any_of(lanes, &Lane::works);
         for (Lane& lane : lanes) {
             if (lane.works()) {
                 lane.finish(fitness, episodes.seeds.size());
-                has_worked = true;
                 continue;
             }
+            last_failure = *lane.failure();
             if (!has_worked && ++failures >= most_failures)
                 throw ChildFailure(fmt::format("{} (it failed {} times, whatever it was given)",
                                                *lane.failure(), failures));
@@ -195,6 +198,9 @@ std::vector<double> external_fitness(ProgramPool& pool, Population& population,
                 divide_again(waiting, lane.group());
         }
     }
+    // With one network alone nobody knows whose fault it is.
+    if (!has_worked && population.size() > 1)
+        throw ChildFailure(last_failure + " (it failed with every network alone)");
     return fitness;
 }
 

@@ -26,6 +26,10 @@ std::unique_ptr<ExternalProgram> ProgramPool::take() {
             return program;
         }
     }
+    return start();
+}
+
+std::unique_ptr<ExternalProgram> ProgramPool::start() const {
     auto program = std::make_unique<ExternalProgram>(command_);
     if (program->interface() != interface_)
         throw ChildFailure(

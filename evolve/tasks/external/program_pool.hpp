@@ -23,6 +23,8 @@ class ProgramPool {
     /// One that waits, or a new one. Throws ConfigError or ChildFailure when a new one fails, or
     /// simulates something else than the first did.
     [[nodiscard]] std::unique_ptr<ExternalProgram> take();
+    /// A new one.
+    [[nodiscard]] std::unique_ptr<ExternalProgram> start() const;
     /// For one that works.
     void give_back(std::unique_ptr<ExternalProgram> program);
     /// Tells the user what went wrong.
