@@ -1,0 +1,470 @@
+#include "cambrian/engine/models/model_files.hpp"
+#include "cambrian/launch/program/command_line.hpp"
+
+// Options of the commands of the room launch/commands/networks.
+namespace cambrian::launch {
+
+void CommandLine::add_ensemble(CLI::App& sub, std::string& ensemble, std::vector<double>& weights) {
+    const auto& names = evolve::ensemble_names;
+    sub.add_option("--ensemble", ensemble,
+                   "All networks answer together. majority: a vote each, the larger sum of "
+                   "probabilities decides between equals; weighted: votes by weights, or the "
+                   "weighted mean of numbers; mean: of probabilities or numbers")
+        ->check(CLI::IsMember(std::vector<std::string>(names.begin(), names.end())));
+    sub.add_option("--weights", weights, "Of --ensemble weighted, one for each network")
+        ->delimiter(',')
+        ->allow_extra_args(false)
+        ->type_name("W,W,..");
+}
+
+void CommandLine::add_evaluate() {
+    CLI::App& sub = add(
+        "evaluate", "Evaluate a network on the task it was evolved for, or several side by side",
+        "  cambrian evaluate runs/cart_pole-1/best.cmb --episodes 100\n"
+        "  cambrian evaluate runs/coal-7/best.cmb --phase test --metrics\n"
+        "  cambrian evaluate a.cmb b.cmb c.cmb --ensemble weighted --pairs 3\n"
+        "  cambrian evaluate runs/digits-1 --elite 10 --pairs 5 --json",
+        [this] { return evaluate_command(context_, evaluate_); });
+    sub.add_option("NETWORKS", evaluate_.networks,
+                   "Networks (.cmb); checkpoints or directories of runs stand for the networks "
+                   "that may become parents")
+        ->required();
+    sub.add_option("--elite", evaluate_.elite,
+                   "How many of each checkpoint, the fittest first; without it all")
+        ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1000000}));
+    sub.add_flag("--metrics", evaluate_.metrics,
+                 "Of rows with right answers: mse, mae, r2, buckets of deviations; of classes "
+                 "accuracy, precision, recall, f1, log loss, Brier, confusion, calibration");
+    sub.add_flag("--json", evaluate_.json, "Print JSON, with every metric");
+    add_ensemble(sub, evaluate_.ensemble, evaluate_.weights);
+    sub.add_option("--pairs", evaluate_.pairs,
+                   "Print so many pairs of networks that are right on different rows")
+        ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1000000}));
+    sub.add_option("--coverage", evaluate_.coverage,
+                   "Of --pairs: the least share of rows that one of the two answers right")
+        ->check(CLI::Range(0.0, 1.0));
+    sub.add_option("--episodes", evaluate_.episodes, "Episodes, where the task has episodes")
+        ->check(CLI::Range(std::int64_t{1}, std::int64_t{1000000}));
+    sub.add_option("--config", evaluate_.config, "Evaluate on the task of this config");
+    sub.add_option("--phase", evaluate_.phase,
+                   "Data to use, or champion: the test that tells whether the task is solved; "
+                   "without it the last data that the task has")
+        ->check(CLI::IsMember({"train", "validation", "test", "champion"}));
+    add_gpu_flags(sub, evaluate_.dump, evaluate_.profile);
+    add_overrides(sub, evaluate_.overrides);
+}
+
+void CommandLine::add_infer() {
+    CLI::App& sub =
+        add("infer",
+            "Run a network on the rows of a CSV file; nothing else is needed: columns are "
+            "found by name, scaled and answered in the units of the data it learnt",
+            "  cambrian infer runs/xor-1/best.cmb --input rows.csv -o answers.csv\n"
+            "  cambrian infer a.cmb b.cmb c.cmb --ensemble mean --input rows.csv\n"
+            "  tail -n +1 rows.csv | cambrian infer best.cmb --input -",
+            [this] { return infer_command(context_, infer_); });
+    sub.add_option("NETWORKS", infer_.networks,
+                   "The network, a .cmb file, or a .safetensors that cambrian convert wrote; or "
+                   "several that answer together")
+        ->required();
+    add_ensemble(sub, infer_.ensemble, infer_.weights);
+    sub.add_option("--input", infer_.input, "CSV file with a header line, or - for standard input")
+        ->required();
+    sub.add_option("-o,--output", infer_.output, "File for the answers; else standard output");
+    sub.add_flag(
+        "--raw", infer_.raw,
+        "Pass all columns by position, as they are, and outputs as the network gives them");
+    sub.add_flag("--observe", infer_.observe,
+                 "Say on standard error what every layer gives: mean, largest, least, active");
+    add_overrides(sub, infer_.overrides);
+}
+
+void CommandLine::add_generate() {
+    CLI::App& sub = add("generate", "Continue texts by networks that read tokens",
+                        "  cambrian generate runs/characters-1/best.cmb --prompt 'The '\n"
+                        "  cambrian generate best.cmb --tokenizer tokenizer.json --prompts "
+                        "prompts.txt --temperature 0 --json\n"
+                        "  cambrian generate a.cmb b.cmb --prompt 'The ' --top-p 0.9 --speed",
+                        [this] { return generate_command(context_, generate_); });
+    GenerationSettings& settings = generate_.settings;
+    SamplingSettings& sampling = settings.sampling;
+    sub.add_option("NETWORKS", generate_.networks,
+                   "Networks (.cmb) of one structure; each continues every prompt")
+        ->required();
+    sub.add_option("--tokenizer", generate_.tokenizer,
+                   "tokenizer.json, or \"bytes\"; else the characters or bytes that the network "
+                   "was trained on");
+    sub.add_option("--prompt", generate_.prompts, "Text to continue (repeatable)")
+        ->allow_extra_args(false);
+    sub.add_option("--prompts", generate_.prompts_file,
+                   "File with a prompt in each line, or - for standard input");
+    sub.add_option("--max-tokens", settings.max_tokens, "Most tokens after a prompt")
+        ->capture_default_str();
+    sub.add_option("--temperature", sampling.temperature,
+                   "Divides the logits; 0: always the most likely token")
+        ->capture_default_str();
+    sub.add_option("--top-k", sampling.top_k, "Only so many of the most likely; 0: all")
+        ->capture_default_str();
+    sub.add_option("--top-p", sampling.top_p,
+                   "Only the fewest of the most likely that have this probability together")
+        ->capture_default_str();
+    sub.add_option("--min-p", sampling.min_p,
+                   "Only those with this share of the probability of the most likely")
+        ->capture_default_str();
+    sub.add_option("--repetition-penalty", sampling.repetition_penalty,
+                   "Makes tokens that were there less likely; 1: no")
+        ->capture_default_str();
+    sub.add_option("--stop", generate_.stop, "End a text before this word (repeatable)")
+        ->allow_extra_args(false);
+    sub.add_option("--seed", settings.seed,
+                   "Of the choices: of equal seeds, a prompt in the same place becomes the same "
+                   "text, whatever stands beside it")
+        ->capture_default_str();
+    sub.add_flag("!--no-cache", settings.cache,
+                 "Pass over the whole text for each token: the same, slower");
+    sub.add_option("--block", settings.block, "Positions of the first cache, which grows")
+        ->capture_default_str();
+    sub.add_flag("--json", generate_.json, "Print a line of JSON for each text");
+    sub.add_flag("--speed", generate_.speed,
+                 "Say on standard error, or with --json in a last "
+                 "line, how fast it was");
+    add_overrides(sub, generate_.overrides);
+}
+
+void CommandLine::add_inspect() {
+    CLI::App& sub = add("inspect", "Show the structure, genes and origin of a network",
+                        "  cambrian inspect runs/xor-1/best.cmb\n"
+                        "  cambrian inspect runs/xor-1/best.cmb --dot | dot -Tsvg > best.svg",
+                        [this] { return inspect_command(context_, inspect_); });
+    sub.add_option("NETWORK", inspect_.network, "The network, a .cmb file")->required();
+    CLI::Option* json = sub.add_flag("--json", inspect_.json, "Print JSON");
+    sub.add_flag("--dot", inspect_.dot, "Print a graphviz graph")->excludes(json);
+}
+
+void CommandLine::add_compare() {
+    CLI::App& sub = add("compare", "Compare the DNA of networks",
+                        "  cambrian compare runs/xor-1/best.cmb runs/xor-2/best.cmb\n"
+                        "  cambrian compare a.cmb b.cmb --measure permutation\n"
+                        "  cambrian compare a.cmb b.cmb c.cmb --measure activation --csv -\n"
+                        "  cambrian compare runs/xor-1 --csv alike.csv\n"
+                        "  cambrian compare runs/xor-1 --cluster 3 --csv clusters.csv\n"
+                        "  cambrian compare runs/xor-1 --group 0.3 --linkage complete\n"
+                        "  cambrian compare runs/xor-1 --measure history --tree newick",
+                        [this] { return compare_command(context_, compare_); });
+    sub.add_option("SOURCES", compare_.sources,
+                   "Networks (.cmb), checkpoints, or directories of runs")
+        ->required();
+    sub.add_option(
+           "--measure", compare_.measure,
+           "strict: weight by weight; permutation: after the units of the later network "
+           "are brought into the best order; activation: by what layers give (CKA); history: "
+           "the compatibility distance of genes by their history")
+        ->capture_default_str()
+        ->check(CLI::IsMember({"strict", "permutation", "activation", "history"}));
+    sub.add_option("--csv", compare_.csv,
+                   "File for the similarities of all pairs, or - for standard output");
+    sub.add_option("--probes", compare_.probes,
+                   "activation: sequences of random numbers that networks are asked about")
+        ->capture_default_str()
+        ->check(CLI::Range(2, 4096));
+    sub.add_option("--seed", compare_.seed,
+                   "activation: key of these numbers; --cluster: of the first centres")
+        ->capture_default_str();
+    add_grouping(sub);
+}
+
+void CommandLine::add_grouping(CLI::App& sub) {
+    CLI::Option* clusters =
+        sub.add_option("--cluster", compare_.clusters,
+                       "So many clusters by k-means, a network being the point of its "
+                       "distances (1 - similarity) to all; --csv has a row for each network")
+            ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1000000}));
+    CLI::Option* within =
+        sub.add_option("--group", compare_.group,
+                       "Groups that are merged while they are at most so far from each other")
+            ->type_name("DISTANCE")
+            ->check(CLI::NonNegativeNumber)
+            ->excludes(clusters);
+    sub.add_option("--groups", compare_.groups, "So many groups, the nearest merged first")
+        ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1000000}))
+        ->excludes(clusters)
+        ->excludes(within);
+    sub.add_option("--linkage", compare_.linkage,
+                   "How far groups are from each other: by their nearest members (single), all "
+                   "(average) or farthest (complete)")
+        ->capture_default_str()
+        ->check(CLI::IsMember({"single", "average", "complete"}));
+    sub.add_option("--tree", compare_.tree, "Print the tree of all merges")
+        ->check(CLI::IsMember({"text", "newick"}));
+}
+
+void CommandLine::add_graft(CLI::App& sub) {
+    sub.add_option("--at", splice_.at,
+                   "Grafts: the slot of A that gets a layer of B; without it both networks as "
+                   "a whole, side by side")
+        ->type_name("SLOT")
+        ->check(CLI::NonNegativeNumber);
+    sub.add_option("--from", splice_.from, "Grafts: the slot of B; else that of --at")
+        ->type_name("SLOT")
+        ->check(CLI::NonNegativeNumber);
+    sub.add_option("--combine", splice_.combine,
+                   "graft: concat begins as A alone, average and filter as the mean; else "
+                   "average")
+        ->check(CLI::IsMember({"concat", "add", "average", "filter"}));
+    sub.add_option("--gain", splice_.gain,
+                   "residual_graft: how much of B is added; 0, the default: the child begins "
+                   "as A");
+}
+
+void CommandLine::add_splice() {
+    CLI::App& sub = add("splice", "Make a child of two networks",
+                        "  cambrian splice a.cmb b.cmb -o child.cmb --mode blend --report\n"
+                        "  cambrian splice a.cmb b.cmb -o both.cmb --mode graft --combine "
+                        "average\n"
+                        "  cambrian splice a.cmb b.cmb -o more.cmb --mode residual_graft --at "
+                        "1 --gain 0.1",
+                        [this] { return splice_command(context_, splice_); });
+    sub.add_option("A", splice_.first, "A network, a .cmb file")->required();
+    sub.add_option("B", splice_.second, "Another one; the fitter one gives the structure")
+        ->required();
+    sub.add_option("-o,--output", splice_.output, "File for the child")->required();
+    sub.add_option("--mode", splice_.mode,
+                   "How weights are mixed; neat: crossover of single neurons by their history; "
+                   "graft: A with all of B, or with a layer of it, beside its own; "
+                   "residual_graft: added to what is there")
+        ->capture_default_str()
+        ->check(CLI::IsMember(
+            {"blend", "point", "uniform", "gene", "neuron", "neat", "graft", "residual_graft"}));
+    add_graft(sub);
+    sub.add_option("--align", splice_.align,
+                   "permutation: bring the units of the other parent into the fitter's order")
+        ->capture_default_str()
+        ->check(CLI::IsMember({"none", "permutation"}));
+    sub.add_option("--alpha", splice_.alpha, "blend: share of the other parent")
+        ->capture_default_str()
+        ->check(CLI::Range(0.0F, 1.0F));
+    sub.add_option("--split", splice_.split, "point: share of the fitter parent")
+        ->capture_default_str()
+        ->check(CLI::Range(0.0F, 1.0F));
+    sub.add_option("--seed", splice_.seed, "Key of the random numbers")
+        ->capture_default_str()
+        ->check([](const std::string& text) {
+            return text.starts_with("-") ? text + " is negative" : std::string();
+        });
+    sub.add_option("--fitness", splice_.fitness,
+                   "Fitness of A and of B; else that of the files, unknown as equal")
+        ->expected(2)
+        ->type_name("A B");
+    sub.add_flag("--report", splice_.report, "Print what became of each gene");
+}
+
+void CommandLine::add_quantise() {
+    CLI::App& sub =
+        add("quantise", "Say what a number format makes of a network, and write the network in it",
+            "  cambrian quantise runs/digits-1/best.cmb --dtype int8\n"
+            "  cambrian quantise best.cmb --dtype int4 --calibrate -o best_int4.cmb",
+            [this] { return quantise_command(context_, quantise_); });
+    sub.add_option("NETWORK", quantise_.network, "The network, a .cmb file")->required();
+    sub.add_option("--dtype", quantise_.dtype,
+                   "Number format of matrices, kernels and connections, such as int8; float32: "
+                   "none")
+        ->required();
+    sub.add_option("--activation-dtype", quantise_.activation_dtype,
+                   "Number format of the rows that enter layers")
+        ->capture_default_str();
+    sub.add_flag("--calibrate", quantise_.calibrate,
+                 "Choose for each tensor the share of its range that codes span, by the "
+                 "fitness on the training data of the task");
+    sub.add_option("--config", quantise_.config, "Judge it on the task of this config");
+    sub.add_option("-o,--output", quantise_.output, "File for the network in its format");
+    add_overrides(sub, quantise_.overrides);
+}
+
+void CommandLine::add_convert() {
+    CLI::App& sub =
+        add("convert", "Write a network in another format, by the endings of the files",
+            "  cambrian convert runs/xor-1/best.cmb best.safetensors --dtype F16\n"
+            "  cambrian convert best.safetensors again.cmb\n"
+            "  cambrian convert best.cmb small.safetensors --inference --dtype int8\n"
+            "  cambrian convert torch.safetensors mine.cmb --network configs/xor.json "
+            "--rename fc1=slot.0 --rename fc2=head\n"
+            "  cambrian convert runs/xor-1/best.cmb network.json\n"
+            "  cambrian convert network.json fresh.cmb --seed 3\n"
+            "  cambrian convert Llama-folder llama.cmb\n"
+            "  cambrian convert llama.cmb other-folder --family llama --shard-size 2GB\n"
+            "  cambrian convert mlp.safetensors mlp.cmb --family torch --activation relu",
+            [this] { return convert_command(context_, convert_); });
+    sub.add_option("INPUT", convert_.input,
+                   "A .cmb, .safetensors or .json file, or the folder or index of a model")
+        ->required();
+    sub.add_option("OUTPUT", convert_.output, "Another one; a folder with --family")->required();
+    sub.add_option("--dtype", convert_.dtype,
+                   "Type of the weights of tensors written, such as F16; else F32");
+    sub.add_flag("--inference", convert_.inference,
+                 "Write codes and scales of number formats in place of weights: those of its "
+                 "layers, or --dtype such as int8 for all");
+    add_convert_model(sub);
+    sub.add_flag("--force", convert_.force,
+                 "Convert even where more than one weight in a hundred would become zero or be "
+                 "limited");
+    sub.add_option("--network", convert_.network,
+                   "Config whose network the weights of a .safetensors belong to");
+    sub.add_option("--rename", convert_.renames,
+                   "Name tensors anew: a whole name, or what is before a dot (repeatable)")
+        ->allow_extra_args(false)
+        ->type_name("FROM=TO");
+    sub.add_option("--seed", convert_.seed, "Key of the weights of a .json; else 1")
+        ->check(CLI::NonNegativeNumber);
+}
+
+void CommandLine::add_tokenize() {
+    CLI::App& sub =
+        add("tokenize", "Turn a text into ids and back, or learn a tokenizer from texts",
+            "  cambrian tokenize text.txt --tokenizer tokenizer.json\n"
+            "  echo Hello | cambrian tokenize - --tokenizer tokenizer.json --text\n"
+            "  cambrian tokenize ids.txt --tokenizer tokenizer.json --decode\n"
+            "  cambrian tokenize --chat messages.json --template chatml --prompt\n"
+            "  cambrian tokenize --train text.txt --vocabulary 4096 -o tokenizer.json\n"
+            "  cambrian tokenize --train text.txt --kind character -o tokenizer.json",
+            [this] { return tokenize_command(context_, tokenize_); });
+    CLI::Option* input = sub.add_option("INPUT", tokenize_.input,
+                                        "The text, or with --decode the ids; - is standard "
+                                        "input");
+    CLI::Option* tokenizer = sub.add_option("--tokenizer", tokenize_.tokenizer,
+                                            "A tokenizer.json of Hugging Face's format, of the "
+                                            "kind BPE, or its folder");
+    const auto form = [&](const char* flag, TokenForm value, const char* text) {
+        return sub.add_flag_callback(
+            flag, [this, value] { tokenize_.form = value; }, text);
+    };
+    CLI::Option* ids = form("--ids", TokenForm::ids, "Print the ids in a line (the default)");
+    CLI::Option* lines =
+        form("--text", TokenForm::text, "Print id and name of each token in a line")->excludes(ids);
+    CLI::Option* json =
+        form("--json", TokenForm::json, "Print JSON")->excludes(ids)->excludes(lines);
+    CLI::Option* bare = sub.add_flag("--bare", tokenize_.bare,
+                                     "Leave out the tokens that the tokenizer puts around "
+                                     "every text");
+    CLI::Option* decode = sub.add_flag("--decode", tokenize_.decode, "Turn ids into their text")
+                              ->needs(input)
+                              ->needs(tokenizer);
+    for (CLI::Option* other : {ids, lines, json, bare}) decode->excludes(other);
+    sub.add_flag("--special", tokenize_.show_special,
+                 "--decode: show special tokens by their names")
+        ->needs(decode);
+    CLI::Option* chat =
+        sub.add_option("--chat", tokenize_.chat,
+                       "Messages as JSON, [{\"role\": \"user\", \"content\": ..}, ..]; without "
+                       "--tokenizer their text is printed")
+            ->excludes(input)
+            ->excludes(bare);
+    sub.add_option("--template", tokenize_.chat_template,
+                   "--chat: chatml, llama2, llama3, gemma, phi3, mistral, zephyr, or a "
+                   "tokenizer_config.json whose template is one of them")
+        ->capture_default_str()
+        ->needs(chat);
+    sub.add_flag("--prompt", tokenize_.prompt, "--chat: end where the assistant speaks next")
+        ->needs(chat);
+    CLI::Option* train = sub.add_option("--train", tokenize_.train,
+                                        "Texts to learn a tokenizer from, written to --output")
+                             ->excludes(input)
+                             ->excludes(tokenizer)
+                             ->excludes(chat);
+    sub.add_option("--kind", tokenize_.kind, "--train: bpe (byte-pair encoding), character or byte")
+        ->capture_default_str()
+        ->check(CLI::IsMember({"bpe", "character", "byte"}))
+        ->needs(train);
+    sub.add_option("--vocabulary", tokenize_.vocabulary,
+                   "--train: how many tokens, special ones included, bpe has")
+        ->capture_default_str()
+        ->check(CLI::Range(1, 1 << 20))
+        ->needs(train);
+    sub.add_option("--least-count", tokenize_.least_count,
+                   "--train: pairs of bpe that stand more rarely stay apart")
+        ->capture_default_str()
+        ->check(CLI::PositiveNumber)
+        ->needs(train);
+    sub.add_option("--special-tokens", tokenize_.special,
+                   "--train: names of special tokens, which get the last ids")
+        ->capture_default_str()
+        ->needs(train);
+    sub.add_option("-o,--output", tokenize_.output, "File for the result; else standard output");
+}
+
+void CommandLine::add_convert_model(CLI::App& sub) {
+    std::vector<std::string> families;
+    for (const std::string_view name : models::family_choices()) families.emplace_back(name);
+    sub.add_option("--family", convert_.family,
+                   "Names of a model: of a folder written, or else of what is read (auto: as "
+                   "its config.json says, without one from names and shapes)")
+        ->check(CLI::IsMember(families));
+    sub.add_option("--shard-size", convert_.shard_bytes,
+                   "Most bytes of a file in a folder written, such as 2GB; else 5GB")
+        ->transform(CLI::AsSizeValue(true))
+        ->check(CLI::PositiveNumber);
+    sub.add_option("--with", convert_.model.fields,
+                   "What names and shapes do not tell: a field of all layers that have it, or "
+                   "of one module (repeatable)")
+        ->allow_extra_args(false)
+        ->type_name("[MODULE.]FIELD=VALUE");
+    sub.add_option("--heads", convert_.heads, "As --with heads=..");
+    sub.add_option("--activation", convert_.activation,
+                   "As --with activation=..: of dense layers and convolutions but the last one");
+    sub.add_option("--after", convert_.model.insertions,
+                   "A layer without weights after a module: a type, or JSON (repeatable)")
+        ->allow_extra_args(false)
+        ->type_name("MODULE=LAYER");
+    sub.add_option("--order", convert_.model.order, "Modules that come first, in their order")
+        ->delimiter(',');
+    sub.add_option("--blocks", convert_.model.blocks,
+                   "pre_norm: in numbered blocks a norm and what follows it is added to what "
+                   "enters; plain: one after another")
+        ->check(CLI::IsMember({"pre_norm", "plain"}));
+    sub.add_option("--input", convert_.model.input, "Extents of what enters, such as 3,32,32")
+        ->delimiter(',')
+        ->check(CLI::PositiveNumber);
+}
+
+void CommandLine::add_check() {
+    CLI::App& sub =
+        add("check",
+            "Check a network: gradients against central differences in f64, steps against "
+            "sequences, a backend against the reference. Exit code 1 where a bound is passed",
+            "  cambrian check runs/xor-1/best.cmb\n"
+            "  cambrian check configs/coal.json --all\n"
+            "  cambrian check best.cmb --set engine.backend=vulkan --set engine.device=software",
+            [this] { return check_command(context_, check_); });
+    CheckSettings& check = check_.check;
+    sub.add_option("NETWORK", check_.network,
+                   "A .cmb file, or a config, whose network gets fresh weights")
+        ->required();
+    CLI::Option* samples =
+        sub.add_option("--samples", check.samples, "Elements of each tensor that are checked")
+            ->capture_default_str()
+            ->check(CLI::Range(1, 1 << 24));
+    sub.add_flag("--all", check_.all, "Check every element")->excludes(samples);
+    sub.add_option("--bound", check.bound, "Largest relative error of a gradient in f64")
+        ->capture_default_str()
+        ->check(CLI::PositiveNumber);
+    sub.add_option("--backend-bound", check.backend_bound,
+                   "Largest relative error of the backend in f32")
+        ->capture_default_str()
+        ->check(CLI::PositiveNumber);
+    sub.add_option("--step", check.step, "Of differences, times max(1, |value|)")
+        ->capture_default_str()
+        ->check(CLI::Range(1e-12, 1.0));
+    sub.add_option("--batch", check.batch, "Rows, or sequences")
+        ->capture_default_str()
+        ->check(CLI::Range(1, 4096));
+    sub.add_option("--time", check.time, "Steps of a sequence, for networks with a state")
+        ->capture_default_str()
+        ->check(CLI::Range(1, 4096));
+    sub.add_option("--seed", check.seed, "Key of the random numbers")->capture_default_str();
+    sub.add_flag("--json", check_.json, "Print JSON");
+    sub.add_option("--set", check_.overrides,
+                   "Set a key of the section engine, such as engine.backend=vulkan (repeatable)")
+        ->allow_extra_args(false)
+        ->type_name("KEY=VALUE");
+}
+
+}  // namespace cambrian::launch
