@@ -138,11 +138,11 @@ class LossProbe {
   public:
     LossProbe(const Bench& bench, Backend& backend)
         : bench_(bench), backend_(backend), graph_(bench.losses()) {
-        constexpr std::int64_t most_elements = 1 << 20;
+        constexpr std::int64_t max_elements = 1 << 20;
         const std::int64_t each =
             std::ssize(bench.point(0).elements) + std::ssize(bench.point(1).elements);
         population_ =
-            std::clamp<std::int64_t>(most_elements / std::max<std::int64_t>(each, 1), 1, 64);
+            std::clamp<std::int64_t>(max_elements / std::max<std::int64_t>(each, 1), 1, 64);
     }
 
     struct Move {

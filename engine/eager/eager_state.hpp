@@ -25,7 +25,7 @@ class EagerState : public std::enable_shared_from_this<EagerState> {
     /// Makes tensors for the results of an operation, and remembers it.
     [[nodiscard]] std::vector<EagerTensor> append(EagerRecord record,
                                                   std::span<const ValueInfo> results);
-    /// The values behind tensors, which must be this session's.
+    /// The values of tensors, which must be this session's.
     [[nodiscard]] std::vector<std::shared_ptr<EagerValue>> values(
         std::span<const EagerTensor> tensors) const;
     void run();

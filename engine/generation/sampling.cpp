@@ -30,7 +30,7 @@ bool less_likely(const Candidate& a, const Candidate& b) {
 }
 
 /// The first of the largest. Throws for what is no answer of a network.
-std::size_t most_likely(std::span<const float> logits) {
+std::size_t likeliest(std::span<const float> logits) {
     CAMBRIAN_EXPECT(!logits.empty());
     std::size_t best = 0;
     for (std::size_t i = 0; i < logits.size(); ++i) {
@@ -66,8 +66,7 @@ double total_of(std::span<const Candidate> candidates) {
 
 /// The most likely ones that the settings leave, in falling order. A heap, since of a large
 /// vocabulary few are asked for.
-std::vector<Candidate> most_likely_of(std::vector<Candidate> heap,
-                                      const SamplingSettings& settings) {
+std::vector<Candidate> likeliest_of(std::vector<Candidate> heap, const SamplingSettings& settings) {
     const auto limit = settings.top_k == 0
                            ? heap.size()
                            : std::min(heap.size(), static_cast<std::size_t>(settings.top_k));
@@ -122,11 +121,11 @@ void check(const SamplingSettings& settings) {
 
 std::int64_t sample_token(std::span<const float> logits, std::span<const std::int64_t> history,
                           const SamplingSettings& settings, const SamplingPlace& place) {
-    static_cast<void>(most_likely(logits));
+    static_cast<void>(likeliest(logits));
     std::vector<float> scores(logits.begin(), logits.end());
     if (settings.repetition_penalty != 1.0)
         penalise(scores, history, static_cast<float>(settings.repetition_penalty));
-    const std::size_t best = most_likely(scores);
+    const std::size_t best = likeliest(scores);
     if (settings.temperature == 0.0) return static_cast<std::int64_t>(best);
 
     const auto temperature = static_cast<float>(settings.temperature);
@@ -137,7 +136,7 @@ std::int64_t sample_token(std::span<const float> logits, std::span<const std::in
             candidates.push_back({elementary::exp((scores[i] - scores[best]) / temperature),
                                   static_cast<std::int64_t>(i)});
     if (settings.top_k > 0 || settings.top_p < 1.0 || settings.min_p > 0.0)
-        candidates = most_likely_of(std::move(candidates), settings);
+        candidates = likeliest_of(std::move(candidates), settings);
 
     const double drawn = uniform_at(place) * total_of(candidates);
     double sum = 0.0;

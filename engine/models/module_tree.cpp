@@ -11,6 +11,7 @@
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/core/message_text.hpp"
+#include "cambrian/engine/io/listed_shapes.hpp"
 #include "cambrian/engine/layers/layer_json.hpp"
 
 namespace cambrian::models {
@@ -76,17 +77,6 @@ bool naturally_less(std::string_view a, std::string_view b) {
 
 /// Tensors by what follows the path of their module.
 using Tensors = std::map<std::string, Shape, std::less<>>;
-
-std::string listed_tensors(const Tensors& tensors) {
-    constexpr std::size_t most = 8;
-    std::string text;
-    std::size_t count = 0;
-    for (const auto& [name, shape] : tensors)
-        if (count++ < most)
-            text +=
-                fmt::format("{}\"{}\" {}", count == 1 ? "" : ", ", shortened(name), shape.text());
-    return count > most ? text + fmt::format(" and {} more", count - most) : text;
-}
 
 std::string joined_path(const std::string& path, std::string_view part) {
     return path.empty() ? std::string(part) : path + "." + std::string(part);
@@ -183,7 +173,7 @@ class ModuleFinder {
         if (!type.empty())
             throw ConfigError(
                 fmt::format("--with {}.type={} fits no layer ({} has {}) choose another type", path,
-                            type, path, listed_tensors(tensors)));
+                            type, path, listed_shapes(tensors)));
         visit_parts(path, tensors, depth);
     }
 
@@ -254,7 +244,7 @@ class ModuleFinder {
         throw InputError(fmt::format(
             "{}: the tensors of \"{}\" are those of no layer ({}) name its type with --with "
             "{}.type=.., or leave them out of the file",
-            source_, shortened(path), listed_tensors(tensors), path.empty() ? "NAME" : path));
+            source_, shortened(path), listed_shapes(tensors), path.empty() ? "NAME" : path));
     }
 
     /// Whether a part of a module comes before another one.

@@ -19,7 +19,7 @@ using json_read::find;
 using json_read::member;
 using nlohmann::json;
 
-constexpr std::size_t most_steps = 16;
+constexpr std::size_t max_steps = 16;
 constexpr std::size_t longest_pattern = 256;
 constexpr std::int64_t largest_number = std::numeric_limits<std::int32_t>::max();
 
@@ -68,9 +68,9 @@ std::string short_text(const JsonMembers& members, std::string_view key) {
 /// How many elements a short list has.
 std::size_t short_list(const json& value, const std::string& path) {
     const std::size_t count = json_read::list(value, path);
-    if (count > most_steps)
+    if (count > max_steps)
         json_read::fail(path, fmt::format("has {} parts", count),
-                        fmt::format("{} are the most", most_steps), "leave some out");
+                        fmt::format("{} are the most", max_steps), "leave some out");
     return count;
 }
 
@@ -200,9 +200,9 @@ Template read_template(const json& part, const std::string& path) {
         result.single.push_back(read_template_part(single[i], element(members.path("single"), i)));
     const json& tokens = members.needed("special_tokens");
     const std::string tokens_path = members.path("special_tokens");
-    if (!tokens.is_object() || tokens.size() > most_steps)
+    if (!tokens.is_object() || tokens.size() > max_steps)
         json_read::fail(tokens_path, "is no object of a few",
-                        fmt::format("at most {} special tokens by their names", most_steps),
+                        fmt::format("at most {} special tokens by their names", max_steps),
                         "change it");
     for (const auto& [name, token] : tokens.items())
         result.tokens.push_back(

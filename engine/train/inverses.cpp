@@ -11,7 +11,7 @@
 namespace cambrian {
 namespace {
 
-constexpr std::int64_t most_inverse_weights = std::int64_t{1} << 30U;
+constexpr std::int64_t max_inverse_weights = std::int64_t{1} << 30U;
 
 ParameterSpec weight_spec(const Inverse& inverse, Activation activation) {
     return {.name = "weight",
@@ -50,8 +50,8 @@ std::vector<Inverse> inverses_of(const Network& network) {
                               .given = network.shape_after(slot).elements(),
                               .read = read,
                               .offset = offset};
-        if (inverse.given > most_inverse_weights / inverse.read ||
-            (offset += inverse.count()) > most_inverse_weights)
+        if (inverse.given > max_inverse_weights / inverse.read ||
+            (offset += inverse.count()) > max_inverse_weights)
             throw ConfigError(fmt::format(
                 "the inverse of slot {} would take {} x {} weights (all together may be 2^30) use "
                 "the training.method \"target_propagation\" or smaller layers",

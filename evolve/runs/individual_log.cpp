@@ -1,8 +1,10 @@
 #include "cambrian/evolve/runs/individual_log.hpp"
 
 #include <bit>
+#include <filesystem>
 #include <limits>
 #include <string>
+#include <system_error>
 #include <utility>
 
 #include "cambrian/engine/core/contract.hpp"
@@ -12,6 +14,15 @@
 #include "cambrian/engine/network/archive/archive.hpp"
 
 namespace cambrian::distributed {
+
+std::filesystem::path individual_log_in(const std::filesystem::path& directory) {
+    std::filesystem::path file = directory / individuals_name;
+    std::error_code missing;
+    if (std::filesystem::exists(file, missing)) return file;
+    throw InputError(file.string() +
+                     " is not there (log.individuals is none, or nothing was run) set "
+                     "log.individuals to survivors or all, and go on with the run");
+}
 
 namespace {
 

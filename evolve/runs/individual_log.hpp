@@ -16,6 +16,8 @@
 namespace cambrian::distributed {
 
 inline constexpr const char* individuals_name = "individuals.cmb";
+/// The log in a run directory. Throws InputError where there is none.
+[[nodiscard]] std::filesystem::path individual_log_in(const std::filesystem::path& directory);
 /// 2 has a column of species; runs without species write 1.
 inline constexpr std::uint32_t individuals_format = 2;
 /// In a block; a larger generation has several.

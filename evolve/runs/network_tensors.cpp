@@ -8,23 +8,10 @@
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/core/message_text.hpp"
+#include "cambrian/engine/io/listed_shapes.hpp"
 
 namespace cambrian::distributed {
 namespace {
-
-/// "weight" [3, 4], "bias" [3], at most as many as a message should have.
-template <class Names>
-std::string listed(const Names& tensors) {
-    constexpr std::size_t most = 8;
-    std::string text;
-    std::size_t count = 0;
-    for (const auto& [name, shape] : tensors)
-        if (count++ < most)
-            text +=
-                fmt::format("{}\"{}\" {}", count == 1 ? "" : ", ", shortened(name), shape.text());
-    if (count > most) text += fmt::format(" and {} more", count - most);
-    return text.empty() ? "nothing" : text;
-}
 
 /// Throws unless the tensors are the weights of the network, by name.
 void check_names(const Safetensors& content, const Network& network, std::string_view source) {
@@ -40,7 +27,7 @@ void check_names(const Safetensors& content, const Network& network, std::string
     throw InputError(fmt::format(
         "{} does not have the weights of the network (missing: {}; there instead: {}) name them "
         "with --rename, or the right structure with --network",
-        source, listed(missing), listed(left)));
+        source, listed_shapes(missing), listed_shapes(left)));
 }
 
 /// Whether numbers of a type can be weights: not those of a complex type, nor scales, which have

@@ -27,7 +27,7 @@ struct Band {
 struct Chart {
     std::string title;
     std::string x_title;
-    std::vector<Band> bands{};  ///< Behind the lines.
+    std::vector<Band> bands{};  ///< Drawn before the lines, which lie on them.
     std::vector<Line> lines{};
 };
 

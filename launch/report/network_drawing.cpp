@@ -13,7 +13,7 @@
 namespace cambrian::launch {
 namespace {
 
-constexpr std::size_t most_drawn = 400;  ///< Neurons; beyond it a picture shows nothing.
+constexpr std::size_t max_drawn = 400;  ///< Neurons; beyond it a picture shows nothing.
 constexpr double column_width = 130.0;
 constexpr double row_height = 34.0;
 
@@ -199,7 +199,7 @@ std::string network_svg(const Network& network, const std::vector<float>& weight
                         const std::vector<std::string>& inputs,
                         const std::vector<std::string>& outputs) {
     const Neurons* neurons = only_neurons(network);
-    if (neurons == nullptr || neurons->neurons.size() > most_drawn) return slots_svg(network);
+    if (neurons == nullptr || neurons->neurons.size() > max_drawn) return slots_svg(network);
     return neurons_svg(*neurons, weights, inputs, outputs);
 }
 

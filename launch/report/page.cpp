@@ -12,6 +12,7 @@
 #include "cambrian/launch/report/chart.hpp"
 #include "cambrian/launch/report/network_drawing.hpp"
 #include "cambrian/launch/show/structure_text.hpp"
+#include "cambrian/launch/trials/statistics.hpp"
 
 namespace cambrian::launch {
 namespace {
@@ -47,14 +48,6 @@ Chart fitness_chart(const RunData& run) {
     return chart;
 }
 
-/// What so large a part of sorted numbers is not above.
-double quantile(const std::vector<double>& sorted, double part) {
-    const double place = part * static_cast<double>(sorted.size() - 1);
-    const auto below = static_cast<std::size_t>(place);
-    const std::size_t above = std::min(below + 1, sorted.size() - 1);
-    return sorted[below] + (place - static_cast<double>(below)) * (sorted[above] - sorted[below]);
-}
-
 /// The best fitness of all runs: median, quartiles and extremes. A run that has ended keeps its
 /// last one.
 Chart trials_chart(std::span<const RunData> runs) {
@@ -79,10 +72,10 @@ Chart trials_chart(std::span<const RunData> runs) {
         for (Band* band : {&all, &half}) band->x.push_back(generation);
         all.low.push_back(values.front());
         all.high.push_back(values.back());
-        half.low.push_back(quantile(values, 0.25));
-        half.high.push_back(quantile(values, 0.75));
+        half.low.push_back(quantile_of(values, 0.25));
+        half.high.push_back(quantile_of(values, 0.75));
         median.x.push_back(generation);
-        median.y.push_back(quantile(values, 0.5));
+        median.y.push_back(quantile_of(values, 0.5));
     }
     return {
         fmt::format("Best fitness of {} runs", runs.size()), "generation", {all, half}, {median}};
@@ -90,7 +83,7 @@ Chart trials_chart(std::span<const RunData> runs) {
 
 /// The largest species, and all others as one.
 Chart species_chart(const RunData& run) {
-    constexpr std::size_t most = 16;
+    constexpr std::size_t max_drawn = 16;
     using Id = std::pair<std::int64_t, std::int64_t>;
     std::map<Id, double> total;
     for (const auto& [generation, sizes] : run.species)
@@ -98,7 +91,7 @@ Chart species_chart(const RunData& run) {
     std::vector<Id> ids;
     for (const auto& [id, sum] : total) ids.push_back(id);
     std::ranges::stable_sort(ids, [&](auto a, auto b) { return total[a] > total[b]; });
-    if (ids.size() > most) ids.resize(most);
+    if (ids.size() > max_drawn) ids.resize(max_drawn);
     std::ranges::sort(ids);
     std::vector<double> x;
     std::vector<Line> parts(ids.size() + 1);

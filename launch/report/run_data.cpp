@@ -3,15 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <string_view>
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/core/json/json_text.hpp"
-#include "cambrian/engine/core/message_text.hpp"
 #include "cambrian/engine/io/container.hpp"
+#include "cambrian/evolve/runs/run_log.hpp"
 
 namespace cambrian::launch {
 namespace {
@@ -19,56 +18,11 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::uint64_t longest_config = std::uint64_t{16} << 20U;
-constexpr std::uint64_t longest_log = std::uint64_t{2} << 30U;
 
 std::string text_of(const fs::path& path) {
     if (!fs::exists(path)) return "";
     const std::vector<std::byte> bytes = read_file(path, longest_config);
     return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
-
-/// The columns of a log; NaN where a cell is empty. Numbers may be infinite: the fitness of nobody.
-using Log = std::map<std::string, std::vector<double>, std::less<>>;
-
-/// Throws InputError naming file and line where a line has other cells than the header, or one that
-/// is no number. A last line without an end is still being written, and left out.
-Log read_log(const fs::path& path, std::string& text) {
-    const std::vector<std::byte> bytes = read_file(path, longest_log);
-    text.assign(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-    Log log;
-    std::vector<std::vector<double>*> columns;
-    std::size_t line = 0;
-    for (std::size_t begin = 0, end = 0; (end = text.find('\n', begin)) != std::string::npos;
-         begin = end + 1) {
-        ++line;
-        std::size_t cell = 0;
-        for (std::size_t at = begin; at <= end; ++cell) {
-            const std::size_t stop = std::min(text.find(',', at), end);
-            const std::string_view content(text.data() + at, stop - at);
-            at = stop + 1;
-            if (line == 1) {
-                columns.push_back(&log[std::string(content)]);
-                continue;
-            }
-            double value = std::nan("");
-            const auto [rest, error] =
-                std::from_chars(content.data(), content.data() + content.size(), value);
-            if (cell >= columns.size() ||
-                (!content.empty() &&
-                 (error != std::errc{} || rest != content.data() + content.size())))
-                throw InputError(
-                    fmt::format("{}: line {} holds \"{}\" (no number of a column) "
-                                "restore the file from a good copy",
-                                path.string(), line, shortened(content, 40)));
-            columns[cell]->push_back(value);
-        }
-        if (line > 1 && cell != columns.size())
-            throw InputError(
-                fmt::format("{}: line {} has {} cells (the header has {}) restore the "
-                            "file from a good copy",
-                            path.string(), line, cell, columns.size()));
-    }
-    return log;
 }
 
 /// A number that counts or names something.
@@ -83,8 +37,7 @@ std::int64_t whole(double value, const fs::path& path) {
 
 void read_generations(RunData& run) {
     const fs::path path = run.directory / "generations.csv";
-    std::string text;
-    const Log log = read_log(path, text);
+    const distributed::RunLog log = distributed::read_run_log(path);
     const auto generations = log.find("generation");
     if (generations == log.end())
         throw InputError(
@@ -106,8 +59,7 @@ void read_generations(RunData& run) {
 void read_timings(RunData& run) {
     const fs::path path = run.directory / "timings.csv";
     if (!fs::exists(path)) return;
-    std::string text;
-    const Log log = read_log(path, text);
+    const distributed::RunLog log = distributed::read_run_log(path);
     const auto ranks = log.find("rank");
     if (ranks == log.end()) return;
     for (const char* name : {"evaluate", "vary", "wait", "communicate"})
@@ -119,8 +71,7 @@ void read_timings(RunData& run) {
 void read_species(RunData& run) {
     const fs::path path = run.directory / "species.csv";
     if (!fs::exists(path)) return;
-    std::string text;
-    const Log log = read_log(path, text);
+    const distributed::RunLog log = distributed::read_run_log(path);
     const auto generations = log.find("generation");
     const auto ids = log.find("id");
     const auto sizes = log.find("size");

@@ -31,12 +31,16 @@ double student_quantile(std::uint64_t freedom) {
                (92160.0 * v * v * v * v);
 }
 
-double median_of(const std::vector<double>& sorted) {
-    const std::size_t half = sorted.size() / 2;
-    return sorted.size() % 2 == 1 ? sorted[half] : 0.5 * (sorted[half - 1] + sorted[half]);
-}
-
 }  // namespace
+
+double quantile_of(std::span<const double> sorted, double part) {
+    CAMBRIAN_EXPECT(!sorted.empty());
+    const double place = part * static_cast<double>(sorted.size() - 1);
+    const auto below = static_cast<std::size_t>(place);
+    const double share = place - static_cast<double>(below);
+    if (share == 0.0) return sorted[below];
+    return (1.0 - share) * sorted[below] + share * sorted[below + 1];
+}
 
 Interval wilson_interval(std::uint64_t successes, std::uint64_t runs) {
     CAMBRIAN_EXPECT(runs > 0 && successes <= runs);
@@ -58,7 +62,7 @@ std::optional<Distribution> distribution_of(std::span<const double> values) {
     result.count = sorted.size();
     result.least = sorted.front();
     result.largest = sorted.back();
-    result.median = median_of(sorted);
+    result.median = quantile_of(sorted, 0.5);
     const double n = static_cast<double>(sorted.size());
     for (const double value : sorted) result.mean += value;
     result.mean /= n;

@@ -26,6 +26,9 @@ struct Distribution {
     double least = 0.0;
     double largest = 0.0;
 };
+/// What so large a part of values, which rise, is not above; between two of them linearly. 0.5: the
+/// median. Contract: there is a value.
+[[nodiscard]] double quantile_of(std::span<const double> sorted, double part);
 /// Nothing for no values.
 [[nodiscard]] std::optional<Distribution> distribution_of(std::span<const double> values);
 

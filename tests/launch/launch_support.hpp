@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "cambrian/launch/main.hpp"
+#include "cambrian/tests/support/temporary_directory.hpp"
 
 namespace cambrian::launch::test {
 
@@ -25,32 +26,7 @@ std::string failure(const Body& body) {
     return "";
 }
 
-/// A folder of this test's own, removed at the end.
-class TemporaryDirectory {
-  public:
-    TemporaryDirectory() {
-        std::string pattern = (std::filesystem::temp_directory_path() / "cambrian-launch-XXXXXX");
-        path_ = mkdtemp(pattern.data());
-    }
-    ~TemporaryDirectory() {
-        std::error_code ignored;
-        std::filesystem::remove_all(path_, ignored);
-    }
-    TemporaryDirectory(const TemporaryDirectory&) = delete;
-    TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
-
-    [[nodiscard]] const std::filesystem::path& path() const { return path_; }
-    std::string write(const std::string& name, const std::string& text) const {
-        const std::filesystem::path file = path_ / name;
-        std::filesystem::create_directories(file.parent_path());
-        std::ofstream(file, std::ios::binary) << text;
-        return file.string();
-    }
-    [[nodiscard]] std::string file(const std::string& name) const { return path_ / name; }
-
-  private:
-    std::filesystem::path path_;
-};
+using cambrian::test::TemporaryDirectory;
 
 /// The bytes of a file; empty where there is none.
 inline std::string content(const std::filesystem::path& path) {

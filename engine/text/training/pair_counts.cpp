@@ -52,7 +52,7 @@ void PairCounts::push_changed() {
     changed_.clear();
 }
 
-SymbolPair PairCounts::most_frequent() {
+SymbolPair PairCounts::largest_pair() {
     while (!waiting_.empty()) {
         const Waiting top = waiting_.front();
         const auto pair = pairs_.find(top.key);

@@ -28,7 +28,7 @@ class PairCounts {
 
     /// The most frequent pair, of equal ones that with the smallest symbols; its count is 0 where
     /// there is none.
-    [[nodiscard]] SymbolPair most_frequent();
+    [[nodiscard]] SymbolPair largest_pair();
     /// Makes one symbol of a pair wherever it stands, in each word from the left.
     void merge(const SymbolPair& pair, std::uint32_t merged);
 

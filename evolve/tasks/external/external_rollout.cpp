@@ -16,7 +16,7 @@ namespace {
 
 /// Failures one after another, with nothing that worked since the evaluation began, after which the
 /// program is taken to be broken. One network alone causes fewer (halves of the largest shard).
-constexpr int most_failures = 40;
+constexpr int max_failures = 40;
 constexpr double no_number = std::numeric_limits<double>::quiet_NaN();
 
 /// Neighbouring networks that one program evaluates.
@@ -188,7 +188,7 @@ std::vector<double> external_fitness(ProgramPool& pool, Population& population,
                 continue;
             }
             last_failure = *lane.failure();
-            if (!has_worked && ++failures >= most_failures)
+            if (!has_worked && ++failures >= max_failures)
                 throw ChildFailure(fmt::format("{} (it failed {} times, whatever it was given)",
                                                *lane.failure(), failures));
             if (lane.group().again)

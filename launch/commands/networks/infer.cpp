@@ -148,8 +148,9 @@ struct Answering {
 };
 
 Answering answering(const CommandContext& context, const InferOptions& options,
-                    const std::string& path, const std::string& input, Backend& backend) {
-    Answering one{path, read_for_inference(path), {}, {}, {}};
+                    const std::string& path, distributed::NetworkFile file,
+                    const std::string& input, Backend& backend) {
+    Answering one{path, std::move(file), {}, {}, {}};
     const auto [engine_keys, others] = split_overrides(options.overrides);
     if (options.raw && !others.empty())
         throw ConfigError("--set has no use with --raw (no task prepares the rows) leave it out");
@@ -273,16 +274,18 @@ int infer_command(const CommandContext& context, const InferOptions& options) {
         if (!options.output.empty())
             refuse_input_as_output(options.output, {network, options.input});
     // Before the rows: standard input is not waited for where a network cannot be read.
+    std::vector<distributed::NetworkFile> files;
     for (const std::string& network : options.networks)
-        static_cast<void>(read_for_inference(network));
+        files.push_back(read_for_inference(network));
     std::optional<SpooledInput> spooled;
     if (options.input == "-") spooled.emplace();
     const std::string& input = spooled ? spooled->path() : options.input;
     const auto backend = make_backend(
         device_settings(engine_section(split_overrides(options.overrides).first), RankPlace{}));
     std::vector<Answering> members;
-    for (const std::string& network : options.networks)
-        members.push_back(answering(context, options, network, input, *backend));
+    for (std::size_t i = 0; i < files.size(); ++i)
+        members.push_back(
+            answering(context, options, options.networks[i], std::move(files[i]), input, *backend));
 
     const auto write = [&](std::ostream& out) {
         if (!options.ensemble.empty())

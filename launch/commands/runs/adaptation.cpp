@@ -1,13 +1,14 @@
 #include <fmt/format.h>
 
+#include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <ostream>
 
 #include "cambrian/engine/core/error.hpp"
-#include "cambrian/engine/io/csv.hpp"
 #include "cambrian/evolve/analysis/adaptation.hpp"
 #include "cambrian/evolve/runs/exit_code.hpp"
+#include "cambrian/evolve/runs/run_log.hpp"
 #include "cambrian/launch/commands/commands.hpp"
 #include "cambrian/launch/json.hpp"
 
@@ -17,16 +18,29 @@ namespace {
 /// Adds the generations of a run after those of the runs before it; → the first one's number.
 std::uint64_t append(std::vector<evolve::Progress>& progress, const std::string& directory,
                      const std::string& measure) {
-    const std::string path = (std::filesystem::path(directory) / "generations.csv").string();
-    const std::vector<std::string> columns{"generation", "evaluations", measure};
-    const NumberTable table = read_csv(path, columns, MissingValues::drop, {.config = false});
+    const auto path = std::filesystem::path(directory) / "generations.csv";
+    const distributed::RunLog log = distributed::read_run_log(path);
+    const auto column = [&](const std::string& name) -> const std::vector<double>& {
+        const auto found = log.find(name);
+        if (found == log.end())
+            throw InputError(
+                fmt::format("{} has no column {} (it is not the log of an evolution) "
+                            "name the directory of a run",
+                            path.string(), name));
+        return found->second;
+    };
+    const std::vector<double>& generations = column("generation");
+    const std::vector<double>& counts = column("evaluations");
+    const std::vector<double>& values = column(measure);
     const std::uint64_t steps = progress.empty() ? 0 : progress.back().step + 1;
     const std::uint64_t evaluations = progress.empty() ? 0 : progress.back().evaluations;
-    for (std::int64_t row = 0; row < table.rows; ++row)
-        progress.push_back(
-            {.step = steps + static_cast<std::uint64_t>(table.at(row, 0)),
-             .evaluations = evaluations + static_cast<std::uint64_t>(table.at(row, 1)),
-             .value = table.at(row, 2)});
+    for (std::size_t row = 0; row < values.size(); ++row) {
+        // Not every generation is validated, and in one nobody may have a fitness.
+        if (!std::isfinite(values[row])) continue;
+        progress.push_back({.step = steps + static_cast<std::uint64_t>(generations[row]),
+                            .evaluations = evaluations + static_cast<std::uint64_t>(counts[row]),
+                            .value = values[row]});
+    }
     return steps;
 }
 

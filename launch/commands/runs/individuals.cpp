@@ -109,13 +109,7 @@ void write_block(RowWriter& rows, const IndividualBlock& block) {
 
 int individuals_command(const CommandContext& context, const IndividualsOptions& options) {
     const Generations asked = generations_of(options.generation);
-    const fs::path file = fs::path(options.directory) / distributed::individuals_name;
-    std::error_code missing;
-    if (!fs::exists(file, missing))
-        throw InputError(fmt::format(
-            "{} is not there (log.individuals is none, or nothing was run) set log.individuals to "
-            "survivors or all, and go on with the run",
-            file.string()));
+    const fs::path file = distributed::individual_log_in(options.directory);
     if (!options.csv.empty() && options.csv != "-")
         refuse_input_as_output(options.csv, {file.string()});
     distributed::IndividualReader reader(file);

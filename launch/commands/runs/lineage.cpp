@@ -107,13 +107,7 @@ BirthId asked_birth(const LineageOptions& options) {
 }  // namespace
 
 int lineage_command(const CommandContext& context, const LineageOptions& options) {
-    const fs::path file = fs::path(options.run) / distributed::individuals_name;
-    std::error_code missing;
-    if (!fs::exists(file, missing))
-        throw InputError(fmt::format(
-            "{} is not there (log.individuals is none, or nothing was run) set log.individuals to "
-            "survivors or all, and go on with the run",
-            file.string()));
+    const fs::path file = distributed::individual_log_in(options.run);
     if (!options.csv.empty() && options.csv != "-")
         refuse_input_as_output(options.csv, {file.string()});
     const BirthId birth = asked_birth(options);

@@ -26,7 +26,7 @@ std::vector<std::byte> file(std::string_view header, std::size_t data) {
     return bytes;
 }
 
-Safetensors sample() {
+Safetensors sample_tensors() {
     Safetensors content;
     content.metadata["format"] = "pt";
     content.metadata["who"] = "caf\u00e9";
@@ -41,7 +41,7 @@ Safetensors sample() {
 }
 
 TEST(Safetensors, ComeBackAsTheyWere) {
-    const Safetensors content = sample();
+    const Safetensors content = sample_tensors();
     const std::vector<std::byte> bytes = encode(content);
     EXPECT_EQ(decode_safetensors(bytes, "it"), content);
     EXPECT_EQ(encode(decode_safetensors(bytes, "it")), bytes);
@@ -239,7 +239,7 @@ TEST(Safetensors, WhatDoesNotFitIsRefusedByName) {
 }
 
 TEST(Safetensors, DamagedFilesAreErrorsOrOtherContent) {
-    const std::vector<std::byte> whole = encode(sample());
+    const std::vector<std::byte> whole = encode(sample_tensors());
     RandomStream rng(random_key(5, "test.damage"), 0);
     for (int trial = 0; trial < 5000; ++trial) {
         std::vector<std::byte> bytes = whole;

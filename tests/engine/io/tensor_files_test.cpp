@@ -9,6 +9,7 @@
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/io/safetensors_index.hpp"
 #include "cambrian/tests/support/model_support.hpp"
+#include "cambrian/tests/support/temporary_directory.hpp"
 
 namespace cambrian {
 namespace {
@@ -20,14 +21,6 @@ using testing::ThrowsMessage;
 
 class TensorFilesTest : public testing::Test {
   protected:
-    TensorFilesTest() {
-        std::string pattern = fs::temp_directory_path() / "cambrian-tensors-XXXXXX";
-        folder_ = mkdtemp(pattern.data());
-    }
-    ~TensorFilesTest() override {
-        std::error_code ignored;
-        fs::remove_all(folder_, ignored);
-    }
     void write_index(const std::string& weight_map) const {
         std::ofstream(folder_ / "model.safetensors.index.json")
             << R"({"metadata": {"total_size": 20}, "weight_map": )" << weight_map << "}";
@@ -36,7 +29,8 @@ class TensorFilesTest : public testing::Test {
         return ThrowsMessage<InputError>(HasSubstr(why));
     }
 
-    fs::path folder_;
+    test::TemporaryDirectory directory_;
+    fs::path folder_ = directory_.path();
 };
 
 TEST_F(TensorFilesTest, JoinTheFilesOfAnIndex) {

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cambrian/engine/core/error.hpp"
+#include "cambrian/tests/support/temporary_directory.hpp"
 
 namespace cambrian::models {
 namespace {
@@ -23,14 +24,6 @@ Network two_layers() {
 
 class TensorRules : public testing::Test {
   protected:
-    TensorRules() {
-        std::string pattern = fs::temp_directory_path() / "cambrian-rules-XXXXXX";
-        folder_ = mkdtemp(pattern.data());
-    }
-    ~TensorRules() override {
-        std::error_code ignored;
-        fs::remove_all(folder_, ignored);
-    }
     [[nodiscard]] TensorFiles files(
         const std::map<std::string, std::pair<Shape, std::vector<double>>>& tensors) const {
         Safetensors content;
@@ -41,7 +34,8 @@ class TensorRules : public testing::Test {
         return TensorFiles(folder_ / "x.safetensors");
     }
 
-    fs::path folder_;
+    test::TemporaryDirectory directory_;
+    fs::path folder_ = directory_.path();
     Network network_ = two_layers();
     ModelPlan plan_{.blueprint = {},
                     .rules = {{"w", {"slot.0.weight"}, Form::transposed},

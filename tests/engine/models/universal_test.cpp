@@ -7,6 +7,7 @@
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/tests/support/model_support.hpp"
+#include "cambrian/tests/support/temporary_directory.hpp"
 
 namespace cambrian::models {
 namespace {
@@ -18,14 +19,6 @@ using testing::ThrowsMessage;
 
 class Universal : public testing::Test {
   protected:
-    Universal() {
-        std::string pattern = fs::temp_directory_path() / "cambrian-universal-XXXXXX";
-        folder_ = mkdtemp(pattern.data());
-    }
-    ~Universal() override {
-        std::error_code ignored;
-        fs::remove_all(folder_, ignored);
-    }
     [[nodiscard]] UniversalPlan plan(const std::map<std::string, Shape>& shapes,
                                      const UniversalOptions& options) const {
         test::write_tensors(folder_ / "x.safetensors", shapes);
@@ -39,7 +32,8 @@ class Universal : public testing::Test {
         return result;
     }
 
-    fs::path folder_;
+    test::TemporaryDirectory directory_;
+    fs::path folder_ = directory_.path();
 };
 
 TEST_F(Universal, FieldsAreOfAllLayersOrOfOne) {

@@ -1,0 +1,60 @@
+#include "cambrian/evolve/runs/run_log.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <string_view>
+
+#include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/core/message_text.hpp"
+#include "cambrian/engine/io/container.hpp"
+
+namespace cambrian::distributed {
+namespace {
+
+constexpr std::uint64_t longest_log = std::uint64_t{2} << 30U;
+
+}  // namespace
+
+RunLog read_run_log(const std::filesystem::path& path) {
+    const std::vector<std::byte> bytes = read_file(path, longest_log);
+    const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    RunLog log;
+    std::vector<std::vector<double>*> columns;
+    std::size_t line = 0;
+    for (std::size_t begin = 0, end = 0; (end = text.find('\n', begin)) != std::string_view::npos;
+         begin = end + 1) {
+        ++line;
+        std::size_t cell = 0;
+        for (std::size_t at = begin; at <= end; ++cell) {
+            const std::size_t stop = std::min(text.find(',', at), end);
+            const std::string_view content(text.data() + at, stop - at);
+            at = stop + 1;
+            if (line == 1) {
+                columns.push_back(&log[std::string(content)]);
+                continue;
+            }
+            double value = std::nan("");
+            const auto [rest, error] =
+                std::from_chars(content.data(), content.data() + content.size(), value);
+            if (cell >= columns.size() ||
+                (!content.empty() &&
+                 (error != std::errc{} || rest != content.data() + content.size())))
+                throw InputError(
+                    fmt::format("{}: line {} holds \"{}\" (no number of a column) "
+                                "restore the file from a good copy",
+                                path.string(), line, shortened(content, 40)));
+            columns[cell]->push_back(value);
+        }
+        if (line > 1 && cell != columns.size())
+            throw InputError(
+                fmt::format("{}: line {} has {} cells (the header has {}) restore the "
+                            "file from a good copy",
+                            path.string(), line, cell, columns.size()));
+    }
+    return log;
+}
+
+}  // namespace cambrian::distributed
