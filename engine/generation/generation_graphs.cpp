@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <array>
+#include <memory>
+#include <utility>
 #include <vector>
 
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/graph/builders/builders.hpp"
 #include "cambrian/engine/layers/support/width.hpp"
+#include "cambrian/engine/network/packed_weights.hpp"
 
 namespace cambrian::generation_graphs {
 namespace {
@@ -25,10 +28,20 @@ Var codes(Graph& graph, ValueType type, const std::vector<std::int32_t>& values)
 }
 
 NetworkOperands operands(Graph& graph, const Network& network, const Batch& batch) {
-    return {.weights =
-                graph.input("weights", ValueType::real, {network.weight_count()}, batch.several()),
-            .activations = codes(graph, ValueType::integer, network.activation_codes()),
-            .enabled = codes(graph, ValueType::boolean, network.enabled_flags())};
+    auto packed = std::make_shared<const PackedWeights>(network);
+    NetworkOperands all{
+        .weights = graph.input("weights", ValueType::real, {packed->floats()}, batch.several()),
+        .activations = {},
+        .enabled = codes(graph, ValueType::boolean, network.enabled_flags())};
+    if (packed->any()) {
+        const std::int64_t activations = std::max<std::int64_t>(network.activation_count(), 1);
+        all.activations = graph.input("codes", ValueType::integer, {activations + packed->words()},
+                                      batch.several());
+        all.packed = std::move(packed);
+    } else {
+        all.activations = codes(graph, ValueType::integer, network.activation_codes());
+    }
+    return all;
 }
 
 Var prompt_input(Graph& graph, std::string_view name, const Shape& shape, const Batch& batch) {

@@ -5,8 +5,9 @@
 
 #include "cambrian/engine/network/network.hpp"
 
-// The programs of a generation. Inputs meet by name: "weights" of each network, "tokens", one for
-// each prompt, "position", how many tokens a prompt had before, and the states of the network as
+// The programs of a generation. Inputs meet by name: "weights" of each network, "codes" where some
+// of them are packed (network/packed_weights.hpp: activations, then words), "tokens", one for each
+// prompt, "position", how many tokens a prompt had before, and the states of the network as
 // state_name() says. With several networks each has its own of all of them.
 namespace cambrian::generation_graphs {
 

@@ -15,6 +15,7 @@
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/generation/generation_graphs.hpp"
 #include "cambrian/engine/generation/text_rows.hpp"
+#include "cambrian/engine/network/packed_weights.hpp"
 
 namespace cambrian {
 namespace {
@@ -72,12 +73,13 @@ class Generator::Implementation {
                 "use a network that was trained on text",
                 network.input_features()));
         CAMBRIAN_EXPECT(!weights.empty());
-        const std::int64_t count = network.weight_count();
-        weights_ = backend.allocate(ValueType::real, networks_ * count);
         for (std::size_t i = 0; i < weights.size(); ++i) {
-            CAMBRIAN_EXPECT(static_cast<std::int64_t>(weights[i].size()) == count);
-            backend.upload(*weights_, static_cast<std::int64_t>(i) * count,
-                           std::span<const float>(weights[i]));
+            CAMBRIAN_EXPECT(static_cast<std::int64_t>(weights[i].size()) == network.weight_count());
+            const EvaluatedOperands own = evaluated_operands(network, weights[i]);
+            place(weights_, ValueType::real, i, std::span<const float>(own.weights));
+            if (own.packed)
+                place(codes_, ValueType::integer, i,
+                      std::span<const std::int32_t>(own.activations));
         }
         host_puts_ = !backend.reals_on_host(*weights_).empty();
     }
@@ -122,6 +124,7 @@ class Generator::Implementation {
     }
     Buffer& buffer(const std::string& name) {
         if (name == "weights") return *weights_;
+        if (name == "codes") return *codes_;
         const auto found = buffers_.find(name);
         CAMBRIAN_ASSERT(found != buffers_.end());
         return *found->second;
@@ -140,6 +143,15 @@ class Generator::Implementation {
             out.push_back({name.empty() ? outputs[next++] : &buffer(name), 0});
         CAMBRIAN_ASSERT(next == outputs.size());
         compiled.program->run(networks_, in, out);
+    }
+
+    /// Puts what network `index` reads after that of those before it.
+    template <class Value>
+    void place(std::unique_ptr<Buffer>& buffer, ValueType type, std::size_t index,
+               std::span<const Value> values) {
+        const auto count = static_cast<std::int64_t>(values.size());
+        if (!buffer) buffer = backend_.allocate(type, networks_ * count);
+        backend_.upload(*buffer, static_cast<std::int64_t>(index) * count, values);
     }
 
     enum class Kind : std::uint8_t { step, prefill, whole, grow };
@@ -313,6 +325,7 @@ class Generator::Implementation {
     std::int64_t longest_;  ///< Sequence of the network; 0: any.
     bool host_puts_ = false;
     std::unique_ptr<Buffer> weights_;
+    std::unique_ptr<Buffer> codes_;  ///< Of packed weights; null where there are none.
     std::map<std::tuple<Kind, std::int64_t, std::int64_t, std::int64_t>, Compiled> programs_;
     GenerationTimes times_;
 

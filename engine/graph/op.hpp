@@ -13,6 +13,7 @@
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/tensor/shape.hpp"
 #include "cambrian/engine/tensor/tensor.hpp"
+#include "cambrian/engine/weights/dtype.hpp"
 
 namespace cambrian {
 
@@ -235,6 +236,16 @@ struct FormatAttribute {
     bool operator==(const FormatAttribute&) const = default;
 };
 
+/// Rows of so many numbers in the codes of a format of weights, as graph/packed_rows.hpp lays them
+/// out. unpack: words [.., words of a row], scales [.., groups of a row] where the format has them
+/// and zero points likewise → [.., length]. packed_matmul: x [.., m, length], then those of a
+/// matrix of n rows → [.., m, n].
+struct PackedAttribute {
+    Dtype dtype = Dtype::int8;
+    std::int64_t length = 0;
+    bool operator==(const PackedAttribute&) const = default;
+};
+
 /// Operands: q [.., Hq, Sq, D], k [.., Hk, Sk, D], v [.., Hk, Sk, E], Hq a multiple of Hk (query
 /// head h reads head h / (Hq / Hk)); with `valid` an integer scalar: how many of the Sk keys count
 /// (below 0 none, above Sk all). Query i sees key j iff j < valid and, causal, j ≤ i + valid − Sq.
@@ -326,7 +337,7 @@ using Attributes =
                  LengthAttribute, ScanAttribute, MatmulEpilogueAttribute, FusedAttribute,
                  InterpretAttribute, CumsumAttribute, SortAttribute, TopkAttribute,
                  ScatterAlongAttribute, Im2colAttribute, ConvAttribute, FormatAttribute,
-                 AttentionAttribute, SelectiveScanAttribute>;
+                 AttentionAttribute, SelectiveScanAttribute, PackedAttribute>;
 
 /// The attribute of a node, of the alternative its op uses.
 template <class T>

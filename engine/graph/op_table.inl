@@ -175,6 +175,12 @@ CAMBRIAN_OP(decode, exact(primitive(1, {shape::decode, "[.., words] gives [.., l
     {type::decode, "integer gives real"}, no_gradient,
     {.operands = "codes", .results = "x", .source = small_floats,
      .meaning = "codes of a storage format as numbers"})))
+CAMBRIAN_OP(unpack, exact(primitive(any_arity,
+    {shape::unpack, "[.., words] gives [.., length]"},
+    {type::unpack, "integer words, real scales and zero points give real"}, no_gradient,
+    {.operands = "words, scales and zero points where the format has them", .results = "x",
+     .source = "this project, engine/weights/dtype.hpp",
+     .meaning = "codes of weights as numbers: (code - zero point) scale; see PackedAttribute"})))
 
 // Contraction, indexing, control.
 CAMBRIAN_OP(matmul, primitive(2,
@@ -243,6 +249,12 @@ CAMBRIAN_OP(matmul_epilogue, fused(lower_matmul_epilogue, primitive(any_arity,
     {.operands = "a, b, bias and code where flagged", .results = "y", .source = ours,
      .meaning = "activate(matmul(a, b) + bias, code), without bias or code where it has none; "
                 "of decoded operands, and encoded, where they are codes"})))
+CAMBRIAN_OP(packed_matmul, fused(lower_packed_matmul, primitive(any_arity,
+    {shape::packed_matmul, "[.., m, k] and the codes of [n, k] give [.., m, n]"},
+    {type::packed_matmul, "real, integer words"}, no_gradient,
+    {.operands = "x, words, scales and zero points where the format has them",
+     .results = "product", .source = ours,
+     .meaning = "matmul(x, unpack(words, ..)) with the matrix transposed, decoded as it is read"})))
 CAMBRIAN_OP(fused, fused(lower_fused, primitive(any_arity,
     {shape::fused, "that of the body's output"}, {type::fused, "as the body declares"},
     through_lowering,

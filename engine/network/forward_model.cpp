@@ -41,7 +41,8 @@ Var ForwardModel::sequence(Var x, const NetworkOperands& operands) const {
     NetworkOperands inner{.weights = invariant("weights", operands.weights),
                           .activations = invariant("activations", operands.activations),
                           .enabled = invariant("enabled", operands.enabled),
-                          .masters = operands.masters};
+                          .masters = operands.masters,
+                          .packed = operands.packed};
     std::vector<Var> invariants{operands.weights, operands.activations, operands.enabled};
     std::optional<TrainingPass> training;
     if (operands.training != nullptr) {

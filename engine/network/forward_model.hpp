@@ -1,12 +1,15 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
 #include "cambrian/engine/layers/support/layer.hpp"
 
 namespace cambrian {
+
+class PackedWeights;
 
 /// What a network reads at run time; each may be per individual.
 struct NetworkOperands {
@@ -18,6 +21,9 @@ struct NetworkOperands {
     /// (LayerFormats) and which learn as if it did not. Else what makes the operands has rounded
     /// them.
     bool masters = false;
+    /// Where large tensors stay in the codes of their formats, and the places of all: weights are
+    /// its floats, and its words follow the activations. Null: all weights are numbers.
+    std::shared_ptr<const PackedWeights> packed{};
     std::vector<Var>* cache_rows = nullptr;  ///< Of a pass over sequences, see LayerOperands.
 };
 

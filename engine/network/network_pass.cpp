@@ -3,12 +3,15 @@
 
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/graph/builders/arithmetic.hpp"
 #include "cambrian/engine/graph/builders/rounding.hpp"
+#include "cambrian/engine/graph/packed_rows.hpp"
 #include "cambrian/engine/layers/chain.hpp"
 #include "cambrian/engine/layers/support/width.hpp"
 #include "cambrian/engine/network/network.hpp"
 #include "cambrian/engine/network/network_check.hpp"
 #include "cambrian/engine/network/network_tap.hpp"
+#include "cambrian/engine/network/packed_weights.hpp"
 #include "cambrian/engine/network/weight_formats.hpp"
 
 // The network as a graph.
@@ -80,6 +83,14 @@ class Pass {
     /// A weight tensor: a slice of the weight vector, of masters rounded to its format.
     Var parameter(std::size_t range) const {
         const WeightRange& weights = network_.weights()[range];
+        if (operands_.packed != nullptr) {
+            const PackedWeights::Place& place = operands_.packed->places()[range];
+            const Var value = place.packed
+                                  ? unpacked(place)
+                                  : slice(operands_.weights, 0, place.floats, weights.count);
+            const Shape& shape = weights.parameter.shape;
+            return value.shape() == shape ? value : reshape(value, shape);
+        }
         Var part = slice(operands_.weights, 0, weights.offset, weights.count);
         if (operands_.masters)
             if (const auto encoded = encoded_range(blueprint_, weights))
@@ -87,6 +98,22 @@ class Pass {
                     reshape(part, Shape{encoded->extents.rows, encoded->extents.columns}),
                     encoded->dtype);
         return reshape(part, weights.parameter.shape);
+    }
+
+    /// The numbers of a tensor in codes: nothing holds them where a product or a gather reads it.
+    Var unpacked(const PackedWeights::Place& place) const {
+        const std::int64_t rows = place.extents.rows;
+        const auto part = [&](Var vector, std::int64_t first, std::int64_t width) {
+            return reshape(slice(vector, 0, first, rows * width), Shape{rows, width});
+        };
+        const std::int64_t first_word = std::max<std::int64_t>(network_.activation_count(), 1);
+        std::vector<Var> parts{
+            part(operands_.activations, first_word + place.words, packed_words(*place.packed))};
+        const std::int64_t groups = scales_of_row(*place.packed);
+        if (groups > 0) parts.push_back(part(operands_.weights, place.floats, groups));
+        if (row(place.packed->dtype).affine)
+            parts.push_back(part(operands_.weights, place.zero_points, groups));
+        return unpack(parts, *place.packed);
     }
 
     /// The rows that a layer computes with.

@@ -42,6 +42,7 @@ constexpr std::array op_kernels{
     OpKernel{Op::interpret, interpret},
     OpKernel{Op::encode, encode},
     OpKernel{Op::decode, decode},
+    OpKernel{Op::unpack, unpack},
 };
 
 Elements constant_elements(const ConstantAttribute& constant, Precision precision) {

@@ -1,4 +1,5 @@
 #include "cambrian/engine/graph/number_format.hpp"
+#include "cambrian/engine/graph/packed_rows.hpp"
 #include "cambrian/engine/reference/kernels.hpp"
 
 namespace cambrian::reference {
@@ -44,6 +45,31 @@ void decode(const Call& call) {
     for_each_code(call, y.size(), [&](std::size_t i, std::size_t word, std::uint32_t shift) {
         y[i] = static_cast<double>(format.decode(word_of(words[word]) >> shift & mask));
     });
+}
+
+void unpack(const Call& call) {
+    const auto& packed = call.attribute<PackedAttribute>();
+    const DtypeRow& format = row(packed.dtype);
+    const auto length = static_cast<std::size_t>(packed.length);
+    const auto words = static_cast<std::size_t>(packed_words(packed));
+    const auto groups = static_cast<std::size_t>(scales_of_row(packed));
+    const std::uint32_t mask = (1U << format.bits) - 1U;
+    const std::size_t in_word = 32 / format.bits;
+    Elements& y = call.result();
+    for (std::size_t i = 0; i < y.size(); ++i) {
+        const std::size_t row_index = i / length;
+        const std::size_t column = i % length;
+        Scaling scaling;
+        if (groups > 0) {
+            const std::size_t group = row_index * groups + scale_group_of(packed, column);
+            scaling.scale = static_cast<float>(call.operand(1)[group]);
+            if (format.affine)
+                scaling.zero_point = static_cast<std::uint64_t>(call.operand(2)[group]);
+        }
+        const std::uint32_t word = word_of(call.operand()[row_index * words + column / in_word]);
+        const auto shift = static_cast<std::uint32_t>(column % in_word) * format.bits;
+        y[i] = static_cast<double>(decoded(format, scaling, word >> shift & mask));
+    }
 }
 
 }  // namespace cambrian::reference

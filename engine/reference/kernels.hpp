@@ -65,6 +65,7 @@ void scan(const Call& call);
 void interpret(const Call& call);
 void encode(const Call& call);
 void decode(const Call& call);
+void unpack(const Call& call);
 
 /// The kernel of an elementwise arithmetic or logic op, or null.
 [[nodiscard]] Kernel elementwise_kernel(Op op);

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "cambrian/engine/core/error.hpp"
-#include "cambrian/engine/network/weight_formats.hpp"
+#include "cambrian/engine/network/packed_weights.hpp"
 #include "cambrian/evolve/evaluation/evaluator.hpp"
 #include "cambrian/evolve/evaluation/host_population.hpp"
 
@@ -27,13 +27,16 @@ struct Inference {
         return graph.input(name, values.back().type, values.back().shape);
     }
     NetworkOperands add(const Network& network, const Genome& genome) {
-        const std::vector<float> own = evaluated_weights(network, genome.weights);
-        const Var weights = add("weights", Tensor(ValueType::real, Shape{network.weight_count()},
-                                                  std::vector<double>(own.begin(), own.end())));
-        const Var activations =
-            add("activations", integers(ValueType::integer, network.activation_codes()));
+        const EvaluatedOperands own = evaluated_operands(network, genome.weights);
+        const Var weights = add(
+            "weights", Tensor(ValueType::real, Shape{static_cast<std::int64_t>(own.weights.size())},
+                              std::vector<double>(own.weights.begin(), own.weights.end())));
+        const Var activations = add("activations", integers(ValueType::integer, own.activations));
         const Var enabled = add("enabled", integers(ValueType::boolean, network.enabled_flags()));
-        return {.weights = weights, .activations = activations, .enabled = enabled};
+        return {.weights = weights,
+                .activations = activations,
+                .enabled = enabled,
+                .packed = own.packed};
     }
     /// Tensors of a task.
     std::vector<Var> add(const std::string& name, std::vector<Tensor> tensors) {

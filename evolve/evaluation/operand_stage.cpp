@@ -25,6 +25,16 @@ std::vector<float> rounded(const Individual& individual, const WeightFormats& fo
     return weights;
 }
 
+/// What a graph reads of a network: numbers, and words of codes.
+std::int64_t floats_of(const Structure& structure) {
+    const PackedWeights* packed = structure.packed();
+    return packed != nullptr ? packed->floats() : structure.weight_count();
+}
+std::int64_t codes_of(const Structure& structure) {
+    const PackedWeights* packed = structure.packed();
+    return packed != nullptr ? packed->words() : 0;
+}
+
 GenomeStructure structure_of(const BytecodeBatch::Entry& entry) {
     return {
         .hash = entry.hash, .size_class = entry.size_class, .path = entry.path, .cost = entry.cost};
@@ -74,7 +84,7 @@ std::span<const GenomeStructure> OperandStage::read(std::span<const Individual* 
 std::int64_t OperandStage::words(const Individual& individual,
                                  const GenomeStructure& structure) const {
     if (structure.size_class == as_graph)
-        return individual.structure->weight_count() +
+        return floats_of(*individual.structure) + codes_of(*individual.structure) +
                2 * static_cast<std::int64_t>(individual.blueprint().slots.size()) + 8;
     return structure.cost + bytecode_batch_.capacity(structure.size_class).words;
 }
@@ -103,6 +113,7 @@ void OperandStage::upload_graphs(std::span<const Individual* const> individuals,
     for (std::size_t position = bytecodes_; position < order.size(); ++position) {
         const Individual& individual = *individuals[order[position]];
         const std::int64_t place = places_[position].weights;
+        if (individual.structure->packed() != nullptr) continue;
         if (const WeightFormats* formats = individual.structure->formats()) {
             backend_.upload(buffer, place,
                             std::span<const float>(rounded(individual, *formats, backend_)));
@@ -117,6 +128,34 @@ void OperandStage::upload_graphs(std::span<const Individual* const> individuals,
     }
     const WeightDraws none;
     if (!tasks_.empty()) backend_.inherit(std::span(&none, 1), tasks_);
+    upload_packed(individuals, order, buffer);
+}
+
+/// Packed on all threads: their codes among what is uploaded of structures, the rest at once.
+void OperandStage::upload_packed(std::span<const Individual* const> individuals,
+                                 std::span<const std::uint32_t> order, Buffer& buffer) {
+    std::vector<std::size_t> positions;
+    for (std::size_t position = bytecodes_; position < order.size(); ++position)
+        if (individuals[order[position]]->structure->packed() != nullptr)
+            positions.push_back(position);
+    std::vector<std::vector<float>> floats(positions.size());
+    threads_.for_each(static_cast<std::int64_t>(positions.size()), [&](std::int64_t item, int) {
+        const auto i = static_cast<std::size_t>(item);
+        const Individual& individual = *individuals[order[positions[i]]];
+        CAMBRIAN_ASSERT(individual.on_host());
+        const PackedWeights& packed = *individual.structure->packed();
+        const std::size_t genes =
+            std::max<std::size_t>(individual.structure->graph().activations.size(), 1);
+        const auto first = static_cast<std::size_t>(places_[positions[i]].activations -
+                                                    end_of_bytecodes_.activations) +
+                           genes;
+        floats[i].resize(static_cast<std::size_t>(packed.floats()));
+        packed.pack(
+            individual.weights, floats[i],
+            std::span(activations_).subspan(first, static_cast<std::size_t>(packed.words())));
+    });
+    for (std::size_t i = 0; i < positions.size(); ++i)
+        backend_.upload(buffer, places_[positions[i]].weights, std::span<const float>(floats[i]));
 }
 
 /// Gives everyone a place and collects what graphs read of structures.
@@ -143,8 +182,10 @@ void OperandStage::place(std::span<const Individual* const> individuals,
             end_of_bytecodes_.activations + static_cast<std::int64_t>(activations_.size());
         next.enabled = static_cast<std::int64_t>(enabled_.size());
         places_.push_back(next);
-        next.weights += individuals[index]->structure->weight_count();
+        next.weights += floats_of(*individuals[index]->structure);
         place_graph(individuals[index]->structure->graph());
+        activations_.resize(activations_.size() +
+                            static_cast<std::size_t>(codes_of(*individuals[index]->structure)));
     }
     weight_words_ = next.weights;
 }

@@ -72,6 +72,8 @@ class OperandStage {
     void place_graph(const Structure::GraphForm& form);
     void upload_graphs(std::span<const Individual* const> individuals,
                        std::span<const std::uint32_t> order, Buffer& buffer);
+    void upload_packed(std::span<const Individual* const> individuals,
+                       std::span<const std::uint32_t> order, Buffer& buffer);
     void upload_bytecodes(std::span<const Individual* const> individuals,
                           std::span<const std::uint32_t> order, Buffer& weights, Buffer& words);
     void write_bytecode(const Individual& individual, std::span<const std::uint32_t> order,

@@ -7,6 +7,7 @@
 #include "cambrian/engine/graph/passes/passes.hpp"
 #include "cambrian/engine/network/bytecode/bytecode.hpp"
 #include "cambrian/engine/network/network.hpp"
+#include "cambrian/engine/network/packed_weights.hpp"
 #include "cambrian/engine/network/structure_words.hpp"
 
 namespace cambrian::evolve {
@@ -76,11 +77,13 @@ StructureProgram compile_graph(Backend& backend, const Blueprint& blueprint,
         reader.enabled() == network.enabled_flags());
 
     Graph graph;
-    const NetworkOperands operands{
-        .weights = graph.input("weights", ValueType::real, Shape{result.weights}),
-        .activations =
-            graph.input("activations", ValueType::integer, Shape{at_least_one(result.activations)}),
+    auto packed = std::make_shared<const PackedWeights>(network);
+    NetworkOperands operands{
+        .weights = graph.input("weights", ValueType::real, Shape{packed->floats()}),
+        .activations = graph.input("activations", ValueType::integer,
+                                   Shape{at_least_one(result.activations) + packed->words()}),
         .enabled = graph.input("enabled", ValueType::boolean, Shape{at_least_one(result.slots)})};
+    if (packed->any()) operands.packed = std::move(packed);
     for (const Var output : build(graph, network, operands)) graph.output(output);
     finish(backend, graph, 0, 3 + own, result);
     return result;

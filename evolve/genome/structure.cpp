@@ -11,6 +11,14 @@ namespace cambrian::evolve {
 
 namespace {
 
+/// Graphs that read codes are those of their formats, which others are not.
+Hash128 with_packing(const Hash128& hash, const PackedWeights& packed) {
+    std::vector<std::uint64_t> words{hash.low, hash.high};
+    for (const PackedWeights::Place& place : packed.places())
+        words.push_back(place.packed ? 1 + static_cast<std::uint64_t>(place.packed->dtype) : 0);
+    return hash128(std::as_bytes(std::span(words)));
+}
+
 /// Networks with equal paths take the same ways through an interpreter.
 std::uint64_t path_of(std::span<const std::int32_t> words) {
     constexpr std::size_t instructions = 9;
@@ -98,6 +106,7 @@ const Structure::GraphForm& Structure::graph() const {
     std::call_once(graph_once_, [this] {
         StructureWords words(StructureWords::Genes::apart);
         graph_.hash = words.read(blueprint());
+        if (const PackedWeights* own = packed()) graph_.hash = with_packing(graph_.hash, *own);
         graph_.activations = words.activations();
         graph_.enabled = words.enabled();
     });
@@ -121,10 +130,17 @@ const Structure::BytecodeForm* Structure::bytecode() const {
 const WeightFormats* Structure::formats() const {
     std::call_once(formats_once_, [this] {
         if (encodes_weights(blueprint())) {
-            formats_.emplace(Network(blueprint()));
+            const Network network(blueprint());
+            formats_.emplace(network);
+            PackedWeights packed(network);
+            if (packed.any()) packed_ = std::move(packed);
         }
     });
     return formats_ ? &*formats_ : nullptr;
+}
+
+const PackedWeights* Structure::packed() const {
+    return formats() != nullptr && packed_ ? &*packed_ : nullptr;
 }
 
 std::int64_t Structure::stored_bytes() const {

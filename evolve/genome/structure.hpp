@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cambrian/engine/network/bytecode/bytecode.hpp"
+#include "cambrian/engine/network/packed_weights.hpp"
 #include "cambrian/engine/network/weight_formats.hpp"
 #include "cambrian/evolve/genome/genome.hpp"
 #include "cambrian/evolve/genome/genome_layout.hpp"
@@ -74,6 +75,8 @@ class Structure {
     [[nodiscard]] const BytecodeForm* bytecode() const;
     /// Null where all weights are evaluated as they are, in float32.
     [[nodiscard]] const WeightFormats* formats() const;
+    /// Null where a graph reads all weights as numbers.
+    [[nodiscard]] const PackedWeights* packed() const;
     /// Of its weights in their formats.
     [[nodiscard]] std::int64_t stored_bytes() const;
 
@@ -93,6 +96,7 @@ class Structure {
     mutable GraphForm graph_;
     mutable std::optional<BytecodeForm> bytecode_;
     mutable std::optional<WeightFormats> formats_;
+    mutable std::optional<PackedWeights> packed_;
 };
 
 using SharedStructure = std::shared_ptr<const Structure>;

@@ -28,6 +28,9 @@ std::unique_ptr<Kernel> make_im2col(const KernelContext& context);
 
 /// matmul and matmul_epilogue.
 std::unique_ptr<Kernel> make_matmul(const KernelContext& context);
+/// Of matrices in codes.
+std::unique_ptr<Kernel> make_unpack(const KernelContext& context);
+std::unique_ptr<Kernel> make_packed_matmul(const KernelContext& context);
 /// matmul_epilogue of codes; part of make_matmul.
 std::unique_ptr<Kernel> make_cooperative_matmul(const KernelContext& context);
 std::unique_ptr<Kernel> make_attention(const KernelContext& context);

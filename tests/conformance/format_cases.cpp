@@ -1,5 +1,8 @@
+#include <utility>
+
 #include "cambrian/engine/core/random.hpp"
 #include "cambrian/engine/graph/number_format.hpp"
+#include "cambrian/engine/graph/packed_rows.hpp"
 #include "cambrian/tests/conformance/op_cases.hpp"
 
 namespace cambrian::test {
@@ -42,11 +45,59 @@ void add_products(std::vector<OpCase>& cases) {
     }
 }
 
+/// A code of a small number.
+std::uint32_t small_code(const DtypeRow& format, RandomStream& stream) {
+    if (format.dtype <= Dtype::float8_e5m2 || format.dtype == Dtype::float4_e2m1fn)
+        return static_cast<std::uint32_t>(
+            format.encode(format, static_cast<double>(stream.index(16)) / 4.0 - 2.0, 0.0));
+    if (format.bits < 4) return static_cast<std::uint32_t>(stream.index(1U << format.bits));
+    const double whole = static_cast<double>(stream.index(4)) - (format.affine ? 0.0 : 2.0);
+    return static_cast<std::uint32_t>(format.encode(format, whole, 0.0));
+}
+
+/// The parts of a matrix in codes; what fills up words is not zero, since nothing reads it.
+std::vector<OperandCase> packed_matrix(const PackedAttribute& packed, std::int64_t rows) {
+    const DtypeRow& format = row(packed.dtype);
+    const std::int64_t words = packed_words(packed);
+    OperandCase operand{Range::given, {rows, words}, 0, {}};
+    RandomStream stream(random_key(static_cast<std::uint64_t>(packed.length), "packed"), 0);
+    for (std::int64_t word = 0; word < rows * words; ++word) {
+        std::uint32_t bits = 0;
+        for (std::uint32_t i = 0; i < 32 / format.bits; ++i)
+            bits |= small_code(format, stream) << i * format.bits;
+        operand.elements.push_back(static_cast<std::int32_t>(bits));
+    }
+    std::vector<OperandCase> parts{std::move(operand)};
+    while (parts.size() < packed_operands(packed.dtype))
+        parts.push_back({Range::positive, {rows, scales_of_row(packed)}});
+    return parts;
+}
+
+/// Matrices in codes of every format that is packed, and products with them.
+void add_packed(std::vector<OpCase>& cases) {
+    for (std::size_t i = 0; i < dtype_count; ++i) {
+        const auto dtype = static_cast<Dtype>(i);
+        if (!can_pack(dtype)) continue;
+        // Every format in one shape; others where blocks and zero points make a difference.
+        std::vector<std::pair<std::int64_t, std::int64_t>> shapes{{35, 70}};
+        if (dtype == Dtype::uint4) shapes.insert(shapes.end(), {{3, 1}, {2, 33}});
+        for (const auto& [rows, length] : shapes) {
+            const PackedAttribute packed{.dtype = dtype, .length = length};
+            const std::vector<OperandCase> matrix = packed_matrix(packed, rows);
+            cases.push_back({Op::unpack, matrix, packed, {{{rows, length}}}});
+            std::vector<OperandCase> operands{{Range::wide, {2, 5, length}}};
+            operands.insert(operands.end(), matrix.begin(), matrix.end());
+            cases.push_back({Op::packed_matmul, operands, packed, {{{2, 5, rows}}}});
+        }
+    }
+}
+
 }  // namespace
 
 std::vector<OpCase> format_cases() {
     std::vector<OpCase> cases;
     add_products(cases);
+    add_packed(cases);
     for (const NumberFormatRow& format : number_format_rows)
         for (const Shape& shape : {Shape{1}, Shape{3}, Shape{17}, Shape{2, 65}, Shape{257},
                                    Shape{3, 1, 5}, Shape{2, 1, 3, 1, 2, 7}, Shape{3, 0}}) {

@@ -32,6 +32,8 @@ std::unique_ptr<Kernel> make_slice(const KernelContext& context);
 std::unique_ptr<Kernel> make_pad(const KernelContext& context);
 std::unique_ptr<Kernel> make_concat(const KernelContext& context);
 std::unique_ptr<Kernel> make_matmul(const KernelContext& context);
+std::unique_ptr<Kernel> make_unpack(const KernelContext& context);
+std::unique_ptr<Kernel> make_packed_matmul(const KernelContext& context);
 std::unique_ptr<Kernel> make_gather(const KernelContext& context);
 std::unique_ptr<Kernel> make_scatter_add(const KernelContext& context);
 std::unique_ptr<Kernel> make_im2col(const KernelContext& context);

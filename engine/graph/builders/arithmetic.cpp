@@ -155,4 +155,9 @@ Var decode(Var words, NumberFormat format, std::int64_t length, Where where) {
     return words.graph->add(Op::decode, std::span(&words, 1), attribute, where);
 }
 
+Var unpack(std::span<const Var> parts, const PackedAttribute& packed, Where where) {
+    CAMBRIAN_EXPECT(!parts.empty());
+    return parts[0].graph->add(Op::unpack, parts, packed, where);
+}
+
 }  // namespace cambrian

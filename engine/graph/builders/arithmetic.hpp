@@ -78,4 +78,10 @@ Var encode(Var x, NumberFormat format, Where where = Where::current());
 /// The way back: words [.., words] to real [.., length].
 Var decode(Var words, NumberFormat format, std::int64_t length, Where where = Where::current());
 
+/// The numbers [.., length] of rows in codes of weights (graph/packed_rows.hpp).
+/// @param parts words [.., packed_words()], then scales and zero points [.., scales_of_row()] where
+/// the format has them. It has no gradient.
+Var unpack(std::span<const Var> parts, const PackedAttribute& packed,
+           Where where = Where::current());
+
 }  // namespace cambrian

@@ -97,6 +97,9 @@ struct AttributeText {
     std::string operator()(const FormatAttribute& a) const {
         return std::string(name(a.format)) + ", length " + std::to_string(a.length);
     }
+    std::string operator()(const PackedAttribute& a) const {
+        return std::string(name(a.dtype)) + ", length " + std::to_string(a.length);
+    }
     std::string operator()(const AttentionAttribute& a) const {
         return "scale " + number(a.scale) + (a.causal ? ", causal" : "") +
                (a.valid ? ", valid" : "");

@@ -28,7 +28,9 @@ Graph optimize(const Graph& graph, const OptimizeOptions& options) {
     const auto multiplies = [&](NumberFormat format) {
         return options.multiplies_codes && options.multiplies_codes(format);
     };
-    Graph result = simplified(guard_finished(split_formats(graph, multiplies)), options.evaluate);
+    // Packed matrices first: nothing may make their numbers a value of its own.
+    Graph result =
+        simplified(guard_finished(fuse_packed(split_formats(graph, multiplies))), options.evaluate);
     if (needs_lowering(result, options.has_kernel))
         result = simplified(lower(result, options.has_kernel), options.evaluate);
     if (options.fuse_matmul_epilogue) result = fuse_matmul_epilogue(result);

@@ -72,6 +72,11 @@ using EvaluateNode = std::function<bool(const Graph& graph, const Node& node,
 [[nodiscard]] Graph split_formats(const Graph& graph,
                                   const std::function<bool(NumberFormat)>& multiplies);
 
+/// With every product of rows with an unpacked matrix (matmul, its right operand transposed) as one
+/// `packed_matmul`, and rows gathered from an unpacked table gathered as codes: no value holds the
+/// numbers of the matrix. Also in scan bodies.
+[[nodiscard]] Graph fuse_packed(const Graph& graph);
+
 struct FusionRules {
     bool reductions = false;  ///< Also reduce_sum and reduce_max along the last axis.
     std::size_t max_nodes = 64;

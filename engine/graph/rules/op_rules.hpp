@@ -50,6 +50,8 @@ Shape im2col(const OperandInfos&, const Attributes&, std::size_t);
 Shape col2im(const OperandInfos&, const Attributes&, std::size_t);
 Shape encode(const OperandInfos&, const Attributes&, std::size_t);
 Shape decode(const OperandInfos&, const Attributes&, std::size_t);
+Shape unpack(const OperandInfos&, const Attributes&, std::size_t);
+Shape packed_matmul(const OperandInfos&, const Attributes&, std::size_t);
 Shape take_along_axis(const OperandInfos&, const Attributes&, std::size_t);
 Shape scatter_add_along_axis(const OperandInfos&, const Attributes&, std::size_t);
 Shape topk(const OperandInfos&, const Attributes&, std::size_t);
@@ -88,6 +90,8 @@ ValueType interpret(const OperandInfos&, const Attributes&, std::size_t);
 ValueType sort(const OperandInfos&, const Attributes&, std::size_t);
 ValueType encode(const OperandInfos&, const Attributes&, std::size_t);
 ValueType decode(const OperandInfos&, const Attributes&, std::size_t);
+ValueType unpack(const OperandInfos&, const Attributes&, std::size_t);
+ValueType packed_matmul(const OperandInfos&, const Attributes&, std::size_t);
 ValueType take_along_axis(const OperandInfos&, const Attributes&, std::size_t);
 ValueType scatter_add_along_axis(const OperandInfos&, const Attributes&, std::size_t);
 ValueType topk(const OperandInfos&, const Attributes&, std::size_t);
@@ -115,6 +119,9 @@ std::vector<Var> lower_activate_any(Graph& graph, std::span<const Var> operands,
 /// matmul, then the bias added and the activation applied where there are any.
 std::vector<Var> lower_matmul_epilogue(Graph& graph, std::span<const Var> operands,
                                        const Attributes& attributes);
+/// unpack, then matmul.
+std::vector<Var> lower_packed_matmul(Graph& graph, std::span<const Var> operands,
+                                     const Attributes& attributes);
 /// The nodes of the body.
 std::vector<Var> lower_fused(Graph& graph, std::span<const Var> operands,
                              const Attributes& attributes);

@@ -4,6 +4,7 @@
 
 #include "cambrian/gpu/execution/walk.hpp"
 #include "cambrian/gpu/kernels/kernel_table.hpp"
+#include "cambrian/gpu/kernels/matmul/few_rows.hpp"
 #include "cambrian/gpu/kernels/matmul/operands.hpp"
 #include "cambrian/gpu/kernels/matmul/tile_choice.hpp"
 
@@ -14,13 +15,24 @@ namespace {
 constexpr std::uint32_t load_along_rows = 1;
 constexpr std::uint32_t load_vectors = 2;
 
+// From here on FewRows is faster.
+constexpr std::int64_t least_depth = 256;
+constexpr std::int64_t least_columns = 256;
+constexpr std::int64_t most_products = 64;
+
 class MatmulKernel : public Kernel {
   public:
     explicit MatmulKernel(const KernelContext& context)
-        : resources_(context.owner.resources()), operands_(context) {}
+        : resources_(context.owner.resources()),
+          operands_(context),
+          few_rows_(context, plain_numbers) {}
 
     void record(vulkan::Recorder& recorder, const Frame& frame) const override {
         const MatmulOperands::Size size = operands_.size(frame);
+        if (waits_for_memory(size)) {
+            few_rows_.record(recorder, frame, operands_, size);
+            return;
+        }
         const MatmulTile& tile = tile_for(size, resources_.device.limits());
         vulkan::Push push = operands_.push(frame, size);
         const std::uint64_t groups = tile.direct()
@@ -45,6 +57,16 @@ class MatmulKernel : public Kernel {
     }
 
   private:
+    /// Whether one product of few rows has a matrix that is read as fast as memory gives it: too
+    /// few tiles to fill a device wait for every load.
+    [[nodiscard]] bool waits_for_memory(const MatmulOperands::Size& size) const {
+        const auto& [transpose_left, transpose_right] = operands_.epilogue().product;
+        return few_rows_.fits() && size.m <= FewRows::most_rows && transpose_right &&
+               !transpose_left && operands_.matrices() == 1 && operands_.k() >= least_depth &&
+               operands_.n() >= least_columns && size.individuals <= most_products &&
+               !resources_.device.limits().software && resources_.matmul_tile.empty();
+    }
+
     /// Where a device cannot loop over all of k in one dispatch, the kernel that can be cut.
     [[nodiscard]] const MatmulTile& tile_for(const MatmulOperands::Size& size,
                                              const vulkan::DeviceLimits& limits) const {
@@ -89,6 +111,7 @@ class MatmulKernel : public Kernel {
 
     Resources& resources_;
     MatmulOperands operands_;
+    FewRows few_rows_;
 };
 
 }  // namespace

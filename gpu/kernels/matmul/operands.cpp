@@ -19,6 +19,8 @@ constexpr std::uint32_t flag_activation = 8;
 constexpr std::uint32_t flag_aligned_result = 16;
 
 MatmulEpilogueAttribute attribute_of(const KernelContext& context) {
+    if (context.node.op == Op::packed_matmul)
+        return {.product = {.transpose_left = false, .transpose_right = true}};
     return context.node.op == Op::matmul_epilogue
                ? context.attribute<MatmulEpilogueAttribute>()
                : MatmulEpilogueAttribute{context.attribute<MatmulAttribute>(), false, false};
@@ -83,6 +85,14 @@ MatmulOperands::MatmulOperands(const KernelContext& context)
       k_(epilogue_.product.transpose_left ? context.operand(0).shape[-2]
                                           : left_length(context, epilogue_)) {
     std::size_t next = 2;
+    const auto part = [&](std::size_t operand) {
+        const Shape& shape = context.operand(operand).shape;
+        return Matrices{context.operands[operand], shape.elements(), shape[-1]};
+    };
+    if (context.node.op == Op::packed_matmul) {
+        if (context.operands.size() > 2) bias_ = part(2);
+        if (context.operands.size() > 3) code_ = part(3);
+    }
     if (epilogue_.bias) bias_ = {context.operands[next++], n_, n_};
     if (epilogue_.activation) code_ = {context.operands[next], 1, 1};
     // One right matrix for all left ones: their rows are the rows of one matrix.
@@ -128,8 +138,8 @@ vulkan::Push MatmulOperands::push(const Frame& frame, const Size& size) const {
     vulkan::Push push;
     push.address = {frame.address(left_.buffer), frame.address(right_.buffer),
                     frame.address(result_.buffer)};
-    if (epilogue_.bias) push.address[3] = frame.address(bias_.buffer);
-    if (epilogue_.activation) push.address[4] = frame.address(code_.buffer);
+    if (bias_.words > 0) push.address[3] = frame.address(bias_.buffer);
+    if (code_.words > 0) push.address[4] = frame.address(code_.buffer);
     if (batch_axes_ > 0) push.address[5] = frame.address(batch_);
     push.word = {word(size.m), word(n_), word(k_), 0, 0, word(matrices_)};
     const std::array operands{&left_, &right_, &result_, &bias_, &code_};
@@ -153,8 +163,8 @@ std::uint64_t MatmulOperands::tiles(const Size& size, std::uint32_t rows, std::u
 
 std::vector<vulkan::Range> MatmulOperands::reads(const Frame& frame) const {
     std::vector<vulkan::Range> reads{left_.range(frame), right_.range(frame)};
-    if (epilogue_.bias) reads.push_back(bias_.range(frame));
-    if (epilogue_.activation) reads.push_back(code_.range(frame));
+    if (bias_.words > 0) reads.push_back(bias_.range(frame));
+    if (code_.words > 0) reads.push_back(code_.range(frame));
     return reads;
 }
 

@@ -9,8 +9,8 @@
 
 namespace cambrian::gpu {
 
-/// What the kernels of matmul and matmul_epilogue read and write, and the push block that says so
-/// to them (shaders/matmul/matmul.glsl).
+/// What the kernels of matmul, matmul_epilogue and packed_matmul read and write, and the push block
+/// that says so to them (shaders/matmul/matmul.glsl).
 class MatmulOperands {
   public:
     explicit MatmulOperands(const KernelContext& context);
@@ -59,6 +59,7 @@ class MatmulOperands {
     [[nodiscard]] bool rows_continue() const;
 
     MatmulEpilogueAttribute epilogue_;
+    /// Of a packed product scales stand in the place of the bias, zero points in that of the code.
     Matrices left_, right_, result_, bias_, code_;
     bool per_individual_;
     std::int64_t m_, n_, k_;

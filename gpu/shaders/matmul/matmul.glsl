@@ -25,7 +25,8 @@ struct Product {
     uint64_t left;
     uint64_t right;
     uint64_t result;
-    uint64_t bias;
+    uint64_t bias;         // Of a packed product the scales.
+    uint64_t zero_points;  // Of a packed product.
     int code;
 };
 
@@ -45,6 +46,7 @@ Product locate(uint individual, uint matrix) {
         product.right += uint64_t(index) * uint64_t(axes.at[at + 2U]) * 4UL;
     }
     product.bias = push.address[3] + individual_bytes(individual, push.word[9]);
+    product.zero_points = push.address[4] + individual_bytes(individual, push.word[10]);
     product.code = 0;
     if (flagged(flag_activation)) {
         product.code =

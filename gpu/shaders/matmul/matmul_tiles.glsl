@@ -1,4 +1,4 @@
-// The tiles of matmul.comp: how they are cut, and their way from memory through registers to shared
+// The tiles of matmul_product.glsl: how they are cut, and their way from memory through registers to shared
 // memory.
 
 layout(constant_id = 1) const uint tile_rows = 32;
@@ -30,7 +30,12 @@ shared vec4 left_tile[2U * left_quads];
 shared vec4 right_tile[2U * right_quads];
 
 vec4 left_next[left_loads];
-vec4 right_next[right_loads];
+#ifdef MATMUL_PACKED
+#define RightAhead PackedQuad
+#else
+#define RightAhead vec4
+#endif
+RightAhead right_next[right_loads];
 
 // An operand as rows (those of left, the columns of right) by k.
 struct Operand {
@@ -49,11 +54,14 @@ Operand left_operand(uint64_t address, uint first_row) {
                    first_row, push.word[0], uintBitsToFloat(0x80000000U));
 }
 
-Operand right_operand(uint64_t address, uint first_column) {
+#ifndef MATMUL_PACKED
+#define RightOperand Operand
+Operand right_operand(Product product, uint first_column) {
     bool transposed = flagged(flag_transpose_right);
-    return Operand(address, transposed ? push.word[2] : 1U, transposed ? 1U : push.word[1],
+    return Operand(product.right, transposed ? push.word[2] : 1U, transposed ? 1U : push.word[1],
                    first_column, push.word[1], 0.0F);
 }
+#endif
 
 // Row and k of a quad within a tile of `width` quads of rows.
 uvec2 quad_position(uint quad, uint load, uint width) {
@@ -90,6 +98,32 @@ vec4 load_quad(Operand operand, uint load, uvec2 position, uint first_depth) {
     return quad;
 }
 
+#ifdef MATMUL_PACKED
+// The columns of right are rows of codes.
+struct RightOperand {
+    PackedRows rows;
+    uint first_row;
+};
+RightOperand right_operand(Product product, uint first_column) {
+    return RightOperand(packed_rows(product), first_column);
+}
+RightAhead load_right(RightOperand operand, uvec2 position, uint first_depth) {
+    uint row = min(operand.first_row + position.x, push.word[1] - 1U);
+    return load_packed_quad(operand.rows, row, first_depth + position.y);
+}
+// After the load has come: to decode at once would wait for it.
+vec4 right_numbers(RightAhead ahead) {
+    return packed_numbers(ahead);
+}
+#else
+vec4 right_numbers(RightAhead ahead) {
+    return ahead;
+}
+vec4 load_right(RightOperand operand, uvec2 position, uint first_depth) {
+    return load_quad(operand, right_load, position, first_depth);
+}
+#endif
+
 // Where a quad of rows of one k lies. Threads that store four k of neighbouring rows would meet in
 // the same banks, so quads of different k are turned against each other.
 uint tile_slot(uint stage, uint depth, uint row_quad, uint width) {
@@ -97,7 +131,7 @@ uint tile_slot(uint stage, uint depth, uint row_quad, uint width) {
     return (stage * tile_depth + depth) * width + (row_quad ^ turn);
 }
 
-void load_tiles(Operand left, Operand right, uint first_depth) {
+void load_tiles(Operand left, RightOperand right, uint first_depth) {
     uint thread = gl_LocalInvocationIndex;
     [[unroll]] for (uint i = 0U; i < left_loads; ++i) {
         uint quad = thread + i * threads;
@@ -109,8 +143,8 @@ void load_tiles(Operand left, Operand right, uint first_depth) {
     [[unroll]] for (uint i = 0U; i < right_loads; ++i) {
         uint quad = thread + i * threads;
         if (right_quads % threads == 0U || quad < right_quads) {
-            right_next[i] = load_quad(right, right_load,
-                                      quad_position(quad, right_load, right_width), first_depth);
+            right_next[i] =
+                load_right(right, quad_position(quad, right_load, right_width), first_depth);
         }
     }
 }
@@ -150,7 +184,7 @@ void store_tiles(uint stage) {
     [[unroll]] for (uint i = 0U; i < right_loads; ++i) {
         uint quad = thread + i * threads;
         if (right_quads % threads == 0U || quad < right_quads) {
-            store_right(stage, quad, right_next[i]);
+            store_right(stage, quad, right_numbers(right_next[i]));
         }
     }
 }

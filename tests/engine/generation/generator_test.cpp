@@ -6,13 +6,16 @@
 #include <algorithm>
 #include <array>
 #include <memory>
+#include <optional>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "cambrian/engine/backend/backend.hpp"
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/cpu/cpu_backend.hpp"
 #include "cambrian/engine/generation/generation_graphs.hpp"
+#include "cambrian/engine/network/packed_weights.hpp"
 #include "cambrian/engine/reference/reference.hpp"
 #include "cambrian/tests/support/language_models.hpp"
 
@@ -240,6 +243,37 @@ TEST_F(GeneratorTest, RefusesWhatItCannotContinue) {
         blueprint_from_json(nlohmann::json::parse(R"({"layers": [{"type": "dense"}]})"), 3, 2));
     EXPECT_THAT([&] { Generator(*backend_, numbers, language_weights(numbers, 1)); },
                 testing::ThrowsMessage<InputError>(HasSubstr("does not read tokens")));
+}
+
+/// A network whose weights are stored in a format, and the same of the numbers that these stand
+/// for.
+std::pair<Network, Network> stored_and_plain(Blueprint blueprint, Dtype dtype) {
+    const Network plain(blueprint);
+    for (std::optional<Slot>& slot : blueprint.slots)
+        if (slot) slot->formats.weights = dtype;
+    blueprint.head_formats.weights = dtype;
+    return {Network(blueprint), plain};
+}
+
+TEST_F(GeneratorTest, AnswersWithTheNumbersThatCodesStandFor) {
+    // The last one is large enough for codes that stay codes.
+    const Network large(blueprint_from_json(
+        nlohmann::json::parse(R"({"layers": [{"type": "embedding", "vocabulary": 4096,
+            "features": 16}, {"type": "multi_head_attention", "heads": 2}, {"type": "dense"}]})"),
+        1, 4096));
+    EXPECT_TRUE(PackedWeights(stored_and_plain(large.blueprint(), Dtype::int2).first).any());
+    for (const Network& network : {language_network(model("llama")), large}) {
+        const auto [stored, plain] = stored_and_plain(network.blueprint(), Dtype::int2);
+        const std::vector<std::vector<float>> masters = language_weights(stored, 2);
+        std::vector<std::vector<float>> numbers;
+        for (const std::vector<float>& own : masters)
+            numbers.push_back(evaluated_weights(stored, own));
+        const auto texts = [&](const Network& of, const std::vector<std::vector<float>>& weights) {
+            return tokens_of(Generator(*backend_, of, weights).run(prompts(), {.max_tokens = 12}));
+        };
+        EXPECT_EQ(texts(stored, masters), texts(plain, numbers));
+        EXPECT_NE(texts(stored, masters), texts(plain, masters));
+    }
 }
 
 TEST_F(GeneratorTest, RefusesACacheThatHasNoRoom) {

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "cambrian/engine/graph/op.hpp"
+
+// Rows of numbers in the codes of a format of weights: codes from the low bits of a word on, rows
+// padded to whole words with zeros, scales and zero points as floats beside them, one for a row or
+// for each of its blocks of 32, as the format has them (engine/weights/dtype.hpp).
+namespace cambrian {
+
+/// Whether codes of a format take less memory than float32: those of at most 16 bits. Only these
+/// can be packed.
+[[nodiscard]] inline bool can_pack(Dtype dtype) {
+    return row(dtype).bits <= 16;
+}
+
+/// Words of a row.
+[[nodiscard]] inline std::int64_t packed_words(const PackedAttribute& packed) {
+    const std::int64_t in_word = 32 / row(packed.dtype).bits;
+    return packed.length / in_word + (packed.length % in_word != 0 ? 1 : 0);
+}
+
+/// Scales of a row: none, one, or one for each block.
+[[nodiscard]] inline std::int64_t scales_of_row(const PackedAttribute& packed) {
+    const ScaleGroup group = row(packed.dtype).group;
+    if (group == ScaleGroup::none) return 0;
+    if (group == ScaleGroup::row) return 1;
+    return packed.length / scale_block + (packed.length % scale_block != 0 ? 1 : 0);
+}
+
+/// Which of them a column has.
+[[nodiscard]] inline std::size_t scale_group_of(const PackedAttribute& packed, std::size_t column) {
+    return row(packed.dtype).group == ScaleGroup::block
+               ? column / static_cast<std::size_t>(scale_block)
+               : 0;
+}
+
+/// Operands of a packed matrix: words, and scales and zero points where the format has them.
+[[nodiscard]] inline std::size_t packed_operands(Dtype dtype) {
+    const DtypeRow& format = row(dtype);
+    return 1 + (format.group == ScaleGroup::none ? 0U : 1U) + (format.affine ? 1U : 0U);
+}
+
+}  // namespace cambrian

@@ -1,0 +1,106 @@
+#include "cambrian/engine/network/packed_weights.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+
+#include "cambrian/engine/core/contract.hpp"
+
+namespace cambrian {
+
+namespace {
+
+std::size_t as_size(std::int64_t count) {
+    return static_cast<std::size_t>(count);
+}
+
+/// Rows of bytes as rows of words.
+void copy_codes(const QuantisedMatrix& matrix, std::int64_t row_words,
+                std::span<std::int32_t> words) {
+    const std::int64_t row_bytes = matrix.row_bytes();
+    for (std::int64_t r = 0; r < matrix.extents.rows; ++r)
+        for (std::int64_t w = 0; w < row_words; ++w) {
+            std::uint32_t word = 0;
+            for (std::int64_t i = 0; i < 4 && 4 * w + i < row_bytes; ++i)
+                word |= std::uint32_t{matrix.codes[as_size(r * row_bytes + 4 * w + i)]} << (8 * i);
+            words[as_size(r * row_words + w)] = static_cast<std::int32_t>(word);
+        }
+}
+
+}  // namespace
+
+PackedWeights::PackedWeights(const Network& network, std::int64_t min_numbers)
+    : ranges_(network.weights().begin(), network.weights().end()) {
+    for (const WeightRange& range : ranges_) {
+        encoded_.push_back(encoded_range(network.blueprint(), range));
+        add(range, encoded_.back(), min_numbers);
+    }
+    // What a program binds is never empty.
+    if (any()) floats_ = std::max<std::int64_t>(floats_, 1);
+}
+
+void PackedWeights::add(const WeightRange& range, const std::optional<EncodedRange>& encoded,
+                        std::int64_t min_numbers) {
+    Place place{.floats = floats_};
+    if (encoded && can_pack(encoded->dtype) && range.count >= min_numbers) {
+        place.packed = PackedAttribute{.dtype = encoded->dtype, .length = encoded->extents.columns};
+        place.extents = encoded->extents;
+        place.words = words_;
+        words_ += encoded->extents.rows * packed_words(*place.packed);
+        const std::int64_t groups = encoded->extents.rows * scales_of_row(*place.packed);
+        place.zero_points = floats_ + groups;
+        floats_ += row(encoded->dtype).affine ? 2 * groups : groups;
+    } else {
+        floats_ += range.count;
+    }
+    places_.push_back(place);
+}
+
+void PackedWeights::pack(std::span<const float> masters, std::span<float> floats,
+                         std::span<std::int32_t> words) const {
+    CAMBRIAN_EXPECT(static_cast<std::int64_t>(floats.size()) == floats_ &&
+                    static_cast<std::int64_t>(words.size()) == words_);
+    for (std::size_t i = 0; i < places_.size(); ++i) {
+        const Place& place = places_[i];
+        const auto own = masters.subspan(as_size(ranges_[i].offset), as_size(ranges_[i].count));
+        if (!place.packed) {
+            const auto to = floats.subspan(as_size(place.floats), own.size());
+            std::ranges::copy(own, to.begin());
+            if (encoded_[i])
+                round_to_codes(QuantisationScheme(encoded_[i]->dtype), encoded_[i]->extents, to);
+            continue;
+        }
+        const QuantisedMatrix matrix =
+            quantise(QuantisationScheme(place.packed->dtype), place.extents, own);
+        const std::int64_t row_words = packed_words(*place.packed);
+        copy_codes(matrix, row_words,
+                   words.subspan(as_size(place.words), as_size(place.extents.rows * row_words)));
+        const bool affine = row(place.packed->dtype).affine;
+        for (std::size_t group = 0; group < matrix.scales.size(); ++group) {
+            const Scaling scaling = matrix.scaling(static_cast<std::int64_t>(group));
+            floats[as_size(place.floats) + group] = scaling.scale;
+            if (affine)
+                floats[as_size(place.zero_points) + group] = static_cast<float>(scaling.zero_point);
+        }
+    }
+}
+
+EvaluatedOperands evaluated_operands(const Network& network, std::span<const float> masters,
+                                     std::int64_t min_numbers) {
+    EvaluatedOperands result{
+        .weights = {}, .activations = network.activation_codes(), .packed = {}};
+    if (result.activations.empty()) result.activations.push_back(0);
+    const PackedWeights packed(network, min_numbers);
+    if (!packed.any()) {
+        result.weights = evaluated_weights(network, masters);
+        return result;
+    }
+    const std::size_t codes = result.activations.size();
+    result.weights.resize(as_size(packed.floats()));
+    result.activations.resize(codes + as_size(packed.words()));
+    packed.pack(masters, result.weights, std::span(result.activations).subspan(codes));
+    result.packed = std::make_shared<const PackedWeights>(packed);
+    return result;
+}
+
+}  // namespace cambrian

@@ -1,0 +1,108 @@
+// Rows of numbers in the codes of a format of weights (engine/graph/packed_rows.hpp). The includer has the constants
+//   packed_kind   what a code stands for, below
+//   packed_bits   of a code
+//   packed_group  numbers of a row that share a scale: packed_unscaled, packed_row or packed_block
+// Needs prelude.glsl, elementary.glsl, ops.glsl and number_formats.glsl. As in gpu/kernels/matmul/packed_format.hpp.
+
+const uint packed_f16 = 0U;
+const uint packed_bf16 = 1U;
+const uint packed_f8_e4m3 = 2U;
+const uint packed_f8_e5m2 = 3U;
+const uint packed_f4_e2m1 = 4U;
+const uint packed_two_complement = 5U;
+const uint packed_natural = 6U;  // Above a zero point.
+const uint packed_sign = 7U;
+const uint packed_offset = 8U;   // Above -8.
+const uint packed_f32 = 9U;      // Numbers as they are.
+
+const uint packed_unscaled = 0U;
+const uint packed_row = 1U;
+const uint packed_block = 2U;
+
+const uint packed_in_word = 32U / packed_bits;
+
+float packed_number(uint code, int zero_point) {
+    if (packed_kind == packed_f16) return decode_f16(code);
+    if (packed_kind == packed_bf16) return decode_bf16(code);
+    if (packed_kind == packed_f8_e4m3) return decode_f8_e4m3(code);
+    if (packed_kind == packed_f8_e5m2) return decode_f8_e5m2(code);
+    if (packed_kind == packed_f4_e2m1) return decode_f4_e2m1(code);
+    if (packed_kind == packed_two_complement) {
+        uint unused = 32U - packed_bits;
+        return float(int(code << unused) >> unused);
+    }
+    if (packed_kind == packed_natural) return float(int(code) - zero_point);
+    if (packed_kind == packed_sign) return float(1 - 2 * int(code));
+    return float(int(code) - 8);
+}
+
+// What the codes of a group mean.
+struct PackedScaling {
+    float scale;
+    int zero_point;
+};
+
+// Rows of so many numbers, and where their parts lie.
+struct PackedRows {
+    uint64_t words;
+    uint64_t scales;
+    uint64_t zero_points;
+    uint columns;
+};
+
+uint packed_row_words(PackedRows rows) {
+    return (rows.columns + packed_in_word - 1U) / packed_in_word;
+}
+
+PackedScaling packed_scaling(PackedRows rows, uint row, uint column) {
+    PackedScaling scaling = PackedScaling(1.0F, 0);
+    if (packed_group == packed_unscaled) return scaling;
+    uint group = row;
+    if (packed_group == packed_block) group = row * ((rows.columns + 31U) / 32U) + column / 32U;
+    scaling.scale = Reals(rows.scales).at[group];
+    if (packed_kind == packed_natural)
+        scaling.zero_point = int(Reals(rows.zero_points).at[group]);
+    return scaling;
+}
+
+// Code `i` of a word as a number.
+float packed_value(uint word, uint i, PackedScaling scaling) {
+    if (packed_kind == packed_f32) return uintBitsToFloat(word);
+    uint code = (word >> (i * packed_bits)) & ((1U << packed_bits) - 1U);
+    float number = packed_number(code, scaling.zero_point);
+    return packed_group == packed_unscaled ? number : op_mul(number, scaling.scale);
+}
+
+// Four neighbours of a row as they lie in memory: in one word, or in two of 16-bit codes.
+struct PackedQuad {
+    uvec2 words;
+    uint first;  // Code of the first word.
+    uint count;  // Of numbers: zeros follow.
+    PackedScaling scaling;
+};
+
+// From a column on that is a multiple of four.
+PackedQuad load_packed_quad(PackedRows rows, uint row, uint column) {
+    PackedQuad quad = PackedQuad(uvec2(0U), 0U, 0U, PackedScaling(1.0F, 0));
+    if (column >= rows.columns) return quad;
+    Words words = Words(rows.words);
+    uint row_words = packed_row_words(rows);
+    uint at = column / packed_in_word;
+    quad.words.x = words.at[row * row_words + at];
+    if (packed_bits == 16U && at + 1U < row_words) quad.words.y = words.at[row * row_words + at + 1U];
+    quad.first = column % packed_in_word;
+    quad.count = min(rows.columns - column, 4U);
+    quad.scaling = packed_scaling(rows, row, column);
+    return quad;
+}
+
+vec4 packed_numbers(PackedQuad quad) {
+    vec4 numbers;
+    [[unroll]] for (uint i = 0U; i < 4U; ++i) {
+        bool is_second = packed_bits == 16U && i >= 2U;
+        float number = packed_value(is_second ? quad.words.y : quad.words.x,
+                                    packed_bits == 16U ? i % 2U : quad.first + i, quad.scaling);
+        numbers[i] = i < quad.count ? number : 0.0F;
+    }
+    return numbers;
+}
