@@ -1,7 +1,9 @@
 #pragma once
 
+#include <array>
 #include <exception>
 #include <string>
+#include <string_view>
 
 namespace cambrian {
 
@@ -15,6 +17,21 @@ enum ExitCode : int {
     exit_interrupted = 5,  ///< Ended by a signal, with a checkpoint.
     exit_unsolved = 6,     ///< Ended unsolved, where --require-solved was given.
 };
+
+struct ExitCodeRow {
+    ExitCode code{};
+    std::string_view meaning;
+};
+/// As documentation tells them.
+inline constexpr std::array exit_codes{
+    ExitCodeRow{exit_done, "Done."},
+    ExitCodeRow{exit_failed,
+                "Failed in a way that no other code says; also a bound of check that is passed."},
+    ExitCodeRow{exit_config, "Wrong usage, or a wrong config."},
+    ExitCodeRow{exit_input, "A wrong input file, or one that cannot be read or written."},
+    ExitCodeRow{exit_device, "A device is missing, fails or has too little memory."},
+    ExitCodeRow{exit_interrupted, "Ended by a signal, with a checkpoint: resume goes on."},
+    ExitCodeRow{exit_unsolved, "Ended below its goal, where --require-solved was given."}};
 
 /// An error as the program reports it.
 struct Failure {

@@ -1,7 +1,9 @@
 #include <nlohmann/json.hpp>
 
+#include "cambrian/evolve/runs/exit_code.hpp"
 #include "cambrian/launch/commands/registry.hpp"
 #include "cambrian/launch/program/command_line.hpp"
+#include "cambrian/launch/program/shell_texts.hpp"
 
 // Options of the commands of the room launch/commands/catalogue.
 namespace cambrian::launch {
@@ -53,6 +55,29 @@ void CommandLine::add_layers() {
     sub.add_flag("--activations", layers_.activations, "List the activations that layers take")
         ->excludes(type);
     sub.add_flag("--json", layers_.json, "Print JSON");
+}
+
+void CommandLine::add_completion() {
+    CLI::App& sub =
+        add("completion", "Print a script that completes commands and options in a shell",
+            "  source <(cambrian completion bash)\n"
+            "  cambrian completion zsh > ~/.zsh/completions/_cambrian\n"
+            "  cambrian completion fish > ~/.config/fish/completions/cambrian.fish",
+            [this] {
+                context_.out << completion_script(app_, shell_);
+                return exit_done;
+            });
+    sub.add_option("SHELL", shell_, "bash, zsh or fish")->required();
+}
+
+void CommandLine::add_manual() {
+    add("manual", "Print the manual page, for man",
+        "  cambrian manual > cambrian.1\n"
+        "  cambrian manual | man -l -",
+        [this] {
+            context_.out << manual_page(app_);
+            return exit_done;
+        });
 }
 
 void CommandLine::add_registry() {

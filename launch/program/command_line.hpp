@@ -61,6 +61,8 @@ class CommandLine {
     void add_layers();
     void add_check();
     void add_registry();
+    void add_completion();
+    void add_manual();
 
     /// The sub-commands with their options.
     [[nodiscard]] Json commands() const;
@@ -97,6 +99,7 @@ class CommandLine {
     LayersOptions layers_;
     CheckOptions check_;
     bool registry_json_ = false;
+    std::string shell_;
 };
 
 }  // namespace cambrian::launch

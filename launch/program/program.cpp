@@ -54,6 +54,8 @@ CommandLine::CommandLine(const CommandContext& context) : context_(context) {
     add_layers();
     add_check();
     add_registry();
+    add_completion();
+    add_manual();
 }
 
 int CommandLine::run(std::vector<std::string> arguments) {
