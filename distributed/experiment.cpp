@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <span>
 #include <utility>
@@ -44,20 +45,46 @@ bool Experiment::reevaluates() const {
         case Reevaluate::automatic:
             break;
     }
-    return task->signature().stochastic;
+    return task->signature().stochastic ||
+           std::ranges::any_of(changes, [](const evolve::TaskChange& change) {
+               return change.task->signature().stochastic;
+           });
+}
+
+std::vector<std::uint64_t> first_generations(std::span<const evolve::TaskChange> changes) {
+    std::vector<std::uint64_t> generations;
+    for (const evolve::TaskChange& change : changes) {
+        generations.push_back(change.at);
+    }
+    return generations;
+}
+
+void check_changes(const Experiment& experiment) {
+    evolve::check_changes(*experiment.task, experiment.changes);
+    if (!experiment.changes.empty() && experiment.steady_state.on()) {
+        throw ConfigError(
+            "task.changes is set and steady_state.window (a member is never evaluated again in the "
+            "steady state, and would keep its fitness in a task that has passed) leave one of them "
+            "out");
+    }
 }
 
 void check_stop(const Experiment& experiment) {
-    if (experiment.stop.solved && !experiment.task->solved()) {
+    const evolve::Task& last =
+        experiment.changes.empty() ? *experiment.task : *experiment.changes.back().task;
+    if (experiment.stop.solved && !last.solved()) {
         throw ConfigError(
             fmt::format("run.stop.solved is true (task {} does not say what solves it) leave it "
                         "out, and give run.stop.fitness instead",
-                        experiment.task->type()));
+                        last.type()));
     }
 }
 
 void check_learning(const Experiment& experiment) {
     evolve::check_learning(experiment.learning, *experiment.task);
+    for (const evolve::TaskChange& change : experiment.changes) {
+        evolve::check_learning(experiment.learning, *change.task);
+    }
     if (experiment.learning.on() && develops(experiment.variation)) {
         throw ConfigError(fmt::format(
             "learning.mode is {} and genome.type \"{}\" (gradients change the network that "
@@ -94,7 +121,9 @@ std::unique_ptr<evolve::Strategy> make_strategy(const Experiment& experiment) {
                                     .selection = experiment.selection,
                                     .age_layers = experiment.age_layers,
                                     .species = experiment.species,
-                                    .complexity = experiment.variation.complexity};
+                                    .complexity = experiment.variation.complexity,
+                                    .splice_rates = {},
+                                    .task_changes = first_generations(experiment.changes)};
     if (experiment.steady_state.on() && experiment.reevaluates()) {
         throw ConfigError(
             "steady_state.window is set (a member is never evaluated again in the steady state, "
@@ -116,6 +145,10 @@ std::string run_identity(const Experiment& experiment) {
     const std::string founder = to_json(experiment.variation.founder).dump();
     identity["content"] = {{"data", data_hash(*experiment.task).hex()},
                            {"founder", Hasher().add(founder).hash128().hex()}};
+    for (const evolve::TaskChange& change : experiment.changes) {
+        identity["content"]["changes"].push_back(
+            {{"at", change.at}, {"data", data_hash(*change.task).hex()}});
+    }
     if (const auto& initial = experiment.variation.initial) {
         identity["content"]["initial"] = evolve::content_hash(*initial).hex();
     }

@@ -18,6 +18,7 @@
 #include "cambrian/evolve/evaluation/learner.hpp"
 #include "cambrian/evolve/strategy/strategy.hpp"
 #include "cambrian/evolve/tasks/task.hpp"
+#include "cambrian/evolve/tasks/task_changes.hpp"
 #include "cambrian/evolve/variation/variation.hpp"
 
 namespace cambrian::distributed {
@@ -128,7 +129,8 @@ struct Experiment {
     evolve::AgeLayerSettings age_layers;
     evolve::SpeciesSettings species;
     Reevaluate reevaluate = Reevaluate::automatic;
-    std::shared_ptr<const evolve::Task> task;
+    std::shared_ptr<const evolve::Task> task;   ///< From generation 0 on.
+    std::vector<evolve::TaskChange> changes{};  ///< The tasks after it.
     evolve::VariationSettings variation;
     evolve::LearningSettings learning;
     evolve::FamilyChoice family = evolve::FamilyChoice::automatic;
@@ -140,9 +142,32 @@ struct Experiment {
     std::string identity_json;  ///< The identity keys, compact and sorted: equal text, equal run.
     std::string resolved_json;  ///< The whole resolved config, for config.json.
 
-    /// Whether births that are carried over are evaluated again.
+    /// Whether births that are carried over are evaluated again in every generation: as they are
+    /// in the first of a task whatever is set.
     [[nodiscard]] bool reevaluates() const;
+    /// How many changes of the task a generation comes after.
+    [[nodiscard]] std::size_t task_number(std::uint64_t generation) const {
+        return evolve::changes_until(changes, generation);
+    }
+    /// What judges a generation.
+    [[nodiscard]] const std::shared_ptr<const evolve::Task>& task_at(
+        std::uint64_t generation) const {
+        const std::size_t number = task_number(generation);
+        return number == 0 ? task : changes[number - 1].task;
+    }
+    /// Whether the task changes no more after a generation: only then do run.stop.fitness and
+    /// run.stop.solved end the run.
+    [[nodiscard]] bool has_last_task(std::uint64_t generation) const {
+        return task_number(generation) == changes.size();
+    }
 };
+
+/// The first generation of each task but the first one.
+[[nodiscard]] std::vector<std::uint64_t> first_generations(
+    std::span<const evolve::TaskChange> changes);
+
+/// Throws ConfigError where the task of a run cannot change as it says.
+void check_changes(const Experiment& experiment);
 
 /// Throws ConfigError where `stop.solved` asks for a test that the task does not have.
 void check_stop(const Experiment& experiment);

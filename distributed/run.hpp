@@ -54,6 +54,9 @@ struct GenerationReport {
     std::optional<ComplexityReport> complexity;  ///< Where it is regulated.
     /// Of the weights of the best as they are stored; where number formats are in use.
     std::optional<std::uint64_t> bytes;
+    /// How many changes of the task came before; where it changes. Follows from the generation, so
+    /// no checkpoint notes it.
+    std::optional<std::uint64_t> task;
     ChampionTests tests;  ///< Not in generations.csv, but in checkpoints. Where nobody asks: none.
     // Not in generations.csv: timings differ from run to run.
     double seconds = 0.0;  ///< Of this generation.

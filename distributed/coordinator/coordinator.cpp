@@ -68,6 +68,7 @@ Coordinator::Coordinator(Communicator& communicator, Backend& backend, const Exp
 
 RunResult Coordinator::run(Start start) {
     check_memory(experiment_, memory_limit_);
+    check_changes(experiment_);
     check_stop(experiment_);
     try {
         open(start);
@@ -216,8 +217,11 @@ void Coordinator::restore(Checkpoint&& checkpoint, std::span<const JournalEntry>
     const std::size_t members = origins.size();
     if (!committed.empty()) {
         const SharedIndividual known = champion ? champion->genome : nullptr;
+        // What the same genome has learned in another generation is something else.
         const bool same = champion && committed.back().champion &&
-                          champion->origin == committed.back().champion->origin;
+                          champion->origin == committed.back().champion->origin &&
+                          (!experiment_.learning.on() ||
+                           champion->generation == committed.back().champion->generation);
         champion = committed.back().champion;
         if (champion && same) {
             champion->genome = known;
@@ -245,6 +249,9 @@ void Coordinator::restore(Checkpoint&& checkpoint, std::span<const JournalEntry>
     champion_ = std::move(champion);
     champion_on_disk_ = false;  // A crash may have come after the checkpoint and before best.cmb.
     last_ = committed.empty() ? checkpoint.last : std::optional(committed.back().report);
+    if (last_ && !experiment_.changes.empty()) {
+        last_->task = experiment_.task_number(last_->generation);
+    }
     elapsed_before_ =
         committed.empty() ? checkpoint.elapsed_seconds : committed.back().elapsed_seconds;
 }
@@ -285,12 +292,14 @@ RunResult Coordinator::result(StopReason reason) {
         result.last = *last_;
     }
     result.last.elapsed_seconds = elapsed();
-    if (champion_) {
-        result.best_fitness = champion_->fitness;
-        result.best_validated = champion_->validated;
+    const Champion* champion = present_champion();
+    if (champion != nullptr) {
+        result.best_fitness = champion->fitness;
+        result.best_validated = champion->validated;
     }
-    if (champion_ && signature_.tests && !interrupted) {
-        const auto tested = scheduler_.evaluate_alone(champion_->genome, {evolve::Phase::test, 0});
+    if (champion != nullptr && signature_.tests && !interrupted) {
+        const auto tested = scheduler_.evaluate_alone(champion->genome, {evolve::Phase::test, 0},
+                                                      last_->generation);
         if (tested && tested->failure) {
             std::rethrow_exception(tested->failure);
         }
@@ -329,7 +338,8 @@ std::optional<StopReason> Coordinator::reached(const GenerationReport& report) c
     if (experiment_.stop.solved && report.tests.passed) {
         return StopReason::solved;
     }
-    if (compared_fitness(report) >= experiment_.stop.fitness) {
+    if (compared_fitness(report) >= experiment_.stop.fitness &&
+        experiment_.has_last_task(report.generation)) {
         return StopReason::fitness;
     }
     if (report.generation + 1 >= experiment_.stop.generations) {
@@ -437,11 +447,12 @@ void Coordinator::drain() {
 
 void Coordinator::write_best(const std::optional<Champion>& champion) const {
     if (champion) {
-        write_networks(directory_->path() / "best.cmb", directory_->path() / "best_genotype.cmb",
-                       {evolve::genome_of(*champion->genome), experiment_.identity_json,
-                        champion->generation, champion->birth, champion->fitness,
-                        champion->validated, experiment_.task->preparation()},
-                       scheduler_.variation());
+        write_networks(
+            directory_->path() / "best.cmb", directory_->path() / "best_genotype.cmb",
+            {evolve::genome_of(*champion->genome), experiment_.identity_json, champion->generation,
+             champion->birth, champion->fitness, champion->validated,
+             experiment_.task_at(champion->generation)->preparation()},
+            scheduler_.variation());
     }
 }
 
@@ -461,9 +472,9 @@ void Coordinator::write_status(const char* state, std::optional<int> exit_code,
     status.state = state;
     status.exit_code = exit_code;
     status.generation = next_generation();
-    if (champion_) {
-        status.best = champion_->fitness;
-        status.validated = champion_->validated;
+    if (const Champion* champion = present_champion()) {
+        status.best = champion->fitness;
+        status.validated = champion->validated;
     }
     status.tested = tested;
     status.solved = solved();

@@ -90,10 +90,10 @@ class Coordinator {
     /// Validates the best of the last generation, where the schedule did not: at the end of a run.
     /// False when interrupted.
     [[nodiscard]] bool judge_last();
-    /// The fitness of one network in a phase, nothing where it is not valid. False when
-    /// interrupted.
+    /// The fitness of one network in a phase of the task of a generation, nothing where it is not
+    /// valid. False when interrupted.
     [[nodiscard]] bool judge(const SharedIndividual& genome, evolve::Phase phase,
-                             std::uint64_t round, std::optional<double>& fitness);
+                             std::uint64_t generation, std::optional<double>& fitness);
     /// Tests the best of a generation where the run is to end when the task is solved. False when
     /// interrupted.
     [[nodiscard]] bool test_leader(const Generation& generation, const Leader& leader,
@@ -102,6 +102,10 @@ class Coordinator {
     /// then. False when interrupted.
     [[nodiscard]] bool challenge(const Generation& generation, const Leader& leader,
                                  const GenerationReport& report);
+    /// Whether a network takes the place of the champion; that of a task that has passed is none.
+    [[nodiscard]] bool outdoes_champion(const Champion& challenger) const;
+    /// The champion, where it is that of the task that judged last.
+    [[nodiscard]] const Champion* present_champion() const;
     /// The fittest of the newest pool.
     [[nodiscard]] std::optional<Champion> fittest_member();
     /// The generation that is told next: so many are committed.

@@ -33,15 +33,12 @@ std::optional<std::uint64_t> fittest(const evolve::Scores& scores) {
 }
 
 /// Whether a validated network beats one that is not, else whether the compared value is higher.
-bool better(const Champion& challenger, const std::optional<Champion>& champion) {
-    if (!champion) {
-        return true;
-    }
-    if (challenger.validated.has_value() != champion->validated.has_value()) {
+bool better(const Champion& challenger, const Champion& champion) {
+    if (challenger.validated.has_value() != champion.validated.has_value()) {
         return challenger.validated.has_value();
     }
-    return challenger.validated ? *challenger.validated > *champion->validated
-                                : challenger.fitness > champion->fitness;
+    return challenger.validated ? *challenger.validated > *champion.validated
+                                : challenger.fitness > champion.fitness;
 }
 
 SpeciesDiversity diversity_of(const Round& round, const evolve::Scores& scores) {
@@ -209,6 +206,9 @@ GenerationReport Coordinator::summarise(const Generation& generation) {
     report.evaluations = (last_ ? last_->evaluations : 0) + generation.round->order.size();
     report.env_steps = (last_ ? last_->env_steps : 0) + results.env_steps;
     report.retries = results.retries;
+    if (!experiment_.changes.empty()) {
+        report.task = experiment_.task_number(report.generation);
+    }
     if (experiment_.stop.solved && last_) {
         report.tests = {last_->tests.count, last_->tests.origin, false};
     }
@@ -291,9 +291,9 @@ bool Coordinator::judge_champion(const Generation& generation, GenerationReport&
     return test_leader(generation, *leader, report) && challenge(generation, *leader, report);
 }
 
-bool Coordinator::judge(const SharedIndividual& genome, evolve::Phase phase, std::uint64_t round,
-                        std::optional<double>& fitness) {
-    const auto judged = scheduler_.evaluate_alone(genome, {phase, round});
+bool Coordinator::judge(const SharedIndividual& genome, evolve::Phase phase,
+                        std::uint64_t generation, std::optional<double>& fitness) {
+    const auto judged = scheduler_.evaluate_alone(genome, {phase, generation}, generation);
     if (!judged) {
         return false;
     }
@@ -308,7 +308,9 @@ bool Coordinator::judge(const SharedIndividual& genome, evolve::Phase phase, std
 
 bool Coordinator::test_leader(const Generation& generation, const Leader& leader,
                               GenerationReport& report) {
-    const auto test = experiment_.stop.solved ? experiment_.task->solved() : std::nullopt;
+    const evolve::Task& task = *experiment_.task_at(report.generation);
+    const bool asked = experiment_.stop.solved && experiment_.has_last_task(report.generation);
+    const auto test = asked ? task.solved() : std::nullopt;
     if (!test || leader.champion.fitness < test->candidate) {
         return true;
     }
@@ -316,7 +318,7 @@ bool Coordinator::test_leader(const Generation& generation, const Leader& leader
     if (test->phase != evolve::Phase::train) {
         const evolve::BirthId origin = leader.champion.origin;
         if (report.tests.count > 0 && report.tests.origin == origin &&
-            repeats(*experiment_.task, test->phase, experiment_.seed)) {
+            repeats(task, test->phase, experiment_.seed)) {
             return true;  // It has failed.
         }
         const auto genome = grown(generation, leader);
@@ -335,7 +337,7 @@ bool Coordinator::challenge(const Generation& generation, const Leader& leader,
                             const GenerationReport& report) {
     Champion challenger = leader.champion;
     challenger.validated = report.validated;
-    if (!report.tests.passed && !better(challenger, champion_)) {
+    if (!report.tests.passed && !outdoes_champion(challenger)) {
         return true;
     }
     const auto genome = grown(generation, leader);
@@ -346,6 +348,20 @@ bool Coordinator::challenge(const Generation& generation, const Leader& leader,
     champion_ = std::move(challenger);
     champion_on_disk_ = false;
     return true;
+}
+
+bool Coordinator::outdoes_champion(const Champion& challenger) const {
+    return !champion_ ||
+           experiment_.task_number(challenger.generation) !=
+               experiment_.task_number(champion_->generation) ||
+           better(challenger, *champion_);
+}
+
+const Champion* Coordinator::present_champion() const {
+    const bool present = champion_ && last_ &&
+                         experiment_.task_number(champion_->generation) ==
+                             experiment_.task_number(last_->generation);
+    return present ? &*champion_ : nullptr;
 }
 
 std::optional<SharedIndividual> Coordinator::grown(const Generation& generation,
@@ -386,7 +402,7 @@ bool Coordinator::judge_last() {
         return false;
     }
     challenger.validated = last_->validated;
-    if (passed || better(challenger, champion_)) {
+    if (passed || outdoes_champion(challenger)) {
         champion_ = std::move(challenger);
         champion_on_disk_ = false;
     }

@@ -30,17 +30,18 @@ constexpr const char* timings_header =
 
 std::string generations_header(const LoggedParts& parts) {
     return fmt::format(
-        "generation,evaluations,best,mean,worst,validated,parameters,{}{}{}env_steps,redrawn,"
+        "generation,evaluations,best,mean,worst,validated,parameters,{}{}{}{}env_steps,redrawn,"
         "invalid\n",
-        parts.species ? "species,diversity," : "",
+        parts.task ? "task," : "", parts.species ? "species,diversity," : "",
         parts.complexity ? "complexity,simplifying," : "", parts.bytes ? "bytes," : "");
 }
 
 void append_generation(std::string& text, const GenerationReport& report) {
     fmt::format_to(
-        std::back_inserter(text), "{},{},{},{},{},{},{},{}{}{}{},{},{}\n", report.generation,
+        std::back_inserter(text), "{},{},{},{},{},{},{},{}{}{}{}{},{},{}\n", report.generation,
         report.evaluations, report.best, report.mean, report.worst,
         report.validated ? fmt::format("{}", *report.validated) : std::string(), report.parameters,
+        report.task ? fmt::format("{},", *report.task) : std::string(),
         report.species ? fmt::format("{},{},", report.species->count, report.species->effective)
                        : std::string(),
         report.complexity
@@ -114,9 +115,12 @@ bool uses_formats(const Experiment& experiment) {
 }
 
 LoggedParts logged_parts(const Experiment& experiment) {
-    return {experiment.log.individuals, experiment.islands.count > 1,
-            !make_strategy(experiment)->kinship().empty(), experiment.variation.complexity.on(),
-            uses_formats(experiment)};
+    return {experiment.log.individuals,
+            experiment.islands.count > 1,
+            !make_strategy(experiment)->kinship().empty(),
+            experiment.variation.complexity.on(),
+            uses_formats(experiment),
+            !experiment.changes.empty()};
 }
 
 GenerationLog::GenerationLog(const std::filesystem::path& directory, const Lengths& lengths,

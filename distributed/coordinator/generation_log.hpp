@@ -38,6 +38,7 @@ struct LoggedParts {
     bool species = false;     ///< Whether the strategy has species.
     bool complexity = false;  ///< Whether it is regulated.
     bool bytes = false;       ///< Whether number formats are in use.
+    bool task = false;        ///< Whether the task changes.
 };
 /// Whether networks of a run may have weights in number formats, or bytes of them count.
 [[nodiscard]] bool uses_formats(const Experiment& experiment);

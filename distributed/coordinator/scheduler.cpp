@@ -65,7 +65,7 @@ Scheduler::Scheduler(Communicator& communicator, Backend& backend, const Experim
       ancestry_(ancestry),
       follower_(make_strategy(experiment),
                 {experiment.reevaluates(), static_cast<std::uint32_t>(communicator.size()),
-                 !inherits_learning(experiment)},
+                 !inherits_learning(experiment), first_generations(experiment.changes)},
                 shard_evaluator_.variation(), shard_evaluator_.genomes(), threads_),
       last_progress_(Clock::now()),
       last_watch_(Clock::now()),
@@ -278,8 +278,10 @@ void Scheduler::follow(Record record) {
 }
 
 std::optional<JobResult> Scheduler::evaluate_alone(SharedIndividual genome,
-                                                   const evolve::EvaluationRound& round) {
+                                                   const evolve::EvaluationRound& round,
+                                                   std::uint64_t generation) {
     Job job{0, round, nullptr, {}, nullptr, {{std::move(genome), 0}}};
+    job.generation = generation;
     if (!compute_) {
         return shard_evaluator_.work(job);
     }

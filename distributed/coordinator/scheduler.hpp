@@ -84,9 +84,10 @@ class Scheduler {
     [[nodiscard]] std::optional<SharedIndividual> member_genome(std::size_t place);
     /// Brings the genomes of all parents of the open rounds here. False when interrupted.
     [[nodiscard]] bool gather_parents();
-    /// Evaluates one genome on this rank; nothing when interrupted.
+    /// Evaluates one genome on this rank, on the task of a generation; nothing when interrupted.
     [[nodiscard]] std::optional<JobResult> evaluate_alone(SharedIndividual genome,
-                                                          const evolve::EvaluationRound& round);
+                                                          const evolve::EvaluationRound& round,
+                                                          std::uint64_t generation);
     /// Answers what workers have said, so that they do not take a wait of this rank for its end.
     void listen() { serve(std::chrono::microseconds{0}); }
     /// Seconds of every rank since the last call.

@@ -9,6 +9,7 @@
 #include "cambrian/distributed/generation/blocks.hpp"
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
+#include "cambrian/evolve/strategy/selection.hpp"
 
 namespace cambrian::distributed {
 
@@ -66,11 +67,16 @@ Follower::Follower(SharedStrategy start, const Settings& settings,
                    const evolve::Variation& variation, GenomePool& memory, ThreadPool& threads)
     : settings_(settings), variation_(variation), memory_(memory), threads_(threads) {
     for (SharedStrategy& state : open_states(std::move(start))) {
-        open_.push_back({make_round(std::move(state), {}, settings.reevaluate, threads),
+        const bool reevaluate = reevaluates(state->generation());
+        open_.push_back({make_round(std::move(state), {}, reevaluate, threads),
                          std::make_shared<PoolGenomes>(),
                          {},
                          {}});
     }
+}
+
+bool Follower::reevaluates(std::uint64_t generation) const {
+    return settings_.reevaluate || evolve::begins_task(settings_.task_changes, generation);
 }
 
 const Follower::Open& Follower::at(std::uint64_t generation) const {
@@ -93,7 +99,8 @@ std::shared_ptr<const void> Follower::apply(const Record& record) {
     for (const HolderRange& range : record.holders) {
         check_ranks(std::span(&range.rank, 1));
     }
-    SharedRound next = next_round(*round(), *newest(), record, settings_.reevaluate, threads_);
+    SharedRound next =
+        next_round(*round(), *newest(), record, reevaluates(newest()->generation() + 1), threads_);
     const std::span<const evolve::Member> members = next->strategy->parent_pool();
     const std::vector<MemberSource> sources = sources_of(members, *round(), *newest());
     const auto pool = std::make_shared<PoolGenomes>(members.size());
@@ -138,8 +145,9 @@ std::shared_ptr<const void> Follower::load(std::span<const std::byte> state,
         for (std::size_t place = 0; place < members.size(); ++place) {
             (*pool)[place] = find(members[place].origin);
         }
+        const bool reevaluate = reevaluates(strategy->generation());
         loaded.push_back({make_round(std::move(strategy), std::vector<std::uint32_t>(begin, end),
-                                     settings_.reevaluate, threads_),
+                                     reevaluate, threads_),
                           pool,
                           {},
                           {}});

@@ -36,6 +36,9 @@ class Follower {
         bool reevaluate = false;
         std::uint32_t ranks = 1;  ///< A record that names others is refused.
         bool remakes = true;  ///< Whether a child is what its birth says: not where it has learned.
+        /// Generations in which whoever is carried over is evaluated, too, whatever `reevaluate`
+        /// says: the first that another task judges. Ascending.
+        std::vector<std::uint64_t> task_changes{};
     };
     /// @param start the strategy of a run before its first generation.
     Follower(SharedStrategy start, const Settings& settings, const evolve::Variation& variation,
@@ -104,6 +107,8 @@ class Follower {
     };
 
     [[nodiscard]] const Open& at(std::uint64_t generation) const;
+    /// Whether births of a generation that are carried over are evaluated, too.
+    [[nodiscard]] bool reevaluates(std::uint64_t generation) const;
     /// What is not open any more, to be let go.
     [[nodiscard]] std::shared_ptr<const void> retire(std::deque<Open> closed);
     /// What a member was born as, where what it was made of is here.

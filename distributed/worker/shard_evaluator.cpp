@@ -63,6 +63,7 @@ bool weights_may_stay(const Experiment& experiment, int ranks) {
 
 ShardEvaluator::ShardEvaluator(Backend& backend, const Experiment& experiment, bool weights_stay)
     : backend_(backend),
+      experiment_(experiment),
       genomes_(backend.threads().threads()),
       variation_(experiment.seed, experiment.variation),
       on_backend_(
@@ -70,26 +71,39 @@ ShardEvaluator::ShardEvaluator(Backend& backend, const Experiment& experiment, b
               ? std::make_unique<evolve::BackendChildren>(
                     backend, variation_, evolve::family_of(experiment.family, experiment.variation))
               : nullptr),
-      learning_(experiment.learning.mode),
-      learner_(experiment.learning.on()
-                   ? std::make_unique<evolve::Learner>(backend, *experiment.task, experiment.seed,
-                                                       experiment.learning)
-                   : nullptr),
-      evaluator_(backend, *experiment.task, experiment.seed,
-                 evolve::family_of(experiment.family, experiment.variation)),
       bytes_weight_(experiment.selection.bytes_weight),
       details_(experiment.log.individuals != LoggedIndividuals::none),
       threads_(backend.threads()) {
+    begin_task(0);
     if (!experiment.distribution.fallback) {
         return;
     }
-    make_fallback_ = [&experiment] {
-        Fallback made{experiment.distribution.fallback(), nullptr};
+    make_fallback_ = [this] {
+        Fallback made{experiment_.distribution.fallback(), nullptr};
         made.evaluator = std::make_unique<evolve::Evaluator>(
-            *made.backend, *experiment.task, experiment.seed,
-            evolve::family_of(experiment.family, experiment.variation));
+            *made.backend, *task_, experiment_.seed,
+            evolve::family_of(experiment_.family, experiment_.variation));
         return made;
     };
+}
+
+void ShardEvaluator::begin_task(std::uint64_t generation) {
+    const evolve::Task* task = experiment_.task_at(generation).get();
+    if (task == task_) {
+        return;
+    }
+    task_ = nullptr;  // Until all is there.
+    fallback_.evaluator = nullptr;
+    evaluator_ = nullptr;
+    learner_ = nullptr;
+    if (experiment_.learning.on()) {
+        learner_ = std::make_unique<evolve::Learner>(backend_, *task, experiment_.seed,
+                                                     experiment_.learning);
+    }
+    evaluator_ = std::make_unique<evolve::Evaluator>(
+        backend_, *task, experiment_.seed,
+        evolve::family_of(experiment_.family, experiment_.variation));
+    task_ = task;
 }
 
 JobResult ShardEvaluator::work(Job& job) {
@@ -99,17 +113,18 @@ JobResult ShardEvaluator::work(Job& job) {
     result.births = job.births;
     try {
         const Clock::time_point start = Clock::now();
+        begin_task(job.round ? job.round->generation() : job.generation);
         make_children(job, result);
         result.cost.vary = seconds_since(start);
         const Clock::time_point built = Clock::now();
-        const evolve::Evaluator::Counters before = evaluator_.counters();
+        const evolve::Evaluator::Counters before = evaluator_->counters();
         std::vector<SharedIndividual> born =
             variation_.develops() ? develop(result) : learn(job, result);
         evaluate(job, result);
         if (!born.empty()) {
             result.genomes = std::move(born);
         }
-        const evolve::Evaluator::Counters after = evaluator_.counters();
+        const evolve::Evaluator::Counters after = evaluator_->counters();
         result.cost.programs_compiled = after.programs_compiled - before.programs_compiled;
         result.cost.memory_splits += after.memory_splits - before.memory_splits;
         result.cost.evaluate = seconds_since(built);
@@ -260,8 +275,8 @@ std::vector<evolve::Evaluation> ShardEvaluator::evaluations(Job& job, JobResult&
     bool again = false;
     do {
         try {
-            return evaluator_.evaluate(genomes(), job.evaluation,
-                                       {.samples = false, .meanwhile = &let_go});
+            return evaluator_->evaluate(genomes(), job.evaluation,
+                                        {.samples = false, .meanwhile = &let_go});
         } catch (const OutOfMemoryError&) {
             again = !again && move_to_host(job, result);
             result.cost.memory_splits += again ? 1 : 0;
@@ -291,7 +306,7 @@ std::vector<SharedIndividual> ShardEvaluator::learn(const Job& job, JobResult& r
         return {};
     }
     const std::uint64_t generation = job.round->generation();
-    if (learning_ == evolve::LearningMode::baldwinian) {
+    if (experiment_.learning.mode == evolve::LearningMode::baldwinian) {
         std::vector<SharedIndividual> born = result.genomes;
         teach(result.genomes, generation);
         return born;
@@ -313,7 +328,11 @@ std::vector<SharedIndividual> ShardEvaluator::learn(const Job& job, JobResult& r
 }
 
 void ShardEvaluator::teach(std::vector<SharedIndividual>& genomes, std::uint64_t generation) {
-    if (!learner_ || genomes.empty()) {
+    if (genomes.empty()) {
+        return;
+    }
+    begin_task(generation);
+    if (!learner_) {
         return;
     }
     std::vector<std::vector<float>> weights = learner_->learn(pointers_to(genomes), generation);

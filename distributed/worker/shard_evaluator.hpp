@@ -38,6 +38,7 @@ struct Job {
     std::vector<ReadyChild> children;  ///< One for each birth, or none: they are made here.
     /// What nobody needs any more: let go while a device computes.
     std::shared_ptr<const void> retired = nullptr;
+    std::uint64_t generation = 0;  ///< Whose task judges, where there is no round.
 
     [[nodiscard]] std::size_t size() const { return round ? births.size() : children.size(); }
 };
@@ -77,6 +78,8 @@ class ShardEvaluator {
     [[nodiscard]] const evolve::Variation& variation() const { return variation_; }
 
   private:
+    /// Has the task of a generation judge and teach from here on; what another one needed is freed.
+    void begin_task(std::uint64_t generation);
     [[nodiscard]] ReadyChild child_of(const Job& job, std::size_t index, evolve::ChildPlan& plan,
                                       GenomePool::Blank& blank) const;
     void make_children(Job& job, JobResult& result);
@@ -108,14 +111,15 @@ class ShardEvaluator {
         std::unique_ptr<evolve::Evaluator> evaluator;
     };
     Backend& backend_;
+    const Experiment& experiment_;
     GenomePool genomes_;
     evolve::Variation variation_;
     std::unique_ptr<evolve::BackendChildren> on_backend_;  ///< Null where none are made there.
     std::function<Fallback()> make_fallback_;              ///< Null: there is none.
     Fallback fallback_;                                    ///< Made when it is needed first.
-    evolve::LearningMode learning_;
-    std::unique_ptr<evolve::Learner> learner_;  ///< Null where nobody learns.
-    evolve::Evaluator evaluator_;
+    const evolve::Task* task_ = nullptr;                   ///< What the next two are for.
+    std::unique_ptr<evolve::Learner> learner_;             ///< Null where nobody learns.
+    std::unique_ptr<evolve::Evaluator> evaluator_;
     double bytes_weight_;  ///< Fitness that a stored byte costs.
     bool details_;         ///< Whether somebody wants the columns of BirthDetails.
     ThreadPool& threads_;

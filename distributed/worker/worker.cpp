@@ -58,7 +58,7 @@ class Worker {
           threads_(backend.threads()),
           follower_(make_strategy(experiment),
                     {experiment.reevaluates(), static_cast<std::uint32_t>(communicator.size()),
-                     !inherits_learning(experiment)},
+                     !inherits_learning(experiment), first_generations(experiment.changes)},
                     shard_evaluator_.variation(), shard_evaluator_.genomes(), threads_),
           heard_(reign.epoch > 0 && lock_excludes),
           lock_excludes_(lock_excludes),

@@ -3,10 +3,14 @@
 #include <httplib.h>
 
 #include <fmt/format.h>
+#include <atomic>
 #include <charconv>
+#include <chrono>
 #include <condition_variable>
 #include <exception>
+#include <functional>
 #include <mutex>
+#include <stop_token>
 #include <string_view>
 #include <thread>
 #include <utility>
@@ -18,7 +22,24 @@ namespace cambrian::distributed {
 namespace {
 
 constexpr std::size_t max_waiting = 10'000;
-constexpr long patience_microseconds = 100'000;
+/// For one exchange from its beginning to its end, and for each step of it.
+constexpr std::chrono::microseconds patience{100'000};
+
+/// Does something when a time has passed, and again each time it passes, until it is destroyed.
+class Deadline {
+  public:
+    Deadline(std::chrono::microseconds time, std::function<void()> passed)
+        : thread_([this, time, passed = std::move(passed)](const std::stop_token& ended) {
+              std::unique_lock lock(mutex_);
+              while (!changed_.wait_for(lock, ended, time, [&] { return ended.stop_requested(); }))
+                  passed();
+          }) {}
+
+  private:
+    std::mutex mutex_;
+    std::condition_variable_any changed_;
+    std::jthread thread_;  ///< Last: ends before what it waits with.
+};
 
 bool is_loopback(std::string_view host) {
     if (host == "localhost" || host == "::1") return true;
@@ -93,9 +114,9 @@ class HttpLines::Sender {
   private:
     void run() {
         httplib::Client client(address_.host, address_.port);
-        client.set_connection_timeout(0, patience_microseconds);
-        client.set_read_timeout(0, patience_microseconds);
-        client.set_write_timeout(0, patience_microseconds);
+        client.set_connection_timeout(patience);
+        client.set_read_timeout(patience);
+        client.set_write_timeout(patience);
         client.set_keep_alive(true);
         std::unique_lock lock(mutex_);
         for (;;) {
@@ -114,8 +135,14 @@ class HttpLines::Sender {
         try {
             std::string body;
             for (const std::string& line : lines) body += line + '\n';
+            // The times of the client are those of single reads: an answer may come byte by byte.
+            std::atomic<bool> late = false;
+            const Deadline deadline(patience, [&] {
+                late = true;
+                client.stop();
+            });
             const auto answer = client.Post(address_.path, body, "application/x-ndjson");
-            return answer && answer->status >= 200 && answer->status < 300;
+            return answer && !late && answer->status >= 200 && answer->status < 300;
         } catch (const std::exception&) {
             return false;  // Counted as lost: a training does not end because nobody listens.
         }

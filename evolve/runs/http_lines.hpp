@@ -19,8 +19,9 @@ struct LoopbackAddress {
                                                     const std::string& key);
 
 /// Posts lines to an address, from a thread of its own: whoever sends never waits. Lines that wait
-/// together go in one request (application/x-ndjson). What cannot be delivered within 100 ms, and
-/// what comes while 10,000 lines wait, is lost and counted.
+/// together go in one request (application/x-ndjson). An exchange that is not over within 100 ms
+/// from its beginning, however the answer comes in, and what comes while 10,000 lines wait, is lost
+/// and counted.
 class HttpLines {
   public:
     explicit HttpLines(LoopbackAddress address);
@@ -34,7 +35,8 @@ class HttpLines {
         std::int64_t delivered = 0;
         std::int64_t lost = 0;
     };
-    /// After what waits has been tried, once. Nothing may be sent afterwards.
+    /// After what waits has been tried, once: at most two exchanges, 200 ms whoever listens.
+    /// Nothing may be sent afterwards.
     [[nodiscard]] Counts finish();
 
   private:

@@ -28,6 +28,7 @@ class EliteStrategy final : public Strategy {
           pool_size_(std::max(elites_, parents_)),
           splice_rate_(context.splice_rate),
           selection_(context.selection),
+          task_changes_(context.task_changes),
           island_(context.island),
           ids_{context.ids.offset, context.ids.stride == 0 ? size_ : context.ids.stride},
           select_key_(random_key(context.seed, "select", context.island)) {
@@ -89,6 +90,7 @@ class EliteStrategy final : public Strategy {
     std::uint64_t pool_size_;  // the more of both
     float splice_rate_;
     SelectionSettings selection_;
+    std::vector<std::uint64_t> task_changes_;
     std::uint32_t island_;
     IdSpace ids_;
     RandomKey select_key_;
@@ -108,6 +110,9 @@ std::unique_ptr<Strategy> EliteStrategy::apply(std::span<const std::byte> decisi
     pool.clear();
     for (const Survivor& one : read_best(decision, pool_size_, size_, generation_)) {
         pool.push_back(survivor(one.position, one.fitness));
+    }
+    if (begins_task(task_changes_, generation_)) {
+        next->restarts_ = {worst_fitness, generation_};
     }
     // Even one of the old would outdo all founders, and its children be the population again.
     if (!pool.empty() &&

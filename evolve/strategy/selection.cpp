@@ -18,6 +18,10 @@ constexpr std::size_t survivor_bytes = 12;
 
 }  // namespace
 
+bool begins_task(std::span<const std::uint64_t> task_changes, std::uint64_t generation) {
+    return std::ranges::binary_search(task_changes, generation);
+}
+
 bool Restarts::due(double best, std::uint64_t generation, std::uint64_t after) {
     if (best > record) {
         *this = {best, generation};

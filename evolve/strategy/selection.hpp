@@ -67,6 +67,10 @@ struct Restarts {
     [[nodiscard]] bool due(double best, std::uint64_t generation, std::uint64_t after);
 };
 
+/// Whether a generation is the first that another task judges.
+[[nodiscard]] bool begins_task(std::span<const std::uint64_t> task_changes,
+                               std::uint64_t generation);
+
 void write_members(ArchiveWriter& writer, std::span<const Member> pool);
 /// Throws InputError for more than `most` of them.
 [[nodiscard]] std::vector<Member> read_members(ArchiveReader& reader, std::size_t most);

@@ -42,6 +42,7 @@ class SpeciesStrategy final : public Strategy {
           splice_rate_(context.splice_rate),
           settings_(context.species),
           selection_(context.selection),
+          task_changes_(context.task_changes),
           island_(context.island),
           ids_{context.ids.offset, context.ids.stride == 0 ? size_ : context.ids.stride},
           select_key_(random_key(context.seed, "select", context.island)),
@@ -102,6 +103,7 @@ class SpeciesStrategy final : public Strategy {
     float splice_rate_;
     SpeciesSettings settings_;
     SelectionSettings selection_;
+    std::vector<std::uint64_t> task_changes_;
     std::uint32_t island_;
     IdSpace ids_;
     RandomKey select_key_;
@@ -247,7 +249,7 @@ std::vector<Group> SpeciesStrategy::groups_of(const Scores& scores) const {
         }
         state.best = group.members.front().fitness;
         state.mean = sum / static_cast<double>(state.size);
-        if (state.best > state.record) {
+        if (state.best > state.record || begins_task(task_changes_, generation_)) {
             state.record = state.best;
             state.improved = generation_;
         }
@@ -385,6 +387,9 @@ std::unique_ptr<Strategy> SpeciesStrategy::apply(std::span<const std::byte> byte
     }
     ++next->generation_;
     state.arrange(size_, generation_);
+    if (begins_task(task_changes_, generation_)) {
+        next->restarts_ = {worst_fitness, generation_};
+    }
     if (!state.pool.empty() &&
         next->restarts_.due(std::ranges::max_element(state.pool, {}, &Member::fitness)->fitness,
                             generation_, selection_.restart_after)) {

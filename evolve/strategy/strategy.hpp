@@ -199,6 +199,8 @@ struct StrategyContext {
     SpeciesSettings species{};
     ComplexitySettings complexity{};
     std::vector<float> splice_rates{};  ///< Of each island; empty: `splice_rate` of all.
+    /// The first generation of every other task, ascending: what was best before is no record.
+    std::vector<std::uint64_t> task_changes{};
     // Of one island.
     std::uint32_t island = 0;
     IdSpace ids{};

@@ -66,7 +66,7 @@ distributed::NetworkFile CheckpointMembers::file(const evolve::Member& member) c
         strategy->members_stay() ? member.birth / strategy->births() : checkpoint.generation - 1;
     file.birth = member.birth;
     file.fitness = member.fitness;
-    file.preparation = experiment.task->preparation();
+    file.preparation = experiment.task_at(file.generation)->preparation();
     return file;
 }
 
@@ -75,12 +75,13 @@ CheckpointMembers read_checkpoint_members(const CommandContext& context, const s
     const Schema schema(context.tasks, context.genomes);
     std::vector<Difference> unchanged;
     const ResolvedConfig config = read_resumed(source.run, {}, schema, unchanged);
-    const auto task = make_task(config, context.tasks);
+    const evolve::TaskSchedule tasks = make_tasks(config, context.tasks);
     CheckpointMembers result{
         .run = source.run,
         .path = source.checkpoint,
-        .experiment = make_experiment(config, schema, task, make_founder(config, *task, source.run),
-                                      Purpose::evaluate, context.strategies, context.genomes)};
+        .experiment =
+            make_experiment(config, schema, tasks, make_founder(config, *tasks.first, source.run),
+                            Purpose::evaluate, context.strategies, context.genomes)};
     result.checkpoint =
         distributed::decode_checkpoint(read_file(source.checkpoint), source.checkpoint.string());
     result.strategy =

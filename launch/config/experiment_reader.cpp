@@ -142,6 +142,21 @@ void read_islands(const ResolvedConfig& config, distributed::Experiment& experim
     }
 }
 
+/// Says when the task changes, and what.
+void note_changes(distributed::Experiment& experiment) {
+    std::string text;
+    for (const evolve::TaskChange& change : experiment.changes)
+        text +=
+            fmt::format("{} generation {}: {}", text.empty() ? "" : ";", change.at, change.text);
+    if (text.empty()) return;
+    experiment.notes.push_back("the task changes, from" + text);
+    const std::uint64_t last = experiment.changes.back().at;
+    if (last >= experiment.stop.generations)
+        experiment.notes.push_back(fmt::format(
+            "the task never comes to its last change, at generation {}: run.stop.generations is {}",
+            last, experiment.stop.generations));
+}
+
 evolve::LearningSettings learning_settings(const Json& config) {
     auto settings =
         section<evolve::LearningSettings>(config, "learning", {"optimizer", "clip_norm"});
@@ -268,20 +283,46 @@ ResolvedConfig resolve(const ConfigDocument& document, const Schema& schema,
     complete["run"]["base_directory"] = base.string();
     written["run"]["directory"] = complete["run"]["directory"];
     written["run"]["base_directory"] = base.string();
+    std::vector<ChangedTask> changes = changed_tasks(schema, complete, document.origins);
     return {std::make_shared<const Json>(std::move(written)),
-            std::make_shared<const Json>(std::move(complete)), base, document.origins};
+            std::make_shared<const Json>(std::move(complete)),
+            base,
+            document.origins,
+            {},
+            std::move(changes)};
 }
 
-std::shared_ptr<const evolve::Task> make_task(const ResolvedConfig& config,
-                                              const evolve::TaskRegistry& tasks) {
-    return from(config.origins, "task", [&] {
+namespace {
+
+std::shared_ptr<const evolve::Task> make_one_task(const ResolvedConfig& config,
+                                                  const Json& settings, const Origins& origins,
+                                                  const evolve::TaskRegistry& tasks) {
+    return from(origins, "task", [&] {
         const evolve::TaskContext context{.base_directory = config.base_directory.string(),
                                           .warn = [](const std::string& text) {
                                               std::cerr << "cambrian: warning: " + text + '\n';
                                           }};
-        return std::shared_ptr<const evolve::Task>(
-            tasks.make(nlohmann::json(config.effective->at("task")), context));
+        return std::shared_ptr<const evolve::Task>(tasks.make(nlohmann::json(settings), context));
     });
+}
+
+}  // namespace
+
+std::shared_ptr<const evolve::Task> make_task(const ResolvedConfig& config,
+                                              const evolve::TaskRegistry& tasks) {
+    return make_one_task(config, first_task(config.effective->at("task")), config.origins, tasks);
+}
+
+evolve::TaskSchedule make_tasks(const ResolvedConfig& config, const evolve::TaskRegistry& tasks) {
+    evolve::TaskSchedule schedule(make_task(config, tasks));
+    for (std::size_t i = 0; i < config.changes.size(); ++i) {
+        const ChangedTask& change = config.changes[i];
+        schedule.changes.push_back(
+            {change.at,
+             make_one_task(config, *change.settings, origins_of_change(config.origins, i), tasks),
+             change.other});
+    }
+    return schedule;
 }
 
 Json engine_section(std::span<const std::string> overrides) {
@@ -295,13 +336,14 @@ distributed::Experiment make_experiment(const ResolvedConfig& config, const Sche
                                         const evolve::TaskRegistry& tasks,
                                         const evolve::StrategyRegistry& strategies,
                                         const evolve::GenomeRegistry& genomes) {
-    const std::shared_ptr<const evolve::Task> task = make_task(config, tasks);
-    return make_experiment(config, schema, task, make_founder(config, *task), Purpose::evolve,
+    evolve::TaskSchedule schedule = make_tasks(config, tasks);
+    Founder founder = make_founder(config, *schedule.first);
+    return make_experiment(config, schema, std::move(schedule), std::move(founder), Purpose::evolve,
                            strategies, genomes);
 }
 
 distributed::Experiment make_experiment(const ResolvedConfig& config, const Schema& schema,
-                                        std::shared_ptr<const evolve::Task> task, Founder founder,
+                                        evolve::TaskSchedule tasks, Founder founder,
                                         Purpose purpose, const evolve::StrategyRegistry& strategies,
                                         const evolve::GenomeRegistry& genomes) {
     const Json& json = *config.effective;
@@ -317,7 +359,8 @@ distributed::Experiment make_experiment(const ResolvedConfig& config, const Sche
     experiment.population = population_settings(json);
     read_key(experiment.reevaluate, json, "population", "reevaluate");
 
-    experiment.task = std::move(task);
+    experiment.task = std::move(tasks.first);
+    experiment.changes = std::move(tasks.changes);
     experiment.variation.founder = std::move(founder.blueprint);
     experiment.variation.initial = std::move(founder.initial);
     experiment.variation.limits.time = experiment.task->signature().time;
@@ -345,6 +388,8 @@ distributed::Experiment make_experiment(const ResolvedConfig& config, const Sche
     if (!develops(experiment.variation))
         check_initial_fits(config, *experiment.task, experiment.variation.initial);
     if (purpose == Purpose::evolve) {
+        from(config.origins, "task", [&] { distributed::check_changes(experiment); });
+        note_changes(experiment);
         distributed::check_stop(experiment);
         static_cast<void>(distributed::make_strategy(experiment));
         evolve::check_complexity(experiment.variation);

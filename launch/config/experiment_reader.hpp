@@ -9,6 +9,7 @@
 #include "cambrian/evolve/tasks/task.hpp"
 #include "cambrian/launch/config/config_file.hpp"
 #include "cambrian/launch/config/schema.hpp"
+#include "cambrian/launch/config/task_changes.hpp"
 
 namespace cambrian::launch {
 
@@ -22,15 +23,22 @@ struct ResolvedConfig {
     Origins origins{""};
     /// Sections that another command reads, such as "training"; they are in neither of the two.
     std::vector<std::string> ignored{};
+    /// What task.changes makes of the section task.
+    std::vector<ChangedTask> changes{};
 };
 
 /// Checks a document against the schema and fills in what it leaves out.
 [[nodiscard]] ResolvedConfig resolve(const ConfigDocument& document, const Schema& schema,
                                      const Environment& environment = process_environment());
 
-/// Reads the data of the task, too. Throws ConfigError or InputError.
+/// The task of a config, that of generation 0 where it changes. Reads its data, too. Throws
+/// ConfigError or InputError.
 [[nodiscard]] std::shared_ptr<const evolve::Task> make_task(const ResolvedConfig& config,
                                                             const evolve::TaskRegistry& tasks);
+
+/// All tasks of a config. Throws ConfigError or InputError.
+[[nodiscard]] evolve::TaskSchedule make_tasks(const ResolvedConfig& config,
+                                              const evolve::TaskRegistry& tasks);
 
 /// The section engine that the command line gives to a command without a config.
 [[nodiscard]] Json engine_section(std::span<const std::string> overrides);
@@ -38,10 +46,10 @@ struct ResolvedConfig {
 struct Founder;
 /// What an experiment is made for; only evolution changes networks.
 enum class Purpose : std::uint8_t { evolve, evaluate };
-/// All of an experiment of a task and of what it starts from. Throws ConfigError.
+/// All of an experiment of its tasks and of what it starts from. Throws ConfigError.
 [[nodiscard]] distributed::Experiment make_experiment(
-    const ResolvedConfig& config, const Schema& schema, std::shared_ptr<const evolve::Task> task,
-    Founder founder, Purpose purpose = Purpose::evolve,
+    const ResolvedConfig& config, const Schema& schema, evolve::TaskSchedule tasks, Founder founder,
+    Purpose purpose = Purpose::evolve,
     const evolve::StrategyRegistry& strategies = evolve::standard_strategies(),
     const evolve::GenomeRegistry& genomes = evolve::standard_genomes());
 /// Makes the task (reads its data) and the starting network, and checks that they fit. Throws

@@ -236,6 +236,8 @@ ResolvedConfig config_of_network(const std::string& network_path,
             "{} names no task (no run produced it) name one with --config", network_path));
     const std::string origin = "the identity in " + network_path;
     Json identity = parse_config(network.identity_json, origin);
+    if (identity.contains("task"))
+        identity["task"] = task_of_generation(identity.at("task"), network.generation);
     // Beside the network, or above the folder that `cambrian extract` made.
     const fs::path beside = fs::path(network_path).parent_path();
     auto base = base_of_run(beside, network.identity_json, schema);

@@ -175,6 +175,11 @@ distributed::TrainingJob make_training(const ResolvedConfig& config, const Schem
     distributed::TrainingJob job;
     job.name = json.at("run").at("name").get<std::string>();
     job.directory = json.at("run").at("directory").get<std::string>();
+    if (!config.changes.empty())
+        throw ConfigError(fmt::format(
+            "{}: task.changes is set (a training has no generations, of which they count from one) "
+            "leave it out, or use 'cambrian evolve'",
+            config.origins.of("task.changes")));
     job.task = make_task(config, tasks);
     const evolve::Learning* learning = job.task->learning();
     if (learning == nullptr)

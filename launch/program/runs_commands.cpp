@@ -123,6 +123,7 @@ void CommandLine::add_adaptation() {
     CLI::App& sub =
         add("adaptation", "Say what changes of a task did to fitness, and how long recovery took",
             "  cambrian adaptation runs/near runs/far      # far began with near's networks\n"
+            "  cambrian adaptation runs/changing-1         # its config has task.changes\n"
             "  cambrian adaptation runs/mine-1 --change 50 --change 100 --share 0.9",
             [this] { return adaptation_command(context_, adaptation_); });
     sub.add_option("RUN_DIRECTORIES", adaptation_.runs,

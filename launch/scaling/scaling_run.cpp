@@ -106,6 +106,8 @@ ScalingResult run_one_rank(const ScalingRun& run, distributed::Communicator& com
     Price price = run.price;
     price.slowness = run.slowness(communicator.rank(), communicator.size());
     experiment.task = make_priced_task(experiment.task->signature(), price);
+    for (evolve::TaskChange& change : experiment.changes)
+        change.task = make_priced_task(change.task->signature(), price);
     if (communicator.rank() != 0) {
         distributed::run_worker(communicator, *backend, experiment, interrupt);
         return {};

@@ -116,6 +116,8 @@ void ConsoleReporter::started(const distributed::Experiment& experiment,
                               const std::vector<std::string>& rank_lines,
                               std::uint64_t generation) {
     stop_ = experiment.stop;
+    changes_ = experiment.changes;
+    if (generation > 0 && !changes_.empty()) task_ = experiment.task_number(generation - 1);
     if (settings_.quiet) return;
     const Network network(first_network(experiment));
     out_ << strong(experiment.name)
@@ -170,10 +172,23 @@ void ConsoleReporter::generation_done(const distributed::GenerationReport& repor
     const bool first = generations_++ == 0;
     estimate_ = estimate(report);
     if (settings_.quiet) return;
+    tell_change(report);
     held_ = report;
     if (report.validated) validated_ = report;
     const bool due = settings_.seconds() - printed_at_ >= seconds_between_lines(settings_);
     if (first || due || (report.validated && settings_.terminal)) print_held();
+}
+
+void ConsoleReporter::tell_change(const distributed::GenerationReport& report) {
+    const std::optional<std::uint64_t> before = std::exchange(task_, report.task);
+    if (!report.task || *report.task == before.value_or(0)) return;
+    print_held();
+    erase_bar();
+    out_ << fmt::format(
+                "generation {:>5}  the task changes: {}; all are evaluated anew, and the best so "
+                "far is that of this task",
+                report.generation, changes_.at(*report.task - 1).text)
+         << std::endl;
 }
 
 void ConsoleReporter::print_held() {

@@ -53,6 +53,8 @@ class ConsoleReporter : public distributed::Reporter {
   private:
     void print(const distributed::GenerationReport& report);
     void print_held();
+    /// Says that another task judges from a generation on.
+    void tell_change(const distributed::GenerationReport& report);
     void erase_bar();
     [[nodiscard]] std::string estimate(const distributed::GenerationReport& report) const;
     [[nodiscard]] std::string dimmed(const std::string& text) const;
@@ -61,6 +63,8 @@ class ConsoleReporter : public distributed::Reporter {
     std::ostream& out_;
     ConsoleSettings settings_;
     distributed::StopSettings stop_;
+    std::vector<evolve::TaskChange> changes_;
+    std::optional<std::uint64_t> task_;                       ///< Of the last generation.
     std::optional<distributed::GenerationReport> held_;       ///< Not printed yet.
     std::optional<distributed::GenerationReport> validated_;  ///< The same, the last validated one.
     std::optional<std::uint64_t> evaluations_before_;

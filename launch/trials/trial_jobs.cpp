@@ -45,10 +45,10 @@ ResolvedConfig trial_config(const TrialsOptions& options, const Schema& schema, 
 
 PreparedTrial prepared_trial(const TrialsContext& context, const Schema& schema,
                              ResolvedConfig config) {
-    auto task = make_task(config, context.tasks);
-    Founder founder = make_founder(config, *task);
+    evolve::TaskSchedule tasks = make_tasks(config, context.tasks);
+    Founder founder = make_founder(config, *tasks.first);
     distributed::Experiment experiment =
-        make_experiment(config, schema, std::move(task), std::move(founder), Purpose::evolve,
+        make_experiment(config, schema, std::move(tasks), std::move(founder), Purpose::evolve,
                         context.strategies, context.genomes);
     return {std::move(config), std::move(experiment)};
 }

@@ -97,6 +97,8 @@ TEST(Schema, HasADefaultForWhatHasOne) {
                                                 "run.stop.evaluations",
                                                 "run.stop.seconds",
                                                 "task.type",
+                                                "task.changes",
+                                                "task.changes[].at",
                                                 "task.source.type",
                                                 "task.loss.type",
                                                 "task.source.files",
@@ -417,6 +419,49 @@ TEST(Experiment, IslandsHaveSettingsOfTheirOwn) {
     EXPECT_EQ(strategy->births(), 90U);
     EXPECT_EQ(strategy->birth(19).island, 0U);
     EXPECT_EQ(strategy->birth(50).island, 2U);
+}
+
+TEST(Experiment, TheTaskChangesAsTheConfigSays) {
+    const Json json = Json::parse(R"({"task": {"type": "cart_pole", "episodes": 3, "changes": [
+        {"at": 20, "task": {"force": -10, "validation": {"episodes": 7}}}, {"at": 30, "task": {}},
+        {"at": 40, "task": {"force": -20}}]}})");
+    const distributed::Experiment made = experiment(json, {});
+    ASSERT_EQ(made.changes.size(), 3U);
+    EXPECT_EQ(made.changes[0].at, 20U);
+    EXPECT_EQ(made.task_number(19), 0U);
+    EXPECT_EQ(made.task_number(20), 1U);
+    EXPECT_EQ(made.task_at(35).get(), made.changes[1].task.get());
+    EXPECT_THAT(made.notes, testing::Contains(testing::HasSubstr(
+                                R"(the task changes, from generation 20: {"force":-10,)")));
+    // Each entry is about the section task, not about the entry before it.
+    const ResolvedConfig config = resolved(json, {});
+    EXPECT_EQ(config.changes[0].settings->at("validation").at("episodes"), 7);
+    EXPECT_EQ(*config.changes[1].settings, first_task(config.effective->at("task")));
+    EXPECT_EQ(config.changes[2].settings->at("force"), -20.0);
+    EXPECT_EQ(config.changes[2].settings->at("validation"),
+              config.effective->at("task").at("validation"));
+    const Json& task = config.effective->at("task");
+    EXPECT_EQ(task_of_generation(task, 3), first_task(task));
+    EXPECT_EQ(task_of_generation(task, 99).at("force"), -20);
+    EXPECT_EQ(task_of_generation(task, 99).count("changes"), 0U);
+    // What a file says may be anything.
+    const Json broken = Json::parse(R"({"type": "xor", "changes": [{"at": "x"}, 3]})");
+    EXPECT_EQ(task_of_generation(broken, 5), broken);
+}
+
+TEST(Experiment, AnotherTypeOfTaskHasItsOwnKeys) {
+    const Json json = Json::parse(R"({"task": {"type": "cart_pole", "force": 5, "changes": [
+        {"at": 2, "task": {"type": "cart_pole", "force": null}}]}})");
+    EXPECT_EQ(resolved(json, {}).changes[0].settings->at("force"), 10.0);
+    const Json other = Json::parse(R"({"task": {"type": "parity", "bits": 2, "changes": [
+        {"at": 2, "task": {"type": "xor"}}]}})");
+    EXPECT_EQ(experiment(other, {}).changes[0].task->type(), "xor");
+}
+
+TEST(Experiment, AConfigWithoutChangesIsWhatItWas) {
+    const Json json = Json::parse(R"({"task": {"type": "xor"}})");
+    EXPECT_EQ(resolved(json, {}).written->at("task").count("changes"), 0U);
+    EXPECT_EQ(experiment(json, {}).identity_json.find("changes"), std::string::npos);
 }
 
 TEST(Experiment, WrongIslandsAndStrategiesAreExplained) {

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "cambrian/engine/core/error.hpp"
@@ -53,6 +54,31 @@ TEST_F(Console, PrintsEveryGenerationThatTakesItsTime) {
     EXPECT_THAT(out_.str(), HasSubstr("20/s  0.5 s (evaluate 80% vary 10% wait 10%)"));
     EXPECT_EQ(out_.str().find('\033'), std::string::npos);
     EXPECT_EQ(out_.str().find('\r'), std::string::npos);
+}
+
+TEST_F(Console, SaysWhenTheTaskChanges) {
+    distributed::Experiment experiment;
+    experiment.task =
+        evolve::standard_tasks().make(nlohmann::json::parse(R"({"type": "xor"})"), {});
+    experiment.changes = {{2, experiment.task, R"({"force":-10})"}};
+    experiment.variation.founder =
+        blueprint_from_json(nlohmann::json::parse(R"({"layers": [{"type": "dense"}]})"), 2, 1);
+    ConsoleReporter reporter = make(false);
+    reporter.started(experiment, {}, 0);
+    for (std::uint64_t i = 0; i < 4; ++i) {
+        GenerationReport line = report(i);
+        line.task = experiment.task_number(i);
+        reporter.generation_done(line);
+    }
+    EXPECT_THAT(out_.str(), HasSubstr("generation     1"));  // The last of the task before.
+    EXPECT_THAT(out_.str(), HasSubstr("generation     2  the task changes: {\"force\":-10}; all"));
+    std::ostringstream again;
+    ConsoleReporter resumed(again, {.terminal = false, .seconds = [this] { return now_; }});
+    resumed.started(experiment, {}, 3);
+    GenerationReport line = report(3);
+    line.task = 1;
+    resumed.generation_done(line);
+    EXPECT_EQ(again.str().find("the task changes:"), std::string::npos);
 }
 
 TEST_F(Console, ThinsFastGenerationsButKeepsTheFirstAndTheValidated) {

@@ -337,6 +337,51 @@ TEST_F(Evaluate, AdaptationIsToldFromRunToRun) {
     EXPECT_EQ(run({"adaptation", directory_.file("nothing"), "--change", "1"}).code, 3);
 }
 
+TEST_F(Evaluate, AdaptationIsToldWithinARun) {
+    const std::string place = directory_.file("changing");
+    const std::string config = directory_.write(
+        "changing.json", R"({"run": {"directory": ")" + place +
+                             R"(", "stop": {"generations": 6}}, "population": {"size": 12},
+        "network": {"layers": [{"type": "dense"}]},
+        "task": {"type": "cart_pole", "episodes": 2, "steps": 60, "changes": [
+            {"at": 2, "task": {"force": -10}}, {"at": 4, "task": {}}]}})");
+    const Result evolved = run({"evolve", config});
+    ASSERT_EQ(evolved.code, 0) << evolved.err;
+    EXPECT_THAT(evolved.out, HasSubstr("the task changes, from generation 2: {\"force\":-10}; "
+                                       "generation 4: {}"));
+    EXPECT_THAT(evolved.out, HasSubstr("generation     2  the task changes: {\"force\":-10}"));
+    const Result told = run({"adaptation", place, "--share", "0.5"});
+    ASSERT_EQ(told.code, 0) << told.err;
+    EXPECT_THAT(told.out, HasSubstr("  generation 2: "));
+    EXPECT_THAT(told.out, HasSubstr("  generation 4: "));
+    const Json found = Json::parse(run({"adaptation", place, "--json"}).out);
+    ASSERT_EQ(found.size(), 2U);
+    EXPECT_EQ(found[1]["generation"], 4);
+    EXPECT_EQ(run({"adaptation", place, "--change", "3"}).code, 2);
+    EXPECT_EQ(run({"resume", place, "--set", "run.stop.generations=7"}).code, 0);
+    EXPECT_EQ(run({"resume", place, "--set", "task.changes=[]"}).code, 2);
+}
+
+TEST_F(Evaluate, ANetworkIsJudgedOnTheTaskOfItsGeneration) {
+    const std::string place = directory_.file("judged");
+    const std::string config = directory_.write(
+        "judged.json", R"({"run": {"directory": ")" + place +
+                           R"(", "stop": {"generations": 4}}, "population": {"size": 12},
+        "network": {"layers": [{"type": "dense"}]},
+        "task": {"type": "cart_pole", "episodes": 2, "steps": 60, "episode_seeds": "fixed",
+                 "changes": [{"at": 2, "task": {"force": -10}}]}})");
+    const Result evolved = run({"evolve", config});
+    ASSERT_EQ(evolved.code, 0) << evolved.err;
+    const std::string best = place + "/best.cmb";
+    const Json own = json_of({best, "--phase", "train", "--set", "task.episodes=50"});
+    const Json later =
+        json_of({best, "--phase", "train", "--set", "task.episodes=50", "--set", "task.force=-10"});
+    EXPECT_EQ(own["networks"][0]["fitness"], later["networks"][0]["fitness"]);
+    const Json first =
+        json_of({best, "--phase", "train", "--set", "task.episodes=50", "--set", "task.force=10"});
+    EXPECT_NE(own["networks"][0]["fitness"], first["networks"][0]["fitness"]);
+}
+
 TEST_F(Evaluate, GraftsAreNetworks) {
     const char* hidden = R"({"type": "dense", "out": 4, "activation": "tanh"}, )";
     const auto files = trained(classes(), 2, std::string(hidden) + hidden);

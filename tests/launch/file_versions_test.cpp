@@ -9,7 +9,9 @@
 #include "cambrian/distributed/coordinator/checkpoint.hpp"
 #include "cambrian/distributed/coordinator/journal.hpp"
 #include "cambrian/engine/io/container.hpp"
+#include "cambrian/engine/io/safetensors.hpp"
 #include "cambrian/engine/network/archive/archive.hpp"
+#include "cambrian/evolve/genome/structure.hpp"
 #include "cambrian/evolve/runs/individual_log.hpp"
 #include "cambrian/evolve/runs/network_file.hpp"
 #include "cambrian/evolve/runs/training_checkpoint.hpp"
@@ -134,6 +136,56 @@ TEST(FileVersions, GenesOfNeuronsAreRead) {
     const Result result = run({"evaluate", network.string(), "--set", "engine.backend=cpu"});
     EXPECT_EQ(result.code, 0) << result.err;
     EXPECT_THAT(result.out, HasSubstr("fitness 3.46307"));
+}
+
+/// What a golden network answers for rows of its own choice.
+void expect_answers_of_formats(const std::string& network) {
+    const TemporaryDirectory directory;
+    const std::string rows = directory.write("rows.csv", "a,b\n0,0\n0.25,1\n1,0.5\n-3,2\n");
+    const Result result = run({"infer", network, "--input", rows, "--raw"});
+    EXPECT_EQ(result.code, 0) << result.err;
+    EXPECT_THAT(result.out, testing::StartsWith("output_0\n0.18222"));
+    for (const char* answer : {"\n0.67029", "\n0.69175", "\n-0.39855"})
+        EXPECT_THAT(result.out, HasSubstr(answer));
+}
+
+TEST(FileVersions, NumberFormatsOfLayersAreRead) {
+    const std::string network = golden("network_2_formats.cmb").string();
+    const distributed::NetworkFile file = distributed::read_network(network);
+    const Blueprint& blueprint = file.genome.blueprint;
+    EXPECT_EQ(blueprint.slots[0]->formats, (LayerFormats{.weights = Dtype::float4_e2m1fn}));
+    EXPECT_EQ(blueprint.slots[1]->formats,
+              (LayerFormats{.weights = Dtype::q4_0, .activations = Dtype::bfloat16}));
+    EXPECT_EQ(blueprint.head_formats,
+              (LayerFormats{.weights = Dtype::int8, .activations = Dtype::int8}));
+    EXPECT_EQ(file.genome.weights.size(), 69U);
+    EXPECT_EQ(evolve::content_hash(file.genome).hex(), "8057a455cb5e0624d48054589e2e68dc");
+    EXPECT_EQ(evolve::Structure(file.genome).stored_bytes(), 142);
+    const Result result = run({"evaluate", network, "--set", "engine.backend=cpu"});
+    EXPECT_EQ(result.code, 0) << result.err;
+    EXPECT_THAT(result.out, HasSubstr("fitness 3.11863"));
+    expect_answers_of_formats(network);
+}
+
+TEST(FileVersions, CodesWithoutMastersAreRead) {
+    const std::string codes = golden("network_2_codes.safetensors").string();
+    const Safetensors content = read_safetensors(codes);
+    for (const char* tensor :
+         {"slot.0.weight", "slot.1.weight", "head.weight", "link.0.projection"}) {
+        EXPECT_FALSE(content.tensors.contains(tensor)) << tensor;
+        EXPECT_TRUE(content.tensors.contains(std::string(tensor) + ".codes")) << tensor;
+        EXPECT_TRUE(content.tensors.contains(std::string(tensor) + ".scales")) << tensor;
+    }
+    expect_answers_of_formats(codes);
+    // What the codes say becomes float32, rows that enter layers are rounded as before.
+    const TemporaryDirectory directory;
+    const std::string again = directory.file("again.cmb");
+    ASSERT_EQ(run({"convert", codes, again}).code, 0);
+    expect_answers_of_formats(again);
+    const Blueprint blueprint = distributed::read_network(again).genome.blueprint;
+    EXPECT_FALSE(encodes_weights(blueprint));
+    EXPECT_EQ(blueprint.slots[1]->formats, (LayerFormats{.activations = Dtype::bfloat16}));
+    EXPECT_EQ(blueprint.head_formats, (LayerFormats{.activations = Dtype::int8}));
 }
 
 TEST(FileVersions, AMeshIsEvaluatedThoughItsRunInsertedLayers) {

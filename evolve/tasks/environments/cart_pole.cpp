@@ -9,11 +9,8 @@ namespace {
 constexpr double gravity = 9.8;
 constexpr double pole_mass = 0.1;
 constexpr double total_mass = 1.0 + pole_mass;
-constexpr double half_length = 0.5;
-constexpr double force = 10.0;
 constexpr double seconds_per_step = 0.02;
 constexpr double position_limit = 2.4;
-constexpr double moment = pole_mass * half_length / total_mass;
 
 enum class Variant : std::uint8_t { gym, stanley };
 constexpr std::array<std::string_view, 2> variant_names{"gym", "stanley"};
@@ -25,6 +22,8 @@ struct CartPoleSettings {
     Variant variant = Variant::gym;
     bool sutton_barto_reward = false;
     bool bias_input = false;
+    double force = 10.0;
+    double half_length = 0.5;
 
     static constexpr auto fields = std::tuple{
         Field{"variant", &CartPoleSettings::variant,
@@ -34,6 +33,10 @@ struct CartPoleSettings {
         Field{"sutton_barto_reward", &CartPoleSettings::sutton_barto_reward,
               "0 for a step and -1 for the one that fails, in place of 1 for every step."},
         Field{"bias_input", &CartPoleSettings::bias_input, "A first observation that is always 1."},
+        Field{"force", &CartPoleSettings::force, FieldRange{-1e3, 1e3},
+              "Newtons of a push; negative: the outputs change places."},
+        Field{"half_length", &CartPoleSettings::half_length, FieldRange{1e-2, 1e2},
+              "Metres from the hinge to the middle of the pole."},
     };
 };
 
@@ -84,6 +87,9 @@ class CartPole final : public Environment {
         const Var angle = state[2];
         const Var angular_velocity = state[3];
 
+        const double force = settings_.force;
+        const double half_length = settings_.half_length;
+        const double moment = pole_mass * half_length / total_mass;
         const Var push = select(pushes_right(output), constant(graph, force / total_mass),
                                 constant(graph, -force / total_mass));
         const Var sine = sin(angle);

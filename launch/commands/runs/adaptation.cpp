@@ -15,9 +15,16 @@
 namespace cambrian::launch {
 namespace {
 
-/// Adds the generations of a run after those of the runs before it; → the first one's number.
-std::uint64_t append(std::vector<evolve::Progress>& progress, const std::string& directory,
-                     const std::string& measure) {
+/// The generations of one run, or of several, and those that another task judges first.
+struct History {
+    std::vector<evolve::Progress> progress{};
+    std::vector<std::uint64_t> changes{};
+};
+
+/// Adds the generations of a run after those of the runs before it, and the changes that its log
+/// tells.
+void append(History& history, const std::string& directory, const std::string& measure) {
+    std::vector<evolve::Progress>& progress = history.progress;
     const auto path = std::filesystem::path(directory) / "generations.csv";
     const distributed::RunLog log = distributed::read_run_log(path);
     const auto column = [&](const std::string& name) -> const std::vector<double>& {
@@ -34,6 +41,11 @@ std::uint64_t append(std::vector<evolve::Progress>& progress, const std::string&
     const std::vector<double>& values = column(measure);
     const std::uint64_t steps = progress.empty() ? 0 : progress.back().step + 1;
     const std::uint64_t evaluations = progress.empty() ? 0 : progress.back().evaluations;
+    if (steps > 0) history.changes.push_back(steps);
+    if (const auto tasks = log.find("task"); tasks != log.end())
+        for (std::size_t row = 1; row < tasks->second.size(); ++row)
+            if (tasks->second[row] != tasks->second[row - 1])
+                history.changes.push_back(steps + static_cast<std::uint64_t>(generations[row]));
     for (std::size_t row = 0; row < values.size(); ++row) {
         // Not every generation is validated, and in one nobody may have a fitness.
         if (!std::isfinite(values[row])) continue;
@@ -41,7 +53,6 @@ std::uint64_t append(std::vector<evolve::Progress>& progress, const std::string&
                             .evaluations = evaluations + static_cast<std::uint64_t>(counts[row]),
                             .value = values[row]});
     }
-    return steps;
 }
 
 std::string text_of(const evolve::Adaptation& one) {
@@ -68,21 +79,23 @@ Json json_of(const evolve::Adaptation& one) {
 }  // namespace
 
 int adaptation_command(const CommandContext& context, const AdaptationOptions& options) {
-    std::vector<evolve::Progress> progress;
-    std::vector<std::uint64_t> changes = options.changes;
-    if (options.runs.size() > 1 && !changes.empty())
+    if (options.runs.size() > 1 && !options.changes.empty())
         throw ConfigError(
             "--change is given with several runs (the task changes from run to run) leave it out, "
             "or name one run");
-    for (const std::string& run : options.runs) {
-        const std::uint64_t first = append(progress, run, options.measure);
-        if (first > 0) changes.push_back(first);
-    }
+    History history;
+    for (const std::string& run : options.runs) append(history, run, options.measure);
+    if (!history.changes.empty() && !options.changes.empty())
+        throw ConfigError(
+            fmt::format("--change is given (the log of {} says when its task changed) leave it out",
+                        options.runs.front()));
+    const std::vector<std::uint64_t>& changes =
+        history.changes.empty() ? options.changes : history.changes;
     if (changes.empty())
         throw ConfigError(
             "there is one run and no --change (nothing says when the task changed) name the "
-            "generations, or the runs that follow");
-    const auto found = evolve::adaptations(progress, changes, options.share);
+            "generations, or the runs that follow, or evolve with task.changes");
+    const auto found = evolve::adaptations(history.progress, changes, options.share);
     if (options.json) {
         Json json = Json::array();
         for (const evolve::Adaptation& one : found) json.push_back(json_of(one));
@@ -90,7 +103,7 @@ int adaptation_command(const CommandContext& context, const AdaptationOptions& o
         return exit_done;
     }
     context.out << fmt::format("{} generations, {} of each, recovery to {:.4g} %\n",
-                               progress.size(), options.measure, 100.0 * options.share);
+                               history.progress.size(), options.measure, 100.0 * options.share);
     for (const evolve::Adaptation& one : found) context.out << text_of(one);
     return exit_done;
 }

@@ -63,10 +63,10 @@ int show(const CommandContext& context, const RunOptions& options) {
         context.out << job.config.written->dump(2) << '\n';
         return exit_done;
     }
-    const auto task = make_task(job.config, context.tasks);
-    const distributed::Experiment experiment =
-        make_experiment(job.config, schema, task, make_founder(job.config, *task, resumed(options)),
-                        Purpose::evolve, context.strategies, context.genomes);
+    const evolve::TaskSchedule tasks = make_tasks(job.config, context.tasks);
+    const distributed::Experiment experiment = make_experiment(
+        job.config, schema, tasks, make_founder(job.config, *tasks.first, resumed(options)),
+        Purpose::evolve, context.strategies, context.genomes);
     const RankPlace place{launcher_local_rank(), launcher_local_size()};
     const DeviceSettings settings = device_settings(job.config.effective->at("engine"), place);
     const auto backend = make_backend(settings);
@@ -220,12 +220,12 @@ int run_rank(const Rank& rank) {
     const RunOptions& options = rank.options;
     const Job& job = rank.job;
     FirstWord first_word(rank.communicator);
-    const auto task = make_task(job.config, rank.context.tasks);
+    const evolve::TaskSchedule tasks = make_tasks(job.config, rank.context.tasks);
     std::optional<Founder> founder =
-        find_founder(job, options, *task, rank.communicator, rank.interrupt);
+        find_founder(job, options, *tasks.first, rank.communicator, rank.interrupt);
     if (!founder) return ended_worker(rank);
     distributed::Experiment experiment =
-        make_experiment(job.config, rank.schema, task, *std::move(founder), Purpose::evolve,
+        make_experiment(job.config, rank.schema, tasks, *std::move(founder), Purpose::evolve,
                         rank.context.strategies, rank.context.genomes);
     if (options.require_solved) require_solved(experiment.stop);
     if (rank.coordinates() && options.proceed)

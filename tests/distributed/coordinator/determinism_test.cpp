@@ -73,6 +73,11 @@ TEST(Determinism, CallbackIsTheSameHoweverItIsSpread) {
     expect_one_result(callback_experiment({}, sum_task()));
 }
 
+TEST(Determinism, AChangingTaskIsTheSameHoweverItIsSpread) {
+    expect_one_result(changing_experiment({}));
+    expect_one_result(changing_cart_pole({}));
+}
+
 TEST(Determinism, IslandsAreTheSameHoweverTheyAreSpread) {
     Experiment experiment = xor_experiment({});
     experiment.population.size = 48;

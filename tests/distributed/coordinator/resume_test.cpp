@@ -35,11 +35,15 @@ int run_in_pieces(Experiment experiment, std::uint32_t seed) {
     std::minstd_rand choose(seed);
     std::atomic<int> interrupt{0};
     std::atomic<std::uint64_t> next{0};
-    experiment.task = watched_task(experiment.task, [&](std::uint64_t round) {
+    const auto stop = [&](std::uint64_t round) {
         if (round == next.load()) {
             interrupt = 1;
         }
-    });
+    };
+    experiment.task = watched_task(experiment.task, stop);
+    for (evolve::TaskChange& change : experiment.changes) {
+        change.task = watched_task(change.task, stop);
+    }
     int interrupts = 0;
     for (;;) {
         interrupt = 0;
@@ -93,6 +97,19 @@ TEST(Resume, InterruptsChangeNoByteOfNeat) {
     const std::string expected = uninterrupted(experiment, place.path() / "whole");
     EXPECT_GT(run_in_pieces(experiment, 5), 0);
     EXPECT_EQ(results_of(experiment.directory), expected);
+}
+
+TEST(Resume, InterruptsChangeNoByteOfAChangingTask) {
+    const TemporaryDirectory place;
+    for (Experiment experiment : {changing_cart_pole({}), changing_experiment({})}) {
+        const std::string expected = uninterrupted(experiment, place.path() / experiment.name);
+        int interrupts = 0;
+        for (std::uint32_t seed = 1; interrupts < 8; ++seed) {
+            experiment.directory = place.path() / (experiment.name + std::to_string(seed));
+            interrupts += run_in_pieces(experiment, seed);
+            EXPECT_EQ(expected, results_of(experiment.directory)) << "seed " << seed;
+        }
+    }
 }
 
 TEST(Resume, InterruptsChangeNoByteOfTheSteadyState) {

@@ -106,7 +106,9 @@ TEST(Takeover, DeadCoordinatorsAreFollowedAndNoByteChanges) {
     Experiment steady = xor_experiment({});
     steady.name = "steady";
     steady.steady_state = {.window = 15, .block = 5};
-    for (Experiment experiment : {xor_experiment({}), cart_pole_experiment({}), steady}) {
+    Experiment changing = changing_cart_pole({});
+    changing.name = "changing";
+    for (Experiment experiment : {xor_experiment({}), cart_pole_experiment({}), steady, changing}) {
         experiment.stop.generations = 8;
         experiment.distribution.lease_seconds = 0.4;
         const std::string expected =

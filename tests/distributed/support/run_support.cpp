@@ -187,12 +187,36 @@ Experiment callback_experiment(const std::filesystem::path& directory,
     return experiment;
 }
 
-std::shared_ptr<const evolve::Task> sum_task() {
-    return evolve::make_callback_task(2, 1, [](evolve::Population& population) {
+std::shared_ptr<const evolve::Task> sum_task(double sign) {
+    return evolve::make_callback_task(2, 1, [sign](evolve::Population& population) {
         const std::vector<float> row{0.5F, -1.0F};
-        const std::vector<float> outputs = population.outputs(row, 1);
-        return std::vector<double>(outputs.begin(), outputs.end());
+        std::vector<double> fitness;
+        for (const float output : population.outputs(row, 1)) {
+            fitness.push_back(sign * static_cast<double>(output));
+        }
+        return fitness;
     });
+}
+
+Experiment changing_experiment(const std::filesystem::path& directory) {
+    Experiment experiment = callback_experiment(directory, sum_task());
+    experiment.changes = {{3, sum_task(-1.0), "down"}, {5, sum_task(), "up"}};
+    experiment.stop.generations = 8;
+    return experiment;
+}
+
+Experiment changing_cart_pole(const std::filesystem::path& directory) {
+    Experiment experiment = cart_pole_experiment(directory);
+    const auto task = [](const std::string& more) {
+        return standard_task(R"({"type": "cart_pole", "episodes": 2, "steps": 60,
+                                 "episode_seeds": "fixed", "validation": {"episodes": 3})" +
+                             more + "}");
+    };
+    experiment.task = task("");
+    experiment.changes = {{2, task(R"(, "force": -10)"), R"({"force": -10})"},
+                          {5, task(R"(, "half_length": 0.1)"), R"({"half_length": 0.1})"}};
+    experiment.stop.generations = 8;
+    return experiment;
 }
 
 Launched launch(const Experiment& experiment, const Launch& settings) {

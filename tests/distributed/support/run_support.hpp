@@ -53,7 +53,12 @@ class RecordingReporter final : public Reporter {
 [[nodiscard]] Experiment callback_experiment(const std::filesystem::path& directory,
                                              std::shared_ptr<const evolve::Task> task);
 /// Fitness from the network's answer to one row: higher sums are fitter.
-[[nodiscard]] std::shared_ptr<const evolve::Task> sum_task();
+/// @param sign -1: lower ones are.
+[[nodiscard]] std::shared_ptr<const evolve::Task> sum_task(double sign = 1.0);
+/// What is good in generations 0 to 2 is bad in 3 and 4, and good again in 5 to 7.
+[[nodiscard]] Experiment changing_experiment(const std::filesystem::path& directory);
+/// cart_pole whose pushes change their direction, with validation.
+[[nodiscard]] Experiment changing_cart_pole(const std::filesystem::path& directory);
 
 /// How a test runs an experiment on ranks in one process.
 struct Launch {

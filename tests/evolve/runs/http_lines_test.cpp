@@ -1,10 +1,17 @@
 #include "cambrian/evolve/runs/http_lines.hpp"
 
 #include <httplib.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
+#include <atomic>
+#include <chrono>
 #include <mutex>
 #include <sstream>
+#include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -49,6 +56,75 @@ class Listener {
     int port_ = 0;
     std::thread thread_;
 };
+
+/// Somebody who takes every request and answers byte by byte, without an end.
+class Dripper {
+  public:
+    explicit Dripper(std::string begin) : begin_(std::move(begin)) {
+        socket_ = ::socket(AF_INET, SOCK_STREAM, 0);
+        sockaddr_in address{};
+        address.sin_family = AF_INET;
+        address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+        socklen_t size = sizeof(address);
+        auto* any = reinterpret_cast<sockaddr*>(&address);
+        EXPECT_EQ(::bind(socket_, any, size), 0);
+        EXPECT_EQ(::listen(socket_, 16), 0);
+        EXPECT_EQ(::getsockname(socket_, any, &size), 0);
+        port_ = ntohs(address.sin_port);
+        thread_ = std::jthread([this](const std::stop_token& ended) { serve(ended); });
+    }
+    ~Dripper() {
+        thread_.request_stop();
+        ::shutdown(socket_, SHUT_RDWR);
+        thread_.join();
+        ::close(socket_);
+    }
+    Dripper(const Dripper&) = delete;
+    Dripper& operator=(const Dripper&) = delete;
+
+    [[nodiscard]] int port() const { return port_; }
+    [[nodiscard]] int bytes() const { return bytes_; }
+
+  private:
+    void serve(const std::stop_token& ended) {
+        while (!ended.stop_requested()) {
+            const int peer = ::accept(socket_, nullptr, nullptr);
+            if (peer < 0) return;
+            bool open = ::send(peer, begin_.data(), begin_.size(), MSG_NOSIGNAL) > 0;
+            while (open && !ended.stop_requested()) {
+                std::this_thread::sleep_for(std::chrono::milliseconds(10));
+                open = ::send(peer, "a", 1, MSG_NOSIGNAL) == 1;
+                bytes_ += open ? 1 : 0;
+            }
+            ::close(peer);
+        }
+    }
+
+    std::string begin_;
+    int socket_ = -1;
+    int port_ = 0;
+    std::atomic<int> bytes_{0};
+    std::jthread thread_;
+};
+
+TEST(HttpLines, AnAnswerThatDripsIsGivenUpAsAWhole) {
+    // In its first line, in a header, and in a body with a length or without one.
+    for (const char* begin : {"HTTP", "HTTP/1.1 200 OK\r\n\r\n", "HTTP/1.1 200 OK\r\nX: ",
+                              "HTTP/1.1 200 OK\r\nContent-Length: 9999999\r\n\r\n"}) {
+        Dripper listener(begin);
+        const auto start = std::chrono::steady_clock::now();
+        HttpLines lines({"127.0.0.1", listener.port(), "/lines"});
+        lines.send("{}");
+        while (listener.bytes() < 3) std::this_thread::yield();  // It is being answered.
+        for (int i = 0; i < 100; ++i) lines.send("{}");
+        const HttpLines::Counts counts = lines.finish();
+        const std::chrono::duration<double> waited = std::chrono::steady_clock::now() - start;
+        EXPECT_EQ(counts.delivered, 0) << begin;
+        EXPECT_EQ(counts.lost, 101) << begin;
+        // Two exchanges of a tenth of a second: without an end to them this would never return.
+        EXPECT_LT(waited.count(), 5.0) << begin;
+    }
+}
 
 TEST(HttpLines, ArriveInOrder) {
     Listener listener(200);

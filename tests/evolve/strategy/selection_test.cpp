@@ -145,6 +145,23 @@ TEST(Selection, RestartsBeginWithFoundersAlone) {
     EXPECT_TRUE(after(after(next, true), true)->parent_pool().empty());
 }
 
+TEST(Selection, WhatWasBestInAnotherTaskIsNoRecord) {
+    const auto changing = [](std::vector<std::uint64_t> changes) -> Shared {
+        return standard_strategies().make("elite", {.seed = 3,
+                                                    .population = {.size = 12},
+                                                    .selection = {.restart_after = 2},
+                                                    .task_changes = std::move(changes)});
+    };
+    Shared subject = after(changing({1}));
+    subject = after(subject, true);  // generation 1: as bad as before is the best of its task
+    subject = after(subject, true);
+    EXPECT_FALSE(subject->parent_pool().empty());
+    const Shared loaded = changing({1})->load(subject->save());
+    EXPECT_EQ(loaded->digest(), subject->digest());
+    EXPECT_TRUE(after(subject, true)->parent_pool().empty());
+    EXPECT_TRUE(after(after(after(changing({})), true), true)->parent_pool().empty());
+}
+
 TEST(Selection, TheSteadyStateRefusesWhatItCannotDo) {
     EXPECT_THAT([] { static_cast<void>(make({.parent_fraction = 0.5}, {.window = 4})); },
                 ThrowsMessage<ConfigError>(HasSubstr("selection.parent_fraction is set")));

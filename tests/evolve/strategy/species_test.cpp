@@ -171,6 +171,23 @@ TEST(SpeciesStrategy, TheStagnantDieOutButForTheBest) {
     EXPECT_EQ(subject->species().size(), 3U);
 }
 
+TEST(SpeciesStrategy, WhatWasBestInAnotherTaskKeepsNobodyStagnant) {
+    Shared subject = after(
+        standard_strategies().make("species", {.seed = 1,
+                                               .population = {.size = 10},
+                                               .splice_rate = 0.5F,
+                                               .species = {.stagnation = 2, .protected_species = 1},
+                                               .task_changes = {2}}),
+        founders());
+    subject = after(subject, faithful(*subject));  // generation 1
+    subject = after(subject, faithful(*subject));  // generation 2: another task
+    ASSERT_EQ(subject->species().size(), 3U);
+    for (const SpeciesSummary& one : subject->species()) {
+        EXPECT_EQ(one.improved, 2U);
+        EXPECT_GT(one.offspring, 0U);
+    }
+}
+
 TEST(SpeciesStrategy, WhereAllDieOutFoundersFollowOrTheRunEnds) {
     const auto stagnant = [](Extinction extinction) {
         Shared subject = after(
