@@ -167,6 +167,7 @@ struct GenerateOptions {
     std::vector<std::string> prompts;
     std::string prompts_file;  ///< One a line, after the others; "-": standard input.
     GenerationSettings settings{};
+    bool join = false;            ///< With the columns of the input before the answers.
     std::vector<std::string> stop;
     bool json = false;
     bool speed = false;
