@@ -43,6 +43,18 @@ struct RunOptions {
 /// `cambrian evolve` and `cambrian resume`: the commands that speak MPI.
 [[nodiscard]] int evolve_command(const CommandContext& context, const RunOptions& options);
 
+struct NewOptions {
+    std::string csv;                   ///< The file with the data.
+    std::vector<std::string> targets;  ///< Columns to predict.
+    std::string mode;                  ///< Empty: as the target is.
+    std::int64_t time_offset = 0;      ///< Rows ahead; 0: no forecast.
+    std::string output;                ///< Empty: called as the data are; "-": standard output.
+    bool force = false;                ///< Replaces a file.
+};
+/// `cambrian new`: a commented config for the rows of a CSV file, which runs. Throws InputError for
+/// data that nothing can be learnt from, ConfigError for a file that is there.
+[[nodiscard]] int new_command(const CommandContext& context, const NewOptions& options);
+
 /// `cambrian train`: by gradient, in one process.
 [[nodiscard]] int train_command(const CommandContext& context, const RunOptions& options);
 

@@ -29,6 +29,7 @@ class CommandLine {
     /// What was wrong with the command line, and what to write instead.
     std::string usage(const CLI::ParseError& error) const;
 
+    void add_new();
     void add_evolve();
     void add_resume();
     void add_train();
@@ -69,6 +70,7 @@ class CommandLine {
     CLI::App app_;
     std::function<int()> command_;
     std::string first_;  ///< The first word after the program.
+    NewOptions new_;
     RunOptions evolve_;
     RunOptions resume_;
     RunOptions train_;

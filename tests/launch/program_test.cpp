@@ -36,7 +36,7 @@ std::string sample(const std::string& name) {
 TEST(Program, EverySubCommandHelpsWithExamples) {
     for (const std::string command :
          {"evolve", "resume", "train", "status", "adaptation", "evaluate", "infer", "inspect",
-          "compare", "splice", "convert", "quantise", "validate", "explain", "ops", "layers",
+          "compare", "splice", "convert", "quantise", "validate", "explain", "ops", "layers", "new",
           "check", "registry"}) {
         const Result result = run({command, "--help"});
         EXPECT_EQ(result.code, 0) << command;
@@ -62,7 +62,7 @@ TEST(Program, NamesTheNearestCommand) {
     const Result result = run({"evolv", "x.json"});
     EXPECT_EQ(result.code, 2);
     EXPECT_EQ(result.err,
-              "cambrian: error: evolv is not a command (known: evolve, resume, train, "
+              "cambrian: error: evolv is not a command (known: new, evolve, resume, train, "
               "trials, sweep, status, adaptation, individuals, lineage, extract, report, "
               "evaluate, infer, generate, inspect, compare, splice, convert, tokenize, "
               "quantise, validate, explain, devices, ops, layers, check, registry) did you "
