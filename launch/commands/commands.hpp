@@ -167,6 +167,7 @@ struct InferOptions {
     std::vector<double> weights;  ///< Of a weighted one.
     std::string input;            ///< "-" is standard input.
     std::string output;           ///< Empty: standard output.
+    bool join = false;            ///< With the columns of the input before the answers.
     bool raw = false;
     bool observe = false;  ///< Tells standard error what every slot gives.
     std::vector<std::string> overrides;
@@ -179,7 +180,6 @@ struct GenerateOptions {
     std::vector<std::string> prompts;
     std::string prompts_file;  ///< One a line, after the others; "-": standard input.
     GenerationSettings settings{};
-    bool join = false;            ///< With the columns of the input before the answers.
     std::vector<std::string> stop;
     bool json = false;
     bool speed = false;
@@ -305,7 +305,14 @@ struct CheckOptions {
 /// `cambrian check`: gradients against differences, steps against sequences, a backend against the
 /// reference. Returns exit_failed where a bound is passed.
 [[nodiscard]] int check_command(const CommandContext& context, const CheckOptions& options);
-/// Prints a key of a config, all of them when it is empty, or the whole schema with every default.
-[[nodiscard]] int explain_command(const CommandContext& context, const std::string& key, bool json);
+struct ExplainOptions {
+    std::string key;  ///< Or what has a name in a config; empty: a short list.
+    bool all = false;
+    bool json = false;
+    bool markdown = false;
+};
+/// Prints a key of a config, or a layer, task, strategy and so on by its name; a short list of
+/// both, all keys, all keys as a page, or the whole schema with every default.
+[[nodiscard]] int explain_command(const CommandContext& context, const ExplainOptions& options);
 
 }  // namespace cambrian::launch

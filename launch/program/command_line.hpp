@@ -92,8 +92,7 @@ class CommandLine {
     ConvertOptions convert_;
     TokenizeOptions tokenize_;
     QuantiseOptions quantise_;
-    std::string key_;
-    bool schema_json_ = false;
+    ExplainOptions explain_;
     bool devices_json_ = false;
     bool ops_json_ = false;
     LayersOptions layers_;
