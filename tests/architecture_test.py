@@ -13,7 +13,7 @@ engine/core engine/core/json engine/core/simd engine/weights engine/tensor
 engine/graph engine/graph/builders engine/graph/rules engine/graph/plan engine/graph/passes engine/graph/gradient
 engine/graph/dump engine/backend engine/eager
 engine/layers/support engine/layers/convolution engine/layers/normalisation engine/layers/recurrent engine/layers
-engine/io engine/text/unicode engine/text engine/text/chat engine/text/training
+engine/io engine/io/csv engine/text/unicode engine/text engine/text/chat engine/text/training
 engine/network engine/network/archive engine/network/builders engine/network/bytecode engine/network/observe
 engine/generation engine/models
 engine/reference engine/check

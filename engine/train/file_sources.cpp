@@ -7,7 +7,8 @@
 #include <unordered_set>
 
 #include "cambrian/engine/core/error.hpp"
-#include "cambrian/engine/io/csv.hpp"
+#include "cambrian/engine/io/csv/class_labels.hpp"
+#include "cambrian/engine/io/csv/csv.hpp"
 #include "cambrian/engine/io/idx.hpp"
 #include "cambrian/engine/io/safetensors.hpp"
 
@@ -24,6 +25,15 @@ void scale_by(Tensor& tensor, double factor) {
 }
 
 constexpr std::int64_t max_classes = 1'000'000;
+/// No index is negative.
+constexpr std::int64_t no_index = -100;
+
+void check_class_count(std::size_t count, const std::string& place) {
+    if (count < 2 || count > static_cast<std::size_t>(max_classes))
+        throw InputError(
+            fmt::format("{} holds {} classes (2 to {} can be told apart) use another target column",
+                        place, count, max_classes));
+}
 
 /// The different labels among the targets, ascending; what the loss ignores is none.
 std::vector<double> labels_of(const Tensor& targets, const SourceContext& context,
@@ -44,14 +54,19 @@ std::vector<double> labels_of(const Tensor& targets, const SourceContext& contex
 }
 
 /// Says how many targets the loss leaves out: a label may be one of them by accident.
-void note_ignored(SourceRows& rows, const SourceContext& context, const std::string& place) {
-    const std::optional<double> ignored(context.ignored);
-    const auto count = std::ranges::count_if(rows.targets.elements,
-                                             [&](double value) { return value == ignored; });
+void note_ignored(SourceRows& rows, std::int64_t count, const SourceContext& context,
+                  const std::string& place) {
     if (count > 0)
         rows.notes.push_back(fmt::format("{} of {} targets in {} are {}, which the loss leaves out",
                                          count, rows.targets.elements.size(), place,
                                          *context.ignored));
+}
+
+void note_ignored(SourceRows& rows, const SourceContext& context, const std::string& place) {
+    const std::optional<double> ignored(context.ignored);
+    const auto count = std::ranges::count_if(rows.targets.elements,
+                                             [&](double value) { return value == ignored; });
+    note_ignored(rows, count, context, place);
 }
 
 /// Labels of a column, whatever whole numbers they are, as class indices in their order.
@@ -61,23 +76,47 @@ void number_classes(SourceRows& rows, const SourceContext& context, const std::s
                   "number the classes in the file, or set \"classes\" to false and use a loss of "
                   "numbers such as mse");
     const auto count = static_cast<std::int64_t>(labels.size());
-    if (count < 2 || count > max_classes)
-        throw InputError(
-            fmt::format("{} holds {} classes (2 to {} can be told apart) use another target column",
-                        place, count, max_classes));
+    check_class_count(labels.size(), place);
     note_ignored(rows, context, place);
     rows.targets.type = ValueType::integer;
     rows.classes = count;
     if (labels.front() == 0.0 && labels.back() == static_cast<double>(count - 1)) return;
     rows.class_values = labels;
-    // An index may be what the loss ignores: no index is negative.
-    constexpr std::int64_t no_index = -100;
+    // An index may be what the loss ignores.
     const std::optional<double> ignored(context.ignored);
     if (ignored) rows.ignored = no_index;
     for (double& value : rows.targets.elements)
         value = value == ignored
                     ? static_cast<double>(no_index)
                     : static_cast<double>(std::ranges::lower_bound(labels, value) - labels.begin());
+}
+
+/// Cells with labels as class indices: whole numbers in their order, texts in theirs.
+void take_labels(SourceRows& rows, const std::vector<std::string>& cells,
+                 const SourceContext& context, const std::string& place) {
+    const std::optional<double> ignored(context.ignored);
+    const ClassLabels labels = class_labels(cells, ignored);
+    std::vector<double>& targets = rows.targets.elements;
+    if (labels.texts.empty()) {
+        for (std::size_t i = 0; i < cells.size(); ++i) targets[i] = csv_number(cells[i]).value();
+        number_classes(rows, context, place);
+        return;
+    }
+    check_class_count(labels.size(), place);
+    std::int64_t left_out = 0;
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+        const auto number = csv_number(cells[i]);
+        const bool counts = !number || number != ignored;
+        // Where the loss ignores an index it shall not be that of a label.
+        targets[i] = static_cast<double>(
+            counts ? static_cast<std::int64_t>(labels.find(cells[i]).value()) : no_index);
+        left_out += counts ? 0 : 1;
+    }
+    note_ignored(rows, left_out, context, place);
+    if (ignored) rows.ignored = no_index;
+    rows.targets.type = ValueType::integer;
+    rows.classes = static_cast<std::int64_t>(labels.size());
+    rows.class_names = labels.texts;
 }
 
 /// Labels of a file that numbers its classes itself, from 0 on: one without a row stays a class.
@@ -127,9 +166,13 @@ SourceRows rows_of_files(const CsvSource& source, const SourceContext& context,
     std::int64_t rows = 0;
     std::vector<double> input_values;
     std::vector<double> target_values;
+    SourceRows result;
+    std::vector<std::string> labels;
     for (const std::string& file : source.files) {
-        const NumberTable table = read_csv(path_of(context, file), columns, source.missing_values,
-                                           {.targets = source.targets.size(), .config = true});
+        const NumberTable table =
+            read_csv(path_of(context, file), columns, source.missing_values,
+                     {.targets = source.targets.size(), .config = true, .labels = source.classes});
+        for (std::string& note : csv_notes(table)) result.notes.push_back(std::move(note));
         const std::int64_t whole =
             source.steps == 0 ? table.rows : table.rows / source.steps * source.steps;
         if (whole == 0)
@@ -145,6 +188,8 @@ SourceRows rows_of_files(const CsvSource& source, const SourceContext& context,
             target_values.insert(target_values.end(), middle, end);
             cell = end;
         }
+        if (source.classes)
+            labels.insert(labels.end(), table.labels.begin(), table.labels.begin() + whole);
         rows += whole;
     }
     const auto tensor = [&](std::size_t width, std::vector<double> values) {
@@ -153,8 +198,14 @@ SourceRows rows_of_files(const CsvSource& source, const SourceContext& context,
                                               : Shape{rows / source.steps, source.steps, features};
         return Tensor(ValueType::real, shape, std::move(values));
     };
-    return {tensor(inputs.size(), std::move(input_values)),
-            tensor(source.targets.size(), std::move(target_values)), 0};
+    result.inputs = tensor(inputs.size(), std::move(input_values));
+    result.targets = tensor(source.targets.size(), std::move(target_values));
+    result.missing_values = source.missing_values;
+    if (source.classes)
+        take_labels(result, labels, context,
+                    fmt::format("column {} of {}", source.targets.front(),
+                                path_of(context, source.files.front())));
+    return result;
 }
 
 }  // namespace
@@ -177,9 +228,6 @@ SourceRows rows_of(const CsvSource& source, const SourceContext& context) {
     result.input_names = inputs;
     result.target_names = source.targets;
     if (!source.classes) return result;
-    number_classes(result, context,
-                   fmt::format("column {} of {}", source.targets.front(),
-                               path_of(context, source.files.front())));
     const Shape& shape = result.targets.shape;
     result.targets.shape = Shape(shape.extents().first(shape.extents().size() - 1));
     return result;

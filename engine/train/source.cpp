@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
-#include <numeric>
 #include <unordered_set>
 #include <variant>
 #include <vector>
@@ -13,8 +13,7 @@
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/core/json/kinds.hpp"
 #include "cambrian/engine/core/message_text.hpp"
-#include "cambrian/engine/core/random.hpp"
-#include "cambrian/engine/io/csv.hpp"
+#include "cambrian/engine/io/csv/csv.hpp"
 #include "cambrian/engine/train/source_kinds.hpp"
 
 namespace cambrian {
@@ -89,63 +88,17 @@ void check_named(const Source& source, std::string_view path) {
 }
 
 /// One number that is none would spoil every loss.
-void check_finite(const Tensor& values, std::string_view what, std::string_view path) {
-    const auto wrong = std::ranges::find_if(
-        values.elements, [](double value) { return !std::isfinite(static_cast<float>(value)); });
+/// @param gaps where NaN is what is still to be filled.
+void check_finite(const Tensor& values, std::string_view what, std::string_view path,
+                  bool gaps = false) {
+    const auto wrong = std::ranges::find_if(values.elements, [&](double value) {
+        return !std::isfinite(static_cast<float>(value)) && !(gaps && std::isnan(value));
+    });
     if (wrong != values.elements.end())
         throw InputError(fmt::format(
             "{}: element {} of the {} {} is {} (finite numbers are needed, as floats too) mend the "
             "file or its \"scale\"",
             path, wrong - values.elements.begin(), what, values.shape.text(), *wrong));
-}
-
-/// Rows of a part: a share of all of them below 1, else a number.
-std::int64_t rows_of_part(double part, std::int64_t rows, const char* key) {
-    if (part < 1.0) {
-        const double share = std::floor(part * static_cast<double>(rows));
-        if (part > 0.0 && share == 0.0)
-            throw ConfigError(
-                fmt::format("split.{} is {} (of {} rows that is none) use a larger share, or 0",
-                            key, part, rows));
-        return static_cast<std::int64_t>(share);
-    }
-    if (part != std::floor(part))
-        throw ConfigError(fmt::format(
-            "split.{} is {} (below 1 it is a share, from 1 on a whole number of rows) change it",
-            key, part));
-    return static_cast<std::int64_t>(part);
-}
-
-Tensor chosen(const Tensor& table, std::span<const std::int64_t> rows) {
-    std::vector<std::int64_t> extents(table.shape.extents().begin(), table.shape.extents().end());
-    const std::int64_t width = extents[0] == 0 ? 0 : table.shape.elements() / extents[0];
-    extents[0] = static_cast<std::int64_t>(rows.size());
-    Tensor result(table.type, Shape(extents));
-    auto target = result.elements.begin();
-    for (const std::int64_t row : rows)
-        target = std::copy_n(table.elements.begin() + row * width, width, target);
-    return result;
-}
-
-/// Targets as the loss takes them.
-void fit_targets(SourceRows& rows, const Loss& loss) {
-    if (wants_classes(loss) == (rows.classes > 0)) return;
-    if (wants_classes(loss))
-        throw ConfigError(fmt::format(
-            "{} needs classes (the source has numbers as targets) use a loss of numbers "
-            "such as mse, or a source of classes: \"classes\": true in a csv source, "
-            "integers in a safetensors file",
-            name(loss)));
-    if (rows.classes > 2)
-        throw ConfigError(
-            fmt::format("{} needs numbers (the source has {} classes) use cross_entropy",
-                        name(loss), rows.classes));
-    // Two classes are one number.
-    std::vector<std::int64_t> extents(rows.targets.shape.extents().begin(),
-                                      rows.targets.shape.extents().end());
-    extents.push_back(1);
-    rows.targets = Tensor(ValueType::real, Shape(extents), std::move(rows.targets.elements));
-    rows.classes = 0;
 }
 
 }  // namespace
@@ -160,7 +113,7 @@ SourceRows read_source(const nlohmann::json& json, std::string_view path,
     const Source source = field_json::read_kind(json, path, source_kinds());
     check_named(source, path);
     SourceRows rows = std::visit([&](const auto& kind) { return rows_of(kind, context); }, source);
-    check_finite(rows.inputs, "inputs", path);
+    check_finite(rows.inputs, "inputs", path, fills(rows.missing_values));
     check_finite(rows.targets, "targets", path);
     return rows;
 }
@@ -177,48 +130,6 @@ nlohmann::ordered_json source_schema() {
     nlohmann::ordered_json variants;
     field_json::describe_kinds(variants, source_kinds());
     return variants;
-}
-
-Split split_from_json(const nlohmann::json& json, std::string_view path) {
-    Split split;
-    field_json::read_fields(split, json, path);
-    return split;
-}
-
-nlohmann::ordered_json to_json(const Split& split) {
-    nlohmann::ordered_json json;
-    field_json::write_fields(json, split);
-    return json;
-}
-
-DataSet make_data_set(SourceRows rows, const Split& split, const Loss& loss, std::uint64_t seed) {
-    fit_targets(rows, loss);
-    const std::int64_t all = rows.inputs.shape[0];
-    const std::int64_t validation = rows_of_part(split.validation, all, "validation");
-    const std::int64_t test = rows_of_part(split.test, all, "test");
-    const std::int64_t train =
-        split.train == 0.0 ? all - validation - test : rows_of_part(split.train, all, "train");
-    if (train < 1 || train + validation + test > all)
-        throw ConfigError(fmt::format(
-            "the split takes {} rows to train, {} to validate and {} to test (there are {}) use "
-            "smaller parts",
-            train, validation, test, all));
-    std::vector<std::int64_t> order(static_cast<std::size_t>(all));
-    std::iota(order.begin(), order.end(), std::int64_t{0});
-    if (split.shuffle) {
-        RandomStream stream(random_key(seed, "train/split"), 0);
-        for (std::size_t left = order.size(); left > 1; --left)
-            std::swap(order[left - 1], order[stream.index(static_cast<std::uint32_t>(left))]);
-    }
-    const auto part = [&](std::int64_t first, std::int64_t count) {
-        const auto indices = std::span(order).subspan(static_cast<std::size_t>(first),
-                                                      static_cast<std::size_t>(count));
-        return Samples{chosen(rows.inputs, indices), chosen(rows.targets, indices)};
-    };
-    return {.train = part(0, train),
-            .validation = part(train, validation),
-            .test = part(all - test, test),
-            .outputs = rows.classes > 0 ? rows.classes : rows.targets.shape[-1]};
 }
 
 }  // namespace cambrian

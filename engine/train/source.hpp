@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "cambrian/engine/core/json/field.hpp"
+#include "cambrian/engine/io/csv/csv.hpp"
 #include "cambrian/engine/tensor/tensor.hpp"
 #include "cambrian/engine/train/loss.hpp"
 
@@ -34,6 +35,9 @@ struct DataSet {
     Samples validation;  ///< May be without rows, like the next.
     Samples test;
     std::int64_t outputs = 0;  ///< Values that a network answers: numbers, or logits of classes.
+    /// By input, what stands for missing values, as a network sees it; empty where nothing does.
+    std::vector<double> fills{};
+    std::vector<std::string> notes{};  ///< What a user should know of the split.
 };
 
 /// Rows as a source gives them.
@@ -42,10 +46,13 @@ struct SourceRows {
     Tensor targets;            ///< Real [rows, (time,) numbers], or class indices [rows, (time)].
     std::int64_t classes = 0;  ///< 0: the targets are numbers.
     std::vector<double> class_values{};  ///< Labels that classes stand for; empty: their indices.
+    std::vector<std::string> class_names{};  ///< The same where they are texts.
     std::optional<std::int64_t> ignored{};   ///< Target that no longer is that of SourceContext.
     std::vector<std::string> input_names{};  ///< Columns; empty where the source names none.
     std::vector<std::string> target_names{};
-    double scale = 1.0;                ///< What the inputs were multiplied by.
+    double scale = 1.0;  ///< What the inputs were multiplied by.
+    /// Mean or median: inputs that are NaN are to be filled with that of the rows that train.
+    MissingValues missing_values = MissingValues::error;
     std::vector<std::string> notes{};  ///< What a user should know of the labels.
 };
 
@@ -73,6 +80,7 @@ struct Split {
     double test = 0.0;
     bool shuffle =
         true;  ///< Else the first rows train, the next ones validate, the last ones test.
+    bool stratify = false;  ///< Each part has its share of the rows of each class.
 
     static constexpr auto fields = std::tuple{
         Field{"train", &Split::train, FieldRange{0.0, 1e9},
@@ -82,13 +90,17 @@ struct Split {
         Field{"test", &Split::test, FieldRange{0.0, 1e9}, "Rows for the end."},
         Field{"shuffle", &Split::shuffle,
               "false: the first rows train, the next ones validate, the last ones test."},
+        Field{"stratify", &Split::stratify,
+              "true: each part has its share of the rows of each class, however few they are."}
+            .later(),
     };
     bool operator==(const Split&) const = default;
 };
 [[nodiscard]] Split split_from_json(const nlohmann::json& json, std::string_view path = "split");
 [[nodiscard]] nlohmann::ordered_json to_json(const Split& split);
 
-/// Source rows as the loss takes them, split. Throws ConfigError where they do not fit.
+/// Source rows as the loss takes them, split, with what is missing filled from the rows that train.
+/// Throws ConfigError where they do not fit, InputError for a column without any value to train on.
 [[nodiscard]] DataSet make_data_set(SourceRows rows, const Split& split, const Loss& loss,
                                     std::uint64_t seed);
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "cambrian/engine/io/csv.hpp"
+#include "cambrian/engine/io/csv/csv.hpp"
 #include "cambrian/engine/train/source.hpp"
 
 // The kinds of sources, one struct each.
@@ -76,13 +76,13 @@ struct DelaySource {
 [[nodiscard]] SourceRows rows_of(const BlobsSource& source, const SourceContext& context);
 [[nodiscard]] SourceRows rows_of(const DelaySource& source, const SourceContext& context);
 
-// Samples from files. Inputs are multiplied by `scale`. Whole numbers in one target column are
-// labels where `classes` says so: classes are counted through in their order. Integer targets of
-// the other files are class indices, from 0 on.
+// Samples from files. Inputs are multiplied by `scale`. Texts or whole numbers in one target column
+// are labels where `classes` says so: classes are counted through in their order. Integer targets
+// of the other files are class indices, from 0 on.
 
 /// Columns of CSV files with a header line, below each other. With `steps` the rows of a file, in
 /// order, make sequences of so many; a rest at its end is left out. Rows that lack a value are
-/// dropped before.
+/// dropped before, or filled when it is known which of them train.
 struct CsvSource {
     std::vector<std::string> files;
     std::vector<std::string> inputs;  ///< Empty: every column that is no target.
@@ -99,13 +99,15 @@ struct CsvSource {
               "Columns that the network sees; empty: all that are no targets."},
         Field{"targets", &CsvSource::targets, "Columns to predict, or the one with the class."},
         Field{"classes", &CsvSource::classes,
-              "Whether the target is a class: any whole numbers, counted through in their order."},
+              "Whether the target is a class: any texts or whole numbers, counted through in their "
+              "order."},
         Field{"steps", &CsvSource::steps, FieldRange{0.0, 1e6},
               "Rows that make a sequence, in order; 0: rows on their own."},
         Field{"scale", &CsvSource::scale, positive, "Factor of all inputs."},
         Field{"missing_values", &CsvSource::missing_values,
-              "A missing cell: refuse the file, leave the row out, or repeat the value of the row "
-              "before."},
+              "A missing cell: refuse the file, leave the row out, repeat the value of the row "
+              "before, or take the mean or median of the column's rows that train; a row without "
+              "a target is then left out."},
     };
 };
 /// A file of samples and one of their class indices, as MNIST comes; a sample becomes one row.

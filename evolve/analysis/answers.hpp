@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 // What metrics, votes and pairs work on: numbers on the host, wherever they are from.
@@ -14,6 +15,7 @@ struct Truth {
     std::size_t width = 0;        ///< Classes, or numbers of a row.
     std::vector<double> targets;  ///< Class indices [rows], or numbers [rows, width].
     std::vector<double> labels;   ///< [width] of classes.
+    std::vector<std::string> names{};  ///< [width]: the labels as texts; empty: as the numbers.
 
     [[nodiscard]] std::size_t rows() const {
         return classes ? targets.size() : width == 0 ? 0 : targets.size() / width;

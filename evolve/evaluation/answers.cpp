@@ -126,6 +126,7 @@ Truth truth_of(const LabelledRows& rows) {
     Truth truth;
     truth.classes = of_classes(rows);
     truth.labels = rows.labels;
+    truth.names = rows.label_names;
     truth.width = truth.classes ? rows.labels.size() : rows.outputs.size();
     const std::size_t in_row = truth.classes ? 1 : truth.width;
     for (std::size_t i = 0; i < rows.targets.size(); ++i)

@@ -7,11 +7,13 @@
 #include <set>
 
 #include "cambrian/engine/core/contract.hpp"
+#include "cambrian/engine/core/message_text.hpp"
 
 namespace cambrian::evolve {
 namespace {
 
 constexpr std::size_t max_listed = 12;
+constexpr std::size_t max_label_bytes = 40;
 
 bool scales(double shift, double scale) {
     return std::isfinite(shift) && std::isfinite(scale) && scale != 0.0;
@@ -52,6 +54,26 @@ std::string classes_fault(const Preparation& preparation) {
     return "";
 }
 
+std::string labels_fault(const Preparation& preparation) {
+    const std::vector<std::string>& labels = preparation.labels;
+    if (labels.empty()) return "";
+    if (labels.size() != preparation.classes.size()) return "it has not a label for each class";
+    for (std::size_t i = 0; i < labels.size(); ++i)
+        if (preparation.classes[i] != static_cast<double>(i))
+            return "its classes are no indices of their labels";
+    const std::set<std::string_view> different(labels.begin(), labels.end());
+    if (different.size() != labels.size()) return "two classes have one label";
+    return "";
+}
+
+std::string fills_fault(const Preparation& preparation) {
+    for (const PreparedInput& input : preparation.inputs)
+        if (input.fill.has_value() != fills(preparation.missing_values) ||
+            !std::isfinite(input.fill.value_or(0.0)))
+            return "an input has no value for missing cells, or one without need";
+    return "";
+}
+
 }  // namespace
 
 std::string Preparation::output_name(std::size_t output) const {
@@ -59,10 +81,12 @@ std::string Preparation::output_name(std::size_t output) const {
     return name.empty() ? fmt::format("output_{}", output) : name;
 }
 
-double Preparation::class_of(std::span<const float> row) const {
-    CAMBRIAN_EXPECT(!classes.empty() && row.size() == outputs.size());
-    if (row.size() < classes.size()) return classes[row[0] > 0.0F ? 1 : 0];
-    return classes[static_cast<std::size_t>(std::ranges::max_element(row) - row.begin())];
+std::vector<std::string> Preparation::class_names() const {
+    return evolve::class_names(classes, labels);
+}
+
+std::string Preparation::answer_name(std::size_t output) const {
+    return ahead == 0 ? output_name(output) : fmt::format("{}(t+{})", output_name(output), ahead);
 }
 
 Preparation plain_preparation(const Blueprint& blueprint) {
@@ -86,22 +110,37 @@ std::string preparation_fault(const Preparation& preparation, const Blueprint& b
     std::string why = inputs_fault(preparation.inputs);
     if (why.empty()) why = outputs_fault(preparation);
     if (why.empty()) why = classes_fault(preparation);
+    if (why.empty()) why = labels_fault(preparation);
+    if (why.empty()) why = fills_fault(preparation);
     if (why.empty() && (preparation.sequence_rows < 0 || preparation.sequence_rows > max_rows))
         why = "its sequences have an impossible length";
+    if (why.empty() && (preparation.ahead < 0 || preparation.ahead > max_rows))
+        why = "its forecasts are of an impossible row";
     return why.empty() ? why : fmt::format("its preparation is wrong: {}", why);
 }
 
-std::string classes_text(std::span<const double> classes, std::size_t outputs) {
+std::vector<std::string> class_names(std::span<const double> classes,
+                                     std::span<const std::string> labels) {
+    if (!labels.empty()) return {labels.begin(), labels.end()};
+    std::vector<std::string> names;
+    for (const double value : classes) names.push_back(fmt::format("{}", value));
+    return names;
+}
+
+std::string classes_text(std::span<const std::string> names, std::size_t outputs) {
     bool indices = true;
-    for (std::size_t i = 0; i < classes.size(); ++i)
-        indices = indices && classes[i] == static_cast<double>(i);
+    std::vector<std::string> shown;
+    for (std::size_t i = 0; i < names.size(); ++i) {
+        indices = indices && names[i] == fmt::format("{}", i);
+        shown.push_back(shortened(names[i], max_label_bytes));
+    }
     if (indices) return "";
+    const auto first = std::span(shown).first(std::min(shown.size(), max_listed - 1));
     const std::string values =
-        classes.size() <= max_listed
-            ? fmt::format("{}", fmt::join(classes, ", "))
-            : fmt::format("{}, .., {}", fmt::join(classes.first(max_listed - 1), ", "),
-                          classes.back());
-    return outputs < classes.size()
+        shown.size() <= max_listed
+            ? fmt::format("{}", fmt::join(shown, ", "))
+            : fmt::format("{}, .., {}", fmt::join(first, ", "), shown.back());
+    return outputs < names.size()
                ? fmt::format("classes {} are targets 0 and 1", values)
                : fmt::format("classes {} are outputs 0 to {}", values, outputs - 1);
 }
@@ -120,7 +159,8 @@ std::string other_meaning(const Preparation& first, const Preparation& second) {
         if (first.outputs[i].current != second.outputs[i].current)
             return fmt::format("output {} is a change of one and a value of the other", i);
     }
-    if (first.classes != second.classes) return "their classes are others";
+    if (first.classes != second.classes || first.labels != second.labels)
+        return "their classes are others";
     if (first.sequence_rows != second.sequence_rows)
         return fmt::format("sequences have {} rows and {}", first.sequence_rows,
                            second.sequence_rows);

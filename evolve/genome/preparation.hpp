@@ -3,11 +3,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "cambrian/engine/io/csv/csv.hpp"
 #include "cambrian/engine/network/blueprint.hpp"
 
 namespace cambrian::evolve {
@@ -24,6 +26,8 @@ struct PreparedInput {
     std::string column{};  ///< Empty where columns have no names; then all inputs go by position.
     Scaling scaling{};
     double factor = 1.0;  ///< Apart from the scale: a product has other bits than a quotient.
+    /// What the network sees where the column has no value, already scaled; see MissingValues.
+    std::optional<double> fill{};
 
     [[nodiscard]] double of(double value) const {
         return (value - scaling.shift) / scaling.scale * factor;
@@ -52,15 +56,25 @@ struct Preparation {
     /// Labels, ascending: one for each output, or two for a single output that is positive for the
     /// second. Empty: the outputs are numbers.
     std::vector<double> classes{};
+    /// Texts of the labels, in the order of the classes, which are their indices then; empty: the
+    /// labels are the numbers above.
+    std::vector<std::string> labels{};
     /// Rows after which a network with a memory starts afresh; 0: all rows are one sequence.
     std::int64_t sequence_rows = 0;
+    /// What to do with a missing cell: as the rows were treated that the network learnt from.
+    MissingValues missing_values = MissingValues::error;
+    /// Rows after the one that a network sees, of which it tells: of forecasts. 0: of that row, and
+    /// in files of the first format.
+    std::int64_t ahead = 0;
 
     /// Whether inputs are found by the names of their columns.
     [[nodiscard]] bool named() const { return !inputs.empty() && !inputs[0].column.empty(); }
     /// Its name, or "output_3".
     [[nodiscard]] std::string output_name(std::size_t output) const;
-    /// The label that the outputs of one row stand for.
-    [[nodiscard]] double class_of(std::span<const float> row) const;
+    /// The same with what it tells of: "load(t+1)" is the load one row later.
+    [[nodiscard]] std::string answer_name(std::size_t output) const;
+    /// Labels of all classes as texts.
+    [[nodiscard]] std::vector<std::string> class_names() const;
     bool operator==(const Preparation&) const = default;
 };
 
@@ -71,9 +85,13 @@ struct Preparation {
 [[nodiscard]] std::string preparation_fault(const Preparation& preparation,
                                             const Blueprint& blueprint);
 
+/// The labels as texts: numbers as they are written, unless there are texts.
+[[nodiscard]] std::vector<std::string> class_names(std::span<const double> classes,
+                                                   std::span<const std::string> labels);
+
 /// "classes 1, 2, 3 are outputs 0 to 2", or "classes 1, 2 are targets 0 and 1" with one output;
 /// empty for classes that are their own indices.
-[[nodiscard]] std::string classes_text(std::span<const double> classes, std::size_t outputs);
+[[nodiscard]] std::string classes_text(std::span<const std::string> names, std::size_t outputs);
 
 /// The first thing in which two preparations for equally many inputs and outputs mean other data:
 /// names, classes or sequences; empty when they differ in constants at most.

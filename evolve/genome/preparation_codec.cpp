@@ -3,16 +3,20 @@
 #include <nlohmann/json.hpp>
 
 #include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/core/json/json_read.hpp"
 #include "cambrian/engine/network/archive/archive.hpp"
 #include "cambrian/evolve/genome/preparation.hpp"
 
 namespace cambrian::evolve {
 namespace {
 
-constexpr std::uint32_t preparation_format = 1;
+/// 2: texts of labels, what to do with missing cells, forecasts. What has none is written as 1.
+constexpr std::uint32_t preparation_format = 2;
+constexpr std::uint32_t first_format = 1;
 /// The length of a text and the numbers beside it.
 constexpr std::uint64_t smallest_input = 8 + 3 * 8;
 constexpr std::uint64_t smallest_output = 2 * 8 + 2 * 8;
+constexpr std::uint64_t smallest_label = 8;
 
 void write(ArchiveWriter& writer, const Scaling& scaling) {
     writer.write(scaling.shift);
@@ -24,11 +28,42 @@ void read(ArchiveReader& reader, Scaling& scaling) {
     reader.read(scaling.scale);
 }
 
+/// What is missing is a byte, and where constants stand for it one for each input.
+void write_additions(ArchiveWriter& writer, const Preparation& preparation) {
+    writer.write(static_cast<std::uint64_t>(preparation.labels.size()));
+    for (const std::string& label : preparation.labels) writer.write(label);
+    writer.write(preparation.ahead);
+    writer.write(static_cast<std::uint8_t>(preparation.missing_values));
+    for (const PreparedInput& input : preparation.inputs)
+        if (input.fill) writer.write(*input.fill);
+}
+
+void read_additions(ArchiveReader& reader, Preparation& preparation) {
+    preparation.labels.resize(reader.read_count(smallest_label));
+    for (std::string& label : preparation.labels) reader.read(label);
+    reader.read(preparation.ahead);
+    std::uint8_t missing = 0;
+    reader.read(missing);
+    if (missing >= missing_values_names.size())
+        reader.fail(
+            fmt::format("its preparation has {} as what to do with missing values", missing));
+    preparation.missing_values = static_cast<MissingValues>(missing);
+    if (!fills(preparation.missing_values)) return;
+    for (PreparedInput& input : preparation.inputs) reader.read(input.fill.emplace());
+}
+
 double number(const nlohmann::json& json, const char* key) {
     const nlohmann::json& value = json.at(key);
     // A truth value would be taken for 0 or 1.
     if (!value.is_number()) throw InputError(fmt::format("{} is no number", key));
     return value.get<double>();
+}
+
+/// Too large a count becomes negative, which no preparation may have.
+std::int64_t count(const nlohmann::json& json, const char* key) {
+    const nlohmann::json& value = json.at(key);
+    if (!value.is_number_unsigned()) throw InputError(fmt::format("{} counts nothing", key));
+    return static_cast<std::int64_t>(value.get<std::uint64_t>());
 }
 
 Scaling scaling_from_json(const nlohmann::json& json) {
@@ -45,8 +80,10 @@ const nlohmann::json& list(const nlohmann::json& json, const char* key) {
 }  // namespace
 
 std::vector<std::byte> encode(const Preparation& preparation) {
+    const bool first = preparation.labels.empty() && preparation.ahead == 0 &&
+                       preparation.missing_values == MissingValues::error;
     ArchiveWriter writer;
-    writer.write(preparation_format);
+    writer.write(first ? first_format : preparation_format);
     writer.write(static_cast<std::uint64_t>(preparation.inputs.size()));
     for (const PreparedInput& input : preparation.inputs) {
         writer.write(input.column);
@@ -61,6 +98,7 @@ std::vector<std::byte> encode(const Preparation& preparation) {
     }
     writer.write(std::span<const double>(preparation.classes));
     writer.write(preparation.sequence_rows);
+    if (!first) write_additions(writer, preparation);
     return writer.take();
 }
 
@@ -68,9 +106,9 @@ Preparation decode_preparation(std::span<const std::byte> bytes, std::string_vie
     ArchiveReader reader(bytes, std::string(source));
     std::uint32_t found = 0;
     reader.read(found);
-    if (found != preparation_format)
-        reader.fail(fmt::format("its preparation has format {}, this program reads {}", found,
-                                preparation_format));
+    if (found < first_format || found > preparation_format)
+        reader.fail(fmt::format("its preparation has format {}, this program reads {} and {}",
+                                found, first_format, preparation_format));
     Preparation preparation;
     preparation.inputs.resize(reader.read_count(smallest_input));
     for (PreparedInput& input : preparation.inputs) {
@@ -86,6 +124,7 @@ Preparation decode_preparation(std::span<const std::byte> bytes, std::string_vie
     }
     reader.read(preparation.classes);
     reader.read(preparation.sequence_rows);
+    if (found > first_format) read_additions(reader, preparation);
     reader.finish();
     return preparation;
 }
@@ -93,29 +132,39 @@ Preparation decode_preparation(std::span<const std::byte> bytes, std::string_vie
 nlohmann::ordered_json to_json(const Preparation& preparation) {
     using Json = nlohmann::ordered_json;
     Json inputs = Json::array();
-    for (const PreparedInput& input : preparation.inputs)
+    for (const PreparedInput& input : preparation.inputs) {
         inputs.push_back({{"column", input.column},
                           {"shift", input.scaling.shift},
                           {"scale", input.scaling.scale},
                           {"factor", input.factor}});
+        if (input.fill) inputs.back()["fill"] = *input.fill;
+    }
     Json outputs = Json::array();
     for (const PreparedOutput& output : preparation.outputs)
         outputs.push_back({{"name", output.name},
                            {"shift", output.scaling.shift},
                            {"scale", output.scaling.scale},
                            {"current", output.current}});
-    return {{"inputs", std::move(inputs)},
-            {"outputs", std::move(outputs)},
-            {"classes", preparation.classes},
-            {"sequence_rows", preparation.sequence_rows}};
+    Json json{{"inputs", std::move(inputs)},
+              {"outputs", std::move(outputs)},
+              {"classes", preparation.classes},
+              {"sequence_rows", preparation.sequence_rows}};
+    if (!preparation.labels.empty()) json["labels"] = preparation.labels;
+    if (preparation.ahead > 0) json["ahead"] = preparation.ahead;
+    if (preparation.missing_values != MissingValues::error)
+        json["missing_values"] =
+            missing_values_names[static_cast<std::size_t>(preparation.missing_values)];
+    return json;
 }
 
 Preparation preparation_from_json(const nlohmann::json& json) {
     Preparation preparation;
-    for (const nlohmann::json& input : list(json, "inputs"))
+    for (const nlohmann::json& input : list(json, "inputs")) {
         preparation.inputs.push_back({.column = input.at("column").get<std::string>(),
                                       .scaling = scaling_from_json(input),
                                       .factor = number(input, "factor")});
+        if (input.contains("fill")) preparation.inputs.back().fill = number(input, "fill");
+    }
     for (const nlohmann::json& output : list(json, "outputs"))
         preparation.outputs.push_back({.name = output.at("name").get<std::string>(),
                                        .scaling = scaling_from_json(output),
@@ -124,10 +173,14 @@ Preparation preparation_from_json(const nlohmann::json& json) {
         if (!value.is_number()) throw InputError("a class is no number");
         preparation.classes.push_back(value.get<double>());
     }
-    const nlohmann::json& rows = json.at("sequence_rows");
-    if (!rows.is_number_unsigned()) throw InputError("sequence_rows counts nothing");
-    // Too large a count becomes negative, which no preparation may be.
-    preparation.sequence_rows = static_cast<std::int64_t>(rows.get<std::uint64_t>());
+    if (json.contains("labels"))
+        for (const nlohmann::json& label : list(json, "labels"))
+            preparation.labels.push_back(label.get<std::string>());
+    if (json.contains("missing_values"))
+        preparation.missing_values = static_cast<MissingValues>(
+            json_read::choice(json.at("missing_values"), "missing_values", missing_values_names));
+    preparation.sequence_rows = count(json, "sequence_rows");
+    if (json.contains("ahead")) preparation.ahead = count(json, "ahead");
     return preparation;
 }
 

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "cambrian/engine/tensor/tensor.hpp"
@@ -34,6 +35,7 @@ struct LabelledRows {
     /// it; empty: nothing.
     std::vector<double> current;
     std::vector<double> labels;  ///< Of classes.
+    std::vector<std::string> label_names{};  ///< Where they are texts; the numbers are indices then.
 };
 
 /// What a task is, too, whose networks answer rows of data.

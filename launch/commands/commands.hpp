@@ -43,6 +43,18 @@ struct RunOptions {
 /// `cambrian evolve` and `cambrian resume`: the commands that speak MPI.
 [[nodiscard]] int evolve_command(const CommandContext& context, const RunOptions& options);
 
+struct NewOptions {
+    std::string csv;                   ///< The file with the data.
+    std::vector<std::string> targets;  ///< Columns to predict.
+    std::string mode;                  ///< Empty: as the target is.
+    std::int64_t time_offset = 0;      ///< Rows ahead; 0: no forecast.
+    std::string output;                ///< Empty: called as the data are; "-": standard output.
+    bool force = false;                ///< Replaces a file.
+};
+/// `cambrian new`: a commented config for the rows of a CSV file, which runs. Throws InputError for
+/// data that nothing can be learnt from, ConfigError for a file that is there.
+[[nodiscard]] int new_command(const CommandContext& context, const NewOptions& options);
+
 /// `cambrian train`: by gradient, in one process.
 [[nodiscard]] int train_command(const CommandContext& context, const RunOptions& options);
 
@@ -155,6 +167,7 @@ struct InferOptions {
     std::vector<double> weights;  ///< Of a weighted one.
     std::string input;            ///< "-" is standard input.
     std::string output;           ///< Empty: standard output.
+    bool join = false;            ///< With the columns of the input before the answers.
     bool raw = false;
     bool observe = false;  ///< Tells standard error what every slot gives.
     std::vector<std::string> overrides;
@@ -292,7 +305,14 @@ struct CheckOptions {
 /// `cambrian check`: gradients against differences, steps against sequences, a backend against the
 /// reference. Returns exit_failed where a bound is passed.
 [[nodiscard]] int check_command(const CommandContext& context, const CheckOptions& options);
-/// Prints a key of a config, all of them when it is empty, or the whole schema with every default.
-[[nodiscard]] int explain_command(const CommandContext& context, const std::string& key, bool json);
+struct ExplainOptions {
+    std::string key;  ///< Or what has a name in a config; empty: a short list.
+    bool all = false;
+    bool json = false;
+    bool markdown = false;
+};
+/// Prints a key of a config, or a layer, task, strategy and so on by its name; a short list of
+/// both, all keys, all keys as a page, or the whole schema with every default.
+[[nodiscard]] int explain_command(const CommandContext& context, const ExplainOptions& options);
 
 }  // namespace cambrian::launch

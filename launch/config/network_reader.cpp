@@ -251,6 +251,11 @@ std::string preparation_note(const NamedNetwork& network, const evolve::Task& ta
     std::optional<evolve::Preparation> given = task.preparation();
     if (!own || !given) return {};
     given->sequence_rows = own->sequence_rows;
+    // The rows of a task are complete when a network sees them.
+    given->missing_values = own->missing_values;
+    if (own->ahead == 0) given->ahead = 0;  // The first format did not know it.
+    for (std::size_t i = 0; i < std::min(given->inputs.size(), own->inputs.size()); ++i)
+        given->inputs[i].fill = own->inputs[i].fill;
     if (*own == *given) return {};
     if (const std::string why = evolve::other_meaning(*own, *given); !why.empty())
         throw ConfigError(

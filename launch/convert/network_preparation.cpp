@@ -139,10 +139,20 @@ std::string preparation_text(const evolve::Preparation& preparation) {
     text += grouped_lines(
         "outputs", preparation.outputs,
         [&](std::size_t i) { return printable(preparation.output_name(i)); }, answer_text);
-    const auto& classes = preparation.classes;
-    if (!classes.empty())
+    const std::vector<std::string> classes = preparation.class_names();
+    if (!preparation.labels.empty())
+        text += fmt::format("  classes     {}\n", listed(classes));
+    else if (!classes.empty())
         text += fmt::format("  classes     {} from {} to {}\n", classes.size(), classes.front(),
                             classes.back());
+    if (preparation.ahead > 0)
+        text += fmt::format("  forecasts   of {} row{} later\n", preparation.ahead,
+                            preparation.ahead == 1 ? "" : "s");
+    if (preparation.missing_values != MissingValues::error)
+        text +=
+            fmt::format("  missing     {}{}\n",
+                        missing_values_names[static_cast<std::size_t>(preparation.missing_values)],
+                        fills(preparation.missing_values) ? " of the rows that trained" : "");
     if (preparation.sequence_rows > 0)
         text += fmt::format("  sequences   of {} rows\n", preparation.sequence_rows);
     return text;

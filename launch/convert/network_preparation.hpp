@@ -6,7 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "cambrian/engine/io/csv.hpp"
+#include "cambrian/engine/io/csv/csv.hpp"
+#include "cambrian/evolve/analysis/answers.hpp"
 #include "cambrian/evolve/genome/preparation.hpp"
 #include "cambrian/launch/config/network_reader.hpp"
 
@@ -38,22 +39,32 @@ namespace cambrian::launch {
 struct PreparedRows {
     NumberTable table;  ///< The inputs' columns, then those that changes are added to.
     std::vector<std::string> ignored;  ///< Columns of the file that the network has no use for.
+    std::vector<std::string> notes;    ///< How the file was read, a line each.
     std::vector<float> inputs;         ///< [rows, inputs], as the network sees them.
 };
 
 /// Reads them: columns by name in any order, or all columns in theirs where inputs have no names.
-/// Throws InputError for missing columns, naming all of them, or another number of columns.
-[[nodiscard]] PreparedRows read_rows(const std::string& path,
-                                     const evolve::Preparation& preparation);
+/// What is missing is treated as it was when the network learnt. Throws InputError for missing
+/// columns, naming all of them, or another number of columns.
+[[nodiscard]] PreparedRows read_rows(const CsvFile& file, const evolve::Preparation& preparation);
 
-/// A CSV table of answers in the units of the data, then the label of the class where there are
-/// classes.
-/// @param outputs of the network, [rows, outputs].
-void write_answers(std::ostream& out, std::span<const float> outputs, const PreparedRows& rows,
-                   const evolve::Preparation& preparation);
+/// What networks answer to the rows of a file, as CSV.
+struct AnswerTable {
+    std::vector<std::string> columns;
+    std::vector<std::string> rows;  ///< Cells of a row with commas between them.
+};
 
-/// A name as a cell of a CSV file: in quotes where it has a comma, a quote or a line end.
-[[nodiscard]] std::string csv_cell(const std::string& text);
+/// What one network or several answer: numbers in the units of the data, or the label of the class,
+/// its probability, and p(label) of every class.
+[[nodiscard]] AnswerTable answer_table(const evolve::Answers& answers,
+                                       const evolve::Preparation& preparation);
+/// From outputs [rows, outputs].
+[[nodiscard]] evolve::Answers answers_of(std::span<const float> outputs, const PreparedRows& rows,
+                                         const evolve::Preparation& preparation);
+/// One line for each row of the file, with the row itself before the answers where they are joined.
+/// Answers to rows that were left out are empty. A name that the file has, too, gets "_predicted".
+void write_answers(std::ostream& out, AnswerTable answers, const CsvFile& file,
+                   const PreparedRows& rows, bool join);
 
 /// "a, b, c", at most as many names as a message should have, without control bytes.
 [[nodiscard]] std::string listed(std::span<const std::string> names);

@@ -9,6 +9,7 @@
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/core/message_text.hpp"
+#include "cambrian/evolve/evaluation/answers.hpp"
 
 namespace cambrian::launch {
 namespace {
@@ -35,7 +36,6 @@ std::vector<std::string> columns_by_name(const std::string& path,
     for (const std::string& column : columns)
         if (!present.contains(column) && named.insert(column).second) missing.push_back(column);
     if (missing.empty()) return columns;
-    refuse_other_separator(header, path);
     refuse_numbers(header, path);
     throw InputError(fmt::format(
         "{} lacks {} that the network reads by name: {} (it has: {}) name {} in its first line, or "
@@ -49,69 +49,132 @@ std::vector<std::string> columns_by_position(const std::string& path,
                                              const std::vector<std::string>& header,
                                              const evolve::Preparation& preparation) {
     refuse_numbers(header, path);
-    if (header.size() != preparation.inputs.size()) {
-        refuse_other_separator(header, path);
+    if (header.size() != preparation.inputs.size())
         throw InputError(
             fmt::format("{} has {} columns (the network reads {}) keep those that it reads, in "
                         "order",
                         path, header.size(), preparation.inputs.size()));
-    }
     return header;
 }
 
-}  // namespace
-
-std::string csv_cell(const std::string& text) {
-    if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
-    std::string quoted = "\"";
-    for (const char letter : text) quoted += letter == '"' ? "\"\"" : std::string(1, letter);
-    return quoted + '"';
-}
-
-PreparedRows read_rows(const std::string& path, const evolve::Preparation& preparation) {
-    const std::vector<std::string> header = read_csv_header(path);
-    const std::vector<std::string> columns = preparation.named()
-                                                 ? columns_by_name(path, header, preparation)
-                                                 : columns_by_position(path, header, preparation);
-    PreparedRows result{
-        read_csv(path, columns, MissingValues::error, {.targets = 0, .config = false}), {}, {}};
-    const std::set<std::string_view> used(columns.begin(), columns.end());
-    std::ranges::copy_if(header, std::back_inserter(result.ignored),
-                         [&](const std::string& column) { return !used.contains(column); });
-    for (std::int64_t row = 0; row < result.table.rows; ++row)
+/// The numbers as the network sees them.
+void scale_inputs(PreparedRows& rows, const evolve::Preparation& preparation) {
+    for (std::int64_t row = 0; row < rows.table.rows; ++row)
         for (std::size_t i = 0; i < preparation.inputs.size(); ++i) {
-            const double value = preparation.inputs[i].of(result.table.at(row, i));
+            const evolve::PreparedInput& input = preparation.inputs[i];
+            const double given = rows.table.at(row, i);
+            const double value = std::isnan(given) ? input.fill.value() : input.of(given);
             // Networks compute in f32.
             if (!std::isfinite(static_cast<float>(value)))
                 throw InputError(fmt::format(
                     "{}:{}: column {} holds {}, which is {} for the network (its inputs are "
                     "numbers that are finite in f32) correct it",
-                    path, result.table.lines[static_cast<std::size_t>(row)], columns[i],
-                    result.table.at(row, i), value));
-            result.inputs.push_back(static_cast<float>(value));
+                    rows.table.path, rows.table.lines[static_cast<std::size_t>(row)],
+                    rows.table.columns[i], given, value));
+            rows.inputs.push_back(static_cast<float>(value));
         }
+}
+
+/// Names of answers as columns beside those of a file.
+void distinguish(std::vector<std::string>& columns, const std::vector<std::string>& header) {
+    std::set<std::string_view> taken(header.begin(), header.end());
+    for (std::string& column : columns) {
+        while (taken.contains(column)) column += "_predicted";
+        taken.insert(column);
+    }
+}
+
+void write_line(std::ostream& out, std::span<const std::string> cells, std::string_view rest) {
+    for (const std::string& cell : cells) out << csv_cell(cell) << ',';
+    out << rest << '\n';
+}
+
+}  // namespace
+
+PreparedRows read_rows(const CsvFile& file, const evolve::Preparation& preparation) {
+    const std::vector<std::string>& header = file.header();
+    const std::vector<std::string> columns =
+        preparation.named() ? columns_by_name(file.path(), header, preparation)
+                            : columns_by_position(file.path(), header, preparation);
+    PreparedRows result{
+        file.numbers(columns, preparation.missing_values,
+                     {.targets = columns.size() - preparation.inputs.size(), .config = false}),
+        {},
+        {},
+        {}};
+    const std::set<std::string_view> used(columns.begin(), columns.end());
+    std::ranges::copy_if(header, std::back_inserter(result.ignored),
+                         [&](const std::string& column) { return !used.contains(column); });
+    result.notes = csv_notes(result.table);
+    if (!result.table.left_out.empty())
+        result.notes.emplace_back("answers to rows that are left out are empty");
+    if (result.table.missing > 0)
+        result.notes.push_back(fmt::format(
+            "{} missing values are filled as when the network learnt ({})", result.table.missing,
+            missing_values_names[static_cast<std::size_t>(preparation.missing_values)]));
+    scale_inputs(result, preparation);
     return result;
 }
 
-void write_answers(std::ostream& out, std::span<const float> outputs, const PreparedRows& rows,
-                   const evolve::Preparation& preparation) {
+evolve::Answers answers_of(std::span<const float> outputs, const PreparedRows& rows,
+                           const evolve::Preparation& preparation) {
     const std::size_t width = preparation.outputs.size();
-    for (std::size_t i = 0; i < width; ++i)
-        out << (i == 0 ? "" : ",") << csv_cell(preparation.output_name(i));
-    if (!preparation.classes.empty()) out << ",class";
-    out << '\n';
+    if (!preparation.classes.empty()) return evolve::class_answers(outputs, width);
+    evolve::Answers result;
     for (std::int64_t row = 0; row < rows.table.rows; ++row) {
-        const auto values = outputs.subspan(static_cast<std::size_t>(row) * width, width);
         std::size_t current = preparation.inputs.size();
         for (std::size_t i = 0; i < width; ++i) {
             const evolve::PreparedOutput& output = preparation.outputs[i];
-            double answer = output.answer(double{values[i]});
+            const float value = outputs[static_cast<std::size_t>(row) * width + i];
+            double answer = output.answer(double{value});
             if (!output.current.empty()) answer += rows.table.at(row, current++);
-            out << (i == 0 ? "" : ",") << fmt::format("{:.9g}", answer);
+            result.values.push_back(answer);
         }
-        if (!preparation.classes.empty())
-            out << ',' << fmt::format("{}", preparation.class_of(values));
-        out << '\n';
+    }
+    return result;
+}
+
+AnswerTable answer_table(const evolve::Answers& answers, const evolve::Preparation& preparation) {
+    AnswerTable table;
+    const std::vector<std::string> classes = preparation.class_names();
+    const std::size_t width = classes.empty() ? preparation.outputs.size() : classes.size();
+    if (!classes.empty())
+        table.columns = {
+            preparation.ahead == 0 ? "class" : fmt::format("class(t+{})", preparation.ahead),
+            "probability"};
+    for (std::size_t i = 0; i < width; ++i)
+        table.columns.push_back(classes.empty() ? preparation.answer_name(i)
+                                                : fmt::format("p({})", classes[i]));
+    const std::size_t rows = width == 0 ? 0 : answers.values.size() / width;
+    for (std::size_t row = 0; row < rows; ++row) {
+        const auto values = std::span(answers.values).subspan(row * width, width);
+        std::string text;
+        if (!classes.empty()) {
+            const std::size_t chosen = answers.chosen[row];
+            text = fmt::format("{},{:.9g},", csv_cell(classes[chosen]), values[chosen]);
+        }
+        for (std::size_t i = 0; i < width; ++i)
+            text += fmt::format("{}{:.9g}", i == 0 ? "" : ",", values[i]);
+        table.rows.push_back(std::move(text));
+    }
+    return table;
+}
+
+void write_answers(std::ostream& out, AnswerTable answers, const CsvFile& file,
+                   const PreparedRows& rows, bool join) {
+    if (join) distinguish(answers.columns, file.header());
+    for (std::string& column : answers.columns) column = csv_cell(column);
+    const auto joined = [&](std::span<const std::string> cells) {
+        return join ? cells : std::span<const std::string>();
+    };
+    write_line(out, joined(file.header()), fmt::format("{}", fmt::join(answers.columns, ",")));
+    const std::string nothing(answers.columns.size() - 1, ',');
+    CsvRecords records = file.rows();
+    for (std::size_t answered = 0; records.next();) {
+        const bool has =
+            answered < rows.table.lines.size() && rows.table.lines[answered] == records.line();
+        write_line(out, joined(records.cells()), has ? answers.rows[answered] : nothing);
+        answered += has ? 1 : 0;
     }
 }
 

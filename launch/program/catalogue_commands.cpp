@@ -18,14 +18,26 @@ void CommandLine::add_validate() {
 }
 
 void CommandLine::add_explain() {
-    CLI::App& sub = add("explain", "Explain a key of a config, or list them all",
-                        "  cambrian explain\n"
-                        "  cambrian explain mutation.link_add_rate\n"
-                        "  cambrian explain --json > schema.json",
-                        [this] { return explain_command(context_, key_, schema_json_); });
-    CLI::Option* key = sub.add_option("KEY", key_, "The key, such as population.size");
-    sub.add_flag("--json", schema_json_, "Print the JSON schema of configs, with every default")
-        ->excludes(key);
+    CLI::App& sub =
+        add("explain", "Explain a key of a config, or a layer, a task, a strategy by its name",
+            "  cambrian explain\n"
+            "  cambrian explain mutation.link_add_rate\n"
+            "  cambrian explain lstm\n"
+            "  cambrian explain --all\n"
+            "  cambrian explain --json > schema.json",
+            [this] { return explain_command(context_, explain_); });
+    CLI::Option* key = sub.add_option("KEY", explain_.key,
+                                      "The key, such as population.size, or a name, such as "
+                                      "cart_pole; without it a short list");
+    CLI::Option* all = sub.add_flag("--all", explain_.all, "List every key")->excludes(key);
+    CLI::Option* json = sub.add_flag("--json", explain_.json,
+                                     "Print the JSON schema of configs, with every default")
+                            ->excludes(key)
+                            ->excludes(all);
+    sub.add_flag("--markdown", explain_.markdown, "Print every key as a page of tables")
+        ->excludes(key)
+        ->excludes(all)
+        ->excludes(json);
 }
 
 void CommandLine::add_devices() {

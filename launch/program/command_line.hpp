@@ -29,6 +29,7 @@ class CommandLine {
     /// What was wrong with the command line, and what to write instead.
     std::string usage(const CLI::ParseError& error) const;
 
+    void add_new();
     void add_evolve();
     void add_resume();
     void add_train();
@@ -71,6 +72,7 @@ class CommandLine {
     CLI::App app_;
     std::function<int()> command_;
     std::string first_;  ///< The first word after the program.
+    NewOptions new_;
     RunOptions evolve_;
     RunOptions resume_;
     RunOptions train_;
@@ -92,8 +94,7 @@ class CommandLine {
     ConvertOptions convert_;
     TokenizeOptions tokenize_;
     QuantiseOptions quantise_;
-    std::string key_;
-    bool schema_json_ = false;
+    ExplainOptions explain_;
     bool devices_json_ = false;
     bool ops_json_ = false;
     LayersOptions layers_;

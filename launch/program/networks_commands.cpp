@@ -60,17 +60,21 @@ void CommandLine::add_infer() {
             "Run a network on the rows of a CSV file; nothing else is needed: columns are "
             "found by name, scaled and answered in the units of the data it learnt",
             "  cambrian infer runs/xor-1/best.cmb --input rows.csv -o answers.csv\n"
+            "  cambrian infer best.cmb --input rows.csv --join\n"
             "  cambrian infer a.cmb b.cmb c.cmb --ensemble mean --input rows.csv\n"
-            "  tail -n +1 rows.csv | cambrian infer best.cmb --input -",
+            "  head -n 20 rows.csv | cambrian infer best.cmb --input -",
             [this] { return infer_command(context_, infer_); });
     sub.add_option("NETWORKS", infer_.networks,
                    "The network, a .cmb file, or a .safetensors that cambrian convert wrote; or "
                    "several that answer together")
         ->required();
     add_ensemble(sub, infer_.ensemble, infer_.weights);
-    sub.add_option("--input", infer_.input, "CSV file with a header line, or - for standard input")
+    sub.add_option(
+           "--input", infer_.input,
+           "CSV file with a header line (commas, semicolons or tabs), or - for standard input")
         ->required();
     sub.add_option("-o,--output", infer_.output, "File for the answers; else standard output");
+    sub.add_flag("--join", infer_.join, "Write every column of the input before the answers");
     sub.add_flag(
         "--raw", infer_.raw,
         "Pass all columns by position, as they are, and outputs as the network gives them");

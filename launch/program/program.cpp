@@ -23,10 +23,12 @@ CommandLine::CommandLine(const CommandContext& context) : context_(context) {
     app_.footer(
         "Examples:\n"
         "  cambrian evolve configs/quickstart.json\n"
+        "  cambrian new --csv rows.csv --target label\n"
         "  launch/mpi -n 4 cambrian evolve configs/cart_pole.json\n"
         "  cambrian train configs/train_spirals.json\n"
         "  cambrian explain population.size\n"
         "'cambrian COMMAND --help' tells more of a command.");
+    add_new();
     add_evolve();
     add_resume();
     add_train();

@@ -4,6 +4,27 @@
 // Options of the commands of the room launch/commands/runs.
 namespace cambrian::launch {
 
+void CommandLine::add_new() {
+    CLI::App& sub = add("new", "Write a config for the rows of a CSV file, with the reasons in it",
+                        "  cambrian new --csv flowers.csv --target species\n"
+                        "  cambrian new --csv load.csv --target load --time-offset 1 -o load.json",
+                        [this] { return new_command(context_, new_); });
+    sub.add_option("--csv", new_.csv, "The file, with a header line (commas, semicolons or tabs)")
+        ->required();
+    sub.add_option("--target", new_.targets, "The column to predict (repeatable)")
+        ->allow_extra_args(false)
+        ->required();
+    sub.add_option("--time-offset", new_.time_offset,
+                   "Rows are a time series: predict the target so many rows later")
+        ->check(CLI::Range(std::int64_t{1}, std::int64_t{1000000}));
+    sub.add_option("--mode", new_.mode,
+                   "Else texts and few different whole numbers are classes, other numbers are not")
+        ->check(CLI::IsMember({"classification", "regression"}));
+    sub.add_option("-o,--output", new_.output,
+                   "The config, or - for standard output; else called as the CSV file is");
+    sub.add_flag("--force", new_.force, "Replace a config that is there");
+}
+
 void CommandLine::add_evolve() {
     CLI::App& sub = add("evolve", "Evolve networks as a config says",
                         "  cambrian evolve configs/xor.json\n"

@@ -7,6 +7,8 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 
+#include "cambrian/engine/core/message_text.hpp"
+
 namespace cambrian::launch {
 namespace {
 
@@ -42,13 +44,21 @@ std::string deviations_text(const evolve::Truth& truth, const evolve::Answers& a
     return text;
 }
 
+/// A label in a column of a table.
+std::string label_text(const evolve::Truth& truth, std::size_t k, std::size_t width) {
+    if (truth.names.empty()) return fmt::format("{}", truth.labels[k]);
+    const std::string& name = truth.names[k];
+    return shortened(name, name.size() <= width ? width : width - 3);
+}
+
 std::string classes_text(const evolve::Truth& truth, const evolve::Answers& answers) {
     const std::vector<evolve::ClassScore> scores = evolve::class_scores(truth, answers);
     std::string text = fmt::format("  {:<12} {:>8} {:>8} {:>10} {:>8} {:>8}\n", "class", "rows",
                                    "answers", "precision", "recall", "f1");
     const std::size_t listed = std::min(scores.size(), max_listed_classes);
     for (std::size_t k = 0; k < listed; ++k)
-        text += fmt::format("  {:<12} {:>8} {:>8} {:>10.4f} {:>8.4f} {:>8.4f}\n", truth.labels[k],
+        text += fmt::format("  {:<12} {:>8} {:>8} {:>10.4f} {:>8.4f} {:>8.4f}\n",
+                            label_text(truth, k, 12),
                             scores[k].targets, scores[k].answers, scores[k].precision,
                             scores[k].recall, scores[k].f1);
     if (listed < scores.size())
@@ -57,10 +67,10 @@ std::string classes_text(const evolve::Truth& truth, const evolve::Answers& answ
     const std::vector<std::uint64_t> matrix = evolve::confusion_matrix(truth, answers);
     text += "  confusion: a line for each class, a column for each answer\n";
     text += fmt::format("  {:<12}", "");
-    for (std::size_t k = 0; k < listed; ++k) text += fmt::format(" {:>7}", truth.labels[k]);
+    for (std::size_t k = 0; k < listed; ++k) text += fmt::format(" {:>7}", label_text(truth, k, 7));
     text += "\n";
     for (std::size_t target = 0; target < listed; ++target) {
-        text += fmt::format("  {:<12}", truth.labels[target]);
+        text += fmt::format("  {:<12}", label_text(truth, target, 12));
         for (std::size_t answer = 0; answer < listed; ++answer)
             text += fmt::format(" {:>7}", matrix[target * listed + answer]);
         text += "\n";
@@ -173,7 +183,7 @@ Json classes_json(const evolve::Truth& truth, const evolve::Answers& answers) {
     Json json = Json::array();
     const std::vector<evolve::ClassScore> scores = evolve::class_scores(truth, answers);
     for (std::size_t k = 0; k < scores.size(); ++k)
-        json.push_back({{"class", truth.labels[k]},
+        json.push_back({{"class", truth.names.empty() ? Json(truth.labels[k]) : Json(truth.names[k])},
                         {"rows", scores[k].targets},
                         {"answers", scores[k].answers},
                         {"precision", scores[k].precision},

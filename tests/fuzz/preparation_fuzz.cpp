@@ -14,7 +14,7 @@ void fuzz(std::span<const std::byte> bytes) {
     blueprint.input_features = static_cast<std::int64_t>(preparation.inputs.size());
     blueprint.output_features = static_cast<std::int64_t>(preparation.outputs.size());
     (void)evolve::preparation_fault(preparation, blueprint);
-    (void)evolve::classes_text(preparation.classes, preparation.classes.size());
+    (void)evolve::classes_text(preparation.class_names(), preparation.classes.size());
 }
 
 }  // namespace cambrian

@@ -108,6 +108,8 @@ TEST(Schema, HasADefaultForWhatHasOne) {
                                                 "task.loss",
                                                 "task.train",
                                                 "task.targets",
+                                                "task.validation.fraction",
+                                                "task.validation.seed",
                                                 "task.validation.tail_fraction",
                                                 "task.validation.files",
                                                 "task.command",

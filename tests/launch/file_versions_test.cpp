@@ -124,6 +124,22 @@ TEST(FileVersions, TensorsOfANetworkAreRead) {
     EXPECT_EQ(file.fitness, 2.3524460792541504);
 }
 
+TEST(FileVersions, LabelsInWordsAreRead) {
+    const fs::path network = golden("network_2_labels.cmb");
+    const distributed::NetworkFile file = distributed::read_network(network);
+    ASSERT_TRUE(file.preparation.has_value());
+    EXPECT_THAT(file.preparation->labels, testing::ElementsAre("rain", "snow, ice", "sun"));
+    EXPECT_EQ(file.preparation->missing_values, MissingValues::median);
+    EXPECT_EQ(file.preparation->inputs[1].fill, 0.25);
+    EXPECT_EQ(file.preparation->ahead, 1);
+    const TemporaryDirectory directory;
+    const Result result = run(
+        {"infer", network.string(), "--input", directory.write("rows.csv", "q;p\n?;2,5\n4;1\n")});
+    EXPECT_EQ(result.code, 0) << result.err;
+    EXPECT_THAT(result.out,
+                testing::StartsWith("class(t+1),probability,p(rain),\"p(snow, ice)\",p(sun)\n"));
+}
+
 TEST(FileVersions, GenesOfNeuronsAreRead) {
     const fs::path network = golden("network_2_neat.cmb");
     const distributed::NetworkFile file = distributed::read_network(network);

@@ -1,10 +1,14 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <sstream>
 
+#include "cambrian/engine/io/csv/csv.hpp"
 #include "cambrian/evolve/runs/network_file.hpp"
 #include "cambrian/tests/launch/launch_support.hpp"
 
@@ -107,15 +111,15 @@ TEST_F(Infer, AnswersTheRawDataAsTheyWereEvaluated) {
     EXPECT_EQ(result.err, "columns ignored: label\n");
     const auto answers = cells(result.out);
     ASSERT_EQ(answers.size(), 1U + rows);
-    EXPECT_EQ(answers[0], (std::vector<std::string>{"label=10", "label=20", "label=30", "class"}));
+    EXPECT_EQ(answers[0],
+              (std::vector<std::string>{"class", "probability", "p(10)", "p(20)", "p(30)"}));
     int right = 0;
     double lost = 0.0;
     for (std::size_t i = 0; i < rows; ++i) {
         const auto& row = answers[i + 1];
-        right += std::stoi(row[3]) == label_[i] ? 1 : 0;
-        double sum = 0.0;
-        for (std::size_t k = 0; k < 3; ++k) sum += std::exp(std::stod(row[k]));
-        lost += std::log(sum) - std::stod(row[static_cast<std::size_t>(label_[i] / 10 - 1)]);
+        right += std::stoi(row[0]) == label_[i] ? 1 : 0;
+        EXPECT_EQ(row[1], row[static_cast<std::size_t>(std::stoi(row[0]) / 10 + 1)]);
+        lost -= std::log(std::stod(row[static_cast<std::size_t>(label_[i] / 10 + 1)]));
     }
     EXPECT_GT(right, 70);
     EXPECT_NEAR(100.0 * right / rows, number_after(evaluated_, "accuracy "), 0.005);
@@ -126,7 +130,7 @@ TEST_F(Infer, FindsColumnsByName) {
     const std::string best = trained(classifier());
     const std::string expected =
         run({"infer", best, "--input", write("ordered.csv", {"p", "q"})}).out;
-    EXPECT_THAT(expected, StartsWith("label=10"));
+    EXPECT_THAT(expected, StartsWith("class,probability,p(10)"));
     const Result swapped = run({"infer", best, "--input", write("swapped.csv", {"q", "p"})});
     EXPECT_EQ(swapped.out, expected);
     EXPECT_EQ(swapped.err, "");
@@ -168,8 +172,13 @@ TEST_F(Infer, RawPassesNumbersAsTheyAre) {
     const auto a = cells(raw.out);
     const auto b = cells(expected);
     ASSERT_EQ(a.size(), b.size());
-    for (std::size_t i = 1; i < a.size(); ++i)
-        EXPECT_EQ(a[i], (std::vector<std::string>(b[i].begin(), b[i].begin() + 3)));
+    // Scores, of which probabilities are made.
+    for (std::size_t i = 1; i < a.size(); ++i) {
+        double sum = 0.0;
+        for (const std::string& score : a[i]) sum += std::exp(std::stod(score));
+        for (std::size_t k = 0; k < 3; ++k)
+            EXPECT_NEAR(std::exp(std::stod(a[i][k])) / sum, std::stod(b[i][k + 2]), 1e-6);
+    }
     EXPECT_EQ(run({"infer", best, "--raw", "--input", directory_.file("rows.csv")}).code, 3);
     for (const std::string flag : {"--raw", "--observe"}) {
         const Result set = run({"infer", best, flag, "--input", directory_.file("ordered.csv"),
@@ -191,7 +200,7 @@ TEST_F(Infer, ATableNeedsNothingButTheFile) {
     ASSERT_EQ(result.code, 0) << result.err;
     EXPECT_EQ(result.err, "columns ignored: label\n");
     const auto answers = cells(result.out);
-    EXPECT_EQ(answers[0], (std::vector<std::string>{"p", "q"}));
+    EXPECT_EQ(answers[0], (std::vector<std::string>{"p(t+1)", "q(t+1)"}));
     // The answers lose what evaluate says on the same rows: row t answers row t + 1.
     double lost = 0.0;
     for (std::size_t i = 0; i + 1 < rows; ++i)
@@ -210,11 +219,122 @@ TEST_F(Infer, ClassesOfATableAreTold) {
     const Result result = run({"infer", best, "--input", directory_.file("rows.csv")});
     ASSERT_EQ(result.code, 0) << result.err;
     const auto answers = cells(result.out);
-    EXPECT_EQ(answers[0].back(), "class");
+    EXPECT_EQ(answers[0].front(), "class");
     int right = 0;
     for (std::size_t i = 0; i < rows; ++i)
-        right += std::stoi(answers[i + 1].back()) == label_[i] ? 1 : 0;
+        right += std::stoi(answers[i + 1].front()) == label_[i] ? 1 : 0;
     EXPECT_NEAR(100.0 * right / rows, number_after(evaluated_, "accuracy "), 0.005);
+}
+
+TEST_F(Infer, LabelsAreTextsAndRowsAreJoined) {
+    std::string text = "p;q;note;kind\n";
+    for (std::size_t i = 0; i < p_.size(); ++i)
+        text += fmt::format("{},5;{};\"x;, {}\";{}\n", p_[i], q_[i], i,
+                            label_[i] == 30   ? "big, \"red\""
+                            : label_[i] == 20 ? "small"
+                                              : "none");
+    std::string quoted = text;
+    for (std::size_t at = 0; (at = quoted.find("big, \"red\"", at)) != std::string::npos; at += 16)
+        quoted.replace(at, 10, "\"big, \"\"red\"\"\"");
+    directory_.write("rows.csv", quoted);
+    for (const std::string& task :
+         {std::string(R"({"type": "table", "mode": "classification", "train": ["rows.csv"],
+             "inputs": ["p", "q"], "targets": ["kind"], "validation": {"fraction": 0.2}})"),
+          std::string(R"({"type": "dataset", "source": {"type": "csv", "files": ["rows.csv"],
+             "inputs": ["p", "q"], "targets": ["kind"], "classes": true, "scale": 0.1},
+             "loss": {"type": "cross_entropy"}, "split": {"validation": 0.2, "stratify": true}})")}) {
+        const std::string best = trained(task);
+        EXPECT_THAT(console_, HasSubstr("classes big, \"red\", none, small are outputs 0 to 2\n"));
+        EXPECT_THAT(console_, HasSubstr("columns are separated by \";\", decimals by commas\n"));
+        EXPECT_THAT(console_, HasSubstr("of each class alike (seed 1)\n"));
+        const Result result =
+            run({"infer", best, "--join", "--input", directory_.file("rows.csv")});
+        ASSERT_EQ(result.code, 0) << result.err;
+        EXPECT_THAT(result.err, HasSubstr("columns ignored: note, kind\n"));
+        EXPECT_THAT(result.out,
+                    StartsWith("p,q,note,kind,class,probability,\"p(big, \"\"red\"\")\",p(none),"
+                               "p(small)\n\"8,5\",16,\"x;, 0\","));
+        // Of the rows of every label most are right.
+        const std::string file = directory_.write("answers.csv", result.out);
+        const CsvFile answers(file);
+        CsvRecords records = answers.rows();
+        int right = 0;
+        while (records.next()) right += records.cells()[3] == records.cells()[4] ? 1 : 0;
+        EXPECT_GT(right, 70);
+        EXPECT_THAT(run({"inspect", best}).out,
+                    HasSubstr("  classes     big, \"red\", none, small\n"));
+        EXPECT_THAT(run({"inspect", best, "--json"}).out, HasSubstr("\"big, \\\"red\\\"\""));
+        EXPECT_EQ(run({"convert", best, directory_.file("a.safetensors")}).code, 0);
+        EXPECT_EQ(run({"convert", directory_.file("a.safetensors"), directory_.file("b.cmb")}).code,
+                  0);
+        EXPECT_EQ(read_network(directory_.file("b.cmb")), read_network(best));
+        fs::remove(directory_.file("a.safetensors"));
+        fs::remove(directory_.file("b.cmb"));
+    }
+}
+
+TEST_F(Infer, MissingValuesAreWhatTheNetworkLearntWith) {
+    std::string text = "p,q,y\n";
+    for (std::size_t i = 0; i < p_.size(); ++i)
+        text += fmt::format("{},{},{}\n", i % 7 == 3 ? "NA" : fmt::format("{}", p_[i]),
+                            i % 11 == 4 ? "" : fmt::format("{}", q_[i]), p_[i] + 2.0 * q_[i]);
+    directory_.write("rows.csv", text);
+    const std::string gaps = directory_.write("gaps.csv", "q,p\n1,?\n,2\n3,4\n");
+    const auto answers = [&](const std::string& task) {
+        const std::string best = trained(task, "", 5);
+        const Result result = run({"infer", best, "--input", gaps});
+        EXPECT_EQ(result.code, 0) << result.err;
+        return std::pair(cells(result.out), result.err);
+    };
+    const auto table = [](const std::string& missing) {
+        return R"({"type": "table", "train": ["rows.csv"], "targets": ["y"], "missing_values": ")" +
+               missing + "\"}";
+    };
+    const auto dataset = [](const std::string& missing) {
+        return R"({"type": "dataset", "source": {"type": "csv", "files": ["rows.csv"], "targets":
+            ["y"], "scale": 0.1, "missing_values": ")" +
+               missing + "\"}}";
+    };
+    const auto number = [](const std::string& cell) {
+        return cell.empty() ? -1e9 : std::stod(cell);
+    };
+    for (const std::string missing : {"mean", "median"}) {
+        // What stands for a gap is of the column's values in the file.
+        std::vector<double> known;
+        for (std::size_t i = 0; i < p_.size(); ++i)
+            if (i % 7 != 3) known.push_back(p_[i]);
+        std::sort(known.begin(), known.end());
+        const double mean =
+            std::accumulate(known.begin(), known.end(), 0.0) / static_cast<double>(known.size());
+        const double middle = (known[(known.size() - 1) / 2] + known[known.size() / 2]) / 2.0;
+        for (const std::string& task : {table(missing), dataset(missing)}) {
+            const auto [found, notes] = answers(task);
+            EXPECT_THAT(console_, HasSubstr(fmt::format("{} of the rows that train", missing)));
+            EXPECT_THAT(notes, HasSubstr("2 missing values are filled as when the network learnt"));
+            const std::string filled = directory_.write(
+                "filled.csv", fmt::format("q,p\n1,{}\n3,4\n", missing == "mean" ? mean : middle));
+            const auto expected =
+                cells(run({"infer", directory_.file("alone/best.cmb"), "--input", filled}).out);
+            EXPECT_NEAR(number(found[1][0]), number(expected[1][0]), 1e-4);
+            EXPECT_EQ(found[3][0], expected[2][0]);
+        }
+    }
+    const auto [dropped, notes] = answers(table("drop"));
+    ASSERT_EQ(dropped.size(), 4U);
+    EXPECT_TRUE(dropped[1].empty());
+    EXPECT_TRUE(dropped[2].empty());
+    EXPECT_EQ(dropped[3].size(), 1U);
+    EXPECT_THAT(notes, HasSubstr("2 of 3 rows lack a value and are left out (line 2, ..)\nanswers "
+                                 "to rows that are left out are empty\n"));
+    const Result joined =
+        run({"infer", directory_.file("alone/best.cmb"), "--join", "--input", gaps});
+    EXPECT_THAT(joined.out, StartsWith("q,p,y\n1,?,\n,2,\n3,4,"));
+    static_cast<void>(trained(table("previous"), "", 5));
+    const Result first = run({"infer", directory_.file("alone/best.cmb"), "--input", gaps});
+    EXPECT_EQ(first.code, 3);
+    EXPECT_THAT(first.err,
+                HasSubstr("gaps.csv:2: column p has no value, \"?\" (no row comes before "
+                          "it) fill it in, or remove the row"));
 }
 
 TEST_F(Infer, AnEvolvedNetworkSaysItTooAndSoDoesItsCopy) {
@@ -359,7 +479,7 @@ TEST_F(InferFirstVersion, IsPreparedAgainWithItsData) {
     std::istringstream answers(table.out);
     std::string head;
     std::getline(answers, head);
-    EXPECT_EQ(head, "y");
+    EXPECT_EQ(head, "y(t+1)");
     for (const double expected :
          {3.93238421, 1.75297926, 4.23379599, 4.05439092, 5.53520777, 2.00650859}) {
         double answer = 0.0;
@@ -371,10 +491,18 @@ TEST_F(InferFirstVersion, IsPreparedAgainWithItsData) {
     ASSERT_EQ(dataset.code, 0) << dataset.err;
     EXPECT_EQ(dataset.err, "columns ignored: label\n");
     // What it answered to rows that were scaled by hand.
-    EXPECT_THAT(dataset.out, StartsWith("label=0,label=1,label=2,class\n"
-                                        "0.468682766,0.0734361559,-0.747860193,0\n"
-                                        "-0.561204791,-0.115196019,-0.295358777,1\n"
-                                        "-2.32363653,-0.457019627,0.492119789,2\n"));
+    const auto rows = cells(dataset.out);
+    EXPECT_EQ(rows[0], (std::vector<std::string>{"class", "probability", "p(0)", "p(1)", "p(2)"}));
+    const std::vector<std::array<double, 3>> scores{{0.468682766, 0.0734361559, -0.747860193},
+                                                    {-0.561204791, -0.115196019, -0.295358777},
+                                                    {-2.32363653, -0.457019627, 0.492119789}};
+    for (std::size_t i = 0; i < scores.size(); ++i) {
+        EXPECT_EQ(rows[i + 1][0], std::to_string(i));
+        double sum = 0.0;
+        for (const double score : scores[i]) sum += std::exp(score);
+        for (std::size_t k = 0; k < 3; ++k)
+            EXPECT_NEAR(std::stod(rows[i + 1][k + 2]), std::exp(scores[i][k]) / sum, 1e-6);
+    }
 }
 
 TEST(InspectedPreparation, OfManyColumnsIsCutAndListedAsJson) {

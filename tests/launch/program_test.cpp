@@ -36,7 +36,7 @@ std::string sample(const std::string& name) {
 TEST(Program, EverySubCommandHelpsWithExamples) {
     for (const std::string command :
          {"evolve", "resume", "train", "status", "adaptation", "evaluate", "infer", "inspect",
-          "compare", "splice", "convert", "quantise", "validate", "explain", "ops", "layers",
+          "compare", "splice", "convert", "quantise", "validate", "explain", "ops", "layers", "new",
           "check", "registry"}) {
         const Result result = run({command, "--help"});
         EXPECT_EQ(result.code, 0) << command;
@@ -62,7 +62,7 @@ TEST(Program, NamesTheNearestCommand) {
     const Result result = run({"evolv", "x.json"});
     EXPECT_EQ(result.code, 2);
     EXPECT_EQ(result.err,
-              "cambrian: error: evolv is not a command (known: evolve, resume, train, "
+              "cambrian: error: evolv is not a command (known: new, evolve, resume, train, "
               "trials, sweep, status, adaptation, individuals, lineage, extract, report, "
               "evaluate, infer, generate, inspect, compare, splice, convert, tokenize, "
               "quantise, validate, explain, devices, ops, layers, check, registry) did you "
@@ -431,7 +431,10 @@ TEST(Program, ExplainsKeys) {
     for (const char* part :
          {"Individuals of a generation", "an integer at least 1", "256", "identity", "pop_size"})
         EXPECT_THAT(key.out, HasSubstr(part));
-    EXPECT_THAT(run({"explain"}).out, HasSubstr("mutation.link_add_rate"));
+    EXPECT_THAT(run({"explain", "--all"}).out, HasSubstr("mutation.link_add_rate"));
+    const Result page = run({"explain", "--markdown"});
+    EXPECT_THAT(page.out, HasSubstr("\n## population\n"));
+    EXPECT_THAT(page.out, HasSubstr("| `population.size` | Individuals of a generation."));
     EXPECT_THAT(run({"explain", "population"}).out, HasSubstr("population.elite_fraction"));
     EXPECT_THAT(run({"explain", "network.layers[0].activation"}).out, HasSubstr("sigmoid"));
     EXPECT_THAT(run({"explain", "network.layers[].at"}).out, HasSubstr("[z, y, x, l]"));
@@ -446,6 +449,23 @@ TEST(Program, ExplainsKeys) {
     EXPECT_THAT(wrong.err, HasSubstr("mutation.link_add_rate"));
     EXPECT_THAT(run({"explain", "genome.num_hidden"}).err,
                 HasSubstr("networks begin without hidden neurons"));
+}
+
+TEST(Program, ExplainsNames) {
+    const Result list = run({"explain"});
+    EXPECT_EQ(list.code, 0);
+    EXPECT_LT(std::count(list.out.begin(), list.out.end(), '\n'), 40);
+    for (const char* part : {"\n  population ", "\n  layers ", "lstm", "cart_pole", "age_layers"})
+        EXPECT_THAT(list.out, HasSubstr(part));
+    EXPECT_EQ(run({"explain", "lstm"}).out, run({"layers", "lstm"}).out);
+    EXPECT_THAT(run({"explain", "cart_pole"}).out,
+                testing::AllOf(HasSubstr("cart_pole  (one of tasks)"), HasSubstr("episodes")));
+    EXPECT_THAT(run({"explain", "elite"}).out, HasSubstr("(one of strategies)"));
+    EXPECT_THAT(run({"explain", "adamw"}).out, HasSubstr("(one of optimizers)"));
+    // A source and a task have this name.
+    EXPECT_THAT(run({"explain", "spirals"}).out,
+                testing::AllOf(HasSubstr("(one of tasks)"), HasSubstr("(one of sources)")));
+    EXPECT_EQ(run({"explain", "lstn"}).code, 2);
 }
 
 TEST(Program, PrintsAConfigThatReadsBackAsItself) {

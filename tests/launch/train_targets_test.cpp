@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cmath>
 #include <fstream>
 #include <sstream>
 
@@ -130,10 +131,14 @@ TEST_F(TrainTargets, RowsShownForStepsAreAnsweredByEveryCommand) {
     EXPECT_THAT(alone.out, testing::EndsWith(last));
     const Result repeated = answers("x,y\n-1,0\n-1,0\n-1,0\n-1,0\n", {"--raw"});
     ASSERT_EQ(repeated.code, 0) << repeated.err;
-    const auto first_number = [](const std::string& line) { return std::stod(line); };
-    EXPECT_NEAR(
-        first_number(repeated.out.substr(repeated.out.rfind('\n', repeated.out.size() - 2) + 1)),
-        first_number(last), 1e-5);
+    // Scores, of which probabilities are made.
+    std::istringstream scores(
+        repeated.out.substr(repeated.out.rfind('\n', repeated.out.size() - 2) + 1));
+    double sum = 0.0;
+    double part = 0.0;
+    for (std::string score; std::getline(scores, score, ',');)
+        sum += part = std::exp(std::stod(score));
+    EXPECT_NEAR(part / sum, std::stod(last.substr(last.rfind(',') + 1)), 1e-5);
     EXPECT_EQ(answers("x,y\n-1,0\n", {"--observe"}).code, 2);
 }
 

@@ -102,7 +102,7 @@ TEST_F(Train, ItsNetworksAreNetworks) {
                 1e-5);
     const std::string rows = directory_.write("rows.csv", "x,y\n0.5,0.5\n-1,0\n");
     EXPECT_THAT(run({"infer", best, "--input", rows}).out,
-                testing::StartsWith("output_0,output_1"));
+                testing::StartsWith("class,probability,p(0),p(1)\n"));
 }
 
 TEST_F(Train, GivesTheSameBytesForAnyNumberOfThreads) {

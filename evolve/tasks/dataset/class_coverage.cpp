@@ -4,13 +4,15 @@
 
 #include <algorithm>
 
+#include "cambrian/engine/core/message_text.hpp"
+
 namespace cambrian::evolve {
 namespace {
 
 constexpr std::size_t listed_classes = 10;
 
 /// "classes 2, 5" or, of many, "classes 2, 5, ... (90 of 100)".
-std::string classes_list(std::span<const double> classes, std::size_t all) {
+std::string classes_list(std::span<const std::string> classes, std::size_t all) {
     const auto shown = classes.first(std::min(classes.size(), listed_classes));
     std::string text =
         fmt::format("{} {}", classes.size() == 1 ? "class" : "classes", fmt::join(shown, ", "));
@@ -21,13 +23,13 @@ std::string classes_list(std::span<const double> classes, std::size_t all) {
 }  // namespace
 
 std::vector<std::string> coverage_notes(std::span<const ClassRows> parts,
-                                        std::span<const double> labels) {
+                                        std::span<const std::string> labels) {
     std::vector<std::string> notes;
     for (const ClassRows& part : parts) {
-        std::vector<double> present;
-        std::vector<double> missing;
+        std::vector<std::string> present;
+        std::vector<std::string> missing;
         for (std::size_t i = 0; i < part.rows.size(); ++i)
-            (part.rows[i] > 0 ? present : missing).push_back(labels[i]);
+            (part.rows[i] > 0 ? present : missing).push_back(shortened(labels[i], 40));
         if (present.empty() || missing.empty()) continue;
         if (present.size() == 1)
             notes.push_back(fmt::format(

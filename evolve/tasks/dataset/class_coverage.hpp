@@ -18,6 +18,6 @@ struct ClassRows {
 /// others. A part without rows is none.
 /// @param labels of the classes, as the data write them.
 [[nodiscard]] std::vector<std::string> coverage_notes(std::span<const ClassRows> parts,
-                                                      std::span<const double> labels);
+                                                      std::span<const std::string> labels);
 
 }  // namespace cambrian::evolve

@@ -141,6 +141,7 @@ std::shared_ptr<const LabelledRows> DatasetTask::labelled_rows(Phase phase) cons
     rows->inputs = samples.inputs;
     rows->targets = samples.targets.elements;
     const Loss& loss = learning_.loss;
+    rows->label_names = preparation_.labels;
     const bool sequences = samples.inputs.shape.rank() == 3;
     if (sequences && samples.targets.shape.rank() == (wants_classes(loss) ? 1 : 2))
         rows->scored_steps = 1;
@@ -175,12 +176,14 @@ std::vector<double> classes_of(const SourceRows& rows) {
 }
 
 /// Outputs that are scores of classes: all of them, or of the second of two.
-void prepare_scores(Preparation& preparation, const std::vector<double>& classes, bool single,
-                    const std::vector<std::string>& target) {
-    preparation.classes = classes;
-    for (std::size_t i = single ? 1 : 0; i < classes.size(); ++i)
+void prepare_scores(Preparation& preparation, const SourceRows& rows, bool single) {
+    preparation.classes = classes_of(rows);
+    preparation.labels = rows.class_names;
+    const std::vector<std::string> names = preparation.class_names();
+    const std::vector<std::string>& target = rows.target_names;
+    for (std::size_t i = single ? 1 : 0; i < names.size(); ++i)
         preparation.outputs.push_back(
-            {.name = target.empty() ? "" : fmt::format("{}={}", target.front(), classes[i])});
+            {.name = target.empty() ? "" : fmt::format("{}={}", target.front(), names[i])});
 }
 
 /// How the rows of a source reach the networks of a task. With a loss of numbers two classes are
@@ -192,10 +195,11 @@ Preparation preparation_of(const SourceRows& rows, const Loss& loss) {
         preparation.inputs.push_back(
             {.column = columns.empty() ? "" : columns[static_cast<std::size_t>(i)],
              .factor = rows.scale});
+    preparation.missing_values = rows.missing_values;
     if (rows.inputs.shape.rank() == 3) preparation.sequence_rows = rows.inputs.shape[1];
     const std::vector<double> classes = classes_of(rows);
     if (wants_classes(loss) || (classes.size() == 2 && has_accuracy(loss))) {
-        prepare_scores(preparation, classes, !wants_classes(loss), rows.target_names);
+        prepare_scores(preparation, rows, !wants_classes(loss));
         return preparation;
     }
     const std::int64_t numbers = classes.empty() ? rows.targets.shape[-1] : 1;
@@ -211,7 +215,7 @@ Preparation preparation_of(const SourceRows& rows, const Loss& loss) {
 }
 
 /// What the parts of a split lack of the classes.
-std::vector<std::string> coverage_of(const DataSet& data, const std::vector<double>& classes) {
+std::vector<std::string> coverage_of(const DataSet& data, const std::vector<std::string>& classes) {
     std::vector<ClassRows> parts;
     for (const auto& [part, samples] : {std::pair{Phase::train, &data.train},
                                         {Phase::validation, &data.validation},
@@ -251,10 +255,12 @@ std::unique_ptr<Task> make_dataset(const nlohmann::json& json, const TaskContext
         json_read::fail("task.steps", fmt::format("is {}", settings.steps),
                         "the rows are sequences already", "leave it out");
     std::vector<std::string> notes = rows.notes;
-    const std::vector<double> values = rows.class_values;
+    const std::vector<std::string> values = class_names(rows.class_values, rows.class_names);
     Preparation preparation = preparation_of(rows, loss);
     // Throws where rows and loss do not fit.
     DataSet data = make_data_set(std::move(rows), split, loss, seed);
+    for (std::size_t i = 0; i < data.fills.size(); ++i) preparation.inputs[i].fill = data.fills[i];
+    notes.insert(notes.end(), data.notes.begin(), data.notes.end());
     if (settings.steps > 1) {
         preparation.sequence_rows = settings.steps;
         for (Samples* part : {&data.train, &data.validation, &data.test})
@@ -262,7 +268,7 @@ std::unique_ptr<Task> make_dataset(const nlohmann::json& json, const TaskContext
     }
     if (std::string text = classes_text(values, preparation.outputs.size()); !text.empty())
         notes.push_back(std::move(text));
-    for (std::string& text : coverage_of(data, preparation.classes))
+    for (std::string& text : coverage_of(data, preparation.class_names()))
         notes.push_back(std::move(text));
     return std::make_unique<DatasetTask>(Learning{std::move(data), loss}, settings,
                                          std::move(preparation), std::move(notes));
@@ -277,8 +283,12 @@ TaskKind dataset_task() {
     const auto describe = [](nlohmann::ordered_json& schema) {
         field_json::describe_fields<DatasetSettings>(schema["properties"]);
         // Later than runs that do not know it: what leaves it out keeps its bytes.
-        schema["properties"]["steps"].erase("default");
-        schema["properties"]["steps"]["x-optional"] = true;
+        nlohmann::ordered_json& keys = schema["properties"];
+        for (nlohmann::ordered_json* key :
+             {&keys["steps"], &keys["split"]["properties"]["stratify"]}) {
+            key->erase("default");
+            (*key)["x-optional"] = true;
+        }
     };
     return {"dataset", {}, make_dataset, describe};
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <unordered_set>
 
 #include "cambrian/engine/core/error.hpp"
@@ -11,18 +12,13 @@
 namespace cambrian::evolve {
 namespace {
 
-/// Rows [begin, end) of a file as samples.
-Series samples(const NumberTable& table, std::int64_t begin, std::int64_t end,
-               std::size_t input_count, std::int64_t offset, std::string_view use) {
-    if (end - begin <= offset)
-        throw InputError(fmt::format(
-            "{} has {} rows for {} (time_offset {} needs at least {}) use a longer file or another "
-            "split",
-            table.path, end - begin, use, offset, offset + 1));
+/// Rows of a file as samples, each with the answer `offset` rows later.
+Series series_of(const NumberTable& table, std::span<const std::int64_t> rows,
+                 std::size_t input_count, std::int64_t offset) {
     Series series;
     series.path = table.path;
-    series.rows = end - begin - offset;
-    for (std::int64_t row = begin; row < end - offset; ++row) {
+    series.rows = static_cast<std::int64_t>(rows.size());
+    for (const std::int64_t row : rows) {
         for (std::size_t column = 0; column < input_count; ++column)
             series.inputs.push_back(table.at(row, column));
         for (std::size_t column = input_count; column < table.columns.size(); ++column) {
@@ -33,99 +29,118 @@ Series samples(const NumberTable& table, std::int64_t begin, std::int64_t end,
     return series;
 }
 
-/// Mean and extremes of one column of numbers, in the order of the rows.
-class Summary {
-  public:
-    void add(double value) {
-        count_ += 1.0;
-        min_ = std::min(min_, value);
-        max_ = std::max(max_, value);
-        const double step = value - mean_;
-        mean_ += step / count_;
-        squares_ += step * (value - mean_);
-    }
-    [[nodiscard]] double deviation() const { return std::sqrt(squares_ / count_); }
-    [[nodiscard]] Scaling scaling(Normalise normalise) const {
-        switch (normalise) {
-            case Normalise::none:
-                return {};
-            case Normalise::min_max:
-                return {.shift = min_, .scale = positive(max_ - min_)};
-            case Normalise::mean_deviation:
-                return {.shift = mean_, .scale = positive(deviation())};
-        }
-        return {};
-    }
-    /// A column that never changes is only shifted.
-    static double positive(double scale) { return scale > 0.0 ? scale : 1.0; }
+/// Rows [begin, end) of a file as samples.
+Series samples(const NumberTable& table, std::int64_t begin, std::int64_t end,
+               std::size_t input_count, std::int64_t offset, std::string_view use) {
+    if (end - begin <= offset)
+        throw InputError(fmt::format(
+            "{} has {} rows for {} (time_offset {} needs at least {}) use a longer file or another "
+            "split",
+            table.path, end - begin, use, offset, offset + 1));
+    std::vector<std::int64_t> rows(static_cast<std::size_t>(end - begin - offset));
+    std::iota(rows.begin(), rows.end(), begin);
+    return series_of(table, rows, input_count, offset);
+}
 
-  private:
-    double count_ = 0.0;
-    double mean_ = 0.0;
-    double squares_ = 0.0;
-    double min_ = HUGE_VAL;
-    double max_ = -HUGE_VAL;
+/// The files of a table.
+struct Files {
+    std::vector<NumberTable> train;
+    std::vector<NumberTable> validation;
+    std::vector<NumberTable> test;
+
+    [[nodiscard]] std::array<std::vector<NumberTable>*, 3> all() {
+        return {&train, &validation, &test};
+    }
 };
 
-std::vector<Scaling> input_scaling(const TableData& data, Normalise normalise) {
-    const std::size_t count = data.input_names.size();
-    std::vector<Summary> summaries(count);
-    for (const Series& series : data.train)
-        for (std::size_t i = 0; i < series.inputs.size(); ++i)
-            summaries[i % count].add(series.inputs[i]);
-    std::vector<Scaling> result;
-    for (const Summary& summary : summaries) result.push_back(summary.scaling(normalise));
-    return result;
-}
-
-std::vector<Scaling> output_scaling(const TableData& data, const TableSettings& settings) {
-    const std::size_t count = settings.targets.size();
-    std::vector<Summary> summaries(count);
-    for (const Series& series : data.train)
-        for (std::size_t i = 0; i < series.answers.size(); ++i)
-            summaries[i % count].add(series.answers[i] -
-                                     (settings.difference ? series.current[i] : 0.0));
-    std::vector<Scaling> result;
-    for (const Summary& summary : summaries)
-        result.push_back(
-            settings.difference
-                ? Scaling{.shift = 0.0, .scale = Summary::positive(summary.deviation())}
-                : summary.scaling(settings.normalise));
-    return result;
-}
-
-void number_classes(TableData& data, std::string_view target) {
-    for (const Series& series : data.train)
-        data.classes.insert(data.classes.end(), series.answers.begin(), series.answers.end());
-    std::ranges::sort(data.classes);
-    const auto repeated = std::ranges::unique(data.classes);
-    data.classes.erase(repeated.begin(), repeated.end());
-    if (data.classes.size() < 2)
-        throw InputError(fmt::format(
-            "{}: column {} has one class only, {} (nothing to tell apart) use another target",
-            data.train[0].path, target, data.classes[0]));
-    for (std::vector<Series>* phase : {&data.train, &data.validation, &data.test})
-        for (Series& series : *phase)
-            for (double& answer : series.answers) {
-                const auto found = std::ranges::lower_bound(data.classes, answer);
-                if (found == data.classes.end() || *found != answer)
-                    throw InputError(fmt::format(
-                        "{}: column {} holds class {} (no train row has it) add train data or "
-                        "leave these rows out",
-                        series.path, target, answer));
-                answer = static_cast<double>(found - data.classes.begin());
-            }
+std::vector<NumberTable> read_files(std::span<const std::string> paths,
+                                    std::span<const std::string> columns,
+                                    const TableSettings& settings, TableData& data) {
+    std::vector<NumberTable> tables;
+    for (const std::string& path : paths) {
+        tables.push_back(read_csv(path, columns, settings.missing,
+                                  {.targets = settings.targets.size(),
+                                   .config = true,
+                                   .labels = settings.mode == TableMode::classification}));
+        for (std::string& note : csv_notes(tables.back())) data.notes.push_back(std::move(note));
+    }
+    return tables;
 }
 
 void check_class_numbers(const NumberTable& table) {
-    for (std::int64_t row = 0; row < table.rows; ++row)
-        if (const double value = table.at(row, table.columns.size() - 1);
+    for (std::size_t row = 0; row < table.labels.size(); ++row)
+        if (const double value = csv_number(table.labels[row]).value_or(0.0);
             value != std::floor(value))
             throw InputError(fmt::format(
                 "{}:{}: column {} holds {} (classes are whole numbers) use mode \"regression\" or "
                 "another target",
-                table.path, table.lines[static_cast<std::size_t>(row)], table.columns.back(),
-                value));
+                table.path, table.lines[row], table.columns.back(), value));
+}
+
+/// Puts indices of labels into the last column of all files.
+ClassLabels number_labels(Files& files) {
+    std::vector<std::string> cells;
+    for (const std::vector<NumberTable>* tables : files.all())
+        for (const NumberTable& table : *tables)
+            cells.insert(cells.end(), table.labels.begin(), table.labels.end());
+    ClassLabels labels = class_labels(cells);
+    for (std::vector<NumberTable>* tables : files.all())
+        for (NumberTable& table : *tables) {
+            if (labels.texts.empty()) check_class_numbers(table);
+            const std::size_t width = table.columns.size();
+            for (std::size_t row = 0; row < table.labels.size(); ++row)
+                table.values[(row + 1) * width - 1] =
+                    static_cast<double>(labels.find(table.labels[row]).value());
+        }
+    return labels;
+}
+
+/// The rows of training files, a part of which, drawn, validates.
+void split_by_chance(const std::vector<NumberTable>& tables, const TableSettings& settings,
+                     TableData& data) {
+    const bool labels = settings.mode == TableMode::classification;
+    const auto drawn = drawn_rows(tables, labels, settings.fraction, settings.split_seed);
+    std::int64_t all = 0;
+    for (std::size_t file = 0; file < tables.size(); ++file) {
+        std::vector<std::int64_t> train;
+        std::vector<std::int64_t> validation;
+        for (std::int64_t row = 0; row < tables[file].rows; ++row)
+            (drawn[file][static_cast<std::size_t>(row)] ? validation : train).push_back(row);
+        all += tables[file].rows;
+        const std::size_t inputs = data.input_names.size();
+        if (!train.empty()) data.train.push_back(series_of(tables[file], train, inputs, 0));
+        if (!validation.empty())
+            data.validation.push_back(series_of(tables[file], validation, inputs, 0));
+    }
+    if (data.validation.empty())
+        throw ConfigError(
+            fmt::format("task.validation.fraction is {} (of {} rows that is none) use a larger "
+                        "share, or more rows",
+                        settings.fraction, all));
+    data.notes.push_back(fmt::format("validation: {} of {} rows, drawn at random{} (seed {})",
+                                     total_rows(data.validation), all,
+                                     labels ? ", of each class alike" : "", settings.split_seed));
+}
+
+/// The rows of training files, the last ones of each of which may validate.
+void split_by_order(const std::vector<NumberTable>& tables, const TableSettings& settings,
+                    TableData& data) {
+    const std::size_t inputs = data.input_names.size();
+    for (const NumberTable& table : tables) {
+        const auto tail = static_cast<std::int64_t>(
+            std::floor(settings.tail_fraction * static_cast<double>(table.rows)));
+        data.train.push_back(
+            samples(table, 0, table.rows - tail, inputs, settings.time_offset, "training"));
+        if (settings.tail_fraction > 0.0)
+            data.validation.push_back(samples(table, table.rows - tail, table.rows, inputs,
+                                              settings.time_offset, "validation"));
+    }
+    if (settings.fraction > 0.0)
+        data.notes.push_back(fmt::format(
+            "validation: the last {} of {} rows{}, in their order, for a time series is not "
+            "shuffled",
+            total_rows(data.validation), total_rows(data.train) + total_rows(data.validation),
+            tables.size() > 1 ? ", of each file alike" : ""));
 }
 
 std::vector<std::string> chosen_inputs(const TableSettings& settings) {
@@ -155,37 +170,26 @@ TableData load_table(const TableSettings& settings) {
     std::vector<std::string> columns = data.input_names;
     columns.insert(columns.end(), settings.targets.begin(), settings.targets.end());
 
-    const auto load = [&](const std::string& path) {
-        NumberTable table = read_csv(path, columns, settings.missing,
-                                     {.targets = settings.targets.size(), .config = true});
-        if (settings.mode == TableMode::classification) check_class_numbers(table);
-        return table;
-    };
-    const auto part = [&](const NumberTable& table, std::int64_t begin, std::int64_t end,
-                          std::string_view use) {
-        return samples(table, begin, end, data.input_names.size(), settings.time_offset, use);
-    };
-    for (const std::string& path : settings.train) {
-        const NumberTable table = load(path);
-        const auto tail = static_cast<std::int64_t>(
-            std::floor(settings.tail_fraction * static_cast<double>(table.rows)));
-        data.train.push_back(part(table, 0, table.rows - tail, "training"));
-        if (settings.tail_fraction > 0.0)
-            data.validation.push_back(part(table, table.rows - tail, table.rows, "validation"));
-    }
-    for (const std::string& path : settings.validation) {
-        const NumberTable table = load(path);
-        data.validation.push_back(part(table, 0, table.rows, "validation"));
-    }
-    for (const std::string& path : settings.test) {
-        const NumberTable table = load(path);
-        data.test.push_back(part(table, 0, table.rows, "testing"));
-    }
-    if (settings.mode == TableMode::classification)
-        number_classes(data, settings.targets[0]);
+    Files files;
+    files.train = read_files(settings.train, columns, settings, data);
+    files.validation = read_files(settings.validation, columns, settings, data);
+    files.test = read_files(settings.test, columns, settings, data);
+    ClassLabels labels;
+    if (settings.mode == TableMode::classification) labels = number_labels(files);
+    if (settings.fraction > 0.0 && !settings.in_time())
+        split_by_chance(files.train, settings, data);
     else
-        data.outputs = output_scaling(data, settings);
-    data.inputs = input_scaling(data, settings.normalise);
+        split_by_order(files.train, settings, data);
+    const auto whole = [&](const NumberTable& table, std::string_view use) {
+        return samples(table, 0, table.rows, data.input_names.size(), settings.time_offset, use);
+    };
+    for (const NumberTable& table : files.validation)
+        data.validation.push_back(whole(table, "validation"));
+    for (const NumberTable& table : files.test) data.test.push_back(whole(table, "testing"));
+    if (settings.mode == TableMode::classification)
+        number_classes(data, labels, settings.targets[0]);
+    fill_missing(data, settings.missing);
+    normalise(data, settings);
     return data;
 }
 
@@ -201,9 +205,14 @@ Preparation table_preparation(const TableData& data, const TableSettings& settin
     if (settings.warm_up == 0) preparation.sequence_rows = settings.sequence_length;
     for (std::size_t i = 0; i < data.inputs.size(); ++i)
         preparation.inputs.push_back({.column = data.input_names[i], .scaling = data.inputs[i]});
+    preparation.missing_values = settings.missing;
+    preparation.ahead = settings.time_offset;
+    for (std::size_t i = 0; i < data.fills.size(); ++i)
+        preparation.inputs[i].fill = preparation.inputs[i].of(data.fills[i]);
     preparation.classes = data.classes;
-    for (const double value : data.classes)
-        preparation.outputs.push_back({.name = fmt::format("{}={}", settings.targets[0], value)});
+    preparation.labels = data.labels;
+    for (const std::string& label : preparation.class_names())
+        preparation.outputs.push_back({.name = fmt::format("{}={}", settings.targets[0], label)});
     if (settings.mode == TableMode::classification) return preparation;
     for (std::size_t i = 0; i < settings.targets.size(); ++i)
         preparation.outputs.push_back({.name = settings.targets[i],

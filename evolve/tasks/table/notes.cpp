@@ -16,7 +16,8 @@ namespace {
 constexpr double large_ratio = 10.0;
 
 void note_classes(std::vector<std::string>& notes, const TableData& data) {
-    if (std::string text = classes_text(data.classes, data.classes.size()); !text.empty())
+    const std::vector<std::string> names = class_names(data.classes, data.labels);
+    if (std::string text = classes_text(names, names.size()); !text.empty())
         notes.push_back(std::move(text));
     std::vector<ClassRows> parts;
     for (const Phase phase : {Phase::validation, Phase::test}) {
@@ -26,7 +27,7 @@ void note_classes(std::vector<std::string>& notes, const TableData& data) {
                 ++part.rows[static_cast<std::size_t>(answer)];
         parts.push_back(std::move(part));
     }
-    for (std::string& text : coverage_notes(parts, data.classes)) notes.push_back(std::move(text));
+    for (std::string& text : coverage_notes(parts, names)) notes.push_back(std::move(text));
 }
 
 /// The columns with the smallest and the largest values, and those.
@@ -86,7 +87,7 @@ void note_targets(std::vector<std::string>& notes, const TableData& data,
 }  // namespace
 
 std::vector<std::string> table_notes(const TableData& data, const TableSettings& settings) {
-    std::vector<std::string> notes;
+    std::vector<std::string> notes = data.notes;
     const bool classifies = settings.mode == TableMode::classification;
     if (classifies) note_classes(notes, data);
     if (settings.normalise == Normalise::none) note_inputs(notes, data);

@@ -157,6 +157,7 @@ LabelledRows table_labelled_rows(const TableData& data, const TableSettings& set
     if (settings.mode == TableMode::classification) {
         result.meaning = OutputMeaning::class_scores;
         result.labels = data.classes;
+        result.label_names = data.labels;
     } else {
         result.outputs = data.outputs;
         const std::size_t width = data.outputs.size();

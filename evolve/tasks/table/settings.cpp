@@ -66,7 +66,8 @@ void resolve_paths(std::vector<std::string>& paths, std::string_view key,
 }
 
 void read_validation(const json& source, const TaskContext& context, TableSettings& table) {
-    static constexpr std::array<std::string_view, 2> kept{"tail_fraction", "files"};
+    static constexpr std::array<std::string_view, 4> kept{"fraction", "seed", "tail_fraction",
+                                                          "files"};
     const std::string path = path_of("validation");
     // How often is the coordinator's business; here it is only checked.
     ValidationSettings checked;
@@ -78,9 +79,20 @@ void read_validation(const json& source, const TaskContext& context, TableSettin
         table.validation = texts(*files, "validation.files");
         resolve_paths(table.validation, "validation.files", context);
     }
-    if ((table.tail_fraction > 0.0) == !table.validation.empty())
-        refuse("validation.tail_fraction", "or \"files\" is needed", "exactly one of the two",
-               "give one of them");
+    if (const json* fraction = json_read::find(source, "fraction"))
+        field_json::read(table.fraction, *fraction, path + ".fraction",
+                         FieldRange{0.0, 1.0, true, true});
+    if (const json* seed = json_read::find(source, "seed")) {
+        field_json::read(table.split_seed, *seed, path + ".seed", {});
+        if (table.fraction == 0.0)
+            refuse("validation.seed", "is given", "rows are drawn for \"fraction\" alone",
+                   "leave it out");
+    }
+    const int given = (table.fraction > 0.0 ? 1 : 0) + (table.tail_fraction > 0.0 ? 1 : 0) +
+                      (table.validation.empty() ? 0 : 1);
+    if (given != 1)
+        refuse("validation.fraction", "or \"tail_fraction\" or \"files\" is needed",
+               "exactly one of the three", "give one of them");
 }
 
 void check_files(const TableSettings& table) {
@@ -166,6 +178,8 @@ TableSettings table_settings(const json& source, const TaskContext& context) {
         read_validation(*validation, context, table);
     read_loss(source, table);
     check_time(table);
+    // A time series is not shuffled.
+    if (table.in_time()) table.tail_fraction = std::max(table.tail_fraction, table.fraction);
     read_columns(source, table);
     return table;
 }

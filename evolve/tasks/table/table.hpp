@@ -10,7 +10,8 @@
 #include <tuple>
 #include <vector>
 
-#include "cambrian/engine/io/csv.hpp"
+#include "cambrian/engine/io/csv/class_labels.hpp"
+#include "cambrian/engine/io/csv/csv.hpp"
 #include "cambrian/evolve/genome/preparation.hpp"
 #include "cambrian/evolve/tasks/labelled_rows.hpp"
 #include "cambrian/evolve/tasks/task.hpp"
@@ -40,9 +41,13 @@ struct TableSettings {
     std::vector<std::string> train;       ///< Paths of CSV files, at least one.
     std::vector<std::string> validation;  ///< "validation": {"files": [...]}
     double tail_fraction = 0.0;  ///< "validation": {"tail_fraction": f}, of each train file.
+    /// "validation": {"fraction": f}: of all rows, drawn, of each class alike; of a time series
+    /// tail_fraction instead.
+    double fraction = 0.0;
+    std::uint64_t split_seed = 1;  ///< "validation": {"seed": s}, of what is drawn.
     std::vector<std::string> test;
     std::vector<std::string> inputs;   ///< Empty for "all" (with time_offset 0: but the targets).
-    std::vector<std::string> targets;  ///< Classification: one column of class numbers.
+    std::vector<std::string> targets;  ///< Classification: one column of labels.
     std::int64_t time_offset = 0;      ///< Row t predicts row t + time_offset.
     bool difference = false;           ///< Predict the change since row t; needs a time_offset.
     std::int64_t sequence_length = 0;  ///< Rows of a window; 0: rows are independent, no time.
@@ -53,6 +58,9 @@ struct TableSettings {
     std::vector<std::string> baselines;
     std::vector<std::int64_t> autoregressive_orders{5, 10};
     bool chosen_baselines = false;  ///< The config names them; else they are those that fit.
+
+    /// Whether the order of rows says something.
+    [[nodiscard]] bool in_time() const { return time_offset > 0 || sequence_length > 0; }
 
     static constexpr FieldRange rows{0.0, 1e9};
     static constexpr FieldRange orders{1.0, 1000.0};
@@ -90,6 +98,7 @@ struct Series {
 struct TableData {
     std::vector<std::string> input_names;
     std::vector<double> classes;  ///< Values of the target column, ascending; classification only.
+    std::vector<std::string> labels;  ///< Texts that classes stand for, as in Preparation.
     std::vector<Series> train;
     std::vector<Series> validation;
     std::vector<Series> test;
@@ -97,6 +106,9 @@ struct TableData {
     /// What a network's output y means: scale · y + shift; with `difference` shift is 0 and the
     /// answer is the change since row t.
     std::vector<Scaling> outputs;
+    /// What stands for missing values of each input, in the units of the file; may be empty.
+    std::vector<double> fills;
+    std::vector<std::string> notes;  ///< How the files were read and divided, a line each.
 
     [[nodiscard]] const std::vector<Series>& series(Phase phase) const;
 };
@@ -105,6 +117,24 @@ struct TableData {
 [[nodiscard]] TableData load_table(const TableSettings& settings);
 
 [[nodiscard]] std::int64_t total_rows(std::span<const Series> series);
+
+/// Which rows of each table validate: of all rows a fraction, drawn at random from the rows of each
+/// class apart (of all rows where they have no labels), each of which keeps one to train on.
+[[nodiscard]] std::vector<std::vector<bool>> drawn_rows(std::span<const NumberTable> tables,
+                                                        bool labels, double fraction,
+                                                        std::uint64_t seed);
+
+/// Makes indices into the labels of the rows that train of the answers of all series, which are
+/// indices into `labels`. Throws InputError for a class that no row to train on has, and for fewer
+/// than two.
+void number_classes(TableData& data, const ClassLabels& labels, std::string_view target);
+
+/// Replaces missing inputs by constants of the rows that train, and says so in the notes. Throws
+/// InputError for a column without any value there.
+void fill_missing(TableData& data, MissingValues missing);
+
+/// Sets the constants of the normalisation.
+void normalise(TableData& data, const TableSettings& settings);
 
 /// What a table does to its rows: columns by name, the constants of its normalisation, changes that
 /// are added to the current value, classes.

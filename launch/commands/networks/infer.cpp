@@ -1,10 +1,8 @@
 #include <fmt/format.h>
-#include <unistd.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <iostream>
 #include <optional>
 #include <ostream>
@@ -28,32 +26,6 @@
 
 namespace cambrian::launch {
 namespace {
-
-namespace fs = std::filesystem;
-
-/// Standard input as a file, because rows are read by column names: header first.
-class SpooledInput {
-  public:
-    SpooledInput() : path_((fs::temp_directory_path() / "cambrian-rows-XXXXXX").string()) {
-        const int file = mkstemp(path_.data());
-        if (file < 0)
-            throw InputError(
-                fmt::format("cannot keep standard input ({} is not writable) set TMPDIR",
-                            fs::temp_directory_path().string()));
-        close(file);
-        std::ofstream(path_, std::ios::binary) << std::cin.rdbuf();
-    }
-    ~SpooledInput() {
-        std::error_code ignored;
-        fs::remove(path_, ignored);
-    }
-    SpooledInput(const SpooledInput&) = delete;
-    SpooledInput& operator=(const SpooledInput&) = delete;
-    [[nodiscard]] const std::string& path() const { return path_; }
-
-  private:
-    std::string path_;
-};
 
 /// Rows that a network reads in one go: sequences of `time` rows, or single rows without time.
 struct RowsAtOnce {
@@ -119,6 +91,7 @@ std::vector<float> answers_to_shown(Backend& backend, const evolve::Genome& geno
 std::string prepared_notes(const PreparedRows& rows, const std::vector<RowsAtOnce>& parts,
                            const evolve::Preparation& preparation) {
     std::string text;
+    for (const std::string& note : rows.notes) text += note + '\n';
     if (!rows.ignored.empty()) text += fmt::format("columns ignored: {}\n", listed(rows.ignored));
     if (preparation.sequence_rows == 0 || parts.front().time == 0) return text;
     text += fmt::format("sequences of {} rows: the network starts afresh with each",
@@ -148,8 +121,8 @@ struct Answering {
 };
 
 Answering answering(const CommandContext& context, const InferOptions& options,
-                    const std::string& path, distributed::NetworkFile file,
-                    const std::string& input, Backend& backend) {
+                    const std::string& path, distributed::NetworkFile file, const CsvFile& input,
+                    Backend& backend) {
     Answering one{path, std::move(file), {}, {}, {}};
     const auto [engine_keys, others] = split_overrides(options.overrides);
     if (options.raw && !others.empty())
@@ -207,63 +180,37 @@ void check_members(const InferOptions& options) {
             "--weights are given (they belong to --ensemble weighted) add that, or leave them out");
 }
 
-/// Numbers in the units of the data, or probabilities of classes.
-evolve::Answers member_answers(const Answering& one) {
-    const auto width = one.preparation.outputs.size();
-    if (!one.preparation.classes.empty()) return evolve::class_answers(one.outputs, width);
-    evolve::Answers result;
-    for (std::int64_t row = 0; row < one.rows.table.rows; ++row) {
-        std::size_t current = one.preparation.inputs.size();
-        for (std::size_t i = 0; i < width; ++i) {
-            const evolve::PreparedOutput& output = one.preparation.outputs[i];
-            const float value = one.outputs[static_cast<std::size_t>(row) * width + i];
-            double answer = output.answer(double{value});
-            if (!output.current.empty()) answer += one.rows.table.at(row, current++);
-            result.values.push_back(answer);
-        }
-    }
-    return result;
+/// Throws ConfigError where networks cannot answer together.
+void check_together(const Answering& first, const Answering& other) {
+    const evolve::Preparation& one = first.preparation;
+    const evolve::Preparation& two = other.preparation;
+    std::string why =
+        one.inputs.size() != two.inputs.size() || one.outputs.size() != two.outputs.size()
+            ? std::string("other numbers of inputs or outputs")
+            : evolve::other_meaning(one, two);
+    if (why.empty() && first.rows.table.left_out != other.rows.table.left_out)
+        why = "they leave out other rows, for they treat missing values in two ways";
+    if (!why.empty())
+        throw ConfigError(
+            fmt::format("{} and {} cannot answer together ({}) use networks of one task",
+                        first.name, other.name, why));
 }
 
-/// A CSV table of what networks answer together: numbers, or p(class) of each class and the class.
-void write_together(std::ostream& out, const InferOptions& options,
-                    const std::vector<Answering>& members) {
+/// What networks answer together: numbers, or classes with their probabilities.
+AnswerTable answer_together(const InferOptions& options, const std::vector<Answering>& members) {
     const evolve::Preparation& first = members.front().preparation;
     std::vector<evolve::Answers> answers;
     for (const Answering& member : members) {
-        const evolve::Preparation& own = member.preparation;
-        const std::string why =
-            own.inputs.size() != first.inputs.size() || own.outputs.size() != first.outputs.size()
-                ? std::string("other numbers of inputs or outputs")
-                : evolve::other_meaning(first, own);
-        if (!why.empty())
-            throw ConfigError(
-                fmt::format("{} and {} cannot answer together ({}) use networks of "
-                            "one task",
-                            members.front().name, member.name, why));
-        answers.push_back(member_answers(member));
+        check_together(members.front(), member);
+        answers.push_back(answers_of(member.outputs, member.rows, member.preparation));
     }
     const bool classes = !first.classes.empty();
     const std::size_t width = classes ? first.classes.size() : first.outputs.size();
     std::vector<const evolve::Answers*> pointers;
     for (const evolve::Answers& one : answers) pointers.push_back(&one);
-    const evolve::Answers together = evolve::ensemble_answers(
-        ensemble_of(options.ensemble, classes), classes, width, pointers, options.weights);
-    for (std::size_t i = 0; i < width; ++i) {
-        out << (i == 0 ? "" : ",");
-        if (classes)
-            out << fmt::format("p({})", first.classes[i]);
-        else
-            out << csv_cell(first.output_name(i));
-    }
-    out << (classes ? ",class\n" : "\n");
-    const std::size_t rows = together.values.size() / width;
-    for (std::size_t row = 0; row < rows; ++row) {
-        for (std::size_t i = 0; i < width; ++i)
-            out << (i == 0 ? "" : ",") << fmt::format("{:.9g}", together.values[row * width + i]);
-        if (classes) out << ',' << fmt::format("{}", first.classes[together.chosen[row]]);
-        out << '\n';
-    }
+    return answer_table(evolve::ensemble_answers(ensemble_of(options.ensemble, classes), classes,
+                                                 width, pointers, options.weights),
+                        first);
 }
 
 }  // namespace
@@ -277,9 +224,8 @@ int infer_command(const CommandContext& context, const InferOptions& options) {
     std::vector<distributed::NetworkFile> files;
     for (const std::string& network : options.networks)
         files.push_back(read_for_inference(network));
-    std::optional<SpooledInput> spooled;
-    if (options.input == "-") spooled.emplace();
-    const std::string& input = spooled ? spooled->path() : options.input;
+    const CsvFile input =
+        options.input == "-" ? CsvFile(std::cin, "standard input") : CsvFile(options.input);
     const auto backend = make_backend(
         device_settings(engine_section(split_overrides(options.overrides).first), RankPlace{}));
     std::vector<Answering> members;
@@ -287,12 +233,14 @@ int infer_command(const CommandContext& context, const InferOptions& options) {
         members.push_back(
             answering(context, options, options.networks[i], std::move(files[i]), input, *backend));
 
+    const Answering& first = members.front();
     const auto write = [&](std::ostream& out) {
-        if (!options.ensemble.empty())
-            write_together(out, options, members);
-        else
-            write_answers(out, members.front().outputs, members.front().rows,
-                          members.front().preparation);
+        write_answers(out,
+                      options.ensemble.empty()
+                          ? answer_table(answers_of(first.outputs, first.rows, first.preparation),
+                                         first.preparation)
+                          : answer_together(options, members),
+                      input, first.rows, options.join);
     };
     if (options.output.empty()) {
         write(context.out);

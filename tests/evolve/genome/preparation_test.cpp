@@ -28,12 +28,40 @@ Preparation sample() {
             .sequence_rows = 7};
 }
 
+/// With all that the second format brought.
+Preparation labelled() {
+    Preparation preparation = sample();
+    preparation.classes = {0, 1, 2};
+    preparation.labels = {"Iris, \"setosa\"", "b\n", "\xff"};
+    preparation.missing_values = MissingValues::median;
+    preparation.inputs[0].fill = -0.25;
+    preparation.inputs[1].fill = 1e-300;
+    preparation.ahead = 3;
+    return preparation;
+}
+
 TEST(Preparation, ReadsBackAsItWasWritten) {
     for (const Preparation& preparation : {sample(), plain_preparation(widths(3, 2)), {}}) {
         EXPECT_EQ(decode_preparation(encode(preparation), "file"), preparation);
         const std::string text = to_json(preparation).dump();
         EXPECT_EQ(preparation_from_json(nlohmann::json::parse(text)), preparation);
     }
+    Preparation preparation = labelled();
+    EXPECT_EQ(decode_preparation(encode(preparation), "file"), preparation);
+    preparation.labels[2] = "c";  // JSON is UTF-8.
+    EXPECT_EQ(preparation_from_json(nlohmann::json::parse(to_json(preparation).dump())),
+              preparation);
+    for (const MissingValues missing : {MissingValues::drop, MissingValues::previous}) {
+        Preparation other = sample();
+        other.missing_values = missing;
+        EXPECT_EQ(decode_preparation(encode(other), "file"), other);
+    }
+}
+
+TEST(Preparation, KeepsTheBytesOfTheFirstFormatWhereNothingIsNew) {
+    EXPECT_EQ(encode(sample())[1], std::byte{1});
+    EXPECT_EQ(encode(labelled())[1], std::byte{2});
+    EXPECT_EQ(to_json(sample()).count("labels"), 0U);
 }
 
 TEST(Preparation, HasTheBitsOfTheTaskThatPrepared) {
@@ -77,10 +105,24 @@ TEST(Preparation, OfAnotherNetworkOrOfNoNumbersIsAFault) {
     EXPECT_NE(fault([](auto& p) { p.classes = {1, 1, 2}; }), "");
     EXPECT_NE(fault([](auto& p) { p.classes[2] = std::nan(""); }), "");
     EXPECT_NE(fault([](auto& p) { p.sequence_rows = -1; }), "");
+    EXPECT_EQ(fault([](auto& p) { p = labelled(); }), "");
+    const auto labels_fault = [&](const std::function<void(Preparation&)>& spoil) {
+        return fault([&](auto& p) {
+            p = labelled();
+            spoil(p);
+        });
+    };
+    EXPECT_NE(labels_fault([](auto& p) { p.labels.pop_back(); }), "");
+    EXPECT_NE(labels_fault([](auto& p) { p.labels[1] = p.labels[0]; }), "");
+    EXPECT_NE(labels_fault([](auto& p) { p.classes[2] = 4; }), "");
+    EXPECT_NE(labels_fault([](auto& p) { p.inputs[1].fill.reset(); }), "");
+    EXPECT_NE(labels_fault([&](auto& p) { p.inputs[1].fill = infinite; }), "");
+    EXPECT_NE(labels_fault([](auto& p) { p.missing_values = MissingValues::drop; }), "");
+    EXPECT_NE(labels_fault([](auto& p) { p.ahead = -1; }), "");
 }
 
-TEST(Preparation, DamagedBytesAreInputErrors) {
-    const std::vector<std::byte> good = encode(sample());
+/// Whatever is cut off, added or changed.
+void expect_input_errors(const std::vector<std::byte>& good) {
     for (std::size_t length = 0; length < good.size(); ++length)
         EXPECT_THROW((void)decode_preparation(std::span(good).first(length), "file"), InputError)
             << length;
@@ -94,9 +136,9 @@ TEST(Preparation, DamagedBytesAreInputErrors) {
         EXPECT_THROW((void)decode_preparation(huge, "file"), InputError) << byte;
     }
     std::vector<std::byte> newer = good;
-    newer[1] = std::byte{2};
+    newer[1] = std::byte{3};
     EXPECT_THAT(testing::message_of<InputError>([&] { (void)decode_preparation(newer, "file"); }),
-                HasSubstr("its preparation has format 2, this program reads 1"));
+                HasSubstr("its preparation has format 3, this program reads 1 and 2"));
     // Whatever else is changed is an error or another preparation, never a crash.
     std::mt19937 draw(5);
     for (int i = 0; i < 2000; ++i) {
@@ -108,6 +150,11 @@ TEST(Preparation, DamagedBytesAreInputErrors) {
         } catch (const InputError&) {
         }
     }
+}
+
+TEST(Preparation, DamagedBytesAreInputErrors) {
+    expect_input_errors(encode(sample()));
+    expect_input_errors(encode(labelled()));
 }
 
 TEST(Preparation, OddJsonIsRefused) {
@@ -134,26 +181,27 @@ TEST(Preparation, OddJsonIsRefused) {
 }
 
 TEST(Preparation, ClassesAreSaidWhereTheyAreNotTheirIndices) {
-    const std::vector<double> plain{0, 1, 2};
-    EXPECT_EQ(classes_text(plain, 3), "");
-    EXPECT_EQ(classes_text({}, 1), "");
-    const std::vector<double> shifted{1, 2, 3};
-    EXPECT_EQ(classes_text(shifted, 3), "classes 1, 2, 3 are outputs 0 to 2");
-    const std::vector<double> two{-1, 1};
-    EXPECT_EQ(classes_text(two, 1), "classes -1, 1 are targets 0 and 1");
+    const auto text = [](const std::vector<double>& classes, std::size_t outputs) {
+        return classes_text(class_names(classes, {}), outputs);
+    };
+    EXPECT_EQ(text({0, 1, 2}, 3), "");
+    EXPECT_EQ(text({}, 1), "");
+    EXPECT_EQ(text({1, 2, 3}, 3), "classes 1, 2, 3 are outputs 0 to 2");
+    EXPECT_EQ(text({-1, 1}, 1), "classes -1, 1 are targets 0 and 1");
+    const std::vector<std::string> labels{"cat", "d\to\tg"};
+    EXPECT_EQ(classes_text(class_names({}, labels), 2), "classes cat, d?o?g are outputs 0 to 1");
     std::vector<double> many;
     for (int i = 0; i < 99; ++i) many.push_back(10 * i);
-    EXPECT_EQ(classes_text(many, 99),
+    EXPECT_EQ(text(many, 99),
               "classes 0, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100, .., 980 are outputs 0 to 98");
 }
 
-TEST(Preparation, ClassesFollowTheLargestOutputOrTheSignOfOne) {
-    Preparation preparation{.outputs = {{}, {}, {}}, .classes = {10, 20, 30}};
-    EXPECT_EQ(preparation.class_of(std::vector<float>{0.1F, 3.0F, 2.0F}), 20);
-    EXPECT_EQ(preparation.class_of(std::vector<float>{1.0F, 1.0F, 1.0F}), 10);
-    preparation = {.outputs = {{}}, .classes = {-1, 1}};
-    EXPECT_EQ(preparation.class_of(std::vector<float>{0.1F}), 1);
-    EXPECT_EQ(preparation.class_of(std::vector<float>{0.0F}), -1);
+TEST(Preparation, ForecastsAreNamedByWhatTheyTellOf) {
+    Preparation preparation = sample();
+    EXPECT_EQ(preparation.answer_name(0), "y");
+    preparation.ahead = 12;
+    EXPECT_EQ(preparation.answer_name(0), "y(t+12)");
+    EXPECT_EQ(preparation.answer_name(1), "output_1(t+12)");
 }
 
 }  // namespace

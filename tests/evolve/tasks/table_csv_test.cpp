@@ -1,4 +1,4 @@
-#include "cambrian/engine/io/csv.hpp"
+#include "cambrian/engine/io/csv/csv.hpp"
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/tests/evolve/support/task_support.hpp"

@@ -198,7 +198,8 @@ const std::vector<RemedyRow>& schema_rows() {
          {{config, R"("parallel")", R"("sequential")"}}},
         {"MissingValuesOfASource",
          test::csv_config(R"("inputs": ["a"], "targets": ["y"], "missing_values": "skip")"),
-         R"(task.source.missing_values is "skip" (allowed: one of "error", "drop", "previous"))",
+         R"(task.source.missing_values is "skip" (allowed: one of "error", "drop", "previous", )"
+         R"("mean", "median"))",
          "see 'cambrian explain task.source.missing_values'",
          {{config, "skip", "drop"}}},
     };

@@ -19,7 +19,6 @@ const std::string entropy = R"({"type": "cross_entropy"})";
 constexpr std::string_view gap = "a,b,y\n1,2,3\n4,,6\n7,8,9\n3,1,2\n";
 constexpr std::string_view first_gap = "a,b,y\n1,,3\n4,2,6\n7,8,9\n";
 constexpr std::string_view labels = "a,kind\n1,cat\n2,dog\n3,cat\n4,dog\n";
-constexpr std::string_view number_labels = "a,kind\n1,0\n2,1\n3,0\n4,1\n";
 
 std::map<std::string, std::string> rows(std::string_view text) {
     return {{"rows.csv", std::string(text)}};
@@ -69,18 +68,87 @@ const std::vector<RemedyRow>& csv_rows() {
          R"(set "missing_values" to "drop")",
          {{config, "previous", "drop"}},
          rows(first_gap)},
+        {"TableGapMean",
+         table_config(R"("targets": ["y"], "missing_values": "error")"),
+         "column b has no value",
+         R"(or to "mean" or "median")",
+         {{config, "error", "mean"}},
+         rows(gap)},
+        {"DatasetGapMedian",
+         csv_config(R"("targets": ["y"])"),
+         "column b has no value",
+         R"(or to "mean" or "median")",
+         {{config, R"("targets")", R"("missing_values": "median", "targets")"}},
+         rows(gap)},
+        {"TableEmptyColumn",
+         table_config(R"("targets": ["y"], "missing_values": "mean")"),
+         "column b has no value in the rows that train",
+         R"(list the other columns as "inputs")",
+         {{config, R"("targets")", R"("inputs": ["a"], "targets")"}},
+         rows("a,b,y\n1,,3\n4,?,6\n7,NA,9\n")},
+        {"DatasetEmptyColumn",
+         csv_config(R"("targets": ["y"], "missing_values": "median")"),
+         "column b has no value in the rows that train",
+         R"(list the other columns as "inputs")",
+         {{config, R"("targets")", R"("inputs": ["a"], "targets")"}},
+         rows("a,b,y\n1,,3\n4,?,6\n7,NA,9\n")},
         {"TableLabels",
-         table_config(R"("targets": ["kind"], "mode": "classification")"),
+         table_config(R"("targets": ["kind"])"),
          R"(column kind holds "cat")",
-         "write numbers, one for each class, into the file",
-         {{"rows.csv", "", std::string(number_labels)}},
+         "say that the targets are classes",
+         {{config, R"("targets")", R"("mode": "classification", "targets")"}},
          rows(labels)},
         {"DatasetLabels",
-         csv_config(R"("targets": ["kind"], "classes": true)", entropy),
+         csv_config(R"("targets": ["kind"])"),
          R"(column kind holds "cat")",
-         "write numbers, one for each class, into the file",
-         {{"rows.csv", "", std::string(number_labels)}},
+         "say that the targets are classes",
+         {{config, R"("targets")", R"("classes": true, "targets")"},
+          {config, R"("source")", R"("loss": {"type": "cross_entropy"}, "source")"}},
          rows(labels)},
+        {"DecimalSigns",
+         table_config(R"("targets": ["y"])"),
+         "rows.csv:2: a number has a comma and one in line 3 has a point",
+         "write one decimal sign throughout the file",
+         {{"rows.csv", "4.5", "4,5"}},
+         rows("a;y\n1,5;2\n4.5;6\n7;9\n")},
+        {"CommasOfThousands",
+         table_config(R"("targets": ["y"])"),
+         "a comma stands before three digits in every number that has one",
+         "and nothing for the others",
+         {{"rows.csv", "1,500", "1500"}},
+         rows("a;y\n1,500;2\n4;6\n7;9\n")},
+        {"TextAfterAQuote",
+         csv_config(R"("inputs": ["a"], "targets": ["y"])"),
+         "rows.csv:3: text follows a closing quote",
+         "double it",
+         {{"rows.csv", R"(say "x" twice)", R"(say ""x"" twice)"}},
+         rows("a,y,t\n1,2,x\n3,4,\"say \"x\" twice\"\n")},
+        {"LineEndsOfOld",
+         csv_config(R"("targets": ["y"])"),
+         "a carriage return stands alone",
+         "save the file with such line ends",
+         {{"rows.csv", "", "a,y\r\n1,2\r\n3,4\r\n"}},
+         rows("a,y\r1,2\r3,4\r")},
+        {"ANulByte",
+         csv_config(R"("targets": ["y"])"),
+         "rows.csv:2: a NUL byte",
+         "save the file as UTF-8 without such bytes",
+         {{"rows.csv", "", "a,y\n1,2\n3,4\n"}},
+         rows(std::string_view("a,y\n1\0,2\n3,4\n", 14))},
+        {"WideCharacters",
+         csv_config(R"("targets": ["y"])"),
+         "rows.csv is UTF-16",
+         "save it as UTF-8",
+         {{"rows.csv", "", "a,y\n1,2\n3,4\n"}},
+         rows(std::string_view("\xFF\xFE"
+                               "a\0,\0y\0",
+                               8))},
+        {"AWorkbook",
+         csv_config(R"("targets": ["y"])"),
+         "is an archive or a workbook",
+         "save it as CSV",
+         {{"rows.csv", "", "a,y\n1,2\n3,4\n"}},
+         rows("PK\x03\x04...")},
         {"TableTextInput",
          table_config(R"("targets": ["y"])"),
          R"(column t holds "word")",
@@ -153,13 +221,23 @@ const std::vector<RemedyRow>& table_rows() {
     static const std::vector<RemedyRow> table{
         {"NeitherTailNorFiles",
          table_of(R"("targets": ["y"], "validation": {"every": 2})"),
-         R"(tail_fraction or "files" is needed)",
+         R"(fraction or "tail_fraction" or "files" is needed)",
          "give one of them",
          {{config, R"("every": 2)", R"("tail_fraction": 0.5)"}}},
+        {"FractionOfNothing",
+         table_of(R"("targets": ["y"], "validation": {"fraction": 0.01})"),
+         "task.validation.fraction is 0.01 (of 12 rows that is none)",
+         "use a larger share",
+         {{config, "0.01", "0.25"}}},
+        {"SeedOfNothing",
+         table_of(R"("targets": ["y"], "validation": {"tail_fraction": 0.5, "seed": 2})"),
+         R"(rows are drawn for "fraction" alone)",
+         "leave it out",
+         {{config, R"(, "seed": 2)", ""}}},
         {"BothTailAndFiles",
          table_of(
              R"("targets": ["y"], "validation": {"tail_fraction": 0.5, "files": ["rows.csv"]})"),
-         R"(tail_fraction or "files" is needed)",
+         R"(fraction or "tail_fraction" or "files" is needed)",
          "give one of them",
          {{config, R"("tail_fraction": 0.5, )", ""}}},
         {"TargetAsInputLeftOut",
@@ -371,6 +449,18 @@ const std::vector<RemedyRow>& source_rows() {
          "delay is 3 (a sequence has 3 steps)",
          "use a shorter one",
          {{config, R"("delay": 3)", R"("delay": 2)"}}},
+        {"StratifiedInOrder",
+         test::task_config("dataset",
+                           R"("source": {"type": "blobs"}, "loss": {"type": "cross_entropy"},
+                              "split": {"test": 0.1, "stratify": true, "shuffle": false})"),
+         "rows in their order are no share of every class",
+         "leave one of the two out",
+         {{config, R"(, "shuffle": false)", ""}}},
+        {"StratifiedNumbers",
+         test::task_config("dataset", split + R"({"test": 0.1, "stratify": true})"),
+         "rows have a class each where a loss of classes is used",
+         "leave it out",
+         {{config, R"(, "stratify": true)", ""}}},
         {"SmallShareOfRows",
          test::task_config("dataset", split + R"({"validation": 0.05})"),
          "split.validation is 0.05 (of 10 rows that is none)",
@@ -506,33 +596,6 @@ INSTANTIATE_TEST_SUITE_P(Source, DataRemedies, testing::ValuesIn(source_rows()),
 INSTANTIATE_TEST_SUITE_P(Safetensors, DataRemedies, testing::ValuesIn(safetensors_rows()), name_of);
 INSTANTIATE_TEST_SUITE_P(Text, DataRemedies, testing::ValuesIn(text_rows()), name_of);
 
-/// The command between two words of a message.
-std::string between(const std::string& text, const std::string& before, const std::string& after) {
-    const std::size_t begin = text.find(before) + before.size();
-    return text.substr(begin, text.find(after, begin) - begin);
-}
-
-TEST(SeparatorRemedy, IsACommandThatConverts) {
-    const std::array<std::string, 3> texts{"a;b;y\n1;2;3\n4;5;6\n", "a\tb\ty\n1\t2\t3\n4\t5\t6\n",
-                                           "a;b;y\n1,5;2;3\n4;5,25;6\n"};
-    for (const std::string& text : texts)
-        for (const std::string& task :
-             {table_config(R"("targets": ["y"])"), csv_config(R"("targets": ["y"])")}) {
-            const test::TemporaryDirectory directory;
-            directory.write("rows.csv", text);
-            directory.write(config, task);
-            const std::string error = test::error_of_reading(directory, {});
-            ASSERT_THAT(error, testing::HasSubstr("rows.csv:1: columns are separated by"));
-            ASSERT_EQ(std::system(between(error, ") run ", " and name that file").c_str()), 0);
-            const std::string mended = between(error, "> '", "'");
-            EXPECT_EQ(std::filesystem::path(mended).parent_path(), directory.path());
-            std::map<std::string, std::string> files{{config, task}};
-            test::apply({config, "rows.csv", mended}, files);
-            directory.write(config, files[config]);
-            EXPECT_EQ(test::error_of_reading(directory, {}), "") << error;
-        }
-}
-
 /// What 'infer' says of a file, given to a network that was trained on columns a and b.
 class InferRemedy : public testing::Test {
   protected:
@@ -571,14 +634,6 @@ TEST_F(InferRemedy, OfATextNamesNoKeyOfAConfig) {
     expect_remedy("a,b\n1,x\n3,4\n", "or remove the row", "a,b\n3,4\n");
     EXPECT_THAT(infer(directory_.write("wrong.csv", "a,b\n1,x\n")).err,
                 testing::Not(testing::HasSubstr("\"inputs\"")));
-}
-
-TEST_F(InferRemedy, OfAnotherSeparatorConverts) {
-    const test::Result refused = infer(directory_.write("wrong.csv", "a;b\n1,5;2\n"));
-    EXPECT_EQ(refused.code, 3);
-    ASSERT_EQ(std::system(between(refused.err, ") run ", " and name that file").c_str()), 0);
-    const test::Result read = infer(between(refused.err, "> '", "'"));
-    EXPECT_EQ(read.code, 0) << read.err;
 }
 
 }  // namespace

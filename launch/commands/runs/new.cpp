@@ -1,0 +1,79 @@
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <iostream>
+#include <ostream>
+#include <span>
+
+#include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/io/container.hpp"
+#include "cambrian/evolve/runs/exit_code.hpp"
+#include "cambrian/launch/commands/commands.hpp"
+#include "cambrian/launch/config/table_config.hpp"
+
+namespace cambrian::launch {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A name for files and runs.
+std::string plain_name(const std::string& text) {
+    std::string name;
+    for (const char letter : text) {
+        const bool plain = (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z') ||
+                           (letter >= '0' && letter <= '9') || letter == '_' || letter == '-';
+        name += plain ? letter : '_';
+    }
+    return name.empty() ? "table" : name;
+}
+
+/// The file as a config in a folder names it.
+std::string seen_from(const fs::path& csv, const fs::path& config) {
+    const fs::path folder = fs::absolute(config).parent_path();
+    return csv.is_absolute() ? csv.string()
+                             : fs::absolute(csv).lexically_proximate(folder).string();
+}
+
+std::string new_summary(const TableProfile& profile, const NewOptions& options,
+                        const TableConfig& config) {
+    std::string text = fmt::format("  {} of {}, for {}\n  inputs      {} of {} columns, {} rows\n",
+                                   config.classification ? "classification" : "regression",
+                                   fmt::join(options.targets, ", "), config.reason,
+                                   config.inputs.size(), profile.columns.size(), profile.rows);
+    for (const auto& [column, why] : config.left_out)
+        text += fmt::format("  left out    {}: {}\n", column, why);
+    return text;
+}
+
+}  // namespace
+
+int new_command(const CommandContext& context, const NewOptions& options) {
+    const bool standard = options.output == "-";
+    const fs::path csv = options.csv;
+    const std::string name = plain_name(csv.stem().string());
+    const fs::path output =
+        options.output.empty() ? fs::path(name + ".json") : fs::path(options.output);
+    if (!standard && !options.force && fs::exists(output))
+        throw ConfigError(fmt::format(
+            "{} is there already (it would be replaced) name another file with --output, or add "
+            "--force",
+            output.string()));
+    const TableProfile profile = profile_of(CsvFile(options.csv));
+    const TableConfig config =
+        table_config(profile, {.targets = options.targets,
+                               .mode = options.mode,
+                               .time_offset = options.time_offset,
+                               .name = name,
+                               .csv = seen_from(csv, standard ? fs::path("config.json") : output)});
+    if (standard) {
+        context.out << config.text;
+        context.err << new_summary(profile, options, config);
+        return exit_done;
+    }
+    write_output(output, std::as_bytes(std::span(config.text)));
+    context.out << fmt::format("{}\n{}  next        cambrian evolve {}\n", output.string(),
+                               new_summary(profile, options, config), output.string());
+    return exit_done;
+}
+
+}  // namespace cambrian::launch
