@@ -98,7 +98,8 @@ void replace_some(ChildPlan& child, const GeneWeights& gene) {
                              });
 }
 
-/// Filled slots and the head, which always is one: those with matrices, or the head alone.
+}  // namespace
+
 std::vector<int> encoded_slots(const Blueprint& blueprint) {
     std::vector<int> slots = filled_slots(blueprint);
     std::erase_if(slots, [&](int slot) {
@@ -109,7 +110,11 @@ std::vector<int> encoded_slots(const Blueprint& blueprint) {
     return slots;
 }
 
-}  // namespace
+LayerFormats& formats_of(Blueprint& blueprint, int slot) {
+    return slot == blueprint.grid.slots()
+               ? blueprint.head_formats
+               : blueprint.slots[static_cast<std::size_t>(slot)]->formats;
+}
 
 bool makes_structures(const MutationSettings& settings) {
     return settings.layer_type_rate > 0.0F || settings.layer_insert_rate > 0.0F ||
@@ -144,10 +149,7 @@ std::optional<Mutant> mutate_activation(RandomStream& rng, const MutationSetting
 std::optional<Mutant> change_dtype(RandomStream& rng, const MutationSettings& settings,
                                    const Genome& genome, int slot) {
     Mutant child{genome};
-    Blueprint& blueprint = child.genome.blueprint;
-    LayerFormats& formats = slot == blueprint.grid.slots()
-                                ? blueprint.head_formats
-                                : blueprint.slots[static_cast<std::size_t>(slot)]->formats;
+    LayerFormats& formats = formats_of(child.genome.blueprint, slot);
     std::vector<Dtype> others = settings.dtypes;
     std::erase(others, formats.weights);
     if (others.empty()) {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "cambrian/engine/core/contract.hpp"
+#include "cambrian/evolve/variation/mutation_detail.hpp"
 #include "cambrian/evolve/variation/neat/neat_layers.hpp"
 
 namespace cambrian::evolve {
@@ -139,6 +140,7 @@ class Crossing {
             return;
         }
         const Neurons& other = neurons_of(other_->genome(), place->slot);
+        cross_format(block.slot, place->slot);
         for (std::int64_t i = 0; i < connections; ++i) {
             cross_connection(block, i, other, *place);
         }
@@ -165,6 +167,18 @@ class Crossing {
             }
         }
         child_.matches.resize(first_neuron);
+    }
+
+    /// The format of a layer is that of either parent. A draw only where they differ.
+    void cross_format(int slot, int twin) {
+        const LayerFormats& given = formats_of(other_->blueprint(), twin);
+        if (given == formats_of(leader_->blueprint(), slot) || !coins_.toss()) {
+            return;
+        }
+        if (!changed_) {
+            changed_ = leader_->genome();
+        }
+        formats_of(changed_->blueprint, slot) = given;
     }
 
     void cross_connection(const GeneWeights& block, std::int64_t index, const Neurons& other,

@@ -1,7 +1,9 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <string_view>
 #include <utility>
 
@@ -32,11 +34,11 @@ void check_values(const ValueSettings& values, std::string_view key, float least
     }
 }
 
-/// Another section of a config, of which a kind of genome reads one key or none.
+/// Another section of a config, of which a kind of genome reads some keys or none.
 struct OtherSection {
     std::string_view genome;  ///< Its type.
     std::string_view name;
-    std::string_view spared;
+    std::span<const std::string_view> spared;
     std::string_view hint;
 };
 
@@ -55,7 +57,8 @@ void refuse_others(const Settings& settings, const OtherSection& section) {
     field_json::write_fields(given, settings);
     field_json::write_fields(usual, Settings());
     for (const auto& [key, value] : given.items()) {
-        if (key != section.spared && value != usual[key]) {
+        const bool read = std::ranges::find(section.spared, key) != section.spared.end();
+        if (!read && value != usual[key]) {
             refuse(section, key, value.dump());
         }
     }
@@ -84,14 +87,19 @@ void check(const NeatSettings& settings, const GenomeContext& context, std::stri
             "genome.feed_forward is false (the task has no time: nothing comes before or after) "
             "set it to true, or give the task time");
     }
-    const OtherSection mutation{type, "mutation", "", ", and see 'cambrian explain genome'"};
+    static constexpr std::array<std::string_view, 2> formats{"dtype_rate", "dtypes"};
+    static constexpr std::array<std::string_view, 1> rate{"rate"};
+    // Networks that a CPPN draws are in float32.
+    const OtherSection mutation{type, "mutation",
+                                std::span(formats).first(type == "neat" ? formats.size() : 0),
+                                ", and see 'cambrian explain genome'"};
     refuse_others(context.mutation, mutation);
     const float insertion = context.mutation.layer_insert_rate;
     if (insertion != 0.0F && insertion != MutationSettings().layer_insert_rate) {
         refuse(mutation, "layer_insert_rate", fmt::format("{}", insertion));
     }
     refuse_others(context.splice,
-                  {type, "splice", "rate",
+                  {type, "splice", rate,
                    "; of two parents tell genome.average_rate and genome.disabled_rate"});
 }
 
@@ -109,7 +117,8 @@ GenomeType neat_genome() {
     };
     return {"neat",
             "Single neurons and connections, in each layer \"neurons\" of the network (Stanley and "
-            "Miikkulainen 2002); of the sections splice and mutation it reads splice.rate alone.",
+            "Miikkulainen 2002); of the sections splice and mutation it reads splice.rate, "
+            "mutation.dtype_rate and mutation.dtypes alone.",
             make, describe};
 }
 

@@ -155,6 +155,7 @@ class NeatKind final : public GenomeKind {
     NeatKind(NeatSettings settings, const GenomeContext& context)
         : settings_(std::move(settings)),
           simplifying_(losing_genes(settings_, context.complexity.delete_rate)),
+          formats_(context.mutation),
           time_(context.limits.time),
           rules_(rules_of(settings_)) {}
 
@@ -210,10 +211,12 @@ class NeatKind final : public GenomeKind {
     }
     void mutate_structure(RandomStream& rng, ChildPlan& child, std::uint64_t birth) const override {
         evolve::mutate_structure(rng, settings_, child, birth);
+        mutate_formats(rng, formats_, child);
     }
     bool simplifies() const override { return true; }
     void simplify(RandomStream& rng, ChildPlan& child, std::uint64_t birth) const override {
         evolve::mutate_structure(rng, simplifying_, child, birth);
+        mutate_formats(rng, formats_, child);
     }
     void mutate_weights(RandomStream& rng, ChildPlan& child, std::uint64_t) const override {
         if (rng.chance(settings_.weight_rate)) {
@@ -282,6 +285,7 @@ class NeatKind final : public GenomeKind {
 
     NeatSettings settings_;
     NeatSettings simplifying_;
+    MutationSettings formats_;  ///< Of which dtype_rate and dtypes are read.
     bool time_;
     Rules rules_;
 };

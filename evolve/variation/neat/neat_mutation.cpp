@@ -283,6 +283,20 @@ std::optional<Mutant> mutate_functions(RandomStream& rng, const NeatSettings& se
     return mutant;
 }
 
+void mutate_formats(RandomStream& rng, const MutationSettings& settings, ChildPlan& child) {
+    if (settings.dtype_rate == 0.0F) {
+        return;
+    }
+    for (const int slot : encoded_slots(child.structure->blueprint())) {
+        if (!rng.chance(settings.dtype_rate)) {
+            continue;
+        }
+        if (auto mutant = change_dtype(rng, settings, child.structure->genome(), slot)) {
+            static_cast<void>(child.become(*std::move(mutant)));
+        }
+    }
+}
+
 void mutate_structure(RandomStream& rng, const NeatSettings& settings, ChildPlan& child,
                       std::uint64_t birth) {
     hit(rng, settings, child, birth, settings.node_add_rate, add_node);

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "cambrian/evolve/variation/child_plan.hpp"
+#include "cambrian/evolve/variation/mutation.hpp"
 #include "cambrian/evolve/variation/neat/neat_settings.hpp"
 
 // The operators of NEAT (Stanley and Miikkulainen 2002) on the structure of a genome, of whose
@@ -34,6 +35,10 @@ using NeatMutation = std::optional<Mutant> (*)(RandomStream& rng, const NeatSett
 /// Other activations and aggregations at their rates; nothing where none changes.
 [[nodiscard]] std::optional<Mutant> mutate_functions(RandomStream&, const NeatSettings&,
                                                      const Genome&, std::uint64_t birth);
+
+/// Per layer with weights that formats hold: another of mutation.dtypes, at mutation.dtype_rate.
+/// Draws nothing at a rate of 0.
+void mutate_formats(RandomStream& rng, const MutationSettings& settings, ChildPlan& child);
 
 /// All of them at their rates, to a plan.
 void mutate_structure(RandomStream& rng, const NeatSettings& settings, ChildPlan& child,
