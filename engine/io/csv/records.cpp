@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::size_t max_cell_bytes = std::size_t{1} << 20U;
 constexpr std::size_t max_cells = 1'000'000;
+constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
 
 std::string_view without(std::string_view blanks, std::string_view text) {
     const auto first = text.find_first_not_of(blanks);
@@ -49,7 +50,7 @@ CsvRecords::CsvRecords(std::string_view text, const std::string& path, char sepa
       separator_(separator),
       stops_{separator, '\n'},
       blanks_(separator == '\t' ? " " : " \t") {
-    if (text_.starts_with("\xEF\xBB\xBF")) text_.remove_prefix(3);
+    if (text_.starts_with(byte_order_mark)) text_.remove_prefix(byte_order_mark.size());
 }
 
 bool CsvRecords::next() {
@@ -151,7 +152,10 @@ char csv_separator(std::string_view text, const std::string& path) {
 }
 
 std::string csv_cell(const std::string& text) {
-    if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+    // A reader takes blanks around a cell, and a mark of byte order before all cells, for nothing.
+    const bool plain = text.find_first_of(",\"\r\n") == std::string::npos &&
+                       without(" \t", text) == text && !text.starts_with(byte_order_mark);
+    if (plain) return text;
     std::string quoted = "\"";
     for (const char letter : text) quoted += letter == '"' ? "\"\"" : std::string(1, letter);
     return quoted + '"';

@@ -51,7 +51,7 @@ class CsvRecords {
 /// records as many cells as the header, two at least; of several the one with most, then the first.
 [[nodiscard]] char csv_separator(std::string_view text, const std::string& path);
 
-/// A text as a cell: in quotes where it has a comma, a quote or a line end.
+/// A text as a cell: in quotes where it has a comma, a quote or a line end, or blanks around it.
 [[nodiscard]] std::string csv_cell(const std::string& text);
 
 }  // namespace cambrian

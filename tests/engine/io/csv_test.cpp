@@ -55,7 +55,10 @@ TEST(CsvRecords, AreThoseOfTheRfc) {
 }
 
 TEST(CsvRecords, CellsAreWrittenSoThatTheyAreReadBack) {
-    for (const std::string text : {"a", "a,b", "\"", "a\"b", "two\nlines", "a;b", "\r"})
+    for (const std::string text :
+         {"a", "a,b", "\"", "a\"b", "two\nlines", "a;b", "\r", " a", "b\t", " ",
+          "\xEF\xBB\xBF"
+          "a"})
         EXPECT_THAT(records_of(csv_cell(text) + ",1\n", ','), ElementsAre(ElementsAre(text, "1")));
 }
 
