@@ -15,15 +15,16 @@ namespace cambrian::models {
 namespace {
 
 /// Of the layer of a place.
-std::int64_t slot_of(const LanguageModel& model, Place place, std::int64_t block) {
-    const std::int64_t blocks_end = 1 + 2 * model.blocks;
+std::int64_t slot_of(const Family& family, const LanguageModel& model, Place place,
+                     std::int64_t block) {
+    const std::int64_t blocks_end = 1 + family.block_layers * model.blocks;
     switch (place) {
         case Place::embedding:
             return 0;
         case Place::mixer:
-            return 1 + 2 * block;
+            return 1 + family.block_layers * block;
         case Place::mlp:
-            return 2 + 2 * block;
+            return 2 + family.block_layers * block;
         case Place::final_norm:
             return blocks_end;
         case Place::head:
@@ -37,11 +38,12 @@ bool in_blocks(Place place) {
     return place == Place::mixer || place == Place::mlp;
 }
 
-std::vector<std::string> our_names(const LanguageModel& model, const TensorRow& row,
-                                   std::int64_t block) {
-    const std::string layer = row.place == Place::head
-                                  ? "head."
-                                  : fmt::format("slot.{}.", slot_of(model, row.place, block));
+std::vector<std::string> our_names(const Family& family, const LanguageModel& model,
+                                   const TensorRow& row, std::int64_t block) {
+    const std::string layer =
+        row.place == Place::head
+            ? "head."
+            : fmt::format("slot.{}.", slot_of(family, model, row.place, block));
     std::vector<std::string> names;
     for (const std::string_view parameter : row.ours)
         names.push_back(layer + std::string(parameter));
@@ -75,7 +77,7 @@ std::vector<TensorRule> rules_of(const Family& family, const LanguageModel& mode
     for (const TensorRow& row : family.tensors) {
         const std::int64_t count = in_blocks(row.place) ? model.blocks : 1;
         for (std::int64_t block = 0; block < count; ++block) {
-            std::vector<std::string> ours = our_names(model, row, block);
+            std::vector<std::string> ours = our_names(family, model, row, block);
             if (!std::ranges::binary_search(names, ours.front())) continue;
             const bool copied = row.place == Place::head && model.tied;
             rules.push_back(
@@ -136,7 +138,7 @@ void require_chain(const Family& family, const Blueprint& blueprint) {
 
 std::span<const Family> families() {
     static const std::vector<Family> all{llama_family(), qwen2_family(), qwen3_family(),
-                                         gpt2_family()};
+                                         gpt2_family(),  mamba_family(), state_spaces_family()};
     return all;
 }
 
@@ -151,6 +153,12 @@ const Family* family_of_type(std::string_view model_type) {
     for (const Family& family : families())
         if (std::ranges::find(family.model_types, model_type) != family.model_types.end())
             return &family;
+    return nullptr;
+}
+
+const Family* family_of_config(const nlohmann::json& config) {
+    for (const Family& family : families())
+        if (family.recognise != nullptr && family.recognise(config)) return &family;
     return nullptr;
 }
 
@@ -173,8 +181,22 @@ Blueprint blueprint_of(const Family& family, const LanguageModel& model) {
 }
 
 ModelPlan plan_of(const Family& family, const LanguageModel& model, const TensorFiles& files) {
-    const bool prefixed = files.entries().contains(embedding_name(family, family.prefix));
-    return plan_with(family, model, prefixed ? family.prefix : std::string_view());
+    const auto has = [&](const TensorRow& row, std::string_view prefix) {
+        return files.entries().contains(their_name(row, prefix, 0));
+    };
+    Family named = family;
+    bool prefixed = false;
+    for (TensorRow& row : named.tensors) {
+        if (!row.other.empty()) {
+            TensorRow other = row;
+            other.theirs = row.other;
+            if (!has(row, family.prefix) && !has(row, "") &&
+                (has(other, family.prefix) || has(other, "")))
+                row = other;
+        }
+        if (row.place == Place::embedding) prefixed = prefixed || has(row, family.prefix);
+    }
+    return plan_with(named, model, prefixed ? family.prefix : std::string_view());
 }
 
 DescribedModel describe(const Family& family, const Network& network,

@@ -35,7 +35,7 @@ WrittenModel written_model(std::string_view name, const Network& network,
     if (name == torch_family) return written_modules(network);
     std::string why;
     for (const Family& family : families()) {
-        if (family.name != name) continue;
+        if (family.name != name || family.describe == nullptr) continue;
         try {
             DescribedModel described = describe(family, network, weights);
             WrittenModel result{
