@@ -13,6 +13,8 @@ endforeach()
 install(PROGRAMS ${PROJECT_SOURCE_DIR}/launch/mpi ${PROJECT_SOURCE_DIR}/launch/slurm.sbatch
   DESTINATION ${CMAKE_INSTALL_DATADIR}/cambrian/launch)
 file(GLOB experiments ${PROJECT_SOURCE_DIR}/configs/*.json)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/configs/plugins DESTINATION ${CMAKE_INSTALL_DATADIR}/cambrian/configs
+  PATTERN build EXCLUDE)
 install(FILES ${experiments} DESTINATION ${CMAKE_INSTALL_DATADIR}/cambrian/configs)
 
 set(package_directory ${CMAKE_INSTALL_LIBDIR}/cmake/cambrian)
@@ -21,4 +23,4 @@ configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/cambrianConfig.cmake.in
   ${PROJECT_BINARY_DIR}/cambrianConfig.cmake INSTALL_DESTINATION ${package_directory})
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/cambrianConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/cambrianConfig.cmake ${PROJECT_BINARY_DIR}/cambrianConfigVersion.cmake
-  ${CMAKE_CURRENT_LIST_DIR}/CambrianDependencies.cmake DESTINATION ${package_directory})
+  ${CMAKE_CURRENT_LIST_DIR}/CambrianDependencies.cmake ${CMAKE_CURRENT_LIST_DIR}/cambrianPlugin.cmake DESTINATION ${package_directory})
